@@ -1,0 +1,61 @@
+"""The bundled pair's corpus: an endless seeded stream of training rows, and held-out rows that it can never contain.
+
+A row is held out by the hash of its prompt, not by luck: training skips every such row, the held-out sets take nothing
+else. Knows nothing about models or tokens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from citer_core.embedded import multiple_choice, word_problems
+from citer_core.tasks.prompts import DataType, row_prompt
+
+Row = dict[str, Any]
+MC_SHARE, LOOKUP_SHARE = 0.45, 0.10
+
+
+def is_held_out(row: Row, data_type: DataType) -> bool:
+    """Whether the row belongs to the one thirty-second of all prompts that training never sees."""
+    return hashlib.sha256(row_prompt(row, data_type).encode()).digest()[0] < 8
+
+
+def _draw(rng: random.Random) -> tuple[Row, DataType]:
+    kind = rng.random()
+    if kind < LOOKUP_SHARE:
+        return multiple_choice.sample_lookup(rng), "mc"
+    if kind < LOOKUP_SHARE + MC_SHARE:
+        return multiple_choice.sample(rng), "mc"
+    return word_problems.sample(rng), "math"
+
+
+def training_rows(seed: int, step: int, n: int) -> list[tuple[Row, DataType]]:
+    """The `n` rows of training step `step`: a function of its arguments alone, so that a resumed run sees the same."""
+    rng = random.Random(f"train:{seed}:{step}")
+    rows: list[tuple[Row, DataType]] = []
+    while len(rows) < n:
+        row, data_type = _draw(rng)
+        if not is_held_out(row, data_type):
+            rows.append((row, data_type))
+    return rows
+
+
+def held_out_rows(data_type: DataType, name: str) -> Iterator[Row]:
+    """An endless stream of distinct held-out rows of one format; `name` ("test", "router", ...) picks the stream.
+
+    Streams of different names may share a row, though that is rare: who trains on one and tests on another must skip
+    rows by `row["id"]`, which is the hash of the prompt.
+    """
+    rng = random.Random(f"held-out:{data_type}:{name}")
+    sample = multiple_choice.sample if data_type == "mc" else word_problems.sample
+    seen: set[str] = set()
+    while True:
+        row = sample(rng)
+        if is_held_out(row, data_type):
+            digest = hashlib.sha256(row_prompt(row, data_type).encode()).hexdigest()[:16]
+            if digest not in seen:
+                seen.add(digest)
+                yield {"id": f"{data_type}-{digest}", **row}

@@ -1,0 +1,211 @@
+"""Trains one model of the bundled pair from scratch, resumably: same seed and step, same batch, same weights.
+
+The loop is our own because there is so little of it: the corpus is generated, not read, and the schedule must survive a
+kill. Checkpoints are safetensors (weights and optimizer state) beside a JSON file that is written last.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn import functional as F
+from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
+
+from citer_core.embedded.corpus import Row, held_out_rows, training_rows
+from citer_core.embedded.tokenizer import train_tokenizer
+from citer_core.tasks.prompts import DataType, row_completion, row_prompt
+
+log = logging.getLogger(__name__)
+BUCKET = 32  # sequences are padded to a multiple of this, so that the compiled step sees few shapes
+IGNORED = -100
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Size and schedule of one model of the pair."""
+
+    hidden_size: int
+    intermediate_size: int
+    n_layers: int
+    n_heads: int
+    n_kv_heads: int
+    head_dim: int
+    learning_rate: float
+    n_steps: int
+    rows_per_step: int = 112
+    warmup_steps: int = 60
+    decay_share: float = 0.4
+    seed: int = 7
+
+
+RECIPES = {
+    "slm": Recipe(96, 256, 3, 3, 1, 32, learning_rate=6e-3, n_steps=1200),
+    "llm": Recipe(256, 640, 6, 4, 2, 64, learning_rate=4e-3, n_steps=5000),
+}
+
+
+def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
+    """A fresh float32 model of the recipe's size, initialized from its seed."""
+    torch.manual_seed(recipe.seed)
+    config = Qwen2Config(
+        vocab_size=len(tokenizer),
+        hidden_size=recipe.hidden_size,
+        intermediate_size=recipe.intermediate_size,
+        num_hidden_layers=recipe.n_layers,
+        num_attention_heads=recipe.n_heads,
+        num_key_value_heads=recipe.n_kv_heads,
+        head_dim=recipe.head_dim,
+        max_position_embeddings=1024,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=tokenizer.eos_token_id,
+        pad_token_id=tokenizer.eos_token_id,
+    )
+    return Qwen2ForCausalLM(config)
+
+
+def encode_row(row: Row, data_type: DataType, tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], int]:
+    """Token ids of prompt, completion and end of text, and the number of prompt tokens."""
+    prompt = tokenizer.encode(row_prompt(row, data_type))
+    completion = tokenizer.encode(row_completion(row, data_type))
+    return [*prompt, *completion, tokenizer.eos_token_id], len(prompt)
+
+
+def collate(rows: Iterable[tuple[list[int], int]]) -> Iterator[tuple[Tensor, Tensor]]:
+    """Groups encoded rows by padded length: input ids [B, T] and next-token targets [B, T], both int64.
+
+    Targets are `IGNORED` in the prompt and behind the end. Rows are padded on the right, so causal attention needs no
+    mask.
+    """
+    buckets: dict[int, list[tuple[list[int], int]]] = {}
+    for ids, n_prompt in rows:
+        buckets.setdefault(-(-(len(ids) - 1) // BUCKET) * BUCKET, []).append((ids, n_prompt))
+    for length, members in sorted(buckets.items()):
+        inputs = torch.zeros(len(members), length, dtype=torch.long)
+        targets = torch.full((len(members), length), IGNORED)
+        for i, (ids, n_prompt) in enumerate(members):
+            inputs[i, : len(ids) - 1] = torch.tensor(ids[:-1])
+            targets[i, n_prompt - 1 : len(ids) - 1] = torch.tensor(ids[n_prompt:])
+        yield inputs, targets
+
+
+def learning_rate_share(step: int, recipe: Recipe) -> float:
+    """Warm-up, plateau, then linear decay to zero over the last `decay_share` of the steps."""
+    left = (recipe.n_steps - step) / (recipe.n_steps * recipe.decay_share)
+    return min(1.0, (step + 1) / recipe.warmup_steps, left)
+
+
+def build_optimizers(model: nn.Module, recipe: Recipe) -> list[torch.optim.Optimizer]:
+    """Muon for the matrices inside the blocks, AdamW for embeddings, norms and biases."""
+    hidden = [p for name, p in model.named_parameters() if p.ndim == 2 and "embed" not in name]
+    hidden_ids = {id(p) for p in hidden}
+    rest = [p for p in model.parameters() if id(p) not in hidden_ids]
+    return [
+        torch.optim.Muon(hidden, lr=recipe.learning_rate, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
+        torch.optim.AdamW(rest, lr=recipe.learning_rate, betas=(0.9, 0.98), weight_decay=0.0),
+    ]
+
+
+def exact_match(model: nn.Module, tokenizer: PreTrainedTokenizerFast, data_type: DataType, n_rows: int) -> float:
+    """Share of validation rows of which every completion token is the greedy one: a cheap stand-in for accuracy."""
+    rows = islice(held_out_rows(data_type, "validation"), n_rows)
+    right = 0
+    with torch.no_grad():
+        for inputs, targets in collate(encode_row(row, data_type, tokenizer) for row in rows):
+            greedy = model(input_ids=inputs, use_cache=False).logits.argmax(-1)
+            right += int(((greedy == targets) | (targets == IGNORED)).all(-1).sum())
+    return right / n_rows
+
+
+def _save(folder: Path, model: nn.Module, optimizers: list[torch.optim.Optimizer], state: dict[str, float]) -> None:
+    tensors = {f"model.{k}": v for k, v in model.state_dict().items() if k != "lm_head.weight"}
+    for i, optimizer in enumerate(optimizers):
+        for j, entry in optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{i}.{j}.{k}": torch.as_tensor(v) for k, v in entry.items()}
+    save_file({k: v.contiguous() for k, v in tensors.items()}, folder / "next.safetensors")
+    (folder / "next.safetensors").replace(folder / f"step-{state['step']}.safetensors")
+    (folder / "next.json").write_text(json.dumps(state))
+    (folder / "next.json").replace(folder / "state.json")
+    for old in folder.glob("step-*.safetensors"):
+        if old.name != f"step-{state['step']}.safetensors":
+            old.unlink()
+
+
+def _restore(folder: Path, model: nn.Module, optimizers: list[torch.optim.Optimizer]) -> dict[str, float]:
+    if not (folder / "state.json").exists():
+        return {"step": 0, "tokens": 0, "seconds": 0.0}
+    state: dict[str, float] = json.loads((folder / "state.json").read_text())
+    tensors = load_file(folder / f"step-{state['step']}.safetensors")
+    weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
+    missing, unexpected = model.load_state_dict(weights, strict=False)
+    assert not unexpected and set(missing) <= {"lm_head.weight"}, (missing, unexpected)
+    for i, optimizer in enumerate(optimizers):
+        entries: dict[int, dict[str, Tensor]] = {}
+        for key, value in tensors.items():
+            if key.startswith(f"optimizer.{i}."):
+                _, _, j, name = key.split(".")
+                entries.setdefault(int(j), {})[name] = value
+        optimizer.load_state_dict({"state": entries, "param_groups": optimizer.state_dict()["param_groups"]})
+    return state
+
+
+def tokenizer_for(folder: Path) -> PreTrainedTokenizerFast:
+    """The pair's tokenizer in `folder`, trained there on 20,000 rows if it does not exist yet."""
+    if (folder / "tokenizer.json").exists():
+        return PreTrainedTokenizerFast.from_pretrained(folder)
+    rows = training_rows(seed=0, step=0, n=20_000)
+    return train_tokenizer((row_prompt(r, t) + row_completion(r, t) for r, t in rows), folder)
+
+
+def pretrain(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, work_dir: Path, *, compiled: bool = True) -> Qwen2ForCausalLM:
+    """Trains to `recipe.n_steps`, saving every 100 steps in `work_dir` and starting from what is saved there.
+
+    Returns:
+        The trained float32 model. `work_dir/log.jsonl` has loss, speed and validation accuracy by step.
+    """
+    work_dir.mkdir(parents=True, exist_ok=True)
+    model = build_model(recipe, tokenizer)
+    optimizers = build_optimizers(model, recipe)
+    state = _restore(work_dir, model, optimizers)
+    forward = torch.compile(model, dynamic=None) if compiled else model
+    while state["step"] < recipe.n_steps:
+        step, start = int(state["step"]), time.perf_counter()
+        batches = list(
+            collate(encode_row(r, t, tokenizer) for r, t in training_rows(recipe.seed, step, recipe.rows_per_step))
+        )
+        n_targets = sum(int((targets != IGNORED).sum()) for _, targets in batches)
+        total = 0.0
+        for inputs, targets in batches:
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                logits = forward(input_ids=inputs, use_cache=False).logits
+            loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED, reduction="sum")
+            (loss / n_targets).backward()
+            total += float(loss.detach())
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = recipe.learning_rate * learning_rate_share(step, recipe)
+            optimizer.step()
+            optimizer.zero_grad()
+        state["step"] += 1
+        state["tokens"] += sum(inputs.numel() for inputs, _ in batches)
+        state["seconds"] += time.perf_counter() - start
+        if state["step"] % 20 == 0 or state["step"] == recipe.n_steps:
+            entry = {**state, "loss": total / n_targets, "tokens_per_s": state["tokens"] / state["seconds"]}
+            if state["step"] % 200 == 0 or state["step"] == recipe.n_steps:
+                entry |= {f"exact_match_{t}": exact_match(model, tokenizer, t, 200) for t in ("math", "mc")}
+            with (work_dir / "log.jsonl").open("a") as file:
+                file.write(json.dumps(entry) + "\n")
+            log.info("%s", entry)
+        if state["step"] % 100 == 0 or state["step"] == recipe.n_steps:
+            _save(work_dir, model, optimizers, state)
+    return model
