@@ -1,0 +1,180 @@
+"""`Engine`: a loaded pair with its routers, and `Run`: one routed run in progress.
+
+The one door to generation for the page, the API and the command line. Knows nothing about any of them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import platform
+import secrets
+import threading
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+import citer_core
+from citer_core.errors import CiterError, RouterError
+from citer_core.models.pair import EMBEDDED, ModelPair, load_pair
+from citer_core.routing.catalog import load_router, load_routers
+from citer_core.routing.decode import decode
+from citer_core.routing.router import Router
+from citer_core.tasks.answers import check_answer
+from citer_core.tasks.problems import Problem
+from citer_core.tasks.prompts import PROMPT_VERSION
+from citer_core.trace import PromptInfo, RecordInfo, RouterInfo, RoutingTrace
+from citer_core.types import DecodeSettings, FinishReason, TokenEvent
+
+FALLBACK_THRESHOLD = 0.7
+
+
+def hardware_in_words() -> str:
+    """The device that a run is recorded on, as a person would name it."""
+    if torch.cuda.is_available():
+        return torch.cuda.get_device_name()
+    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+
+
+@dataclass(eq=False)
+class Run:
+    """One routed run; iterate it, once, to decode.
+
+    Attributes:
+        id: unguessable, so that a page can ask for its own run and for no other.
+        finish_reason: None until it ended.
+    """
+
+    pair: ModelPair
+    router: Router
+    problem: Problem
+    prompt_ids: list[int]
+    settings: DecodeSettings
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    finish_reason: FinishReason | None = None
+    _events: list[TokenEvent] = field(default_factory=list)
+    _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def __iter__(self) -> Iterator[TokenEvent]:
+        """Decodes; every event is kept before it is handed out. A consumer that goes away cancels the run."""
+        assert not self._events and self.finish_reason is None, "a run decodes once"
+        reason: FinishReason = "error"
+        try:
+            reason = yield from self._recorded()
+        except GeneratorExit:
+            reason = "cancelled"
+            raise
+        finally:
+            self.finish_reason = reason
+
+    def _recorded(self) -> Generator[TokenEvent, None, FinishReason]:
+        steps = decode(
+            self.pair, self.router, self.prompt_ids, self.settings, is_cancelled=self._cancelled.is_set
+        )
+        while True:
+            try:
+                event = next(steps)
+            except StopIteration as stop:
+                reason: FinishReason = stop.value
+                return reason
+            self._events.append(event)
+            yield event
+
+    def cancel(self) -> None:
+        """Ends the run before its next token; may be called from any thread."""
+        self._cancelled.set()
+
+    def trace(self) -> RoutingTrace:
+        """The run so far; with the verdict on its answer once it has ended."""
+        trace = RoutingTrace(
+            pair=self.pair.info,
+            router=RouterInfo(self.router.name, self.router.revision, self.router.n_params),
+            settings=self.settings,
+            prompt=PromptInfo(
+                data_type=self.problem.data_type,
+                question=self.problem.question,
+                text=self.problem.prompt,
+                n_tokens=len(self.prompt_ids),
+                version=0 if self.problem.data_type == "open" else PROMPT_VERSION,
+            ),
+            events=tuple(self._events),
+            finish_reason=self.finish_reason,
+            record=RecordInfo(datetime.date.today().isoformat(), hardware_in_words(), citer_core.__version__),
+        )
+        if self.finish_reason is None or self.problem.data_type == "open":
+            return trace
+        return trace.with_answer(check_answer(trace.completion, self.problem))
+
+
+class Engine:
+    """A pair and the routers that fit it.
+
+    Attributes:
+        pair, pair_info: the loaded pair and its description.
+        problems: stored routers that could not be loaded, to be shown.
+    """
+
+    def __init__(self, pair: ModelPair, routers: Mapping[str, Router], problems: Sequence[CiterError] = ()) -> None:
+        assert routers, "an engine needs a router"
+        self.pair = pair
+        self.pair_info = pair.info
+        self.problems = tuple(problems)
+        self._routers = dict(routers)
+
+    @classmethod
+    def load(
+        cls, pair: str = EMBEDDED, *, device: str = "cpu", dtype: str = "float32", router_file: Path | None = None
+    ) -> Engine:
+        """Loads a pair and every router that is stored for it.
+
+        Args:
+            pair, device, dtype: see `load_pair`.
+            router_file: the card of one more router, which becomes the default.
+
+        Raises:
+            PairError, ModelFileError: see `load_pair`.
+            RouterError: `router_file` is damaged or does not fit. What is wrong with a stored router is kept in
+                `problems` instead.
+        """
+        loaded = load_pair(pair, device=device, dtype=dtype)
+        extra: dict[str, Router] = {}
+        if router_file is not None:
+            router = load_router(router_file, loaded)
+            extra[router.name] = router
+        stored, problems = load_routers(loaded)
+        return cls(loaded, {**extra, **{k: v for k, v in stored.items() if k not in extra}}, problems)
+
+    @property
+    def router_names(self) -> tuple[str, ...]:
+        """Every router's name, the default first."""
+        return tuple(self._routers)
+
+    @property
+    def default_router(self) -> str:
+        """The first of `router_names`."""
+        return self.router_names[0]
+
+    def router(self, name: str | None = None) -> Router:
+        """A router by name; None gives the default.
+
+        Raises:
+            RouterError: there is none of that name.
+        """
+        name = self.default_router if name is None else name
+        if name not in self._routers:
+            raise RouterError(f'There is no router "{name}". Choose one of: {", ".join(self.router_names)}.')
+        return self._routers[name]
+
+    def default_threshold(self, name: str | None = None) -> float:
+        """The tau that the router's card recommends, or 0.7 where it has no card."""
+        card = getattr(self.router(name), "card", {})
+        return float(card.get("recommended_threshold", FALLBACK_THRESHOLD))
+
+    def start(self, problem: Problem, *, router: str | None = None, settings: DecodeSettings) -> Run:
+        """Prepares a run; nothing is computed before it is iterated.
+
+        Raises:
+            RouterError: there is no such router.
+        """
+        return Run(self.pair, self.router(router), problem, self.pair.encode(problem.prompt), settings)

@@ -1,0 +1,53 @@
+"""Every error that a person's input or machine can cause. Knows nothing else of the project.
+
+    CiterError
+    |-- InputError            a value, prompt or row that we cannot work with
+    |   |-- PromptError       empty, or longer than the models' context
+    |   |-- SettingError      a decoding setting outside its range
+    |   `-- DatasetError      a data file or one of its rows
+    |-- PairError             the two models cannot work together
+    |-- ModelFileError        a weights file is missing, truncated or of another kind
+    |-- RouterError           a router is unknown, or does not fit the pair
+    `-- TraceError            a trace document that is not one of ours
+
+Each message says what was wrong, what is allowed, and what to do next. A broken invariant of our own is an
+AssertionError instead: it should stop the program, not advise its user.
+"""
+
+from __future__ import annotations
+
+
+class CiterError(Exception):
+    """Base of all errors that are shown to a person as they are."""
+
+
+class InputError(CiterError):
+    """Input that we cannot work with."""
+
+
+class PromptError(InputError):
+    """A prompt that is empty or too long."""
+
+
+class SettingError(InputError):
+    """A setting outside its range."""
+
+
+class DatasetError(InputError):
+    """A data file or one of its rows."""
+
+
+class PairError(CiterError):
+    """Two models that do not share one vocabulary."""
+
+
+class ModelFileError(CiterError):
+    """A model file that cannot be read."""
+
+
+class RouterError(CiterError):
+    """A router that does not exist or does not fit the pair."""
+
+
+class TraceError(CiterError):
+    """A document that is not a trace of a version that we can read."""

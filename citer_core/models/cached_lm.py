@@ -1,0 +1,88 @@
+"""`CachedLM`: one language model, one sequence, one KV cache that may lag behind the text.
+
+Knows nothing about routing, sampling or text. Invariant, after every call: the cache holds exactly `ids[:n_cached]`.
+A token that was just chosen is not in any cache until it is fed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from citer_core.models.language_model import LanguageModel
+
+
+@dataclass(frozen=True, slots=True)
+class Forward:
+    """What one forward pass gives for the last position.
+
+    Attributes:
+        logits: [V], in the model's dtype, over the shared vocabulary.
+        hidden: [H], last layer after the final norm: the state that these logits were read from.
+        n_fed: how many tokens the pass fed.
+        seconds: wall time of the pass as the host saw it.
+    """
+
+    logits: Tensor
+    hidden: Tensor
+    n_fed: int
+    seconds: float
+
+
+class CachedLM:
+    """A language model with the cache of one sequence."""
+
+    def __init__(self, lm: LanguageModel) -> None:
+        self._lm = lm
+        self._cache = DynamicCache(config=lm.model.config)
+        self.n_cached = 0
+
+    @torch.inference_mode()
+    def catch_up(self, ids: Sequence[int]) -> Forward:
+        """Feeds `ids[n_cached:]` in one pass, and so answers for the position after `ids`.
+
+        For the SLM that is the prompt once and then one token at a time. The LLM is called rarely: one pass feeds it
+        all that was written since its last call. Decoding is bound by the weights that are streamed, so a catch-up of
+        a few tokens costs about what one token costs.
+
+        Args:
+            ids: the whole text so far; extends what is cached by at least one token.
+        """
+        n_fed = len(ids) - self.n_cached
+        assert n_fed > 0, f"nothing to feed: {len(ids)} tokens, {self.n_cached} cached"
+        start = time.perf_counter()
+        new_ids = torch.tensor([ids[self.n_cached :]], device=self._lm.device)  # [1, n_fed]
+        logits, hidden = self._lm.forward(new_ids, self._cache)
+        self.n_cached = len(ids)
+        return Forward(logits[0, 0], hidden[0, 0], n_fed, time.perf_counter() - start)
+
+    def rewind(self, n_tokens: int) -> None:
+        """Forgets all but the first `n_tokens` cached tokens; does nothing where no more are cached."""
+        surplus = self.n_cached - n_tokens
+        if surplus > 0:
+            self._cache.crop(-surplus)
+            self.n_cached = n_tokens
+
+
+class RecomputingLM:
+    """The same model without reuse: every call feeds the whole text again, as the authors' published code does.
+
+    A reference to measure and to teach with, behind the same interface as `CachedLM`.
+    """
+
+    def __init__(self, lm: LanguageModel) -> None:
+        self._lm = lm
+        self.n_cached = 0
+
+    @torch.inference_mode()
+    def catch_up(self, ids: Sequence[int]) -> Forward:
+        """Feeds all of `ids`, builds a cache as a prefill would, and throws it away."""
+        start = time.perf_counter()
+        all_ids = torch.tensor([ids], device=self._lm.device)  # [1, T]
+        logits, hidden = self._lm.forward(all_ids, DynamicCache(config=self._lm.model.config))
+        return Forward(logits[0, 0], hidden[0, 0], len(ids), time.perf_counter() - start)

@@ -1,0 +1,50 @@
+"""`ModelSpec` read off a loaded model, and the hash that names its weights."""
+
+from __future__ import annotations
+
+import hashlib
+
+from transformers import PreTrainedModel
+
+from citer_core.cost import ModelSpec
+
+
+def spec_of(model: PreTrainedModel, name: str, vocab_size: int) -> ModelSpec:
+    """The cost numbers of a decoder-only transformers model.
+
+    Args:
+        model: the loaded model; its parameters are counted, tied ones once.
+        name: for people.
+        vocab_size: rows of the embedding table.
+    """
+    config = model.config.get_text_config(decoder=True)
+    n_heads = config.num_attention_heads
+    embedding = model.get_input_embeddings().weight
+    head = model.get_output_embeddings()
+    return ModelSpec(
+        name=name,
+        n_params=sum(p.numel() for p in model.parameters()),
+        n_layers=config.num_hidden_layers,
+        n_heads=n_heads,
+        n_kv_heads=getattr(config, "num_key_value_heads", None) or n_heads,
+        head_dim=getattr(config, "head_dim", None) or config.hidden_size // n_heads,
+        vocab_size=vocab_size,
+        hidden_size=config.hidden_size,
+        tied_embeddings=head is not None and head.weight is embedding,
+        bytes_per_element=embedding.element_size(),
+    )
+
+
+def weights_revision(model: PreTrainedModel) -> str:
+    """Sixteen hex digits of a SHA-256 over the model's shape and a sample of every parameter.
+
+    Every tensor contributes its name, shape and up to 64 evenly spaced values in float32, so that retrained weights
+    get another name while a 1.5 B model is still named in well under a second.
+    """
+    digest = hashlib.sha256()
+    for name, parameter in sorted(model.named_parameters()):
+        flat = parameter.detach().flatten()
+        sample = flat[:: max(1, flat.numel() // 64)][:64].float().cpu()
+        digest.update(f"{name}{tuple(parameter.shape)}".encode())
+        digest.update(sample.contiguous().numpy().tobytes())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,122 @@
+"""The decode loop: one sequence, two models, one decision per token, one `TokenEvent` per step.
+
+Knows nothing about prompts, answers or pages; ids in, events out. Called by `citer_core.engine`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator, Sequence
+
+import torch
+from torch import Tensor
+
+from citer_core.errors import PromptError
+from citer_core.models.cached_lm import CachedLM, RecomputingLM
+from citer_core.models.pair import ModelPair
+from citer_core.routing.router import Router, RouterFeatures
+from citer_core.routing.sampling import choose_token
+from citer_core.text import TextStream
+from citer_core.types import Candidate, DecodeSettings, FinishReason, TokenEvent, prefers_llm
+
+TOP_K = 5
+
+
+def decode(
+    pair: ModelPair,
+    router: Router,
+    prompt_ids: Sequence[int],
+    settings: DecodeSettings,
+    *,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    reuse_llm_cache: bool = True,
+) -> Generator[TokenEvent, None, FinishReason]:
+    """Writes a completion token by token.
+
+    Args:
+        pair: the two models.
+        router: scores the SLM's state at every position, also where tau leaves no choice: the page shows it.
+        prompt_ids: at least one token.
+        settings: threshold, length, sampling.
+        is_cancelled: asked between tokens, so a run stops within one step.
+        reuse_llm_cache: False feeds the LLM the whole text at every call, as the authors' published code does.
+
+    Yields:
+        One event per token, end of text included.
+
+    Returns:
+        Why it ended: `eos`, `length` (of the request, or of the models' context) or `cancelled`.
+
+    Raises:
+        PromptError: the prompt is empty or leaves no room in the models' context.
+    """
+    if not prompt_ids:
+        raise PromptError("The prompt is empty. Write a question.")
+    room = pair.max_context - len(prompt_ids)
+    if room < 1:
+        raise PromptError(
+            f"The prompt has {len(prompt_ids):,} tokens; this pair reads at most {pair.max_context - 1:,}. Shorten it."
+        )
+    slm = CachedLM(pair.slm)
+    llm = CachedLM(pair.llm) if reuse_llm_cache else RecomputingLM(pair.llm)
+    text = TextStream(pair.tokenizer)
+    ids = list(prompt_ids)
+    n_steps = min(settings.max_new_tokens, room)
+    for index in range(n_steps):
+        if is_cancelled():
+            return "cancelled"
+
+        # 1. The SLM reads every position, so its cache is always current.
+        slm_forward = slm.catch_up(ids)
+        features = RouterFeatures(slm_forward.hidden[None], slm_forward.logits[None])
+
+        # 2. The router scores the state behind the SLM's candidate. Reading the score is the one point where the host
+        #    has to wait for the device: the decision depends on it.
+        start = time.perf_counter()
+        with torch.inference_mode():
+            confidence = float(router.confidence(features)[0])
+        router_s = time.perf_counter() - start
+
+        # 3. One of the two writes the token. The LLM first reads what it has not seen.
+        slm_token_id = choose_token(slm_forward.logits, settings, index)
+        if prefers_llm(confidence, settings.threshold):
+            llm_forward = llm.catch_up(ids)
+            token_id = choose_token(llm_forward.logits, settings, index)
+            llm_top = _top(pair, torch.log_softmax(llm_forward.logits.float(), dim=-1))
+            llm_tokens_fed, llm_s = llm_forward.n_fed, llm_forward.seconds
+        else:
+            token_id, llm_top, llm_tokens_fed, llm_s = slm_token_id, (), 0, 0.0
+
+        # 4. Say what happened, and go on from it.
+        is_last = token_id in pair.eos_ids or index + 1 == n_steps
+        delta = text.push(token_id) + (text.flush() if is_last else "")
+        yield TokenEvent(
+            index=index,
+            token_id=token_id,
+            text=delta,
+            source="llm" if llm_tokens_fed else "slm",
+            slm_token_id=slm_token_id,
+            slm_confidence=confidence,
+            threshold=settings.threshold,
+            slm_tokens_fed=slm_forward.n_fed,
+            llm_tokens_fed=llm_tokens_fed,
+            context_len=len(ids),
+            slm_s=slm_forward.seconds,
+            router_s=router_s,
+            llm_s=llm_s,
+            slm_top=_top(pair, features.log_probs[0]),
+            llm_top=llm_top,
+        )
+        if token_id in pair.eos_ids:
+            return "eos"
+        ids.append(token_id)
+    return "length"
+
+
+def _top(pair: ModelPair, log_probs: Tensor) -> tuple[Candidate, ...]:
+    """The `TOP_K` most probable tokens of a [V] distribution, best first; one transfer to the host."""
+    values, ids = log_probs.topk(min(TOP_K, log_probs.shape[-1]))
+    probabilities = values.exp().tolist()
+    return tuple(
+        Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(ids.tolist(), probabilities, strict=True)
+    )

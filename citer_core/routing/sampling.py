@@ -1,0 +1,40 @@
+"""Choosing a token from logits: greedy, or sampled so that the choice at a position depends on nothing else.
+
+Sampling inverts the cumulative distribution at a uniform number that is a function of (seed, position) alone. Both
+models look at the same number, so a run can be replayed or branched at any token and the positions before it come out
+the same, whoever was asked there. Knows nothing about models or routing.
+"""
+
+from __future__ import annotations
+
+import random
+
+import torch
+from torch import Tensor
+
+from citer_core.types import DecodeSettings
+
+
+def uniform_at(seed: int, index: int) -> float:
+    """The number in [0, 1) that decides the token at `index`; the same on every platform."""
+    return random.Random(f"citer:{seed}:{index}").random()
+
+
+def choose_token(logits: Tensor, settings: DecodeSettings, index: int) -> int:
+    """The next token's id.
+
+    Args:
+        logits: [V], any float dtype.
+        settings: temperature 0 takes the greatest logit, the lower id at a tie.
+        index: position in the completion.
+    """
+    if settings.temperature == 0.0:
+        return int(logits.argmax())
+    probabilities = torch.softmax(logits.double() / settings.temperature, dim=-1)
+    ordered, ids = probabilities.sort(descending=True, stable=True)
+    cumulative = ordered.cumsum(-1)
+    # The nucleus is the shortest prefix that holds top_p of the mass: a token is in it iff less lies before it.
+    n_kept = int((cumulative - ordered < settings.top_p).sum())
+    target = uniform_at(settings.seed, index) * cumulative[n_kept - 1]
+    chosen = int(torch.searchsorted(cumulative[:n_kept], target, right=True))
+    return int(ids[min(chosen, n_kept - 1)])

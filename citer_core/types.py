@@ -1,0 +1,126 @@
+"""The nouns of a routed run: settings in, one `TokenEvent` per token out. Standard library only.
+
+Called by everything; calls nothing of the project but `errors`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Literal
+
+from citer_core.errors import SettingError
+
+Source = Literal["slm", "llm"]
+FinishReason = Literal["eos", "length", "cancelled", "error"]
+MAX_NEW_TOKENS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeSettings:
+    """What a person can choose about one run.
+
+    Attributes:
+        threshold: tau in [0, 1]; the LLM writes a token iff `slm_confidence < threshold`, and always at 1.
+        max_new_tokens: 1 to 4096; end-of-text counts as a token.
+        temperature: 0 (greedy) to 2.
+        top_p: nucleus in (0, 1]; only used when sampling.
+        seed: any integer; only used when sampling.
+
+    Raises:
+        SettingError: a value outside its range.
+    """
+
+    threshold: float = 0.7
+    max_new_tokens: int = 256
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        _in_range("threshold (tau)", self.threshold, 0.0, 1.0, "0 gives every token to the SLM, 1 to the LLM")
+        _in_range("temperature", self.temperature, 0.0, 2.0, "0 decodes greedily")
+        _in_range("top_p", self.top_p, 0.0, 1.0, "1 keeps the whole distribution")
+        if self.top_p == 0.0:
+            raise SettingError("top_p is 0, which leaves no token to choose: give a value above 0, at most 1.")
+        _is_integer("max_new_tokens", self.max_new_tokens)
+        _in_range("max_new_tokens", self.max_new_tokens, 1, MAX_NEW_TOKENS, "each token takes one step")
+        _is_integer("seed", self.seed)
+
+
+def _is_integer(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise SettingError(f"{name} is {value!r}: give a whole number.")
+
+
+def _in_range(name: str, value: float, low: float, high: float, hint: str) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or not low <= value <= high:
+        raise SettingError(f"{name} is {value!r}: give a number from {low:g} to {high:g} ({hint}).")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One of a model's most probable next tokens.
+
+    Attributes:
+        token_id: index in the shared vocabulary.
+        text: the token alone, decoded; bytes that are no character by themselves show as U+FFFD.
+        probability: in [0, 1], of the model's untempered distribution.
+    """
+
+    token_id: int
+    text: str
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class TokenEvent:
+    """One decoding step: who wrote the token, why, and what was moved for it.
+
+    Attributes:
+        index: 0 for the first token of the completion.
+        token_id: the token that was appended.
+        text: what it adds to the text; empty where a character is still incomplete or the token is special.
+        source: the model that wrote it.
+        slm_token_id: what the SLM would have written here.
+        slm_confidence: the router's estimate in [0, 1] that the SLM is to be preferred.
+        threshold: tau at this step.
+        slm_tokens_fed: new tokens in the SLM's forward: the prompt at the first step, then 1.
+        llm_tokens_fed: new tokens in the LLM's forward, catch-up included; 0 where it was not called.
+        context_len: prompt and completion tokens before this one, so a model that fed k of them had cached
+            `context_len - k`.
+        slm_s: seconds in the SLM's forward, measured.
+        router_s: seconds in the router, the reading of its verdict included, measured.
+        llm_s: seconds in the LLM's forward, measured; 0 where it was not called.
+        slm_top: the SLM's most probable next tokens, best first.
+        llm_top: the LLM's, empty where it was not called.
+    """
+
+    index: int
+    token_id: int
+    text: str
+    source: Source
+    slm_token_id: int
+    slm_confidence: float
+    threshold: float
+    slm_tokens_fed: int
+    llm_tokens_fed: int
+    context_len: int
+    slm_s: float
+    router_s: float
+    llm_s: float
+    slm_top: tuple[Candidate, ...] = ()
+    llm_top: tuple[Candidate, ...] = ()
+
+
+EVENT_FIELDS = tuple(field.name for field in fields(TokenEvent))
+
+
+def prefers_llm(slm_confidence: float, threshold: float) -> bool:
+    """The one routing decision: does the LLM write this token?
+
+    Strictly below the threshold, as in the authors' published code. A sigmoid reaches 1.0 in float32, so tau = 1 is
+    spelled out: it must hand over every token.
+    """
+    return threshold >= 1.0 or slm_confidence < threshold
