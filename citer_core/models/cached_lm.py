@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
-from transformers import DynamicCache
 
 from citer_core.models.language_model import LanguageModel
 
@@ -39,7 +38,7 @@ class CachedLM:
 
     def __init__(self, lm: LanguageModel) -> None:
         self._lm = lm
-        self._cache = DynamicCache(config=lm.model.config)
+        self._cache = lm.new_cache()
         self.n_cached = 0
 
     @torch.inference_mode()
@@ -63,9 +62,8 @@ class CachedLM:
 
     def rewind(self, n_tokens: int) -> None:
         """Forgets all but the first `n_tokens` cached tokens; does nothing where no more are cached."""
-        surplus = self.n_cached - n_tokens
-        if surplus > 0:
-            self._cache.crop(-surplus)
+        if n_tokens < self.n_cached:
+            self._cache.rewind(n_tokens)
             self.n_cached = n_tokens
 
 
@@ -84,5 +82,5 @@ class RecomputingLM:
         """Feeds all of `ids`, builds a cache as a prefill would, and throws it away."""
         start = time.perf_counter()
         all_ids = torch.tensor([ids], device=self._lm.device)  # [1, T]
-        logits, hidden = self._lm.forward(all_ids, DynamicCache(config=self._lm.model.config))
+        logits, hidden = self._lm.forward(all_ids, self._lm.new_cache())
         return Forward(logits[0, 0], hidden[0, 0], len(ids), time.perf_counter() - start)

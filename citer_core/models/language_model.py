@@ -1,67 +1,110 @@
 """`LanguageModel`: a transformers model seen as one function, ids in, logits and the state behind them out.
 
-Stateless and shared by all runs; caches belong to `CachedLM`. Knows nothing about routing.
+Shared by all runs and without state of its own; a cache belongs to whoever asked for it. Knows nothing about routing.
 """
 
 from __future__ import annotations
+
+import logging
+from typing import Protocol
 
 import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
+from citer_core.models.fused_decoder import FusedDecoder, KVCache
+
+log = logging.getLogger(__name__)
+
+
+class Cache(Protocol):
+    """What a run may do to its cache between two forward passes."""
+
+    def rewind(self, n_tokens: int) -> None:
+        """Forgets all but the first `n_tokens` positions."""
+
+
+class TransformersCache:
+    """A transformers cache behind our interface."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        self.inner = DynamicCache(config=model.config)
+
+    def rewind(self, n_tokens: int) -> None:
+        """Forgets all but the first `n_tokens` positions."""
+        self.inner.crop(-max(0, int(self.inner.get_seq_length()) - n_tokens))
+
 
 class LanguageModel:
     """Wraps a decoder-only model.
 
-    Nearly every architecture is body plus head, and then calling the two is the cheapest way to both logits and
-    hidden state: the model's own forward gives the hidden state only together with those of all layers. Some scale or
-    cap their logits behind the head, so this is checked once, on one token, and such a model is called as a whole.
+    Two ways lead to the same numbers: the fused pass where it fits, and the model's own forward everywhere. Which one
+    is taken is settled once, when the model is loaded, by comparing them on a few tokens.
 
     Args:
-        model: in eval mode.
+        model: in eval mode, on its device, in its final dtype.
         vocab_size: tokens of the shared tokenizer; the padding rows of the head are cut off.
+        fused: False keeps to the model's own forward, as a reference.
     """
 
-    def __init__(self, model: PreTrainedModel, vocab_size: int) -> None:
+    def __init__(self, model: PreTrainedModel, vocab_size: int, *, fused: bool = True) -> None:
         self.model = model
         self.vocab_size = vocab_size
         self._head = model.get_output_embeddings()
-        self._is_body_plus_head = self._head is not None and self._check_body_plus_head()
+        self._fused = FusedDecoder(model) if fused and FusedDecoder.supports(model) else None
+        if self._fused is not None and not self._agrees():
+            log.warning("%s: the fused pass disagrees with transformers and is not used", type(model).__name__)
+            self._fused = None
 
     @torch.inference_mode()
-    def _check_body_plus_head(self) -> bool:
-        ids = torch.zeros(1, 1, dtype=torch.long, device=self.model.device)
-        whole = self.model(input_ids=ids, use_cache=False).logits
-        body = self.model.base_model(input_ids=ids, use_cache=False).last_hidden_state
-        return torch.equal(whole, self._head(body))
+    def _agrees(self) -> bool:
+        """Feeds a few tokens in two steps to both ways; equal up to the rounding of the dtype."""
+        ids = (torch.arange(7, device=self.device) * 31 % self.vocab_size)[None]
+        cache = self.new_cache()
+        first, _ = self.forward(ids[:, :4], cache, last_only=False)
+        second, _ = self.forward(ids[:, 4:], cache, last_only=False)
+        ours = torch.cat((first, second), dim=1).float()
+        theirs = self.model(input_ids=ids, use_cache=False).logits[..., : self.vocab_size].float()
+        tolerance = 1e-3 if self.model.dtype == torch.float32 else 5e-2
+        return bool((ours - theirs).abs().max() <= tolerance * theirs.abs().max().clamp_min(1e-6))
 
-    def forward(self, ids: Tensor, cache: DynamicCache | None = None, *, last_only: bool = True) -> tuple[Tensor, Tensor]:
-        """One forward pass.
-
-        Args:
-            ids: [B, T] int64, on the model's device.
-            cache: of the T_cached tokens before `ids`, or None for none; extended in place.
-            last_only: give only the last position (T' = 1), else all (T' = T).
-
-        Returns:
-            logits [B, T', V] and hidden states [B, T', H] (last layer, after the final norm), in the model's dtype.
-        """
-        use_cache = cache is not None
-        if self._is_body_plus_head:
-            output = self.model.base_model(input_ids=ids, past_key_values=cache, use_cache=use_cache)
-            hidden = output.last_hidden_state[:, -1:] if last_only else output.last_hidden_state
-            return self._head(hidden)[..., : self.vocab_size], hidden
-        output = self.model(
-            input_ids=ids,
-            past_key_values=cache,
-            use_cache=use_cache,
-            output_hidden_states=True,
-            logits_to_keep=1 if last_only else 0,
-        )
-        hidden = output.hidden_states[-1]
-        return output.logits[..., : self.vocab_size], hidden[:, -1:] if last_only else hidden
+    @property
+    def is_fused(self) -> bool:
+        """Whether the fused pass is in use."""
+        return self._fused is not None
 
     @property
     def device(self) -> torch.device:
         """Where the model's inputs go."""
         return self.model.device
+
+    def new_cache(self) -> Cache:
+        """An empty cache for one run."""
+        return TransformersCache(self.model) if self._fused is None else self._fused.new_cache()
+
+    def forward(self, ids: Tensor, cache: Cache, *, last_only: bool = True) -> tuple[Tensor, Tensor]:
+        """One forward pass.
+
+        Args:
+            ids: [B, T] int64, on the model's device.
+            cache: from `new_cache`, of the tokens before `ids`; extended in place.
+            last_only: give only the last position (T' = 1), else all (T' = T).
+
+        Returns:
+            logits [B, T', V] and hidden states [B, T', H] (last layer, after the final norm), in the model's dtype.
+        """
+        if self._fused is not None:
+            assert isinstance(cache, KVCache)
+            hidden = self._fused.hidden_states(ids, cache)
+            hidden = hidden[:, -1:] if last_only else hidden
+            return self._head(hidden)[..., : self.vocab_size], hidden
+        assert isinstance(cache, TransformersCache)
+        output = self.model(
+            input_ids=ids,
+            past_key_values=cache.inner,
+            use_cache=True,
+            output_hidden_states=True,
+            logits_to_keep=1 if last_only else 0,
+        )
+        hidden = output.hidden_states[-1]
+        return output.logits[..., : self.vocab_size], hidden[:, -1:] if last_only else hidden

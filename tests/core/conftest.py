@@ -1,0 +1,60 @@
+"""Tiny random pairs: real transformers models with the bundled tokenizer, made in milliseconds."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+
+from citer_core.assets import ASSETS
+from citer_core.models.pair import ModelPair
+
+torch.set_num_threads(1)  # at this size threads cost more than they give
+
+
+def tiny_qwen2(seed: int, hidden_size: int = 32, n_layers: int = 2, **overrides) -> Qwen2ForCausalLM:
+    torch.manual_seed(seed)
+    settings = dict(
+        vocab_size=1536,
+        hidden_size=hidden_size,
+        intermediate_size=2 * hidden_size,
+        num_hidden_layers=n_layers,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+        tie_word_embeddings=True,
+        bos_token_id=None,
+        eos_token_id=0,
+        pad_token_id=0,
+    )
+    # Wide initial weights: the defaults give almost flat logits, and a text of one repeated token tests little.
+    return Qwen2ForCausalLM(Qwen2Config(**(settings | {"initializer_range": 0.5} | overrides))).eval()
+
+
+def tiny_llama(seed: int, **overrides) -> LlamaForCausalLM:
+    torch.manual_seed(seed)
+    settings = dict(
+        vocab_size=1536,
+        hidden_size=48,
+        intermediate_size=96,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        max_position_embeddings=512,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=0,
+        pad_token_id=0,
+        initializer_range=0.5,
+    )
+    return LlamaForCausalLM(LlamaConfig(**(settings | overrides))).eval()
+
+
+@pytest.fixture(scope="session")
+def tokenizer():
+    return AutoTokenizer.from_pretrained(ASSETS / "models" / "tokenizer")
+
+
+@pytest.fixture(scope="session")
+def tiny_pair(tokenizer) -> ModelPair:
+    return ModelPair.assemble("tiny", tiny_qwen2(1), tiny_llama(2), tokenizer)

@@ -1,0 +1,189 @@
+"""Pairs, the fused pass and weight files."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+
+import pytest
+import torch
+from transformers import MistralConfig, MistralForCausalLM, PreTrainedTokenizerFast
+
+from citer_core.assets import ASSETS
+from citer_core.errors import ModelFileError, PairError
+from citer_core.models.batch import greedy_completions
+from citer_core.models.fused_decoder import FusedDecoder
+from citer_core.models.language_model import LanguageModel
+from citer_core.models.pair import ModelPair, load_pair
+from citer_core.models.spec import weights_revision
+from tests.core.conftest import tiny_llama, tiny_qwen2
+
+
+def tiny_mistral(**overrides):
+    torch.manual_seed(4)
+    config = dict(
+        vocab_size=1536, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=1, head_dim=16, sliding_window=None, bos_token_id=None, initializer_range=0.5,
+    )  # fmt: skip
+    return MistralForCausalLM(MistralConfig(**(config | overrides))).eval()
+
+
+LLAMA3_ROPE = {
+    "rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tiny_qwen2(1),
+        lambda: tiny_qwen2(1, num_key_value_heads=4, tie_word_embeddings=False),
+        lambda: tiny_llama(2),
+        lambda: tiny_llama(2, num_key_value_heads=1, rope_parameters=LLAMA3_ROPE, max_position_embeddings=1024),
+        tiny_mistral,
+    ],
+    ids=["qwen2", "qwen2-mha-untied", "llama", "llama3-rope-mqa", "mistral"],
+)
+def test_fused_pass_is_transformers_pass(make, dtype):
+    """In chunks of any size, past the first growth of the cache, for logits and hidden state alike."""
+    model = make().to(dtype)
+    ids = torch.randint(1, 1536, (2, 300), generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        theirs = model(input_ids=ids, use_cache=False, output_hidden_states=True)
+        lm = LanguageModel(model, 1536)
+        assert lm.is_fused
+        cache, logits, hidden = lm.new_cache(), [], []
+        for chunk in ids.split([60, 1, 1, 7, 131, 1, 99], dim=1):
+            chunk_logits, chunk_hidden = lm.forward(chunk, cache, last_only=False)
+            logits.append(chunk_logits)
+            hidden.append(chunk_hidden)
+        exact = make()(input_ids=ids, use_cache=False, output_hidden_states=True)
+    for ours, reference, truth in (
+        (torch.cat(logits, 1), theirs.logits, exact.logits),
+        (torch.cat(hidden, 1), theirs.hidden_states[-1], exact.hidden_states[-1]),
+    ):
+        # In bfloat16 both round, each in its own places: ours may be as far from the float32 truth as theirs is.
+        rounding = (reference - truth).abs().max() if dtype == torch.bfloat16 else 1e-4 * truth.abs().max()
+        assert float((ours - truth).abs().max()) < 1.5 * float(rounding)
+
+
+def test_what_the_fused_pass_cannot_do_goes_through_transformers():
+    windowed = tiny_mistral(sliding_window=8)
+    assert not FusedDecoder.supports(windowed)
+    lm = LanguageModel(windowed, 1536)
+    ids = torch.randint(1, 1536, (1, 30))
+    with torch.inference_mode():
+        logits, _ = lm.forward(ids, lm.new_cache(), last_only=False)
+        torch.testing.assert_close(logits, windowed(input_ids=ids, use_cache=False).logits, rtol=1e-4, atol=1e-4)
+    yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 128}
+    assert not FusedDecoder.supports(tiny_llama(2, rope_parameters=yarn))
+
+
+def test_fused_pass_that_disagrees_is_dropped(monkeypatch):
+    honest = FusedDecoder.hidden_states
+    monkeypatch.setattr(FusedDecoder, "hidden_states", lambda self, ids, cache: honest(self, ids, cache) * 1.5)
+    assert not LanguageModel(tiny_qwen2(1), 1536).is_fused
+
+
+def test_fusing_holds_no_weight_twice_and_leaves_the_model_as_it_was():
+    model = tiny_qwen2(1)
+    ids = torch.randint(1, 1536, (1, 9))
+    with torch.inference_mode():
+        before = model(input_ids=ids).logits
+        fused = FusedDecoder(model)
+        assert torch.equal(before, model(input_ids=ids).logits)
+    block = fused._blocks[0]
+    attention = model.model.layers[0].self_attn
+    assert attention.q_proj.weight.data_ptr() == block.qkv.data_ptr()
+    assert attention.k_proj.weight.untyped_storage().data_ptr() == block.qkv.untyped_storage().data_ptr()
+
+
+def test_batched_completions_are_those_of_single_prompts(tiny_pair):
+    prompts = [[5, 6, 7], [900, 3], [44] * 12, [8]]
+    found = dict(greedy_completions(tiny_pair.slm, prompts, eos_ids=frozenset({0, 17}), max_new_tokens=20, batch_size=3))
+    assert sorted(found) == [0, 1, 2, 3]
+    for i, prompt in enumerate(prompts):
+        (single,) = greedy_completions(tiny_pair.slm, [prompt], eos_ids=frozenset({0, 17}), max_new_tokens=20)
+        assert found[i] == single[1]
+        assert not {0, 17} & set(found[i][:-1])
+
+
+def test_a_pair_must_share_one_vocabulary(tmp_path, tokenizer):
+    small = tmp_path / "small"
+    tiny_qwen2(1).save_pretrained(small)
+    tokenizer.save_pretrained(small)
+    other = tmp_path / "other"
+    tiny_qwen2(2).save_pretrained(other)
+    changed = PreTrainedTokenizerFast.from_pretrained(ASSETS / "models" / "tokenizer")
+    changed.add_tokens(["entirely-new"])
+    changed.save_pretrained(other)
+    with pytest.raises(PairError, match="1 tokens differ, 'entirely-new'"):
+        load_pair(f"{small},{other}")
+    assert load_pair(f"{small},{small}").vocab_size == len(tokenizer)
+
+
+def test_a_head_smaller_than_the_vocabulary_is_refused_and_a_padded_one_is_cut(tokenizer):
+    with pytest.raises(PairError, match="embeds 1000 tokens"):
+        ModelPair.assemble("bad", tiny_qwen2(1, vocab_size=1000), tiny_qwen2(2), tokenizer)
+    pair = ModelPair.assemble("padded", tiny_qwen2(1, vocab_size=1600), tiny_qwen2(2), tokenizer)
+    logits, _ = pair.slm.forward(torch.tensor([[1, 2]]), pair.slm.new_cache())
+    assert logits.shape[-1] == len(tokenizer)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "missing", "not-safetensors"])
+def test_damaged_weights_are_a_clear_error(tmp_path, tokenizer, damage):
+    folder = tmp_path / "model"
+    tiny_qwen2(1).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    weights = folder / "model.safetensors"
+    if damage == "truncated":
+        weights.write_bytes(weights.read_bytes()[:1000])
+    elif damage == "missing":
+        weights.unlink()
+    else:
+        weights.write_bytes(b"not a weights file at all")
+    with pytest.raises(ModelFileError, match="model/ could not be read"):
+        load_pair(f"{folder},{folder}")
+
+
+def test_unknown_pairs_and_dtypes_say_what_is_allowed(tmp_path):
+    with pytest.raises(PairError, match="embedded"):
+        load_pair("no-such-pair")
+    with pytest.raises(PairError, match="float32, bfloat16"):
+        load_pair(dtype="int3")
+    with pytest.raises(ModelFileError):
+        load_pair(f"{tmp_path / 'a'},{tmp_path / 'b'}")
+
+
+def test_every_end_token_of_both_models_counts(tokenizer):
+    slm, llm = tiny_qwen2(1), tiny_qwen2(2)
+    llm.generation_config.eos_token_id = [0, 7]
+    assert ModelPair.assemble("ends", slm, llm, tokenizer).eos_ids == {0, 7}
+
+
+def test_revision_follows_the_weights():
+    model = tiny_qwen2(1)
+    before = weights_revision(model)
+    assert before == weights_revision(tiny_qwen2(1)) != weights_revision(tiny_qwen2(2))
+    model.get_input_embeddings().weight.data[0, 0] += 1
+    assert weights_revision(model) != before
+
+
+def test_spec_counts_what_is_there(tiny_pair):
+    slm, llm = tiny_pair.info.slm, tiny_pair.info.llm
+    assert (slm.n_layers, slm.n_heads, slm.n_kv_heads, slm.head_dim, slm.tied_embeddings) == (2, 4, 2, 8, True)
+    assert (llm.tied_embeddings, llm.bytes_per_element) == (False, 4)
+    assert llm.n_params == sum(p.numel() for p in tiny_pair.llm.model.parameters())
+    assert llm.weight_bytes == 4 * (llm.n_params - 1536 * 48)
+    assert slm.kv_bytes_per_token == 2 * 2 * 2 * 8 * 4
+
+
+def test_copying_a_checkpoint_folder_keeps_the_revision(tmp_path, tokenizer):
+    folder = tmp_path / "a"
+    tiny_qwen2(1).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    shutil.copytree(folder, tmp_path / "b")
+    a, b = (load_pair(f"{tmp_path / name},{tmp_path / name}").info for name in "ab")
+    assert a.revision == b.revision and dataclasses.replace(a, name="") != a
