@@ -41,7 +41,6 @@ class CachedLM:
         self._cache = lm.new_cache()
         self.n_cached = 0
 
-    @torch.inference_mode()
     def catch_up(self, ids: Sequence[int]) -> Forward:
         """Feeds `ids[n_cached:]` in one pass, and so answers for the position after `ids`.
 
@@ -77,7 +76,6 @@ class RecomputingLM:
         self._lm = lm
         self.n_cached = 0
 
-    @torch.inference_mode()
     def catch_up(self, ids: Sequence[int]) -> Forward:
         """Feeds all of `ids`, builds a cache as a prefill would, and throws it away."""
         start = time.perf_counter()

@@ -56,7 +56,6 @@ class LanguageModel:
             log.warning("%s: the fused pass disagrees with transformers and is not used", type(model).__name__)
             self._fused = None
 
-    @torch.inference_mode()
     def _agrees(self) -> bool:
         """Feeds a few tokens in two steps to both ways; equal up to the rounding of the dtype."""
         ids = (torch.arange(7, device=self.device) * 31 % self.vocab_size)[None]
@@ -64,7 +63,8 @@ class LanguageModel:
         first, _ = self.forward(ids[:, :4], cache, last_only=False)
         second, _ = self.forward(ids[:, 4:], cache, last_only=False)
         ours = torch.cat((first, second), dim=1).float()
-        theirs = self.model(input_ids=ids, use_cache=False).logits[..., : self.vocab_size].float()
+        with torch.inference_mode():
+            theirs = self.model(input_ids=ids, use_cache=False).logits[..., : self.vocab_size].float()
         tolerance = 1e-3 if self.model.dtype == torch.float32 else 5e-2
         return bool((ours - theirs).abs().max() <= tolerance * theirs.abs().max().clamp_min(1e-6))
 
@@ -82,6 +82,7 @@ class LanguageModel:
         """An empty cache for one run."""
         return TransformersCache(self.model) if self._fused is None else self._fused.new_cache()
 
+    @torch.inference_mode()
     def forward(self, ids: Tensor, cache: Cache, *, last_only: bool = True) -> tuple[Tensor, Tensor]:
         """One forward pass.
 

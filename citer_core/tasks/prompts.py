@@ -43,5 +43,5 @@ def row_completion(row: Mapping[str, Any], data_type: DataType) -> str:
     Raises:
         KeyError: the row has neither, so there is nothing to train on.
     """
-    text = row.get("cot") or (row["solution"] if data_type == "math" else row["cot"])
+    text: str = row.get("cot") or (row["solution"] if data_type == "math" else row["cot"])
     return " " + text.strip()

@@ -66,7 +66,9 @@ class Labels:
     def save(self, path: Path, header: Mapping[str, str]) -> None:
         """Writes a shard; it appears under its name only when it is complete."""
         tensors = {name: getattr(self, name).contiguous() for name in self.__slots__}
-        save_file(tensors, path.with_suffix(".part"), metadata=dict(header))
+        # One metadata entry, because safetensors writes several in no fixed order and equal shards must be equal files.
+        metadata = {"citer": json.dumps(header, sort_keys=True)}
+        save_file(tensors, path.with_suffix(".part"), metadata=metadata)
         path.with_suffix(".part").replace(path)
 
     @classmethod
@@ -78,9 +80,9 @@ class Labels:
         """
         try:
             with safe_open(path, framework="pt") as file:
-                found = file.metadata() or {}
+                found = json.loads((file.metadata() or {}).get("citer", "{}"))
                 tensors = {name: file.get_tensor(name) for name in cls.__slots__}
-        except (OSError, SafetensorError) as error:
+        except (OSError, ValueError, SafetensorError) as error:
             raise DatasetError(f"The label shard {path.name} could not be read ({error}). Delete it and label again.") from error
         for key, value in header.items():
             if found.get(key) != value:
@@ -124,8 +126,8 @@ def label_examples(pair: ModelPair, examples: Sequence[Example], first_question:
         n_prompt = len(example.prompt_ids)
         ids = torch.tensor([example.prompt_ids + example.truth_ids[:-1]], device=pair.slm.device)
         truth = torch.tensor(example.truth_ids)
-        slm_logits, hidden = pair.slm.forward(ids, last_only=False)
-        llm_logits, _ = pair.llm.forward(ids, last_only=False)
+        slm_logits, hidden = pair.slm.forward(ids, pair.slm.new_cache(), last_only=False)
+        llm_logits, _ = pair.llm.forward(ids, pair.llm.new_cache(), last_only=False)
         slm_logits = slm_logits[0, n_prompt - 1 :].float().cpu()  # [T, V], one row per ground-truth token
         slm_right = slm_logits.argmax(-1) == truth
         llm_right = llm_logits[0, n_prompt - 1 :].argmax(-1).cpu() == truth

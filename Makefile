@@ -1,0 +1,75 @@
+# One command each: app, test, lint. Every target makes what it needs first; the second time that takes no time.
+
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= $(or $(GRADIO_SERVER_PORT),7860)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: help setup dev browser app test test-js test-slow lint format clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make app        serve the page on 127.0.0.1:PORT (default 7860)"
+	@echo "make test       all tests but the slow ones, a real browser included"
+	@echo "make test-js    only those of the viewer's logic (needs node)"
+	@echo "make test-slow  the slow ones"
+	@echo "make lint       ruff and mypy"
+	@echo "make format     let ruff format the code"
+	@echo "make setup      only make .venv and install the run-time requirements"
+	@echo "make clean      remove caches and .venv"
+
+setup: $(VENV)/.stamp-runtime
+
+dev: $(VENV)/.stamp-dev
+
+# python3 where it is in range, because that is the one people expect; else a version by name.
+$(VENV)/.stamp-venv:
+	@if $(BIN)/python -m pip --version >/dev/null 2>&1; then touch $@; exit 0; fi; \
+	for candidate in $(PYTHON) python3 python3.12 python3.11; do \
+		if "$$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; then \
+			found="$$candidate"; break; \
+		fi; \
+	done; \
+	if [ -z "$$found" ]; then \
+		echo "error: no Python 3.11 or 3.12 found (tried $(PYTHON) python3 python3.12 python3.11)." >&2; \
+		echo "Install one of them, or name it: make $(or $(MAKECMDGOALS),setup) PYTHON=/path/to/python3.12" >&2; exit 1; \
+	fi; \
+	"$$found" -m venv $(VENV) || { \
+		echo "error: $$found cannot make a virtual environment; on Debian install the package python3-venv." >&2; exit 1; }
+	@touch $@
+
+$(VENV)/.stamp-runtime: requirements.txt $(VENV)/.stamp-venv
+	$(PIP) -r requirements.txt
+	@touch $@
+
+$(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-runtime
+	$(PIP) -r requirements-dev.txt
+	@touch $@
+
+browser: dev
+	@$(BIN)/python -m tests.browser
+
+app: setup
+	PORT=$(PORT) $(BIN)/python app.py
+
+# The viewer's pure logic; everything that it decides is also tested through the page, so node is not required.
+test-js:
+	@if command -v node >/dev/null; then node --test tests/viewer/*.test.mjs; else echo "node not found: test-js skipped"; fi
+
+test: dev browser test-js
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-slow: dev browser
+	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+lint: dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results

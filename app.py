@@ -1,0 +1,41 @@
+"""Serves the page: `python app.py [--port 7860]`, and the entry point on Hugging Face Spaces.
+
+The page is answered first and the models are loaded behind it, so nothing here may import torch.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+from citer_core.config import AppConfig
+from citer_core.errors import CiterError
+from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.page import build_page, serve
+
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
+
+
+def load_engine() -> Engine:
+    """Imports torch and reads the weights; called in the background."""
+    from citer_core.engine import Engine
+
+    return Engine.load(config.pair, device=config.device, dtype=config.dtype)
+
+
+logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+logging.getLogger("httpx").setLevel(logging.WARNING)
+try:
+    # Flags are ours only where this file is the program; under `gradio app.py` they are not.
+    config = AppConfig.read(sys.argv[1:] if __name__ == "__main__" else ())
+    slot = EngineSlot(load_engine)
+    demo = build_page(config, slot)
+except CiterError as error:
+    sys.exit(f"error: {error}")
+
+if __name__ == "__main__":
+    print(f"CITER is served on {serve(demo, config)}", flush=True)
+    slot.start()
+    demo.block_thread()

@@ -1,0 +1,218 @@
+/**
+ * The cost line: what the run has moved so far, beside either model alone; an estimate, and it says so.
+ *
+ * Must not know tokens' text or the routing rule: it reads running totals. Hover calls back with a token index, so the
+ * page can link it to the text. Lines are thinned to a few hundred points, so a repaint costs the same at any length.
+ */
+
+import { html, setText, svg } from "./dom.js";
+import { quantity, significant, unitFor } from "./format.js";
+import { samplePoints } from "./series.js";
+
+const METRIC_NAMES = { bytes: "memory transfer", flops: "arithmetic", seconds: "time" };
+const TOGGLE_NAMES = { bytes: "Bytes", flops: "FLOPs", seconds: "Seconds" };
+const METHOD_NOTES = {
+  bytes: () => "By formula: every forward streams the weights once and reads and writes the KV cache.",
+  flops: () => "By formula: two operations per parameter and token, plus attention.",
+  seconds: (device) => `By formula: the slower of memory and arithmetic on ${device.name}.`,
+};
+const LINE_NAMES = { routed: "Routed", slmOnly: "SLM only", llmOnly: "LLM only" };
+const CHART_HEIGHT = 232;
+const LABEL_GAP = 35;
+
+/** About `count` round values from 0 up to `max`. */
+export function niceTicks(max, count = 4) {
+  if (!(max > 0)) return [0];
+  const rough = max / count;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((candidate) => candidate >= rough) ?? power * 10;
+  const ticks = [];
+  for (let i = 0; i * step <= max * 1.0001; i++) ticks.push(i * step);
+  return ticks;
+}
+
+/** Moves label positions apart by `gap`, keeping their order and staying in [low, high]. */
+export function spreadLabels(positions, gap, low, high) {
+  const order = positions.map((y, i) => ({ y, i })).sort((a, b) => a.y - b.y);
+  let previous = low - gap;
+  for (const label of order) previous = label.y = Math.max(label.y, previous + gap);
+  let next = high + gap;
+  for (const label of order.reverse()) next = label.y = Math.min(label.y, next - gap);
+  const spread = new Array(positions.length);
+  for (const { y, i } of order) spread[i] = y;
+  return spread;
+}
+
+let nextId = 0;
+
+export class Chart {
+  /** @param {{onHover: (index: number|null) => void, onPick: (index: number) => void, onMetric: (metric: string) => void}} on */
+  constructor(on) {
+    this.metric = "bytes";
+    this.width = 0;
+    this.view = null;
+    const id = `cv-chart-${nextId++}`;
+    this.title = html("h2", { class: "cv-heading", id: `${id}-title` });
+    this.note = html("p", { class: "cv-caption" });
+    this.readout = html("p", { class: "cv-readout" });
+    this.toggles = Object.entries(TOGGLE_NAMES).map(([metric, label]) => {
+      const node = html("button", { type: "button", class: "cv-segment", "aria-pressed": String(metric === "bytes") }, label);
+      node.addEventListener("click", () => {
+        this.metric = metric;
+        for (const other of this.toggles) other.setAttribute("aria-pressed", String(other === node));
+        on.onMetric(metric);
+      });
+      return node;
+    });
+    this.grid = svg("g", { class: "cv-grid" });
+    this.axis = svg("g", { class: "cv-axis" });
+    this.clipRect = svg("rect", { x: 0, y: -8, height: CHART_HEIGHT });
+    this.lines = {};
+    const plot = svg("g", { "clip-path": `url(#${id}-clip)` });
+    for (const name of ["llmOnly", "slmOnly", "recorded", "routed", "hypothetical"]) {
+      plot.append((this.lines[name] = svg("path", { class: `cv-line cv-line-${name}` })));
+    }
+    this.labels = {};
+    const labelGroup = svg("g");
+    for (const name of Object.keys(LINE_NAMES)) {
+      const value = svg("tspan", { class: "cv-label-value", dy: "1.25em" });
+      const text = svg("text", { class: `cv-label cv-label-${name}` }, svg("tspan", {}, LINE_NAMES[name]), value);
+      this.labels[name] = { text, value };
+      labelGroup.append(text);
+    }
+    this.cursor = svg("line", { class: "cv-chart-cursor", visibility: "hidden" });
+    this.dots = Object.keys(LINE_NAMES).map((name) => svg("circle", { class: `cv-dot cv-dot-${name}`, r: 3.5, visibility: "hidden" }));
+    this.svg = svg(
+      "svg",
+      { class: "cv-chart-svg", role: "img", "aria-labelledby": `${id}-title ${id}-desc`, height: CHART_HEIGHT },
+      svg("defs", {}, svg("clipPath", { id: `${id}-clip` }, this.clipRect)),
+      this.grid, this.axis, plot, this.cursor, ...this.dots, labelGroup,
+    );
+    this.description = html("span", { class: "cv-sr", id: `${id}-desc` });
+    this.root = html(
+      "section",
+      { class: "cv-chart", "aria-labelledby": `${id}-title` },
+      html("div", { class: "cv-row" }, this.title, html("div", { class: "cv-segments", role: "group", "aria-label": "Unit of the chart" }, ...this.toggles)),
+      this.readout, this.svg, this.description, this.note,
+    );
+    const indexAt = (event) => {
+      if (!this.view || !this.scale) return null;
+      const x = event.clientX - this.svg.getBoundingClientRect().left - this.scale.left;
+      const k = Math.round((x / this.scale.plotWidth) * this.view.domain);
+      return x >= -6 && k <= this.view.shown ? Math.max(0, Math.min(this.view.shown - 1, k - 1)) : null;
+    };
+    this.svg.addEventListener("pointermove", (event) => on.onHover(indexAt(event)));
+    this.svg.addEventListener("pointerleave", () => on.onHover(null));
+    this.svg.addEventListener("click", (event) => {
+      const index = indexAt(event);
+      if (index !== null && index >= 0) on.onPick(index);
+    });
+    this.resizer = new ResizeObserver(([entry]) => {
+      const width = Math.round(entry.contentRect.width);
+      if (width === this.width || width === 0) return;
+      this.width = width;
+      if (this.view) this.update(this.view);
+    });
+    this.resizer.observe(this.root);
+  }
+
+  destroy() {
+    this.resizer.disconnect();
+  }
+
+  update(view) {
+    this.view = view;
+    setText(this.title, `Estimated ${METRIC_NAMES[this.metric]}, cumulative`);
+    setText(this.note, view.head ? view.priceLabel + METHOD_NOTES[this.metric](view.costModel.device) : "");
+    if (!this.width) this.width = Math.round(this.root.clientWidth);
+    if (!this.width) return;
+    const { series, metric } = { series: view.series, metric: this.metric };
+    const narrow = this.width < 520;
+    const n = series.length;
+    const end = Math.max(series.at("routed", metric), series.at("llmOnly", metric), series.at("slmOnly", metric));
+    const max = (end || 1) * (view.live ? view.domain / Math.max(1, n) : 1);
+    const scale = {
+      left: 64, top: 14, plotWidth: this.width - 64 - (narrow ? 78 : 92), plotHeight: CHART_HEIGHT - 14 - 40, max: max * 1.03, unit: unitFor(metric, end || 1),
+    };
+    this.scale = scale;
+    const x = (k) => scale.left + (k / view.domain) * scale.plotWidth;
+    const y = (value) => scale.top + scale.plotHeight * (1 - value / scale.max);
+    Object.assign(scale, { x, y });
+    this.svg.setAttribute("width", String(this.width));
+    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${CHART_HEIGHT}`);
+    this.#drawAxes(view, scale, narrow);
+
+    const trace = (source, line, from, to) => {
+      let d = "";
+      for (const k of samplePoints(to)) if (k >= from) d += `${d ? "L" : "M"}${x(k).toFixed(1)} ${y(source.at(line, metric, k)).toFixed(1)}`;
+      return d;
+    };
+    // Past the first flip the text is hypothetical, and so is its price.
+    const exact = view.decisions.firstFlip >= 0 ? view.decisions.firstFlip : n;
+    this.lines.llmOnly.setAttribute("d", trace(series, "llmOnly", 0, n));
+    this.lines.slmOnly.setAttribute("d", trace(series, "slmOnly", 0, n));
+    this.lines.routed.setAttribute("d", trace(series, "routed", 0, exact));
+    this.lines.hypothetical.setAttribute("d", exact < n ? trace(series, "routed", exact, n) : "");
+    this.lines.recorded.setAttribute("d", exact < n ? trace(view.ownSeries, "routed", exact, n) : "");
+    this.moved(view);
+  }
+
+  #drawAxes(view, scale, narrow) {
+    const { x, y, left, top, plotWidth, plotHeight, unit } = scale;
+    const key = [this.width, view.domain, scale.max, unit.name].join();
+    if (key === this.axisKey) return;
+    this.axisKey = key;
+    this.grid.replaceChildren();
+    this.axis.replaceChildren();
+    const ticks = niceTicks(scale.max / unit.scale, 4);
+    for (const tick of ticks) {
+      const at = y(tick * unit.scale);
+      const label = significant(tick).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+      this.grid.append(svg("line", { x1: left, x2: left + plotWidth, y1: at, y2: at }));
+      this.axis.append(svg("text", { x: left - 8, y: at + 4, "text-anchor": "end" }, tick > 0 && tick === ticks.at(-1) ? `${label} ${unit.name}` : label));
+    }
+    for (const tick of niceTicks(view.domain, narrow ? 3 : 5)) {
+      if (tick === 0 || tick > view.domain || !Number.isInteger(tick)) continue;
+      this.axis.append(svg("text", { x: x(tick), y: top + plotHeight + 18, "text-anchor": "middle" }, String(tick)));
+    }
+    this.axis.append(svg("text", { x: left, y: top + plotHeight + 18, "text-anchor": "start" }, "tokens"));
+    this.clipRect.setAttribute("x", String(left - 2));
+  }
+
+  /** The cheap part: playback and the chosen token. */
+  moved(view) {
+    if (!this.scale) return;
+    const { x, y, top, plotWidth, plotHeight, left } = this.scale;
+    const { series } = view;
+    const k = view.shown;
+    this.clipRect.setAttribute("width", String(k < series.length ? Math.max(0, x(k) - left + 2) : plotWidth + 8));
+    const names = Object.keys(LINE_NAMES);
+    const spread = spreadLabels(names.map((name) => y(series.at(name, this.metric, k))), LABEL_GAP, top, top + plotHeight - 12);
+    names.forEach((name, i) => {
+      const { text, value } = this.labels[name];
+      const at = x(k) + 8;
+      text.setAttribute("x", at.toFixed(1));
+      text.setAttribute("y", spread[i].toFixed(1));
+      value.setAttribute("x", at.toFixed(1));
+      setText(value, quantity(this.metric, series.at(name, this.metric, k)));
+      text.setAttribute("visibility", series.length ? "visible" : "hidden");
+    });
+    setText(this.description, names.map((name) => `${LINE_NAMES[name]} ${this.labels[name].value.textContent}`).join(", "));
+    const at = view.focus === null || view.focus >= k ? null : view.focus + 1;
+    for (const node of [this.cursor, ...this.dots]) node.setAttribute("visibility", at === null ? "hidden" : "visible");
+    if (at === null) {
+      setText(this.readout, "");
+      return;
+    }
+    this.cursor.setAttribute("x1", x(at).toFixed(1));
+    this.cursor.setAttribute("x2", x(at).toFixed(1));
+    this.cursor.setAttribute("y1", String(top));
+    this.cursor.setAttribute("y2", String(top + plotHeight));
+    names.forEach((name, i) => {
+      this.dots[i].setAttribute("cx", x(at).toFixed(1));
+      this.dots[i].setAttribute("cy", y(series.at(name, this.metric, at)).toFixed(1));
+    });
+    const values = names.map((name) => `${LINE_NAMES[name].replace("Routed", "routed")} ${quantity(this.metric, series.at(name, this.metric, at))}`);
+    setText(this.readout, `After token ${at}: ${values.join(" · ")}`);
+  }
+}

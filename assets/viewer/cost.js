@@ -1,0 +1,100 @@
+/**
+ * Estimated cost of a step: bytes moved, floating-point operations, roofline seconds.
+ *
+ * Pure arithmetic: must not know the DOM or a run as a whole. An exact mirror of `citer_core/cost.py`; a parity test
+ * holds the two together, so change both or neither.
+ *
+ * @typedef {Object} ModelSpec fields as in `citer_core.cost.ModelSpec`
+ * @typedef {{name: string, bandwidth: number, peak_flops: number}} DeviceSpec bytes/s and FLOP/s
+ * @typedef {{bytes: number, flops: number, seconds: number}} Cost
+ */
+
+/** @type {DeviceSpec} used where a page names no device: peak figures of the vendor's data sheet */
+export const H100_SXM = { name: "H100 SXM (data sheet)", bandwidth: 3.35e12, peak_flops: 989e12 };
+
+/** Bytes of weights that one forward streams: an untied input table is gathered from, not streamed. */
+export function weightBytes(model) {
+  const gathered = model.tied_embeddings ? 0 : model.vocab_size * model.hidden_size;
+  return (model.n_params - gathered) * model.bytes_per_element;
+}
+
+/** Bytes of keys and values that one token adds to the cache. */
+export function kvBytesPerToken(model) {
+  return 2 * model.n_layers * model.n_kv_heads * model.head_dim * model.bytes_per_element;
+}
+
+/** Bytes of one forward: weights once, KV of the cached tokens read, KV of the new ones written. */
+export function forwardBytes(model, nNew, nCached) {
+  return weightBytes(model) + kvBytesPerToken(model) * (nCached + nNew);
+}
+
+/** Operations of that forward: two per parameter and token, plus attention over the context. */
+export function forwardFlops(model, nNew, nCached) {
+  const attention = 4 * model.n_layers * model.n_heads * model.head_dim * nNew * (nCached + nNew / 2);
+  return 2 * model.n_params * nNew + attention;
+}
+
+const NOTHING = Object.freeze({ bytes: 0, flops: 0, seconds: 0 });
+
+/** @returns {Cost} */
+export function addCosts(a, b) {
+  return { bytes: a.bytes + b.bytes, flops: a.flops + b.flops, seconds: a.seconds + b.seconds };
+}
+
+/** Prices events for a pair, a router and a device. */
+export class CostModel {
+  /** @param {{slm: ModelSpec, llm: ModelSpec, device: DeviceSpec, routerParams?: number, routerBytesPerParam?: number}} spec */
+  constructor({ slm, llm, device, routerParams = 0, routerBytesPerParam = 4 }) {
+    Object.assign(this, { slm, llm, device, routerParams, routerBytesPerParam });
+  }
+
+  /** @returns {Cost} */
+  #forward(bytes, flops) {
+    const { bandwidth, peak_flops: peakFlops } = this.device;
+    return { bytes, flops, seconds: Math.max(bytes / bandwidth, flops / peakFlops) };
+  }
+
+  /** One forward of one model; nothing at all where it reads no token. */
+  modelForward(model, nNew, nCached) {
+    if (nNew === 0) return NOTHING;
+    return this.#forward(forwardBytes(model, nNew, nCached), forwardFlops(model, nNew, nCached));
+  }
+
+  routerStep() {
+    return this.#forward(this.routerParams * this.routerBytesPerParam, 2 * this.routerParams);
+  }
+
+  /** The parts of a routed step; `llmFed` replaces the recorded number in a replay. */
+  parts(event, llmFed = event.llm_tokens_fed) {
+    return {
+      slm: this.modelForward(this.slm, event.slm_tokens_fed, event.context_len - event.slm_tokens_fed),
+      router: this.routerStep(),
+      llm: this.modelForward(this.llm, llmFed, event.context_len - llmFed),
+    };
+  }
+
+  /** The routed step: SLM and router always, the LLM where it was called. */
+  step(event, llmFed = event.llm_tokens_fed) {
+    const { slm, router, llm } = this.parts(event, llmFed);
+    return addCosts(addCosts(slm, router), llm);
+  }
+
+  /** What the step would cost if `model` wrote the whole text by itself, without a router. */
+  alone(model, event) {
+    const nNew = event.index === 0 ? event.context_len : 1;
+    return this.modelForward(model, nNew, event.context_len - nNew);
+  }
+}
+
+/** Totals of a run beside either model alone. */
+export function summarizeCost(model, events) {
+  let routed = NOTHING;
+  let slmOnly = NOTHING;
+  let llmOnly = NOTHING;
+  for (const event of events) {
+    routed = addCosts(routed, model.step(event));
+    slmOnly = addCosts(slmOnly, model.alone(model.slm, event));
+    llmOnly = addCosts(llmOnly, model.alone(model.llm, event));
+  }
+  return { routed, slmOnly, llmOnly, bytesShareOfLlmOnly: llmOnly.bytes ? routed.bytes / llmOnly.bytes : 0 };
+}

@@ -1,0 +1,31 @@
+/**
+ * Keys of the viewer. Must not know what they do: it turns a key event into the name of an action.
+ *
+ * Only events from inside the viewer reach it, so the page's own keys are never taken.
+ */
+
+const ACTIONS = {
+  ArrowRight: "next", ArrowLeft: "previous", ArrowDown: "next", ArrowUp: "previous",
+  "]": "nextLlm", "[": "previousLlm", Home: "first", End: "last", Escape: "unpin", " ": "play", Enter: "pin",
+};
+
+/**
+ * The action of a key event, or null where the focused control needs the key itself.
+ * @param {KeyboardEvent} event
+ */
+export function actionOf(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return null;
+  const action = ACTIONS[event.key] ?? null;
+  const target = event.target?.closest ? event.target : null;
+  if (!action || !target) return action;
+  if (action === "unpin") return action;
+  if (target.closest("input, select, textarea")) return null;
+  if (target.closest("button") && (action === "play" || action === "pin")) return null;
+  return action;
+}
+
+/** The nearest token after (`step` 1) or before (-1) `from` that the LLM writes, or null. */
+export function findLlmToken(isLlm, from, step, end) {
+  for (let i = from + step; i >= 0 && i < end; i += step) if (isLlm[i]) return i;
+  return null;
+}

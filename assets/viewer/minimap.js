@@ -1,0 +1,66 @@
+/**
+ * The whole run as a thin strip, one bar per token: full height where the LLM writes, half where the SLM does.
+ *
+ * Must not know the text. Calls back with the token under the pointer. Eight paths, one per tint, whatever the length.
+ */
+
+import { certaintyStep } from "./decision.js";
+import { html, svg } from "./dom.js";
+import { percent, plural } from "./format.js";
+
+const STRIP_HEIGHT = 20;
+
+export class Minimap {
+  /** @param {{onHover: (index: number|null) => void, onPick: (index: number) => void}} on */
+  constructor(on) {
+    this.tints = {};
+    this.svg = svg("svg", { class: "cv-minimap-svg", role: "img", preserveAspectRatio: "none", "aria-label": "No tokens yet" });
+    for (const writer of ["slm", "llm"]) {
+      for (let step = 0; step < 4; step++) {
+        this.svg.append((this.tints[writer + step] = svg("path", { class: `cv-fill-${writer} cv-f${step}` })));
+      }
+    }
+    this.veil = svg("rect", { class: "cv-minimap-veil", y: 0, height: STRIP_HEIGHT, width: 0 });
+    this.cursor = html("span", { class: "cv-minimap-cursor", hidden: true });
+    this.svg.append(this.veil);
+    this.root = html("div", { class: "cv-minimap" }, this.svg, this.cursor);
+    this.n = 0;
+    const indexAt = (event) => {
+      const box = this.svg.getBoundingClientRect();
+      const index = Math.floor(((event.clientX - box.left) / box.width) * this.span);
+      return index >= 0 && index < this.n ? index : null;
+    };
+    this.root.addEventListener("pointermove", (event) => on.onHover(indexAt(event)));
+    this.root.addEventListener("pointerleave", () => on.onHover(null));
+    this.root.addEventListener("click", (event) => {
+      const index = indexAt(event);
+      if (index !== null) on.onPick(index);
+    });
+  }
+
+  update(view) {
+    this.n = view.n;
+    this.span = view.domain;
+    this.svg.setAttribute("viewBox", `0 0 ${this.span} ${STRIP_HEIGHT}`);
+    const paths = {};
+    for (const tint of Object.keys(this.tints)) paths[tint] = "";
+    for (let i = 0; i < view.n; i++) {
+      const event = view.events[i];
+      const step = certaintyStep(event.slm_confidence, view.whatIf ?? event.threshold);
+      if (view.decisions.isLlm[i]) paths[`llm${step}`] += `M${i} 0h1v${STRIP_HEIGHT}h-1z`;
+      else paths[`slm${step}`] += `M${i} ${STRIP_HEIGHT / 2}h1v${STRIP_HEIGHT / 2}h-1z`;
+    }
+    for (const [tint, path] of Object.entries(this.tints)) path.setAttribute("d", paths[tint]);
+    const { nTokens, llmShare } = view.series.totals();
+    this.svg.setAttribute("aria-label", `Map of ${plural(nTokens, "token")}, ${percent(llmShare, 0)} by the LLM`);
+    this.moved(view);
+  }
+
+  /** The cheap part: what is hidden by playback, and where the chosen token is. */
+  moved(view) {
+    this.veil.setAttribute("x", String(view.shown));
+    this.veil.setAttribute("width", String(Math.max(0, view.n - view.shown)));
+    this.cursor.hidden = view.focus === null;
+    if (view.focus !== null) this.cursor.style.left = `${((view.focus + 0.5) / view.domain) * 100}%`;
+  }
+}

@@ -1,0 +1,221 @@
+/**
+ * The page around the viewer: presets, tau and its histogram, prices, start and stop, downloads.
+ *
+ * Glue only: the viewer draws, `page_gradio.js` knows Gradio's controls. Gradio's event handlers reach it as `window.citer`.
+ * Server functions are called for a gap, for Stop and until the engine is ready; moving tau or a price calls nothing.
+ */
+
+import { download, fileStem, traceToCsv } from "./page_export.js";
+import { leaveQueue, nameInputs, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
+import { drawHistogram, mountViewer } from "./viewer.js";
+
+const TRACES = new URL("../traces/", import.meta.url);
+const STATUS_EVERY_MS = 700;
+const BUSY = "The run did not start: every place in the queue is taken. Your text is kept; try again in a moment.";
+
+const byId = (id) => document.getElementById(id);
+
+class Page {
+  constructor({ element, props, server, onReady }) {
+    Object.assign(this, { server, onReady, pricing: props.pricing, run: null, isLive: false, thresholds: {}, frame: null });
+    this.viewer = mountViewer(element.querySelector(".cx-viewer"), {
+      fetchRun: (run, base) => this.fetchRun(run, base),
+      onThresholdSuggest: (tau) => setTau(tau),
+      onRunEnd: () => this.ended(),
+      device: props.pricing.device,
+      stylesheet: false,
+    });
+    this.addExports(element);
+    this.cards = [...document.querySelectorAll(".cx-preset")];
+    for (const card of this.cards) card.addEventListener("click", () => this.showPreset(card, true));
+    const example = byId("cx-example");
+    if (example) example.textContent = example.textContent.replace("http://127.0.0.1:7860", new URL(".", document.baseURI).href.replace(/\/$/, ""));
+    setRunning(false);
+    nameInputs();
+    this.watchEngine();
+  }
+
+  // ------------------------------------------------------------ recorded runs
+
+  /** Plays a recorded run from disk. A live run makes way: it is stopped. */
+  async showPreset(card, autoplay) {
+    if (this.isLive) this.stop();
+    this.wanted = card;
+    try {
+      const response = await fetch(new URL(encodeURIComponent(card.dataset.file), TRACES));
+      if (!response.ok) throw new Error(`status ${response.status}`);
+      const trace = await response.json();
+      if (this.wanted !== card) return;
+      this.run = null;
+      this.setMode("recorded", card);
+      this.notice("");
+      this.viewer.showTrace(trace, { autoplay });
+      setProblem(trace.prompt.question, trace.prompt.data_type);
+      setTau(trace.settings.threshold);
+      this.drawHistogram();
+    } catch (error) {
+      this.notice(`This recorded run could not be read (${error.message}). Reload the page.`);
+    }
+  }
+
+  setMode(mode, card = null) {
+    const chip = byId("cx-mode");
+    if (chip) Object.assign(chip, { textContent: mode === "live" ? "Live" : "Recorded" }).dataset.mode = mode;
+    for (const other of this.cards) other.setAttribute("aria-pressed", String(other === card));
+  }
+
+  // ------------------------------------------------------------ live runs
+
+  /** A payload of the viewer component: a message of a run, or a notice. */
+  receive(payload) {
+    if (!payload) return;
+    const message = JSON.parse(payload);
+    if (message.notice !== undefined) {
+      if (message.level === "wait") this.viewer.setStatus(message.notice, { busy: true });
+      else this.notice(message.notice);
+      return;
+    }
+    if (message.run !== this.run) {
+      // The first message of a run may be lost, but never its id: every message carries it.
+      if (this.dropped === message.run) return;
+      if (!this.isStarting) return;
+      this.run = message.run;
+      this.isStarting = false;
+      this.isLive = true;
+      this.wanted = null;
+      this.viewer.setStatus("");
+      this.setMode("live");
+    }
+    this.viewer.receive(message);
+    this.drawHistogram();
+  }
+
+  async fetchRun(run, base) {
+    const message = await this.server.fetch_run({ run, base });
+    if (message.error) throw new Error(message.error);
+    return message;
+  }
+
+  starting() {
+    this.isStarting = true;
+    this.notice("");
+    this.viewer.setStatus("Waiting for the first token.", { busy: true });
+    setRunning(true);
+  }
+
+  /** Between two tokens on the server; the run's last message ends it here. */
+  stop() {
+    if (this.isLive) {
+      this.dropped = this.run;
+      this.server.stop_run({ run: this.run }).catch(() => this.notice("The server could not be reached to stop the run."));
+      this.dropped = null;
+    } else if (this.isStarting) {
+      this.isStarting = false;
+      leaveQueue();
+      this.settled();
+    }
+  }
+
+  ended() {
+    this.isLive = false;
+    const tau = readTau();
+    this.viewer.setThreshold(tau);
+    this.drawHistogram();
+    setRunning(false);
+  }
+
+  /** Gradio's event is over, however it went. */
+  settled() {
+    if (this.isStarting || !this.isLive) this.viewer.setStatus("");
+    this.isStarting = false;
+    setRunning(false);
+  }
+
+  refused() {
+    if (!byId("cx-notice")?.textContent) this.notice(BUSY);
+  }
+
+  notice(text) {
+    const line = byId("cx-notice");
+    if (line) line.textContent = text;
+  }
+
+  // ------------------------------------------------------------ tau and prices
+
+  setThreshold(tau) {
+    this.viewer.setThreshold(tau);
+    this.drawHistogram();
+  }
+
+  drawHistogram() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      const container = byId("cx-histogram");
+      if (container) drawHistogram(container, this.viewer.events, readTau());
+    });
+  }
+
+  setPricing(name, gigabytesPerSecond, teraflops) {
+    if (!(gigabytesPerSecond > 0 && teraflops > 0)) {
+      this.notice("Bandwidth and peak compute are numbers above 0.");
+      return;
+    }
+    this.notice("");
+    const sheet = this.pricing.device;
+    const device = { name: "your device", bandwidth: gigabytesPerSecond * 1e9, peak_flops: teraflops * 1e12 };
+    const isSheet = device.bandwidth === sheet.bandwidth && device.peak_flops === sheet.peak_flops;
+    const pair = this.pricing.pairs.find((candidate) => candidate.label === name);
+    this.viewer.setPricing(!pair && isSheet ? null : { ...pair, device: isSheet ? sheet : device });
+  }
+
+  routerChosen(name) {
+    if (name in this.thresholds) setTau(this.thresholds[name]);
+  }
+
+  // ------------------------------------------------------------ engine, downloads
+
+  async watchEngine() {
+    const badge = byId("cx-device");
+    for (let state = "loading"; state === "loading"; ) {
+      try {
+        const status = await this.server.engine_status(null);
+        state = status.state;
+        if (badge) Object.assign(badge, { textContent: state === "failed" ? "Recorded runs only" : status.message, title: status.message }).dataset.state = state;
+        if (state === "failed") this.notice(status.message);
+        this.thresholds = status.thresholds ?? {};
+      } catch {
+        // The server is being restarted or the network is away: the badge keeps its words, and we ask again.
+      }
+      if (state === "loading") await new Promise((resolve) => setTimeout(resolve, STATUS_EVERY_MS));
+    }
+    this.onReady();
+  }
+
+  addExports(element) {
+    const row = document.createElement("div");
+    row.className = "cx-export";
+    const add = (label, name, type, textOf) => {
+      const button = Object.assign(document.createElement("button"), { type: "button", textContent: label });
+      button.addEventListener("click", () => {
+        const trace = this.viewer.trace();
+        if (trace) download(`${fileStem(trace)}.${name}`, type, textOf(trace));
+      });
+      row.append(button);
+    };
+    add("Download trace (JSON)", "json", "application/json", (trace) => JSON.stringify(trace));
+    add("Download table (CSV)", "csv", "text/csv", traceToCsv);
+    element.append(row);
+  }
+}
+
+/**
+ * Called once by the viewer component, with what Gradio gives a component's script.
+ * @param {{element: HTMLElement, props: Object, server: Object, watch: Function, onReady: () => void}} context
+ */
+export function mountPage(context) {
+  const page = new Page(context);
+  window.citer = page;
+  context.watch("value", () => page.receive(context.props.value));
+  page.receive(context.props.value);
+  if (page.cards.length) page.showPreset(page.cards[0], false);
+}

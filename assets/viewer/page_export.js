@@ -1,0 +1,37 @@
+/**
+ * Downloads of the run on the screen: the trace as it is, and a table of its tokens.
+ *
+ * Made in the browser from what it has already; must not know the viewer or the server.
+ */
+
+const COLUMNS = [
+  "index", "token_id", "text", "source", "slm_token_id", "slm_confidence", "threshold",
+  "slm_tokens_fed", "llm_tokens_fed", "context_len", "slm_s", "router_s", "llm_s",
+];
+
+const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
+
+/**
+ * The events as CSV. Text is written as a JSON string: spaces and line ends stay visible, and a token like `=` or `+` does
+ * not become a formula in a spreadsheet.
+ */
+export function traceToCsv(trace) {
+  const rows = trace.events.map((event) =>
+    COLUMNS.map((name) => (typeof event[name] === "string" ? quoted(JSON.stringify(event[name])) : event[name])).join(","),
+  );
+  return `${[COLUMNS.join(","), ...rows].join("\r\n")}\r\n`;
+}
+
+/** A file name from the question: letters and digits of any script, at most six words. */
+export function fileStem(trace) {
+  const words = (trace.title || trace.prompt.question).match(/[\p{L}\p{N}]+/gu) ?? [];
+  return ["citer", ...words.slice(0, 6)].join("-").toLowerCase();
+}
+
+/** Hands a text to the browser as a file. */
+export function download(name, type, text) {
+  const url = URL.createObjectURL(new Blob([text], { type }));
+  const link = Object.assign(document.createElement("a"), { href: url, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}

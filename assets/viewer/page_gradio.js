@@ -1,0 +1,50 @@
+/**
+ * Gradio's own controls, driven from our script: set a value as if a person had typed it, so that Gradio takes it over.
+ *
+ * The only file that knows how Gradio draws its components. Must not know runs or the viewer.
+ */
+
+function assign(input, value) {
+  // The prototype's setter: a framework may have put its own over the element's.
+  const prototype = input instanceof HTMLTextAreaElement ? HTMLTextAreaElement.prototype : HTMLInputElement.prototype;
+  Object.getOwnPropertyDescriptor(prototype, "value").set.call(input, value);
+  input.dispatchEvent(new Event("input", { bubbles: true }));
+}
+
+const find = (selector) => document.querySelector(selector);
+
+/** Moves the tau slider; its listeners hear of it. */
+export function setTau(tau) {
+  const range = find("#cx-tau input[type=range]");
+  if (range && Number(range.value) !== tau) assign(range, String(tau));
+}
+
+/** @returns {number} where the slider stands */
+export const readTau = () => Number(find("#cx-tau input[type=range]")?.value ?? 0.7);
+
+/** Puts a problem in the editor. */
+export function setProblem(question, dataType) {
+  const editor = find("#cx-prompt textarea");
+  if (editor && editor.value !== question) assign(editor, question);
+  const radio = find(`#cx-type input[value="${dataType}"]`);
+  if (radio && !radio.checked) radio.click();
+}
+
+/** Generate while idle, Stop while a run is going. */
+export function setRunning(isRunning) {
+  const generate = find("button#cx-generate");
+  const stop = find("button#cx-stop");
+  if (generate) generate.disabled = isRunning;
+  if (stop) stop.disabled = !isRunning;
+}
+
+/** Takes the run that has no id yet out of the queue. */
+export const leaveQueue = () => find("button#cx-cancel")?.click();
+
+/** Some of Gradio's inputs have no name of their own for a screen reader. */
+export function nameInputs() {
+  const name = (selector, label) => {
+    for (const input of document.querySelectorAll(selector)) if (!input.getAttribute("aria-label")) input.setAttribute("aria-label", label);
+  };
+  name("#cx-tau input", "Threshold tau");
+}

@@ -1,0 +1,109 @@
+/**
+ * Play, pause, step and scrub through a finished run. Must not know tokens: it counts how many are shown.
+ */
+
+import { button, html, setText, svg } from "./dom.js";
+
+/** Tokens per second at 1x: a calm reading pace, the same for every pair, since recorded milliseconds differ a thousandfold. */
+const BASE_RATE = 12;
+/** Drawn, because phones show the characters for these as coloured emoji. */
+const ICONS = {
+  play: "M4 2.5v11l9.5-5.5z", pause: "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z", back: "M10.5 3v10l-7-5zM3 3h1.5v10H3z", forward: "M5.5 3v10l7-5zM11.5 3H13v10h-1.5z",
+};
+const SPEEDS = [0.5, 1, 2, 4, 8];
+
+export class Playback {
+  /** @param {(shown: number) => void} onShow */
+  constructor(onShow) {
+    this.onShow = onShow;
+    this.n = 0;
+    this.shown = 0;
+    this.speed = 1;
+    this.frame = null;
+    this.toggleButton = button("", "cv-play", { "aria-label": "Play" });
+    this.backButton = button("", "cv-step", { "aria-label": "One token back" });
+    this.forwardButton = button("", "cv-step", { "aria-label": "One token forward" });
+    this.playIcon = svg("path", {});
+    for (const [host, path] of [[this.toggleButton, this.playIcon], [this.backButton, svg("path", { d: ICONS.back })], [this.forwardButton, svg("path", { d: ICONS.forward })]]) {
+      host.append(svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, path));
+    }
+    this.range = html("input", { type: "range", class: "cv-scrub", min: 0, max: 0, step: 1, value: 0, "aria-label": "Tokens shown" });
+    this.position = html("span", { class: "cv-position" });
+    this.select = html("select", { class: "cv-speed", "aria-label": "Playback speed" });
+    for (const speed of SPEEDS) this.select.append(html("option", { value: speed, selected: speed === 1 }, `${speed}×`));
+    this.root = html("div", { class: "cv-playback" }, this.backButton, this.toggleButton, this.forwardButton, this.range, this.position, this.select);
+    this.toggleButton.addEventListener("click", () => this.toggle());
+    this.backButton.addEventListener("click", () => this.step(-1));
+    this.forwardButton.addEventListener("click", () => this.step(1));
+    this.range.addEventListener("input", () => this.scrub(Number(this.range.value)));
+    this.select.addEventListener("change", () => (this.speed = Number(this.select.value)));
+  }
+
+  get isPlaying() {
+    return this.frame !== null;
+  }
+
+  /** Another run, or more of it; everything is shown. */
+  setLength(n, live) {
+    this.pause();
+    this.n = this.shown = n;
+    this.root.inert = live || n === 0;
+    this.#draw();
+  }
+
+  play() {
+    if (this.isPlaying || this.n === 0) return;
+    if (this.shown >= this.n) this.#show(0);
+    let last = null;
+    let due = 0;
+    const tick = (now) => {
+      // A background tab delivers one huge step on return; a frame never reveals more than a tenth of a second.
+      due += last === null ? 0 : (Math.min(now - last, 100) / 1000) * BASE_RATE * this.speed;
+      last = now;
+      const whole = Math.floor(due);
+      due -= whole;
+      if (whole > 0) this.#show(Math.min(this.n, this.shown + whole));
+      if (this.shown >= this.n) this.pause();
+      else this.frame = requestAnimationFrame(tick);
+    };
+    this.frame = requestAnimationFrame(tick);
+    this.#draw();
+  }
+
+  pause() {
+    if (this.frame === null) return;
+    cancelAnimationFrame(this.frame);
+    this.frame = null;
+    this.#draw();
+  }
+
+  toggle() {
+    if (this.root.inert) return;
+    if (this.isPlaying) this.pause();
+    else this.play();
+  }
+
+  step(by) {
+    this.scrub(this.shown + by);
+  }
+
+  scrub(shown) {
+    this.pause();
+    this.#show(Math.max(0, Math.min(this.n, shown)));
+  }
+
+  #show(shown) {
+    this.shown = shown;
+    this.#draw();
+    this.onShow(shown);
+  }
+
+  #draw() {
+    this.playIcon.setAttribute("d", ICONS[this.isPlaying ? "pause" : "play"]);
+    this.toggleButton.setAttribute("aria-label", this.isPlaying ? "Pause" : "Play");
+    this.range.max = String(this.n);
+    this.range.value = String(this.shown);
+    this.range.style.setProperty("--cv-filled", this.n ? `${(this.shown / this.n) * 100}%` : "0%");
+    setText(this.position, `${this.shown} / ${this.n}`);
+  }
+}

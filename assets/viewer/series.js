@@ -1,0 +1,90 @@
+/**
+ * Running totals of a run, one entry per token, so that "after the first k tokens" is one array read.
+ *
+ * Pure: must not know the DOM or how tau is chosen; it is told each decision. Called by viewer.js, read by the chart
+ * and the counters. Appending is the only mutation, so a live run costs the same per token at any length.
+ */
+
+const METRICS = ["bytes", "flops", "seconds"];
+const LINES = ["routed", "slmOnly", "llmOnly"];
+
+/** Cumulative cost, LLM tokens, hand-offs and measured seconds. Entry k is the total of the first k tokens. */
+export class RunSeries {
+  /** @param {import("./cost.js").CostModel} costModel */
+  constructor(costModel, capacity = 256) {
+    this.costModel = costModel;
+    this.length = 0;
+    this.columns = { llmTokens: null, handOffs: null, measured: null };
+    for (const line of LINES) for (const metric of METRICS) this.columns[`${line}.${metric}`] = null;
+    this.#grow(capacity + 1);
+  }
+
+  #grow(size) {
+    for (const name of Object.keys(this.columns)) {
+      const wider = new Float64Array(size);
+      if (this.columns[name]) wider.set(this.columns[name]);
+      this.columns[name] = wider;
+    }
+    this.size = size;
+  }
+
+  /** Adds the next token under the decision that holds for it. */
+  push(event, isLlm, llmFed) {
+    const k = this.length;
+    if (k + 1 >= this.size) this.#grow(this.size * 2);
+    const { columns, costModel } = this;
+    const costs = {
+      routed: costModel.step(event, llmFed),
+      slmOnly: costModel.alone(costModel.slm, event),
+      llmOnly: costModel.alone(costModel.llm, event),
+    };
+    for (const line of LINES) {
+      for (const metric of METRICS) {
+        const column = columns[`${line}.${metric}`];
+        column[k + 1] = column[k] + costs[line][metric];
+      }
+    }
+    const changed = k > 0 && Boolean(isLlm) !== this.lastIsLlm;
+    columns.llmTokens[k + 1] = columns.llmTokens[k] + (isLlm ? 1 : 0);
+    columns.handOffs[k + 1] = columns.handOffs[k] + (changed ? 1 : 0);
+    columns.measured[k + 1] = columns.measured[k] + event.slm_s + event.router_s + event.llm_s;
+    this.lastIsLlm = Boolean(isLlm);
+    this.length = k + 1;
+  }
+
+  /** Total of `line` ("routed", "slmOnly", "llmOnly") in `metric` after `k` tokens. */
+  at(line, metric, k = this.length) {
+    return this.columns[`${line}.${metric}`][k];
+  }
+
+  /** Counts after `k` tokens, ready to show. */
+  totals(k = this.length) {
+    const { columns } = this;
+    const llmOnlyBytes = this.at("llmOnly", "bytes", k);
+    return {
+      nTokens: k,
+      nLlmTokens: columns.llmTokens[k],
+      llmShare: k ? columns.llmTokens[k] / k : 0,
+      handOffs: columns.handOffs[k],
+      bytes: this.at("routed", "bytes", k),
+      bytesShare: llmOnlyBytes ? this.at("routed", "bytes", k) / llmOnlyBytes : 0,
+      measuredS: columns.measured[k],
+    };
+  }
+}
+
+/** The series of a whole run under a replay. */
+export function seriesOf(costModel, events, decisions) {
+  const series = new RunSeries(costModel, Math.max(64, events.length));
+  for (let i = 0; i < events.length; i++) series.push(events[i], decisions.isLlm[i], decisions.llmFed[i]);
+  return series;
+}
+
+/** Token counts at which a line of `n` tokens is drawn: all of them, or evenly thinned with both ends kept. */
+export function samplePoints(n, maxPoints = 240) {
+  const step = Math.max(1, n / maxPoints);
+  const points = [];
+  for (let k = 0; k < n; k += step) points.push(Math.floor(k));
+  points.push(n);
+  return points;
+}

@@ -1,0 +1,149 @@
+/**
+ * The routed text: one inline element per token, tinted by writer and certainty.
+ *
+ * Must not know prices, streaming or what a click does; viewer.js tells it what to draw. It only ever appends, and on a
+ * repaint touches only tokens whose look has changed, which keeps a tau drag within one frame.
+ */
+
+import { certaintyStep, isForced } from "./decision.js";
+import { html } from "./dom.js";
+import { WRITER_NAMES, probability } from "./format.js";
+import { fillTokenText, visibleText } from "./text.js";
+
+export class TokenPanel {
+  constructor() {
+    this.text = html("div", { class: "cv-text", role: "group", "aria-label": "Routed text" });
+    this.scroller = html("div", { class: "cv-text-scroller" }, this.text);
+    this.root = this.scroller;
+    this.reset();
+  }
+
+  reset() {
+    this.text.replaceChildren();
+    this.nodes = [];
+    this.looks = [];
+    this.shown = 0;
+    this.tabStop = null;
+    this.pinned = null;
+    this.hovered = null;
+    this.follow = true;
+    this.scroller.scrollTop = 0;
+  }
+
+  /** The token that an event happened on, or null. */
+  indexOf(target) {
+    const node = target instanceof Element ? target.closest(".cv-t") : null;
+    return node && this.text.contains(node) ? Number(node.dataset.i) : null;
+  }
+
+  /** Draws tokens that are not there yet. */
+  append(view) {
+    const first = this.nodes.length;
+    if (view.n === first) return;
+    // Someone who scrolled up to read wants to stay there.
+    this.follow = this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < 48;
+    const fragment = document.createDocumentFragment();
+    for (let i = first; i < view.n; i++) {
+      const node = document.createElement("span");
+      node.dataset.i = String(i);
+      const { text } = view.events[i];
+      if (text === "") node.dataset.mark = "•";
+      else fillTokenText(node, text);
+      node.className = this.looks[i] = this.#look(view, i);
+      this.nodes.push(node);
+      fragment.append(node);
+    }
+    this.text.append(fragment);
+    if (this.tabStop === null) this.#moveTabStop(0, view);
+    if (this.follow && view.live) this.scroller.scrollTop = this.scroller.scrollHeight;
+  }
+
+  /** The end-of-text token has no text of its own; it is known only once the run has ended with it. */
+  markEnd(view) {
+    const last = view.n - 1;
+    if (last < 0 || view.finishReason !== "eos" || view.events[last].text !== "") return;
+    this.nodes[last].dataset.mark = "end";
+  }
+
+  #look(view, i) {
+    const event = view.events[i];
+    const { isLlm, isFlipped, firstFlip } = view.decisions;
+    const tau = view.whatIf ?? event.threshold;
+    let look = `cv-t ${isLlm[i] ? "cv-llm" : "cv-slm"} cv-c${certaintyStep(event.slm_confidence, tau)}`;
+    if (isFlipped[i]) look += " cv-flip";
+    if (firstFlip >= 0 && i > firstFlip) look += " cv-hyp";
+    if (isForced(event)) look += " cv-forced";
+    if (event.text === "") look += " cv-empty";
+    if (i >= view.shown) look += " cv-off";
+    return look;
+  }
+
+  /** Brings tokens `from` to `to` up to date. */
+  repaint(view, from = 0, to = this.nodes.length) {
+    for (let i = from; i < to; i++) {
+      const look = this.#look(view, i);
+      if (look !== this.looks[i]) this.nodes[i].className = this.looks[i] = look;
+    }
+  }
+
+  /** Shows the first `view.shown` tokens only; the rest keeps its place, so nothing jumps. */
+  reveal(view, previous) {
+    this.repaint(view, Math.min(previous, view.shown), Math.min(this.nodes.length, Math.max(previous, view.shown)));
+  }
+
+  /** Marks the hovered and the pinned token; the pinned one becomes the panel's single tab stop. */
+  mark(view) {
+    if (this.hovered !== view.hovered) {
+      this.nodes[this.hovered]?.removeAttribute("data-hover");
+      this.nodes[view.hovered]?.setAttribute("data-hover", "");
+      this.hovered = view.hovered;
+    }
+    if (this.pinned !== view.pinned) {
+      this.nodes[this.pinned]?.removeAttribute("data-pinned");
+      this.nodes[view.pinned]?.setAttribute("data-pinned", "");
+      this.pinned = view.pinned;
+      if (view.pinned !== null) this.#moveTabStop(view.pinned, view);
+      else if (this.tabStop !== null) this.#moveTabStop(this.tabStop, view);
+    }
+  }
+
+  /** Only one token has a role at a time, so a screen reader reads the rest as plain running text. */
+  #moveTabStop(index, view) {
+    const old = this.nodes[this.tabStop];
+    if (old && this.tabStop !== index) for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
+    this.tabStop = index;
+    const node = this.nodes[index];
+    if (!node) return;
+    const event = view.events[index];
+    const writer = WRITER_NAMES[view.decisions.isLlm[index] ? "llm" : "slm"];
+    node.tabIndex = 0;
+    node.setAttribute("role", "button");
+    node.setAttribute("aria-pressed", String(index === view.pinned));
+    node.setAttribute(
+      "aria-label",
+      `${visibleText(event.text)}, token ${index + 1}, ${writer}, SLM confidence ${probability(event.slm_confidence)}`,
+    );
+  }
+
+  /** Puts the keyboard on a token. */
+  focus(index) {
+    this.nodes[index]?.focus({ preventScroll: true });
+    this.scrollTo(index);
+  }
+
+  /** Scrolls inside the text only: the page stays where it is. */
+  scrollTo(index) {
+    const node = this.nodes[index];
+    if (!node) return;
+    const box = node.getBoundingClientRect();
+    const frame = this.scroller.getBoundingClientRect();
+    if (box.top < frame.top + 8) this.scroller.scrollTop -= frame.top + 40 - box.top;
+    else if (box.bottom > frame.bottom - 8) this.scroller.scrollTop += box.bottom + 40 - frame.bottom;
+  }
+
+  /** Dims the other model's tokens; null shows both alike. */
+  setFilter(writer) {
+    if (writer) this.text.dataset.filter = writer;
+    else delete this.text.dataset.filter;
+  }
+}

@@ -1,0 +1,141 @@
+"""`route --dataset-path`: a whole data set, resumable, one output row as each finishes.
+
+Order matters: settings and rows are validated and the output is opened before a model is loaded, so that a wrong
+argument costs no waiting and a finished run never finds that it cannot write.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from citer_core.cli.output import RowFile
+from citer_core.cli.summary import output_row, progress_text, totals_line
+from citer_core.cli.terminal import escape_controls
+from citer_core.errors import DatasetError, InputError, SettingError
+from citer_core.tasks.datasets import NumberedRow, read_rows, validate_rows
+from citer_core.tasks.prompts import PROMPT_VERSION
+from citer_core.types import DecodeSettings
+
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
+
+N_ERRORS_SHOWN = 5
+
+
+def run_dataset(
+    args: argparse.Namespace, settings: DecodeSettings, load_engine: Callable[[argparse.Namespace], Engine]
+) -> int:
+    """Runs every row that the output file does not hold yet; returns the exit code.
+
+    Args:
+        args: of `route`.
+        settings: of decoding, the same for all rows.
+        load_engine: called once, and only if there is a row left to run.
+
+    Raises:
+        CiterError: wrong settings, rows or files; or the error of a row while it ran, after which finished rows stay.
+    """
+    _check_arguments(args)
+    rows = _good_rows(args)
+    with RowFile(args.output_file, _identity(args, settings)) as output:
+        pending = _pending(rows, output)
+        if output.rows:
+            _say(f"resuming {output.path}: {len(rows) - len(pending)} of {len(rows)} rows are done")
+        if pending:
+            _run_rows(args, settings, load_engine(args), pending, output)
+        _say(totals_line([output.rows[row.id] for row in rows if row.id in output.rows]))
+    return 0
+
+
+def _check_arguments(args: argparse.Namespace) -> None:
+    if args.data_type == "open":
+        raise SettingError("A data set has --data-type math or mc: open is for a raw prompt with --question.")
+    if args.output_file is None:
+        raise SettingError("--dataset-path needs --output-file: give the file that the results are written to.")
+    if args.limit is not None and args.limit < 1:
+        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it away for all rows.")
+
+
+def _identity(args: argparse.Namespace, settings: DecodeSettings) -> dict[str, Any]:
+    """What two runs must agree in for their rows to stand in one file, as far as it is known before loading."""
+    return {
+        "data_type": args.data_type,
+        "prompt_version": PROMPT_VERSION,
+        "pair": args.pair,
+        "router": args.router,
+        "dtype": args.dtype,
+        "device": args.device,
+        "with_trace": args.with_trace,
+        **asdict(settings),
+    }
+
+
+def _revisions(engine: Engine, router: str | None) -> dict[str, str]:
+    """The rest of it: which weights, and which router where none was named."""
+    chosen = engine.router(router)
+    return {
+        "pair_revision": engine.pair_info.revision,
+        "router_name": chosen.name,
+        "router_revision": chosen.revision,
+    }
+
+
+def _good_rows(args: argparse.Namespace) -> list[NumberedRow]:
+    errors = validate_rows(args.dataset_path, args.data_type)
+    if errors and not args.skip_bad_rows:
+        shown = "\n".join(f"  {error}" for error in errors[:N_ERRORS_SHOWN])
+        more = f"\n  ... and {len(errors) - N_ERRORS_SHOWN} more" if len(errors) > N_ERRORS_SHOWN else ""
+        raise DatasetError(
+            f"{len(errors)} bad row(s), nothing was run:\n{shown}{more}\n"
+            "Correct them, or add --skip-bad-rows to go on without them."
+        )
+    for error in errors:
+        _say(f"skipped: {error}")
+    rows = list(read_rows(args.dataset_path, args.data_type, on_error=lambda _: None))
+    if not rows:
+        raise DatasetError(f"{args.dataset_path} has no good row to run.")
+    return rows[: args.limit]
+
+
+def _pending(rows: Sequence[NumberedRow], output: RowFile) -> list[NumberedRow]:
+    """Rows that are not in the output. One that is there must have asked the same, or two data sets would mix."""
+    pending = []
+    for row in rows:
+        done = output.rows.get(row.id)
+        if done is None:
+            pending.append(row)
+        elif done.get("prompt") != row.problem.prompt:
+            raise DatasetError(
+                f'{output.path} has a row "{row.id}" that answers another prompt than row {row.number} of the data '
+                "set: the data set has changed, choose another output file."
+            )
+    return pending
+
+
+def _run_rows(
+    args: argparse.Namespace, settings: DecodeSettings, engine: Engine, pending: Sequence[NumberedRow], output: RowFile
+) -> None:
+    output.bind(_revisions(engine, args.router))
+    for done, row in enumerate(pending, start=1):
+        try:
+            routed = engine.start(row.problem, router=args.router, settings=settings)
+            for _ in routed:
+                pass
+        except InputError as error:
+            # A prompt that only the loaded tokenizer can find too long.
+            named = DatasetError(f"{args.dataset_path}, row {row.number}: {error}")
+            if not args.skip_bad_rows:
+                raise named from error
+            _say(f"skipped: {named}")
+            continue
+        result = output_row(row.id, routed.trace(), with_trace=args.with_trace)
+        output.append(result)
+        _say(f"[{done}/{len(pending)}] {row.id}: {progress_text(result)}")
+
+
+def _say(line: str) -> None:
+    print(escape_controls(line), file=sys.stderr, flush=True)

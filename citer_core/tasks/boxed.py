@@ -1,0 +1,33 @@
+r"""Finds the final answer in `\boxed{}`: one pass over the braces, because a regular expression cannot count.
+
+Knows nothing about problems; reads solutions and completions alike.
+"""
+
+from __future__ import annotations
+
+import re
+
+# An opening box, any other escaped character (`\{` is no brace), or a brace. Models also write `\\boxed`.
+_BRACE = re.compile(r"\\+boxed\s*(?P<box>\{)|\\.|[{}]", re.DOTALL)
+
+
+def last_boxed(text: str) -> str | None:
+    r"""The content of the last balanced, non-empty `\boxed{}` of `text`, stripped; None where there is none.
+
+    A box that was cut off by the token limit has no content that could be trusted, and an empty one is usually the
+    instruction repeated; both are passed over. Of two boxes in each other the inner one counts.
+    """
+    found: tuple[int, str] | None = None
+    starts: list[int | None] = []  # of each open brace: where its content begins, if it is a box's
+    for match in _BRACE.finditer(text):
+        if match["box"]:
+            starts.append(match.end())
+        elif match[0] == "{":
+            starts.append(None)
+        elif match[0] == "}" and starts:
+            start = starts.pop()
+            if start is None or (found and found[0] > start):
+                continue
+            if content := text[start : match.start()].strip():
+                found = start, content
+    return found[1] if found else None

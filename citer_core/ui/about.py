@@ -1,0 +1,42 @@
+"""Below the viewer: how it works in three paragraphs, and how to call it from Python."""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from citer_core.ui.api import EXAMPLE
+from citer_core.ui.markup import literal
+
+_HOW = """
+<section class="cx-about" aria-labelledby="cx-how">
+  <h2 id="cx-how">How it works</h2>
+  <div class="cx-columns">
+    <div><h3>Two models, one text</h3>
+      <p>The small model (SLM) reads every position. A router looks at its state and says how sure it is that the small
+      model's next token will do. If it is not, the large model (LLM) catches up on what it missed and writes this one
+      token. Each keeps its own cache, so a hand-over costs one pass, not a new start.</p></div>
+    <div><h3>What τ means</h3>
+      <p>The LLM writes a token when <em>confidence &lt; τ</em>. At 0 the SLM writes everything, at 1 the LLM does. Move τ
+      over a finished run and the decisions recolour at once: exact up to the first one that flips, hypothetical after
+      it, because another token would have led to another text.</p></div>
+    <div><h3>What it costs</h3>
+      <p>Purple is an <em>estimate</em> of the bytes moved: weights once per pass, cache read and written. A pass of
+      <var>k</var> new tokens over <var>c</var> cached ones moves <code>W + κ·(c + k)</code>; a step adds SLM, router and,
+      where it was asked, LLM. At τ = 1 routing costs more than the LLM alone: the SLM still reads along. Milliseconds
+      are measured.</p></div>
+  </div>
+</section>
+"""
+
+_API = f"""
+<section class="cx-about" aria-labelledby="cx-api">
+  <h2 id="cx-api">Call it from Python</h2>
+  <p>The endpoint <code>/route_trace</code> streams the same run as JSON, in the form that the download below the viewer has.</p>
+  <pre class="cx-code" tabindex="0" aria-label="Python example"><code id="cx-example">{literal(EXAMPLE)}</code></pre>
+</section>
+"""
+
+
+def about() -> gr.HTML:
+    """Both sections."""
+    return gr.HTML(html_template=_HOW + _API, js_on_load=None, apply_default_css=False, elem_id="cx-about")

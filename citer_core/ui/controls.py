@@ -1,0 +1,137 @@
+"""The controls: what is asked, when the LLM steps in, and how it is decoded. Components only; `page` wires them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import gradio as gr
+
+from citer_core.types import MAX_NEW_TOKENS, DecodeSettings
+from citer_core.ui.pricing import DATA_SHEET_GB_PER_S, DATA_SHEET_TFLOPS, PRICE_NAMES, THIS_PAIR
+from citer_core.ui.problem_book import ProblemBook
+
+DEFAULTS = DecodeSettings()
+DATA_TYPE_CHOICES = [("Math", "math"), ("Multiple choice", "mc"), ("Free text", "open")]
+SAMPLE_QUESTION = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?"
+
+WHAT_IT_CAN = (
+    "Change the numbers and the names, then generate. The bundled pair is tiny and was trained from scratch for this page: "
+    "it solves arithmetic word problems like this one and multiple-choice facts. It is no chatbot."
+)
+TAU_INFO = "The LLM writes a token when the router's confidence in the SLM is below τ."
+
+
+@dataclass(frozen=True, slots=True)
+class Controls:
+    """The components that events read or write."""
+
+    prompt: gr.Textbox
+    data_type: gr.Radio
+    picker: gr.Dropdown
+    another: gr.Button
+    tau: gr.Slider
+    generate: gr.Button
+    stop: gr.Button
+    cancel: gr.Button
+    router: gr.Dropdown
+    max_new_tokens: gr.Slider
+    temperature: gr.Slider
+    top_p: gr.Slider
+    seed: gr.Number
+    price_as: gr.Dropdown
+    bandwidth: gr.Number
+    peak: gr.Number
+
+    @property
+    def asked(self) -> list[Any]:
+        """The inputs of one run, in the order of `generate.GenerateRequest`."""
+        return [
+            self.prompt,
+            self.data_type,
+            self.tau,
+            self.router,
+            self.max_new_tokens,
+            self.temperature,
+            self.top_p,
+            self.seed,
+        ]
+
+    @property
+    def priced(self) -> list[Any]:
+        """The inputs of a re-pricing."""
+        return [self.price_as, self.bandwidth, self.peak]
+
+
+def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Controls:
+    """Lays the controls out; `question` opens in the editor, so that nobody faces an empty box."""
+    with gr.Row(elem_id="cx-controls", equal_height=True):
+        with gr.Column(scale=8, min_width=300, elem_classes="cx-card"):
+            prompt = gr.Textbox(
+                question, label="Problem", info=WHAT_IT_CAN, lines=2, max_lines=9, elem_id="cx-prompt"
+            )
+            with gr.Row(elem_id="cx-picking"):
+                kind = gr.Radio(
+                    DATA_TYPE_CHOICES, value=data_type, label="Type", elem_id="cx-type", min_width=380, scale=0
+                )
+                picker = gr.Dropdown(
+                    book.choices(),
+                    value=None,
+                    label="Or pick one, by number or word",
+                    elem_id="cx-picker",
+                    min_width=200,
+                    scale=3,
+                )
+                another = gr.Button("Another one", size="sm", elem_id="cx-another", min_width=110, scale=0)
+        with gr.Column(scale=4, min_width=300, elem_classes="cx-card", elem_id="cx-tau-card"):
+            with gr.Group(elem_id="cx-tau-group"):
+                _fixed('<div id="cx-histogram"></div>')
+                slider = gr.Slider(
+                    0, 1, value=tau, step=0.01, label="Threshold τ", info=TAU_INFO, buttons=[], elem_id="cx-tau"
+                )
+                _fixed('<div class="cx-tau-ends"><span>0 · all SLM</span><span>all LLM · 1</span></div>')
+            with gr.Row(elem_id="cx-go"):
+                generate = gr.Button("Generate", variant="primary", elem_id="cx-generate", scale=3, min_width=120)
+                stop = gr.Button("Stop", elem_id="cx-stop", scale=1, min_width=80)
+                cancel = gr.Button("Leave the queue", elem_id="cx-cancel", visible="hidden")
+            _fixed('<p id="cx-notice" role="status"></p>')
+    with gr.Accordion("Router, decoding and price", open=False, elem_id="cx-settings"):
+        with gr.Row():
+            router = gr.Dropdown(
+                [], value=None, label="Router", info="Filled when the models are loaded", elem_id="cx-router", min_width=180
+            )
+            max_new_tokens = gr.Slider(
+                1, MAX_NEW_TOKENS, value=DEFAULTS.max_new_tokens, step=1, label="Most new tokens", buttons=[], min_width=180
+            )
+            temperature = gr.Slider(
+                0, 2, value=DEFAULTS.temperature, step=0.05, label="Temperature", info="0 decodes greedily", buttons=[],
+                min_width=150,
+            )
+            top_p = gr.Slider(
+                0.05, 1, value=DEFAULTS.top_p, step=0.01, label="Top-p", info="Only when sampling", buttons=[], min_width=150
+            )
+            seed = gr.Number(DEFAULTS.seed, precision=0, label="Seed", info="Only when sampling", min_width=110)
+        with gr.Row():
+            price_as = gr.Dropdown(
+                PRICE_NAMES,
+                value=THIS_PAIR,
+                label="Price these decisions as",
+                info="What would the same hand-overs cost on a larger pair?",
+                elem_id="cx-price",
+                min_width=220,
+            )
+            bandwidth = gr.Number(
+                DATA_SHEET_GB_PER_S, label="Memory bandwidth, GB/s", info="H100 SXM data sheet; put your own", min_width=180
+            )
+            peak = gr.Number(
+                DATA_SHEET_TFLOPS, label="Peak compute, TFLOP/s", info="Dense bfloat16, data sheet", min_width=180
+            )
+    return Controls(
+        prompt, kind, picker, another, slider, generate, stop, cancel, router, max_new_tokens, temperature, top_p, seed,
+        price_as, bandwidth, peak,
+    )  # fmt: skip
+
+
+def _fixed(markup: str) -> gr.HTML:
+    """A place that `page.js` fills, or words that never change."""
+    return gr.HTML(html_template=markup, js_on_load=None, apply_default_css=False)

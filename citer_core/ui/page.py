@@ -1,0 +1,144 @@
+"""The page: puts the components together, wires their events, and serves it.
+
+What can run in the browser does (τ, prices, presets, downloads: `assets/viewer/page.js`); the server decodes. Imports no
+torch, so that the page answers before the models are read. Called by `app` and by the tests.
+"""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from citer_core.assets import ASSETS
+from citer_core.config import AppConfig
+from citer_core.ui.about import about
+from citer_core.ui.api import route_trace_endpoint
+from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, controls
+from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.generate import generate_event
+from citer_core.ui.header import header
+from citer_core.ui.presets import Preset, first_question, preset_cards, read_presets
+from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.run_registry import RunRegistry
+from citer_core.ui.theme import theme
+from citer_core.ui.viewer import file_url, viewer
+
+TITLE = "CITER: two models write one answer"
+# Links rather than `css_paths`: gradio rewrites what it is given there and loses rules that it does not know (@container).
+HEAD = "".join(
+    f'<link rel="stylesheet" href="{file_url(ASSETS / "viewer" / name)}">' for name in ("viewer.css", "page.css")
+)
+DECODING = "decoding"  # one concurrency group for the page and the API: they share the device
+
+
+def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
+    """The page over an engine that may not be there yet; `slot.start()` is the caller's, after `serve`."""
+    gr.set_static_paths([ASSETS / "viewer", ASSETS / "traces"])
+    registry, book = RunRegistry(), ProblemBook.bundled()
+    presets = read_presets(ASSETS / "traces")
+    question, data_type = first_question(ASSETS / "traces", presets) if presets else (SAMPLE_QUESTION, "math")
+    with gr.Blocks(title=TITLE, analytics_enabled=False) as page:
+        header()
+        preset_cards(presets)
+        panel = controls(book, question, data_type, presets[0].tau if presets else DEFAULTS.threshold)
+        screen = viewer(ASSETS, slot, registry)
+        about()
+        _wire_run(panel, screen, config, slot, registry, book)
+        _wire_browser(panel)
+        _wire_picking(panel, book)
+        _wire_engine(panel, screen, slot)
+        # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not.
+        page.unload(_cancel_on_close(registry))
+        gr.api(
+            route_trace_endpoint(slot, registry, book),
+            api_name="route_trace",
+            concurrency_id=DECODING,
+            concurrency_limit=config.n_concurrent_runs,
+        )
+    page.queue(default_concurrency_limit=config.n_concurrent_runs, max_size=config.n_queued_runs)
+    return page
+
+
+def serve(page: gr.Blocks, config: AppConfig) -> str:
+    """Starts to serve and returns the local address; does not block."""
+    _, url, _ = page.launch(
+        server_name=config.host,
+        server_port=config.port,
+        theme=theme(),
+        head=HEAD,
+        favicon_path=ASSETS / "viewer" / "favicon.svg",
+        footer_links=["api", "gradio"],
+        run_history=False,
+        show_error=False,
+        ssr_mode=False,
+        share=False,
+        quiet=True,
+        prevent_thread_lock=True,
+    )
+    return url
+
+
+def _wire_run(
+    panel: Controls, screen: gr.HTML, config: AppConfig, slot: EngineSlot, registry: RunRegistry, book: ProblemBook
+) -> None:
+    """Generate and Stop."""
+    panel.generate.click(None, js="() => window.citer?.starting()", api_visibility="private")
+    run = panel.generate.click(
+        generate_event(slot, registry, book),
+        panel.asked,
+        screen,
+        show_progress="hidden",
+        concurrency_id=DECODING,
+        concurrency_limit=config.n_concurrent_runs,
+        api_visibility="private",
+    )
+    run.then(None, js="() => window.citer?.settled()", api_visibility="private")
+    run.failure(None, js="() => window.citer?.refused()", api_visibility="private")
+    # A run is stopped by its id between two tokens, so that its last message still arrives; `cancels` would throw that
+    # away. It is for a run that has no id yet: one that waits in the queue. `page.js` chooses.
+    panel.stop.click(None, js="() => window.citer?.stop()", api_visibility="private")
+    panel.cancel.click(None, cancels=[run], api_visibility="private")
+
+
+def _wire_browser(panel: Controls) -> None:
+    """What needs no request at all."""
+    panel.tau.input(None, panel.tau, js="(tau) => { window.citer?.setThreshold(tau); }", api_visibility="private")
+    for control in panel.priced:
+        control.input(None, panel.priced, js="(...price) => { window.citer?.setPricing(...price); }", api_visibility="private")
+    panel.router.input(None, panel.router, js="(name) => { window.citer?.routerChosen(name); }", api_visibility="private")
+
+
+def _wire_picking(panel: Controls, book: ProblemBook) -> None:
+    """The bundled problems."""
+
+    def pick(key: str | None) -> tuple[object, object]:
+        problem = book.pick(key)
+        return (problem.question, problem.data_type) if problem else (gr.skip(), gr.skip())
+
+    def another(data_type: str) -> tuple[object, object]:
+        found = book.other("mc" if data_type == "mc" else "math")
+        return (found[0], found[1].question) if found else (gr.skip(), gr.skip())
+
+    quick = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+    panel.picker.input(pick, panel.picker, [panel.prompt, panel.data_type], **quick)
+    panel.another.click(another, panel.data_type, [panel.picker, panel.prompt], **quick)
+
+
+def _wire_engine(panel: Controls, screen: gr.HTML, slot: EngineSlot) -> None:
+    """The choices that only a loaded engine knows."""
+
+    def routers() -> object:
+        status = slot.status()
+        names = list(status.get("thresholds", {}))
+        info = "Who decides which model writes" if names else status["message"]
+        return gr.Dropdown(choices=names, value=status.get("default_router"), info=info)
+
+    screen.ready(
+        routers, None, panel.router, queue=False, show_progress="hidden", api_visibility="private"
+    )
+
+
+def _cancel_on_close(registry: RunRegistry):  # type: ignore[no-untyped-def]
+    def closed(request: gr.Request) -> None:
+        registry.cancel_session(request.session_hash or "")
+
+    return closed

@@ -1,0 +1,75 @@
+"""Preset cards: recorded runs that play from disk. The cards are drawn here, the runs are fetched and shown by `page.js`.
+
+Knows the index of `assets/traces` and nothing of engines.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import gradio as gr
+
+from citer_core.errors import TraceError
+from citer_core.trace import RoutingTrace
+from citer_core.ui.markup import literal
+
+DATA_TYPE_NAMES = {"math": "Math", "mc": "Multiple choice", "open": "Free text"}
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """One entry of the index: what its card says."""
+
+    file: str
+    title: str
+    data_type: str
+    tau: float
+    n_tokens: int
+    llm_token_share: float
+    is_correct: bool | None
+    subtitle: str
+
+
+def read_presets(folder: Path) -> list[Preset]:
+    """The presets of `folder`'s `index.json`, in its order.
+
+    Raises:
+        TraceError: the index is no list of presets.
+    """
+    try:
+        return [Preset(**entry) for entry in json.loads((folder / "index.json").read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError) as error:
+        raise TraceError(f"The index of the recorded runs in {folder} cannot be read ({error}).") from error
+
+
+def first_question(folder: Path, presets: list[Preset]) -> tuple[str, str]:
+    """Question and data type of the first preset, so that the page opens with what it shows."""
+    trace = RoutingTrace.from_json((folder / presets[0].file).read_text(encoding="utf-8"))
+    return trace.prompt.question, trace.prompt.data_type
+
+
+def preset_cards(presets: list[Preset]) -> gr.HTML:
+    """One button per preset; each names its file for `page.js`."""
+    return gr.HTML(
+        html_template=f'<nav class="cx-presets" aria-label="Recorded runs">{"".join(map(_card, presets))}</nav>',
+        js_on_load=None,
+        apply_default_css=False,
+        elem_id="cx-presets",
+    )
+
+
+def _card(preset: Preset) -> str:
+    verdict = {True: "answer correct", False: "answer wrong", None: ""}[preset.is_correct]
+    mark = {True: "✓", False: "✗", None: ""}[preset.is_correct]
+    share = round(100 * preset.llm_token_share)
+    return (
+        f'<button type="button" class="cx-preset" data-file="{literal(preset.file)}" aria-pressed="false">'
+        f'<span class="cx-preset-kind">{literal(DATA_TYPE_NAMES[preset.data_type])}'
+        f'<span class="cx-preset-mark" title="{verdict}">{mark}<span class="cx-hidden">{verdict}</span></span></span>'
+        f'<span class="cx-preset-title">{literal(preset.title)}</span>'
+        f'<span class="cx-preset-subtitle">{literal(preset.subtitle)}</span>'
+        f'<span class="cx-preset-share"><span class="cx-preset-bar"><span style="width:{share}%"></span></span>'
+        f"LLM writes {share}% at τ {preset.tau:g}</span></button>"
+    )

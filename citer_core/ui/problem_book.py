@@ -1,0 +1,68 @@
+"""`ProblemBook`: the bundled problems that a person can pick from, and the way from a text on the page to a `Problem`.
+
+Knows data sets and nothing of components or engines.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Mapping, Sequence
+
+from citer_core.errors import DatasetError
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.problems import Problem, problem_from_text
+from citer_core.tasks.prompts import DataType
+
+logger = logging.getLogger(__name__)
+PICKED_TYPES: tuple[DataType, ...] = ("math", "mc")
+LABEL_CHARS = 90
+
+
+class ProblemBook:
+    """Problems by a short key (`math 012`) and by their exact text."""
+
+    def __init__(self, problems: Mapping[DataType, Sequence[Problem]]) -> None:
+        self._by_key = {
+            f"{data_type} {number:03d}": problem
+            for data_type, some in problems.items()
+            for number, problem in enumerate(some, start=1)
+        }
+        self._by_text = {(problem.data_type, problem.question): problem for problem in self._by_key.values()}
+
+    @classmethod
+    def bundled(cls) -> ProblemBook:
+        """The problems that come with the project; a damaged file costs its problems, not the page."""
+        problems: dict[DataType, list[Problem]] = {}
+        for data_type in PICKED_TYPES:
+            try:
+                problems[data_type] = [row.problem for row in bundled_rows(data_type)]
+            except DatasetError as error:
+                logger.warning("no bundled problems of the type %s: %s", data_type, error)
+        return cls(problems)
+
+    def choices(self) -> list[tuple[str, str]]:
+        """(label, key) of every problem; the label starts with the key, so that typing finds a data set, a number or a word."""
+        return [(f"{key} · {_short(problem.question)}", key) for key, problem in self._by_key.items()]
+
+    def pick(self, key: str | None) -> Problem | None:
+        """The problem of that key, or None."""
+        return self._by_key.get(key or "")
+
+    def other(self, data_type: DataType) -> tuple[str, Problem] | None:
+        """A random problem of a type, with its key."""
+        found = [(key, problem) for key, problem in self._by_key.items() if problem.data_type == data_type]
+        return random.choice(found) if found else None
+
+    def problem(self, text: str, data_type: DataType) -> Problem:
+        """What a person asks: a bundled problem where the text is exactly its, so that its answer is known; else a new one.
+
+        Raises:
+            PromptError: see `problem_from_text`.
+        """
+        return self._by_text.get((data_type, text.strip())) or problem_from_text(text, data_type)
+
+
+def _short(question: str) -> str:
+    line = " ".join(question.split())
+    return line if len(line) <= LABEL_CHARS else line[: LABEL_CHARS - 1].rstrip() + "…"

@@ -1,0 +1,65 @@
+"""The live viewer as one gr.HTML component, and the three server functions that its script may call.
+
+Its template is constant: token text reaches the page only as data (`streaming.encode`) and the DOM only as text nodes, so
+nothing in it can run. Must stay outside any tab: a component in a tab that was never opened loses stream updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import gradio as gr
+
+from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.pricing import price_list
+from citer_core.ui.run_registry import RunRegistry
+from citer_core.ui.streaming import Message, missing_part
+
+# Relative to the document, as gradio's own files are, so that it works under a proxy's path too. `ready` is an event of the
+# component: the engine has become ready, and choices that depend on it can be filled in.
+_ON_LOAD = """
+import(new URL(props.entry, document.baseURI).href)
+  .then((page) => page.mountPage({ element, props, server, watch, onReady: () => trigger("ready") }))
+  .catch((error) => { element.textContent = "The viewer could not be started: " + error.message; });
+"""
+
+
+def file_url(path: Path) -> str:
+    """Where gradio serves a static file, relative to the page."""
+    return f"gradio_api/file={quote(str(path))}"
+
+
+def viewer(assets: Path, slot: EngineSlot, registry: RunRegistry) -> gr.HTML:
+    """The routed text with everything around it; its value is a message in JSON."""
+    return gr.HTML(
+        value=None,
+        html_template='<div class="cx-viewer"></div>',
+        js_on_load=_ON_LOAD,
+        apply_default_css=False,
+        elem_id="cx-viewer",
+        server_functions=server_functions(slot, registry),
+        entry=file_url(assets / "viewer" / "page.js"),
+        pricing=price_list(),
+    )
+
+
+def server_functions(slot: EngineSlot, registry: RunRegistry) -> list[Callable[[Any], Message]]:
+    """They bypass the queue and take whatever a browser sends, so each checks what it is given."""
+
+    def fetch_run(request: Any) -> Message:
+        return missing_part(registry, request)
+
+    def stop_run(request: Any) -> Message:
+        run_id = request.get("run") if isinstance(request, dict) else None
+        run = registry.get(run_id) if isinstance(run_id, str) else None
+        if run is not None:
+            run.cancel()
+        return {"stopped": run is not None}
+
+    def engine_status(_: Any) -> Message:
+        return slot.status()
+
+    return [fetch_run, stop_run, engine_status]

@@ -1,0 +1,1 @@
+"""Tests of the project; `fakes` and `browser` are shared by many of them."""

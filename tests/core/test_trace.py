@@ -1,0 +1,99 @@
+"""The trace's JSON form, its derived numbers, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from citer_core.cost import H100_SXM, ModelSpec
+from citer_core.errors import TraceError
+from citer_core.trace import AnswerInfo, PairInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
+from citer_core.types import Candidate, DecodeSettings, TokenEvent
+
+SPEC = ModelSpec("m", 1000, 2, 4, 2, 8, 10, 16, True)
+unit = st.floats(0, 1)
+seconds = st.floats(0, 10)
+top = st.lists(st.builds(Candidate, st.integers(0, 9), st.text(max_size=4), unit), max_size=3).map(tuple)
+
+
+@st.composite
+def traces(draw):
+    n = draw(st.integers(0, 8))
+    events = []
+    for i in range(n):
+        source = draw(st.sampled_from(["slm", "llm"]))
+        events.append(
+            TokenEvent(
+                i, draw(st.integers(0, 9)), draw(st.text(max_size=5)), source, 3, draw(unit), draw(unit), 1,
+                int(source == "llm"), 5 + i, draw(seconds), draw(seconds), draw(seconds), draw(top), draw(top),
+            )
+        )  # fmt: skip
+    return RoutingTrace(
+        pair=PairInfo("p", "r", SPEC, SPEC, "float32", "cpu"),
+        router=RouterInfo("max-probability", "", 0),
+        settings=DecodeSettings(threshold=draw(unit), seed=draw(st.integers(-5, 5))),
+        prompt=PromptInfo("math", draw(st.text(max_size=9)), "text", 5, 1),
+        events=tuple(events),
+        finish_reason=draw(st.sampled_from(["eos", "length", "cancelled", "error", None])),
+        record=RecordInfo("2026-01-01", "a CPU", "0.1.0"),
+        answer=draw(st.sampled_from([None, AnswerInfo("4", "4", True), AnswerInfo(None, None, None)])),
+        title=draw(st.text(max_size=5)),
+    )
+
+
+@settings(max_examples=60)
+@given(traces())
+def test_round_trip_is_exact(trace):
+    assert RoutingTrace.from_json(trace.to_json()) == trace
+    assert RoutingTrace.from_json(trace.to_json()).to_json() == trace.to_json()
+
+
+@given(traces())
+def test_derived_numbers(trace):
+    llm = [e for e in trace.events if e.source == "llm"]
+    assert trace.n_llm_tokens == len(llm)
+    assert trace.llm_token_share == (len(llm) / len(trace.events) if trace.events else 0)
+    assert trace.completion == "".join(e.text for e in trace.events)
+    assert trace.n_hand_offs == sum(trace.events[i].source != trace.events[i - 1].source for i in range(1, trace.n_tokens))
+    assert trace.cost(H100_SXM).routed.n_bytes >= trace.cost(H100_SXM).slm_only.n_bytes
+
+
+@given(traces(), st.data())
+def test_any_missing_field_is_a_trace_error(trace, data):
+    document = json.loads(trace.to_json())
+    optional = {"title", "answer"}
+    key = data.draw(st.sampled_from(sorted(document.keys() - optional)))
+    del document[key]
+    with pytest.raises(TraceError):
+        RoutingTrace.from_dict(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "not JSON"),
+        ("[1, 2]", "not a CITER trace"),
+        ('{"schema": "else"}', "not a CITER trace"),
+        ('{"schema": "citer-trace", "schema_version": 99}', "version 99"),
+        ('{"schema": "citer-trace", "schema_version": 1, "pair": 3}', "damaged"),
+    ],
+)
+def test_what_is_not_a_trace_is_refused(text, says):
+    with pytest.raises(TraceError, match=says):
+        RoutingTrace.from_json(text)
+
+
+@settings(max_examples=20)
+@given(traces().filter(lambda t: t.n_tokens > 1))
+def test_events_out_of_order_or_of_no_known_writer_are_refused(trace):
+    document = json.loads(trace.to_json())
+    document["events"].reverse()
+    with pytest.raises(TraceError, match="numbered"):
+        RoutingTrace.from_dict(document)
+    document = json.loads(trace.to_json())
+    document["events"][0]["source"] = "somebody"
+    with pytest.raises(TraceError, match="somebody"):
+        RoutingTrace.from_dict(document)

@@ -1,0 +1,214 @@
+"""A scripted engine with the real one's interface: no torch, no weights, every token known beforehand.
+
+    engine = FakeEngine("Three times four is twelve: \\boxed{12}.", confidences=[0.9, 0.2])
+    run = engine.start(problem, settings=DecodeSettings(threshold=0.5))
+    [event.source for event in run]         # slm, llm, slm, llm, ...
+
+The routing rule, the lag of the LLM's cache and the trace are the real ones, so costs and shares add up.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+import time
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+
+from citer_core.cost import ModelSpec
+from citer_core.errors import RouterError
+from citer_core.tasks.answers import check_answer
+from citer_core.tasks.problems import Problem
+from citer_core.tasks.prompts import PROMPT_VERSION
+from citer_core.trace import PairInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
+from citer_core.types import Candidate, DecodeSettings, FinishReason, TokenEvent, prefers_llm
+
+SLM = ModelSpec("fake-slm", 100_000, 2, 2, 1, 16, 500, 32, True, 4)
+LLM = ModelSpec("fake-llm", 2_000_000, 4, 4, 2, 32, 500, 128, True, 4)
+PAIR = PairInfo("fake", "fake-revision", SLM, LLM, "float32", "cpu")
+CONFIDENCES = (0.95, 0.9, 0.3, 0.85, 0.6, 0.99)
+EOS_ID = 0
+
+Script = str | Mapping[str, str] | Callable[[Problem], str]
+
+
+def right_answer(problem: Problem) -> str:
+    """A completion that ends in the true answer, in the form that the problem's type asks for."""
+    if problem.data_type == "math":
+        return f" Adding it all up gives $\\boxed{{{problem.true_answer or 42}}}$."
+    if problem.data_type == "mc":
+        label = problem.true_answer or problem.choices[0][0]
+        return f" It is well known. Therefore, the answer is {dict(problem.choices)[label]} ({label})."
+    return " An open question has an open answer."
+
+
+@dataclass(eq=False)
+class FakeRun:
+    """One scripted run; see `citer_core.engine.Run`."""
+
+    engine: FakeEngine
+    problem: Problem
+    router_info: RouterInfo
+    settings: DecodeSettings
+    id: str
+    finish_reason: FinishReason | None = None
+    events: list[TokenEvent] = field(default_factory=list)
+    _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def __iter__(self) -> Iterator[TokenEvent]:
+        assert not self.events and self.finish_reason is None, "a run decodes once"
+        reason: FinishReason = "error"
+        try:
+            for event in self._script():
+                if self._cancelled.wait(self.engine.delay_s):
+                    reason = "cancelled"
+                    return
+                if self.engine.fail_at == event.index:
+                    raise self.engine.error
+                self.events.append(event)
+                yield event
+            reason = "eos" if self.events and self.events[-1].token_id == EOS_ID else "length"
+        except GeneratorExit:
+            reason = "cancelled"
+            raise
+        finally:
+            self.finish_reason = reason
+
+    def _script(self) -> Iterator[TokenEvent]:
+        pieces = [*self.engine.pieces(self.problem), ""]
+        n_prompt = len(self.problem.prompt.split())
+        llm_cached = 0
+        for index, text in enumerate(pieces[: self.settings.max_new_tokens]):
+            confidence = self.engine.confidences[index % len(self.engine.confidences)]
+            by_llm = prefers_llm(confidence, self.settings.threshold)
+            context_len = n_prompt + index
+            token_id = index + 1 if text else EOS_ID
+            slm_token_id = token_id + 1 if by_llm else token_id
+            yield TokenEvent(
+                index=index,
+                token_id=token_id,
+                text=text,
+                source="llm" if by_llm else "slm",
+                slm_token_id=slm_token_id,
+                slm_confidence=confidence,
+                threshold=self.settings.threshold,
+                slm_tokens_fed=n_prompt if index == 0 else 1,
+                llm_tokens_fed=context_len - llm_cached if by_llm else 0,
+                context_len=context_len,
+                slm_s=0.001,
+                router_s=0.0001,
+                llm_s=0.004 if by_llm else 0.0,
+                slm_top=(Candidate(slm_token_id, "other" if by_llm else text, confidence),),
+                llm_top=(Candidate(token_id, text, 0.9),) if by_llm else (),
+            )
+            if by_llm:
+                llm_cached = context_len
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+
+    def trace(self) -> RoutingTrace:
+        problem = self.problem
+        version = 0 if problem.data_type == "open" else PROMPT_VERSION
+        trace = RoutingTrace(
+            pair=self.engine.pair_info,
+            router=self.router_info,
+            settings=self.settings,
+            prompt=PromptInfo(
+                problem.data_type, problem.question, problem.prompt, len(problem.prompt.split()), version
+            ),
+            events=tuple(self.events),
+            finish_reason=self.finish_reason,
+            record=RecordInfo("2026-01-01", "a fake", "0.1.0"),
+        )
+        if self.finish_reason is None or problem.data_type == "open":
+            return trace
+        return replace(trace, answer=check_answer(trace.completion, problem))
+
+
+class FakeEngine:
+    """A scripted engine; see `citer_core.engine.Engine`.
+
+    Args:
+        script: what every run writes; or by question; or a function of the problem. Split at spaces into tokens, an
+            end-of-text token follows.
+        confidences: of the router, repeated as long as needed.
+        delay_s: seconds before each token.
+        fail_at, error: raise `error` instead of the token of that index.
+
+    Attributes:
+        runs: all runs that were started, so that a test can look at them.
+    """
+
+    router_names = ("citer", "max-probability")
+    default_router = "citer"
+    problems = ()
+
+    def __init__(
+        self,
+        script: Script = right_answer,
+        *,
+        confidences: Sequence[float] = CONFIDENCES,
+        delay_s: float = 0.0,
+        fail_at: int | None = None,
+        error: Exception | None = None,
+    ) -> None:
+        self.script = script
+        self.confidences = tuple(confidences)
+        self.delay_s = delay_s
+        self.fail_at = fail_at
+        self.error = error or RuntimeError("scripted failure")
+        self.pair_info = PAIR
+        self.runs: list[FakeRun] = []
+        self.load_s = 0.0
+        self.n_loads = 0
+        self._ids = count(1)
+
+    def load(self, pair: str = "embedded", *, device: str = "cpu", dtype: str = "float32") -> FakeEngine:
+        """Stands in for `Engine.load`: the same engine, with the pair's name, dtype and device in its description."""
+        time.sleep(self.load_s)
+        self.n_loads += 1
+        self.pair_info = replace(PAIR, name=pair, device=device, dtype=dtype)
+        return self
+
+    def pieces(self, problem: Problem) -> list[str]:
+        """The script for `problem`, as tokens."""
+        script = self.script
+        text = script if isinstance(script, str) else script(problem) if callable(script) else script[problem.question]
+        return re.findall(r"\s*\S+|\s+$", text)
+
+    def router(self, name: str | None = None) -> RouterInfo:
+        name = self.default_router if name is None else name
+        if name not in self.router_names:
+            raise RouterError(f'There is no router "{name}". Choose one of: {", ".join(self.router_names)}.')
+        return RouterInfo(name, "fake-router-revision", 1000)
+
+    def default_threshold(self, name: str | None = None) -> float:
+        self.router(name)
+        return 0.7
+
+    def start(self, problem: Problem, *, router: str | None = None, settings: DecodeSettings) -> FakeRun:
+        run = FakeRun(self, problem, self.router(router), settings, f"run-{next(self._ids)}")
+        self.runs.append(run)
+        return run
+
+
+def install(engine: FakeEngine) -> types.ModuleType:
+    """Makes `from citer_core.engine import Engine` give `engine`, without importing torch.
+
+    In a test, put it under `monkeypatch.setitem(sys.modules, "citer_core.engine", ...)` instead; this one lasts for the
+    life of the process and is meant for a process of its own.
+    """
+    module = fake_module(engine)
+    sys.modules["citer_core.engine"] = module
+    return module
+
+
+def fake_module(engine: FakeEngine) -> types.ModuleType:
+    """A stand-in for the module `citer_core.engine`, whose `Engine.load` gives `engine`."""
+    module = types.ModuleType("citer_core.engine")
+    module.Engine = types.SimpleNamespace(load=engine.load)  # type: ignore[attr-defined]
+    return module

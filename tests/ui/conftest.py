@@ -1,0 +1,167 @@
+"""One server with a scripted engine for all tests of the page, and a browser that notices every complaint."""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+
+from citer_core.config import AppConfig
+from citer_core.tasks.problems import Problem
+from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.page import build_page, serve
+from tests.browser import LAUNCH_ARGS, provide_browser
+from tests.fakes import FakeEngine, right_answer
+
+HOSTILE = " <script>window.hacked=1</script> ${window.hacked=2} `tick` {{value}} \u202eשלום\u202c 🎉 <img src=x onerror=window.hacked=3>"
+SLOW_TOKEN_S = 0.05
+N_CONCURRENT = 2
+
+
+def script(problem: Problem) -> str:
+    """What the scripted engine writes: hostile, long or as a pupil would."""
+    if "hostile" in problem.question:
+        return HOSTILE + right_answer(problem)
+    if "long" in problem.question:
+        return " one more word" * 200
+    return f" We read {len(problem.question)} letters and think a little." + right_answer(problem)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Gradio leaves event loops (and their socket pairs) to the garbage collector, whichever test it then runs in."""
+    config.addinivalue_line("filterwarnings", "ignore:unclosed event loop:ResourceWarning")
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket.socket.*family=1:ResourceWarning")
+
+
+@dataclass
+class Served:
+    """A running page: its address, the engine behind it, and the switch that lets the engine load."""
+
+    url: str
+    engine: FakeEngine
+    slot: EngineSlot
+    may_load: threading.Event = field(default_factory=threading.Event)
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def make_server() -> Iterator[Callable[..., Served]]:
+    """Serves a page over an engine of one's own; all are closed in the end."""
+    pages = []
+
+    def make(engine: FakeEngine, **config: Any) -> Served:
+        may_load = threading.Event()
+
+        def load() -> FakeEngine:
+            may_load.wait(60)
+            return engine.load()
+
+        settings = AppConfig(port=free_port(), n_concurrent_runs=N_CONCURRENT, **config)
+        slot = EngineSlot(load)  # type: ignore[arg-type]  # a fake engine
+        page = build_page(settings, slot)
+        url = serve(page, settings)
+        slot.start()
+        pages.append(page)
+        return Served(url, engine, slot, may_load)
+
+    yield make
+    for page in pages:
+        page.close(verbose=False)
+
+
+@pytest.fixture(scope="session")
+def served(make_server: Callable[..., Served]) -> Served:
+    """The server that most tests share, with a loaded engine that takes its time for each token."""
+    server = make_server(FakeEngine(script, delay_s=SLOW_TOKEN_S))
+    server.may_load.set()
+    return server
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests."""
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=str(provide_browser()), args=list(LAUNCH_ARGS))
+        yield chromium
+        chromium.close()
+
+
+class Visitor:
+    """A person with a browser window of their own, who notes console errors and requests to other hosts."""
+
+    def __init__(self, browser: Browser, url: str, *, theme: str = "light", width: int = 1280) -> None:
+        self.context: BrowserContext = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=theme, reduced_motion="reduce"
+        )
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("requestfailed", self._failed)
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.url = url
+        self.page.goto(url, wait_until="load")
+
+    def _failed(self, request: Any) -> None:
+        # A stream that ends because a run or a page does is aborted by the browser; everything else is a complaint.
+        if request.failure != "net::ERR_ABORTED":
+            self.complaints.append(f"{request.url}: {request.failure}")
+
+    @property
+    def tokens(self) -> Any:
+        """The drawn tokens."""
+        return self.page.locator(".citer-viewer .cv-token")
+
+    def ask(self, text: str) -> None:
+        """Types a problem and generates."""
+        self.page.locator("#cx-prompt textarea").fill(text)
+        self.page.locator("button#cx-generate").click()
+
+    def wait_live(self) -> None:
+        """Until the run on the screen is a live one."""
+        expect(self.page.locator("#cx-mode")).to_have_text("Live", timeout=10_000)
+
+    def wait_idle(self) -> None:
+        """Until nothing runs."""
+        expect(self.page.locator("button#cx-generate")).to_be_enabled(timeout=20_000)
+
+    def text(self) -> str:
+        """The routed text as a person would copy it."""
+        return str(self.page.evaluate("window.citer.viewer.events.map((event) => event.text).join('')"))
+
+    def leave(self) -> None:
+        """Closes the window."""
+        self.context.close()
+
+
+@pytest.fixture
+def visit(browser: Browser, served: Served) -> Iterator[Callable[..., Visitor]]:
+    """Opens windows on the shared server; a console error or a request elsewhere fails the test at its end."""
+    visitors: list[Visitor] = []
+
+    def open_window(**how: Any) -> Visitor:
+        visitor = Visitor(browser, how.pop("url", served.url), **how)
+        expect(visitor.page.locator("#cx-mode")).to_be_visible(timeout=15_000)
+        expect(visitor.tokens.first).to_be_visible(timeout=15_000)
+        visitors.append(visitor)
+        return visitor
+
+    yield open_window
+    for visitor in visitors:
+        visitor.leave()
+    assert list(itertools.chain.from_iterable(visitor.complaints for visitor in visitors)) == []
+    elsewhere = [url for v in visitors for url in v.requests if not url.startswith((v.url, "blob:", "data:"))]
+    assert elsewhere == []

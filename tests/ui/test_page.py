@@ -1,0 +1,260 @@
+"""What a person does with the page."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.fakes import FakeEngine
+from tests.ui.conftest import HOSTILE, Served, Visitor, script
+
+pytestmark = pytest.mark.ui
+Visit = Callable[..., Visitor]
+
+
+def wait_until(holds: Callable[[], bool], within_s: float) -> float:
+    """Seconds until `holds`; fails after `within_s`."""
+    start = time.monotonic()
+    while not holds():
+        assert time.monotonic() - start < within_s, f"not within {within_s} s"
+        time.sleep(0.02)
+    return time.monotonic() - start
+
+
+def test_the_first_recorded_run_is_shown_before_any_model_is_loaded(
+    browser: Browser, make_server: Callable[..., Served]
+) -> None:
+    served = make_server(FakeEngine(script))
+    visitor = Visitor(browser, served.url)
+    expect(visitor.tokens.first).to_be_visible(timeout=5_000)
+    expect(visitor.page.locator("#cx-mode")).to_have_text("Recorded")
+    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "loading")
+    assert served.engine.n_loads == 0
+    # A run that is asked for now waits for the engine and then starts by itself.
+    visitor.ask("How long is this?")
+    served.may_load.set()
+    visitor.wait_live()
+    visitor.wait_idle()
+    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready")
+    assert "boxed" in visitor.text()
+    visitor.leave()
+
+
+def test_an_engine_that_cannot_be_loaded_leaves_the_recorded_runs(
+    browser: Browser, make_server: Callable[..., Served]
+) -> None:
+    engine = FakeEngine(script)
+    engine.load = lambda *_, **__: (_ for _ in ()).throw(RuntimeError("secret path"))  # type: ignore[method-assign]
+    served = make_server(engine)
+    served.may_load.set()
+    visitor = Visitor(browser, served.url)
+    expect(visitor.page.locator("#cx-notice")).to_contain_text("could not be loaded", timeout=5_000)
+    expect(visitor.page.locator("body")).not_to_contain_text("secret path")
+    expect(visitor.tokens.first).to_be_visible()
+    visitor.leave()
+
+
+def test_a_run_streams_and_ends_with_its_answer(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    visitor.ask("A long story, twelve words of it.")
+    visitor.wait_live()
+    counts = []
+    for _ in range(4):
+        counts.append(visitor.tokens.count())
+        time.sleep(0.4)
+    assert counts == sorted(set(counts)), "tokens arrive while the run goes on"
+    visitor.page.locator("button#cx-stop").click()
+    visitor.wait_idle()
+    visitor.ask("A short one.")
+    expect(visitor.page.locator(".citer-viewer")).to_contain_text("answer 42", timeout=10_000)
+    visitor.wait_idle()
+    run = served.engine.runs[-1]
+    assert visitor.text() == run.trace().completion
+    assert run.finish_reason == "eos"
+
+
+def test_stop_ends_the_run_within_a_second_and_keeps_what_was_written(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    visitor.ask("A long story to be stopped.")
+    visitor.wait_live()
+    run = served.engine.runs[-1]
+    visitor.page.locator("button#cx-stop").click()
+    assert wait_until(lambda: run.finish_reason is not None, 1.0) <= 1.0
+    assert run.finish_reason == "cancelled"
+    visitor.wait_idle()
+    assert visitor.text() == run.trace().completion
+    assert visitor.page.evaluate("window.citer.viewer.trace().finish_reason") == "cancelled"
+
+
+@pytest.mark.parametrize("how", ["close", "reload"])
+def test_a_page_that_is_left_stops_its_generator_within_a_second(visit: Visit, served: Served, how: str) -> None:
+    visitor = visit()
+    visitor.ask("A long story that nobody waits for.")
+    visitor.wait_live()
+    run = served.engine.runs[-1]
+    visitor.page.close() if how == "close" else visitor.page.reload()
+    wait_until(lambda: run.finish_reason is not None, 1.0)
+    assert run.finish_reason == "cancelled"
+
+
+def test_tau_recolours_a_finished_run_without_a_request(visit: Visit) -> None:
+    visitor = visit()
+    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready")
+    visitor.page.wait_for_timeout(500)
+    visitor.requests.clear()
+    slider = visitor.page.locator("#cx-tau input[type=range]")
+    slider.focus()
+    for _ in range(10):
+        slider.press("ArrowRight")
+    expect(visitor.page.locator(".citer-viewer")).to_contain_text(re.compile(r"At tau 0\.8"))
+    visitor.page.wait_for_timeout(300)
+    assert visitor.requests == []
+
+
+def test_hostile_text_is_shown_literally(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    visitor.ask(f"hostile {HOSTILE}")
+    visitor.wait_live()
+    visitor.wait_idle()
+    run = served.engine.runs[-1]
+    assert visitor.text() == run.trace().completion
+    assert "<script>window.hacked=1</script>" in visitor.page.locator(".citer-viewer").inner_text()
+    assert visitor.page.evaluate("window.hacked === undefined")
+    assert visitor.page.locator(".citer-viewer img, .citer-viewer script").count() == 0
+
+
+def test_two_visitors_see_only_their_own_run(visit: Visit, served: Served) -> None:
+    one, other = visit(), visit()
+    one.ask("I ask something.")
+    other.ask("The other one asks something else entirely.")
+    one.wait_live()
+    other.wait_live()
+    one.wait_idle()
+    other.wait_idle()
+    assert one.text() != other.text()
+    by_question = {run.problem.question: run.trace().completion for run in served.engine.runs}
+    assert one.text() == by_question["I ask something."]
+    assert other.text() == by_question["The other one asks something else entirely."]
+
+
+def test_a_lost_message_is_fetched_again(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    visitor.page.evaluate(
+        """() => { const page = window.citer, receive = page.viewer.receive.bind(page.viewer); let n = 0;
+           page.viewer.receive = (message) => { if (n++ % 3 !== 1) receive(message); }; }"""
+    )
+    visitor.ask("Some messages of this long story get lost.")
+    visitor.wait_live()
+    visitor.page.wait_for_timeout(1500)
+    visitor.page.locator("button#cx-stop").click()
+    visitor.wait_idle()
+    written = served.engine.runs[-1].trace().completion
+    assert visitor.text() and written.startswith(visitor.text())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "empty"), ("   \n", "empty"), ("x" * 100_000, "100,000 characters")],
+    ids=["empty", "blank", "too long"],
+)
+def test_bad_input_is_answered_calmly_and_the_page_goes_on(visit: Visit, text: str, message: str) -> None:
+    visitor = visit()
+    visitor.ask(text)
+    expect(visitor.page.locator("#cx-notice")).to_contain_text(message, timeout=10_000)
+    visitor.wait_idle()
+    expect(visitor.tokens.first).to_be_visible()
+    visitor.ask("A good question.")
+    visitor.wait_live()
+    visitor.wait_idle()
+    expect(visitor.page.locator("#cx-notice")).to_be_empty()
+    assert "42" in visitor.text()
+
+
+def test_a_failing_model_keeps_what_was_written(browser: Browser, make_server: Callable[..., Served]) -> None:
+    served = make_server(FakeEngine(script, fail_at=3, error=RuntimeError("secret path")))
+    served.may_load.set()
+    visitor = Visitor(browser, served.url)
+    visitor.ask("This will break.")
+    expect(visitor.page.locator(".citer-viewer")).to_contain_text("went wrong on the server", timeout=10_000)
+    expect(visitor.page.locator("body")).not_to_contain_text("secret path")
+    assert visitor.page.evaluate("window.citer.viewer.events.length") == 3
+    visitor.leave()
+
+
+def test_a_full_queue_is_said_and_stop_leaves_the_queue(browser: Browser, make_server: Callable[..., Served]) -> None:
+    served = make_server(FakeEngine(script, delay_s=0.05), n_queued_runs=1)
+    served.may_load.set()
+    visitors = [Visitor(browser, served.url) for _ in range(4)]
+    for visitor in visitors:
+        expect(visitor.tokens.first).to_be_visible(timeout=15_000)
+    for running in visitors[:2]:
+        running.ask("A long story.")
+        running.wait_live()
+    waiting, refused = visitors[2:]
+    waiting.ask("I wait.")
+    waiting.page.wait_for_timeout(700)
+    refused.ask("I am refused.")
+    expect(refused.page.locator("#cx-notice")).to_contain_text("queue is taken", timeout=10_000)
+    refused.wait_idle()
+    waiting.page.locator("button#cx-stop").click()
+    waiting.wait_idle()
+    for visitor in visitors:
+        visitor.leave()
+    wait_until(lambda: all(run.finish_reason for run in served.engine.runs), 2.0)
+    assert "I wait." not in [run.problem.question for run in served.engine.runs]
+
+
+def test_a_preset_plays_and_brings_its_problem_and_tau(visit: Visit) -> None:
+    visitor = visit()
+    card = visitor.page.locator(".cx-preset").nth(1)
+    card.click()
+    expect(card).to_have_attribute("aria-pressed", "true")
+    question, tau = visitor.page.evaluate(
+        "(() => { const t = window.citer.viewer.trace(); return [t.prompt.question, t.settings.threshold]; })()"
+    )
+    expect(visitor.page.locator("#cx-prompt textarea")).to_have_value(question)
+    expect(visitor.page.locator("#cx-tau input[type=range]")).to_have_value(f"{tau:g}")
+
+
+def test_a_run_can_be_priced_for_another_pair_without_a_request(visit: Visit) -> None:
+    visitor = visit()
+    visitor.page.get_by_text("Router, decoding and price").click()
+    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready")
+    visitor.page.wait_for_timeout(300)
+    visitor.requests.clear()
+    visitor.page.locator("#cx-price input").click()
+    visitor.page.get_by_role("option", name="Qwen2-1.5B / 72B").click()
+    expect(visitor.page.locator(".citer-viewer")).to_contain_text(re.compile(r"\d (TB|GB)"))
+    assert visitor.requests == []
+
+
+def test_the_downloads_hold_the_run(visit: Visit) -> None:
+    visitor = visit()
+    with visitor.page.expect_download() as waiting:
+        visitor.page.get_by_role("button", name="Download trace (JSON)").click()
+    from citer_core.trace import RoutingTrace
+
+    trace = RoutingTrace.from_json(waiting.value.path().read_text(encoding="utf-8"))
+    with visitor.page.expect_download() as waiting:
+        visitor.page.get_by_role("button", name="Download table (CSV)").click()
+    lines = waiting.value.path().read_text(encoding="utf-8").splitlines()
+    assert len(lines) == 1 + trace.n_tokens
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_it_fits_and_passes_axe(visit: Visit, theme: str, width: int) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    visitor = visit(theme=theme, width=width)
+    visitor.page.get_by_text("Router, decoding and price").click()
+    visitor.page.wait_for_timeout(400)
+    root = "document.documentElement"
+    assert visitor.page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0
+    found = Axe().run(visitor.page).response["violations"]
+    grave = [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]
+    assert grave == []

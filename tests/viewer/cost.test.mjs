@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import test from "node:test";
+
+import { CostModel, forwardBytes, forwardFlops, summarizeCost, weightBytes } from "../../assets/viewer/cost.js";
+import { replay } from "../../assets/viewer/decision.js";
+import { RunSeries, samplePoints, seriesOf } from "../../assets/viewer/series.js";
+import { DEVICE, LLM, SLM, makeEvents } from "./fixtures.mjs";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const model = new CostModel({ slm: SLM, llm: LLM, device: DEVICE, routerParams: 77 });
+const CONFIDENCES = Array.from({ length: 60 }, (_, i) => ((i * 37) % 60) / 60);
+
+test("an untied input table is not streamed", () => {
+  assert.equal(weightBytes(SLM), 2000);
+  assert.equal(weightBytes(LLM), (100000 - 50 * 32) * 2);
+});
+
+test("one forward: weights once, KV read and written, two operations per parameter and token", () => {
+  assert.equal(forwardBytes(SLM, 3, 7), 2000 + 2 * 2 * 2 * 8 * 2 * 10);
+  assert.equal(forwardFlops(SLM, 2, 7), 2 * 1000 * 2 + 4 * 2 * 4 * 8 * 2 * 8);
+});
+
+test("a model that reads nothing costs nothing", () => {
+  assert.equal(model.modelForward(LLM, 0, 12).bytes, 0);
+});
+
+test("at tau 1 the router path costs more than the LLM alone, and nothing clips it", () => {
+  const summary = summarizeCost(model, makeEvents(CONFIDENCES, 1));
+  assert.ok(summary.bytesShareOfLlmOnly > 1);
+});
+
+test("the series is the running sum of the steps", () => {
+  const events = makeEvents(CONFIDENCES, 0.5);
+  const series = new RunSeries(model, 2);
+  for (const event of events) series.push(event, event.source === "llm", event.llm_tokens_fed);
+  const summary = summarizeCost(model, events);
+  for (const metric of ["bytes", "flops", "seconds"]) {
+    assert.equal(series.at("routed", metric), summary.routed[metric]);
+    assert.equal(series.at("llmOnly", metric), summary.llmOnly[metric]);
+  }
+  const half = summarizeCost(model, events.slice(0, 30));
+  assert.equal(series.at("routed", "bytes", 30), half.routed.bytes);
+  const totals = series.totals();
+  assert.equal(totals.nLlmTokens, events.filter((event) => event.source === "llm").length);
+  assert.equal(totals.handOffs, events.filter((event, i) => i && event.source !== events[i - 1].source).length);
+});
+
+test("a replayed run costs what the run made at that tau costs", () => {
+  const events = makeEvents(CONFIDENCES, 0.3);
+  const series = seriesOf(model, events, replay(events, 0.8));
+  assert.equal(series.at("routed", "bytes"), summarizeCost(model, makeEvents(CONFIDENCES, 0.8)).routed.bytes);
+});
+
+test("thinned lines keep both ends", () => {
+  assert.deepEqual(samplePoints(3), [0, 1, 2, 3]);
+  const points = samplePoints(5000, 100);
+  assert.equal(points[0], 0);
+  assert.equal(points.at(-1), 5000);
+  assert.ok(points.length <= 102);
+});
+
+test("Python prices the same events the same", { skip: !existsSync(`${ROOT}citer_core/cost.py`) }, () => {
+  const script = `
+import json, sys
+from citer_core.cost import CostModel, CostSummary, DeviceSpec, ModelSpec
+from citer_core.types import TokenEvent
+d = json.load(sys.stdin)
+m = CostModel(ModelSpec(**d["slm"]), ModelSpec(**d["llm"]), DeviceSpec(**d["device"]), d["router"])
+s = CostSummary.of(m, [TokenEvent(**{**e, "slm_top": (), "llm_top": ()}) for e in d["events"]])
+print(json.dumps({k: [getattr(s, k).n_bytes, getattr(s, k).flops, getattr(s, k).seconds] for k in ("routed", "slm_only", "llm_only")}))
+`;
+  const events = makeEvents(CONFIDENCES, 0.6);
+  const python = existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3";
+  const input = JSON.stringify({ slm: SLM, llm: LLM, device: DEVICE, router: 77, events });
+  const theirs = JSON.parse(execFileSync(python, ["-c", script], { input, cwd: ROOT, env: { ...process.env, PYTHONPATH: ROOT } }));
+  const ours = summarizeCost(model, events);
+  const list = (cost) => [cost.bytes, cost.flops, cost.seconds];
+  assert.deepEqual({ routed: list(ours.routed), slm_only: list(ours.slmOnly), llm_only: list(ours.llmOnly) }, theirs);
+});

@@ -1,0 +1,70 @@
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import test from "node:test";
+
+import { niceTicks, spreadLabels } from "../../assets/viewer/chart.js";
+import { formatTau, percent, probability, quantity } from "../../assets/viewer/format.js";
+import { binConfidences } from "../../assets/viewer/histogram.js";
+import { actionOf, findLlmToken } from "../../assets/viewer/keyboard.js";
+import { makeEvents } from "./fixtures.mjs";
+
+const VIEWER = new URL("../../assets/viewer/", import.meta.url);
+const MODULES = readdirSync(VIEWER).filter((name) => name.endsWith(".js"));
+
+test("a histogram counts every token once, by writer, a confidence of 1 in the last bin", () => {
+  const bins = binConfidences(makeEvents([0, 0.24, 0.25, 0.5, 1, 1], 0.5), 4);
+  assert.deepEqual(bins, { slm: [0, 0, 1, 2], llm: [2, 1, 0, 0], max: 2 });
+});
+
+test("numbers read as a person would write them", () => {
+  assert.equal(quantity("bytes", 17_600_000_000), "17.6 GB");
+  assert.equal(quantity("bytes", 512), "512 B");
+  assert.equal(quantity("seconds", 0.0123), "12.3 ms");
+  assert.equal(percent(1.0214), "102.1%");
+  assert.equal(probability(0.9999), ">0.99");
+  assert.equal(probability(0.001), "<0.01");
+  assert.equal(formatTau(0.7), "0.70");
+  assert.equal(formatTau(0.625), "0.625");
+});
+
+test("axis ticks are round and start at zero; labels keep apart and inside", () => {
+  assert.deepEqual(niceTicks(334, 4), [0, 100, 200, 300]);
+  assert.deepEqual(niceTicks(0), [0]);
+  const spread = spreadLabels([100, 98, 20], 30, 10, 110);
+  assert.deepEqual(spread, [110, 80, 20]);
+});
+
+test("keys leave the focused control its own", () => {
+  const key = (name, more = {}) => ({ key: name, target: null, ...more });
+  assert.equal(actionOf(key("]")), "nextLlm");
+  assert.equal(actionOf(key(" ")), "play");
+  assert.equal(actionOf(key("ArrowRight", { ctrlKey: true })), null);
+  assert.equal(actionOf(key("x")), null);
+});
+
+test("jumping between LLM tokens stops at the ends", () => {
+  const isLlm = [0, 1, 0, 0, 1, 0];
+  assert.equal(findLlmToken(isLlm, 1, 1, 6), 4);
+  assert.equal(findLlmToken(isLlm, 4, -1, 6), 1);
+  assert.equal(findLlmToken(isLlm, 4, 1, 6), null);
+});
+
+test("no module parses text as markup or code", () => {
+  for (const name of MODULES) {
+    const source = readFileSync(new URL(name, VIEWER), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+    assert.doesNotMatch(source, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/, name);
+  }
+});
+
+test("modules can be joined into one script: no default exports, no top-level name twice", () => {
+  const seen = new Map();
+  for (const name of MODULES) {
+    const source = readFileSync(new URL(name, VIEWER), "utf8");
+    assert.doesNotMatch(source, /^export default/m, name);
+    assert.match(source, /^\/\*\*/, `${name} has no header comment`);
+    for (const [, declared] of source.matchAll(/^(?:export )?(?:async )?(?:function|class|const|let) ([A-Za-z_$][\w$]*)/gm)) {
+      assert.equal(seen.get(declared), undefined, `${declared} in ${name} and ${seen.get(declared)}`);
+      seen.set(declared, name);
+    }
+  }
+});
