@@ -69,9 +69,7 @@ class Run:
             self.finish_reason = reason
 
     def _recorded(self) -> Generator[TokenEvent, None, FinishReason]:
-        steps = decode(
-            self.pair, self.router, self.prompt_ids, self.settings, is_cancelled=self._cancelled.is_set
-        )
+        steps = decode(self.pair, self.router, self.prompt_ids, self.settings, is_cancelled=self._cancelled.is_set)
         while True:
             try:
                 event = next(steps)

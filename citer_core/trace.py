@@ -157,7 +157,9 @@ class RoutingTrace:
             TraceError: it is not a trace, is of another version, or a field is missing or of a wrong kind.
         """
         if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
-            raise TraceError(f'This is not a CITER trace: its "schema" is not "{SCHEMA}". Export one from the page or the CLI.')
+            raise TraceError(
+                f'This is not a CITER trace: its "schema" is not "{SCHEMA}". Export one from the page or the CLI.'
+            )
         if document.get("schema_version") != SCHEMA_VERSION:
             raise TraceError(
                 f"This trace has schema version {document.get('schema_version')!r}; this version of the project reads "
@@ -218,4 +220,3 @@ def _event_from_dict(entry: Mapping[str, Any]) -> TokenEvent:
     for top in ("slm_top", "llm_top"):
         values[top] = tuple(Candidate(int(i), str(text), float(p)) for i, text, p in values.get(top, ()))
     return TokenEvent(**values)
-

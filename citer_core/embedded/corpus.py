@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from citer_core.embedded import multiple_choice, word_problems
-from citer_core.tasks.prompts import DataType, row_prompt
+from citer_core.tasks.prompts import DataType, row_completion, row_prompt
 
 Row = dict[str, Any]
-MC_SHARE, LOOKUP_SHARE = 0.45, 0.10
+# Shares of the rows of a step. Facts are asked for twice: with options, as they will be, and closed-book, which costs a
+# third of the tokens and is what memorizing them takes.
+RECALL_SHARE, MC_SHARE, LOOKUP_SHARE = 0.32, 0.28, 0.02
 
 
 def is_held_out(row: Row, data_type: DataType) -> bool:
@@ -23,24 +25,33 @@ def is_held_out(row: Row, data_type: DataType) -> bool:
     return hashlib.sha256(row_prompt(row, data_type).encode()).digest()[0] < 8
 
 
-def _draw(rng: random.Random) -> tuple[Row, DataType]:
+def _draw(rng: random.Random) -> tuple[str, str] | None:
+    """A training text as (prompt, completion); None where the draw is a held-out problem."""
     kind = rng.random()
-    if kind < LOOKUP_SHARE:
-        return multiple_choice.sample_lookup(rng), "mc"
-    if kind < LOOKUP_SHARE + MC_SHARE:
-        return multiple_choice.sample(rng), "mc"
-    return word_problems.sample(rng), "math"
+    if kind < RECALL_SHARE:
+        return multiple_choice.sample_recall(rng)
+    row: Row
+    data_type: DataType = "mc"
+    if kind < RECALL_SHARE + LOOKUP_SHARE:
+        row = multiple_choice.sample_lookup(rng)
+    elif kind < RECALL_SHARE + LOOKUP_SHARE + MC_SHARE:
+        row = multiple_choice.sample(rng)
+    else:
+        row, data_type = word_problems.sample(rng), "math"
+    return None if is_held_out(row, data_type) else (row_prompt(row, data_type), row_completion(row, data_type))
 
 
-def training_rows(seed: int, step: int, n: int) -> list[tuple[Row, DataType]]:
-    """The `n` rows of training step `step`: a function of its arguments alone, so that a resumed run sees the same."""
+def training_texts(seed: int, step: int, n: int) -> list[tuple[str, str]]:
+    """The `n` texts of training step `step`, each (prompt, completion).
+
+    A function of its arguments alone, so that a resumed run sees the same.
+    """
     rng = random.Random(f"train:{seed}:{step}")
-    rows: list[tuple[Row, DataType]] = []
-    while len(rows) < n:
-        row, data_type = _draw(rng)
-        if not is_held_out(row, data_type):
-            rows.append((row, data_type))
-    return rows
+    texts: list[tuple[str, str]] = []
+    while len(texts) < n:
+        if (text := _draw(rng)) is not None:
+            texts.append(text)
+    return texts
 
 
 def held_out_rows(data_type: DataType, name: str) -> Iterator[Row]:

@@ -18,46 +18,41 @@ LABELS = "ABCDE"
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """One table of facts read in one direction.
+    """One table of facts.
 
     Attributes:
-        name: its name in the fact table, with `_inverse` where it is read backwards.
-        questions: phrasings with `{subject}` (read backwards: with `{answer}`).
+        name: its name in the fact table.
+        questions: phrasings with `{subject}`.
         explanation: a sentence that states the fact, with both `{subject}` and `{answer}`.
-        facts: (subject, answer) as the table has them.
-        backwards: the question gives the answer and asks for the subject.
+        facts: (subject, answer) pairs.
     """
 
     name: str
     questions: tuple[str, ...]
     explanation: str
     facts: tuple[tuple[str, str], ...]
-    backwards: bool
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Every right answer of the relation, once each: the pool of distractors."""
-        return tuple(dict.fromkeys(fact[0 if self.backwards else 1] for fact in self.facts))
+        """Every answer of the relation, once: the pool of distractors."""
+        return tuple(dict.fromkeys(answer for _, answer in self.facts))
 
 
 @cache
 def relations() -> tuple[Relation, ...]:
-    """All relations of the fact tables, in the order of their files; one-to-one tables also read backwards."""
+    """All relations of the fact tables, in the order of their files."""
     found = []
     for path in sorted((Path(__file__).parent / "facts").glob("*.toml")):
         for block in tomllib.loads(path.read_text(encoding="utf-8"))["relation"]:
             facts = tuple((subject, answer) for subject, answer in block["pairs"])
-            found.append(Relation(block["name"], tuple(block["questions"]), block["explanation"], facts, False))
-            if inverse := block.get("inverse_questions"):
-                name = f"{block['name']}_inverse"
-                found.append(Relation(name, tuple(inverse), block["inverse_explanation"], facts, True))
+            found.append(Relation(block["name"], tuple(block["questions"]), block["explanation"], facts))
     return tuple(found)
 
 
 @cache
-def _all_facts() -> tuple[tuple[Relation, int], ...]:
-    """Every (relation, index of a fact): sampling from it gives each fact the same weight."""
-    return tuple((relation, i) for relation in relations() for i in range(len(relation.facts)))
+def _all_facts() -> tuple[tuple[Relation, str, str], ...]:
+    """Every fact with its relation: sampling from it gives each fact the same weight."""
+    return tuple((relation, *fact) for relation in relations() for fact in relation.facts)
 
 
 @cache
@@ -66,8 +61,8 @@ def _options(relation: Relation) -> tuple[str, ...]:
 
 
 def n_facts() -> int:
-    """How many distinct facts the tables hold (a fact that is also asked backwards counts once)."""
-    return sum(len(r.facts) for r in relations() if not r.backwards)
+    """How many facts the tables hold."""
+    return len(_all_facts())
 
 
 def _row(rng: random.Random, question: str, explanation: str, right: str, pool: tuple[str, ...]) -> dict[str, Any]:
@@ -84,17 +79,27 @@ def _row(rng: random.Random, question: str, explanation: str, right: str, pool: 
     }
 
 
+def _ask(rng: random.Random) -> tuple[Relation, str, str, str]:
+    """A fact as (relation, question, explanation, answer)."""
+    relation, subject, answer = rng.choice(_all_facts())
+    question = rng.choice(relation.questions).format(subject=subject)
+    return relation, question, relation.explanation.format(subject=subject, answer=answer), answer
+
+
 def sample(rng: random.Random) -> dict[str, Any]:
     """One row of the `mc` format: `question`, `choices`, `answerKey`, `cot`.
 
     Args:
         rng: source of all randomness; the same state gives the same row.
     """
-    relation, index = rng.choice(_all_facts())
-    subject, answer = relation.facts[index]
-    question = rng.choice(relation.questions).format(subject=subject, answer=answer)
-    explanation = relation.explanation.format(subject=subject, answer=answer)
-    return _row(rng, question, explanation, subject if relation.backwards else answer, _options(relation))
+    relation, question, explanation, answer = _ask(rng)
+    return _row(rng, question, explanation, answer, _options(relation))
+
+
+def sample_recall(rng: random.Random) -> tuple[str, str]:
+    """A fact asked closed-book, as (prompt, completion): no options to choose from, so it has to be known."""
+    _, question, explanation, _ = _ask(rng)
+    return f"Question: {question}\nAnswer:", f" {explanation}"
 
 
 @cache

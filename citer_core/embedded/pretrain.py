@@ -20,13 +20,14 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from citer_core.embedded.corpus import Row, held_out_rows, training_rows
+from citer_core.embedded.corpus import held_out_rows, training_texts
 from citer_core.embedded.tokenizer import train_tokenizer
 from citer_core.tasks.prompts import DataType, row_completion, row_prompt
 
 log = logging.getLogger(__name__)
 BUCKET = 32  # sequences are padded to a multiple of this, so that the compiled step sees few shapes
 IGNORED = -100
+SAVE_EVERY, LOG_EVERY, VALIDATE_EVERY = 100, 20, 200  # steps
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,7 @@ class Recipe:
     head_dim: int
     learning_rate: float
     n_steps: int
-    rows_per_step: int = 112
+    rows_per_step: int = 150
     warmup_steps: int = 60
     decay_share: float = 0.4
     seed: int = 7
@@ -49,7 +50,7 @@ class Recipe:
 
 RECIPES = {
     "slm": Recipe(96, 256, 3, 3, 1, 32, learning_rate=6e-3, n_steps=1200),
-    "llm": Recipe(256, 640, 6, 4, 2, 64, learning_rate=4e-3, n_steps=5000),
+    "llm": Recipe(256, 640, 6, 4, 2, 64, learning_rate=4e-3, n_steps=3200),
 }
 
 
@@ -73,11 +74,10 @@ def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> Qwen2ForC
     return Qwen2ForCausalLM(config)
 
 
-def encode_row(row: Row, data_type: DataType, tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], int]:
+def encode_text(prompt: str, completion: str, tokenizer: PreTrainedTokenizerFast) -> tuple[list[int], int]:
     """Token ids of prompt, completion and end of text, and the number of prompt tokens."""
-    prompt = tokenizer.encode(row_prompt(row, data_type))
-    completion = tokenizer.encode(row_completion(row, data_type))
-    return [*prompt, *completion, tokenizer.eos_token_id], len(prompt)
+    prompt_ids = tokenizer.encode(prompt)
+    return [*prompt_ids, *tokenizer.encode(completion), tokenizer.eos_token_id], len(prompt_ids)
 
 
 def collate(rows: Iterable[tuple[list[int], int]]) -> Iterator[tuple[Tensor, Tensor]]:
@@ -120,7 +120,8 @@ def exact_match(model: nn.Module, tokenizer: PreTrainedTokenizerFast, data_type:
     rows = islice(held_out_rows(data_type, "validation"), n_rows)
     right = 0
     with torch.no_grad():
-        for inputs, targets in collate(encode_row(row, data_type, tokenizer) for row in rows):
+        texts = ((row_prompt(row, data_type), row_completion(row, data_type)) for row in rows)
+        for inputs, targets in collate(encode_text(*text, tokenizer) for text in texts):
             greedy = model(input_ids=inputs, use_cache=False).logits.argmax(-1)
             right += int(((greedy == targets) | (targets == IGNORED)).all(-1).sum())
     return right / n_rows
@@ -162,12 +163,14 @@ def tokenizer_for(folder: Path) -> PreTrainedTokenizerFast:
     """The pair's tokenizer in `folder`, trained there on 20,000 rows if it does not exist yet."""
     if (folder / "tokenizer.json").exists():
         return PreTrainedTokenizerFast.from_pretrained(folder)
-    rows = training_rows(seed=0, step=0, n=20_000)
-    return train_tokenizer((row_prompt(r, t) + row_completion(r, t) for r, t in rows), folder)
+    texts = training_texts(seed=0, step=0, n=20_000)
+    return train_tokenizer((prompt + completion for prompt, completion in texts), folder)
 
 
-def pretrain(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, work_dir: Path, *, compiled: bool = True) -> Qwen2ForCausalLM:
-    """Trains to `recipe.n_steps`, saving every 100 steps in `work_dir` and starting from what is saved there.
+def pretrain(
+    recipe: Recipe, tokenizer: PreTrainedTokenizerFast, work_dir: Path, *, compiled: bool = True
+) -> Qwen2ForCausalLM:
+    """Trains to `recipe.n_steps`, saving every `SAVE_EVERY` steps in `work_dir` and starting from what is saved there.
 
     Returns:
         The trained float32 model. `work_dir/log.jsonl` has loss, speed and validation accuracy by step.
@@ -179,15 +182,16 @@ def pretrain(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, work_dir: Path,
     forward = torch.compile(model, dynamic=None) if compiled else model
     while state["step"] < recipe.n_steps:
         step, start = int(state["step"]), time.perf_counter()
-        batches = list(
-            collate(encode_row(r, t, tokenizer) for r, t in training_rows(recipe.seed, step, recipe.rows_per_step))
-        )
+        texts = training_texts(recipe.seed, step, recipe.rows_per_step)
+        batches = list(collate(encode_text(*text, tokenizer) for text in texts))
         n_targets = sum(int((targets != IGNORED).sum()) for _, targets in batches)
         total = 0.0
         for inputs, targets in batches:
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 logits = forward(input_ids=inputs, use_cache=False).logits
-            loss = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED, reduction="sum")
+            loss = F.cross_entropy(
+                logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED, reduction="sum"
+            )
             (loss / n_targets).backward()
             total += float(loss.detach())
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -199,13 +203,13 @@ def pretrain(recipe: Recipe, tokenizer: PreTrainedTokenizerFast, work_dir: Path,
         state["step"] += 1
         state["tokens"] += sum(inputs.numel() for inputs, _ in batches)
         state["seconds"] += time.perf_counter() - start
-        if state["step"] % 20 == 0 or state["step"] == recipe.n_steps:
+        if state["step"] % LOG_EVERY == 0 or state["step"] == recipe.n_steps:
             entry = {**state, "loss": total / n_targets, "tokens_per_s": state["tokens"] / state["seconds"]}
-            if state["step"] % 200 == 0 or state["step"] == recipe.n_steps:
+            if state["step"] % VALIDATE_EVERY == 0 or state["step"] == recipe.n_steps:
                 entry |= {f"exact_match_{t}": exact_match(model, tokenizer, t, 200) for t in ("math", "mc")}
             with (work_dir / "log.jsonl").open("a") as file:
                 file.write(json.dumps(entry) + "\n")
             log.info("%s", entry)
-        if state["step"] % 100 == 0 or state["step"] == recipe.n_steps:
+        if state["step"] % SAVE_EVERY == 0 or state["step"] == recipe.n_steps:
             _save(work_dir, model, optimizers, state)
     return model

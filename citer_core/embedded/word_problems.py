@@ -57,7 +57,11 @@ def shopping(rng: random.Random) -> Story:
             f"At the {rng.choice(SHOPS)}, {name} takes {na} {a} for {pa} dollars each and {nb} {b} for {pb} dollars each.",
         )
     )
-    steps = [f"The {a} cost {text_a} dollars.", f"The {b} cost {text_b} dollars.", f"Together they cost {text_sum} dollars."]
+    steps = [
+        f"The {a} cost {text_a} dollars.",
+        f"The {b} cost {text_b} dollars.",
+        f"Together they cost {text_sum} dollars.",
+    ]
     if rng.random() < 0.5:
         return f"{opening} How many dollars does {name} spend?", steps, total
     paid = (total // 100 + rng.randint(1, 3)) * 100
@@ -153,7 +157,11 @@ def discount(rng: random.Random) -> Story:
     delivery = rng.randint(5, 90)
     text_end, end = add(total, delivery)
     steps.append(f"With delivery that is {text_end} dollars.")
-    return f"{opening} {name} buys {count} and pays {delivery} dollars for delivery. How much is that in total?", steps, end
+    return (
+        f"{opening} {name} buys {count} and pays {delivery} dollars for delivery. How much is that in total?",
+        steps,
+        end,
+    )
 
 
 def reading(rng: random.Random) -> Story:
@@ -209,7 +217,11 @@ def garden(rng: random.Random) -> Story:
     text_1, n1 = multiply(per_row, rows)
     text_2, n2 = multiply(extra, extra_rows)
     text_sum, total = add(n1, n2)
-    steps = [f"The old rows have {text_1} {plants}.", f"The new rows have {text_2} {plants}.", f"Now there are {text_sum} {plants}."]
+    steps = [
+        f"The old rows have {text_1} {plants}.",
+        f"The new rows have {text_2} {plants}.",
+        f"Now there are {text_sum} {plants}.",
+    ]
     opening = (
         f"A {place} has {rows} rows of {per_row} {plants}. Then {extra_rows} new rows of {extra} {plants} are added."
     )

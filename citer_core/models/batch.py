@@ -44,9 +44,9 @@ def greedy_completions(
             ids[row, width - len(prompts[i]) :] = torch.tensor(prompts[i])
             mask[row, width - len(prompts[i]) :] = 1
         with torch.inference_mode():
-            output = lm.model.generate(
-                ids.to(lm.device), attention_mask=mask.to(lm.device), generation_config=config
-            )[:, width:]
+            output = lm.model.generate(ids.to(lm.device), attention_mask=mask.to(lm.device), generation_config=config)[
+                :, width:
+            ]
         for i, new_ids in zip(batch, output.tolist(), strict=True):
             end = next((k + 1 for k, token in enumerate(new_ids) if token in eos_ids), len(new_ids))
             yield i, new_ids[:end]

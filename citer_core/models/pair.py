@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging as transformers_logging
 
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError, PairError
@@ -140,6 +141,7 @@ def _load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
 def _load_model(folder: Path, device: str, dtype: torch.dtype) -> PreTrainedModel:
     if not folder.is_dir():
         raise ModelFileError(f"There is no model folder {folder}. Give the path of a transformers checkpoint.")
+    transformers_logging.disable_progress_bar()  # a bar per shard says nothing about a model that loads in a second
     try:
         model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
             folder, dtype=dtype, local_files_only=True, use_safetensors=True, attn_implementation="sdpa"
@@ -182,4 +184,3 @@ def _eos_ids(tokenizer: PreTrainedTokenizerBase, *models: PreTrainedModel) -> fr
     for source in sources:
         found.update(source if isinstance(source, list | tuple) else [] if source is None else [source])
     return frozenset(found)
-

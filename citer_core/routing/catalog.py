@@ -41,6 +41,4 @@ def load_router(card: Path, pair: ModelPair) -> MLPRouter:
     Raises:
         RouterError: it is missing, damaged, of the wrong size or for another pair.
     """
-    return MLPRouter.load(
-        card, hidden_size=pair.hidden_size, pair_revision=pair.info.revision, device=pair.info.device
-    )
+    return MLPRouter.load(card, hidden_size=pair.hidden_size, pair_revision=pair.info.revision, device=pair.info.device)

@@ -65,7 +65,12 @@ class MLPRouter:
         """Writes `NAME.safetensors` and then `NAME.json` into `folder`."""
         folder.mkdir(parents=True, exist_ok=True)
         save_file(_weights(self.mlp), folder / f"{self.name}.safetensors")
-        card = {**self.card, "schema_version": CARD_SCHEMA_VERSION, "revision": self.revision, "n_params": self.n_params}
+        card = {
+            **self.card,
+            "schema_version": CARD_SCHEMA_VERSION,
+            "revision": self.revision,
+            "n_params": self.n_params,
+        }
         (folder / f"{self.name}.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
 
     @classmethod

@@ -83,7 +83,9 @@ class Labels:
                 found = json.loads((file.metadata() or {}).get("citer", "{}"))
                 tensors = {name: file.get_tensor(name) for name in cls.__slots__}
         except (OSError, ValueError, SafetensorError) as error:
-            raise DatasetError(f"The label shard {path.name} could not be read ({error}). Delete it and label again.") from error
+            raise DatasetError(
+                f"The label shard {path.name} could not be read ({error}). Delete it and label again."
+            ) from error
         for key, value in header.items():
             if found.get(key) != value:
                 raise DatasetError(

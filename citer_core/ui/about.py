@@ -12,18 +12,18 @@ _HOW = """
   <h2 id="cx-how">How it works</h2>
   <div class="cx-columns">
     <div><h3>Two models, one text</h3>
-      <p>The small model (SLM) reads every position. A router looks at its state and says how sure it is that the small
-      model's next token will do. If it is not, the large model (LLM) catches up on what it missed and writes this one
-      token. Each keeps its own cache, so a hand-over costs one pass, not a new start.</p></div>
+      <p>The small model (SLM) reads every position. A router looks at its state and says how sure it is that the
+      small model's next token will do. If it is not, the large model (LLM) catches up on what it missed and writes
+      this one token. Each keeps its own cache, so a hand-over costs one pass, not a new start.</p></div>
     <div><h3>What τ means</h3>
-      <p>The LLM writes a token when <em>confidence &lt; τ</em>. At 0 the SLM writes everything, at 1 the LLM does. Move τ
-      over a finished run and the decisions recolour at once: exact up to the first one that flips, hypothetical after
-      it, because another token would have led to another text.</p></div>
+      <p>The LLM writes a token when <em>confidence &lt; τ</em>. At 0 the SLM writes everything, at 1 the LLM does.
+      Move τ over a finished run and the decisions recolour at once: exact up to the first one that flips, hypothetical
+      after it, because another token would have led to another text.</p></div>
     <div><h3>What it costs</h3>
       <p>Purple is an <em>estimate</em> of the bytes moved: weights once per pass, cache read and written. A pass of
-      <var>k</var> new tokens over <var>c</var> cached ones moves <code>W + κ·(c + k)</code>; a step adds SLM, router and,
-      where it was asked, LLM. At τ = 1 routing costs more than the LLM alone: the SLM still reads along. Milliseconds
-      are measured.</p></div>
+      <var>k</var> new tokens over <var>c</var> cached ones moves <code>W + κ·(c + k)</code>; a step adds SLM, router
+      and, where it was asked, LLM. At τ = 1 routing costs more than the LLM alone: the SLM still reads along.
+      Milliseconds are measured.</p></div>
   </div>
 </section>
 """
@@ -31,7 +31,7 @@ _HOW = """
 _API = f"""
 <section class="cx-about" aria-labelledby="cx-api">
   <h2 id="cx-api">Call it from Python</h2>
-  <p>The endpoint <code>/route_trace</code> streams the same run as JSON, in the form that the download below the viewer has.</p>
+  <p>The endpoint <code>/route_trace</code> streams the same run as JSON, in the form of the download above.</p>
   <pre class="cx-code" tabindex="0" aria-label="Python example"><code id="cx-example">{literal(EXAMPLE)}</code></pre>
 </section>
 """

@@ -4,22 +4,22 @@ No `from __future__ import annotations` here: gradio reads the return type witho
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, Literal
 
 import gradio as gr
 
-from citer_core.errors import CiterError, SettingError
+from citer_core.errors import CiterError, PromptError, SettingError
 from citer_core.tasks.prompts import DATA_TYPES
 from citer_core.types import DecodeSettings
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run_registry import RunRegistry
+from citer_core.ui.run_registry import RunRegistry, session_of
 
 SNAPSHOT_S = 0.5
 LOAD_TIMEOUT_S = 120.0
 
-EXAMPLE = '''from gradio_client import Client
+EXAMPLE = """from gradio_client import Client
 
 client = Client("http://127.0.0.1:7860")
 job = client.submit(
@@ -31,24 +31,23 @@ job = client.submit(
 for trace in job:  # snapshots while it runs; the last one is complete
     print(len(trace["events"]), "tokens")
 print("".join(event["text"] for event in trace["events"]))
-print(trace["finish_reason"], trace["answer"])'''
+print(trace["finish_reason"], trace["answer"])"""
 
 
-def route_trace_endpoint(
-    slot: EngineSlot, registry: RunRegistry, book: ProblemBook
-) -> Callable[..., Iterator[dict[str, Any]]]:
-    """Makes the function behind the endpoint."""
+def route_trace_endpoint(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -> Callable[..., Any]:
+    """Makes the generator behind the endpoint."""
 
-    def route_trace(
+    # Annotated as gradio wants it: with the type of one yielded value, which it puts in the documentation.
+    def route_trace(  # type: ignore[misc]
         question: str,
         data_type: Literal["math", "mc", "open"] = "math",
         threshold: float = 0.7,
         router: str = "",
         max_new_tokens: int = 256,
         seed: int = 0,
-        request: gr.Request = None,  # type: ignore[assignment]  # gradio fills it in and hides it
+        request: gr.Request | None = None,  # gradio fills it in and hides it
     ) -> dict[str, Any]:
-        """Answers a question with both models and yields the routed run as a trace (JSON), growing until it is complete.
+        """Answers a question with both models and yields the routed run as a trace, growing until it is complete.
         The LLM writes a token when slm_confidence < threshold (tau): 0 gives every token to the SLM, 1 to the LLM.
 
         Args:
@@ -57,7 +56,7 @@ def route_trace_endpoint(
             threshold: tau from 0 to 1; the LLM writes a token when slm_confidence < tau. 0: all SLM, 1: all LLM.
             router: a router's name; "" takes the default.
             max_new_tokens: 1 to 4096.
-            seed: for sampling; the endpoint decodes greedily, so that it only names the run.
+            seed: kept in the trace; the endpoint decodes greedily, so it decides nothing yet.
 
         Returns:
             A "citer-trace" document. Each of its events holds token, text, source ("slm" or "llm"), slm_confidence and
@@ -65,14 +64,16 @@ def route_trace_endpoint(
         """
         try:
             settings = DecodeSettings(threshold=threshold, max_new_tokens=max_new_tokens, seed=seed)
-            if not isinstance(question, str) or data_type not in DATA_TYPES:
-                raise SettingError(f"data_type is {data_type!r}: give one of {', '.join(DATA_TYPES)}, and a text question.")
+            if not isinstance(question, str):
+                raise PromptError(f"question is {question!r}: give a text.")
+            if data_type not in DATA_TYPES:
+                raise SettingError(f"data_type is {data_type!r}: give one of {', '.join(DATA_TYPES)}.")
             problem = book.problem(question, data_type)
             engine = slot.wait(LOAD_TIMEOUT_S)
             if engine is None:
                 raise SettingError("The models are still loading: ask again in a minute.")
             run = engine.start(problem, router=router or None, settings=settings)
-            registry.add(run, request.session_hash if request else "")
+            registry.add(run, session_of(request))
             try:
                 snapshot_at = time.monotonic()
                 for _ in run:

@@ -16,8 +16,8 @@ DATA_TYPE_CHOICES = [("Math", "math"), ("Multiple choice", "mc"), ("Free text", 
 SAMPLE_QUESTION = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?"
 
 WHAT_IT_CAN = (
-    "Change the numbers and the names, then generate. The bundled pair is tiny and was trained from scratch for this page: "
-    "it solves arithmetic word problems like this one and multiple-choice facts. It is no chatbot."
+    "Change the numbers and the names, then generate. The bundled pair is tiny and was trained from scratch for this "
+    "page: it solves arithmetic word problems like this one and multiple-choice facts. It is no chatbot."
 )
 TAU_INFO = "The LLM writes a token when the router's confidence in the SLM is below τ."
 
@@ -67,9 +67,7 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
     """Lays the controls out; `question` opens in the editor, so that nobody faces an empty box."""
     with gr.Row(elem_id="cx-controls", equal_height=True):
         with gr.Column(scale=8, min_width=300, elem_classes="cx-card"):
-            prompt = gr.Textbox(
-                question, label="Problem", info=WHAT_IT_CAN, lines=2, max_lines=9, elem_id="cx-prompt"
-            )
+            prompt = gr.Textbox(question, label="Problem", info=WHAT_IT_CAN, lines=2, max_lines=9, elem_id="cx-prompt")
             with gr.Row(elem_id="cx-picking"):
                 kind = gr.Radio(
                     DATA_TYPE_CHOICES, value=data_type, label="Type", elem_id="cx-type", min_width=380, scale=0
@@ -98,17 +96,41 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
     with gr.Accordion("Router, decoding and price", open=False, elem_id="cx-settings"):
         with gr.Row():
             router = gr.Dropdown(
-                [], value=None, label="Router", info="Filled when the models are loaded", elem_id="cx-router", min_width=180
+                [],
+                value=None,
+                label="Router",
+                info="Filled when the models are loaded",
+                elem_id="cx-router",
+                min_width=180,
             )
             max_new_tokens = gr.Slider(
-                1, MAX_NEW_TOKENS, value=DEFAULTS.max_new_tokens, step=1, label="Most new tokens", buttons=[], min_width=180
+                1,
+                MAX_NEW_TOKENS,
+                value=DEFAULTS.max_new_tokens,
+                step=1,
+                label="Most new tokens",
+                buttons=[],
+                min_width=180,
             )
             temperature = gr.Slider(
-                0, 2, value=DEFAULTS.temperature, step=0.05, label="Temperature", info="0 decodes greedily", buttons=[],
+                0,
+                2,
+                value=DEFAULTS.temperature,
+                step=0.05,
+                label="Temperature",
+                info="0 decodes greedily",
+                buttons=[],
                 min_width=150,
             )
             top_p = gr.Slider(
-                0.05, 1, value=DEFAULTS.top_p, step=0.01, label="Top-p", info="Only when sampling", buttons=[], min_width=150
+                0.05,
+                1,
+                value=DEFAULTS.top_p,
+                step=0.01,
+                label="Top-p",
+                info="Only when sampling",
+                buttons=[],
+                min_width=150,
             )
             seed = gr.Number(DEFAULTS.seed, precision=0, label="Seed", info="Only when sampling", min_width=110)
         with gr.Row():
@@ -121,7 +143,10 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
                 min_width=220,
             )
             bandwidth = gr.Number(
-                DATA_SHEET_GB_PER_S, label="Memory bandwidth, GB/s", info="H100 SXM data sheet; put your own", min_width=180
+                DATA_SHEET_GB_PER_S,
+                label="Memory bandwidth, GB/s",
+                info="H100 SXM data sheet; put your own",
+                min_width=180,
             )
             peak = gr.Number(
                 DATA_SHEET_TFLOPS, label="Peak compute, TFLOP/s", info="Dense bfloat16, data sheet", min_width=180

@@ -14,7 +14,7 @@ from citer_core.errors import CiterError
 from citer_core.types import DecodeSettings
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run_registry import RunRegistry
+from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.streaming import encode, notice, stream_run
 
 # Between two looks at a loading engine the generator yields, which is where a closed page ends it.
@@ -44,7 +44,7 @@ def generate_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -
         except CiterError as error:
             yield encode(notice(str(error)))
             return
-        registry.add(run, request.session_hash or "")
+        registry.add(run, session_of(request))
         yield from map(encode, stream_run(run))
 
     return generate

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import gradio as gr
 
-TAGLINE = "A small model writes; a large one steps in, token by token, only where a router expects the small one to fail."
+TAGLINE = "A small model writes. Where a router expects it to fail, a large one writes the token."
 
 _TEMPLATE = f"""
 <header class="cx-header">
   <div class="cx-brand">
-    <h1 class="cx-name"><span class="cx-slm" aria-hidden="true">CIT</span><span class="cx-llm" aria-hidden="true">ER</span
-      ><span class="cx-hidden">CITER</span></h1>
+    <h1 class="cx-name" aria-label="CITER"><span class="cx-slm">CIT</span><span class="cx-llm">ER</span></h1>
     <p class="cx-tagline">{TAGLINE}</p>
   </div>
   <div class="cx-state">

@@ -1,7 +1,7 @@
 """Text into gr.HTML templates, which are evaluated in the browser: nothing that we insert may be taken for code.
 
-A template passes through Handlebars (`{{...}}`) and then through a JavaScript template string (`${...}`, back-ticks), so
-escaping for HTML alone leaves two ways in. Token text never comes this way at all; see `assets/viewer`.
+A template passes through Handlebars (`{{...}}`) and then through a JavaScript template string (`${...}`, back-ticks),
+so escaping for HTML alone leaves two ways in. Token text never comes this way at all; see `assets/viewer`.
 """
 
 from __future__ import annotations

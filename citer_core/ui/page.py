@@ -1,12 +1,16 @@
 """The page: puts the components together, wires their events, and serves it.
 
-What can run in the browser does (τ, prices, presets, downloads: `assets/viewer/page.js`); the server decodes. Imports no
-torch, so that the page answers before the models are read. Called by `app` and by the tests.
+What can run in the browser does (τ, prices, presets, downloads: `assets/viewer/page.js`); the server decodes. Imports
+no torch, so that the page answers before the models are read. Called by `app` and by the tests.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import gradio as gr
+from gradio.events import api as gr_api
 
 from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
@@ -16,14 +20,14 @@ from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, controls
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.generate import generate_event
 from citer_core.ui.header import header
-from citer_core.ui.presets import Preset, first_question, preset_cards, read_presets
+from citer_core.ui.presets import first_question, preset_cards, read_presets
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run_registry import RunRegistry
+from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.theme import theme
 from citer_core.ui.viewer import file_url, viewer
 
 TITLE = "CITER: two models write one answer"
-# Links rather than `css_paths`: gradio rewrites what it is given there and loses rules that it does not know (@container).
+# Links rather than `css_paths`: gradio rewrites what it is given there and loses rules it does not know (@container).
 HEAD = "".join(
     f'<link rel="stylesheet" href="{file_url(ASSETS / "viewer" / name)}">' for name in ("viewer.css", "page.css")
 )
@@ -36,6 +40,7 @@ def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
     registry, book = RunRegistry(), ProblemBook.bundled()
     presets = read_presets(ASSETS / "traces")
     question, data_type = first_question(ASSETS / "traces", presets) if presets else (SAMPLE_QUESTION, "math")
+    page: gr.Blocks
     with gr.Blocks(title=TITLE, analytics_enabled=False) as page:
         header()
         preset_cards(presets)
@@ -48,7 +53,7 @@ def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
         _wire_engine(panel, screen, slot)
         # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not.
         page.unload(_cancel_on_close(registry))
-        gr.api(
+        gr_api(
             route_trace_endpoint(slot, registry, book),
             api_name="route_trace",
             concurrency_id=DECODING,
@@ -103,8 +108,12 @@ def _wire_browser(panel: Controls) -> None:
     """What needs no request at all."""
     panel.tau.input(None, panel.tau, js="(tau) => { window.citer?.setThreshold(tau); }", api_visibility="private")
     for control in panel.priced:
-        control.input(None, panel.priced, js="(...price) => { window.citer?.setPricing(...price); }", api_visibility="private")
-    panel.router.input(None, panel.router, js="(name) => { window.citer?.routerChosen(name); }", api_visibility="private")
+        control.input(
+            None, panel.priced, js="(...price) => { window.citer?.setPricing(...price); }", api_visibility="private"
+        )
+    panel.router.input(
+        None, panel.router, js="(name) => { window.citer?.routerChosen(name); }", api_visibility="private"
+    )
 
 
 def _wire_picking(panel: Controls, book: ProblemBook) -> None:
@@ -118,7 +127,7 @@ def _wire_picking(panel: Controls, book: ProblemBook) -> None:
         found = book.other("mc" if data_type == "mc" else "math")
         return (found[0], found[1].question) if found else (gr.skip(), gr.skip())
 
-    quick = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+    quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
     panel.picker.input(pick, panel.picker, [panel.prompt, panel.data_type], **quick)
     panel.another.click(another, panel.data_type, [panel.picker, panel.prompt], **quick)
 
@@ -132,13 +141,11 @@ def _wire_engine(panel: Controls, screen: gr.HTML, slot: EngineSlot) -> None:
         info = "Who decides which model writes" if names else status["message"]
         return gr.Dropdown(choices=names, value=status.get("default_router"), info=info)
 
-    screen.ready(
-        routers, None, panel.router, queue=False, show_progress="hidden", api_visibility="private"
-    )
+    screen.ready(routers, None, panel.router, queue=False, show_progress="hidden", api_visibility="private")
 
 
-def _cancel_on_close(registry: RunRegistry):  # type: ignore[no-untyped-def]
+def _cancel_on_close(registry: RunRegistry) -> Callable[..., None]:
     def closed(request: gr.Request) -> None:
-        registry.cancel_session(request.session_hash or "")
+        registry.cancel_session(session_of(request))
 
     return closed

@@ -1,4 +1,4 @@
-"""Preset cards: recorded runs that play from disk. The cards are drawn here, the runs are fetched and shown by `page.js`.
+"""Preset cards: recorded runs that play from disk. The cards are drawn here; `page.js` fetches and shows the runs.
 
 Knows the index of `assets/traces` and nothing of engines.
 """

@@ -42,7 +42,7 @@ class ProblemBook:
         return cls(problems)
 
     def choices(self) -> list[tuple[str, str]]:
-        """(label, key) of every problem; the label starts with the key, so that typing finds a data set, a number or a word."""
+        """(label, key) of every problem; a label starts with its key: typing finds a data set, a number or a word."""
         return [(f"{key} · {_short(problem.question)}", key) for key, problem in self._by_key.items()]
 
     def pick(self, key: str | None) -> Problem | None:
@@ -55,7 +55,7 @@ class ProblemBook:
         return random.choice(found) if found else None
 
     def problem(self, text: str, data_type: DataType) -> Problem:
-        """What a person asks: a bundled problem where the text is exactly its, so that its answer is known; else a new one.
+        """What a person asks: the bundled problem of exactly this text, whose answer is known, or else a new one.
 
         Raises:
             PromptError: see `problem_from_text`.

@@ -7,12 +7,23 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from citer_core.engine import Run
 
 KEPT_RUNS = 64
+
+
+class HasSession(Protocol):
+    """What we need of a `gr.Request`."""
+
+    session_hash: str | None
+
+
+def session_of(request: HasSession | None) -> str:
+    """The browser session of a request; "" where it has none, as in a direct call."""
+    return (request.session_hash or "") if request is not None else ""
 
 
 class RunRegistry:

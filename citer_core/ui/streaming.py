@@ -1,7 +1,7 @@
 """A run as messages for the viewer: `{run, head, base, tokens, end}`, a batch about every 100 ms.
 
-Deltas, never a growing list: a list that grows costs the browser quadratic time. The first token goes out at once. Called
-by the page's generate event and by the repair of a gap; knows nothing about components.
+Deltas, never a growing list: a list that grows costs the browser quadratic time. The first token goes out at once.
+Called by the page's generate event and by the repair of a gap; knows nothing about components.
 """
 
 from __future__ import annotations
@@ -64,22 +64,24 @@ def missing_part(registry: RunRegistry, request: object) -> Message:
     run = registry.get(run_id)
     if run is None or not 0 <= base <= MAX_NEW_TOKENS:
         return {"error": "The server no longer keeps this run."}
-    reason = run.finish_reason  # before the snapshot: a run that ends in between is reported as ended by its last message
+    reason = (
+        run.finish_reason
+    )  # before the snapshot: a run that ends in between is reported as ended by its last message
     tokens = [event_to_dict(event) for event in run.trace().events[base:]]
     end = None if reason is None else _end(run, UNEXPECTED if reason == "error" else None)
     return _message(run, _head(run) if base == 0 else None, base, tokens, end)
 
 
 def notice(text: str, level: str = "error") -> Message:
-    """A message that is not about a run: bad input, a wait. Numbered, because the page drops a payload equal to the last."""
+    """A message that is not about a run: bad input, a wait. Numbered: gradio drops a value equal to the last one."""
     return {"notice": text, "level": level, "number": next(_notice_numbers)}
 
 
 def encode(message: Message) -> str:
     """A message as the text value of the viewer component.
 
-    One string rather than a dict: gradio then sends it whole instead of comparing it leaf by leaf with the last one. `<` is
-    escaped so that no token text can look like markup on the way.
+    One string rather than a dict: gradio then sends it whole instead of comparing it leaf by leaf with the last one.
+    `<` is escaped so that no token text can look like markup on the way.
     """
     return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
 

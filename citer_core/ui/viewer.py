@@ -1,7 +1,7 @@
 """The live viewer as one gr.HTML component, and the three server functions that its script may call.
 
-Its template is constant: token text reaches the page only as data (`streaming.encode`) and the DOM only as text nodes, so
-nothing in it can run. Must stay outside any tab: a component in a tab that was never opened loses stream updates.
+Its template is constant: token text reaches the page only as data (`streaming.encode`) and the DOM only as text nodes,
+so nothing in it can run. Must stay outside any tab: a component in a tab never opened loses stream updates.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from citer_core.ui.pricing import price_list
 from citer_core.ui.run_registry import RunRegistry
 from citer_core.ui.streaming import Message, missing_part
 
-# Relative to the document, as gradio's own files are, so that it works under a proxy's path too. `ready` is an event of the
-# component: the engine has become ready, and choices that depend on it can be filled in.
+# Relative to the document, as gradio's own files are, so that it works under a proxy's path too. `ready` is an event of
+# the component: the engine has become ready, and choices that depend on it can be filled in.
 _ON_LOAD = """
 import(new URL(props.entry, document.baseURI).href)
   .then((page) => page.mountPage({ element, props, server, watch, onReady: () => trigger("ready") }))

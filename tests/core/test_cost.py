@@ -6,7 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citer_core.cost import H100_SXM, LLAMA31_8B, LLAMA31_70B, QWEN2_1_5B, QWEN2_72B, Cost, CostModel, CostSummary, DeviceSpec, ModelSpec
+from citer_core.cost import (
+    H100_SXM,
+    LLAMA31_8B,
+    LLAMA31_70B,
+    QWEN2_1_5B,
+    QWEN2_72B,
+    Cost,
+    CostModel,
+    CostSummary,
+    DeviceSpec,
+    ModelSpec,
+)
 from citer_core.types import TokenEvent
 
 SLM = ModelSpec("s", 1000, 2, 4, 2, 8, 10, 16, True, 2)
@@ -45,7 +56,12 @@ def test_compute_bound_forward_takes_its_flops():
 
 @pytest.mark.parametrize(
     ("spec", "gigabytes", "kv_bytes"),
-    [(QWEN2_1_5B, 3.09, 28_672), (LLAMA31_8B, 15.0, 131_072), (LLAMA31_70B, 139.0, 327_680), (QWEN2_72B, 142.9, 327_680)],
+    [
+        (QWEN2_1_5B, 3.09, 28_672),
+        (LLAMA31_8B, 15.0, 131_072),
+        (LLAMA31_70B, 139.0, 327_680),
+        (QWEN2_72B, 142.9, 327_680),
+    ],
 )
 def test_reference_models(spec, gigabytes, kv_bytes):
     """The published sizes; the untied three less one embedding table, which is gathered from."""

@@ -83,7 +83,17 @@ def test_recomputing_the_llm_changes_the_work_and_not_the_text(tiny_pair):
     again, _ = run(tiny_pair, 0.5, router=ScriptedRouter([0.9, 0.9, 0.1]), reuse_llm_cache=False)
     assert ids_of(kept) == ids_of(again)
     assert [e.llm_tokens_fed for e in kept[:9]] == [0, 0, len(PROMPT) + 2, 0, 0, 3, 0, 0, 3]
-    assert [e.llm_tokens_fed for e in again[:9]] == [0, 0, len(PROMPT) + 2, 0, 0, len(PROMPT) + 5, 0, 0, len(PROMPT) + 8]
+    assert [e.llm_tokens_fed for e in again[:9]] == [
+        0,
+        0,
+        len(PROMPT) + 2,
+        0,
+        0,
+        len(PROMPT) + 5,
+        0,
+        0,
+        len(PROMPT) + 8,
+    ]
 
 
 def test_feeds_and_context_add_up(tiny_pair):

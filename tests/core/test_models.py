@@ -102,7 +102,9 @@ def test_fusing_holds_no_weight_twice_and_leaves_the_model_as_it_was():
 
 def test_batched_completions_are_those_of_single_prompts(tiny_pair):
     prompts = [[5, 6, 7], [900, 3], [44] * 12, [8]]
-    found = dict(greedy_completions(tiny_pair.slm, prompts, eos_ids=frozenset({0, 17}), max_new_tokens=20, batch_size=3))
+    found = dict(
+        greedy_completions(tiny_pair.slm, prompts, eos_ids=frozenset({0, 17}), max_new_tokens=20, batch_size=3)
+    )
     assert sorted(found) == [0, 1, 2, 3]
     for i, prompt in enumerate(prompts):
         (single,) = greedy_completions(tiny_pair.slm, [prompt], eos_ids=frozenset({0, 17}), max_new_tokens=20)

@@ -44,7 +44,9 @@ def test_max_probability_is_the_greedy_tokens():
 
 
 def test_the_mlp_has_the_published_layers():
-    shapes = [(type(m).__name__, getattr(m, "in_features", None), getattr(m, "out_features", None)) for m in CiterMLP(8)]
+    shapes = [
+        (type(m).__name__, getattr(m, "in_features", None), getattr(m, "out_features", None)) for m in CiterMLP(8)
+    ]
     assert [s for s in shapes if s[0] != "Dropout"] == [
         ("Linear", 8, 16), ("BatchNorm1d", None, None), ("ReLU", None, None), ("Linear", 16, 8), ("Linear", 8, 1),
     ]  # fmt: skip
@@ -61,7 +63,9 @@ def test_a_router_survives_its_files(tiny_pair, tmp_path):
     assert ((again.confidence(f) >= 0) & (again.confidence(f) <= 1)).all()
 
 
-@pytest.mark.parametrize("damage", ["size", "other-pair", "truncated", "no-weights", "bad-card", "weights-of-other-size"])
+@pytest.mark.parametrize(
+    "damage", ["size", "other-pair", "truncated", "no-weights", "bad-card", "weights-of-other-size"]
+)
 def test_a_router_that_does_not_fit_says_so_and_spares_the_others(tiny_pair, tmp_path, damage):
     MLPRouter(CiterMLP(32), card_of(tiny_pair, name="good")).save(tmp_path)
     size = 16 if damage in ("size", "weights-of-other-size") else 32
@@ -84,7 +88,14 @@ def test_a_router_that_does_not_fit_says_so_and_spares_the_others(tiny_pair, tmp
 
 
 ROWS = [
-    ({"id": f"r{i}", "problem": f"What is {i} plus {i}?", "solution": f"${i}+{i}={2 * i}$. It is $\\boxed{{{2 * i}}}$."}, "math")
+    (
+        {
+            "id": f"r{i}",
+            "problem": f"What is {i} plus {i}?",
+            "solution": f"${i}+{i}={2 * i}$. It is $\\boxed{{{2 * i}}}$.",
+        },
+        "math",
+    )
     for i in range(6)
 ]
 
@@ -202,7 +213,11 @@ def test_labels_of_one_kind_cannot_train():
 
 
 @settings(max_examples=60)
-@given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60).filter(lambda x: len({b for _, b in x}) == 2))
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60).filter(
+        lambda x: len({b for _, b in x}) == 2
+    )
+)
 def test_auc_is_sklearns_ties_included(pairs):
     score = torch.tensor([s / 6 for s, _ in pairs])
     label = torch.tensor([int(b) for _, b in pairs])

@@ -57,7 +57,9 @@ def test_derived_numbers(trace):
     assert trace.n_llm_tokens == len(llm)
     assert trace.llm_token_share == (len(llm) / len(trace.events) if trace.events else 0)
     assert trace.completion == "".join(e.text for e in trace.events)
-    assert trace.n_hand_offs == sum(trace.events[i].source != trace.events[i - 1].source for i in range(1, trace.n_tokens))
+    assert trace.n_hand_offs == sum(
+        trace.events[i].source != trace.events[i - 1].source for i in range(1, trace.n_tokens)
+    )
     assert trace.cost(H100_SXM).routed.n_bytes >= trace.cost(H100_SXM).slm_only.n_bytes
 
 

@@ -20,7 +20,14 @@ from citer_core.types import DecodeSettings, prefers_llm
 
 @pytest.mark.parametrize(
     ("confidence", "threshold", "llm"),
-    [(0.0, 0.0, False), (1.0, 1.0, True), (0.5, 0.5, False), (0.4999, 0.5, True), (0.99999, 1.0, True), (1.0, 0.999, False)],
+    [
+        (0.0, 0.0, False),
+        (1.0, 1.0, True),
+        (0.5, 0.5, False),
+        (0.4999, 0.5, True),
+        (0.99999, 1.0, True),
+        (1.0, 0.999, False),
+    ],
 )
 def test_the_decision(confidence, threshold, llm):
     assert prefers_llm(confidence, threshold) is llm

@@ -1,0 +1,59 @@
+"""`embedded`: makes the bundled pair and all that ships with it, step by step; each step resumes or starts over."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from citer_core.cli.main import Subparsers
+
+STEPS = {
+    "slm": "train the small model (resumes) and write it to assets/models",
+    "llm": "train the large model (resumes) and write it to assets/models",
+    "problems": "write the held-out problems to assets/datasets",
+    "card": "measure both models alone on 1,000 unseen problems of each format",
+    "router": "label (resumes), train the router, choose tau and measure it",
+    "record": "record the runs that the page plays from disk",
+}
+EPILOG = "steps, in this order:\n" + "\n".join(f"  {name:10}{text}" for name, text in STEPS.items())
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Adds `embedded` and its arguments."""
+    parser = subparsers.add_parser(
+        "embedded",
+        help="make the bundled pair, its router and its recorded runs again",
+        description="Makes the bundled pair again, from its generator to its recorded runs.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("step", nargs="+", choices=(*STEPS, "all"), metavar="STEP", help="one or more steps, or all")
+    parser.add_argument(
+        "--work-dir", type=Path, default=Path(".training"), metavar="DIR", help="checkpoints and labels (%(default)s)"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the chosen steps in their order."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    from citer_core.embedded import publish
+    from citer_core.embedded.record import record_presets
+    from citer_core.engine import Engine
+
+    actions = {
+        "slm": lambda: publish.publish_model("slm", args.work_dir),
+        "llm": lambda: publish.publish_model("llm", args.work_dir),
+        "problems": publish.publish_problems,
+        "card": lambda: publish.publish_pair_card(args.work_dir),
+        "router": lambda: publish.publish_router(args.work_dir),
+        "record": lambda: record_presets(Engine.load()),
+    }
+    for step, action in actions.items():
+        if step in args.step or "all" in args.step:
+            action()
+    return 0

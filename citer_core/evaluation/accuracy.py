@@ -1,0 +1,100 @@
+"""Accuracy and cost of a pair on problems with known answers: either model alone, and routed at given thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from citer_core.cost import H100_SXM
+from citer_core.engine import Engine
+from citer_core.evaluation.metrics import wilson_interval
+from citer_core.models.batch import greedy_completions
+from citer_core.models.language_model import LanguageModel
+from citer_core.models.pair import ModelPair
+from citer_core.tasks.answers import check_answer
+from citer_core.tasks.problems import Problem
+from citer_core.types import DecodeSettings
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How many of `n` answers were right."""
+
+    n: int
+    n_correct: int
+
+    @property
+    def share(self) -> float:
+        """Fraction right."""
+        return self.n_correct / self.n
+
+    def to_dict(self) -> dict[str, Any]:
+        """With the share and its 95% Wilson interval, for cards and tables."""
+        low, high = wilson_interval(self.n_correct, self.n)
+        return {
+            "n": self.n,
+            "n_correct": self.n_correct,
+            "share": round(self.share, 4),
+            "interval_95": [round(low, 4), round(high, 4)],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class OperatingPoint:
+    """A router at one threshold on one set of problems.
+
+    Attributes:
+        llm_token_share: LLM tokens over all tokens of all runs.
+        bytes_share: estimated bytes over those of the LLM alone writing the same tokens.
+        measured_s: seconds in both models and the router, over all runs.
+    """
+
+    threshold: float
+    accuracy: Accuracy
+    n_tokens: int
+    llm_token_share: float
+    bytes_share: float
+    measured_s: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, rounded to what they can bear."""
+        rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(self).items() if k != "accuracy"}
+        return rounded | {"accuracy": self.accuracy.to_dict()}
+
+
+def accuracy_alone(
+    lm: LanguageModel, pair: ModelPair, problems: Sequence[Problem], max_new_tokens: int = 256
+) -> Accuracy:
+    """Greedy accuracy of one model of the pair by itself."""
+    prompts = [pair.encode(problem.prompt) for problem in problems]
+    n_correct = 0
+    for i, ids in greedy_completions(lm, prompts, eos_ids=pair.eos_ids, max_new_tokens=max_new_tokens):
+        text = pair.tokenizer.decode(ids, skip_special_tokens=True)
+        n_correct += bool(check_answer(str(text), problems[i]).is_correct)
+    return Accuracy(len(problems), n_correct)
+
+
+def operating_points(
+    engine: Engine, problems: Sequence[Problem], router: str, thresholds: Iterable[float], max_new_tokens: int = 256
+) -> Iterator[OperatingPoint]:
+    """Runs every problem at every threshold, greedily, one run at a time; yields a point as each threshold is done."""
+    for threshold in thresholds:
+        settings = DecodeSettings(threshold=threshold, max_new_tokens=max_new_tokens)
+        n_correct = n_tokens = n_llm = 0
+        routed = alone = seconds = 0.0
+        for problem in problems:
+            run = engine.start(problem, router=router, settings=settings)
+            for _ in run:
+                pass
+            trace = run.trace()
+            n_correct += bool(trace.answer and trace.answer.is_correct)
+            n_tokens += trace.n_tokens
+            n_llm += trace.n_llm_tokens
+            seconds += trace.measured_s
+            cost = trace.cost(H100_SXM)
+            routed += cost.routed.n_bytes
+            alone += cost.llm_only.n_bytes
+        yield OperatingPoint(
+            threshold, Accuracy(len(problems), n_correct), n_tokens, n_llm / n_tokens, routed / alone, seconds
+        )

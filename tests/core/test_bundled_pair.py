@@ -1,0 +1,139 @@
+"""The pair that ships: identity with transformers, its cards, its router and its recorded runs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from citer_core.assets import ASSETS
+from citer_core.cost import H100_SXM
+from citer_core.engine import Engine
+from citer_core.routing.decode import decode
+from citer_core.routing.training_free import ScriptedRouter
+from citer_core.tasks.problems import problem_from_row, problem_from_text
+from citer_core.trace import RoutingTrace
+from citer_core.types import DecodeSettings, prefers_llm
+
+N_NEW = 40
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine.load()
+
+
+def bundled(kind, n):
+    lines = (ASSETS / "datasets" / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [problem_from_row(json.loads(line), kind) for line in lines[:n]]
+
+
+PROBLEMS = bundled("math", 50) + bundled("mc", 50)
+
+
+def ids_of(engine, problem, threshold, router):
+    settings = DecodeSettings(threshold=threshold, max_new_tokens=N_NEW)
+    return [e.token_id for e in decode(engine.pair, router, engine.pair.encode(problem.prompt), settings)]
+
+
+def generated(engine, lm, problem):
+    ids = torch.tensor([engine.pair.encode(problem.prompt)])
+    output = lm.model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=N_NEW)
+    return output[0, ids.shape[1] :].tolist()
+
+
+@pytest.mark.parametrize("number", range(100))
+def test_identity_on_the_bundled_problems(engine, number):
+    """tau = 0 and tau = 1 are `generate`, and a scripted pattern is a loop that keeps nothing."""
+    problem, pair = PROBLEMS[number], engine.pair
+    assert ids_of(engine, problem, 0.0, engine.router()) == generated(engine, pair.slm, problem)
+    assert ids_of(engine, problem, 1.0, engine.router()) == generated(engine, pair.llm, problem)
+
+    script = [0.1 if (number + i) % 3 == 0 else 0.9 for i in range(7)]
+    ids = pair.encode(problem.prompt)
+    expected: list[int] = []
+    with torch.inference_mode():
+        for i in range(N_NEW):
+            lm = pair.llm if script[i % 7] < 0.5 else pair.slm
+            logits = lm.model(input_ids=torch.tensor([ids + expected]), use_cache=False).logits[
+                0, -1, : pair.vocab_size
+            ]
+            expected.append(int(logits.argmax()))
+            if expected[-1] in pair.eos_ids:
+                break
+    assert ids_of(engine, problem, 0.5, ScriptedRouter(script)) == expected
+
+
+def test_files_stay_below_what_the_hub_takes_without_lfs():
+    assert not [p.name for p in ASSETS.rglob("*") if p.is_file() and p.stat().st_size >= 10_000_000]
+
+
+def test_the_pair_is_as_its_card_says(engine):
+    card = json.loads((ASSETS / "models" / "card.json").read_text())
+    assert card["pair_revision"] == engine.pair_info.revision
+    slm, llm = card["models"]["slm"], card["models"]["llm"]
+    assert llm["n_params"] == engine.pair_info.llm.n_params >= 10 * slm["n_params"]
+    for kind in ("math", "mc"):
+        assert llm["accuracy"][kind]["n"] == slm["accuracy"][kind]["n"] == 1000
+        assert llm["accuracy"][kind]["share"] >= 0.93
+        assert 0.30 <= slm["accuracy"][kind]["share"] <= 0.65
+
+
+def test_the_router_keeps_the_accuracy_within_its_budget():
+    """On the test problems, which chose nothing: tau was fixed on others."""
+    card = json.loads((ASSETS / "routers" / "citer.json").read_text())
+    assert card["training"]["n_questions"]["train"] + card["training"]["n_questions"]["validation"] >= 2000
+    for points in card["test"].values():
+        slm_only, routed, llm_only = points
+        assert (slm_only["threshold"], routed["threshold"], llm_only["threshold"]) == (
+            0.0, card["recommended_threshold"], 1.0,
+        )  # fmt: skip
+        assert slm_only["llm_token_share"] == 0.0 and llm_only["llm_token_share"] == 1.0
+        assert routed["accuracy"]["share"] >= 0.97 * llm_only["accuracy"]["share"]
+        assert routed["llm_token_share"] <= 0.40
+        assert llm_only["bytes_share"] > 1.0
+
+
+def test_the_stored_router_is_the_default_and_fits(engine):
+    assert engine.problems == ()
+    assert engine.router_names[0] == engine.default_router == "citer"
+    assert 0.0 < engine.default_threshold() < 1.0
+
+
+INDEX = json.loads((ASSETS / "traces" / "index.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("entry", INDEX, ids=lambda entry: entry["file"])
+def test_a_recorded_run_is_what_the_engine_writes_today(engine, entry):
+    trace = RoutingTrace.from_json((ASSETS / "traces" / entry["file"]).read_text(encoding="utf-8"))
+    assert trace.pair.revision == engine.pair_info.revision
+    assert (trace.title, trace.n_tokens) == (entry["title"], entry["n_tokens"])
+    assert round(trace.llm_token_share, 4) == entry["llm_token_share"]
+    for event in trace.events:
+        assert (event.source == "llm") == prefers_llm(event.slm_confidence, event.threshold)
+    problem = problem_from_text(trace.prompt.question, trace.prompt.data_type)
+    run = engine.start(problem, router=trace.router.name, settings=trace.settings)
+    assert [e.token_id for e in run] == [e.token_id for e in trace.events]
+    again = run.trace()
+    assert again.completion == trace.completion
+    assert again.cost(H100_SXM).routed == trace.cost(H100_SXM).routed
+
+
+def test_the_end_of_a_run_brings_its_verdict_and_a_reader_that_leaves_cancels(engine):
+    problem = PROBLEMS[0]
+    run = engine.start(problem, settings=DecodeSettings(threshold=1.0))
+    assert run.trace().answer is None
+    for _ in run:
+        pass
+    assert run.finish_reason == "eos" and run.trace().answer.true_answer == problem.true_answer
+    left = engine.start(problem, settings=DecodeSettings())
+    events = iter(left)
+    next(events)
+    events.close()
+    assert left.finish_reason == "cancelled" and left.trace().n_tokens == 1
+    stopped = engine.start(problem, settings=DecodeSettings())
+    for event in stopped:
+        if event.index == 2:
+            stopped.cancel()
+    assert stopped.finish_reason == "cancelled" and stopped.trace().n_tokens == 3

@@ -1,0 +1,162 @@
+"""The bundled pair's generator and its training recipe."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import re
+from fractions import Fraction
+from itertools import islice
+
+import pytest
+import torch
+
+from citer_core.assets import ASSETS
+from citer_core.embedded import corpus, multiple_choice, pretrain, word_problems
+from citer_core.embedded.arithmetic import multiply
+from citer_core.evaluation.accuracy import Accuracy, OperatingPoint
+from citer_core.embedded.publish import recommend
+from citer_core.tasks.answers import check_answer
+from citer_core.tasks.problems import problem_from_row
+from citer_core.tasks.prompts import row_completion, row_prompt
+
+
+def value(expression: str) -> Fraction:
+    """An independent reading of the LaTeX that the generator writes: + - x and division, left to right by rank."""
+    total = Fraction(0)
+    for sign, term in re.findall(r"([+-]?)([^+-]+)", expression):
+        factors = re.split(r"(\\times|\\div)", term)
+        product = Fraction(factors[0])
+        for operator, factor in zip(factors[1::2], factors[2::2], strict=True):
+            product = product * int(factor) if operator == r"\times" else product / int(factor)
+        total += -product if sign == "-" else product
+    return total
+
+
+@pytest.mark.parametrize("family", word_problems.FAMILIES, ids=lambda f: f.__name__)
+def test_every_step_of_every_family_is_true(family):
+    rng = random.Random(family.__name__)
+    for _ in range(300):
+        problem, steps, answer = family(rng)
+        assert 2 <= len(steps) <= 5 and problem.endswith("?")
+        results = []
+        for step in steps:
+            (chain,) = re.findall(r"\$([^$]+)\$", step)
+            values = {value(side) for side in chain.split("=")}
+            assert len(values) == 1, step
+            results.append(values.pop())
+        assert results[-1] == answer >= 0
+        # Each number of a later step was given in the problem or found in an earlier step.
+        known = {int(n) for n in re.findall(r"\d+", problem)} | {2, 100}
+        for step, result in zip(steps, results, strict=True):
+            first_side = re.findall(r"\$([^$=]+)=", step)[0]
+            assert {int(n) for n in re.findall(r"\d+", first_side)} <= known, (problem, step)
+            known.add(int(result))
+
+
+def test_products_are_spelled_out_only_where_that_helps():
+    assert multiply(7, 34) == (r"$7\times34=238$", 238)
+    assert multiply(34, 20) == (r"$34\times20=680$", 680)
+    assert multiply(34, 27) == (r"$34\times27=34\times20+34\times7=680+238=918$", 918)
+
+
+def test_questions_have_one_right_option_among_true_facts():
+    facts = {r.name: dict(r.facts) for r in multiple_choice.relations()}
+    assert multiple_choice.n_facts() >= 1000
+    for relation in multiple_choice.relations():
+        assert len(facts[relation.name]) == len(relation.facts), f"{relation.name} asks one subject twice"
+        assert len(relation.options) >= 3
+    rng = random.Random(0)
+    for _ in range(500):
+        row = multiple_choice.sample(rng)
+        texts, labels = row["choices"]["text"], row["choices"]["label"]
+        assert 3 <= len(texts) == len(labels) == len(set(texts)) <= 5
+        problem = problem_from_row(row, "mc")
+        assert check_answer(row["cot"], problem).is_correct
+        right = texts[labels.index(row["answerKey"])]
+        assert f"Therefore, the answer is {right} ({row['answerKey']})." in row["cot"]
+
+
+def test_training_never_sees_a_held_out_prompt():
+    held_out = {
+        row_prompt(row, kind) for kind in ("math", "mc") for row in islice(corpus.held_out_rows(kind, "test"), 300)
+    }
+    seen = {prompt for step in range(40) for prompt, _ in corpus.training_texts(7, step, 150)}
+    assert len(held_out) == 600 and not held_out & seen
+    assert corpus.training_texts(7, 3, 20) == corpus.training_texts(7, 3, 20) != corpus.training_texts(7, 4, 20)
+
+
+def test_held_out_streams_are_fixed_and_distinct():
+    first = [row["id"] for row in islice(corpus.held_out_rows("math", "test"), 50)]
+    assert first == [row["id"] for row in islice(corpus.held_out_rows("math", "test"), 50)]
+    other = [row["id"] for row in islice(corpus.held_out_rows("math", "router"), 50)]
+    assert len(set(first)) == 50 and not set(first) & set(other)
+
+
+def test_targets_are_the_completion_and_its_end_alone(tokenizer):
+    texts = [pretrain.encode_text("Question: one?\nAnswer:", " It is one.", tokenizer), ([5, 6, 7, 0], 2)]
+    for inputs, targets in pretrain.collate(texts):
+        assert inputs.shape == targets.shape and inputs.shape[1] % pretrain.BUCKET == 0
+        for row_inputs, row_targets in zip(inputs.tolist(), targets.tolist(), strict=True):
+            kept = [t for t in row_targets if t != pretrain.IGNORED]
+            ids, n_prompt = next((ids, n) for ids, n in texts if row_inputs[: len(ids) - 1] == ids[:-1])
+            assert kept == ids[n_prompt:] and kept[-1] == tokenizer.eos_token_id
+
+
+TINY = pretrain.Recipe(16, 32, 1, 2, 1, 8, learning_rate=1e-3, n_steps=4, rows_per_step=6, warmup_steps=2)
+
+
+class KilledError(Exception):
+    """Stands in for kill -9 between two steps."""
+
+
+def test_a_killed_training_ends_with_the_same_weights(tmp_path, tokenizer, monkeypatch):
+    monkeypatch.setattr(pretrain, "SAVE_EVERY", 1)
+    monkeypatch.setattr(pretrain, "VALIDATE_EVERY", 100)
+    monkeypatch.setattr(pretrain, "exact_match", lambda *_: 0.0)
+    whole = pretrain.pretrain(TINY, tokenizer, tmp_path / "whole", compiled=False)
+
+    def killed_at_step_2(seed, step, n):
+        if step == 2:
+            raise KilledError
+        return corpus.training_texts(seed, step, n)
+
+    with monkeypatch.context() as context:
+        context.setattr(pretrain, "training_texts", killed_at_step_2)
+        with pytest.raises(KilledError):
+            pretrain.pretrain(TINY, tokenizer, tmp_path / "killed", compiled=False)
+    assert json.loads((tmp_path / "killed" / "state.json").read_text())["step"] == 2
+    resumed = pretrain.pretrain(TINY, tokenizer, tmp_path / "killed", compiled=False)
+    for (name, a), b in zip(whole.state_dict().items(), resumed.state_dict().values(), strict=True):
+        assert torch.equal(a, b), name
+
+
+def test_learning_rate_rises_stays_and_falls_to_zero():
+    recipe = dataclasses.replace(TINY, n_steps=100, warmup_steps=10, decay_share=0.5)
+    shares = [pretrain.learning_rate_share(step, recipe) for step in range(101)]
+    assert (
+        shares[0] == 0.1 and shares[9] == shares[49] == 1.0 and shares[75] == pytest.approx(0.5) and shares[100] == 0.0
+    )
+
+
+def point(threshold, right, share):
+    return OperatingPoint(threshold, Accuracy(100, right), 1000, share, share, 1.0)
+
+
+def test_the_recommended_tau_is_the_cheapest_that_keeps_both_formats():
+    math = [point(0.5, 80, 0.1), point(0.7, 94, 0.2), point(0.9, 95, 0.3), point(1.0, 96, 1.0)]
+    mc = [point(0.5, 95, 0.1), point(0.7, 90, 0.2), point(0.9, 95, 0.3), point(1.0, 95, 1.0)]
+    assert recommend({"math": math, "mc": mc}) == 0.9
+    with pytest.raises(ValueError, match="97%"):
+        recommend({"math": math[:1] + math[-1:], "mc": mc[:1] + mc[-1:]})
+
+
+@pytest.mark.parametrize("kind", ["math", "mc"])
+def test_bundled_problems_are_held_out_rows_with_right_solutions(kind):
+    lines = (ASSETS / "datasets" / f"{kind}.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert len(rows) == 200 == len({row["id"] for row in rows})
+    for row in rows:
+        assert corpus.is_held_out(row, kind)
+        assert check_answer(row_completion(row, kind), problem_from_row(row, kind)).is_correct
