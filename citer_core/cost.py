@@ -50,7 +50,7 @@ class ModelSpec:
         return 2 * self.n_layers * self.n_kv_heads * self.head_dim * self.bytes_per_element
 
     def forward_bytes(self, n_new: int, n_cached: int) -> int:
-        """Bytes moved by one forward of `n_new` tokens over `n_cached` cached ones: weights once, KV read and written."""
+        """Bytes moved by one forward of `n_new` tokens over `n_cached` cached ones: weights, KV read, KV written."""
         return self.weight_bytes + self.kv_bytes_per_token * (n_cached + n_new)
 
     def forward_flops(self, n_new: int, n_cached: int) -> float:

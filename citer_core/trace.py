@@ -150,7 +150,7 @@ class RoutingTrace:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
     @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+    def from_dict(cls, document: Any) -> Self:
         """Reads the JSON form back.
 
         Raises:

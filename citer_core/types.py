@@ -5,7 +5,6 @@ Called by everything; calls nothing of the project but `errors`.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -53,9 +52,8 @@ def _is_integer(name: str, value: object) -> None:
         raise SettingError(f"{name} is {value!r}: give a whole number.")
 
 
-def _in_range(name: str, value: float, low: float, high: float, hint: str) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or not low <= value <= high:
+def _in_range(name: str, value: object, low: float, high: float, hint: str) -> None:
+    if not (isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high):
         raise SettingError(f"{name} is {value!r}: give a number from {low:g} to {high:g} ({hint}).")
 
 

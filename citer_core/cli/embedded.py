@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -45,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from citer_core.embedded.record import record_presets
     from citer_core.engine import Engine
 
-    actions = {
+    actions: dict[str, Callable[[], object]] = {
         "slm": lambda: publish.publish_model("slm", args.work_dir),
         "llm": lambda: publish.publish_model("llm", args.work_dir),
         "problems": publish.publish_problems,

@@ -25,7 +25,9 @@ from citer_core.embedded.tokenizer import train_tokenizer
 from citer_core.tasks.prompts import DataType, row_completion, row_prompt
 
 log = logging.getLogger(__name__)
-BUCKET = 32  # sequences are padded to a multiple of this, so that the compiled step sees few shapes
+# Sequences are padded to the next of these widths: a few, because each is compiled for, and chosen for the lengths that
+# closed-book facts, multiple choice, short and long word problems have.
+WIDTHS = (32, 96, 128, 192, 256, 512)
 IGNORED = -100
 SAVE_EVERY, LOG_EVERY, VALIDATE_EVERY = 100, 20, 200  # steps
 
@@ -88,10 +90,11 @@ def collate(rows: Iterable[tuple[list[int], int]]) -> Iterator[tuple[Tensor, Ten
     """
     buckets: dict[int, list[tuple[list[int], int]]] = {}
     for ids, n_prompt in rows:
-        buckets.setdefault(-(-(len(ids) - 1) // BUCKET) * BUCKET, []).append((ids, n_prompt))
-    for length, members in sorted(buckets.items()):
-        inputs = torch.zeros(len(members), length, dtype=torch.long)
-        targets = torch.full((len(members), length), IGNORED)
+        width = next(width for width in WIDTHS if width >= len(ids) - 1)
+        buckets.setdefault(width, []).append((ids, n_prompt))
+    for width, members in sorted(buckets.items()):
+        inputs = torch.zeros(len(members), width, dtype=torch.long)
+        targets = torch.full((len(members), width), IGNORED)
         for i, (ids, n_prompt) in enumerate(members):
             inputs[i, : len(ids) - 1] = torch.tensor(ids[:-1])
             targets[i, n_prompt - 1 : len(ids) - 1] = torch.tensor(ids[n_prompt:])
@@ -179,7 +182,7 @@ def pretrain(
     model = build_model(recipe, tokenizer)
     optimizers = build_optimizers(model, recipe)
     state = _restore(work_dir, model, optimizers)
-    forward = torch.compile(model, dynamic=None) if compiled else model
+    forward = torch.compile(model) if compiled else model
     while state["step"] < recipe.n_steps:
         step, start = int(state["step"]), time.perf_counter()
         texts = training_texts(recipe.seed, step, recipe.rows_per_step)
@@ -187,6 +190,7 @@ def pretrain(
         n_targets = sum(int((targets != IGNORED).sum()) for _, targets in batches)
         total = 0.0
         for inputs, targets in batches:
+            torch._dynamo.maybe_mark_dynamic(inputs, 0)  # one compilation per width, not one per number of rows
             with torch.autocast("cpu", dtype=torch.bfloat16):
                 logits = forward(input_ids=inputs, use_cache=False).logits
             loss = F.cross_entropy(

@@ -169,5 +169,5 @@ def recommend(points: Mapping[DataType, Sequence[OperatingPoint]]) -> float:
     for row in table:
         keeps = all(p.accuracy.share >= KEEPS * llm.accuracy.share for p, llm in zip(row, llm_only, strict=True))
         if keeps and all(p.llm_token_share <= AT_MOST_LLM for p in row):
-            return row[0].threshold
+            return float(row[0].threshold)
     raise ValueError(f"No threshold keeps {KEEPS:.0%} of the LLM's accuracy with at most {AT_MOST_LLM:.0%} LLM tokens.")

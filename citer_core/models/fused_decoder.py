@@ -10,6 +10,7 @@ transformers when a model is loaded. Knows nothing about routing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -158,7 +159,7 @@ class FusedDecoder:
         return mask.repeat(group, 1)
 
 
-def _fuse(layer: nn.Module) -> _Block:
+def _fuse(layer: Any) -> _Block:
     attention, mlp = layer.self_attn, layer.mlp
     qkv, qkv_bias = _merge(attention.q_proj, attention.k_proj, attention.v_proj)
     gate_up, gate_up_bias = _merge(mlp.gate_proj, mlp.up_proj)
@@ -177,7 +178,8 @@ def _fuse(layer: nn.Module) -> _Block:
 def _merge(*projections: nn.Linear) -> tuple[Tensor, Tensor | None]:
     """One matrix (and bias) of several projections of the same input, which become views of it."""
     weight = torch.cat([p.weight.detach() for p in projections])
-    bias = None if projections[0].bias is None else torch.cat([p.bias.detach() for p in projections])
+    biased = getattr(projections[0], "bias", None) is not None
+    bias = torch.cat([p.bias.detach() for p in projections]) if biased else None
     row = 0
     for p in projections:
         p.weight.data = weight[row : row + p.out_features]

@@ -76,7 +76,8 @@ class LanguageModel:
     @property
     def device(self) -> torch.device:
         """Where the model's inputs go."""
-        return self.model.device
+        device: torch.device = self.model.device
+        return device
 
     def new_cache(self) -> Cache:
         """An empty cache for one run."""

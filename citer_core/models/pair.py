@@ -56,10 +56,11 @@ class ModelPair:
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that this family puts in front."""
-        return self.tokenizer(prompt)["input_ids"]
+        ids: list[int] = self.tokenizer(prompt)["input_ids"]
+        return ids
 
     def token_text(self, token_id: int) -> str:
-        """One token decoded by itself, special tokens by their names; kept, because inspectors ask for few of them often."""
+        """One token decoded by itself, special tokens by name; kept, because inspectors ask for few of them often."""
         text = self._token_texts.get(token_id)
         if text is None:
             text = str(self.tokenizer.decode([token_id], clean_up_tokenization_spaces=False))

@@ -111,7 +111,8 @@ class MLPRouter:
             raise RouterError(f'The weights of router "{name}" do not fit its card ({reason}). {again}') from error
         if card["pair_revision"] != pair_revision:
             raise RouterError(
-                f'The router "{name}" was trained for the pair {card["pair_revision"]}, but this is {pair_revision}. {again}'
+                f'The router "{name}" was trained for the pair {card["pair_revision"]}, but this is {pair_revision}. '
+                f"{again}"
             )
         return cls(mlp.to(device), card)
 

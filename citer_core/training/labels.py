@@ -123,7 +123,8 @@ def example_of(row: Mapping[str, Any], data_type: DataType, pair: ModelPair) -> 
 @torch.inference_mode()
 def label_examples(pair: ModelPair, examples: Sequence[Example], first_question: int = 0) -> Labels:
     """Labels every ground-truth token of `examples`; see the module's header for the three cases."""
-    parts, rollouts = [], []
+    parts: list[Labels] = []
+    rollouts: list[tuple[int, int]] = []
     for number, example in enumerate(examples):
         n_prompt = len(example.prompt_ids)
         ids = torch.tensor([example.prompt_ids + example.truth_ids[:-1]], device=pair.slm.device)
@@ -134,8 +135,7 @@ def label_examples(pair: ModelPair, examples: Sequence[Example], first_question:
         slm_right = slm_logits.argmax(-1) == truth
         llm_right = llm_logits[0, n_prompt - 1 :].argmax(-1).cpu() == truth
         case = torch.where(slm_right, 1, torch.where(llm_right, 2, 3)).to(torch.int8)
-        for position in (case == 3).nonzero().flatten().tolist():
-            rollouts.append((number, position))
+        rollouts += [(number, position) for position in (case == 3).nonzero().flatten().tolist()]
         parts.append(
             Labels(
                 hidden=hidden[0, n_prompt - 1 :].float().cpu(),

@@ -90,7 +90,7 @@ def train_router(labels: Labels, recipe: RouterRecipe) -> TrainedRouter:
 
 
 def _n_questions(labels: Labels, tokens: torch.Tensor) -> int:
-    return labels.question[tokens].unique().numel()
+    return int(labels.question[tokens].unique().numel())
 
 
 def _train_once(

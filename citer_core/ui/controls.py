@@ -75,7 +75,7 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
                 picker = gr.Dropdown(
                     book.choices(),
                     value=None,
-                    label="Or pick one, by number or word",
+                    label="Or pick one (type to search)",
                     elem_id="cx-picker",
                     min_width=200,
                     scale=3,

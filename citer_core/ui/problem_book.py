@@ -20,11 +20,11 @@ LABEL_CHARS = 90
 
 
 class ProblemBook:
-    """Problems by a short key (`math 012`) and by their exact text."""
+    """Problems by a short key (`math 12`) and by their exact text."""
 
     def __init__(self, problems: Mapping[DataType, Sequence[Problem]]) -> None:
         self._by_key = {
-            f"{data_type} {number:03d}": problem
+            f"{data_type} {number}": problem
             for data_type, some in problems.items()
             for number, problem in enumerate(some, start=1)
         }

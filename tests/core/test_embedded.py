@@ -15,8 +15,8 @@ import torch
 from citer_core.assets import ASSETS
 from citer_core.embedded import corpus, multiple_choice, pretrain, word_problems
 from citer_core.embedded.arithmetic import multiply
-from citer_core.evaluation.accuracy import Accuracy, OperatingPoint
 from citer_core.embedded.publish import recommend
+from citer_core.evaluation.accuracy import Accuracy, OperatingPoint
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import problem_from_row
 from citer_core.tasks.prompts import row_completion, row_prompt
@@ -97,7 +97,7 @@ def test_held_out_streams_are_fixed_and_distinct():
 def test_targets_are_the_completion_and_its_end_alone(tokenizer):
     texts = [pretrain.encode_text("Question: one?\nAnswer:", " It is one.", tokenizer), ([5, 6, 7, 0], 2)]
     for inputs, targets in pretrain.collate(texts):
-        assert inputs.shape == targets.shape and inputs.shape[1] % pretrain.BUCKET == 0
+        assert inputs.shape == targets.shape and inputs.shape[1] in pretrain.WIDTHS
         for row_inputs, row_targets in zip(inputs.tolist(), targets.tolist(), strict=True):
             kept = [t for t in row_targets if t != pretrain.IGNORED]
             ids, n_prompt = next((ids, n) for ids, n in texts if row_inputs[: len(ids) - 1] == ids[:-1])

@@ -37,8 +37,8 @@ def test_the_decision(confidence, threshold, llm):
     ("field", "value"),
     [
         ("threshold", -0.01), ("threshold", 1.01), ("threshold", math.nan), ("threshold", "0.5"), ("threshold", True),
-        ("max_new_tokens", 0), ("max_new_tokens", 4097), ("max_new_tokens", 2.5), ("temperature", -1), ("temperature", 9),
-        ("temperature", math.inf), ("top_p", 0.0), ("top_p", 1.5), ("seed", 0.5), ("seed", None),
+        ("max_new_tokens", 0), ("max_new_tokens", 4097), ("max_new_tokens", 2.5), ("temperature", -1),
+        ("temperature", 9), ("temperature", math.inf), ("top_p", 0.0), ("top_p", 1.5), ("seed", 0.5), ("seed", None),
     ],
 )  # fmt: skip
 def test_settings_out_of_range_name_themselves(field, value):

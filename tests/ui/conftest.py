@@ -19,7 +19,10 @@ from citer_core.ui.page import build_page, serve
 from tests.browser import LAUNCH_ARGS, provide_browser
 from tests.fakes import FakeEngine, right_answer
 
-HOSTILE = " <script>window.hacked=1</script> ${window.hacked=2} `tick` {{value}} \u202eשלום\u202c 🎉 <img src=x onerror=window.hacked=3>"
+HOSTILE = (
+    " <script>window.hacked=1</script> ${window.hacked=2} `tick` {{value}} \u202eשלום\u202c 🎉"
+    " <img src=x onerror=window.hacked=3>"
+)
 SLOW_TOKEN_S = 0.05
 N_CONCURRENT = 2
 
@@ -123,7 +126,7 @@ class Visitor:
     @property
     def tokens(self) -> Any:
         """The drawn tokens."""
-        return self.page.locator(".citer-viewer .cv-token")
+        return self.page.locator(".citer-viewer .cv-t")
 
     def ask(self, text: str) -> None:
         """Types a problem and generates."""

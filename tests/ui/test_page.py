@@ -7,8 +7,10 @@ import time
 from collections.abc import Callable
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
+from citer_core.trace import RoutingTrace
 from tests.fakes import FakeEngine
 from tests.ui.conftest import HOSTILE, Served, Visitor, script
 
@@ -35,7 +37,7 @@ def test_the_first_recorded_run_is_shown_before_any_model_is_loaded(
     expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "loading")
     assert served.engine.n_loads == 0
     # A run that is asked for now waits for the engine and then starts by itself.
-    visitor.ask("How long is this?")
+    visitor.ask("How much is it?")
     served.may_load.set()
     visitor.wait_live()
     visitor.wait_idle()
@@ -99,6 +101,7 @@ def test_a_page_that_is_left_stops_its_generator_within_a_second(visit: Visit, s
     visitor.page.close() if how == "close" else visitor.page.reload()
     wait_until(lambda: run.finish_reason is not None, 1.0)
     assert run.finish_reason == "cancelled"
+    visitor.complaints.clear()  # gradio's script reports the stream that a reload cuts off
 
 
 def test_tau_recolours_a_finished_run_without_a_request(visit: Visit) -> None:
@@ -236,8 +239,6 @@ def test_the_downloads_hold_the_run(visit: Visit) -> None:
     visitor = visit()
     with visitor.page.expect_download() as waiting:
         visitor.page.get_by_role("button", name="Download trace (JSON)").click()
-    from citer_core.trace import RoutingTrace
-
     trace = RoutingTrace.from_json(waiting.value.path().read_text(encoding="utf-8"))
     with visitor.page.expect_download() as waiting:
         visitor.page.get_by_role("button", name="Download table (CSV)").click()
@@ -248,8 +249,6 @@ def test_the_downloads_hold_the_run(visit: Visit) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_it_fits_and_passes_axe(visit: Visit, theme: str, width: int) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
     visitor = visit(theme=theme, width=width)
     visitor.page.get_by_text("Router, decoding and price").click()
     visitor.page.wait_for_timeout(400)
@@ -258,3 +257,17 @@ def test_it_fits_and_passes_axe(visit: Visit, theme: str, width: int) -> None:
     found = Axe().run(visitor.page).response["violations"]
     grave = [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]
     assert grave == []
+
+
+def test_a_bundled_problem_is_found_by_its_number_and_asked_with_its_answer(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    picker = visitor.page.locator("#cx-picker input")
+    picker.click()
+    picker.press_sequentially("mc 17")
+    visitor.page.get_by_role("option").first.click()
+    expect(visitor.page.locator("#cx-type input:checked")).to_have_value("mc")
+    expect(visitor.page.locator("#cx-prompt textarea")).to_have_value(re.compile(r"\nA\. "))
+    visitor.page.locator("button#cx-generate").click()
+    visitor.wait_live()
+    visitor.wait_idle()
+    assert served.engine.runs[-1].problem.true_answer is not None
