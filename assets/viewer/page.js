@@ -11,13 +11,15 @@ import { drawHistogram, mountViewer } from "./viewer.js";
 
 const TRACES = new URL("../traces/", import.meta.url);
 const STATUS_EVERY_MS = 700;
+const LATE_MS = 1000;
 const BUSY = "The run did not start: every place in the queue is taken. Your text is kept; try again in a moment.";
 
 const byId = (id) => document.getElementById(id);
 
 class Page {
   constructor({ element, props, server, onReady }) {
-    Object.assign(this, { server, onReady, pricing: props.pricing, run: null, isLive: false, thresholds: {}, frame: null });
+    Object.assign(this, { server, onReady, pricing: props.pricing, thresholds: {}, frame: null });
+    Object.assign(this, { run: null, isLive: false, isStarting: false, nAsked: 0, wanted: null, replaced: new Set() });
     this.viewer = mountViewer(element.querySelector(".cx-viewer"), {
       fetchRun: (run, base) => this.fetchRun(run, base),
       onThresholdSuggest: (tau) => setTau(tau),
@@ -29,7 +31,8 @@ class Page {
     this.cards = [...document.querySelectorAll(".cx-preset")];
     for (const card of this.cards) card.addEventListener("click", () => this.showPreset(card, true));
     const example = byId("cx-example");
-    if (example) example.textContent = example.textContent.replace("http://127.0.0.1:7860", new URL(".", document.baseURI).href.replace(/\/$/, ""));
+    const here = new URL(".", document.baseURI).href.replace(/\/$/, "");
+    if (example) example.textContent = example.textContent.replace("http://127.0.0.1:7860", here);
     setRunning(false);
     nameInputs();
     this.watchEngine();
@@ -39,7 +42,8 @@ class Page {
 
   /** Plays a recorded run from disk. A live run makes way: it is stopped. */
   async showPreset(card, autoplay) {
-    if (this.isLive) this.stop();
+    if (this.isLive || this.isStarting) this.stop();
+    if (this.run) this.replaced.add(this.run);
     this.wanted = card;
     try {
       const response = await fetch(new URL(encodeURIComponent(card.dataset.file), TRACES));
@@ -48,7 +52,7 @@ class Page {
       if (this.wanted !== card) return;
       this.run = null;
       this.setMode("recorded", card);
-      this.notice("");
+      if (autoplay) this.notice("");
       this.viewer.showTrace(trace, { autoplay });
       setProblem(trace.prompt.question, trace.prompt.data_type);
       setTau(trace.settings.threshold);
@@ -72,17 +76,22 @@ class Page {
     const message = JSON.parse(payload);
     if (message.notice !== undefined) {
       if (message.level === "wait") this.viewer.setStatus(message.notice, { busy: true });
-      else this.notice(message.notice);
+      else {
+        this.notice(message.notice);
+        this.giveUp();
+      }
       return;
     }
     if (message.run !== this.run) {
-      // The first message of a run may be lost, but never its id: every message carries it.
-      if (this.dropped === message.run) return;
-      if (!this.isStarting) return;
+      // Whichever message comes first: every one carries the id, and the viewer asks for what it missed. It may also be
+      // one that was asked for before this script was there.
+      if (this.replaced.has(message.run)) return;
+      if (this.run) this.replaced.add(this.run);
       this.run = message.run;
       this.isStarting = false;
       this.isLive = true;
       this.wanted = null;
+      setRunning(true);
       this.viewer.setStatus("");
       this.setMode("live");
     }
@@ -97,6 +106,7 @@ class Page {
   }
 
   starting() {
+    this.nAsked++;
     this.isStarting = true;
     this.notice("");
     this.viewer.setStatus("Waiting for the first token.", { busy: true });
@@ -106,13 +116,11 @@ class Page {
   /** Between two tokens on the server; the run's last message ends it here. */
   stop() {
     if (this.isLive) {
-      this.dropped = this.run;
       this.server.stop_run({ run: this.run }).catch(() => this.notice("The server could not be reached to stop the run."));
-      this.dropped = null;
     } else if (this.isStarting) {
-      this.isStarting = false;
       leaveQueue();
-      this.settled();
+      this.giveUp();
+      setRunning(false);
     }
   }
 
@@ -124,15 +132,38 @@ class Page {
     setRunning(false);
   }
 
-  /** Gradio's event is over, however it went. */
+  /** Gradio's event is over, however it went. Its last messages may still be on their way through Gradio's rendering. */
   settled() {
-    if (this.isStarting || !this.isLive) this.viewer.setStatus("");
-    this.isStarting = false;
-    setRunning(false);
+    if (!this.isLive) setRunning(false);
+    const asked = this.nAsked;
+    setTimeout(() => {
+      if (asked !== this.nAsked) return;
+      this.giveUp();
+      if (this.isLive) this.fetchEnd();
+    }, LATE_MS);
   }
 
+  /** The last message was lost, or Gradio ended the event without one: the server knows how the run stands. */
+  async fetchEnd() {
+    try {
+      this.viewer.receive(await this.fetchRun(this.run, this.viewer.events.length));
+    } catch (error) {
+      this.notice(`The end of this run was lost (${error.message})`);
+    }
+    if (this.isLive) this.ended();
+  }
+
+  /** Nobody waits for a first token any more. */
+  giveUp() {
+    if (this.isStarting) this.viewer.setStatus("");
+    this.isStarting = false;
+  }
+
+  /** Gradio did not take the event; an error of ours would have come as a notice. */
   refused() {
-    if (!byId("cx-notice")?.textContent) this.notice(BUSY);
+    if (this.isStarting) this.notice(BUSY);
+    this.giveUp();
+    setRunning(false);
   }
 
   notice(text) {
@@ -180,7 +211,8 @@ class Page {
       try {
         const status = await this.server.engine_status(null);
         state = status.state;
-        if (badge) Object.assign(badge, { textContent: state === "failed" ? "Recorded runs only" : status.message, title: status.message }).dataset.state = state;
+        const words = state === "failed" ? "Recorded runs only" : status.message;
+        if (badge) Object.assign(badge, { textContent: words, title: status.message }).dataset.state = state;
         if (state === "failed") this.notice(status.message);
         this.thresholds = status.thresholds ?? {};
       } catch {
@@ -217,5 +249,5 @@ export function mountPage(context) {
   window.citer = page;
   context.watch("value", () => page.receive(context.props.value));
   page.receive(context.props.value);
-  if (page.cards.length) page.showPreset(page.cards[0], false);
+  if (page.cards.length && !page.run) page.showPreset(page.cards[0], false);
 }

@@ -93,6 +93,7 @@ class Viewer {
     this.#append(trace.events);
     this.playback.setLength(this.view.n, false);
     if (how.threshold !== undefined) this.setThreshold(how.threshold);
+    this.#schedule("all");
     this.#flush();
     if (Number.isInteger(how.pin)) this.pin(how.pin);
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -7,6 +7,8 @@ of thought.
 
 from __future__ import annotations
 
+import random
+
 
 def add(*terms: int) -> tuple[str, int]:
     """`$12+30+5=47$` and 47, for two or more non-negative terms; three or more are summed pairwise."""
@@ -47,3 +49,29 @@ def percent_of(rate: int, whole: int) -> tuple[str, int]:
     """`rate`% of `whole`, by way of the product and a division by 100; the result must be an integer."""
     assert rate * whole % 100 == 0, (rate, whole)
     return f"${whole}\\times{rate}\\div100={whole * rate}\\div100={whole * rate // 100}$", whole * rate // 100
+
+
+def _number(rng: random.Random, n_digits: int) -> int:
+    """A whole number of one to `n_digits` digits, each length equally likely."""
+    n = rng.randint(1, n_digits)
+    return rng.randrange(10 ** (n - 1), 10**n)
+
+
+def sample_drill(rng: random.Random) -> tuple[str, str]:
+    """Arithmetic without a story, as (prompt, completion): the part of a word problem that takes practice."""
+    kind = rng.choice(("add", "add", "add3", "subtract", "subtract", "multiply", "multiply", "divide", "percent"))
+    a, b = _number(rng, 4), _number(rng, 4)
+    if kind == "add":
+        line, _ = add(a, b)
+    elif kind == "add3":
+        line, _ = add(_number(rng, 3), _number(rng, 3), _number(rng, 3))
+    elif kind == "subtract":
+        line, _ = subtract(max(a, b), min(a, b))
+    elif kind == "multiply":
+        line, _ = multiply(rng.randint(2, 95), rng.randint(2, 40))
+    elif kind == "divide":
+        divisor, quotient = rng.randint(2, 40), rng.randint(2, 90)
+        line, _ = divide(divisor * quotient, divisor)
+    else:
+        line, _ = percent_of(5 * rng.randint(1, 12), 20 * rng.randint(2, 90))
+    return f"Question: {line.split('=')[0]}$\nAnswer:", f" {line}"

@@ -11,13 +11,13 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from citer_core.embedded import multiple_choice, word_problems
+from citer_core.embedded import arithmetic, multiple_choice, word_problems
 from citer_core.tasks.prompts import DataType, row_completion, row_prompt
 
 Row = dict[str, Any]
-# Shares of the rows of a step. Facts are asked for twice: with options, as they will be, and closed-book, which costs a
-# third of the tokens and is what memorizing them takes.
-RECALL_SHARE, MC_SHARE, LOOKUP_SHARE = 0.32, 0.28, 0.02
+# Shares of the rows of a step. Beside the two formats there are three drills, each for what takes a small model longest
+# and each short: facts asked closed-book, going from an option's text to its letter, and arithmetic without a story.
+RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE, MC_SHARE = 0.20, 0.14, 0.30, 0.16
 
 
 def is_held_out(row: Row, data_type: DataType) -> bool:
@@ -27,17 +27,15 @@ def is_held_out(row: Row, data_type: DataType) -> bool:
 
 def _draw(rng: random.Random) -> tuple[str, str] | None:
     """A training text as (prompt, completion); None where the draw is a held-out problem."""
+    drills = (multiple_choice.sample_recall, multiple_choice.sample_lookup, arithmetic.sample_drill)
+    weights = (RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE)
     kind = rng.random()
-    if kind < RECALL_SHARE:
-        return multiple_choice.sample_recall(rng)
-    row: Row
-    data_type: DataType = "mc"
-    if kind < RECALL_SHARE + LOOKUP_SHARE:
-        row = multiple_choice.sample_lookup(rng)
-    elif kind < RECALL_SHARE + LOOKUP_SHARE + MC_SHARE:
-        row = multiple_choice.sample(rng)
-    else:
-        row, data_type = word_problems.sample(rng), "math"
+    for drill, weight in zip(drills, weights, strict=True):
+        if kind < weight:
+            return drill(rng)
+        kind -= weight
+    data_type: DataType = "mc" if kind < MC_SHARE else "math"
+    row = multiple_choice.sample(rng) if data_type == "mc" else word_problems.sample(rng)
     return None if is_held_out(row, data_type) else (row_prompt(row, data_type), row_completion(row, data_type))
 
 

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from citer_core.tasks.prompts import mc_prompt
+
 LABELS = "ABCDE"
 
 
@@ -107,8 +109,16 @@ def _vocabulary() -> tuple[str, ...]:
     return tuple(sorted({text for relation in relations() for text in relation.options}))
 
 
-def sample_lookup(rng: random.Random) -> dict[str, Any]:
-    """A drill that needs no fact, only the letter of a named option: half a small model's trouble with `mc`."""
-    pool = tuple(rng.sample(_vocabulary(), 8))
-    right = rng.choice(pool)
-    return _row(rng, f'Which option says "{right}"?', f"The option is {right}.", right, pool)
+def sample_lookup(rng: random.Random) -> tuple[str, str]:
+    """The letter of each of several named options, as (prompt, completion).
+
+    Needs no fact: going from an option's text to its letter is what a small model learns last in multiple choice, and
+    one such text asks for it up to five times.
+    """
+    n_options = rng.randint(3, 5)
+    texts = rng.sample(_vocabulary(), n_options)
+    labels = LABELS[:n_options]
+    named = list(zip(labels, texts, strict=True))
+    rng.shuffle(named)
+    completion = "".join(f" {text} ({label})." for label, text in named)
+    return mc_prompt("Which letter has which text?", texts, labels), completion

@@ -27,7 +27,7 @@ from citer_core.tasks.prompts import DataType, row_completion, row_prompt
 log = logging.getLogger(__name__)
 # Sequences are padded to the next of these widths: a few, because each is compiled for, and chosen for the lengths that
 # closed-book facts, multiple choice, short and long word problems have.
-WIDTHS = (32, 96, 128, 192, 256, 512)
+WIDTHS = (32, 64, 96, 128, 192, 256, 512)
 IGNORED = -100
 SAVE_EVERY, LOG_EVERY, VALIDATE_EVERY = 100, 20, 200  # steps
 
@@ -44,7 +44,7 @@ class Recipe:
     head_dim: int
     learning_rate: float
     n_steps: int
-    rows_per_step: int = 150
+    rows_per_step: int = 190
     warmup_steps: int = 60
     decay_share: float = 0.4
     seed: int = 7
@@ -52,7 +52,7 @@ class Recipe:
 
 RECIPES = {
     "slm": Recipe(96, 256, 3, 3, 1, 32, learning_rate=6e-3, n_steps=1200),
-    "llm": Recipe(256, 640, 6, 4, 2, 64, learning_rate=4e-3, n_steps=3200),
+    "llm": Recipe(256, 640, 6, 4, 2, 64, learning_rate=4e-3, n_steps=2500),
 }
 
 
