@@ -214,6 +214,8 @@ class Page {
         const words = state === "failed" ? "Recorded runs only" : status.message;
         if (badge) Object.assign(badge, { textContent: words, title: status.message }).dataset.state = state;
         if (state === "failed") this.notice(status.message);
+        // A stored router that does not fit is left out; the others, and the page, go on.
+        if (status.problems?.length) this.notice(status.problems.join("\n"));
         this.thresholds = status.thresholds ?? {};
       } catch {
         // The server is being restarted or the network is away: the badge keeps its words, and we ask again.

@@ -45,6 +45,7 @@ def route_trace_endpoint(slot: EngineSlot, registry: RunRegistry, book: ProblemB
         router: str = "",
         max_new_tokens: int = 256,
         seed: int = 0,
+        temperature: float = 0.0,
         request: gr.Request | None = None,  # gradio fills it in and hides it
     ) -> dict[str, Any]:
         """Answers a question with both models and yields the routed run as a trace, growing until it is complete.
@@ -56,14 +57,17 @@ def route_trace_endpoint(slot: EngineSlot, registry: RunRegistry, book: ProblemB
             threshold: tau from 0 to 1; the LLM writes a token when slm_confidence < tau. 0: all SLM, 1: all LLM.
             router: a router's name; "" takes the default.
             max_new_tokens: 1 to 4096.
-            seed: kept in the trace; the endpoint decodes greedily, so it decides nothing yet.
+            seed: of the random numbers; only used when temperature is above 0.
+            temperature: 0 (greedy) to 2.
 
         Returns:
             A "citer-trace" document. Each of its events holds token, text, source ("slm" or "llm"), slm_confidence and
             the measured seconds. `finish_reason` is null until the last snapshot.
         """
         try:
-            settings = DecodeSettings(threshold=threshold, max_new_tokens=max_new_tokens, seed=seed)
+            settings = DecodeSettings(
+                threshold=threshold, max_new_tokens=max_new_tokens, seed=seed, temperature=temperature
+            )
             if not isinstance(question, str):
                 raise PromptError(f"question is {question!r}: give a text.")
             if data_type not in DATA_TYPES:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from citer_core.assets import ASSETS
 from citer_core.types import MAX_NEW_TOKENS, DecodeSettings
 from citer_core.ui.pricing import DATA_SHEET_GB_PER_S, DATA_SHEET_TFLOPS, PRICE_NAMES, THIS_PAIR
 from citer_core.ui.problem_book import ProblemBook
@@ -17,9 +20,25 @@ SAMPLE_QUESTION = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars 
 
 WHAT_IT_CAN = (
     "Change the numbers and the names, then generate. The bundled pair is tiny and was trained from scratch for this "
-    "page: it solves arithmetic word problems like this one and multiple-choice facts. It is no chatbot."
+    "page: it answers arithmetic word problems like this one and multiple-choice facts, nothing else."
 )
 TAU_INFO = "The LLM writes a token when the router's confidence in the SLM is below τ."
+
+
+def how_well(card_path: Path) -> str:
+    """What either model reaches alone on unseen problems, from the pair's card; empty where there is no card."""
+    try:
+        models = json.loads(card_path.read_text(encoding="utf-8"))["models"]
+        slm, llm = (
+            [round(100 * models[which]["accuracy"][kind]["share"]) for kind in ("math", "mc")]
+            for which in ("slm", "llm")
+        )
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return (
+        f" Alone, the SLM is right on {slm[0]}% of unseen word problems and {slm[1]}% of questions, "
+        f"the LLM on {llm[0]}% and {llm[1]}%."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +86,8 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
     """Lays the controls out; `question` opens in the editor, so that nobody faces an empty box."""
     with gr.Row(elem_id="cx-controls", equal_height=True):
         with gr.Column(scale=8, min_width=300, elem_classes="cx-card"):
-            prompt = gr.Textbox(question, label="Problem", info=WHAT_IT_CAN, lines=2, max_lines=9, elem_id="cx-prompt")
+            about_pair = WHAT_IT_CAN + how_well(ASSETS / "models" / "card.json")
+            prompt = gr.Textbox(question, label="Problem", info=about_pair, lines=2, max_lines=9, elem_id="cx-prompt")
             with gr.Row(elem_id="cx-picking"):
                 kind = gr.Radio(
                     DATA_TYPE_CHOICES, value=data_type, label="Type", elem_id="cx-type", min_width=380, scale=0

@@ -20,7 +20,7 @@ from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, controls
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.generate import generate_event
 from citer_core.ui.header import header
-from citer_core.ui.presets import first_question, preset_cards, read_presets
+from citer_core.ui.presets import preset_cards, read_presets, recorded_problems
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.theme import theme
@@ -37,9 +37,10 @@ DECODING = "decoding"  # one concurrency group for the page and the API: they sh
 def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
     """The page over an engine that may not be there yet; `slot.start()` is the caller's, after `serve`."""
     gr.set_static_paths([ASSETS / "viewer", ASSETS / "traces"])
-    registry, book = RunRegistry(), ProblemBook.bundled()
     presets = read_presets(ASSETS / "traces")
-    question, data_type = first_question(ASSETS / "traces", presets) if presets else (SAMPLE_QUESTION, "math")
+    recorded = recorded_problems(ASSETS / "traces", presets)
+    registry, book = RunRegistry(), ProblemBook.bundled(recorded)
+    question, data_type = (recorded[0].question, recorded[0].data_type) if recorded else (SAMPLE_QUESTION, "math")
     page: gr.Blocks
     with gr.Blocks(title=TITLE, analytics_enabled=False) as page:
         header()

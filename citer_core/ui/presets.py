@@ -12,6 +12,8 @@ from pathlib import Path
 import gradio as gr
 
 from citer_core.errors import TraceError
+from citer_core.tasks.problems import Problem, problem_from_text
+from citer_core.tasks.prompts import DataType
 from citer_core.trace import RoutingTrace
 from citer_core.ui.markup import literal
 
@@ -24,7 +26,7 @@ class Preset:
 
     file: str
     title: str
-    data_type: str
+    data_type: DataType
     tau: float
     n_tokens: int
     llm_token_share: float
@@ -44,10 +46,21 @@ def read_presets(folder: Path) -> list[Preset]:
         raise TraceError(f"The index of the recorded runs in {folder} cannot be read ({error}).") from error
 
 
-def first_question(folder: Path, presets: list[Preset]) -> tuple[str, str]:
-    """Question and data type of the first preset, so that the page opens with what it shows."""
-    trace = RoutingTrace.from_json((folder / presets[0].file).read_text(encoding="utf-8"))
-    return trace.prompt.question, trace.prompt.data_type
+def recorded_problems(folder: Path, presets: list[Preset]) -> list[Problem]:
+    """What the recorded runs were asked, with the known answers, so that the same question asked live is judged too.
+
+    Raises:
+        TraceError: a recorded run cannot be read.
+    """
+    problems = []
+    for preset in presets:
+        try:
+            trace = RoutingTrace.from_json((folder / preset.file).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise TraceError(f"The recorded run {preset.file} cannot be read ({error}).") from error
+        answer = trace.answer.true_answer if trace.answer else None
+        problems.append(problem_from_text(trace.prompt.question, preset.data_type, answer))
+    return problems
 
 
 def preset_cards(presets: list[Preset]) -> gr.HTML:
@@ -71,5 +84,5 @@ def _card(preset: Preset) -> str:
         f'<span class="cx-preset-title">{literal(preset.title)}</span>'
         f'<span class="cx-preset-subtitle">{literal(preset.subtitle)}</span>'
         f'<span class="cx-preset-share"><span class="cx-preset-bar"><span style="width:{share}%"></span></span>'
-        f"LLM writes {share}% at τ {preset.tau:g}</span></button>"
+        f'<span class="cx-hidden">the LLM writes </span>LLM {share}% · τ {preset.tau:g}</span></button>'
     )

@@ -22,24 +22,29 @@ LABEL_CHARS = 90
 class ProblemBook:
     """Problems by a short key (`math 12`) and by their exact text."""
 
-    def __init__(self, problems: Mapping[DataType, Sequence[Problem]]) -> None:
+    def __init__(self, problems: Mapping[DataType, Sequence[Problem]], known: Sequence[Problem] = ()) -> None:
         self._by_key = {
             f"{data_type} {number}": problem
             for data_type, some in problems.items()
             for number, problem in enumerate(some, start=1)
         }
-        self._by_text = {(problem.data_type, problem.question): problem for problem in self._by_key.values()}
+        listed = [*known, *self._by_key.values()]
+        self._by_text = {(problem.data_type, problem.question): problem for problem in listed}
 
     @classmethod
-    def bundled(cls) -> ProblemBook:
-        """The problems that come with the project; a damaged file costs its problems, not the page."""
+    def bundled(cls, known: Sequence[Problem] = ()) -> ProblemBook:
+        """The problems that come with the project; a damaged file costs its problems, not the page.
+
+        Args:
+            known: problems that are recognized by their text without being offered, such as those of recorded runs.
+        """
         problems: dict[DataType, list[Problem]] = {}
         for data_type in PICKED_TYPES:
             try:
                 problems[data_type] = [row.problem for row in bundled_rows(data_type)]
             except DatasetError as error:
                 logger.warning("no bundled problems of the type %s: %s", data_type, error)
-        return cls(problems)
+        return cls(problems, known)
 
     def choices(self) -> list[tuple[str, str]]:
         """(label, key) of every problem; a label starts with its key: typing finds a data set, a number or a word."""
