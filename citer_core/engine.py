@@ -33,8 +33,19 @@ FALLBACK_THRESHOLD = 0.7
 def hardware_in_words() -> str:
     """The device that a run is recorded on, as a person would name it."""
     if torch.cuda.is_available():
-        return torch.cuda.get_device_name()
-    return f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+        return str(torch.cuda.get_device_name())
+    threads = torch.get_num_threads()
+    return f"{_cpu_name()}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def _cpu_name() -> str:
+    """The processor's own name where Linux tells it, else its architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else f"{platform.machine()} CPU"
 
 
 @dataclass(eq=False)

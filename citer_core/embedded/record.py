@@ -36,21 +36,21 @@ BAKERY = (
 )
 PRESETS = (
     Preset("bakery.json", "Change at the bakery", "Four steps of shopping", "math", BAKERY, "52"),
+    Preset("bakery-slm.json", "The same, SLM alone", "No token from the LLM", "math", BAKERY, "52", 0.0),
+    Preset("bakery-llm.json", "The same, LLM alone", "Every token from the LLM", "math", BAKERY, "52", 1.0),
     Preset(
         "capital.json", "Not the largest city", "A capital, four options", "mc",
         _mc("What is the capital of Australia?", "Vienna", "Canberra", "Ottawa", "Wellington"), "B",
     ),
-    Preset("bakery-slm.json", "The same, SLM alone", "τ = 0: no token from the LLM", "math", BAKERY, "52", 0.0),
     Preset(
         "trip.json", "How far is left", "Two speeds, one trip", "math",
         "Hugo drives 6 hours at 78 km per hour and then 4 hours at 53 km per hour. The trip is 900 km long. "
         "How many km are left?", "220",
     ),
     Preset(
-        "element.json", "A chemical symbol", "Five options", "mc",
+        "element.json", "A chemical symbol", "Gold, five options", "mc",
         _mc("What is the chemical symbol of gold?", "Ag", "Fe", "Au", "Cu", "Hg"), "C",
     ),
-    Preset("bakery-llm.json", "The same, LLM alone", "τ = 1: every token from the LLM", "math", BAKERY, "52", 1.0),
 )  # fmt: skip
 
 
