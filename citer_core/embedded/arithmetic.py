@@ -60,7 +60,7 @@ def _number(rng: random.Random, n_digits: int) -> int:
 def sample_drill(rng: random.Random) -> tuple[str, str]:
     """Arithmetic without a story, as (prompt, completion): the part of a word problem that takes practice."""
     kind = rng.choice(("add", "add", "add3", "subtract", "subtract", "multiply", "multiply", "divide", "percent"))
-    a, b = _number(rng, 4), _number(rng, 4)
+    a, b = _number(rng, 3), _number(rng, 3)
     if kind == "add":
         line, _ = add(a, b)
     elif kind == "add3":
@@ -68,10 +68,10 @@ def sample_drill(rng: random.Random) -> tuple[str, str]:
     elif kind == "subtract":
         line, _ = subtract(max(a, b), min(a, b))
     elif kind == "multiply":
-        line, _ = multiply(rng.randint(2, 95), rng.randint(2, 40))
+        line, _ = multiply(rng.randint(2, 95), rng.randint(2, 15))
     elif kind == "divide":
-        divisor, quotient = rng.randint(2, 40), rng.randint(2, 90)
+        divisor, quotient = rng.randint(2, 20), rng.randint(2, 60)
         line, _ = divide(divisor * quotient, divisor)
     else:
-        line, _ = percent_of(5 * rng.randint(1, 12), 20 * rng.randint(2, 90))
+        line, _ = percent_of(5 * rng.randint(1, 12), 20 * rng.randint(2, 30))
     return f"Question: {line.split('=')[0]}$\nAnswer:", f" {line}"

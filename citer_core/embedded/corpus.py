@@ -16,8 +16,11 @@ from citer_core.tasks.prompts import DataType, row_completion, row_prompt
 
 Row = dict[str, Any]
 # Shares of the rows of a step. Beside the two formats there are three drills, each for what takes a small model longest
-# and each short: facts asked closed-book, going from an option's text to its letter, and arithmetic without a story.
-RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE, MC_SHARE = 0.20, 0.14, 0.30, 0.16
+# and each short: facts asked closed-book, finding a named option, and arithmetic without a story.
+RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE, MC_SHARE = 0.10, 0.06, 0.28, 0.25
+# At first the second drill gets more: recognizing an earlier mention of a word comes suddenly, and until then multiple
+# choice cannot be learned at all.
+EARLY_STEPS, EARLY_LOOKUP_SHARE = 700, 0.24
 
 
 def is_held_out(row: Row, data_type: DataType) -> bool:
@@ -25,17 +28,20 @@ def is_held_out(row: Row, data_type: DataType) -> bool:
     return hashlib.sha256(row_prompt(row, data_type).encode()).digest()[0] < 8
 
 
-def _draw(rng: random.Random) -> tuple[str, str] | None:
+def _draw(rng: random.Random, lookup_share: float) -> tuple[str, str] | None:
     """A training text as (prompt, completion); None where the draw is a held-out problem."""
-    drills = (multiple_choice.sample_recall, multiple_choice.sample_lookup, arithmetic.sample_drill)
-    weights = (RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE)
     kind = rng.random()
-    for drill, weight in zip(drills, weights, strict=True):
-        if kind < weight:
-            return drill(rng)
-        kind -= weight
-    data_type: DataType = "mc" if kind < MC_SHARE else "math"
-    row = multiple_choice.sample(rng) if data_type == "mc" else word_problems.sample(rng)
+    if kind < RECALL_SHARE:
+        return multiple_choice.sample_recall(rng)
+    if kind < RECALL_SHARE + ARITHMETIC_SHARE:
+        return arithmetic.sample_drill(rng)
+    data_type: DataType = "mc"
+    if kind < RECALL_SHARE + ARITHMETIC_SHARE + lookup_share:
+        row = multiple_choice.sample_lookup(rng)
+    elif kind < RECALL_SHARE + ARITHMETIC_SHARE + lookup_share + MC_SHARE:
+        row = multiple_choice.sample(rng)
+    else:
+        row, data_type = word_problems.sample(rng), "math"
     return None if is_held_out(row, data_type) else (row_prompt(row, data_type), row_completion(row, data_type))
 
 
@@ -45,9 +51,10 @@ def training_texts(seed: int, step: int, n: int) -> list[tuple[str, str]]:
     A function of its arguments alone, so that a resumed run sees the same.
     """
     rng = random.Random(f"train:{seed}:{step}")
+    lookup_share = EARLY_LOOKUP_SHARE if step < EARLY_STEPS else LOOKUP_SHARE
     texts: list[tuple[str, str]] = []
     while len(texts) < n:
-        if (text := _draw(rng)) is not None:
+        if (text := _draw(rng, lookup_share)) is not None:
             texts.append(text)
     return texts
 

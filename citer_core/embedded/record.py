@@ -44,8 +44,8 @@ PRESETS = (
     ),
     Preset(
         "trip.json", "How far is left", "Two speeds, one trip", "math",
-        "Hugo drives 6 hours at 78 km per hour and then 4 hours at 53 km per hour. The trip is 900 km long. "
-        "How many km are left?", "220",
+        "Hugo drives 6 hours at 78 km per hour and then 4 hours at 53 km per hour. The trip is 850 km long. "
+        "How many km are left?", "170",
     ),
     Preset(
         "element.json", "A chemical symbol", "Gold, five options", "mc",
