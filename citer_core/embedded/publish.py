@@ -32,9 +32,9 @@ from citer_core.training.router_training import RouterRecipe, train_router
 log = logging.getLogger(__name__)
 FORMATS: tuple[DataType, ...] = ("math", "mc")
 N_BUNDLED, N_CARD = 200, 1000
-N_ROUTER_ROWS = 1500  # per format
-N_TUNING = 150
-THRESHOLDS = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.99)
+N_ROUTER_ROWS = 1200  # per format
+N_TUNING = 100
+THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
 KEEPS, AT_MOST_LLM = 0.97, 0.40  # of the LLM's accuracy, and of the tokens: what the recommended tau must hold
 
 

@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
+from citer_core.errors import RouterError
 from citer_core.trace import RoutingTrace
 from tests.fakes import FakeEngine
 from tests.ui.conftest import HOSTILE, Served, Visitor, script
@@ -57,6 +58,22 @@ def test_an_engine_that_cannot_be_loaded_leaves_the_recorded_runs(
     expect(visitor.page.locator("#cx-notice")).to_contain_text("could not be loaded", timeout=5_000)
     expect(visitor.page.locator("body")).not_to_contain_text("secret path")
     expect(visitor.tokens.first).to_be_visible()
+    visitor.leave()
+
+
+def test_a_router_that_does_not_fit_is_said_and_the_page_goes_on(
+    browser: Browser, make_server: Callable[..., Served]
+) -> None:
+    engine = FakeEngine(script)
+    engine.problems = (RouterError('The router "mine" reads hidden states of 64 numbers, but the SLM gives 96.'),)
+    served = make_server(engine)
+    served.may_load.set()
+    visitor = Visitor(browser, served.url)
+    expect(visitor.page.locator("#cx-notice")).to_contain_text('router "mine" reads', timeout=10_000)
+    visitor.ask("A good question.")
+    visitor.wait_live()
+    visitor.wait_idle()
+    assert "42" in visitor.text()
     visitor.leave()
 
 
@@ -110,10 +127,11 @@ def test_tau_recolours_a_finished_run_without_a_request(visit: Visit) -> None:
     visitor.page.wait_for_timeout(500)
     visitor.requests.clear()
     slider = visitor.page.locator("#cx-tau input[type=range]")
+    recorded = float(slider.input_value())
     slider.focus()
     for _ in range(10):
-        slider.press("ArrowRight")
-    expect(visitor.page.locator(".citer-viewer")).to_contain_text(re.compile(r"At tau 0\.8"))
+        slider.press("ArrowLeft")
+    expect(visitor.page.locator(".citer-viewer")).to_contain_text(f"At tau {recorded - 0.1:.2f}")
     visitor.page.wait_for_timeout(300)
     assert visitor.requests == []
 

@@ -1,0 +1,42 @@
+"""The numbers in README.md are those of the cards and the stored benchmark, to the digit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from citer_core.assets import ASSETS
+
+README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+
+
+def card(path):
+    return json.loads((ASSETS / path).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("which", "label"), [("slm", "SLM"), ("llm", "LLM")])
+def test_pair_table(which, label):
+    model = card("models/card.json")["models"][which]
+    cells = [f"{model['n_params']:,}", *(f"{model['accuracy'][kind]['share']:.1%}" for kind in ("math", "mc"))]
+    assert f"| {label} | {' | '.join(cells)} |" in README
+
+
+@pytest.mark.parametrize("kind", ["math", "mc"])
+def test_router_table(kind):
+    router = card("routers/citer.json")
+    for point, label in zip(router["test"][kind], ("SLM only", "CITER", "LLM only (routed at tau = 1)"), strict=True):
+        cells = [f"{point['accuracy']['share']:.1%}", f"{point['llm_token_share']:.1%}", f"{point['bytes_share']:.1%}"]
+        assert f"| {kind} | {label} | {' | '.join(cells)} |" in README
+    assert f"tau = {router['recommended_threshold']:g}" in README
+    assert f"AUC {router['training']['auc']:.3f}" in README
+    assert f"{router['training']['auc_max_probability']:.3f} for max-probability" in README
+
+
+def test_speed_table():
+    bench = card("benchmarks/decode.json")
+    for name, row in bench["contenders"].items():
+        assert f"| {name} | {row['tokens_per_s']:,.0f} |" in README
+    assert f"{bench['speedup_over_reprefill_at_30']:.1f} times" in README
+    assert bench["date"] in README and bench["hardware"] in README
