@@ -53,7 +53,7 @@ class Recipe:
 
 
 RECIPES = {
-    "slm": Recipe(96, 256, 3, 3, 1, 32, learning_rate=6e-3, n_steps=1500, starts_matching=True),
+    "slm": Recipe(96, 256, 3, 3, 1, 32, learning_rate=6e-3, n_steps=1700, starts_matching=True),
     "llm": Recipe(256, 640, 6, 4, 2, 64, learning_rate=4e-3, n_steps=2500),
 }
 

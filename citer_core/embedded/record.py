@@ -31,21 +31,21 @@ def _mc(question: str, *options: str) -> str:
 
 
 BAKERY = (
-    "Nora buys 14 cakes at 23 dollars each and 7 pies at 18 dollars each. Nora pays with 500 dollars. "
+    "Nora buys 7 cakes at 12 dollars each and 6 pies at 13 dollars each. Nora pays with 200 dollars. "
     "How much change does Nora get?"
 )
 PRESETS = (
-    Preset("bakery.json", "Change at the bakery", "Four steps of shopping", "math", BAKERY, "52"),
-    Preset("bakery-slm.json", "The same, SLM alone", "No token from the LLM", "math", BAKERY, "52", 0.0),
-    Preset("bakery-llm.json", "The same, LLM alone", "Every token from the LLM", "math", BAKERY, "52", 1.0),
+    Preset("bakery.json", "Change at the bakery", "Four steps of shopping", "math", BAKERY, "38"),
+    Preset("bakery-slm.json", "The same, SLM alone", "No token from the LLM", "math", BAKERY, "38", 0.0),
+    Preset("bakery-llm.json", "The same, LLM alone", "Every token from the LLM", "math", BAKERY, "38", 1.0),
     Preset(
         "capital.json", "Not the largest city", "A capital, four options", "mc",
         _mc("What is the capital of Australia?", "Vienna", "Canberra", "Ottawa", "Wellington"), "B",
     ),
     Preset(
         "trip.json", "How far is left", "Two speeds, one trip", "math",
-        "Hugo drives 6 hours at 78 km per hour and then 4 hours at 53 km per hour. The trip is 850 km long. "
-        "How many km are left?", "170",
+        "Hugo drives 4 hours at 75 km per hour and then 3 hours at 55 km per hour. The trip is 520 km long. "
+        "How many km are left?", "55",
     ),
     Preset(
         "element.json", "A chemical symbol", "Gold, five options", "mc",

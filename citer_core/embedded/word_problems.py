@@ -47,7 +47,7 @@ def _two_goods(rng: random.Random) -> tuple[str, str]:
 
 def shopping(rng: random.Random) -> Story:
     name, (a, b) = _name(rng), _two_goods(rng)
-    na, pa, nb, pb = rng.randint(2, 14), rng.randint(2, 24), rng.randint(2, 9), rng.randint(3, 30)
+    na, pa, nb, pb = rng.randint(2, 9), rng.randint(2, 15), rng.randint(2, 9), rng.randint(3, 15)
     text_a, cost_a = multiply(pa, na)
     text_b, cost_b = multiply(pb, nb)
     text_sum, total = add(cost_a, cost_b)
@@ -72,7 +72,7 @@ def shopping(rng: random.Random) -> Story:
 
 def saving(rng: random.Random) -> Story:
     name = _name(rng)
-    start, weekly, weeks = rng.randint(20, 300), rng.randint(5, 40), rng.randint(2, 12)
+    start, weekly, weeks = rng.randint(10, 90), rng.randint(3, 15), rng.randint(2, 9)
     text_saved, saved = multiply(weekly, weeks)
     text_total, total = add(start, saved)
     opening = rng.choice(
@@ -93,7 +93,7 @@ def saving(rng: random.Random) -> Story:
 
 def distance(rng: random.Random) -> Story:
     name = _name(rng)
-    v1, t1, v2, t2 = rng.randint(12, 80), rng.randint(2, 6), rng.randint(12, 80), rng.randint(2, 6)
+    v1, t1, v2, t2 = 5 * rng.randint(2, 16), rng.randint(2, 5), 5 * rng.randint(2, 16), rng.randint(2, 5)
     text_1, d1 = multiply(v1, t1)
     text_2, d2 = multiply(v2, t2)
     text_sum, total = add(d1, d2)
@@ -102,7 +102,7 @@ def distance(rng: random.Random) -> Story:
     steps = [f"The first part is {text_1} km.", f"The second part is {text_2} km.", f"The whole way is {text_sum} km."]
     if rng.random() < 0.5:
         return f"{opening} How many km is that in total?", steps, total
-    goal = total + rng.randint(5, 200)
+    goal = total + rng.randint(5, 100)
     text_left, left = subtract(goal, total)
     steps.append(f"What is left is {text_left} km.")
     return f"{opening} The trip is {goal} km long. How many km are left?", steps, left
@@ -110,9 +110,9 @@ def distance(rng: random.Random) -> Story:
 
 def sharing(rng: random.Random) -> Story:
     name, goods = _name(rng), rng.choice(GOODS)
-    people, each = rng.randint(2, 9), rng.randint(3, 30)
+    people, each = rng.randint(2, 9), rng.randint(3, 12)
     total = people * each
-    given = rng.randint(5, 99)
+    given = rng.randint(5, 50)
     bags = rng.choice([d for d in range(2, 13) if (total + given) % d == 0] or [1])
     if bags == 1:
         start = total + given
@@ -136,9 +136,9 @@ def sharing(rng: random.Random) -> Story:
 
 def discount(rng: random.Random) -> Story:
     name, item = _name(rng), rng.choice(("jacket", "chair", "camera", "watch", "table", "radio", "carpet", "tablet"))
-    rate = rng.choice((5, 10, 15, 20, 25, 30, 40, 50, 60))
-    price = rng.randint(2, 20) * 20
-    count = rng.randint(2, 6)
+    rate = rng.choice((10, 20, 25, 50))
+    price = rng.randint(2, 10) * 20
+    count = rng.randint(2, 5)
     text_off, off = percent_of(rate, price)
     text_new, new = subtract(price, off)
     text_all, total = multiply(new, count)
@@ -154,7 +154,7 @@ def discount(rng: random.Random) -> Story:
     steps.append(f"All {count} cost {text_all} dollars.")
     if rng.random() < 0.6:
         return f"{opening} How much does {name} pay for {count} of them?", steps, total
-    delivery = rng.randint(5, 90)
+    delivery = rng.randint(5, 30)
     text_end, end = add(total, delivery)
     steps.append(f"With delivery that is {text_end} dollars.")
     return (
@@ -166,13 +166,13 @@ def discount(rng: random.Random) -> Story:
 
 def reading(rng: random.Random) -> Story:
     name = _name(rng)
-    per_day, days, later, days_later = rng.randint(5, 40), rng.randint(2, 9), rng.randint(5, 40), rng.randint(2, 9)
+    per_day, days, later, days_later = rng.randint(5, 20), rng.randint(2, 6), rng.randint(5, 20), rng.randint(2, 6)
     text_1, read_1 = multiply(per_day, days)
     text_2, read_2 = multiply(later, days_later)
     text_sum, read = add(read_1, read_2)
-    slow = rng.randint(5, 20)
+    slow = rng.randint(5, 12)
     in_days = rng.random() < 0.35
-    pages = read + (slow * rng.randint(2, 12) if in_days else rng.randint(10, 200))
+    pages = read + (slow * rng.randint(2, 12) if in_days else rng.randint(10, 90))
     text_left, left = subtract(pages, read)
     opening = (
         f"A book has {pages} pages. {name} reads {per_day} pages a day for {days} days and then {later} pages a day "
@@ -193,7 +193,7 @@ def reading(rng: random.Random) -> Story:
 
 def working(rng: random.Random) -> Story:
     name = _name(rng)
-    wage, hours, days = rng.randint(8, 30), rng.randint(2, 8), rng.randint(2, 9)
+    wage, hours, days = rng.randint(8, 20), rng.randint(2, 8), rng.randint(2, 5)
     text_day, daily = multiply(wage, hours)
     text_all, total = multiply(daily, days)
     opening = f"{name} earns {wage} dollars per hour and works {hours} hours a day for {days} days."
@@ -205,7 +205,7 @@ def working(rng: random.Random) -> Story:
         text_left, left = subtract(total, rent)
         steps.append(f"After the rent {name} has {text_left} dollars.")
         return f"{opening} The rent is {rent} dollars. How many dollars are left?", steps, left
-    bonus = rng.randint(10, 300)
+    bonus = rng.randint(10, 100)
     text_end, end = add(total, bonus)
     steps.append(f"With the bonus that is {text_end} dollars.")
     return f"{opening} In the end there is a bonus of {bonus} dollars. How many dollars does {name} get?", steps, end
@@ -213,7 +213,7 @@ def working(rng: random.Random) -> Story:
 
 def garden(rng: random.Random) -> Story:
     place, plants = rng.choice(WHOLE_PLACES), rng.choice(PLANTS)
-    rows, per_row, extra_rows, extra = rng.randint(3, 14), rng.randint(4, 30), rng.randint(2, 9), rng.randint(4, 30)
+    rows, per_row, extra_rows, extra = rng.randint(3, 9), rng.randint(4, 15), rng.randint(2, 6), rng.randint(4, 15)
     text_1, n1 = multiply(per_row, rows)
     text_2, n2 = multiply(extra, extra_rows)
     text_sum, total = add(n1, n2)
@@ -235,9 +235,9 @@ def garden(rng: random.Random) -> Story:
 
 def rectangle(rng: random.Random) -> Story:
     name = _name(rng)
-    length, width = rng.randint(10, 60), rng.randint(3, 15)
+    length, width = rng.randint(10, 30), rng.randint(3, 9)
     if rng.random() < 0.5:
-        price = rng.randint(2, 9)
+        price = rng.randint(2, 5)
         text_side, side = add(length, width)
         text_around, around = multiply(side, 2)
         text_cost, cost = multiply(around, price)
@@ -263,7 +263,7 @@ def rectangle(rng: random.Random) -> Story:
 
 def comparing(rng: random.Random) -> Story:
     (a, b), goods = _two_names(rng), rng.choice(GOODS)
-    n, times, more = rng.randint(4, 50), rng.randint(2, 6), rng.randint(3, 60)
+    n, times, more = rng.randint(4, 25), rng.randint(2, 4), rng.randint(3, 30)
     text_b, nb = multiply(n, times)
     text_more, n_third = add(nb, more)
     text_all, total = add(n, nb, n_third)
@@ -280,11 +280,11 @@ def comparing(rng: random.Random) -> Story:
 
 def packing(rng: random.Random) -> Story:
     place, goods = rng.choice(WHOLE_PLACES), rng.choice(GOODS)
-    size, boxes = rng.randint(2, 9), rng.randint(4, 40)
+    size, boxes = rng.randint(2, 9), rng.randint(4, 20)
     total = size * boxes
     days = rng.choice([d for d in range(2, 13) if total % d == 0] or [1])
     per_day = total // days
-    price = rng.randint(3, 20)
+    price = rng.randint(3, 10)
     text_all, _ = multiply(per_day, days)
     text_boxes, _ = divide(total, size)
     text_money, money = multiply(boxes, price)
@@ -298,8 +298,8 @@ def packing(rng: random.Random) -> Story:
 
 def election(rng: random.Random) -> Story:
     (a, b) = _two_names(rng)
-    voters = rng.randint(3, 30) * 20
-    rate = rng.choice((10, 15, 20, 25, 30, 35, 40, 45, 55, 60))
+    voters = rng.randint(2, 10) * 20
+    rate = rng.choice((10, 20, 25, 30, 40, 60))
     text_a, na = percent_of(rate, voters)
     text_rest, rest = subtract(voters, na)
     opening = f"In a vote with {voters} voters, {a} gets {rate}% of the votes and {b} gets the rest."
