@@ -34,7 +34,7 @@ FORMATS: tuple[DataType, ...] = ("math", "mc")
 N_BUNDLED, N_CARD = 200, 1000
 N_ROUTER_ROWS = 1200  # per format
 N_TUNING = 100
-THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.98)
+THRESHOLDS = (0.7, 0.85, 0.9, 0.93, 0.95, 0.97)
 KEEPS, AT_MOST_LLM = 0.97, 0.40  # of the LLM's accuracy, and of the tokens: what the recommended tau must hold
 
 
@@ -117,7 +117,7 @@ def label_router_rows(pair: ModelPair, work_dir: Path) -> Labels:
 def publish_router(work_dir: Path, assets: Path = ASSETS) -> None:
     """Labels, trains the published router, picks tau on problems of their own, and measures it on the test set."""
     pair = load_pair()
-    trained = train_router(label_router_rows(pair, work_dir), RouterRecipe())
+    trained = train_router(label_router_rows(pair, work_dir), RouterRecipe()).balanced()
     card = {
         "name": "citer",
         "label": "CITER (hidden-state MLP, iteration 1)",

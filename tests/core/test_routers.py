@@ -245,3 +245,15 @@ def test_wilson_covers_as_often_as_it_says():
         low, high = wilson_interval(sum(rng.random() < 0.3 for _ in range(80)), 80)
         hits += low <= 0.3 <= high
     assert hits / 400 > 0.92
+
+
+def test_balancing_keeps_the_order_and_moves_the_prior_to_one_half():
+    labels = separable(noise=1.0)
+    trained = train_router(labels, FAST)
+    balanced = trained.balanced()
+    with torch.no_grad():
+        before, after = trained.mlp(labels.hidden).squeeze(-1), balanced.mlp(labels.hidden).squeeze(-1)
+    share = trained.report["prefer_slm_share"]
+    torch.testing.assert_close(after, before - torch.logit(torch.tensor(share)), rtol=1e-4, atol=1e-4)
+    assert torch.equal(before.argsort(), after.argsort())
+    assert router_loss(trained.mlp, labels, torch.arange(10)) != router_loss(balanced.mlp, labels, torch.arange(10))
