@@ -34,7 +34,7 @@ FORMATS: tuple[DataType, ...] = ("math", "mc")
 N_BUNDLED, N_CARD = 200, 1000
 N_ROUTER_ROWS = 1200  # per format
 N_TUNING = 100
-THRESHOLDS = (0.7, 0.85, 0.9, 0.93, 0.95, 0.97)
+THRESHOLDS = (0.85, 0.9, 0.93, 0.95)
 KEEPS, AT_MOST_LLM = 0.97, 0.40  # of the LLM's accuracy, and of the tokens: what the recommended tau must hold
 
 
@@ -117,7 +117,9 @@ def label_router_rows(pair: ModelPair, work_dir: Path) -> Labels:
 def publish_router(work_dir: Path, assets: Path = ASSETS) -> None:
     """Labels, trains the published router, picks tau on problems of their own, and measures it on the test set."""
     pair = load_pair()
-    trained = train_router(label_router_rows(pair, work_dir), RouterRecipe()).balanced()
+    labels = label_router_rows(pair, work_dir)
+    is_mc = (labels.question >= N_ROUTER_ROWS).int()
+    trained = train_router(labels.balanced(is_mc), RouterRecipe(learning_rates=(1e-4,), max_epochs=12, patience=2))
     card = {
         "name": "citer",
         "label": "CITER (hidden-state MLP, iteration 1)",
@@ -128,11 +130,14 @@ def publish_router(work_dir: Path, assets: Path = ASSETS) -> None:
         "hardware": hardware_in_words(),
         "command": "python -m citer_core embedded router",
         "data": f"{N_ROUTER_ROWS} generated problems of each format, unseen by both models and not in the test set",
+        "label_shares": {str(case): round(float((labels.case == case).float().mean()), 4) for case in (1, 2, 3)}
+        | {"prefer_slm": round(float(labels.label.float().mean()), 4), "n_tokens": len(labels.label)},
+        "balance": "both labels equally frequent within each format, by repetition; training numbers are on these",
         "training": trained.report,
     }
     router = MLPRouter(trained.mlp, card)
     engine = Engine(pair, {router.name: router})
-    tuning = {t: _points(engine, router.name, t, "tuning", N_TUNING, (0.0, *THRESHOLDS, 1.0)) for t in FORMATS}
+    tuning = {t: _points(engine, router.name, t, "tuning", N_TUNING, (*THRESHOLDS, 1.0)) for t in FORMATS}
     threshold = recommend(tuning)
     tested = {t: _points(engine, router.name, t, "test", N_BUNDLED, (0.0, threshold, 1.0)) for t in FORMATS}
     router.card |= {
@@ -156,18 +161,22 @@ def _points(
 
 
 def recommend(points: Mapping[DataType, Sequence[OperatingPoint]]) -> float:
-    """The tau with the lowest LLM share at which every format keeps `KEEPS` of the LLM's accuracy.
+    """The lowest tau at which every format keeps `KEEPS` of the LLM's accuracy, else the best one within budget.
 
     Args:
         points: per format, the same thresholds in ascending order; the last is tau = 1, the LLM by itself.
 
     Raises:
-        ValueError: no threshold keeps it within `AT_MOST_LLM` of the tokens.
+        ValueError: every threshold takes more than `AT_MOST_LLM` of the tokens.
     """
     table = list(zip(*points.values(), strict=True))
     llm_only = table[-1]
-    for row in table:
-        keeps = all(p.accuracy.share >= KEEPS * llm.accuracy.share for p, llm in zip(row, llm_only, strict=True))
-        if keeps and all(p.llm_token_share <= AT_MOST_LLM for p in row):
-            return float(row[0].threshold)
-    raise ValueError(f"No threshold keeps {KEEPS:.0%} of the LLM's accuracy with at most {AT_MOST_LLM:.0%} LLM tokens.")
+
+    def kept(row: Sequence[OperatingPoint]) -> float:
+        return min(p.accuracy.share / llm.accuracy.share for p, llm in zip(row, llm_only, strict=True))
+
+    affordable = [row for row in table if all(p.llm_token_share <= AT_MOST_LLM for p in row)]
+    if not affordable:
+        raise ValueError(f"Every threshold takes more than {AT_MOST_LLM:.0%} of the tokens from the LLM.")
+    best = next((row for row in affordable if kept(row) >= KEEPS), None) or max(affordable, key=kept)
+    return float(best[0].threshold)

@@ -58,10 +58,7 @@ class MLPRouter:
         self.revision = _digest(tensors)
 
     def confidence(self, features: RouterFeatures) -> Tensor:
-        """Sigmoid of the MLP's logit, [B] float32; the MLP runs in float32 whatever the models run in.
-
-        Where the card has a `logit_shift`, the number is meant for equal class priors (`TrainedRouter.balanced`).
-        """
+        """Sigmoid of the MLP's logit, [B] float32; the MLP runs in float32 whatever the models run in."""
         return torch.sigmoid(self.mlp(features.hidden.float())).squeeze(-1)
 
     def save(self, folder: Path) -> None:

@@ -94,6 +94,24 @@ class Labels:
                 )
         return cls(**tensors)
 
+    def balanced(self, group: Tensor) -> Labels:
+        """The same tokens with both labels equally frequent within each group: the rarer label's tokens are repeated.
+
+        Nearly all tokens prefer the SLM, in one format more than in the other. A router trained on them as they are has
+        every tau that matters above 0.99, and another one for each format; trained on these, its confidence is meant
+        for equal priors.
+
+        Args:
+            group: [N] int, such as the format of each token's question.
+        """
+        parts = []
+        for g in group.unique().tolist():
+            by_label = [((group == g) & (self.label == label)).nonzero().flatten() for label in (0, 1)]
+            most = max(len(tokens) for tokens in by_label)
+            parts += [tokens.repeat(-(-most // max(1, len(tokens))))[:most] for tokens in by_label]
+        index = torch.cat(parts)
+        return Labels(**{name: getattr(self, name)[index] for name in self.__slots__})
+
     @classmethod
     def concatenate(cls, parts: Sequence[Labels]) -> Labels:
         """All tokens of several shards; question numbers must already be distinct."""

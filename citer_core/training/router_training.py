@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch import nn
 from torch.nn import functional as F
 
 from citer_core.evaluation.metrics import expected_calibration_error, reliability, roc_auc
@@ -49,22 +48,6 @@ class TrainedRouter:
 
     mlp: CiterMLP
     report: dict[str, Any]
-
-    def balanced(self) -> TrainedRouter:
-        """The same router with its logit shifted to equal class priors.
-
-        Nearly all tokens prefer the SLM, so a calibrated confidence lives above 0.9 and every tau that matters above
-        0.99. The shift keeps the order, moves the useful range of tau into the middle, and changes what the number
-        means: the probability that the SLM is to be preferred if both labels were equally frequent.
-        """
-        share = self.report["prefer_slm_share"]
-        shift = -math.log(share / (1 - share))
-        mlp = copy.deepcopy(self.mlp)
-        last = mlp[-1]
-        assert isinstance(last, nn.Linear)
-        with torch.no_grad():
-            last.bias.add_(shift)
-        return TrainedRouter(mlp, {**self.report, "logit_shift": shift})
 
 
 def split_by_question(labels: Labels, share: float, seed: int) -> tuple[torch.Tensor, torch.Tensor]:

@@ -247,13 +247,12 @@ def test_wilson_covers_as_often_as_it_says():
     assert hits / 400 > 0.92
 
 
-def test_balancing_keeps_the_order_and_moves_the_prior_to_one_half():
+def test_balancing_makes_both_labels_equally_frequent_in_each_group_and_loses_no_token():
     labels = separable(noise=1.0)
-    trained = train_router(labels, FAST)
-    balanced = trained.balanced()
-    with torch.no_grad():
-        before, after = trained.mlp(labels.hidden).squeeze(-1), balanced.mlp(labels.hidden).squeeze(-1)
-    share = trained.report["prefer_slm_share"]
-    torch.testing.assert_close(after, before - torch.logit(torch.tensor(share)), rtol=1e-4, atol=1e-4)
-    assert torch.equal(before.argsort(), after.argsort())
-    assert router_loss(trained.mlp, labels, torch.arange(10)) != router_loss(balanced.mlp, labels, torch.arange(10))
+    group = (labels.question >= 20).int()
+    skewed = dataclasses.replace(labels, label=torch.where((group == 1) & (labels.hidden[:, 1] > -1), 1, labels.label))
+    balanced = skewed.balanced(group)
+    for in_group in (balanced.question < 20, balanced.question >= 20):
+        assert float(balanced.label[in_group].float().mean()) == 0.5
+    distinct = {tuple(row) for row in balanced.hidden.tolist()}
+    assert distinct == {tuple(row) for row in skewed.hidden.tolist()}
