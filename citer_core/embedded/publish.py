@@ -34,7 +34,7 @@ FORMATS: tuple[DataType, ...] = ("math", "mc")
 N_BUNDLED, N_CARD = 200, 1000
 N_ROUTER_ROWS = 1200  # per format
 N_TUNING = 100
-THRESHOLDS = (0.85, 0.9, 0.93, 0.95)
+THRESHOLDS = (0.65, 0.7, 0.75)
 KEEPS, AT_MOST_LLM = 0.97, 0.40  # of the LLM's accuracy, and of the tokens: what the recommended tau must hold
 
 
@@ -173,7 +173,7 @@ def recommend(points: Mapping[DataType, Sequence[OperatingPoint]]) -> float:
     llm_only = table[-1]
 
     def kept(row: Sequence[OperatingPoint]) -> float:
-        return min(p.accuracy.share / llm.accuracy.share for p, llm in zip(row, llm_only, strict=True))
+        return min(float(p.accuracy.share / llm.accuracy.share) for p, llm in zip(row, llm_only, strict=True))
 
     affordable = [row for row in table if all(p.llm_token_share <= AT_MOST_LLM for p in row)]
     if not affordable:

@@ -62,5 +62,5 @@ def test_only_this_endpoint_is_documented(client: Client) -> None:
     endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     assert list(endpoints) == ["/route_trace"]
     names = [parameter["parameter_name"] for parameter in endpoints["/route_trace"]["parameters"]]
-    assert names == ["question", "data_type", "threshold", "router", "max_new_tokens", "seed"]
+    assert names == ["question", "data_type", "threshold", "router", "max_new_tokens", "seed", "temperature"]
     assert "tau" in str(endpoints["/route_trace"])
