@@ -85,7 +85,7 @@ def router_card():
 
 
 def test_the_router_card_measures_its_recommended_tau_within_the_budget():
-    """On the test problems, which chose nothing: tau was fixed on others."""
+    """On the test problems; tau was chosen on others."""
     card = router_card()
     assert card["label_shares"]["n_tokens"] > 100_000
     for points in card["test"].values():
