@@ -87,7 +87,7 @@ class MLPRouter:
             RouterError: a file is missing or damaged, or the router is of another size or for another pair.
         """
         name = card_path.stem
-        again = "Train one for this pair with `python -m citer_core train-router`."
+        again = "For the bundled pair, `python -m citer_core embedded router` trains one."
         try:
             card = json.loads(card_path.read_text(encoding="utf-8"))
             tensors = load_file(card_path.with_suffix(".safetensors"))

@@ -64,7 +64,7 @@ class Controls:
 
     @property
     def asked(self) -> list[Any]:
-        """The inputs of one run, in the order of `generate.GenerateRequest`."""
+        """The inputs of one run, in the order that `generate_event` takes them."""
         return [
             self.prompt,
             self.data_type,

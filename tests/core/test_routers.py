@@ -81,7 +81,7 @@ def test_a_router_that_does_not_fit_says_so_and_spares_the_others(tiny_pair, tmp
         weights.unlink()
     elif damage == "bad-card":
         card.write_text("{")
-    with pytest.raises(RouterError, match=r'"bad".*train-router'):
+    with pytest.raises(RouterError, match=r'"bad".*embedded router'):
         MLPRouter.load(card, hidden_size=32, pair_revision=tiny_pair.info.revision)
     routers, problems = load_routers(tiny_pair, tmp_path)
     assert list(routers) == ["good", "max-probability"] and len(problems) == 1
