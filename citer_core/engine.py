@@ -27,8 +27,6 @@ from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.trace import PromptInfo, RecordInfo, RouterInfo, RoutingTrace
 from citer_core.types import DecodeSettings, FinishReason, TokenEvent
 
-FALLBACK_THRESHOLD = 0.7
-
 
 def hardware_in_words() -> str:
     """The device that a run is recorded on, as a person would name it."""
@@ -176,9 +174,8 @@ class Engine:
         return self._routers[name]
 
     def default_threshold(self, name: str | None = None) -> float:
-        """The tau that the router's card recommends, or 0.7 where it has no card."""
-        card = getattr(self.router(name), "card", {})
-        return float(card.get("recommended_threshold", FALLBACK_THRESHOLD))
+        """The tau that the router recommends."""
+        return self.router(name).default_threshold
 
     def start(self, problem: Problem, *, router: str | None = None, settings: DecodeSettings) -> Run:
         """Prepares a run; nothing is computed before it is iterated.

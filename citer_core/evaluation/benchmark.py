@@ -26,7 +26,7 @@ from citer_core.types import DecodeSettings, TokenEvent
 REPREFILL_TARGET = "routed at 30%, LLM re-prefilled at every call"
 
 
-class PatternRouter:
+class PatternRouter(Router):
     """Runs a real router for its time and then follows a pattern: LLM tokens spread evenly at a given share."""
 
     def __init__(self, inner: Router, llm_share: float) -> None:

@@ -9,6 +9,7 @@ transformers when a model is loaded. Knows nothing about routing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,37 @@ class KVCache:
     def rewind(self, n_tokens: int) -> None:
         """Forgets all but the first `n_tokens` positions."""
         self.length = min(self.length, n_tokens)
+
+
+class SlotCache:
+    """Keys and values of S independent sequences, [L, 2, S, H_kv, capacity, D], each of its own length.
+
+    What lies behind a slot's length is junk of earlier sequences or of padding; no query ever sees it.
+
+    Attributes:
+        lengths: cached positions of each slot.
+    """
+
+    def __init__(self, n_slots: int, n_layers: int, n_kv_heads: int, head_dim: int, like: Tensor) -> None:
+        self._shape = (n_layers, 2, n_slots, n_kv_heads)
+        self._head_dim = head_dim
+        self._like = like
+        self._store: Tensor | None = None
+        self.lengths = [0] * n_slots
+
+    def clear(self, slot: int) -> None:
+        """Makes room for another sequence."""
+        self.lengths[slot] = 0
+
+    def reserve(self, needed: int) -> Tensor:
+        """Room for `needed` positions in every slot; grows by doubling."""
+        if self._store is None or needed > self._store.shape[-2]:
+            capacity = max(INITIAL_CAPACITY, 1 << (needed - 1).bit_length())
+            grown = self._like.new_zeros(*self._shape, capacity, self._head_dim)
+            if self._store is not None:
+                grown[..., : self._store.shape[-2], :] = self._store
+            self._store = grown
+        return self._store
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +133,14 @@ class FusedDecoder:
         """An empty cache."""
         return KVCache(len(self._blocks), self._n_kv_heads, self._head_dim, self._embedding)
 
+    def new_slot_cache(self, n_slots: int) -> SlotCache:
+        """An empty cache of `n_slots` sequences."""
+        return SlotCache(n_slots, len(self._blocks), self._n_kv_heads, self._head_dim, self._embedding)
+
+    def _grow_rope_tables(self, n_positions: int) -> None:
+        while n_positions > len(self._cos):
+            self._cos, self._sin = self._rope_tables(2 * len(self._cos))
+
     def _rope_tables(self, n_positions: int) -> tuple[Tensor, Tensor]:
         positions = torch.arange(n_positions, device=self._embedding.device)[None]
         cos, sin = self._body.rotary_emb(self._embedding[:1, None], positions)
@@ -122,22 +162,76 @@ class FusedDecoder:
         batch, n_new = ids.shape
         start, end = cache.length, cache.length + n_new
         store = cache.reserve(batch, n_new)
-        while end > len(self._cos):
-            self._cos, self._sin = self._rope_tables(2 * len(self._cos))
-        cos, sin = self._cos[start:end], self._sin[start:end]
+        self._grow_rope_tables(end)
+        mask = self._mask(n_new, start, self._n_heads // self._n_kv_heads)
+
+        def append(layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+            keys, values = store[layer, 0, :, :, :end], store[layer, 1, :, :, :end]  # [B, H_kv, end, D]
+            keys[:, :, start:] = key.transpose(1, 2)
+            values[:, :, start:] = value.transpose(1, 2)
+            return keys, values
+
+        hidden = self._blocks_forward(ids, self._cos[start:end], self._sin[start:end], mask, append)
+        cache.length = end
+        return hidden
+
+    def slot_hidden_states(self, ids: Tensor, n_new: Sequence[int], slots: Sequence[int], cache: SlotCache) -> Tensor:
+        """Last hidden states of some sequences that each add their own number of tokens.
+
+        Args:
+            ids: [B, T] int64, padded on the right with any token.
+            n_new: how many tokens of each row count, 1 to T.
+            slots: of each row in the cache, all different; extended in place.
+            cache: of the tokens before them.
+
+        Returns:
+            [B, T, H] in the weights' dtype; junk behind a row's `n_new`.
+        """
+        width = ids.shape[1]
+        device = self._embedding.device
+        starts = [cache.lengths[slot] for slot in slots]
+        end = max(starts) + width
+        store = cache.reserve(end)
+        self._grow_rope_tables(end)
+        positions = torch.tensor(starts, device=device)[:, None] + torch.arange(width, device=device)  # [B, T]
+        rows = torch.tensor(slots, device=device)
+        row_of_position = rows[:, None]
+        all_slots = len(slots) == len(cache.lengths) and list(slots) == list(range(len(slots)))
+        # A padding token writes behind its row's end, where the row's next token will overwrite it.
+        mask = torch.arange(end, device=device) <= positions[:, :, None]  # [B, T, end]
+        mask = mask.repeat(1, self._n_heads // self._n_kv_heads, 1)[:, None]
+
+        def append(layer: int, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+            store[layer, 0][row_of_position, :, positions] = key  # [B, T, H_kv, D]
+            store[layer, 1][row_of_position, :, positions] = value
+            keys, values = store[layer, 0, :, :, :end], store[layer, 1, :, :, :end]
+            return (keys, values) if all_slots else (keys.index_select(0, rows), values.index_select(0, rows))
+
+        hidden = self._blocks_forward(ids, self._cos[positions], self._sin[positions], mask, append)
+        for slot, start, n in zip(slots, starts, n_new, strict=True):
+            cache.lengths[slot] = start + n
+        return hidden
+
+    def _blocks_forward(
+        self,
+        ids: Tensor,
+        cos: Tensor,
+        sin: Tensor,
+        mask: Tensor | None,
+        append: Callable[[int, Tensor, Tensor], tuple[Tensor, Tensor]],
+    ) -> Tensor:
+        """All blocks and the final norm; `append` puts new keys and values into a cache and gives what to look at."""
+        batch, n_new = ids.shape
         n_q, n_kv, dim = self._n_heads, self._n_kv_heads, self._head_dim
         group = n_q // n_kv
-        mask = self._mask(n_new, start, group)
         hidden = F.embedding(ids, self._embedding)
         size = hidden.shape[-1:]
-        for block, layer_store in zip(self._blocks, store, strict=True):
+        for layer, block in enumerate(self._blocks):
             x = F.rms_norm(hidden, size, block.attention_norm, self._eps)
             qkv = F.linear(x, block.qkv, block.qkv_bias).view(batch, n_new, n_q + 2 * n_kv, dim)
             qk, value = qkv[:, :, : n_q + n_kv], qkv[:, :, n_q + n_kv :]
             qk = torch.addcmul(qk * cos, qk.roll(dim // 2, -1), sin)  # both halves swapped, signs in the table
-            keys, values = layer_store[0, :, :, :end], layer_store[1, :, :, :end]  # [B, H_kv, end, D]
-            keys[:, :, start:] = qk[:, :, n_q:].transpose(1, 2)
-            values[:, :, start:] = value.transpose(1, 2)
+            keys, values = append(layer, qk[:, :, n_q:], value)
             # The heads of one group read the same keys, so they go in as more queries of one head.
             query = qk[:, :, :n_q].view(batch, n_new, n_kv, group, dim).permute(0, 2, 3, 1, 4)
             query = query.reshape(batch, n_kv, group * n_new, dim)
@@ -147,7 +241,6 @@ class FusedDecoder:
             x = F.rms_norm(hidden, size, block.mlp_norm, self._eps)
             gate, up = F.linear(x, block.gate_up).chunk(2, dim=-1)
             hidden = hidden + F.linear(F.silu(gate) * up, block.down)
-        cache.length = end
         return F.rms_norm(hidden, size, self._norm, self._eps)
 
     def _mask(self, n_new: int, start: int, group: int) -> Tensor | None:

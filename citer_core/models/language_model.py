@@ -6,13 +6,14 @@ Shared by all runs and without state of its own; a cache belongs to whoever aske
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
-from citer_core.models.fused_decoder import FusedDecoder, KVCache
+from citer_core.models.fused_decoder import FusedDecoder, KVCache, SlotCache
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,18 @@ class TransformersCache:
     def rewind(self, n_tokens: int) -> None:
         """Forgets all but the first `n_tokens` positions."""
         self.inner.crop(-max(0, int(self.inner.get_seq_length()) - n_tokens))
+
+
+class SlotCaches:
+    """Independent caches, one for each of several sequences, for models without a fused pass."""
+
+    def __init__(self, model: PreTrainedModel, n_slots: int) -> None:
+        self._model = model
+        self.caches = [TransformersCache(model) for _ in range(n_slots)]
+
+    def clear(self, slot: int) -> None:
+        """Makes room for another sequence."""
+        self.caches[slot] = TransformersCache(self._model)
 
 
 class LanguageModel:
@@ -110,3 +123,66 @@ class LanguageModel:
         )
         hidden = output.hidden_states[-1]
         return output.logits[..., : self.vocab_size], hidden[:, -1:] if last_only else hidden
+
+    def new_slot_cache(self, n_slots: int) -> SlotCache | SlotCaches:
+        """Room for `n_slots` sequences, each of its own length."""
+        return SlotCaches(self.model, n_slots) if self._fused is None else self._fused.new_slot_cache(n_slots)
+
+    @torch.inference_mode()
+    def forward_slots(
+        self, new_ids: Sequence[Sequence[int]], slots: Sequence[int], cache: SlotCache | SlotCaches
+    ) -> tuple[Tensor, Tensor]:
+        """One forward pass of several sequences that each add their own number of tokens.
+
+        Args:
+            new_ids: B times one token or more.
+            slots: where each sequence lives in the cache, all different; extended in place.
+            cache: from `new_slot_cache`.
+
+        Returns:
+            Logits [B, V] and hidden states [B, H] at the last token of each sequence. Without a fused pass the
+            sequences are fed one after another, which gives the same numbers and saves nothing.
+        """
+        if self._fused is not None:
+            assert isinstance(cache, SlotCache)
+            n_new = [len(ids) for ids in new_ids]
+            hidden = self._fused.slot_hidden_states(self._padded(new_ids), n_new, slots, cache)
+            last = hidden[torch.arange(len(n_new)), torch.tensor(n_new) - 1]
+            return self._head(last)[..., : self.vocab_size], last
+        assert isinstance(cache, SlotCaches)
+        results = [
+            self.forward(torch.tensor([list(ids)], device=self.device), cache.caches[slot])
+            for ids, slot in zip(new_ids, slots, strict=True)
+        ]
+        return torch.cat([logits[:, 0] for logits, _ in results]), torch.cat([hidden[:, 0] for _, hidden in results])
+
+    @torch.inference_mode()
+    def read(self, texts: Sequence[Sequence[int]], n_last: Sequence[int]) -> Iterator[tuple[Tensor, Tensor]]:
+        """Reads several texts in one pass and keeps no cache.
+
+        Args:
+            texts: B times one token or more.
+            n_last: of each text, at how many of its last positions to answer.
+
+        Yields:
+            For each text in order: logits [n, V] and hidden states [n, H] at its last n positions. Logits are computed
+            as they are asked for, because those of all texts at once may not fit into memory.
+        """
+        if self._fused is None:
+            for ids, n in zip(texts, n_last, strict=True):
+                logits, hidden = self.forward(
+                    torch.tensor([list(ids)], device=self.device), self.new_cache(), last_only=False
+                )
+                yield logits[0, -n:], hidden[0, -n:]
+            return
+        n_new = [len(ids) for ids in texts]
+        cache = self._fused.new_slot_cache(len(texts))
+        states = self._fused.slot_hidden_states(self._padded(texts), n_new, range(len(texts)), cache)
+        for state, length, n in zip(states, n_new, n_last, strict=True):
+            kept = state[length - n : length]
+            yield self._head(kept)[..., : self.vocab_size], kept
+
+    def _padded(self, texts: Sequence[Sequence[int]]) -> Tensor:
+        """[B, T] int64, padded on the right."""
+        width = max(len(ids) for ids in texts)
+        return torch.tensor([[*ids, *[0] * (width - len(ids))] for ids in texts], device=self.device)

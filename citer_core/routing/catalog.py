@@ -7,9 +7,9 @@ from pathlib import Path
 from citer_core.assets import ASSETS
 from citer_core.errors import RouterError
 from citer_core.models.pair import ModelPair
-from citer_core.routing.mlp import MLPRouter
 from citer_core.routing.router import Router
-from citer_core.routing.training_free import MaxProbabilityRouter
+from citer_core.routing.routers import stored_kinds, training_free_routers
+from citer_core.routing.stored import StoredRouter, read_card
 
 
 def load_routers(pair: ModelPair, folder: Path = ASSETS / "routers") -> tuple[dict[str, Router], list[RouterError]]:
@@ -25,20 +25,33 @@ def load_routers(pair: ModelPair, folder: Path = ASSETS / "routers") -> tuple[di
     """
     routers: dict[str, Router] = {}
     problems = []
-    for card in sorted(folder.glob("*.json")):
+    for card in sorted(folder.glob("*.json"), key=lambda path: path.stem):
         try:
             router = load_router(card, pair)
             routers[router.name] = router
         except RouterError as error:
             problems.append(error)
-    baseline = MaxProbabilityRouter()
-    return {**routers, baseline.name: baseline}, problems
+    return {**routers, **training_free_routers()}, problems
 
 
-def load_router(card: Path, pair: ModelPair) -> MLPRouter:
+def load_router(card_path: Path, pair: ModelPair) -> StoredRouter:
     """One stored router for `pair`, from the path of its card.
 
     Raises:
-        RouterError: it is missing, damaged, of the wrong size or for another pair.
+        RouterError: it is missing, damaged, of an unknown kind, of the wrong size or for another pair.
     """
-    return MLPRouter.load(card, hidden_size=pair.hidden_size, pair_revision=pair.info.revision, device=pair.info.device)
+    card = read_card(card_path)
+    kind = card.get("kind", "citer")
+    kinds = stored_kinds()
+    if kind not in kinds:
+        raise RouterError(
+            f'The router "{card_path.stem}" is of the kind {kind!r}, which this version does not know: it has '
+            f"{', '.join(sorted(kinds))}."
+        )
+    return kinds[kind].read(
+        card,
+        card_path.with_suffix(".safetensors"),
+        hidden_size=pair.hidden_size,
+        pair_revision=pair.info.revision,
+        device=pair.info.device,
+    )

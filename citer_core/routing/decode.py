@@ -5,6 +5,7 @@ Knows nothing about prompts, answers or pages; ids in, events out. Called by `ci
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Callable, Generator, Sequence
 
@@ -14,7 +15,7 @@ from torch import Tensor
 from citer_core.errors import PromptError
 from citer_core.models.cached_lm import CachedLM, RecomputingLM
 from citer_core.models.pair import ModelPair
-from citer_core.routing.router import Router, RouterFeatures
+from citer_core.routing.router import Router, RouterFeatures, entropy_of
 from citer_core.routing.sampling import choose_token
 from citer_core.text import TextStream
 from citer_core.types import Candidate, DecodeSettings, FinishReason, TokenEvent, prefers_llm
@@ -50,25 +51,33 @@ def decode(
     Raises:
         PromptError: the prompt is empty or leaves no room in the models' context.
     """
-    if not prompt_ids:
-        raise PromptError("The prompt is empty. Write a question.")
-    room = pair.max_context - len(prompt_ids)
-    if room < 1:
-        raise PromptError(
-            f"The prompt has {len(prompt_ids):,} tokens; this pair reads at most {pair.max_context - 1:,}. Shorten it."
-        )
+    room = check_prompt(pair, prompt_ids)
     slm = CachedLM(pair.slm)
     llm = CachedLM(pair.llm) if reuse_llm_cache else RecomputingLM(pair.llm)
     text = TextStream(pair.tokenizer)
     ids = list(prompt_ids)
     n_steps = min(settings.max_new_tokens, room)
+    key = torch.tensor([sequence_key(prompt_ids)], device=pair.slm.device)
+    prompt_hidden: Tensor | None = None
+    llm_entropy: Tensor | None = None
     for index in range(n_steps):
         if is_cancelled():
             return "cancelled"
 
         # 1. The SLM reads every position, so its cache is always current.
         slm_forward = slm.catch_up(ids)
-        features = RouterFeatures(slm_forward.hidden[None], slm_forward.logits[None])
+        llm_forward = llm.catch_up(ids) if router.reads_llm else None
+        if prompt_hidden is None:
+            prompt_hidden = slm_forward.hidden[None]
+        features = RouterFeatures(
+            hidden=slm_forward.hidden[None],
+            logits=slm_forward.logits[None],
+            prompt_hidden=prompt_hidden,
+            sequence_key=key,
+            position=torch.tensor([index], device=pair.slm.device),
+            llm_entropy=llm_entropy,
+            llm_logits=llm_forward.logits[None] if llm_forward else None,
+        )
 
         # 2. The router scores the state behind the SLM's candidate. Reading the score is the one point where the host
         #    has to wait for the device: the decision depends on it.
@@ -79,13 +88,16 @@ def decode(
 
         # 3. One of the two writes the token. The LLM first reads what it has not seen.
         slm_token_id = choose_token(slm_forward.logits, settings, index)
+        token_id = slm_token_id
+        source: Source = "slm"
+        llm_top: tuple[Candidate, ...] = ()
+        llm_entropy = None
         if prefers_llm(confidence, settings.threshold):
-            llm_forward = llm.catch_up(ids)
-            token_id = choose_token(llm_forward.logits, settings, index)
-            llm_top = _top(pair, torch.log_softmax(llm_forward.logits.float(), dim=-1))
-            llm_tokens_fed, llm_s = llm_forward.n_fed, llm_forward.seconds
-        else:
-            token_id, llm_top, llm_tokens_fed, llm_s = slm_token_id, (), 0, 0.0
+            llm_forward = llm_forward or llm.catch_up(ids)
+            token_id, source = choose_token(llm_forward.logits, settings, index), "llm"
+            log_probs = torch.log_softmax(llm_forward.logits.float(), dim=-1)
+            llm_top = _top(pair, log_probs)
+            llm_entropy = entropy_of(log_probs)[None] if router.uses_llm_entropy else None
 
         # 4. Say what happened, and go on from it.
         is_last = token_id in pair.eos_ids or index + 1 == n_steps
@@ -94,16 +106,16 @@ def decode(
             index=index,
             token_id=token_id,
             text=delta,
-            source="llm" if llm_tokens_fed else "slm",
+            source=source,
             slm_token_id=slm_token_id,
             slm_confidence=confidence,
             threshold=settings.threshold,
             slm_tokens_fed=slm_forward.n_fed,
-            llm_tokens_fed=llm_tokens_fed,
+            llm_tokens_fed=llm_forward.n_fed if llm_forward else 0,
             context_len=len(ids),
             slm_s=slm_forward.seconds,
             router_s=router_s,
-            llm_s=llm_s,
+            llm_s=llm_forward.seconds if llm_forward else 0.0,
             slm_top=_top(pair, features.log_probs[0]),
             llm_top=llm_top,
         )
@@ -111,6 +123,28 @@ def decode(
             return "eos"
         ids.append(token_id)
     return "length"
+
+
+def check_prompt(pair: ModelPair, prompt_ids: Sequence[int]) -> int:
+    """How many tokens may follow the prompt in the models' context.
+
+    Raises:
+        PromptError: none, or there is no prompt.
+    """
+    if not prompt_ids:
+        raise PromptError("The prompt is empty. Write a question.")
+    room = pair.max_context - len(prompt_ids)
+    if room < 1:
+        raise PromptError(
+            f"The prompt has {len(prompt_ids):,} tokens; this pair reads at most {pair.max_context - 1:,}. Shorten it."
+        )
+    return room
+
+
+def sequence_key(prompt_ids: Sequence[int]) -> int:
+    """A 63-bit hash of a prompt, the same in every process: what a router may draw random numbers from."""
+    digest = hashlib.sha256(b",".join(str(i).encode() for i in prompt_ids)).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
 
 
 def _top(pair: ModelPair, log_probs: Tensor) -> tuple[Candidate, ...]:

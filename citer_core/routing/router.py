@@ -1,13 +1,15 @@
-"""The `Router` protocol and the registry: a router is one class, a score and nothing else.
+"""`Router`: a score and nothing else, and what it may look at.
 
-Who writes the token is decided in one place, `citer_core.types.prefers_llm`. Knows nothing about the decode loop.
+Who writes the token is decided in one place, `citer_core.types.prefers_llm`. A new router is one class in one module of
+`citer_core/routing/routers/`; command line, page and benchmarks find it there. Knows nothing about the decode loop.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -15,23 +17,71 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class RouterFeatures:
-    """What a router may look at: the SLM's forward at B positions, on the SLM's device.
+    """What a router may look at: B positions, one of each of B sequences while decoding, any in teacher forcing.
 
     Attributes:
-        hidden: [B, H], the SLM's last hidden state.
-        logits: [B, V], the logits that were read from it.
+        hidden: [B, H], the SLM's last hidden state at the last position.
+        logits: [B, V], the SLM's logits that were read from it.
+        prompt_hidden: [B, H], the SLM's state at the last token of the prompt; None takes `hidden` for it.
+        sequence_key: [B] int64, a hash of each sequence's prompt, for routers that draw random numbers; None is zeros.
+        position: [B] int64, tokens written before this one; None is zeros.
+        llm_entropy: [B] float32, entropy in nats of the LLM's distribution at the token before, NaN where the LLM did
+            not write it; None is all NaN.
+        llm_logits: [B, V], the LLM's logits here; only given to routers with `reads_llm`.
     """
 
     hidden: Tensor
     logits: Tensor
+    prompt_hidden: Tensor | None = None
+    sequence_key: Tensor | None = None
+    position: Tensor | None = None
+    llm_entropy: Tensor | None = None
+    llm_logits: Tensor | None = None
+
+    @classmethod
+    def from_statistics(
+        cls,
+        hidden: Tensor,
+        *,
+        max_probability: Tensor,
+        margin: Tensor,
+        entropy: Tensor,
+        prompt_hidden: Tensor | None = None,
+    ) -> RouterFeatures:
+        """Features of stored positions, whose logits were not kept: [B, H] and three times [B] float32."""
+        features = cls(hidden, hidden.new_empty(len(hidden), 0), prompt_hidden)
+        # Where `cached_property` looks first.
+        vars(features).update(max_probability=max_probability, margin=margin, entropy=entropy)
+        return features
 
     @cached_property
     def log_probs(self) -> Tensor:
         """[B, V] float32, log-probabilities of the next token; computed once, and only if somebody asks."""
         return torch.log_softmax(self.logits.float(), dim=-1)
 
+    @cached_property
+    def max_probability(self) -> Tensor:
+        """[B] float32, of the SLM's greedy token."""
+        return self.log_probs.amax(-1).exp()
 
-class Router(Protocol):
+    @cached_property
+    def margin(self) -> Tensor:
+        """[B] float32, probability of the SLM's first choice less that of its second."""
+        two = self.log_probs.topk(2, dim=-1).values.exp()
+        return two[:, 0] - two[:, 1]
+
+    @cached_property
+    def entropy(self) -> Tensor:
+        """[B] float32, of the SLM's next-token distribution, in nats."""
+        return entropy_of(self.log_probs)
+
+
+def entropy_of(log_probs: Tensor) -> Tensor:
+    """Entropy in nats over the last dimension of float32 log-probabilities."""
+    return -(log_probs.exp() * log_probs).nan_to_num(0.0).sum(-1)
+
+
+class Router(ABC):
     """Scores positions.
 
     Attributes:
@@ -39,13 +89,21 @@ class Router(Protocol):
         label: for people.
         revision: hash of its weights, or "" where it has none.
         n_params: parameters read at every step.
+        uses_llm_entropy: reads `RouterFeatures.llm_entropy`, which is only computed then.
+        reads_llm: needs the LLM's logits at every position. The LLM is then run for every token, and that is counted.
+        default_threshold: a tau to start from.
+        order: place in lists, the lowest first.
     """
 
     name: str
     label: str
-    revision: str
-    n_params: int
+    revision: str = ""
+    n_params: int = 0
+    uses_llm_entropy: ClassVar[bool] = False
+    reads_llm: ClassVar[bool] = False
+    default_threshold: float = 0.7
+    order: int = 0
 
+    @abstractmethod
     def confidence(self, features: RouterFeatures) -> Tensor:
         """[B] float32 in [0, 1]: how surely the SLM is to be preferred at each position."""
-        ...

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -94,23 +95,20 @@ class Labels:
                 )
         return cls(**tensors)
 
-    def balanced(self, group: Tensor) -> Labels:
-        """The same tokens with both labels equally frequent within each group: the rarer label's tokens are repeated.
-
-        Nearly all tokens prefer the SLM, in one format more than in the other. A router trained on them as they are has
-        every tau that matters above 0.99, and another one for each format; trained on these, its confidence is meant
-        for equal priors.
+    def prior_logits(self, group: Tensor) -> Tensor:
+        """The log-odds of preferring the SLM in each token's group, [N] float32: what to know before looking.
 
         Args:
-            group: [N] int, such as the format of each token's question.
+            group: [N] int, such as the format of each token's question. A group without both labels gets 0.
         """
-        parts = []
+        logits = torch.zeros(len(self.label))
         for g in group.unique().tolist():
-            by_label = [((group == g) & (self.label == label)).nonzero().flatten() for label in (0, 1)]
-            most = max(len(tokens) for tokens in by_label)
-            parts += [tokens.repeat(-(-most // max(1, len(tokens))))[:most] for tokens in by_label]
-        index = torch.cat(parts)
-        return Labels(**{name: getattr(self, name)[index] for name in self.__slots__})
+            inside = group == g
+            n_slm = int(self.label[inside].sum())
+            n_llm = int(inside.sum()) - n_slm
+            if n_slm and n_llm:
+                logits[inside] = math.log(n_slm / n_llm)
+        return logits
 
     @classmethod
     def concatenate(cls, parts: Sequence[Labels]) -> Labels:

@@ -15,7 +15,8 @@ from citer_core.models.cached_lm import CachedLM
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
 from citer_core.routing.decode import decode
-from citer_core.routing.training_free import MaxProbabilityRouter, ScriptedRouter
+from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.scripted import ScriptedRouter
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_qwen2
 

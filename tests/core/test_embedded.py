@@ -144,11 +144,12 @@ def point(threshold, right, share):
     return OperatingPoint(threshold, Accuracy(100, right), 1000, share, share, 1.0)
 
 
-def test_the_recommended_tau_is_the_cheapest_that_keeps_both_formats():
-    math = [point(0.5, 80, 0.1), point(0.7, 94, 0.2), point(0.9, 95, 0.3), point(1.0, 96, 1.0)]
-    mc = [point(0.5, 95, 0.1), point(0.7, 90, 0.2), point(0.9, 95, 0.3), point(1.0, 95, 1.0)]
-    assert recommend({"math": math, "mc": mc}) == 0.9
-    assert recommend({"math": [math[0], math[-1]], "mc": [mc[0], mc[-1]]}) == 0.5  # nothing keeps it: the best there is
+def test_the_recommended_tau_keeps_most_of_the_worse_format_within_the_budget():
+    math = [point(0.5, 80, 0.1), point(0.7, 94, 0.2), point(0.8, 95, 0.3), point(0.9, 96, 0.41), point(1.0, 96, 1.0)]
+    mc = [point(0.5, 95, 0.1), point(0.7, 90, 0.2), point(0.8, 93, 0.3), point(0.9, 95, 0.4), point(1.0, 95, 1.0)]
+    assert recommend({"math": math, "mc": mc}) == 0.8  # 0.9 would keep all of it for one percent too much
+    same = [point(0.5, 90, 0.1), point(0.7, 90, 0.2), point(1.0, 90, 1.0)]
+    assert recommend({"math": same, "mc": same}) == 0.5
     with pytest.raises(ValueError, match="40%"):
         recommend({"math": math[-1:], "mc": mc[-1:]})
 

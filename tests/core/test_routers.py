@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import random
 
 import pytest
@@ -14,10 +15,10 @@ from sklearn.metrics import roc_auc_score
 
 from citer_core.errors import DatasetError, RouterError
 from citer_core.evaluation.metrics import expected_calibration_error, reliability, roc_auc, wilson_interval
-from citer_core.routing.catalog import load_routers
-from citer_core.routing.mlp import CiterMLP, MLPRouter
+from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.router import RouterFeatures
-from citer_core.routing.training_free import MaxProbabilityRouter
+from citer_core.routing.routers.citer import CiterMLP, CiterRouter
+from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.training.labels import Labels, example_of, label_dataset, label_examples, label_header
 from citer_core.training.router_training import RouterRecipe, router_loss, split_by_question, train_router
@@ -53,9 +54,9 @@ def test_the_mlp_has_the_published_layers():
 
 
 def test_a_router_survives_its_files(tiny_pair, tmp_path):
-    router = MLPRouter(CiterMLP(tiny_pair.hidden_size), card_of(tiny_pair))
+    router = CiterRouter(CiterMLP(tiny_pair.hidden_size), card_of(tiny_pair))
     router.save(tmp_path)
-    again = MLPRouter.load(tmp_path / "citer.json", hidden_size=32, pair_revision=tiny_pair.info.revision)
+    again = load_router(tmp_path / "citer.json", tiny_pair)
     f = features(5)
     assert torch.equal(router.confidence(f), again.confidence(f))
     assert (again.revision, again.n_params) == (router.revision, router.n_params)
@@ -67,9 +68,9 @@ def test_a_router_survives_its_files(tiny_pair, tmp_path):
     "damage", ["size", "other-pair", "truncated", "no-weights", "bad-card", "weights-of-other-size"]
 )
 def test_a_router_that_does_not_fit_says_so_and_spares_the_others(tiny_pair, tmp_path, damage):
-    MLPRouter(CiterMLP(32), card_of(tiny_pair, name="good")).save(tmp_path)
+    CiterRouter(CiterMLP(32), card_of(tiny_pair, name="good")).save(tmp_path)
     size = 16 if damage in ("size", "weights-of-other-size") else 32
-    MLPRouter(CiterMLP(size), card_of(tiny_pair, name="bad", hidden_size=size)).save(tmp_path)
+    CiterRouter(CiterMLP(size), card_of(tiny_pair, name="bad", hidden_size=size)).save(tmp_path)
     card, weights = tmp_path / "bad.json", tmp_path / "bad.safetensors"
     if damage == "other-pair":
         card.write_text(json.dumps(json.loads(card.read_text()) | {"pair_revision": "elsewhere"}))
@@ -82,9 +83,9 @@ def test_a_router_that_does_not_fit_says_so_and_spares_the_others(tiny_pair, tmp
     elif damage == "bad-card":
         card.write_text("{")
     with pytest.raises(RouterError, match=r'"bad".*embedded router'):
-        MLPRouter.load(card, hidden_size=32, pair_revision=tiny_pair.info.revision)
+        load_router(card, tiny_pair)
     routers, problems = load_routers(tiny_pair, tmp_path)
-    assert list(routers) == ["good", "max-probability"] and len(problems) == 1
+    assert list(routers)[:2] == ["good", "max-probability"] and "bad" not in routers and len(problems) == 1
 
 
 ROWS = [
@@ -193,7 +194,9 @@ def test_the_kept_checkpoint_is_the_best_one_and_reproduces_its_loss():
     recipe = dataclasses.replace(FAST, learning_rates=(3e-2,), max_epochs=25, patience=25)
     trained = train_router(labels, recipe)
     _, validation = split_by_question(labels, recipe.validation_share, recipe.seed)
-    assert router_loss(trained.mlp, labels, validation) == pytest.approx(trained.report["validation_loss"], abs=1e-7)
+    prior = labels.prior_logits(torch.zeros(720))
+    loss = router_loss(trained.mlp, labels, validation, prior)
+    assert loss == pytest.approx(trained.report["validation_loss"], abs=1e-7)
     assert trained.report["best_epoch"] < 24  # it overfits after its best epoch, so last and best differ
 
 
@@ -247,12 +250,23 @@ def test_wilson_covers_as_often_as_it_says():
     assert hits / 400 > 0.92
 
 
-def test_balancing_makes_both_labels_equally_frequent_in_each_group_and_loses_no_token():
-    labels = separable(noise=1.0)
-    group = (labels.question >= 20).int()
-    skewed = dataclasses.replace(labels, label=torch.where((group == 1) & (labels.hidden[:, 1] > -1), 1, labels.label))
-    balanced = skewed.balanced(group)
-    for in_group in (balanced.question < 20, balanced.question >= 20):
-        assert float(balanced.label[in_group].float().mean()) == 0.5
-    distinct = {tuple(row) for row in balanced.hidden.tolist()}
-    assert distinct == {tuple(row) for row in skewed.hidden.tolist()}
+def test_priors_are_the_log_odds_of_each_group():
+    labels = dataclasses.replace(separable(), label=(torch.arange(720) % 4 == 0).to(torch.int8))
+    group = (torch.arange(720) >= 360).int()
+    labels.label[:4] = torch.tensor([1, 1, 1, 0])
+    n_slm = int(labels.label[:360].sum())
+    prior = labels.prior_logits(group)
+    assert prior[:360].unique().tolist() == pytest.approx([math.log(n_slm / (360 - n_slm))])
+    assert prior[360:].unique().tolist() == pytest.approx([math.log(90 / 270)])
+    one_sided = dataclasses.replace(labels, label=torch.ones_like(labels.label))
+    assert not one_sided.prior_logits(group).any()
+
+
+def test_confidence_is_for_equal_priors_and_calibration_for_the_true_ones():
+    """Nine of ten tokens prefer the SLM and the state says nothing: the router is to say 0.5 and know of the 0.9."""
+    noise = dataclasses.replace(separable(), hidden=torch.randn(720, 8), label=(torch.rand(720) < 0.9).to(torch.int8))
+    trained = train_router(noise, dataclasses.replace(FAST, learning_rates=(1e-3,)))
+    with torch.no_grad():
+        confidence = torch.sigmoid(trained.mlp(noise.hidden)).mean()
+    assert abs(float(confidence) - 0.5) < 0.12
+    assert trained.report["ece"] < 0.1

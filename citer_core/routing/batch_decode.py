@@ -1,0 +1,271 @@
+"""The decode loop for many prompts at once: the same tokens as `decode`, several sequences per forward pass.
+
+Each sequence has its own length, its own lagging LLM cache and its own decisions. One that ends leaves its slot, and
+the next prompt moves in, so the batch stays full to the end. Knows nothing about prompts, answers or files.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from citer_core.models.batched_lm import BatchedLM
+from citer_core.models.pair import ModelPair
+from citer_core.routing.decode import TOP_K, check_prompt, sequence_key
+from citer_core.routing.router import Router, RouterFeatures, entropy_of
+from citer_core.routing.sampling import choose_token
+from citer_core.text import TextStream
+from citer_core.types import Candidate, DecodeSettings, FinishReason, Source, TokenEvent, prefers_llm
+
+
+@dataclass(slots=True)
+class Step:
+    """One token of one sequence; the numbers of a `TokenEvent` without its text and candidates."""
+
+    token_id: int
+    slm_token_id: int
+    source: Source
+    slm_confidence: float
+    slm_tokens_fed: int
+    llm_tokens_fed: int
+    slm_s: float
+    router_s: float
+    llm_s: float
+    slm_top: tuple[Candidate, ...] = ()
+    llm_top: tuple[Candidate, ...] = ()
+
+
+@dataclass(slots=True)
+class Completion:
+    """What was written after one prompt.
+
+    Attributes:
+        index: of the prompt.
+        n_prompt: its tokens.
+        steps: one per token, end of text included. Seconds of a shared pass are divided by the sequences in it, so
+            that those of all sequences add up to what was measured.
+        finish_reason: `eos`, `length` or `cancelled`; None while it is being written.
+    """
+
+    index: int
+    n_prompt: int
+    threshold: float
+    steps: list[Step] = field(default_factory=list)
+    finish_reason: FinishReason | None = None
+
+    @property
+    def token_ids(self) -> list[int]:
+        """The new tokens."""
+        return [step.token_id for step in self.steps]
+
+    @property
+    def n_llm_tokens(self) -> int:
+        """Tokens that the LLM wrote."""
+        return sum(step.source == "llm" for step in self.steps)
+
+    def events(self, pair: ModelPair) -> list[TokenEvent]:
+        """The steps as the events that `decode` would have given."""
+        text = TextStream(pair.tokenizer)
+        events = []
+        for index, step in enumerate(self.steps):
+            delta = text.push(step.token_id) + (text.flush() if index + 1 == len(self.steps) else "")
+            events.append(
+                TokenEvent(
+                    index=index,
+                    token_id=step.token_id,
+                    text=delta,
+                    source=step.source,
+                    slm_token_id=step.slm_token_id,
+                    slm_confidence=step.slm_confidence,
+                    threshold=self.threshold,
+                    slm_tokens_fed=step.slm_tokens_fed,
+                    llm_tokens_fed=step.llm_tokens_fed,
+                    context_len=self.n_prompt + index,
+                    slm_s=step.slm_s,
+                    router_s=step.router_s,
+                    llm_s=step.llm_s,
+                    slm_top=step.slm_top,
+                    llm_top=step.llm_top,
+                )
+            )
+        return events
+
+
+@dataclass(slots=True)
+class _Sequence:
+    """A sequence in its slot: ids so far, and what routers remember of it."""
+
+    slot: int
+    ids: list[int]
+    n_steps: int
+    key: int
+    completion: Completion
+    llm_entropy: float = float("nan")
+
+
+@torch.inference_mode()
+def decode_batch(
+    pair: ModelPair,
+    router: Router,
+    prompts: Sequence[Sequence[int]],
+    settings: DecodeSettings,
+    *,
+    batch_size: int = 16,
+    is_cancelled: Callable[[], bool] = lambda: False,
+    with_candidates: bool = False,
+) -> Iterator[Completion]:
+    """Completes every prompt, up to `batch_size` of them at a time.
+
+    Args:
+        pair: the two models.
+        router: scores all sequences of a step in one call.
+        prompts: at least one token each.
+        settings: the same for all. Sampled tokens are those of `decode`: they depend on seed and position only.
+        batch_size: sequences per step.
+        is_cancelled: asked between steps; sequences in progress are then handed out as `cancelled`.
+        with_candidates: keep both models' most probable tokens, for traces.
+
+    Yields:
+        Completions as they finish; `index` says of which prompt.
+
+    Raises:
+        PromptError: a prompt is empty or too long; before anything is decoded.
+    """
+    rooms = [check_prompt(pair, prompt) for prompt in prompts]
+    n_slots = min(batch_size, len(prompts))
+    slm, llm = BatchedLM(pair.slm, n_slots), BatchedLM(pair.llm, n_slots)
+    device = pair.slm.device
+    prompt_hidden = torch.zeros(n_slots, pair.hidden_size, dtype=pair.slm.model.dtype, device=device)
+    free, live, next_prompt = list(range(n_slots))[::-1], list[_Sequence](), 0
+    while live or next_prompt < len(prompts):
+        if is_cancelled():
+            for sequence in live:
+                sequence.completion.finish_reason = "cancelled"
+                yield sequence.completion
+            return
+        while free and next_prompt < len(prompts):
+            slot, prompt = free.pop(), list(prompts[next_prompt])
+            slm.clear(slot)
+            llm.clear(slot)
+            n_steps = min(settings.max_new_tokens, rooms[next_prompt])
+            completion = Completion(next_prompt, len(prompt), settings.threshold)
+            live.append(_Sequence(slot, prompt, n_steps, sequence_key(prompt), completion))
+            live.sort(key=lambda sequence: sequence.slot)  # a full batch then is the whole cache, in order: no copies
+            next_prompt += 1
+
+        _step(pair, router, settings, slm, llm, live, prompt_hidden, with_candidates=with_candidates)
+
+        ended = [s for s in live if s.completion.finish_reason is not None]
+        live = [s for s in live if s.completion.finish_reason is None]
+        for sequence in ended:
+            free.append(sequence.slot)
+            yield sequence.completion
+
+
+def _step(
+    pair: ModelPair,
+    router: Router,
+    settings: DecodeSettings,
+    slm: BatchedLM,
+    llm: BatchedLM,
+    live: Sequence[_Sequence],
+    prompt_hidden: Tensor,
+    *,
+    with_candidates: bool,
+) -> None:
+    """One token for every live sequence; the four parts of `decode`'s loop."""
+    device = prompt_hidden.device
+    slots = [s.slot for s in live]
+    texts = [s.ids for s in live]
+
+    # 1. The SLM reads every sequence.
+    slm_forward = slm.catch_up(texts, slots)
+    for row, s in enumerate(live):
+        if not s.completion.steps:
+            prompt_hidden[s.slot] = slm_forward.hidden[row]
+    llm_forward = llm.catch_up(texts, slots) if router.reads_llm else None
+    features = RouterFeatures(
+        hidden=slm_forward.hidden,
+        logits=slm_forward.logits,
+        prompt_hidden=prompt_hidden[slots],
+        sequence_key=torch.tensor([s.key for s in live], device=device),
+        position=torch.tensor([len(s.completion.steps) for s in live], device=device),
+        llm_entropy=torch.tensor([s.llm_entropy for s in live], device=device),
+        llm_logits=llm_forward.logits if llm_forward else None,
+    )
+
+    # 2. One call of the router, one wait for its verdicts.
+    start = time.perf_counter()
+    confidences: list[float] = router.confidence(features).tolist()
+    router_s = time.perf_counter() - start
+
+    # 3. The sequences that prefer the LLM are caught up together.
+    slm_ids = _choose(slm_forward.logits, settings, live)
+    by_llm = [row for row, c in enumerate(confidences) if prefers_llm(c, settings.threshold)]
+    llm_ids: dict[int, int] = {}
+    llm_fed = dict(enumerate(llm_forward.n_fed)) if llm_forward else {}
+    llm_s = llm_forward.seconds / len(live) if llm_forward else 0.0
+    llm_tops: dict[int, tuple[Candidate, ...]] = {}
+    llm_entropies: dict[int, float] = {}
+    if by_llm:
+        chosen = [live[row] for row in by_llm]
+        if llm_forward is None:
+            forward = llm.catch_up([s.ids for s in chosen], [s.slot for s in chosen])
+            llm_logits, llm_s = forward.logits, forward.seconds / len(by_llm)
+            llm_fed = dict(zip(by_llm, forward.n_fed, strict=True))
+        else:
+            llm_logits = llm_forward.logits[by_llm]
+        llm_ids = dict(zip(by_llm, _choose(llm_logits, settings, chosen), strict=True))
+        if with_candidates or router.uses_llm_entropy:
+            log_probs = torch.log_softmax(llm_logits.float(), dim=-1)
+            llm_entropies = dict(zip(by_llm, entropy_of(log_probs).tolist(), strict=True))
+            if with_candidates:
+                llm_tops = dict(zip(by_llm, _tops(pair, log_probs), strict=True))
+    slm_tops = _tops(pair, features.log_probs) if with_candidates else [()] * len(live)
+
+    # 4. Note what happened.
+    for row, s in enumerate(live):
+        n_fed = llm_fed.get(row, 0)
+        token_id = llm_ids.get(row, slm_ids[row])
+        s.completion.steps.append(
+            Step(
+                token_id=token_id,
+                slm_token_id=slm_ids[row],
+                source="llm" if row in llm_ids else "slm",
+                slm_confidence=confidences[row],
+                slm_tokens_fed=slm_forward.n_fed[row],
+                llm_tokens_fed=n_fed,
+                slm_s=slm_forward.seconds / len(live),
+                router_s=router_s / len(live),
+                llm_s=llm_s if n_fed else 0.0,
+                slm_top=slm_tops[row],
+                llm_top=llm_tops.get(row, ()),
+            )
+        )
+        s.llm_entropy = llm_entropies.get(row, float("nan"))
+        s.ids.append(token_id)
+        if token_id in pair.eos_ids:
+            s.completion.finish_reason = "eos"
+        elif len(s.completion.steps) == s.n_steps:
+            s.completion.finish_reason = "length"
+
+
+def _choose(logits: Tensor, settings: DecodeSettings, sequences: Sequence[_Sequence]) -> list[int]:
+    """The next token of each row of [B, V] logits."""
+    if settings.temperature == 0.0:
+        chosen: list[int] = logits.argmax(-1).tolist()
+        return chosen
+    return [choose_token(row, settings, len(s.completion.steps)) for row, s in zip(logits, sequences, strict=True)]
+
+
+def _tops(pair: ModelPair, log_probs: Tensor) -> list[tuple[Candidate, ...]]:
+    """The `TOP_K` most probable tokens of each row of [B, V] log-probabilities, best first."""
+    values, ids = log_probs.topk(min(TOP_K, log_probs.shape[-1]), dim=-1)
+    return [
+        tuple(Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(row_ids, row, strict=True))
+        for row_ids, row in zip(ids.tolist(), values.exp().tolist(), strict=True)
+    ]

@@ -1,0 +1,20 @@
+"""The oracle that asks both models everywhere: an upper bound, not a saving."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from citer_core.routing.router import Router, RouterFeatures
+
+
+class DisagreementRouter(Router):
+    """Prefers the LLM exactly where it would write another token. Runs both models at every step, and pays for both."""
+
+    name, label, order, default_threshold = "disagreement", "Disagreement oracle (asks both)", 60, 0.5
+    reads_llm = True
+
+    def confidence(self, features: RouterFeatures) -> Tensor:
+        """1 where both greedy tokens agree, else 0."""
+        assert features.llm_logits is not None, "the decode loop gives these to routers with reads_llm"
+        return (features.logits.argmax(-1) == features.llm_logits.argmax(-1)).to(torch.float32)

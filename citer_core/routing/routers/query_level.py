@@ -1,0 +1,27 @@
+"""Routing whole questions: one decision, from the prompt alone."""
+
+from __future__ import annotations
+
+from torch import Tensor, nn
+
+from citer_core.routing.router import RouterFeatures
+from citer_core.routing.routers.citer import CiterMLP
+from citer_core.routing.stored import StoredRouter
+
+
+class QueryLevelRouter(StoredRouter):
+    """Predicts from the prompt's last state whether the SLM alone will answer right; the same for every token."""
+
+    kind = "query-level"
+
+    @classmethod
+    def build(cls, hidden_size: int) -> CiterMLP:
+        """A new MLP."""
+        return CiterMLP(hidden_size)
+
+    @classmethod
+    def logit(cls, network: nn.Module, features: RouterFeatures) -> Tensor:
+        """The MLP's output at the prompt's end."""
+        state = features.hidden if features.prompt_hidden is None else features.prompt_hidden
+        logit: Tensor = network(state.float()).squeeze(-1)
+        return logit

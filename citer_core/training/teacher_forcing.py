@@ -1,0 +1,138 @@
+"""`teacher_force`: both models read an example's ground truth, one pass each, and say what they would have written.
+
+What labels, router training and the page's Labels tab are made of. Knows nothing about routers or rollouts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from citer_core.models.pair import ModelPair
+from citer_core.routing.router import RouterFeatures
+from citer_core.tasks.problems import Problem, problem_from_row
+from citer_core.tasks.prompts import DataType, row_completion
+
+BATCH_TOKENS = 4096  # positions read at once: enough to fill a processor
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A problem with its ground truth as token ids, end of text included.
+
+    Without the end of text a router would never learn the decision to stop.
+    """
+
+    problem: Problem
+    prompt_ids: list[int]
+    truth_ids: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class TeacherForced:
+    """What both models say at the T ground-truth positions of one example, each given the true tokens before it.
+
+    Attributes:
+        truth_ids: [T] int64, the true tokens.
+        hidden: [T, H] float32, the SLM's state from which it would write each token; the first is at the prompt's end.
+        slm_ids, llm_ids: [T] int64, each model's greedy token.
+        slm_log_prob, llm_log_prob: [T] float32, what each model gives the true token, in nats.
+        max_probability, margin, entropy: [T] float32, of the SLM's distribution; see `RouterFeatures`.
+        case: [T] int8, 1: the SLM is right; 2: only the LLM is; 3: both are wrong.
+        slm_logits, llm_logits: [T, V] in the models' dtype, only where they were asked for.
+    """
+
+    truth_ids: Tensor
+    hidden: Tensor
+    slm_ids: Tensor
+    llm_ids: Tensor
+    slm_log_prob: Tensor
+    llm_log_prob: Tensor
+    max_probability: Tensor
+    margin: Tensor
+    entropy: Tensor
+    case: Tensor
+    slm_logits: Tensor | None = None
+    llm_logits: Tensor | None = None
+
+
+def example_of(row: Mapping[str, Any], data_type: DataType, pair: ModelPair) -> Example:
+    """Encodes a training row; its completion is `cot`, or `solution` where there is none.
+
+    Raises:
+        DatasetError: the row is not in the official form, or has no completion.
+    """
+    problem = problem_from_row(row, data_type)
+    return example_from_text(problem, row_completion(row, data_type), pair)
+
+
+def example_from_text(problem: Problem, completion: str, pair: ModelPair) -> Example:
+    """Encodes a problem with a ground-truth completion, which begins with the space that follows the prompt."""
+    truth: list[int] = pair.tokenizer(completion, add_special_tokens=False)["input_ids"]
+    return Example(problem, pair.encode(problem.prompt), [*truth, min(pair.eos_ids)])
+
+
+def teacher_force(
+    pair: ModelPair, examples: Sequence[Example], *, keep_logits: bool = False, batch_tokens: int = BATCH_TOKENS
+) -> Iterator[TeacherForced]:
+    """Reads every example with both models, several at once where they fit together.
+
+    Args:
+        pair: the two models.
+        examples: in any order; those next to each other are batched.
+        keep_logits: also give both models' logits, which are large.
+        batch_tokens: positions per pass, padding included.
+
+    Yields:
+        One result per example, in order, on the CPU.
+    """
+    for batch in _batches(examples, batch_tokens):
+        texts = [example.prompt_ids + example.truth_ids[:-1] for example in batch]
+        keep = [len(example.truth_ids) for example in batch]
+        slm = pair.slm.read(texts, keep)
+        llm = pair.llm.read(texts, keep)
+        for example, (slm_logits, hidden), (llm_logits, _) in zip(batch, slm, llm, strict=True):
+            yield _compare(example, slm_logits, hidden, llm_logits, keep_logits=keep_logits)
+
+
+@torch.inference_mode()
+def _compare(
+    example: Example, slm_logits: Tensor, hidden: Tensor, llm_logits: Tensor, *, keep_logits: bool
+) -> TeacherForced:
+    truth = torch.tensor(example.truth_ids, device=slm_logits.device)
+    features = RouterFeatures(hidden, slm_logits)
+    llm_log_probs = torch.log_softmax(llm_logits.float(), dim=-1)
+    slm_ids, llm_ids = slm_logits.argmax(-1), llm_logits.argmax(-1)
+    case = torch.where(slm_ids == truth, 1, torch.where(llm_ids == truth, 2, 3))
+    return TeacherForced(
+        truth_ids=truth.cpu(),
+        hidden=hidden.float().cpu(),
+        slm_ids=slm_ids.cpu(),
+        llm_ids=llm_ids.cpu(),
+        slm_log_prob=features.log_probs.gather(1, truth[:, None])[:, 0].cpu(),
+        llm_log_prob=llm_log_probs.gather(1, truth[:, None])[:, 0].cpu(),
+        max_probability=features.max_probability.cpu(),
+        margin=features.margin.cpu(),
+        entropy=features.entropy.cpu(),
+        case=case.to(torch.int8).cpu(),
+        slm_logits=slm_logits.cpu() if keep_logits else None,
+        llm_logits=llm_logits.cpu() if keep_logits else None,
+    )
+
+
+def _batches(examples: Sequence[Example], batch_tokens: int) -> Iterator[list[Example]]:
+    batch: list[Example] = []
+    width = 0
+    for example in examples:
+        n_tokens = len(example.prompt_ids) + len(example.truth_ids) - 1
+        if batch and max(width, n_tokens) * (len(batch) + 1) > batch_tokens:
+            yield batch
+            batch, width = [], 0
+        batch.append(example)
+        width = max(width, n_tokens)
+    if batch:
+        yield batch
