@@ -18,7 +18,7 @@ from citer_core.models.pair import ModelPair
 from citer_core.routing.router import Router, RouterFeatures, entropy_of
 from citer_core.routing.sampling import choose_token
 from citer_core.text import TextStream
-from citer_core.types import Candidate, DecodeSettings, FinishReason, TokenEvent, prefers_llm
+from citer_core.types import Candidate, DecodeSettings, FinishReason, Source, TokenEvent, prefers_llm
 
 TOP_K = 5
 
