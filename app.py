@@ -6,6 +6,7 @@ The page is answered first and the models are loaded behind it, so nothing here 
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
 
 def load_engine() -> Engine:
     """Imports torch and reads the weights; called in the background."""
+    import torch
+
     from citer_core.engine import Engine
 
+    # Two runs that both want every core slow each other down many times over; each gets its part.
+    torch.set_num_threads(max(1, (os.cpu_count() or 1) // config.n_concurrent_runs))
     return Engine.load(config.pair, device=config.device, dtype=config.dtype)
 
 

@@ -37,6 +37,7 @@ export { drawHistogram } from "./histogram.js";
  * @property {boolean} [stylesheet] false where the page brings viewer.css itself
  */
 
+const PICTURES_EVERY_MS = 350;
 const ANNOUNCE_EVERY_MS = 5000;
 
 /** Live decisions grow with the run, so they are plain arrays; a replay's are typed. */
@@ -288,8 +289,7 @@ class Viewer {
     this.#drawNotice();
     if (due !== "moved") {
       this.legend.update(view);
-      this.minimap.update(view);
-      this.chart.update(view);
+      this.#drawPictures();
     } else {
       this.minimap.moved(view);
       this.chart.moved(view);
@@ -299,6 +299,22 @@ class Viewer {
     this.tokens.mark(view);
     this.inspector.update(view);
     this.layout.dataset.state = view.head ? (view.live ? "live" : "finished") : "empty";
+  }
+
+  /** Minimap and chart are drawn whole, so while tokens arrive they follow a few times a second, not with each batch. */
+  #drawPictures() {
+    const { view } = this;
+    const wait = view.live ? PICTURES_EVERY_MS - (performance.now() - (this.picturesAt ?? -Infinity)) : 0;
+    if (wait > 0) {
+      this.pictureTimer ??= this.#later(() => {
+        this.pictureTimer = null;
+        this.#schedule("panels");
+      }, wait);
+      return;
+    }
+    this.picturesAt = performance.now();
+    this.minimap.update(view);
+    this.chart.update(view);
   }
 
   #drawHead() {
