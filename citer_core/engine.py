@@ -18,6 +18,7 @@ import torch
 import citer_core
 from citer_core.errors import CiterError, RouterError
 from citer_core.models.pair import EMBEDDED, ModelPair, load_pair
+from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.decode import decode
 from citer_core.routing.router import Router
@@ -94,24 +95,39 @@ class Run:
 
     def trace(self) -> RoutingTrace:
         """The run so far; with the verdict on its answer once it has ended."""
-        trace = RoutingTrace(
-            pair=self.pair.info,
-            router=RouterInfo(self.router.name, self.router.revision, self.router.n_params),
-            settings=self.settings,
-            prompt=PromptInfo(
-                data_type=self.problem.data_type,
-                question=self.problem.question,
-                text=self.problem.prompt,
-                n_tokens=len(self.prompt_ids),
-                version=0 if self.problem.data_type == "open" else PROMPT_VERSION,
-            ),
-            events=tuple(self._events),
-            finish_reason=self.finish_reason,
-            record=RecordInfo(datetime.date.today().isoformat(), hardware_in_words(), citer_core.__version__),
+        return trace_of(
+            self.pair, self.router, self.problem, self.settings, len(self.prompt_ids), self._events, self.finish_reason
         )
-        if self.finish_reason is None or self.problem.data_type == "open":
-            return trace
-        return trace.with_answer(check_answer(trace.completion, self.problem))
+
+
+def trace_of(
+    pair: ModelPair,
+    router: Router,
+    problem: Problem,
+    settings: DecodeSettings,
+    n_prompt: int,
+    events: Sequence[TokenEvent],
+    finish_reason: FinishReason | None,
+) -> RoutingTrace:
+    """What is known of a run as one trace; with the verdict on its answer once it has ended."""
+    trace = RoutingTrace(
+        pair=pair.info,
+        router=RouterInfo(router.name, router.revision, router.n_params),
+        settings=settings,
+        prompt=PromptInfo(
+            data_type=problem.data_type,
+            question=problem.question,
+            text=problem.prompt,
+            n_tokens=n_prompt,
+            version=0 if problem.data_type == "open" else PROMPT_VERSION,
+        ),
+        events=tuple(events),
+        finish_reason=finish_reason,
+        record=RecordInfo(datetime.date.today().isoformat(), hardware_in_words(), citer_core.__version__),
+    )
+    if finish_reason is None or problem.data_type == "open":
+        return trace
+    return trace.with_answer(check_answer(trace.completion, problem))
 
 
 class Engine:
@@ -184,3 +200,40 @@ class Engine:
             RouterError: there is no such router.
         """
         return Run(self.pair, self.router(router), problem, self.pair.encode(problem.prompt), settings)
+
+    def run_batch(
+        self,
+        problems: Sequence[Problem],
+        *,
+        router: str | None = None,
+        settings: DecodeSettings,
+        batch_size: int = 16,
+        with_candidates: bool = False,
+    ) -> Iterator[tuple[int, RoutingTrace]]:
+        """Runs many problems, several per forward pass; the tokens are those of `start`.
+
+        Args:
+            problems: any number.
+            router: by name; None takes the default.
+            settings: the same for all.
+            batch_size: problems at once.
+            with_candidates: keep both models' most probable tokens in the events.
+
+        Yields:
+            (index in `problems`, finished trace) in the order in which they finish. Seconds of a pass that several
+            problems shared are divided among them; costs are estimated as if each had run alone.
+
+        Raises:
+            RouterError: there is no such router.
+            PromptError: a prompt is too long; before anything is decoded.
+        """
+        chosen = self.router(router)
+        prompts = [self.pair.encode(problem.prompt) for problem in problems]
+        for done in decode_batch(
+            self.pair, chosen, prompts, settings, batch_size=batch_size, with_candidates=with_candidates
+        ):
+            problem, events = problems[done.index], done.events(self.pair)
+            yield (
+                done.index,
+                trace_of(self.pair, chosen, problem, settings, done.n_prompt, events, done.finish_reason),
+            )

@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         "llm": lambda: publish.publish_model("llm", args.work_dir),
         "problems": publish.publish_problems,
         "card": lambda: publish.publish_pair_card(args.work_dir),
-        "router": lambda: publish.publish_router(args.work_dir),
+        "router": lambda: publish.publish_routers(args.work_dir),
         "record": lambda: record_presets(Engine.load()),
     }
     for step, action in actions.items():

@@ -23,10 +23,12 @@ from citer_core.embedded.pretrain import RECIPES, pretrain, tokenizer_for
 from citer_core.engine import Engine, hardware_in_words
 from citer_core.evaluation.accuracy import OperatingPoint, accuracy_alone, operating_points
 from citer_core.models.pair import ModelPair, load_pair
-from citer_core.routing.routers.citer import CiterRouter
 from citer_core.tasks.problems import Problem, problem_from_row
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType
-from citer_core.training.labels import Labels, label_dataset
+from citer_core.training.label_files import Rows, label_dataset, load_labels
+from citer_core.training.labels import Labels, LabelSettings
+from citer_core.training.objectives import OBJECTIVES
+from citer_core.training.rollouts import Policy
 from citer_core.training.router_training import RouterRecipe, train_router
 
 log = logging.getLogger(__name__)
@@ -34,7 +36,7 @@ FORMATS: tuple[DataType, ...] = ("math", "mc")
 N_BUNDLED, N_CARD = 200, 1000
 N_ROUTER_ROWS = 6000  # per format; with 1,200 the router fell far behind max-probability
 TUNING, N_TUNING = "tuning2", 200  # a first stream had been looked at too often to choose anything by
-THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
+SHARES = (0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3)  # of validation tokens below tau: the taus that are tried
 AT_MOST_LLM = 0.40  # of the tokens: what the recommended tau must hold
 
 
@@ -101,51 +103,59 @@ def publish_pair_card(work_dir: Path, assets: Path = ASSETS) -> dict[str, Any]:
     return card
 
 
-def label_router_rows(pair: ModelPair, work_dir: Path) -> Labels:
-    """Iteration-1 labels of `N_ROUTER_ROWS` unseen problems per format, none of them in the test set."""
+def router_rows() -> Rows:
+    """`N_ROUTER_ROWS` unseen problems per format, none of them in the test set."""
     rows: list[tuple[Mapping[str, Any], DataType]] = []
     for data_type in FORMATS:
         test = held_out(data_type, "test", N_CARD)
         rows += [(row, data_type) for row in held_out(data_type, "router", N_ROUTER_ROWS, without=test)]
-    shards = []
-    for shard in label_dataset(pair, rows, work_dir / "labels"):
-        shards.append(shard)
-        log.info("labelled %d of %d rows", min(100 * len(shards), len(rows)), len(rows))
-    return Labels.concatenate(shards)
+    return rows
 
 
-def publish_router(work_dir: Path, assets: Path = ASSETS) -> None:
-    """Labels, trains the published router, picks tau on problems of their own, and measures it on the test set."""
+def label_router_rows(pair: ModelPair, work_dir: Path) -> Labels:
+    """Iteration-1 labels of `router_rows`, with all rollouts and every question asked of the SLM alone."""
+    rows, folder = router_rows(), work_dir / "router-labels"
+    for n_done in label_dataset(pair, rows, folder, LabelSettings(Policy.slm_alone(), ask_slm=True)):
+        log.info("labelled %d of %d rows", n_done, len(rows))
+    _, labels, _ = load_labels(folder, pair_revision=pair.info.revision)
+    return labels
+
+
+def publish_routers(work_dir: Path, assets: Path = ASSETS) -> None:
+    """Labels, trains every kind of router, picks each one's tau on tuning problems, measures it on the test set."""
     pair = load_pair()
     labels = label_router_rows(pair, work_dir)
     is_mc = (labels.question >= N_ROUTER_ROWS).int()
-    trained = train_router(labels, RouterRecipe(learning_rates=(3e-4, 1e-3), batch_size=1024), group=is_mc)
-    card = {
-        "name": "citer",
-        "label": "CITER (hidden-state MLP, iteration 1)",
-        "hidden_size": pair.hidden_size,
-        "pair_revision": pair.info.revision,
-        "prompt_version": PROMPT_VERSION,
-        "date": datetime.date.today().isoformat(),
-        "hardware": hardware_in_words(),
-        "command": "python -m citer_core embedded router",
-        "data": f"{N_ROUTER_ROWS} generated problems of each format, unseen by both models and not in the test set",
-        "label_shares": {str(case): round(float((labels.case == case).float().mean()), 4) for case in (1, 2, 3)}
-        | {"prefer_slm": round(float(labels.label.float().mean()), 4), "n_tokens": len(labels.label)},
-        "prior": "confidence is for equal priors within each format: the loss adds the format's log-odds to the logit",
-        "training": trained.report,
-    }
-    router = CiterRouter(trained.mlp, card)
-    engine = Engine(pair, {router.name: router})
-    tuning = {t: _points(engine, router.name, t, TUNING, N_TUNING, (*THRESHOLDS, 1.0)) for t in FORMATS}
-    threshold = recommend(tuning)
-    tested = {t: _points(engine, router.name, t, "test", N_BUNDLED, (0.0, threshold, 1.0)) for t in FORMATS}
-    router.card |= {
-        "recommended_threshold": threshold,
-        "tuning": {t: [p.to_dict() for p in points] for t, points in tuning.items()},
-        "test": {t: [p.to_dict() for p in points] for t, points in tested.items()},
-    }
-    router.save(assets / "routers")
+    for objective in OBJECTIVES.values():
+        recipe = RouterRecipe(learning_rates=(3e-4, 1e-3), batch_size=1024, max_epochs=40)
+        trained = train_router(labels, recipe, objective, group=is_mc)
+        card = {
+            "name": objective.name,
+            "label": objective.label,
+            "hidden_size": pair.hidden_size,
+            "pair_revision": pair.info.revision,
+            "prompt_version": PROMPT_VERSION,
+            "date": datetime.date.today().isoformat(),
+            "hardware": hardware_in_words(),
+            "command": "python -m citer_core embedded router",
+            "data": f"{N_ROUTER_ROWS} generated problems of each format, unseen by both models and not in the test set",
+            "label_shares": {case: round(share, 4) for case, share in labels.case_shares().items()}
+            | {"prefer_slm": round(float(labels.label.float().mean()), 4), "n_tokens": len(labels)},
+            "prior": "confidence is for equal priors in each format: the loss adds the format's log-odds to the logit",
+            "training": trained.report,
+        }
+        router = objective.architecture(trained.network, card)
+        engine = Engine(pair, {router.name: router})
+        thresholds = sorted({round(router.threshold_at(share), 2) for share in SHARES} - {0.0, 1.0})
+        tuning = {t: _points(engine, router.name, t, TUNING, N_TUNING, (*thresholds, 1.0)) for t in FORMATS}
+        threshold = recommend(tuning)
+        tested = {t: _points(engine, router.name, t, "test", N_BUNDLED, (0.0, threshold, 1.0)) for t in FORMATS}
+        router.card |= {
+            "recommended_threshold": threshold,
+            "tuning": {t: [p.to_dict() for p in points] for t, points in tuning.items()},
+            "test": {t: [p.to_dict() for p in points] for t, points in tested.items()},
+        }
+        router.save(assets / "routers")
 
 
 def _points(

@@ -46,14 +46,17 @@ class OperatingPoint:
 
     Attributes:
         llm_token_share: LLM tokens over all tokens of all runs.
+        n_bytes, flops: estimated, over all runs, each as if it had run alone.
         bytes_share: estimated bytes over those of the LLM alone writing the same tokens.
-        measured_s: seconds in both models and the router, over all runs.
+        measured_s: seconds in both models and the router, over all runs, which shared passes.
     """
 
     threshold: float
     accuracy: Accuracy
     n_tokens: int
     llm_token_share: float
+    n_bytes: float
+    flops: float
     bytes_share: float
     measured_s: float
 
@@ -76,25 +79,68 @@ def accuracy_alone(
 
 
 def operating_points(
-    engine: Engine, problems: Sequence[Problem], router: str, thresholds: Iterable[float], max_new_tokens: int = 256
+    engine: Engine,
+    problems: Sequence[Problem],
+    router: str,
+    thresholds: Iterable[float],
+    *,
+    max_new_tokens: int = 256,
+    batch_size: int = 32,
 ) -> Iterator[OperatingPoint]:
-    """Runs every problem at every threshold, greedily, one run at a time; yields a point as each threshold is done."""
+    """Runs every problem at every threshold, greedily; yields a point as each threshold is done."""
     for threshold in thresholds:
         settings = DecodeSettings(threshold=threshold, max_new_tokens=max_new_tokens)
         n_correct = n_tokens = n_llm = 0
-        routed = alone = seconds = 0.0
-        for problem in problems:
-            run = engine.start(problem, router=router, settings=settings)
-            for _ in run:
-                pass
-            trace = run.trace()
+        routed = alone = flops = seconds = 0.0
+        for _, trace in engine.run_batch(problems, router=router, settings=settings, batch_size=batch_size):
             n_correct += bool(trace.answer and trace.answer.is_correct)
             n_tokens += trace.n_tokens
             n_llm += trace.n_llm_tokens
             seconds += trace.measured_s
             cost = trace.cost(H100_SXM)
             routed += cost.routed.n_bytes
+            flops += cost.routed.flops
             alone += cost.llm_only.n_bytes
         yield OperatingPoint(
-            threshold, Accuracy(len(problems), n_correct), n_tokens, n_llm / n_tokens, routed / alone, seconds
+            threshold=threshold,
+            accuracy=Accuracy(len(problems), n_correct),
+            n_tokens=n_tokens,
+            llm_token_share=n_llm / n_tokens,
+            n_bytes=routed,
+            flops=flops,
+            bytes_share=routed / alone,
+            measured_s=seconds,
         )
+
+
+def threshold_for_share(
+    engine: Engine,
+    problems: Sequence[Problem],
+    router: str,
+    share: float,
+    *,
+    tolerance: float = 0.01,
+    n_steps: int = 12,
+) -> float:
+    """The tau at which a router gives about `share` of the tokens to the LLM, found by decoding.
+
+    Args:
+        engine, router: whose tau.
+        problems: to calibrate on; none of them may be tested on later.
+        share: LLM tokens over all tokens, 0 to 1.
+        tolerance: how near is near enough.
+        n_steps: halvings of the interval of tau; routers whose scores come in few values may miss the share.
+
+    Returns:
+        The tau that came nearest.
+    """
+    low, high = 0.0, 1.0
+    best = (abs(share), 0.0)
+    for _ in range(n_steps):
+        threshold = (low + high) / 2
+        (point,) = operating_points(engine, problems, router, [threshold])
+        best = min(best, (abs(point.llm_token_share - share), threshold))
+        if best[0] <= tolerance:
+            break
+        low, high = (threshold, high) if point.llm_token_share < share else (low, threshold)
+    return best[1]

@@ -54,6 +54,16 @@ class RouterFeatures:
         vars(features).update(max_probability=max_probability, margin=margin, entropy=entropy)
         return features
 
+    def take(self, rows: Tensor) -> RouterFeatures:
+        """Some of the positions of features made `from_statistics`, by an [n] index."""
+        return RouterFeatures.from_statistics(
+            self.hidden[rows],
+            max_probability=self.max_probability[rows],
+            margin=self.margin[rows],
+            entropy=self.entropy[rows],
+            prompt_hidden=None if self.prompt_hidden is None else self.prompt_hidden[rows],
+        )
+
     @cached_property
     def log_probs(self) -> Tensor:
         """[B, V] float32, log-probabilities of the next token; computed once, and only if somebody asks."""

@@ -63,6 +63,25 @@ class StoredRouter(Router):
         """Sigmoid of the logit; the network runs in float32 whatever the models run in."""
         return torch.sigmoid(self.logit(self.network, features))
 
+    def threshold_at(self, share: float) -> float:
+        """The tau below which this share of validation tokens lies: about the share of tokens that it gives the LLM.
+
+        Args:
+            share: 0 to 1. Measured on ground-truth text, so a decoded text comes near it, not upon it.
+
+        Raises:
+            RouterError: the card does not say how its confidences are spread.
+        """
+        quantiles = self.card.get("training", {}).get("confidence_quantiles")
+        if not quantiles:
+            raise RouterError(
+                f'The card of router "{self.name}" has no confidence quantiles, so no budget can be turned into a tau. '
+                f"Give a threshold. {AGAIN}"
+            )
+        place = share * (len(quantiles) - 1)
+        low = min(int(place), len(quantiles) - 2)
+        return float(quantiles[low] + (place - low) * (quantiles[low + 1] - quantiles[low]))
+
     def save(self, folder: Path) -> None:
         """Writes `NAME.safetensors` and then `NAME.json` into `folder`."""
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,203 +1,181 @@
-"""Preference labels of iteration 1: which model should have written each ground-truth token.
+"""Preference labels: which model should have written each ground-truth token.
 
-State = prompt + ground-truth prefix, at every position of the ground truth, its end of text included (or the router
-would never learn the decision to stop). The shortcut needs one teacher-forced pass per model and example:
+State = prompt + ground-truth prefix, at every position of the ground truth, its end of text included. The shortcut
+needs one teacher-forced pass per model and example:
 
     case 1  the SLM's greedy token is the true one                    -> prefer the SLM (label 1)
     case 2  it is not, but the LLM's greedy token is                  -> prefer the LLM (label 0)
-    case 3  both are wrong: the SLM goes on alone from the true prefix -> label 1 iff its final answer is right
+    case 3  both are wrong: roll out from here                        -> label 1 iff the final answer is right
+
+In iteration 1 the SLM rolls out alone from the true prefix. Later, the SLM's token is appended and both models go on
+under the router of the iteration before; cases 1 and 2 stay what they are. Files are `label_files`' business.
 
 Source: CITER, arXiv 2502.01976, and the authors' published code for case 3.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
-import citer_core
-from citer_core.errors import DatasetError
-from citer_core.models.batch import greedy_completions
 from citer_core.models.pair import ModelPair
-from citer_core.tasks.answers import check_answer
-from citer_core.tasks.problems import Problem, problem_from_row
-from citer_core.tasks.prompts import PROMPT_VERSION, DataType, row_completion
+from citer_core.routing.router import RouterFeatures
+from citer_core.training.rollouts import Policy, Start, roll_out
+from citer_core.training.teacher_forcing import Example, TeacherForced, teacher_force
 
-LABELS_SCHEMA_VERSION = 1
-MAX_ROLLOUT_TOKENS = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A problem with its ground truth as token ids, end of text included."""
-
-    problem: Problem
-    prompt_ids: list[int]
-    truth_ids: list[int]
+UNKNOWN = -1  # the label of a case-3 token that was not rolled out
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """Labels of N tokens of some examples.
+    """Labels of N tokens of some examples, with what routers learn from.
 
     Attributes:
         hidden: [N, H] float32, the SLM's state at each token's position.
         case: [N] int8, 1 to 3.
-        label: [N] int8, 1 to prefer the SLM, 0 the LLM.
+        label: [N] int8, 1 to prefer the SLM, 0 the LLM, -1 where it is not known.
         question: [N] int32, which example a token belongs to: splits go by question, never by token.
-        max_probability: [N] float32, of the SLM's greedy token: the free baseline, on the same tokens.
+        position: [N] int32, of the token in its ground truth; 0 is the state at the prompt's end.
+        max_probability, margin, entropy: [N] float32, of the SLM's distribution.
+        slm_log_prob, llm_log_prob: [N] float32, what each model gives the true token, in nats.
+        slm_is_correct: [N] int8, whether the SLM alone answers the token's question right; -1 where it was not asked.
     """
 
     hidden: Tensor
     case: Tensor
     label: Tensor
     question: Tensor
+    position: Tensor
     max_probability: Tensor
+    margin: Tensor
+    entropy: Tensor
+    slm_log_prob: Tensor
+    llm_log_prob: Tensor
+    slm_is_correct: Tensor
 
-    def save(self, path: Path, header: Mapping[str, str]) -> None:
-        """Writes a shard; it appears under its name only when it is complete."""
-        tensors = {name: getattr(self, name).contiguous() for name in self.__slots__}
-        # One metadata entry, because safetensors writes several in no fixed order and equal shards must be equal files.
-        metadata = {"citer": json.dumps(header, sort_keys=True)}
-        save_file(tensors, path.with_suffix(".part"), metadata=metadata)
-        path.with_suffix(".part").replace(path)
+    def __len__(self) -> int:
+        return len(self.label)
 
-    @classmethod
-    def load(cls, path: Path, header: Mapping[str, str]) -> Labels:
-        """Reads a shard back.
-
-        Raises:
-            DatasetError: it is damaged, or was made under another header (pair, prompt or code of another version).
-        """
-        try:
-            with safe_open(path, framework="pt") as file:
-                found = json.loads((file.metadata() or {}).get("citer", "{}"))
-                tensors = {name: file.get_tensor(name) for name in cls.__slots__}
-        except (OSError, ValueError, SafetensorError) as error:
-            raise DatasetError(
-                f"The label shard {path.name} could not be read ({error}). Delete it and label again."
-            ) from error
-        for key, value in header.items():
-            if found.get(key) != value:
-                raise DatasetError(
-                    f"The label shard {path.name} was made with {key} = {found.get(key)}, but now it is {value}. "
-                    "Label into an empty folder."
-                )
-        return cls(**tensors)
-
-    def prior_logits(self, group: Tensor) -> Tensor:
-        """The log-odds of preferring the SLM in each token's group, [N] float32: what to know before looking.
-
-        Args:
-            group: [N] int, such as the format of each token's question. A group without both labels gets 0.
-        """
-        logits = torch.zeros(len(self.label))
-        for g in group.unique().tolist():
-            inside = group == g
-            n_slm = int(self.label[inside].sum())
-            n_llm = int(inside.sum()) - n_slm
-            if n_slm and n_llm:
-                logits[inside] = math.log(n_slm / n_llm)
-        return logits
+    def take(self, tokens: Tensor) -> Labels:
+        """The tokens of an index or a mask."""
+        return Labels(**{f.name: getattr(self, f.name)[tokens] for f in fields(self)})
 
     @classmethod
     def concatenate(cls, parts: Sequence[Labels]) -> Labels:
-        """All tokens of several shards; question numbers must already be distinct."""
-        return cls(**{name: torch.cat([getattr(part, name) for part in parts]) for name in cls.__slots__})
+        """All tokens of several parts; question numbers must already be distinct."""
+        return cls(**{f.name: torch.cat([getattr(part, f.name) for part in parts]) for f in fields(cls)})
 
-
-def label_header(pair: ModelPair) -> dict[str, str]:
-    """What a shard must agree on to be read together with others."""
-    return {
-        "schema": "citer-labels",
-        "schema_version": str(LABELS_SCHEMA_VERSION),
-        "pair_revision": pair.info.revision,
-        "dtype": pair.info.dtype,
-        "prompt_version": str(PROMPT_VERSION),
-        "code_version": citer_core.__version__,
-        "iteration": "1",
-    }
-
-
-def example_of(row: Mapping[str, Any], data_type: DataType, pair: ModelPair) -> Example:
-    """Encodes a training row; its completion is `cot`, or `solution` where there is none."""
-    problem = problem_from_row(row, data_type)
-    truth = pair.tokenizer(row_completion(row, data_type), add_special_tokens=False)["input_ids"]
-    return Example(problem, pair.encode(problem.prompt), [*truth, min(pair.eos_ids)])
-
-
-@torch.inference_mode()
-def label_examples(pair: ModelPair, examples: Sequence[Example], first_question: int = 0) -> Labels:
-    """Labels every ground-truth token of `examples`; see the module's header for the three cases."""
-    parts: list[Labels] = []
-    rollouts: list[tuple[int, int]] = []
-    for number, example in enumerate(examples):
-        n_prompt = len(example.prompt_ids)
-        ids = torch.tensor([example.prompt_ids + example.truth_ids[:-1]], device=pair.slm.device)
-        truth = torch.tensor(example.truth_ids)
-        slm_logits, hidden = pair.slm.forward(ids, pair.slm.new_cache(), last_only=False)
-        llm_logits, _ = pair.llm.forward(ids, pair.llm.new_cache(), last_only=False)
-        slm_logits = slm_logits[0, n_prompt - 1 :].float().cpu()  # [T, V], one row per ground-truth token
-        slm_right = slm_logits.argmax(-1) == truth
-        llm_right = llm_logits[0, n_prompt - 1 :].argmax(-1).cpu() == truth
-        case = torch.where(slm_right, 1, torch.where(llm_right, 2, 3)).to(torch.int8)
-        rollouts += [(number, position) for position in (case == 3).nonzero().flatten().tolist()]
-        parts.append(
-            Labels(
-                hidden=hidden[0, n_prompt - 1 :].float().cpu(),
-                case=case,
-                label=(case == 1).to(torch.int8),
-                question=torch.full_like(truth, first_question + number, dtype=torch.int32),
-                max_probability=torch.softmax(slm_logits, -1).amax(-1),
-            )
+    def features(self, tokens: Tensor) -> RouterFeatures:
+        """What a router sees at some tokens, an [n] index. `prompt_hidden` is each token's question's first state."""
+        first = (self.position == 0).nonzero().flatten()
+        of_question = torch.zeros(int(self.question.max()) + 1, dtype=torch.long)
+        of_question[self.question[first].long()] = first
+        return RouterFeatures.from_statistics(
+            self.hidden[tokens],
+            max_probability=self.max_probability[tokens],
+            margin=self.margin[tokens],
+            entropy=self.entropy[tokens],
+            prompt_hidden=self.hidden[of_question[self.question[tokens].long()]],
         )
-    for number, position in _successful_rollouts(pair, examples, rollouts):
-        parts[number].label[position] = 1
-    return Labels.concatenate(parts)
+
+    def case_shares(self) -> dict[str, float]:
+        """Fraction of tokens in each case."""
+        return {str(case): float((self.case == case).float().mean()) for case in (1, 2, 3)}
 
 
-def _successful_rollouts(
-    pair: ModelPair, examples: Sequence[Example], states: Sequence[tuple[int, int]]
-) -> Iterator[tuple[int, int]]:
-    """Those (example, position) from whose true prefix the SLM alone reaches the right answer."""
-    prefixes = [examples[n].prompt_ids + examples[n].truth_ids[:position] for n, position in states]
-    rollouts = greedy_completions(pair.slm, prefixes, eos_ids=pair.eos_ids, max_new_tokens=MAX_ROLLOUT_TOKENS)
-    for i, new_ids in rollouts:
-        number, position = states[i]
-        example = examples[number]
-        # Only the completion is searched for an answer: the prompt has a \boxed{} of its own.
-        text = pair.tokenizer.decode(example.truth_ids[:position] + new_ids, skip_special_tokens=True)
-        if check_answer(str(text), example.problem).is_correct:
-            yield number, position
+def prior_logits(label: Tensor, group: Tensor) -> Tensor:
+    """The log-odds of label 1 in each token's group, [N] float32: what to know before looking.
 
-
-def label_dataset(
-    pair: ModelPair, rows: Sequence[tuple[Mapping[str, Any], DataType]], folder: Path, shard_size: int = 100
-) -> Iterator[Labels]:
-    """Labels rows shard by shard into `folder`; shards that are there already are read, not computed.
-
-    Yields:
-        The labels of each shard in order. Question numbers are indices into `rows`.
+    Args:
+        label: [N] in {0, 1}.
+        group: [N] int, such as the format of each token's question. A group without both labels gets 0.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    header = {**label_header(pair), "rows": _rows_digest(rows)}
-    for start in range(0, len(rows), shard_size):
-        path = folder / f"shard-{start:06d}.safetensors"
-        if not path.exists():
-            examples = [example_of(row, data_type, pair) for row, data_type in rows[start : start + shard_size]]
-            label_examples(pair, examples, first_question=start).save(path, header)
-        yield Labels.load(path, header)
+    logits = torch.zeros(len(label))
+    for g in group.unique().tolist():
+        inside = group == g
+        n_slm = int((label[inside] == 1).sum())
+        n_llm = int((label[inside] == 0).sum())
+        if n_slm and n_llm:
+            logits[inside] = math.log(n_slm / n_llm)
+    return logits
 
 
-def _rows_digest(rows: Sequence[tuple[Mapping[str, Any], DataType]]) -> str:
-    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:16]
+@dataclass(frozen=True)
+class LabelSettings:
+    """How case 3 is settled.
+
+    Attributes:
+        policy: who rolls out.
+        iteration: 1: from the true prefix. 2 and more: with the SLM's token appended to it.
+        n_rollouts: case-3 tokens per example that are rolled out, drawn at random; None takes all.
+        ask_slm: also let the SLM answer each question alone, which query-level routing learns from.
+        seed: of the draw.
+    """
+
+    policy: Policy
+    iteration: int = 1
+    n_rollouts: int | None = None
+    ask_slm: bool = False
+    seed: int = 0
+
+
+def label_examples(
+    pair: ModelPair, examples: Sequence[Example], settings: LabelSettings, first_question: int = 0
+) -> tuple[Labels, list[TeacherForced]]:
+    """Labels every ground-truth token of `examples`.
+
+    Args:
+        pair: the two models.
+        examples: with ground truth.
+        settings: how case 3 is settled.
+        first_question: number of the first example; the others follow.
+
+    Returns:
+        The labels, and what both models said at each example.
+    """
+    forced = list(teacher_force(pair, examples))
+    parts = [_shortcut(truth, first_question + number) for number, truth in enumerate(forced)]
+    starts = [
+        Start(number, position, () if settings.iteration == 1 else (int(truth.slm_ids[position]),))
+        for number, truth in enumerate(forced)
+        for position in _to_roll_out(truth, settings, first_question + number)
+    ]
+    n_tokens = len(starts)
+    if settings.ask_slm:
+        starts += [Start(number, 0) for number in range(len(examples))]
+    alone = replace(Policy.slm_alone(), batch_size=settings.policy.batch_size)
+    for i, outcome in roll_out(pair, examples, starts[:n_tokens], settings.policy):
+        parts[starts[i].example].label[starts[i].position] = int(outcome.is_correct)
+    for i, outcome in roll_out(pair, examples, starts[n_tokens:], alone):
+        parts[starts[n_tokens + i].example].slm_is_correct.fill_(int(outcome.is_correct))
+    return Labels.concatenate(parts), forced
+
+
+def _shortcut(truth: TeacherForced, question: int) -> Labels:
+    label = torch.where(truth.case == 1, 1, torch.where(truth.case == 2, 0, UNKNOWN)).to(torch.int8)
+    return Labels(
+        hidden=truth.hidden,
+        case=truth.case,
+        label=label,
+        question=torch.full_like(label, question, dtype=torch.int32),
+        position=torch.arange(len(label), dtype=torch.int32),
+        max_probability=truth.max_probability,
+        margin=truth.margin,
+        entropy=truth.entropy,
+        slm_log_prob=truth.slm_log_prob,
+        llm_log_prob=truth.llm_log_prob,
+        slm_is_correct=torch.full_like(label, UNKNOWN),
+    )
+
+
+def _to_roll_out(truth: TeacherForced, settings: LabelSettings, question: int) -> list[int]:
+    """Positions of case 3, or a draw of them that depends on seed and question alone."""
+    positions: list[int] = (truth.case == 3).nonzero().flatten().tolist()
+    if settings.n_rollouts is None or len(positions) <= settings.n_rollouts:
+        return positions
+    return sorted(random.Random(f"rollouts:{settings.seed}:{question}").sample(positions, settings.n_rollouts))

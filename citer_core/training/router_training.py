@@ -1,12 +1,7 @@
-"""Trains the published router on preference labels: binary cross-entropy, which is Bradley-Terry on the policy.
+"""Trains a router on labels: any objective, one loop.
 
-Split by question, seeded, the best checkpoint truly kept, learning rate chosen on validation. Knows nothing about
-where labels come from.
-
-Nearly all tokens prefer the SLM, in one format more than in another. A router trained on them as they are has every tau
-that matters above 0.99, and another one for each format. So the loss sees the MLP's logit plus the log-odds of its
-token's group (Menon et al., "Long-tail learning via logit adjustment", arXiv 2007.07314), and the MLP learns what the
-state adds to them: its confidence is meant for equal priors. No token is repeated or weighted.
+Split by question, seeded, the best checkpoint truly kept, learning rate chosen on validation. Knows nothing about where
+labels come from or what an objective means.
 """
 
 from __future__ import annotations
@@ -18,13 +13,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch.nn import functional as F
+from torch import Tensor, nn
 
 from citer_core.evaluation.metrics import expected_calibration_error, reliability, roc_auc
-from citer_core.routing.routers.citer import CiterMLP
+from citer_core.routing.router import RouterFeatures
 from citer_core.training.labels import Labels
+from citer_core.training.objectives import OBJECTIVES, Objective
 
 log = logging.getLogger(__name__)
+N_QUANTILES = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +46,13 @@ class RouterRecipe:
 
 @dataclass(frozen=True, slots=True)
 class TrainedRouter:
-    """The best MLP and what is honest to say about it."""
+    """The best network and what is honest to say about it."""
 
-    mlp: CiterMLP
+    network: nn.Module
     report: dict[str, Any]
 
 
-def split_by_question(labels: Labels, share: float, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+def split_by_question(labels: Labels, share: float, seed: int) -> tuple[Tensor, Tensor]:
     """Token indices of the training and of the validation questions; no question is in both."""
     questions = labels.question.unique()
     order = questions[torch.randperm(len(questions), generator=torch.Generator().manual_seed(seed))]
@@ -64,87 +61,112 @@ def split_by_question(labels: Labels, share: float, seed: int) -> tuple[torch.Te
     return (~is_validation).nonzero().flatten(), is_validation.nonzero().flatten()
 
 
-def train_router(labels: Labels, recipe: RouterRecipe, group: torch.Tensor | None = None) -> TrainedRouter:
+def train_router(
+    labels: Labels, recipe: RouterRecipe, objective: Objective = OBJECTIVES["citer"], group: Tensor | None = None
+) -> TrainedRouter:
     """Trains one router per learning rate and keeps the one with the lowest validation loss.
 
     Args:
         labels: of all questions; which of them validate is the recipe's choice.
         recipe: how.
+        objective: what; see `OBJECTIVES`.
         group: [N] int, tokens with one prior, such as those of one format; None takes all as one group.
 
     Raises:
-        ValueError: there is nothing to learn, because all labels are the same.
+        ValueError: there is nothing to learn, because all targets are the same.
+        SettingError: the labels lack what the objective learns from.
     """
-    if labels.label.unique().numel() < 2:
+    usable = objective.tokens(labels)
+    target = objective.target(labels)
+    if target[usable].unique().numel() < 2:
         raise ValueError("All labels are the same, so there is nothing to learn. Label more examples.")
     train, validation = split_by_question(labels, recipe.validation_share, recipe.seed)
-    prior = labels.prior_logits(torch.zeros_like(labels.label) if group is None else group)
-    runs = [_train_once(labels, prior, train, validation, rate, recipe) for rate in recipe.learning_rates]
-    best = min(runs, key=lambda run: run[1]["validation_loss"])
-    mlp, history = best
-    target = labels.label[validation].float()
-    with torch.no_grad():
-        logits = mlp(labels.hidden[validation]).squeeze(-1)
-    confidence, probability = torch.sigmoid(logits), torch.sigmoid(logits + prior[validation])
-    report = {
+    # Priors are those of the tokens that are learned from, in their groups.
+    offset = torch.zeros(len(labels))
+    used = labels.take(usable)
+    groups = torch.zeros(len(labels), dtype=torch.int8) if group is None else group
+    offset[usable] = objective.offset(used, groups[usable])
+    job = _Job(labels, offset, train[torch.isin(train, usable)], validation[torch.isin(validation, usable)], objective)
+    runs = [_train_once(job, rate, recipe) for rate in recipe.learning_rates]
+    network, history = min(runs, key=lambda run: run[1]["validation_loss"])
+    return TrainedRouter(network, _report(job, network, recipe, validation) | history)
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What one training sees: all labels, the loss's offsets, and which tokens train and validate."""
+
+    labels: Labels
+    offset: Tensor
+    train: Tensor
+    validation: Tensor
+    objective: Objective
+
+
+def _report(job: _Job, network: nn.Module, recipe: RouterRecipe, validation: Tensor) -> dict[str, Any]:
+    labels = job.labels
+    target = job.objective.target(labels)[job.validation]
+    logits = router_logits(job.objective, network, labels, job.validation)
+    confidence, probability = torch.sigmoid(logits), torch.sigmoid(logits + job.offset[job.validation])
+    # Over all tokens of the validation questions, those that it did not learn from included: what a tau would take.
+    everywhere = torch.sigmoid(router_logits(job.objective, network, labels, validation)).double()
+    levels = torch.linspace(0, 1, N_QUANTILES + 1, dtype=torch.float64)
+    return {
         "recipe": asdict(recipe),
-        "n_questions": {"train": _n_questions(labels, train), "validation": _n_questions(labels, validation)},
-        "n_tokens": {"train": len(train), "validation": len(validation)},
-        "prefer_slm_share": float(labels.label.float().mean()),
-        "cases": {str(case): float((labels.case == case).float().mean()) for case in (1, 2, 3)},
-        **history,
+        "n_questions": {"train": _n_questions(labels, job.train), "validation": _n_questions(labels, job.validation)},
+        "n_tokens": {"train": len(job.train), "validation": len(job.validation)},
+        "prefer_slm_share": float(job.objective.target(labels)[job.train].float().mean()),
         "auc": roc_auc(confidence, target),
-        "auc_max_probability": roc_auc(labels.max_probability[validation], target),
+        "auc_max_probability": roc_auc(labels.max_probability[job.validation], target),
         # Calibration can be read where confidences mean frequencies, so the priors are put back in.
         "ece": expected_calibration_error(probability, target),
         "reliability": [[round(a, 4), round(b, 4), n] for a, b, n in reliability(probability, target)],
+        "confidence_quantiles": [round(q, 6) for q in torch.quantile(everywhere, levels).tolist()],
     }
-    return TrainedRouter(mlp, report)
 
 
-def _n_questions(labels: Labels, tokens: torch.Tensor) -> int:
+def _n_questions(labels: Labels, tokens: Tensor) -> int:
     return int(labels.question[tokens].unique().numel())
 
 
-def _train_once(
-    labels: Labels,
-    prior: torch.Tensor,
-    train: torch.Tensor,
-    validation: torch.Tensor,
-    rate: float,
-    recipe: RouterRecipe,
-) -> tuple[CiterMLP, dict[str, Any]]:
+def _train_once(job: _Job, rate: float, recipe: RouterRecipe) -> tuple[nn.Module, dict[str, Any]]:
+    labels, objective = job.labels, job.objective
     torch.manual_seed(recipe.seed)
-    mlp = CiterMLP(labels.hidden.shape[1])
-    optimizer = torch.optim.Adam(mlp.parameters(), lr=rate)
+    network = objective.architecture.build(labels.hidden.shape[1])
+    optimizer = torch.optim.Adam(network.parameters(), lr=rate)
     generator = torch.Generator().manual_seed(recipe.seed)
-    hidden, target = labels.hidden[train], labels.label[train].float()
-    best_loss, best_epoch, best_state = math.inf, -1, copy.deepcopy(mlp.state_dict())
+    features = labels.features(job.train)
+    best_loss, best_epoch, best_state = math.inf, -1, copy.deepcopy(network.state_dict())
     for epoch in range(recipe.max_epochs):
-        mlp.train()
-        for batch in torch.randperm(len(train), generator=generator).split(recipe.batch_size):
+        network.train()
+        for batch in torch.randperm(len(job.train), generator=generator).split(recipe.batch_size):
             if len(batch) < 2:  # batch norm has no variance of one token
                 continue
-            loss = F.binary_cross_entropy_with_logits(
-                mlp(hidden[batch]).squeeze(-1) + prior[train[batch]], target[batch]
-            )
+            tokens = job.train[batch]
+            logit = objective.architecture.logit(network, features.take(batch)) + job.offset[tokens]
+            loss = objective.loss(logit, labels, tokens)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        validation_loss = router_loss(mlp, labels, validation, prior)
-        log.info("rate %g epoch %d validation loss %.5f", rate, epoch, validation_loss)
+        validation_loss = router_loss(objective, network, labels, job.validation, job.offset)
+        log.info("%s, rate %g, epoch %d: validation loss %.5f", objective.name, rate, epoch, validation_loss)
         if validation_loss < best_loss:
-            best_loss, best_epoch, best_state = validation_loss, epoch, copy.deepcopy(mlp.state_dict())
+            best_loss, best_epoch, best_state = validation_loss, epoch, copy.deepcopy(network.state_dict())
         elif epoch - best_epoch >= recipe.patience:
             break
-    mlp.load_state_dict(best_state)
-    mlp.eval()
-    return mlp, {"learning_rate": rate, "best_epoch": best_epoch, "validation_loss": best_loss}
+    network.load_state_dict(best_state)
+    network.eval()
+    return network, {"learning_rate": rate, "best_epoch": best_epoch, "validation_loss": best_loss}
 
 
 @torch.no_grad()
-def router_loss(mlp: CiterMLP, labels: Labels, tokens: torch.Tensor, prior: torch.Tensor) -> float:
-    """Mean binary cross-entropy of an MLP on some tokens of `labels`, in eval mode; `prior` is `prior_logits`."""
-    mlp.eval()
-    logits = mlp(labels.hidden[tokens]).squeeze(-1) + prior[tokens]
-    return float(F.binary_cross_entropy_with_logits(logits, labels.label[tokens].float()))
+def router_logits(objective: Objective, network: nn.Module, labels: Labels, tokens: Tensor) -> Tensor:
+    """[n] logits of a network at some tokens, in eval mode."""
+    network.eval()
+    features: RouterFeatures = labels.features(tokens)
+    return objective.architecture.logit(network, features)
+
+
+def router_loss(objective: Objective, network: nn.Module, labels: Labels, tokens: Tensor, offset: Tensor) -> float:
+    """The objective's mean loss on some tokens; `offset` is that of all tokens."""
+    return float(objective.loss(router_logits(objective, network, labels, tokens) + offset[tokens], labels, tokens))

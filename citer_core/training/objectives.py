@@ -1,0 +1,142 @@
+"""What each trained router learns: its architecture, which tokens, which target, which loss. One entry per name.
+
+    citer        the preference labels (binary cross-entropy, which is Bradley-Terry on the policy)
+    citer-plus   the same, with the SLM's own uncertainty beside its state
+    citer-s-a    CITER-S, "no long-term influence", read as: case 3 is left out
+    citer-s-b    CITER-S, read as: prefer the SLM iff its token is the true one
+    co-llm       no labels: the marginal likelihood of the truth under "one of the two writes it" (Shen et al.,
+                 arXiv 2403.03870), both models frozen
+    query-level  one decision per question: does the SLM alone answer it right?
+
+Knows nothing about optimization.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from citer_core.errors import SettingError
+from citer_core.routing.routers.citer import CiterRouter
+from citer_core.routing.routers.citer_plus import CiterPlusRouter
+from citer_core.routing.routers.query_level import QueryLevelRouter
+from citer_core.routing.stored import StoredRouter
+from citer_core.training.labels import Labels, prior_logits
+
+
+@dataclass(frozen=True)
+class Objective(ABC):
+    """How one kind of router is trained.
+
+    Attributes:
+        name: of the router it makes.
+        label: for people.
+        architecture: what computes its logit.
+    """
+
+    name: str
+    label: str
+    architecture: type[StoredRouter]
+
+    @abstractmethod
+    def tokens(self, labels: Labels) -> Tensor:
+        """Index of the tokens that it learns from."""
+
+    @abstractmethod
+    def target(self, labels: Labels) -> Tensor:
+        """[N] int8, 1 where the SLM is to be preferred, else 0: what AUC and calibration are measured on."""
+
+    def offset(self, labels: Labels, group: Tensor) -> Tensor:
+        """[N] float32 that the loss adds to the logit: the log-odds of the target in each token's group.
+
+        Nearly all tokens prefer the SLM, in one format more than in another. A router trained on them as they are has
+        every tau that matters above 0.99, and another one for each format. With the log-odds in the loss (Menon et al.,
+        "Long-tail learning via logit adjustment", arXiv 2007.07314) it learns what the state adds to them, and its
+        confidence is meant for equal priors. No token is repeated or weighted.
+        """
+        return prior_logits(self.target(labels), group)
+
+    def loss(self, logit: Tensor, labels: Labels, tokens: Tensor) -> Tensor:
+        """Mean loss of [n] logits, offset included, of some tokens."""
+        return F.binary_cross_entropy_with_logits(logit, self.target(labels)[tokens].float())
+
+
+class Preference(Objective):
+    """Learns the labels."""
+
+    def tokens(self, labels: Labels) -> Tensor:
+        """Every token whose label is known."""
+        return (labels.label >= 0).nonzero().flatten()
+
+    def target(self, labels: Labels) -> Tensor:
+        """The label."""
+        return labels.label
+
+
+class ShortcutOnly(Preference):
+    """Learns cases 1 and 2."""
+
+    def tokens(self, labels: Labels) -> Tensor:
+        """All tokens but those of case 3."""
+        return (labels.case != 3).nonzero().flatten()
+
+
+class TokenCorrectness(Preference):
+    """Learns whether the SLM's token is the true one."""
+
+    def tokens(self, labels: Labels) -> Tensor:
+        """All tokens."""
+        return torch.arange(len(labels))
+
+    def target(self, labels: Labels) -> Tensor:
+        """Case 1."""
+        return (labels.case == 1).to(torch.int8)
+
+
+class MarginalLikelihood(TokenCorrectness):
+    """Learns who should write by what either would have written; the offset only moves where its bias starts."""
+
+    def loss(self, logit: Tensor, labels: Labels, tokens: Tensor) -> Tensor:
+        """-log(p(slm) * p_slm(truth) + p(llm) * p_llm(truth))."""
+        by_slm = F.logsigmoid(logit) + labels.slm_log_prob[tokens]
+        by_llm = F.logsigmoid(-logit) + labels.llm_log_prob[tokens]
+        return -torch.logaddexp(by_slm, by_llm).mean()
+
+
+class QueryCorrectness(Preference):
+    """Learns whether the SLM alone answers the question right."""
+
+    def tokens(self, labels: Labels) -> Tensor:
+        """The prompt's end of every question that was asked.
+
+        Raises:
+            SettingError: none was.
+        """
+        tokens = ((labels.position == 0) & (labels.slm_is_correct >= 0)).nonzero().flatten()
+        if not len(tokens):
+            raise SettingError(
+                "These labels do not say which questions the SLM answers alone: label with --ask-slm to train a "
+                "query-level router."
+            )
+        return tokens
+
+    def target(self, labels: Labels) -> Tensor:
+        """Whether the SLM's own answer is right."""
+        return labels.slm_is_correct
+
+
+OBJECTIVES: dict[str, Objective] = {
+    objective.name: objective
+    for objective in (
+        Preference("citer", "CITER (hidden-state MLP)", CiterRouter),
+        Preference("citer-plus", "CITER plus (state and uncertainty)", CiterPlusRouter),
+        ShortcutOnly("citer-s-a", "CITER-S (a): without case 3", CiterRouter),
+        TokenCorrectness("citer-s-b", "CITER-S (b): token correctness", CiterRouter),
+        MarginalLikelihood("co-llm", "Co-LLM (marginal likelihood)", CiterRouter),
+        QueryCorrectness("query-level", "Query level (prompt's state)", QueryLevelRouter),
+    )
+}

@@ -1,0 +1,107 @@
+"""Rollouts: what happens when a text goes on from here. Many at once, under one policy.
+
+Iteration 1 of CITER lets the SLM go on alone, later ones let both models go on under the router of the round before.
+Knows nothing about labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from citer_core.models.pair import ModelPair
+from citer_core.routing.batch_decode import decode_batch
+from citer_core.routing.router import Router
+from citer_core.routing.routers.constant import AlwaysSLMRouter
+from citer_core.tasks.answers import check_answer
+from citer_core.training.teacher_forcing import Example
+from citer_core.types import DecodeSettings
+
+MAX_ROLLOUT_TOKENS = 256
+COLLABORATIVE_THRESHOLD = 0.95  # the authors' published code
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Who goes on with a text.
+
+    Attributes:
+        router: decides token by token; the default is the SLM alone.
+        threshold: its tau; 0 for the SLM alone.
+        max_new_tokens: where a rollout is given up.
+        batch_size: rollouts at once.
+    """
+
+    router: Router
+    threshold: float
+    max_new_tokens: int = MAX_ROLLOUT_TOKENS
+    batch_size: int = 32
+
+    @classmethod
+    def slm_alone(cls, **limits: int) -> Policy:
+        """The policy of iteration 1."""
+        return cls(AlwaysSLMRouter(), 0.0, **limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a rollout begins: an example, how many of its true tokens are kept, and what is put behind them."""
+
+    example: int
+    position: int
+    forced_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a rollout ended.
+
+    Attributes:
+        completion: the whole answer, kept true tokens included.
+        predicted_answer: read from it, None where there is none.
+        is_correct: whether that is the true answer.
+        n_tokens: tokens that were written.
+    """
+
+    completion: str
+    predicted_answer: str | None
+    is_correct: bool
+    n_tokens: int
+
+
+def roll_out(
+    pair: ModelPair, examples: Sequence[Example], starts: Sequence[Start], policy: Policy
+) -> Iterator[tuple[int, Outcome]]:
+    """Goes on from every start and marks the answers.
+
+    Yields:
+        (index in `starts`, outcome) as rollouts end. A start whose forced token ends the text is marked as it stands.
+    """
+    prefixes = [_written(examples[start.example], start) for start in starts]
+    running = []
+    for i, (start, written) in enumerate(zip(starts, prefixes, strict=True)):
+        if start.forced_ids and start.forced_ids[-1] in pair.eos_ids:
+            yield i, _outcome(pair, examples[start.example], written, 0)
+        else:
+            running.append(i)
+    prompts = [examples[starts[i].example].prompt_ids + prefixes[i] for i in running]
+    # Similar lengths side by side waste the least padding; the order of the results does not matter.
+    order = sorted(range(len(running)), key=lambda k: len(prompts[k]))
+    settings = DecodeSettings(threshold=policy.threshold, max_new_tokens=policy.max_new_tokens)
+    if not order:
+        return
+    for done in decode_batch(pair, policy.router, [prompts[k] for k in order], settings, batch_size=policy.batch_size):
+        i = running[order[done.index]]
+        new_ids = done.token_ids
+        yield i, _outcome(pair, examples[starts[i].example], prefixes[i] + new_ids, len(new_ids))
+
+
+def _written(example: Example, start: Start) -> list[int]:
+    return example.truth_ids[: start.position] + list(start.forced_ids)
+
+
+def _outcome(pair: ModelPair, example: Example, ids: list[int], n_tokens: int) -> Outcome:
+    # Only the completion is searched for an answer: the prompt may have a \boxed{} of its own.
+    text = str(pair.tokenizer.decode(ids, skip_special_tokens=True))
+    answer = check_answer(text, example.problem)
+    return Outcome(text, answer.predicted_answer, bool(answer.is_correct), n_tokens)
