@@ -103,6 +103,31 @@ class ModelPair:
         )
 
 
+def load_checkpoint(
+    folder: Path, *, tokenizer_folder: Path | None = None, device: str = "cpu", dtype: str = "float32"
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, int]:
+    """One model alone, for training.
+
+    Args:
+        folder: a local transformers checkpoint.
+        tokenizer_folder: where its tokenizer is, if not there.
+        device: as torch spells it.
+        dtype: a key of `DTYPES`.
+
+    Returns:
+        The model, its tokenizer, and the id that a training text ends with: the one that labels end with too.
+
+    Raises:
+        ModelFileError: a folder or file is missing or damaged, or nothing in it says how a text ends.
+    """
+    model = _load_model(folder, device, DTYPES[dtype])
+    tokenizer = _load_tokenizer(tokenizer_folder or folder)
+    eos_ids = _eos_ids(tokenizer, model)
+    if not eos_ids:
+        raise ModelFileError(f"{folder.name}/ names no end-of-text token: set eos_token in its tokenizer_config.json.")
+    return model, tokenizer, min(eos_ids)
+
+
 def load_pair(pair: str = EMBEDDED, *, device: str = "cpu", dtype: str = "float32") -> ModelPair:
     """Loads a pair.
 
