@@ -177,7 +177,14 @@ def _load_model(folder: Path, device: str, dtype: torch.dtype) -> PreTrainedMode
             f"The model in {folder.name}/ could not be read ({_first_line(error)}). The file may be truncated: fetch "
             "or train it again; only safetensors weights are read."
         ) from error
-    return model.to(device)
+    try:
+        return model.to(device)
+    except torch.OutOfMemoryError as error:
+        raise PairError(f"{folder.name}/ does not fit into the memory of {device}: try --dtype bfloat16.") from error
+    except (RuntimeError, AssertionError) as error:  # torch has both for a device that it does not know or have
+        raise PairError(
+            f'The device "{device}" cannot be used here ({_first_line(error)}). Choose cpu, or a device that torch sees.'
+        ) from error
 
 
 def _first_line(error: Exception) -> str:

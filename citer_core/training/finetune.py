@@ -136,7 +136,7 @@ def finetune(
         callbacks: told about the progress.
 
     Raises:
-        SettingError: a wrong device, or LoRA without peft.
+        SettingError: a wrong device, LoRA without peft, or more than the GPU's memory holds.
         DatasetError: a row without a completion, or no row that fits `max_length`.
         ModelFileError: the model cannot be read, the output exists or cannot be written, or its training folder is
             another run's.
@@ -171,7 +171,18 @@ def finetune(
         callbacks=list(callbacks),
     )
     trainer.remove_callback(PrinterCallback)  # it prints to stdout, which is for results
-    trainer.train(resume_from_checkpoint=last_complete_checkpoint(work_dir))
+    try:
+        trainer.train(resume_from_checkpoint=last_complete_checkpoint(work_dir))
+    except torch.OutOfMemoryError as error:
+        raise SettingError(
+            f"The GPU's memory is full at --batch-size {recipe.batch_size}: lower it and raise --gradient-accumulation "
+            "by as much, or lower --max-length, or train an adapter with --lora-rank."
+        ) from error
+    except OSError as error:
+        raise ModelFileError(
+            f"{work_dir} cannot be written any more ({error.strerror or error}). The last checkpoint is kept: make "
+            "room and run the same command again."
+        ) from error
     if trainer.is_world_process_zero():
         _save(trainer.accelerator.unwrap_model(trainer.model), tokenizer, output, recipe)
         shutil.rmtree(work_dir)

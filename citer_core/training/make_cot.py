@@ -11,6 +11,8 @@ import hashlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+import torch
+
 from citer_core.errors import SettingError
 from citer_core.models.batch import sampled_completions
 from citer_core.models.pair import ModelPair
@@ -85,6 +87,9 @@ def make_cots(
 
     Yields:
         The outcome of every other row, as soon as it is known.
+
+    Raises:
+        SettingError: a group is more than the GPU's memory holds.
     """
     encoded = [pair.encode(row.problem.prompt) for row in rows]
     fitting = [i for i, ids in enumerate(encoded) if len(ids) + settings.max_new_tokens <= pair.max_context]
@@ -106,15 +111,21 @@ def _sample_group(
 ) -> Iterator[CotOutcome]:
     unsolved = list(range(len(rows)))
     for attempt in range(1, settings.n_samples + 1):
-        completions = sampled_completions(
-            pair.llm,
-            [prompts[i] for i in unsolved],
-            eos_ids=pair.eos_ids,
-            max_new_tokens=settings.max_new_tokens,
-            temperature=settings.temperature,
-            top_p=settings.top_p,
-            seed=_seed_of(settings.seed, attempt, rows),
-        )
+        try:
+            completions = sampled_completions(
+                pair.llm,
+                [prompts[i] for i in unsolved],
+                eos_ids=pair.eos_ids,
+                max_new_tokens=settings.max_new_tokens,
+                temperature=settings.temperature,
+                top_p=settings.top_p,
+                seed=_seed_of(settings.seed, attempt, rows),
+            )
+        except torch.OutOfMemoryError as error:
+            raise SettingError(
+                f"The GPU's memory is full at --batch-size {settings.batch_size}: choose a smaller one, and another "
+                "output file, because other groups draw other samples."
+            ) from error
         solved: set[int] = set()
         for i, new_ids in zip(unsolved, completions, strict=True):
             cot = _right_chain(pair, rows[i], new_ids)

@@ -182,6 +182,22 @@ def test_a_run_that_could_not_save_its_result_needs_no_training_again(model_fold
     assert watcher.started_at in (8, None)
 
 
+@pytest.mark.parametrize(
+    ("error", "kind", "part"),
+    [
+        (torch.OutOfMemoryError("CUDA out of memory"), SettingError, "--batch-size 4"),
+        (OSError(28, "No space left on device"), ModelFileError, "No space left.*last checkpoint is kept"),
+    ],
+)
+def test_a_full_gpu_or_disk_is_a_message(model_folder, tmp_path, error, kind, part):
+    class Fails(TrainerCallback):
+        def on_step_end(self, args, state, control, **kwargs):
+            raise error
+
+    with pytest.raises(kind, match=part):
+        tune(model_folder, tmp_path / "tuned", callbacks=[Fails()])
+
+
 def test_another_runs_folder_is_refused(model_folder, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         tune(model_folder, tmp_path / "a", callbacks=[StopAt(4)])

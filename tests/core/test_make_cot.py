@@ -133,6 +133,15 @@ def test_a_prompt_without_room_fails_and_the_others_go_on(pair, bare, monkeypatc
     assert kept.row == short and kept.cot is not None
 
 
+def test_a_full_gpu_is_a_message(pair, bare, monkeypatch):
+    def full(*args, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(make_cot, "sampled_completions", full)
+    with pytest.raises(SettingError, match="--batch-size 4"):
+        next(make_cots(pair, list(read_rows(bare, "mc")), SETTINGS))
+
+
 @pytest.mark.parametrize(
     "wrong", [{"temperature": 0}, {"temperature": 3}, {"n_samples": 0}, {"batch_size": 0}, {"seed": -1}, {"top_p": 0}]
 )
