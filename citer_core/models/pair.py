@@ -183,7 +183,7 @@ def _load_model(folder: Path, device: str, dtype: torch.dtype) -> PreTrainedMode
         raise PairError(f"{folder.name}/ does not fit into the memory of {device}: try --dtype bfloat16.") from error
     except (RuntimeError, AssertionError) as error:  # torch has both for a device that it does not know or have
         raise PairError(
-            f'The device "{device}" cannot be used here ({_first_line(error)}). Choose cpu, or a device that torch sees.'
+            f'The device "{device}" cannot be used here ({_first_line(error)}). Choose cpu, or one that torch sees.'
         ) from error
 
 
