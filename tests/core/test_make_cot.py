@@ -110,6 +110,18 @@ def test_every_chain_is_right_complete_and_ready_for_training(pair, bare):
     assert {outcome.reason for outcome in failed} == {"no right answer in 2 samples"}
 
 
+def test_seed_and_attempt_both_choose_the_samples(pair, bare, monkeypatch):
+    rows = list(read_rows(bare, "mc"))[:4]
+    drawn = []
+    monkeypatch.setattr(
+        make_cot, "sampled_completions", lambda lm, ids, seed, **_: drawn.append(seed) or [[1]] * len(ids)
+    )
+    for seed in (5, 6, 5):
+        list(make_cots(pair, rows, CotSettings(n_samples=2, seed=seed)))
+    assert len(set(drawn[:4])) == 4
+    assert drawn[4:] == drawn[:2]
+
+
 def test_a_chain_that_was_cut_off_is_not_kept(pair, bare, monkeypatch):
     (row,) = list(read_rows(bare, "mc"))[:1]
     right = pair.tokenizer(f" Therefore, the answer is ({row.problem.true_answer}).", add_special_tokens=False)
