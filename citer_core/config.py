@@ -78,6 +78,12 @@ class AppConfig:
         )
 
 
+def launch_rank(environment: Mapping[str, str] | None = None) -> int:
+    """This process's number among those that `accelerate launch` or `torchrun` started; 0 when started by hand."""
+    env = os.environ if environment is None else environment
+    return _whole_number("RANK", env.get("RANK"), 0)
+
+
 def _whole_number(name: str, text: str | None, default: int) -> int:
     if not text:
         return default

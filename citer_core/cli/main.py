@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 import citer_core
-from citer_core.cli import bench, embedded, route
+from citer_core.cli import bench, embedded, finetune, make_cot, route
 from citer_core.cli.terminal import escape_controls
 from citer_core.errors import CiterError
 
@@ -37,7 +37,13 @@ class Command(Protocol):
         """Does the work and returns the exit code; raises `CiterError` for what the person should know."""
 
 
-COMMANDS: dict[str, Command] = {"route": route, "embedded": embedded, "bench": bench}
+COMMANDS: dict[str, Command] = {
+    "route": route,
+    "make-cot": make_cot,
+    "finetune": finetune,
+    "embedded": embedded,
+    "bench": bench,
+}
 
 
 def build_parser() -> argparse.ArgumentParser:

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from citer_core.cli.dataset_arguments import DATASET_HELP, PATH_HELP, add_split_arguments
 from citer_core.cli.summary import summary_line
 from citer_core.cli.terminal import TokenPrinter
 from citer_core.errors import PromptError, SettingError
@@ -28,6 +29,7 @@ examples:
   python -m citer_core route --question "Tom has 3 boxes of 14 pens. How many pens?" --threshold 0.7
   printf 'What is the capital of France?\nA. Paris\nB. Lyon\n' | python -m citer_core route --question - --data-type mc
   python -m citer_core route --dataset-path assets/datasets/math.jsonl --data-type math --output-file out.jsonl
+  python -m citer_core route --dataset gsm8k --split test --output-file out.jsonl
 """
 
 
@@ -43,8 +45,9 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--question", metavar="TEXT", help='the question; "-" reads it from standard input')
-    source.add_argument("--dataset-path", type=Path, metavar="FILE", help="a JSON Lines file in an official format")
-    parser.add_argument("--data-type", choices=DATA_TYPES, default="math", help="open: no template (%(default)s)")
+    source.add_argument("--dataset-path", type=Path, metavar="FILE", help=PATH_HELP)
+    source.add_argument("--dataset", metavar="NAME[:SPLIT]", help=DATASET_HELP)
+    parser.add_argument("--data-type", choices=DATA_TYPES, help="open: no template (math; --dataset knows its own)")
     _add_decoding(parser.add_argument_group("decoding"))
 
     models = parser.add_argument_group("models")
@@ -58,6 +61,7 @@ def add_parser(subparsers: Subparsers) -> None:
     one.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="(%(default)s)")
 
     many = parser.add_argument_group("a data set")
+    add_split_arguments(many, "test")
     many.add_argument("--output-file", type=Path, metavar="OUT", help="JSON Lines; the same command resumes it")
     many.add_argument("--limit", type=int, metavar="N", help="only the first N rows")
     many.add_argument("--with-trace", action="store_true", help="put each row's whole trace into the output")
@@ -78,12 +82,12 @@ def run(args: argparse.Namespace) -> int:
         seed=args.seed,
     )
     _refuse_misplaced(args)
-    if args.dataset_path is not None:
+    if args.question is None:
         from citer_core.cli.route_dataset import run_dataset
 
         return run_dataset(args, settings, load_engine)
     text = _read_question() if args.question == "-" else args.question
-    return _run_question(args, problem_from_text(text, args.data_type, args.answer), settings)
+    return _run_question(args, problem_from_text(text, args.data_type or "math", args.answer), settings)
 
 
 def load_engine(args: argparse.Namespace) -> Engine:
@@ -115,16 +119,17 @@ def _read_question() -> str:
 
 def _refuse_misplaced(args: argparse.Namespace) -> None:
     """An argument that would be ignored is a misunderstanding; say so instead."""
-    if args.dataset_path is None:
-        where = "with --dataset-path, not with --question"
+    if args.question is not None:
+        where = "with --dataset-path or --dataset, not with --question"
         misplaced = {
+            "--split": args.split is not None,
             "--output-file": args.output_file is not None,
             "--limit": args.limit is not None,
             "--with-trace": args.with_trace,
             "--skip-bad-rows": args.skip_bad_rows,
         }
     else:
-        where = "with --question, not with --dataset-path (--with-trace puts traces into the output file)"
+        where = "with --question, not with a data set (--with-trace puts traces into the output file)"
         misplaced = {"--answer": args.answer is not None, "--json": args.json}
     names = [name for name, given in misplaced.items() if given]
     if names:

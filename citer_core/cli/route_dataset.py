@@ -1,4 +1,4 @@
-"""`route --dataset-path`: a whole data set, resumable, one output row as each finishes.
+"""`route --dataset-path` and `--dataset`: a whole data set, resumable, one output row as each finishes.
 
 Order matters: settings and rows are validated and the output is opened before a model is loaded, so that a wrong
 argument costs no waiting and a finished run never finds that it cannot write.
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from citer_core.cli.dataset_arguments import refuse_bad_rows, use_named_dataset
 from citer_core.cli.output import RowFile
 from citer_core.cli.summary import output_row, progress_text, totals_line
 from citer_core.cli.terminal import escape_controls
@@ -22,8 +23,6 @@ from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
-
-N_ERRORS_SHOWN = 5
 
 
 def run_dataset(
@@ -40,6 +39,7 @@ def run_dataset(
         CiterError: wrong settings, rows or files; or the error of a row while it ran, after which finished rows stay.
     """
     _check_arguments(args)
+    use_named_dataset(args, "test", _say)
     rows = _good_rows(args)
     with RowFile(args.output_file, _identity(args, settings)) as output:
         pending = _pending(rows, output)
@@ -55,7 +55,9 @@ def _check_arguments(args: argparse.Namespace) -> None:
     if args.data_type == "open":
         raise SettingError("A data set has --data-type math or mc: open is for a raw prompt with --question.")
     if args.output_file is None:
-        raise SettingError("--dataset-path needs --output-file: give the file that the results are written to.")
+        raise SettingError(
+            "--dataset-path and --dataset need --output-file: give the file that the results are written to."
+        )
     if args.limit is not None and args.limit < 1:
         raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it away for all rows.")
 
@@ -86,13 +88,8 @@ def _revisions(engine: Engine, router: str | None) -> dict[str, str]:
 
 def _good_rows(args: argparse.Namespace) -> list[NumberedRow]:
     errors = validate_rows(args.dataset_path, args.data_type)
-    if errors and not args.skip_bad_rows:
-        shown = "\n".join(f"  {error}" for error in errors[:N_ERRORS_SHOWN])
-        more = f"\n  ... and {len(errors) - N_ERRORS_SHOWN} more" if len(errors) > N_ERRORS_SHOWN else ""
-        raise DatasetError(
-            f"{len(errors)} bad row(s), nothing was run:\n{shown}{more}\n"
-            "Correct them, or add --skip-bad-rows to go on without them."
-        )
+    if not args.skip_bad_rows:
+        refuse_bad_rows(errors, "Correct them, or add --skip-bad-rows to go on without them.")
     for error in errors:
         _say(f"skipped: {error}")
     rows = list(read_rows(args.dataset_path, args.data_type, on_error=lambda _: None))

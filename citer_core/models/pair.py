@@ -103,6 +103,31 @@ class ModelPair:
         )
 
 
+def load_checkpoint(
+    folder: Path, *, tokenizer_folder: Path | None = None, device: str = "cpu", dtype: str = "float32"
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase, int]:
+    """One model alone, for training.
+
+    Args:
+        folder: a local transformers checkpoint.
+        tokenizer_folder: where its tokenizer is, if not there.
+        device: as torch spells it.
+        dtype: a key of `DTYPES`.
+
+    Returns:
+        The model, its tokenizer, and the id that a training text ends with: the one that labels end with too.
+
+    Raises:
+        ModelFileError: a folder or file is missing or damaged, or nothing in it says how a text ends.
+    """
+    model = _load_model(folder, device, DTYPES[dtype])
+    tokenizer = _load_tokenizer(tokenizer_folder or folder)
+    eos_ids = _eos_ids(tokenizer, model)
+    if not eos_ids:
+        raise ModelFileError(f"{folder.name}/ names no end-of-text token: set eos_token in its tokenizer_config.json.")
+    return model, tokenizer, min(eos_ids)
+
+
 def load_pair(pair: str = EMBEDDED, *, device: str = "cpu", dtype: str = "float32") -> ModelPair:
     """Loads a pair.
 
@@ -152,7 +177,14 @@ def _load_model(folder: Path, device: str, dtype: torch.dtype) -> PreTrainedMode
             f"The model in {folder.name}/ could not be read ({_first_line(error)}). The file may be truncated: fetch "
             "or train it again; only safetensors weights are read."
         ) from error
-    return model.to(device)
+    try:
+        return model.to(device)
+    except torch.OutOfMemoryError as error:
+        raise PairError(f"{folder.name}/ does not fit into the memory of {device}: try --dtype bfloat16.") from error
+    except (RuntimeError, AssertionError) as error:  # torch has both for a device that it does not know or have
+        raise PairError(
+            f'The device "{device}" cannot be used here ({_first_line(error)}). Choose cpu, or one that torch sees.'
+        ) from error
 
 
 def _first_line(error: Exception) -> str:

@@ -159,6 +159,12 @@ def test_unknown_pairs_and_dtypes_say_what_is_allowed(tmp_path):
         load_pair(f"{tmp_path / 'a'},{tmp_path / 'b'}")
 
 
+@pytest.mark.parametrize("device", ["cuda:63", "nonsense"])
+def test_a_device_that_is_not_there_is_a_clear_error(device):
+    with pytest.raises(PairError, match=f'"{device}" cannot be used here'):
+        load_pair(device=device)
+
+
 def test_every_end_token_of_both_models_counts(tokenizer):
     slm, llm = tiny_qwen2(1), tiny_qwen2(2)
     llm.generation_config.eos_token_id = [0, 7]

@@ -1,0 +1,90 @@
+"""`--dataset NAME[:SPLIT]` beside `--dataset-path FILE`: the arguments of every command that reads a data set.
+
+A named set is found, or fetched, only when `use_named_dataset` is called: after everything else about the arguments
+has been checked. Knows nothing about models.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from citer_core.errors import DatasetError, SettingError
+from citer_core.tasks.dataset_cache import DEFAULT_CACHE, parse_spec, resolve_dataset
+from citer_core.tasks.datasets import NumberedRow, read_rows, validate_rows
+from citer_core.tasks.hub_datasets import HUB_DATASETS, refuse_test_rows
+
+N_ERRORS_SHOWN = 5
+DATASET_HELP = f"a data set by its name, fetched once: {', '.join(HUB_DATASETS)}"
+PATH_HELP = "a JSON Lines file in an official format"
+
+
+def add_split_arguments(group: argparse._ArgumentGroup | argparse.ArgumentParser, default_split: str) -> None:
+    """Adds what goes with `--dataset`; the default is shown, not set, so that a stray `--split` can be refused."""
+    group.add_argument("--split", metavar="SPLIT", help=f"of --dataset ({default_split})")
+    group.add_argument(
+        "--dataset-cache", type=Path, default=DEFAULT_CACHE, metavar="DIR", help="copies of --dataset (%(default)s)"
+    )
+
+
+def add_training_dataset_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the data set of a training command: one source, its type, and a limit."""
+    group = parser.add_argument_group("data")
+    source = group.add_mutually_exclusive_group(required=True)
+    source.add_argument("--dataset-path", type=Path, metavar="FILE", help=PATH_HELP)
+    source.add_argument("--dataset", metavar="NAME[:SPLIT]", help=DATASET_HELP)
+    add_split_arguments(group, "train")
+    group.add_argument("--data-type", choices=("math", "mc"), help="of --dataset-path (math); --dataset knows its own")
+    group.add_argument("--limit", type=int, metavar="N", help="only the first N rows")
+
+
+def use_named_dataset(args: argparse.Namespace, default_split: str, say: Callable[[str], None]) -> None:
+    """Puts the named set's file and type into `args.dataset_path` and `args.data_type`; without one, only the type.
+
+    Raises:
+        SettingError: `--split` or another `--data-type` than the set's own.
+        DatasetError: see `resolve_dataset`.
+    """
+    if args.dataset is None:
+        if args.split is not None:
+            raise SettingError("--split: use this with --dataset; a file is one split.")
+        args.data_type = args.data_type or "math"
+        return
+    dataset, _ = parse_spec(args.dataset, args.split, default_split)
+    if args.data_type not in (None, dataset.data_type):
+        raise SettingError(f"{dataset.name} is of the type {dataset.data_type}: leave --data-type away.")
+    args.dataset_path, args.data_type = resolve_dataset(
+        args.dataset, args.split, default_split=default_split, cache=args.dataset_cache, say=say
+    )
+
+
+def training_rows(args: argparse.Namespace, say: Callable[[str], None]) -> list[NumberedRow]:
+    """The rows of a training command, validated as a whole; never those of a named set's test split.
+
+    Raises:
+        CiterError: wrong arguments, a bad row or a test row; nothing was loaded then.
+    """
+    if args.limit is not None and args.limit < 1:
+        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it away for all rows.")
+    if args.dataset is not None:
+        dataset, split = parse_spec(args.dataset, args.split, "train")
+        if split == "test":
+            raise DatasetError(f"{dataset.name}:test is for tests, nothing may be trained on it: use the split train.")
+    use_named_dataset(args, "train", say)
+    refuse_bad_rows(validate_rows(args.dataset_path, args.data_type), "Correct them.")
+    rows = list(read_rows(args.dataset_path, args.data_type))
+    refuse_test_rows(row.id for row in rows)
+    return rows[: args.limit]
+
+
+def refuse_bad_rows(errors: Sequence[DatasetError], advice: str) -> None:
+    """Raises the first few of a file's errors as one.
+
+    Raises:
+        DatasetError: there is an error.
+    """
+    if errors:
+        shown = "\n".join(f"  {error}" for error in errors[:N_ERRORS_SHOWN])
+        more = f"\n  ... and {len(errors) - N_ERRORS_SHOWN} more" if len(errors) > N_ERRORS_SHOWN else ""
+        raise DatasetError(f"{len(errors)} bad row(s), nothing was run:\n{shown}{more}\n{advice}")

@@ -1,0 +1,174 @@
+"""`make-cot`: writes rows with chains of thought that the pair's LLM found, resumable, one row at a time.
+
+    OUT.jsonl           the rows that have a chain now, ready for `finetune` and for labels
+    OUT.failed.jsonl    the others by id, with the reason, so that the next run does not try them again
+
+Rows are validated and both files are opened before a model is loaded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from citer_core.cli.dataset_arguments import add_training_dataset_arguments, training_rows
+from citer_core.cli.output import RowFile
+from citer_core.cli.terminal import escape_controls
+from citer_core.errors import DatasetError
+from citer_core.tasks.datasets import NumberedRow
+from citer_core.tasks.prompts import PROMPT_VERSION
+
+if TYPE_CHECKING:
+    from citer_core.cli.main import Subparsers
+    from citer_core.training.make_cot import CotOutcome, CotSettings
+
+EPILOG = """example:
+  python -m citer_core make-cot --pair SLM_FOLDER,LLM_FOLDER --device cuda --dtype bfloat16 \\
+      --dataset cqa --split train --output-file cqa-cot.jsonl
+
+A row that has a chain already (the field "cot") is taken over as it is.
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Adds `make-cot` and its arguments."""
+    parser = subparsers.add_parser(
+        "make-cot",
+        help="write chains of thought for rows that have none",
+        description="Samples chains of thought from the pair's LLM and keeps those whose answer is right.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add_training_dataset_arguments(parser)
+    parser.add_argument(
+        "--output-file", type=Path, required=True, metavar="OUT", help="JSON Lines; the same command resumes it"
+    )
+    models = parser.add_argument_group("models")
+    models.add_argument("--pair", default="embedded", metavar="NAME", help="its LLM samples (%(default)s)")
+    models.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="(%(default)s)")
+    models.add_argument("--device", default="cpu", help="as torch names it, e.g. cuda (%(default)s)")
+    sampling = parser.add_argument_group("sampling")
+    sampling.add_argument("--n-samples", type=int, default=4, metavar="N", help="at most, per row (%(default)s)")
+    sampling.add_argument("--temperature", type=float, default=0.8, help="above 0 (%(default)s)")
+    sampling.add_argument("--top-p", type=float, default=0.95, help="(%(default)s)")
+    sampling.add_argument("--seed", type=int, default=0, help="(%(default)s)")
+    sampling.add_argument("--max-new-tokens", type=int, default=512, metavar="N", help="per sample (%(default)s)")
+    sampling.add_argument("--batch-size", type=int, default=32, metavar="N", help="rows at once (%(default)s)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Makes the chains that are missing.
+
+    Raises:
+        CiterError: wrong input, before anything is loaded; or a file that cannot be written any more.
+    """
+    from citer_core.training.make_cot import CotSettings
+
+    settings = CotSettings(
+        n_samples=args.n_samples,
+        temperature=args.temperature,
+        top_p=args.top_p,
+        seed=args.seed,
+        max_new_tokens=args.max_new_tokens,
+        batch_size=args.batch_size,
+    )
+    rows = training_rows(args, _say)
+    identity = _identity(args, settings)
+    failed_path = args.output_file.with_name(f"{args.output_file.stem}.failed.jsonl")
+    with RowFile(args.output_file, identity) as output, RowFile(failed_path, {**identity, "part": "failed"}) as failed:
+        _refuse_changed_rows(rows, output)
+        if output.rows or failed.rows:
+            _say(f"resuming {output.path}: {len(output.rows)} rows are done, {len(failed.rows)} have failed before")
+        _settle_without_model(rows, output, failed)
+        to_sample = [row for row in rows if not row.row.get("cot") and row.problem.true_answer is not None]
+        if any(row.id not in output.rows and row.id not in failed.rows for row in to_sample):
+            _sample(args, settings, to_sample, output, failed)
+        _say(_totals(rows, output.rows, failed.rows))
+    return 0
+
+
+def _identity(args: argparse.Namespace, settings: CotSettings) -> dict[str, Any]:
+    return {
+        "command": "make-cot",
+        "data_type": args.data_type,
+        "prompt_version": PROMPT_VERSION,
+        "pair": args.pair,
+        "dtype": args.dtype,
+        "device": args.device,
+        **asdict(settings),
+    }
+
+
+def _refuse_changed_rows(rows: Sequence[NumberedRow], output: RowFile) -> None:
+    for row in rows:
+        done = output.rows.get(row.id)
+        if done is not None and any(done.get(name) != value for name, value in row.row.items() if name != "id"):
+            raise DatasetError(
+                f'{output.path} has another row "{row.id}" than row {row.number} of the data set: the data set has '
+                "changed, choose another output file."
+            )
+
+
+def _settle_without_model(rows: Sequence[NumberedRow], output: RowFile, failed: RowFile) -> None:
+    """Takes over rows that have a chain, and fails those without a known answer: no sample could be checked."""
+    for row in rows:
+        if row.id in output.rows or row.id in failed.rows:
+            continue
+        if row.row.get("cot"):
+            output.append({**row.row, "id": row.id})
+        elif row.problem.true_answer is None:
+            failed.append({"id": row.id, "n_tried": 0, "reason": "no known answer"})
+
+
+def _sample(
+    args: argparse.Namespace, settings: CotSettings, rows: Sequence[NumberedRow], output: RowFile, failed: RowFile
+) -> None:
+    from citer_core.models.pair import load_pair
+    from citer_core.training.make_cot import make_cots
+
+    pair = load_pair(args.pair, device=args.device, dtype=args.dtype)
+    for file in (output, failed):
+        file.bind({"pair_revision": pair.info.revision})
+    done = set(output.rows) | set(failed.rows)
+    n_pending = sum(row.id not in done for row in rows)
+    for n, outcome in enumerate(make_cots(pair, rows, settings, done), start=1):
+        if outcome.cot is None:
+            failed.append({"id": outcome.row.id, "n_tried": outcome.n_tried, "reason": outcome.reason})
+        else:
+            source = {"llm": pair.info.llm.name, "pair_revision": pair.info.revision, "prompt_version": PROMPT_VERSION}
+            output.append(_row_with_chain(outcome, source, settings))
+        verdict = outcome.reason or f"right in sample {outcome.n_tried}"
+        _say(f"[{n}/{n_pending}] {outcome.row.id}: {verdict}")
+
+
+def _row_with_chain(outcome: CotOutcome, source: Mapping[str, Any], settings: CotSettings) -> dict[str, Any]:
+    sampled = {name: getattr(settings, name) for name in ("temperature", "top_p", "seed")}
+    made_by = {**source, **sampled, "n_tried": outcome.n_tried}
+    return {**outcome.row.row, "id": outcome.row.id, "cot": outcome.cot, "cot_made_by": made_by}
+
+
+def _totals(
+    rows: Sequence[NumberedRow], output: Mapping[str, Mapping[str, Any]], failed: Mapping[str, Mapping[str, Any]]
+) -> str:
+    done = [output[row.id] for row in rows if row.id in output]
+    tried = [row["cot_made_by"]["n_tried"] for row in done if "cot_made_by" in row]
+    reasons = Counter(
+        "prompt too long" if failed[row.id]["reason"].startswith("its prompt") else failed[row.id]["reason"]
+        for row in rows
+        if row.id in failed
+    )
+    parts = [f"{len(done)} of {len(rows)} rows have a chain"]
+    if tried:
+        parts.append(f"{len(tried)} of them sampled, {sum(tried) / len(tried):.1f} samples each")
+    parts += [f"{n} failed: {reason}" for reason, n in reasons.most_common()]
+    return " | ".join(parts)
+
+
+def _say(line: str) -> None:
+    print(escape_controls(line), file=sys.stderr, flush=True)

@@ -1,0 +1,60 @@
+"""The folder of an unfinished fine-tuning: whose it is, and where to go on. Knows nothing about models.
+
+Trainer keeps optimizer and random states there with torch.save. Its loader reads tensors only (`weights_only`), and is
+only pointed at a folder whose run.json is this run's own, so that nobody else's files are resumed by accident.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from citer_core.errors import ModelFileError
+
+RUN_SCHEMA_VERSION = 1
+
+
+def open_work_dir(work_dir: Path, settings: Mapping[str, Any]) -> None:
+    """Records what the run is, or compares it with what is recorded.
+
+    Args:
+        work_dir: created if it is not there.
+        settings: all that decides the result; JSON values.
+
+    Raises:
+        ModelFileError: the folder is another run's, is not ours, or cannot be written.
+    """
+    identity = {"schema_version": RUN_SCHEMA_VERSION, **settings}
+    path = work_dir / "run.json"
+    try:
+        if path.exists():
+            before = json.loads(path.read_text(encoding="utf-8"))
+            names = [name for name in {**before, **identity} if before.get(name) != identity.get(name)]
+            if names:
+                changes = ", ".join(f"{n} was {before.get(n)!r} and is {identity.get(n)!r}" for n in names)
+                raise ModelFileError(
+                    f"{work_dir} is another run's: {changes}. Use the same arguments to resume it, remove "
+                    "it, or choose another --output."
+                )
+            return
+        if work_dir.exists() and any(work_dir.iterdir()):
+            raise ModelFileError(f"{work_dir} is there, but no run.json in it: remove it, or choose another --output.")
+        work_dir.mkdir(parents=True, exist_ok=True)
+        path.with_suffix(".part").write_text(json.dumps(identity, indent=2) + "\n", encoding="utf-8")
+        path.with_suffix(".part").replace(path)
+    except (OSError, ValueError, AttributeError) as error:
+        raise ModelFileError(f"{work_dir} cannot be used ({error}): remove it, or choose another --output.") from error
+
+
+def last_complete_checkpoint(work_dir: Path) -> str | None:
+    """The newest checkpoint whose last file is there and whole; a kill leaves one without it, which is passed over."""
+    numbered = [(int(path.name.rpartition("-")[2]), path) for path in work_dir.glob("checkpoint-*")]
+    for _, path in sorted(numbered, reverse=True):
+        try:
+            json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            continue
+        return str(path)
+    return None

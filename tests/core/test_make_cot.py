@@ -1,0 +1,264 @@
+"""Chains of thought from the pair's own LLM: only right ones are kept, and a stopped run finds what any other does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from citer_core.assets import ASSETS
+from citer_core.cli.main import main
+from citer_core.errors import SettingError
+from citer_core.models.batch import greedy_completions, sampled_completions
+from citer_core.models.pair import load_pair
+from citer_core.tasks.answers import check_answer
+from citer_core.tasks.datasets import read_rows, validate_rows
+from citer_core.training import make_cot
+from citer_core.training.finetune_rows import completions
+from citer_core.training.make_cot import CotSettings, make_cots
+from tests.core.conftest import tiny_qwen2
+
+# Hot enough that the bundled LLM is wrong now and then, with room for no more than a short chain.
+SETTINGS = CotSettings(n_samples=2, temperature=1.8, top_p=1.0, seed=5, max_new_tokens=40, batch_size=4)
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return load_pair()
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """Twelve multiple-choice rows without chains."""
+    lines = (ASSETS / "datasets" / "mc.jsonl").read_text(encoding="utf-8").splitlines()[:12]
+    path = tmp_path / "bare.jsonl"
+    rows = [{name: value for name, value in json.loads(line).items() if name != "cot"} for line in lines]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def command(bare, out, *more):
+    options = "--data-type mc --n-samples 2 --temperature 1.8 --top-p 1.0 --seed 5 --max-new-tokens 40 --batch-size 4"
+    return main(["make-cot", "--dataset-path", str(bare), "--output-file", str(out), *options.split(), *more])
+
+
+# --- sampling
+
+
+def sample(lm, prompts, **options):
+    settings = {"eos_ids": frozenset({0}), "max_new_tokens": 20, "temperature": 1.0, "top_p": 1.0, "seed": 3}
+    return sampled_completions(lm, prompts, **(settings | options))
+
+
+def test_samples_follow_the_seed_and_nothing_else(tiny_pair):
+    prompts = [[5, 6, 7], [900, 3], [44] * 12]
+    torch.manual_seed(1)
+    first = sample(tiny_pair.llm, prompts)
+    untouched = torch.rand(1)
+    torch.manual_seed(1)
+    assert torch.equal(untouched, torch.rand(1))  # the caller's random numbers are the caller's
+    assert sample(tiny_pair.llm, prompts) == first
+    assert sample(tiny_pair.llm, prompts, seed=4) != first
+    assert sample(tiny_pair.llm, prompts, temperature=0.3) != first
+
+
+def test_a_tiny_nucleus_is_greedy_with_padding_and_all(tiny_pair):
+    prompts = [[5, 6, 7], [900, 3], [44] * 12]
+    greedy = dict(greedy_completions(tiny_pair.llm, prompts, eos_ids=frozenset({0}), max_new_tokens=20))
+    assert sample(tiny_pair.llm, prompts, top_p=1e-6) == [greedy[i] for i in range(3)]
+
+
+def test_samples_reach_beyond_the_librarys_fifty_best(tiny_pair):
+    first_tokens = {ids[0] for ids in sample(tiny_pair.slm, [[5, 6, 7]] * 400, max_new_tokens=1, temperature=2.0)}
+    with torch.inference_mode():
+        logits = tiny_pair.slm.model(input_ids=torch.tensor([[5, 6, 7]])).logits[0, -1]
+    assert not first_tokens <= set(logits.topk(50).indices.tolist())
+
+
+def test_a_checkpoints_own_decoding_defaults_change_nothing(tokenizer):
+    """Instruct models ship a repetition penalty and a top-k, which `generate` would take over unasked."""
+    from citer_core.models.language_model import LanguageModel
+
+    plain, penalized = tiny_qwen2(1), tiny_qwen2(1)
+    penalized.generation_config.update(repetition_penalty=5.0, top_k=1, no_repeat_ngram_size=1, do_sample=True)
+    found = []
+    for model in (plain, penalized):
+        lm = LanguageModel(model, len(tokenizer))
+        greedy = list(greedy_completions(lm, [[5, 6, 7]], eos_ids=frozenset({0}), max_new_tokens=30))
+        found.append((greedy, sample(lm, [[5, 6, 7]] * 3)))
+    assert found[0] == found[1]
+
+
+# --- which chains are kept
+
+
+def test_every_chain_is_right_complete_and_ready_for_training(pair, bare):
+    rows = list(read_rows(bare, "mc"))
+    outcomes = {outcome.row.id: outcome for outcome in make_cots(pair, rows, SETTINGS)}
+    assert outcomes.keys() == {row.id for row in rows}
+    kept = [outcome for outcome in outcomes.values() if outcome.cot is not None]
+    failed = [outcome for outcome in outcomes.values() if outcome.cot is None]
+    assert kept and failed  # these settings give both, or the test shows nothing
+    for outcome in kept:
+        assert check_answer(outcome.cot, outcome.row.problem).is_correct
+        assert outcome.cot == outcome.cot.strip() and 1 <= outcome.n_tried <= 2
+    assert {outcome.reason for outcome in failed} == {"no right answer in 2 samples"}
+
+
+def test_seed_and_attempt_both_choose_the_samples(pair, bare, monkeypatch):
+    rows = list(read_rows(bare, "mc"))[:4]
+    drawn = []
+    monkeypatch.setattr(
+        make_cot, "sampled_completions", lambda lm, ids, seed, **_: drawn.append(seed) or [[1]] * len(ids)
+    )
+    for seed in (5, 6, 5):
+        list(make_cots(pair, rows, CotSettings(n_samples=2, seed=seed)))
+    assert len(set(drawn[:4])) == 4
+    assert drawn[4:] == drawn[:2]
+
+
+def test_a_chain_that_was_cut_off_is_not_kept(pair, bare, monkeypatch):
+    (row,) = list(read_rows(bare, "mc"))[:1]
+    right = pair.tokenizer(f" Therefore, the answer is ({row.problem.true_answer}).", add_special_tokens=False)
+    for ids, kept in ((right["input_ids"], False), ([*right["input_ids"], min(pair.eos_ids)], True)):
+        monkeypatch.setattr(make_cot, "sampled_completions", lambda *args, ids=ids, **options: [ids])
+        (outcome,) = make_cots(pair, [row], SETTINGS)
+        assert (outcome.cot is not None) == kept
+
+
+def test_a_prompt_without_room_fails_and_the_others_go_on(pair, bare, monkeypatch):
+    def length(row):
+        return len(pair.encode(row.problem.prompt))
+
+    short, *_, long = sorted(read_rows(bare, "mc"), key=length)
+    settings = CotSettings(max_new_tokens=pair.max_context - length(short), n_samples=1)
+    answer = pair.tokenizer(f" Therefore, the answer is ({short.problem.true_answer}).")["input_ids"]
+    monkeypatch.setattr(make_cot, "sampled_completions", lambda *args, **options: [[*answer, min(pair.eos_ids)]])
+    failed, kept = make_cots(pair, [short, long], settings)
+    assert (failed.row, failed.n_tried) == (long, 0)
+    assert failed.reason == f"its prompt has {length(long)} tokens, more than {length(short)}"
+    assert kept.row == short and kept.cot is not None
+
+
+def test_a_full_gpu_is_a_message(pair, bare, monkeypatch):
+    def full(*args, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(make_cot, "sampled_completions", full)
+    with pytest.raises(SettingError, match="--batch-size 4"):
+        next(make_cots(pair, list(read_rows(bare, "mc")), SETTINGS))
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"temperature": 0}, {"temperature": 3}, {"n_samples": 0}, {"batch_size": 0}, {"seed": -1}, {"top_p": 0}]
+)
+def test_settings_outside_their_range_are_refused(wrong):
+    with pytest.raises(SettingError, match=next(iter(wrong))):
+        CotSettings(**wrong)
+
+
+# --- the command
+
+
+def test_the_command_writes_training_rows_and_sets_the_others_aside(bare, tmp_path, capsys):
+    out = tmp_path / "out.jsonl"
+    assert command(bare, out) == 0
+    stdout, err = capsys.readouterr()
+    assert stdout == ""
+    found, failed = lines(out), lines(tmp_path / "out.failed.jsonl")
+    assert found and failed and len(found) + len(failed) == 12
+    assert f"{len(found)} of 12 rows have a chain" in err
+    assert f"{len(failed)} failed: no right answer in 2 samples" in err
+    assert validate_rows(out, "mc") == []
+    completions(list(read_rows(out, "mc")), "mc")
+    made_by = found[0]["cot_made_by"]
+    assert (made_by["llm"], made_by["seed"], made_by["temperature"]) == ("Bundled pair LLM", 5, 1.8)
+    assert {row["id"] for row in failed}.isdisjoint(row["id"] for row in found)
+
+
+def test_a_stopped_run_finds_what_an_uninterrupted_one_does(bare, tmp_path, monkeypatch, capsys):
+    """Stopped inside a group, with a torn last line; failed rows are remembered and never sampled again."""
+    assert command(bare, tmp_path / "whole.jsonl") == 0
+    real = make_cot.make_cots
+
+    def stopping(*args):
+        for n, outcome in enumerate(real(*args)):
+            if n == 6:
+                raise KeyboardInterrupt
+            yield outcome
+
+    out = tmp_path / "out.jsonl"
+    with monkeypatch.context() as patch:
+        patch.setattr(make_cot, "make_cots", stopping)
+        assert command(bare, out) == 130
+    n_done = len(lines(out)) + len(lines(tmp_path / "out.failed.jsonl"))
+    assert n_done == 6
+    with out.open("ab") as file:
+        file.write(b'{"id": "torn')
+    assert command(bare, out) == 0
+    for name in ("{}.jsonl", "{}.failed.jsonl"):
+        assert lines(tmp_path / name.format("out")) == lines(tmp_path / name.format("whole"))
+
+    def no_model(*args, **options):
+        raise AssertionError("nothing is left to do")
+
+    monkeypatch.setattr("citer_core.models.pair.load_pair", no_model)
+    capsys.readouterr()
+    assert command(bare, out) == 0
+    assert "of 12 rows have a chain" in capsys.readouterr().err
+
+
+def test_rows_with_a_chain_are_taken_over_and_rows_without_an_answer_fail(tmp_path, monkeypatch):
+    path = tmp_path / "rows.jsonl"
+    choices = {"text": ["x", "y"], "label": ["A", "B"]}
+    rows = [
+        {"id": 7, "question": "Has one?", "choices": choices, "answerKey": "A", "cot": "Yes. Therefore, x (A)."},
+        {"question": "Secret?", "choices": choices, "answerKey": ""},
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    monkeypatch.setattr("citer_core.models.pair.load_pair", None)  # no model is needed for either
+    out = tmp_path / "out.jsonl"
+    assert command(path, out) == 0
+    assert lines(out) == [{**rows[0], "id": "7"}]
+    assert lines(tmp_path / "out.failed.jsonl") == [{"id": "row-2", "n_tried": 0, "reason": "no known answer"}]
+
+
+@pytest.mark.parametrize(
+    ("more", "part"),
+    [
+        (["--seed", "6"], "seed was 5 and is 6"),
+        (["--pair", "a,b"], "pair was 'embedded'"),
+    ],
+)
+def test_rows_of_other_settings_are_not_mixed(bare, tmp_path, more, part, capsys):
+    assert command(bare, tmp_path / "out.jsonl", "--limit", "1") == 0
+    assert command(bare, tmp_path / "out.jsonl", *more) == 2
+    assert part in capsys.readouterr().err
+
+
+def test_a_changed_row_is_refused(bare, tmp_path, capsys):
+    assert command(bare, tmp_path / "out.jsonl", "--limit", "4") == 0
+    (first, *_) = lines(tmp_path / "out.jsonl")
+    bare.write_text(bare.read_text(encoding="utf-8").replace(first["question"], "Another one?"), encoding="utf-8")
+    assert command(bare, tmp_path / "out.jsonl", "--limit", "4") == 2
+    assert "choose another output file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--dataset", "cqa:test"], ["--dataset", "cqa", "--split", "test"]])
+def test_test_splits_are_never_read(arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("citer_core.tasks.dataset_cache.fetch_from_hub", None)
+    assert main(["make-cot", *arguments, "--output-file", str(tmp_path / "out.jsonl")]) == 2
+    assert "is for tests" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_renamed_test_split_is_recognized(tmp_path, capsys):
+    path = tmp_path / "innocent.jsonl"
+    path.write_text('{"id": "math-test-0001", "problem": "1+1?", "solution": "\\\\boxed{2}"}', encoding="utf-8")
+    assert main(["make-cot", "--dataset-path", str(path), "--output-file", str(tmp_path / "out.jsonl")]) == 2
+    assert '"math-test-0001" is from a test split' in capsys.readouterr().err
