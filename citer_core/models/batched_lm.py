@@ -15,8 +15,8 @@ from torch import Tensor
 
 from citer_core.models.language_model import LanguageModel
 
-# Rows whose numbers of new tokens differ by less than this share a pass: up to about so many tokens cost what one does.
-CHEAP_PADDING = 8
+# Only attention pads sequences to one length, so a prompt and single tokens may share a pass up to this difference.
+CHEAP_PADDING = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class BatchedLM:
 
 
 def _similar(n_new: Sequence[int]) -> Iterator[list[int]]:
-    """Rows in groups of similar length: a row of 100 new tokens must not pad one of 3 to its size."""
+    """Rows in groups of similar length: a very long prompt must not pad the attention of single tokens to its size."""
     order = sorted(range(len(n_new)), key=lambda row: n_new[row])
     if n_new[order[-1]] - n_new[order[0]] < CHEAP_PADDING:
         yield list(range(len(n_new)))

@@ -145,9 +145,8 @@ class LanguageModel:
         """
         if self._fused is not None:
             assert isinstance(cache, SlotCache)
-            n_new = [len(ids) for ids in new_ids]
-            hidden = self._fused.slot_hidden_states(self._padded(new_ids), n_new, slots, cache)
-            last = hidden[torch.arange(len(n_new)), torch.tensor(n_new) - 1]
+            last_of = torch.tensor([len(ids) for ids in new_ids], device=self.device).cumsum(0) - 1
+            last = self._fused.slot_hidden_states(new_ids, slots, cache)[last_of]
             return self._head(last)[..., : self.vocab_size], last
         assert isinstance(cache, SlotCaches)
         results = [
@@ -175,14 +174,8 @@ class LanguageModel:
                 )
                 yield logits[0, -n:], hidden[0, -n:]
             return
-        n_new = [len(ids) for ids in texts]
         cache = self._fused.new_slot_cache(len(texts))
-        states = self._fused.slot_hidden_states(self._padded(texts), n_new, range(len(texts)), cache)
-        for state, length, n in zip(states, n_new, n_last, strict=True):
-            kept = state[length - n : length]
+        states = self._fused.slot_hidden_states(texts, range(len(texts)), cache)
+        for state, n in zip(states.split([len(ids) for ids in texts]), n_last, strict=True):
+            kept = state[len(state) - n :]
             yield self._head(kept)[..., : self.vocab_size], kept
-
-    def _padded(self, texts: Sequence[Sequence[int]]) -> Tensor:
-        """[B, T] int64, padded on the right."""
-        width = max(len(ids) for ids in texts)
-        return torch.tensor([[*ids, *[0] * (width - len(ids))] for ids in texts], device=self.device)
