@@ -20,7 +20,7 @@ from citer_core.errors import CiterError, RouterError
 from citer_core.models.pair import EMBEDDED, ModelPair, load_pair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.catalog import load_router, load_routers
-from citer_core.routing.decode import decode
+from citer_core.routing.decode import check_prompt, decode
 from citer_core.routing.router import Router
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
@@ -147,23 +147,23 @@ class Engine:
 
     @classmethod
     def load(
-        cls, pair: str = EMBEDDED, *, device: str = "cpu", dtype: str = "float32", router_file: Path | None = None
+        cls, pair: str = EMBEDDED, *, device: str = "cpu", dtype: str = "float32", router_files: Sequence[Path] = ()
     ) -> Engine:
         """Loads a pair and every router that is stored for it.
 
         Args:
             pair, device, dtype: see `load_pair`.
-            router_file: the card of one more router, which becomes the default.
+            router_files: cards of more routers, which come first; the first of them becomes the default.
 
         Raises:
             PairError, ModelFileError: see `load_pair`.
-            RouterError: `router_file` is damaged or does not fit. What is wrong with a stored router is kept in
+            RouterError: one of `router_files` is damaged or does not fit. What is wrong with a stored router is kept in
                 `problems` instead.
         """
         loaded = load_pair(pair, device=device, dtype=dtype)
         extra: dict[str, Router] = {}
-        if router_file is not None:
-            router = load_router(router_file, loaded)
+        for path in router_files:
+            router = load_router(path, loaded)
             extra[router.name] = router
         stored, problems = load_routers(loaded)
         return cls(loaded, {**extra, **{k: v for k, v in stored.items() if k not in extra}}, problems)
@@ -192,6 +192,10 @@ class Engine:
     def default_threshold(self, name: str | None = None) -> float:
         """The tau that the router recommends."""
         return self.router(name).default_threshold
+
+    def check(self, problem: Problem) -> None:
+        """Raises `PromptError` if the problem's prompt leaves no room in the models' context."""
+        check_prompt(self.pair, self.pair.encode(problem.prompt))
 
     def start(self, problem: Problem, *, router: str | None = None, settings: DecodeSettings) -> Run:
         """Prepares a run; nothing is computed before it is iterated.

@@ -17,7 +17,18 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 import citer_core
-from citer_core.cli import bench, embedded, finetune, make_cot, route
+from citer_core.cli import (
+    bench,
+    embedded,
+    evaluate,
+    finetune,
+    iterate,
+    label,
+    make_cot,
+    merge_labels,
+    route,
+    train_router,
+)
 from citer_core.cli.terminal import escape_controls
 from citer_core.errors import CiterError
 
@@ -41,6 +52,11 @@ COMMANDS: dict[str, Command] = {
     "route": route,
     "make-cot": make_cot,
     "finetune": finetune,
+    "label": label,
+    "merge-labels": merge_labels,
+    "train-router": train_router,
+    "iterate": iterate,
+    "evaluate": evaluate,
     "embedded": embedded,
     "bench": bench,
 }

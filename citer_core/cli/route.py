@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import argparse
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from citer_core.cli.dataset_arguments import DATASET_HELP, PATH_HELP, add_split_arguments
+from citer_core.cli.model_arguments import ROUTER_HELP, add_model_arguments, load_engine, router_name
 from citer_core.cli.summary import summary_line
 from citer_core.cli.terminal import TokenPrinter
 from citer_core.errors import PromptError, SettingError
@@ -49,11 +51,7 @@ def add_parser(subparsers: Subparsers) -> None:
     source.add_argument("--dataset", metavar="NAME[:SPLIT]", help=DATASET_HELP)
     parser.add_argument("--data-type", choices=DATA_TYPES, help="open: no template (math; --dataset knows its own)")
     _add_decoding(parser.add_argument_group("decoding"))
-
-    models = parser.add_argument_group("models")
-    models.add_argument("--pair", default="embedded", metavar="NAME", help="(%(default)s)")
-    models.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="(%(default)s)")
-    models.add_argument("--device", default="cpu", help="as torch names it, e.g. cuda (%(default)s)")
+    add_model_arguments(parser)
 
     one = parser.add_argument_group("one question")
     one.add_argument("--answer", metavar="TEXT", help="the true answer, to be told whether the models found it")
@@ -64,6 +62,7 @@ def add_parser(subparsers: Subparsers) -> None:
     add_split_arguments(many, "test")
     many.add_argument("--output-file", type=Path, metavar="OUT", help="JSON Lines; the same command resumes it")
     many.add_argument("--limit", type=int, metavar="N", help="only the first N rows")
+    many.add_argument("--batch-size", type=int, default=16, metavar="N", help="problems at once (%(default)s)")
     many.add_argument("--with-trace", action="store_true", help="put each row's whole trace into the output")
     many.add_argument("--skip-bad-rows", action="store_true", help="report malformed rows and go on without them")
 
@@ -74,35 +73,56 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CiterError: wrong input; nothing was loaded then.
     """
-    settings = DecodeSettings(
-        threshold=args.threshold,
+    _settings(args)
+    _refuse_misplaced(args)
+    if args.question is None:
+        from citer_core.cli.route_dataset import run_dataset
+
+        return run_dataset(args, settings_for)
+    text = _read_question() if args.question == "-" else args.question
+    return _run_question(args, problem_from_text(text, args.data_type or "math", args.answer))
+
+
+def settings_for(args: argparse.Namespace, engine: Engine) -> DecodeSettings:
+    """The settings of decoding; a budget becomes the tau that the router's card says it takes.
+
+    Raises:
+        CiterError: a wrong value, an unknown router, or a router whose card knows no budget.
+    """
+    settings = _settings(args)
+    if args.budget is None:
+        return settings
+    router = engine.router(router_name(args.router))
+    threshold_at = getattr(router, "threshold_at", None)
+    if threshold_at is None:
+        raise SettingError(
+            f"--budget: the router {router.name} was not trained, so no card says which tau a share of tokens takes. "
+            "Give --threshold, or find it with `python -m citer_core evaluate --shares`."
+        )
+    return replace(settings, threshold=threshold_at(args.budget))
+
+
+def _settings(args: argparse.Namespace) -> DecodeSettings:
+    if args.budget is not None and not 0 <= args.budget <= 1:
+        raise SettingError(f"--budget is {args.budget}: give a share of tokens from 0 to 1.")
+    if args.budget is not None and args.threshold is not None:
+        raise SettingError("--budget and --threshold: give one of the two, a budget is turned into a tau.")
+    return DecodeSettings(
+        threshold=DecodeSettings().threshold if args.threshold is None else args.threshold,
         max_new_tokens=args.max_new_tokens,
         temperature=args.temperature,
         top_p=args.top_p,
         seed=args.seed,
     )
-    _refuse_misplaced(args)
-    if args.question is None:
-        from citer_core.cli.route_dataset import run_dataset
-
-        return run_dataset(args, settings, load_engine)
-    text = _read_question() if args.question == "-" else args.question
-    return _run_question(args, problem_from_text(text, args.data_type or "math", args.answer), settings)
-
-
-def load_engine(args: argparse.Namespace) -> Engine:
-    """Loads the pair that the arguments name; the slow part of the command."""
-    from citer_core.engine import Engine
-
-    return Engine.load(args.pair, device=args.device, dtype=args.dtype)
 
 
 def _add_decoding(group: argparse._ArgumentGroup) -> None:
     defaults = DecodeSettings()
+    group.add_argument("--threshold", type=float, metavar="TAU", help=f"tau, 0 to 1 ({defaults.threshold})")
     group.add_argument(
-        "--threshold", type=float, default=defaults.threshold, metavar="TAU", help="tau, 0 to 1 (%(default)s)"
+        "--budget", type=float, metavar="S", help="instead of tau: about this share of LLM tokens, 0 to 1"
     )
-    group.add_argument("--router", metavar="NAME", help="(the pair's default)")
+    group.add_argument("--router", metavar="NAME", help=f"{ROUTER_HELP} (the pair's default)")
     group.add_argument("--max-new-tokens", type=int, default=defaults.max_new_tokens, metavar="N", help="(%(default)s)")
     group.add_argument("--temperature", type=float, default=defaults.temperature, help="0 is greedy (%(default)s)")
     group.add_argument("--top-p", type=float, default=defaults.top_p, help="used when sampling (%(default)s)")
@@ -136,8 +156,9 @@ def _refuse_misplaced(args: argparse.Namespace) -> None:
         raise SettingError(f"{', '.join(names)}: use this {where}.")
 
 
-def _run_question(args: argparse.Namespace, problem: Problem, settings: DecodeSettings) -> int:
-    routed = load_engine(args).start(problem, router=args.router, settings=settings)
+def _run_question(args: argparse.Namespace, problem: Problem) -> int:
+    engine = load_engine(args, args.router)
+    routed = engine.start(problem, router=router_name(args.router), settings=settings_for(args, engine))
     if args.json:
         for _ in routed:
             pass

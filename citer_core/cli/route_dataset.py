@@ -9,10 +9,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.dataset_arguments import refuse_bad_rows, use_named_dataset
+from citer_core.cli.model_arguments import load_engine, router_name
 from citer_core.cli.output import RowFile
 from citer_core.cli.summary import output_row, progress_text, totals_line
 from citer_core.cli.terminal import escape_controls
@@ -25,28 +25,26 @@ if TYPE_CHECKING:
     from citer_core.engine import Engine
 
 
-def run_dataset(
-    args: argparse.Namespace, settings: DecodeSettings, load_engine: Callable[[argparse.Namespace], Engine]
-) -> int:
+def run_dataset(args: argparse.Namespace, settings_for: Callable[[argparse.Namespace, Engine], DecodeSettings]) -> int:
     """Runs every row that the output file does not hold yet; returns the exit code.
 
     Args:
         args: of `route`.
-        settings: of decoding, the same for all rows.
-        load_engine: called once, and only if there is a row left to run.
+        settings_for: the settings of decoding, the same for all rows; a budget needs the engine to become a tau.
 
     Raises:
-        CiterError: wrong settings, rows or files; or the error of a row while it ran, after which finished rows stay.
+        CiterError: wrong settings, rows or files; or the error of a row, after which finished rows stay.
     """
     _check_arguments(args)
     use_named_dataset(args, "test", _say)
     rows = _good_rows(args)
-    with RowFile(args.output_file, _identity(args, settings)) as output:
+    with RowFile(args.output_file, _identity(args)) as output:
         pending = _pending(rows, output)
         if output.rows:
             _say(f"resuming {output.path}: {len(rows) - len(pending)} of {len(rows)} rows are done")
         if pending:
-            _run_rows(args, settings, load_engine(args), pending, output)
+            engine = load_engine(args, args.router)
+            _run_rows(args, settings_for(args, engine), engine, pending, output)
         _say(totals_line([output.rows[row.id] for row in rows if row.id in output.rows]))
     return 0
 
@@ -58,12 +56,15 @@ def _check_arguments(args: argparse.Namespace) -> None:
         raise SettingError(
             "--dataset-path and --dataset need --output-file: give the file that the results are written to."
         )
+    if args.batch_size < 1:
+        raise SettingError(f"--batch-size is {args.batch_size}: give a whole number from 1.")
     if args.limit is not None and args.limit < 1:
         raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it away for all rows.")
 
 
-def _identity(args: argparse.Namespace, settings: DecodeSettings) -> dict[str, Any]:
+def _identity(args: argparse.Namespace) -> dict[str, Any]:
     """What two runs must agree in for their rows to stand in one file, as far as it is known before loading."""
+    decoding = ("threshold", "budget", "max_new_tokens", "temperature", "top_p", "seed")
     return {
         "data_type": args.data_type,
         "prompt_version": PROMPT_VERSION,
@@ -72,17 +73,18 @@ def _identity(args: argparse.Namespace, settings: DecodeSettings) -> dict[str, A
         "dtype": args.dtype,
         "device": args.device,
         "with_trace": args.with_trace,
-        **asdict(settings),
+        **{name: getattr(args, name) for name in decoding},
     }
 
 
-def _revisions(engine: Engine, router: str | None) -> dict[str, str]:
-    """The rest of it: which weights, and which router where none was named."""
+def _loaded(engine: Engine, router: str | None, settings: DecodeSettings) -> dict[str, Any]:
+    """The rest of it: which weights, which router where none was named, and the tau that a budget became."""
     chosen = engine.router(router)
     return {
         "pair_revision": engine.pair_info.revision,
         "router_name": chosen.name,
         "router_revision": chosen.revision,
+        "tau": settings.threshold,
     }
 
 
@@ -116,22 +118,33 @@ def _pending(rows: Sequence[NumberedRow], output: RowFile) -> list[NumberedRow]:
 def _run_rows(
     args: argparse.Namespace, settings: DecodeSettings, engine: Engine, pending: Sequence[NumberedRow], output: RowFile
 ) -> None:
-    output.bind(_revisions(engine, args.router))
-    for done, row in enumerate(pending, start=1):
-        try:
-            routed = engine.start(row.problem, router=args.router, settings=settings)
-            for _ in routed:
-                pass
-        except InputError as error:
-            # A prompt that only the loaded tokenizer can find too long.
-            named = DatasetError(f"{args.dataset_path}, row {row.number}: {error}")
-            if not args.skip_bad_rows:
-                raise named from error
-            _say(f"skipped: {named}")
-            continue
-        result = output_row(row.id, routed.trace(), with_trace=args.with_trace)
+    router = router_name(args.router)
+    output.bind(_loaded(engine, router, settings))
+    fitting = [row for row in pending if _fits(args, engine, row)]
+    runs = engine.run_batch(
+        [row.problem for row in fitting],
+        router=router,
+        settings=settings,
+        batch_size=args.batch_size,
+        with_candidates=args.with_trace,
+    )
+    for done, (index, trace) in enumerate(runs, start=1):
+        result = output_row(fitting[index].id, trace, with_trace=args.with_trace)
         output.append(result)
-        _say(f"[{done}/{len(pending)}] {row.id}: {progress_text(result)}")
+        _say(f"[{done}/{len(fitting)}] {result['id']}: {progress_text(result)}")
+
+
+def _fits(args: argparse.Namespace, engine: Engine, row: NumberedRow) -> bool:
+    """Whether the prompt leaves room in the models' context, which only the loaded tokenizer knows."""
+    try:
+        engine.check(row.problem)
+    except InputError as error:
+        named = DatasetError(f"{args.dataset_path}, row {row.number}: {error}")
+        if not args.skip_bad_rows:
+            raise named from error
+        _say(f"skipped: {named}")
+        return False
+    return True
 
 
 def _say(line: str) -> None:

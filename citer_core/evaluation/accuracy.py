@@ -121,6 +121,8 @@ def threshold_for_share(
     *,
     tolerance: float = 0.01,
     n_steps: int = 12,
+    max_new_tokens: int = 256,
+    batch_size: int = 32,
 ) -> float:
     """The tau at which a router gives about `share` of the tokens to the LLM, found by decoding.
 
@@ -130,6 +132,7 @@ def threshold_for_share(
         share: LLM tokens over all tokens, 0 to 1.
         tolerance: how near is near enough.
         n_steps: halvings of the interval of tau; routers whose scores come in few values may miss the share.
+        max_new_tokens, batch_size: of decoding.
 
     Returns:
         The tau that came nearest.
@@ -138,7 +141,9 @@ def threshold_for_share(
     best = (abs(share), 0.0)
     for _ in range(n_steps):
         threshold = (low + high) / 2
-        (point,) = operating_points(engine, problems, router, [threshold])
+        (point,) = operating_points(
+            engine, problems, router, [threshold], max_new_tokens=max_new_tokens, batch_size=batch_size
+        )
         best = min(best, (abs(point.llm_token_share - share), threshold))
         if best[0] <= tolerance:
             break

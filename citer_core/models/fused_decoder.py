@@ -235,8 +235,8 @@ class FusedDecoder:
         Args:
             ids: [B, T] int64.
             cos, sin: [T, 1, D] of the tokens' positions.
-            attend: from (layer, query [B, T, H_q, D], key and value [B, T, H_kv, D]) to mixed values [B, T, H_q * D]; it
-                also puts key and value into a cache.
+            attend: from (layer, query [B, T, H_q, D], key and value [B, T, H_kv, D]) to mixed values [B, T, H_q * D];
+                it also puts key and value into a cache.
         """
         batch, n_new = ids.shape
         n_q, n_kv, dim = self._n_heads, self._n_kv_heads, self._head_dim

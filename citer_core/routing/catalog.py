@@ -40,7 +40,7 @@ def load_router(card_path: Path, pair: ModelPair) -> StoredRouter:
     Raises:
         RouterError: it is missing, damaged, of an unknown kind, of the wrong size or for another pair.
     """
-    card = read_card(card_path)
+    card = read_card(card_path) | {"name": card_path.stem}  # a copied router goes by the name of its file
     kind = card.get("kind", "citer")
     kinds = stored_kinds()
     if kind not in kinds:

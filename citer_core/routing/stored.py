@@ -144,7 +144,7 @@ def read_card(path: Path) -> dict[str, Any]:
     """
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
-        missing = [key for key in ("name", "label", "hidden_size", "pair_revision") if key not in card]
+        missing = [key for key in ("label", "hidden_size", "pair_revision") if key not in card]
     except (OSError, ValueError, TypeError) as error:
         raise RouterError(f'The router "{path.stem}" could not be read ({error}). {AGAIN}') from error
     if card.get("schema_version") != CARD_SCHEMA_VERSION:

@@ -159,7 +159,7 @@ def label_dataset(
         rows: in an official format, each with its ground truth.
         folder: made if it is missing; must be empty or hold labels of the same header.
         settings: see `LabelSettings`.
-        shard: (i, n): only every n-th part, from the i-th on; i from 1.
+        shard: (i, n): only every n-th part, from the i-th on; i from 1 to n.
         part_size: examples per part.
 
     Yields:
@@ -168,13 +168,10 @@ def label_dataset(
     Raises:
         DatasetError: a row is malformed, or the folder holds something else.
     """
-    i, n = shard
-    if not 1 <= i <= n:
-        raise SettingError(f"The shard {i}/{n} does not exist: give i/n with i from 1 to n.")
     header = LabelHeader.of(pair, rows, settings, part_size)
     header.write(folder)
     done = 0
-    for start in list(header.starts)[i - 1 :: n]:
+    for start in shard_starts(len(rows), shard, part_size):
         part_rows = rows[start : start + part_size]
         if not part_path(folder, start).exists():
             examples = [example_of(row, data_type, pair) for row, data_type in part_rows]
@@ -182,6 +179,14 @@ def label_dataset(
             _write_part(folder, start, labels, examples, forced, part_rows)
         done += len(part_rows)
         yield done
+
+
+def shard_starts(n_rows: int, shard: tuple[int, int], part_size: int = PART_SIZE) -> range:
+    """Number of the first example of every part of shard (i, n)."""
+    i, n = shard
+    if not 1 <= i <= n:
+        raise SettingError(f"The shard {i}/{n} does not exist: give i/n with i from 1 to n.")
+    return range(0, n_rows, part_size)[i - 1 :: n]
 
 
 def part_path(folder: Path, start: int) -> Path:

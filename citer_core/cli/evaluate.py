@@ -1,0 +1,174 @@
+"""`evaluate`: accuracy and cost of routers over a sweep of tau, or at matched shares of LLM tokens; resumable."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tqdm import tqdm
+
+from citer_core.cli.dataset_arguments import DATASET_HELP, PATH_HELP, add_split_arguments, use_named_dataset
+from citer_core.cli.label import say
+from citer_core.cli.model_arguments import ROUTER_HELP, add_model_arguments, load_engine, router_name
+from citer_core.cli.output import RowFile
+from citer_core.cli.summary import format_bytes
+from citer_core.cli.tables import text_table
+from citer_core.errors import DatasetError, SettingError
+from citer_core.tasks.datasets import read_rows
+from citer_core.tasks.prompts import PROMPT_VERSION
+
+if TYPE_CHECKING:
+    from citer_core.cli.main import Subparsers
+    from citer_core.engine import Engine
+    from citer_core.tasks.problems import Problem
+
+EPILOG = """At a matched share, tau is found for each router on the problems of --tuning-path and tested on others.
+
+examples:
+  python -m citer_core evaluate --dataset-path assets/datasets/math.jsonl --data-type math --output-file sweep.jsonl
+  python -m citer_core evaluate --dataset-path test.jsonl --tuning-path tuning.jsonl --shares 0.1 0.2 0.3 0.4 \\
+      --routers citer citer-plus max-probability random --output-file matched.jsonl
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Adds `evaluate` and its arguments."""
+    parser = subparsers.add_parser(
+        "evaluate",
+        help="accuracy and cost over a sweep of tau",
+        description="Measures routers on problems with known answers, greedily, several problems at once.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    data = parser.add_argument_group("data")
+    source = data.add_mutually_exclusive_group(required=True)
+    source.add_argument("--dataset-path", type=Path, metavar="FILE", help=PATH_HELP)
+    source.add_argument("--dataset", metavar="NAME[:SPLIT]", help=DATASET_HELP)
+    add_split_arguments(data, "test")
+    data.add_argument("--data-type", choices=("math", "mc"), help="of --dataset-path (math); --dataset knows its own")
+    data.add_argument("--limit", type=int, metavar="N", help="only the first N problems")
+    data.add_argument("--tuning-path", type=Path, metavar="FILE", help="other problems, which --shares finds tau on")
+    parser.add_argument("--output-file", type=Path, required=True, metavar="OUT", help="one row per point; resumable")
+    parser.add_argument("--routers", nargs="+", metavar="NAME", help=f"each is {ROUTER_HELP} (all of the pair's)")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument(
+        "--thresholds",
+        type=float,
+        nargs="+",
+        metavar="TAU",
+        help="(0, 0.1, ..., 1)",
+        default=[i / 10 for i in range(11)],
+    )
+    where.add_argument("--shares", type=float, nargs="+", metavar="S", help="LLM tokens to match, each 0 to 1")
+    parser.add_argument("--max-new-tokens", type=int, default=256, metavar="N", help="(%(default)s)")
+    parser.add_argument("--batch-size", type=int, default=32, metavar="N", help="problems at once (%(default)s)")
+    add_model_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measures every point that the output does not hold yet, and prints the table.
+
+    Raises:
+        CiterError: wrong input, before anything is loaded.
+    """
+    _check(args)
+    use_named_dataset(args, "test", say)
+    problems = _problems(args.dataset_path, args)
+    tuning = _problems(args.tuning_path, args) if args.shares is not None else []
+    shared = {p.prompt for p in problems} & {p.prompt for p in tuning}
+    if shared:
+        raise DatasetError(f"{len(shared)} problems are in the data set and in --tuning-path: tune on others.")
+    with RowFile(args.output_file, _identity(args)) as output:
+        engine = load_engine(args, *(args.routers or ()))
+        names = [router_name(r) or r for r in args.routers] if args.routers else list(engine.router_names)
+        output.bind(
+            {
+                "pair_revision": engine.pair_info.revision,
+                "routers": {name: engine.router(name).revision for name in names},
+            }
+        )
+        points = [(name, goal) for name in names for goal in args.shares or args.thresholds]
+        with tqdm(points, unit="point") as bar:
+            for name, goal in bar:
+                bar.set_postfix_str(f"{name} {goal:g}")
+                point_id = f"{name} {'share' if args.shares else 'tau'} {goal:g}"
+                if point_id not in output.rows:
+                    output.append(
+                        {"id": point_id, "router": name, **_measure(args, engine, name, goal, problems, tuning)}
+                    )
+        print(text_table(*_table(output.rows.values())))
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.limit is not None and args.limit < 1:
+        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it away for all problems.")
+    if args.shares is not None and args.tuning_path is None:
+        raise SettingError("--shares needs --tuning-path: problems that tau is found on, none of those measured.")
+    for name, values in (("--shares", args.shares or ()), ("--thresholds", args.thresholds)):
+        for value in values:
+            if not 0 <= value <= 1:
+                raise SettingError(f"{name} has {value}: give numbers from 0 to 1.")
+
+
+def _identity(args: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "command": "evaluate",
+        "data_type": args.data_type,
+        "n_problems": args.limit,
+        "tuning": str(args.tuning_path) if args.shares else None,
+        "prompt_version": PROMPT_VERSION,
+        "pair": args.pair,
+        "dtype": args.dtype,
+        "device": args.device,
+        "max_new_tokens": args.max_new_tokens,
+    }
+
+
+def _problems(path: Path, args: argparse.Namespace) -> list[Problem]:
+    rows = list(read_rows(path, args.data_type))[: args.limit]
+    unknown = [row.number for row in rows if row.problem.true_answer is None]
+    if unknown:
+        raise DatasetError(f"{path}, row {unknown[0]} has no known answer, so accuracy cannot be measured on it.")
+    if not rows:
+        raise DatasetError(f"{path} has no rows.")
+    return [row.problem for row in rows]
+
+
+def _measure(
+    args: argparse.Namespace,
+    engine: Engine,
+    name: str,
+    goal: float,
+    problems: Sequence[Problem],
+    tuning: Sequence[Problem],
+) -> dict[str, Any]:
+    from citer_core.evaluation.accuracy import operating_points, threshold_for_share
+
+    limits = {"max_new_tokens": args.max_new_tokens, "batch_size": args.batch_size}
+    threshold = threshold_for_share(engine, tuning, name, goal, **limits) if args.shares else goal
+    (point,) = operating_points(engine, problems, name, [threshold], **limits)
+    return ({"share_wanted": goal} if args.shares else {}) | point.to_dict()
+
+
+def _table(rows: Iterable[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    head = ["router", "tau", "right", "95% interval", "LLM tokens", "bytes (est.)", "of LLM-only", "TFLOP (est.)", "s"]
+    return head, [_line(row) for row in rows]
+
+
+def _line(row: Mapping[str, Any]) -> list[str]:
+    low, high = row["accuracy"]["interval_95"]
+    return [
+        row["router"],
+        f"{row['threshold']:.4g}",
+        f"{row['accuracy']['share']:.1%}",
+        f"{low:.1%} to {high:.1%}",
+        f"{row['llm_token_share']:.1%}",
+        format_bytes(row["n_bytes"]),
+        f"{row['bytes_share']:.1%}",
+        f"{row['flops'] / 1e12:.3g}",
+        f"{row['measured_s']:.1f}",
+    ]

@@ -1,0 +1,128 @@
+"""`iterate`: label, train, relabel, train, K rounds in one command, with a table."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from citer_core.cli.label import say
+from citer_core.cli.label_arguments import add_label_arguments, label_rows, n_rollouts
+from citer_core.cli.model_arguments import add_model_arguments, load_engine
+from citer_core.cli.tables import text_table
+from citer_core.cli.train_router import KINDS
+from citer_core.errors import SettingError
+from citer_core.tasks.datasets import bundled_rows, read_rows
+
+if TYPE_CHECKING:
+    from citer_core.cli.main import Subparsers
+    from citer_core.tasks.problems import Problem
+    from citer_core.tasks.prompts import DataType
+
+EPILOG = """example:
+  python -m citer_core iterate --generated 2000 --rounds 3 --output-dir rounds
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Adds `iterate` and its arguments."""
+    parser = subparsers.add_parser(
+        "iterate",
+        help="label, train, relabel, train: K rounds in one command",
+        description="Runs rounds of CITER. Round 1 labels with SLM rollouts, each later one under the router before.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add_label_arguments(parser)
+    parser.add_argument("--output-dir", type=Path, required=True, metavar="DIR", help="the same command resumes it")
+    parser.add_argument("--rounds", type=int, default=2, metavar="K", help="(%(default)s)")
+    parser.add_argument("--kind", choices=KINDS, default="citer", help="of the router (%(default)s)")
+    parser.add_argument(
+        "--learning-rates", type=float, nargs="+", default=[1e-3], metavar="LR", help="each is tried (%(default)s)"
+    )
+    parser.add_argument("--epochs", type=int, default=40, metavar="N", help="at most (%(default)s)")
+    parser.add_argument(
+        "--share", type=float, default=0.2, help="LLM tokens that each round's tau aims at (%(default)s)"
+    )
+    parser.add_argument(
+        "--test-path", type=Path, metavar="FILE", help="problems to measure each round on (the bundled ones)"
+    )
+    parser.add_argument("--test-limit", type=int, default=200, metavar="N", help="of each format (%(default)s)")
+    add_model_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the rounds and prints the table.
+
+    Raises:
+        CiterError: wrong input, before anything is loaded; or a folder that holds something else.
+    """
+    from citer_core.training.iterate import IterateSettings, iterate
+    from citer_core.training.router_training import RouterRecipe
+
+    if args.rounds < 1:
+        raise SettingError(f"--rounds is {args.rounds}: give a whole number from 1.")
+    if not 0 < args.share < 1:
+        raise SettingError(f"--share is {args.share}: give a number between 0 and 1.")
+    settings = IterateSettings(
+        n_rounds=args.rounds,
+        kind=args.kind,
+        recipe=RouterRecipe(tuple(args.learning_rates), 1024, args.epochs, seed=args.seed),
+        share=args.share,
+        n_rollouts=n_rollouts(args),
+        max_new_tokens=args.max_new_tokens,
+        batch_size=args.batch_size,
+        seed=args.seed,
+    )
+    rows = label_rows(args, say)
+    problems = _problems(args)
+    pair = load_engine(args).pair
+    reports = []
+    for report in iterate(pair, rows, args.output_dir, settings, problems, say):
+        reports.append(report)
+        say(f"round {report['round']}: AUC {report['auc']:.4f}, loss {report['validation_loss']:.5f}")
+    print(text_table(*_table(reports)))
+    return 0
+
+
+def _problems(args: argparse.Namespace) -> Mapping[str, Sequence[Problem]]:
+    if args.test_path is not None:
+        return {
+            args.test_path.stem: [row.problem for row in read_rows(args.test_path, _test_type(args))][: args.test_limit]
+        }
+    formats: tuple[DataType, ...] = ("math", "mc")
+    return {t: [row.problem for row in bundled_rows(t)][: args.test_limit] for t in formats}
+
+
+def _test_type(args: argparse.Namespace) -> DataType:
+    return "mc" if args.data_type == "mc" else "math"
+
+
+def _table(reports: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+    names = list(reports[0]["points"])
+    head = ["round", "case 3", "prefer SLM", "flips", "loss", "AUC", "ECE", "tau"]
+    head += [f"{name} {what}" for name in names for what in ("right", "LLM", "bytes")]
+    rows = []
+    for report in reports:
+        flips = report["n_label_flips"]
+        row = [
+            str(report["round"]),
+            f"{report['n_case_3']}",
+            f"{report['n_case_3_prefer_slm']}/{report['n_rolled_out']}",
+            "" if flips is None else str(flips),
+            f"{report['validation_loss']:.5f}",
+            f"{report['auc']:.4f}",
+            f"{report['ece']:.4f}",
+            f"{report['threshold']:.3f}",
+        ]
+        for name in names:
+            point = report["points"][name]
+            row += [
+                f"{point['accuracy']['share']:.1%}",
+                f"{point['llm_token_share']:.1%}",
+                f"{point['bytes_share']:.1%}",
+            ]
+        rows.append(row)
+    return head, rows

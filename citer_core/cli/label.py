@@ -1,0 +1,141 @@
+"""`label`: preference labels into a folder, part by part, resumable; or how right the shortcut is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tqdm import tqdm
+
+from citer_core.cli.label_arguments import add_label_arguments, label_rows, n_rollouts
+from citer_core.cli.model_arguments import ROUTER_HELP, add_model_arguments, load_engine, router_name
+from citer_core.cli.terminal import escape_controls
+from citer_core.errors import SettingError
+
+if TYPE_CHECKING:
+    from citer_core.cli.main import Subparsers
+    from citer_core.engine import Engine
+    from citer_core.training.label_files import Rows
+    from citer_core.training.rollouts import Policy
+
+EPILOG = """Without --router this is iteration 1: the SLM rolls out alone. With the router of the iteration before, both
+models roll out together under it.
+
+examples:
+  python -m citer_core label --generated 1000 --output-dir labels
+  python -m citer_core label --dataset gsm8k --rollouts 2 --pair SLM_DIR,LLM_DIR --output-dir labels --shard 1/4
+  python -m citer_core label --generated 200 --both-branches 300 --output-dir branches
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Adds `label` and its arguments."""
+    parser = subparsers.add_parser(
+        "label",
+        help="say for every true token which model should have written it",
+        description="Labels ground-truth tokens with the model to be preferred.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add_label_arguments(parser)
+    parser.add_argument(
+        "--output-dir", type=Path, required=True, metavar="DIR", help="a folder of its own; the same command resumes it"
+    )
+    parser.add_argument("--router", metavar="NAME", help=f"of the iteration before: {ROUTER_HELP}")
+    parser.add_argument("--router-threshold", type=float, default=0.95, metavar="TAU", help="its tau (%(default)s)")
+    parser.add_argument("--iteration", type=int, metavar="K", help="(1, with --router 2)")
+    parser.add_argument("--ask-slm", action="store_true", help="also let the SLM answer alone, for query-level routers")
+    parser.add_argument("--shard", default="1/1", metavar="I/N", help="label only every N-th part (%(default)s)")
+    parser.add_argument(
+        "--both-branches",
+        type=int,
+        metavar="N",
+        help="label nothing; roll out both models' tokens at N tokens of each case: how right is the shortcut?",
+    )
+    add_model_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Labels, or compares branches.
+
+    Raises:
+        CiterError: wrong input, before anything is loaded; or a folder that holds something else.
+    """
+    shard = _shard(args.shard)
+    rolled = n_rollouts(args)
+    rows = label_rows(args, say)
+    engine = load_engine(args, args.router)
+    if args.both_branches is not None:
+        return _compare_branches(args, engine, rows)
+    from citer_core.training.label_files import PART_SIZE, label_dataset, shard_starts
+    from citer_core.training.labels import LabelSettings
+
+    iteration = args.iteration or (1 if args.router is None else 2)
+    settings = LabelSettings(_policy(args, engine), iteration, rolled, ask_slm=args.ask_slm, seed=args.seed)
+    n_mine = sum(len(rows[start : start + PART_SIZE]) for start in shard_starts(len(rows), shard))
+    with tqdm(total=n_mine, unit="row", disable=not sys.stderr.isatty()) as bar:
+        for n_done in label_dataset(engine.pair, rows, args.output_dir, settings, shard=shard):
+            bar.update(n_done - bar.n)
+            if bar.disable:
+                say(f"labelled {n_done} of {n_mine} rows")
+    _say_shares(args.output_dir, complete=shard[1] == 1)
+    return 0
+
+
+def _say_shares(folder: Path, *, complete: bool) -> None:
+    from citer_core.training.label_files import load_labels
+
+    if not complete:
+        say("This shard is done. When all are, `merge-labels` or `train-router` reads the folder.")
+        return
+    _, labels, _ = load_labels(folder)
+    shares = ", ".join(f"case {case} {share:.2%}" for case, share in labels.case_shares().items())
+    case3 = labels.case == 3
+    n_rolled = int((case3 & (labels.label >= 0)).sum())
+    n_right = int((case3 & (labels.label == 1)).sum())
+    say(f"{len(labels)} tokens: {shares}; {n_rolled} of {int(case3.sum())} case-3 tokens rolled out, {n_right} right")
+
+
+def _policy(args: argparse.Namespace, engine: Engine) -> Policy:
+    from citer_core.training.rollouts import Policy
+
+    limits = {"max_new_tokens": args.max_new_tokens, "batch_size": args.batch_size}
+    if args.router is None:
+        return Policy.slm_alone(**limits)
+    return Policy(engine.router(router_name(args.router)), args.router_threshold, **limits)
+
+
+def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> int:
+    from citer_core.training.branches import compare_branches
+    from citer_core.training.teacher_forcing import example_of
+
+    examples = [example_of(row, data_type, engine.pair) for row, data_type in rows]
+    report = compare_branches(engine.pair, examples, _policy(args, engine), args.both_branches, args.seed)
+    args.output_dir.mkdir(parents=True, exist_ok=True)
+    path = args.output_dir / "branches.json"
+    path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+    for case, entry in report["cases"].items():
+        low, high = entry["interval_95"]
+        say(
+            f"case {case}: label right for {entry['n_right']} of {entry['n_decided']} decided tokens "
+            f"({entry['share_right']:.1%}, 95% interval {low:.1%} to {high:.1%}); {entry['n_undecided']} of "
+            f"{entry['n']} undecided, neither branch is right"
+        )
+    say(f"written to {path}")
+    return 0
+
+
+def _shard(text: str) -> tuple[int, int]:
+    i, _, n = text.partition("/")
+    if not (i.isdecimal() and n.isdecimal() and 1 <= int(i) <= int(n)):
+        raise SettingError(f"--shard is {text!r}: give I/N with I from 1 to N, such as 2/4.")
+    return int(i), int(n)
+
+
+def say(line: str) -> None:
+    """One line for the person, on standard error."""
+    print(escape_controls(line), file=sys.stderr, flush=True)

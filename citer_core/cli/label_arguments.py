@@ -1,0 +1,89 @@
+"""The rows and rollouts of commands that label: `label` and `iterate`. Knows nothing about models."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from citer_core.cli.dataset_arguments import DATASET_HELP, PATH_HELP, add_split_arguments, training_rows
+from citer_core.errors import DatasetError, SettingError
+
+if TYPE_CHECKING:
+    from citer_core.training.label_files import Rows
+
+GENERATED_STREAM = "router"
+
+
+def add_label_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds where the rows come from and how case 3 is settled."""
+    data = parser.add_argument_group("data")
+    source = data.add_mutually_exclusive_group(required=True)
+    source.add_argument("--dataset-path", type=Path, metavar="FILE", help=f"{PATH_HELP}, with ground truth")
+    source.add_argument("--dataset", metavar="NAME[:SPLIT]", help=DATASET_HELP)
+    source.add_argument(
+        "--generated", type=int, metavar="N", help="N fresh problems of each format from the bundled pair's generator"
+    )
+    add_split_arguments(data, "train")
+    data.add_argument("--data-type", choices=("math", "mc"), help="of --dataset-path (math); --dataset knows its own")
+    data.add_argument("--limit", type=int, metavar="N", help="only the first N rows")
+    rollouts = parser.add_argument_group("rollouts, where neither model's token is the true one")
+    rollouts.add_argument(
+        "--rollouts", default="all", metavar="all|N", help="all, or N drawn at random per example (%(default)s)"
+    )
+    rollouts.add_argument("--max-new-tokens", type=int, default=256, metavar="N", help="per rollout (%(default)s)")
+    rollouts.add_argument("--batch-size", type=int, default=32, metavar="N", help="rollouts at once (%(default)s)")
+    rollouts.add_argument("--seed", type=int, default=0, help="of whatever is drawn (%(default)s)")
+
+
+def label_rows(args: argparse.Namespace, say: Callable[[str], None]) -> Rows:
+    """The rows to label with their formats, validated as a whole.
+
+    Raises:
+        CiterError: wrong arguments, or a bad row; nothing was loaded then.
+    """
+    if args.generated is not None:
+        return _generated_rows(args)
+    return [(dict(row.row) | {"id": row.id}, args.data_type) for row in _with_truth(training_rows(args, say), args)]
+
+
+def _with_truth(rows: list, args: argparse.Namespace) -> list:  # type: ignore[type-arg]
+    for row in rows:
+        if not row.row.get("cot") and not (args.data_type == "math" and row.row.get("solution")):
+            raise DatasetError(
+                f"{args.dataset_path}, row {row.number} has no ground truth to label: give it a "
+                f"{chr(34)}cot{chr(34)}, for example with `python -m citer_core make-cot`."
+            )
+    return rows
+
+
+def _generated_rows(args: argparse.Namespace) -> Rows:
+    from citer_core.embedded.corpus import held_out_rows
+    from citer_core.embedded.publish import FORMATS, N_CARD, held_out
+
+    for name, given in (("--split", args.split), ("--data-type", args.data_type), ("--limit", args.limit)):
+        if given is not None:
+            raise SettingError(f"{name}: leave it away with --generated, which makes N rows of both formats.")
+    if args.generated < 1:
+        raise SettingError(f"--generated is {args.generated}: give a whole number from 1.")
+    rows = []
+    for data_type in FORMATS:
+        tested = {row["id"] for row in held_out(data_type, "test", N_CARD)}
+        stream = (row for row in held_out_rows(data_type, GENERATED_STREAM) if row["id"] not in tested)
+        rows += [(row, data_type) for row in islice(stream, args.generated)]
+    return rows
+
+
+def n_rollouts(args: argparse.Namespace) -> int | None:
+    """`--rollouts` as a number; None for all.
+
+    Raises:
+        SettingError: it is neither.
+    """
+    if args.rollouts == "all":
+        return None
+    if not args.rollouts.isdecimal():
+        raise SettingError(f'--rollouts is {args.rollouts!r}: give "all" or a whole number.')
+    return int(args.rollouts)

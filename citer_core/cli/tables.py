@@ -1,0 +1,12 @@
+"""Tables in plain text, aligned; also valid Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table whose columns are as wide as they have to be."""
+    widths = [max(len(line[i]) for line in (head, *rows)) for i in range(len(head))]
+    lines = [head, ["-" * width for width in widths], *rows]
+    return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines)

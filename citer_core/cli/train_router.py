@@ -1,0 +1,84 @@
+"""`train-router`: a router of any kind from a folder of labels; needs no models."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from citer_core.cli.label import say
+from citer_core.errors import SettingError
+
+if TYPE_CHECKING:
+    from citer_core.cli.main import Subparsers
+
+KINDS = ("citer", "citer-plus", "citer-s-a", "citer-s-b", "co-llm", "query-level")
+EPILOG = """kinds:
+  citer        the published MLP on the SLM's hidden state
+  citer-plus   the same, with the SLM's own uncertainty beside the state
+  citer-s-a    ablation: case 3 left out
+  citer-s-b    ablation: prefer the SLM iff its token is the true one
+  co-llm       deferral by marginal likelihood on the frozen models
+  query-level  one decision per question (label with --ask-slm)
+
+example:
+  python -m citer_core train-router --labels labels --kind citer-plus --output-dir routers
+"""
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Adds `train-router` and its arguments."""
+    parser = subparsers.add_parser(
+        "train-router",
+        help="train a router on labels",
+        description="Trains a router: split by question, early stopping, the best checkpoint kept, a card written.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--labels", type=Path, required=True, metavar="DIR", help="a folder that `label` wrote")
+    parser.add_argument("--kind", choices=KINDS, default="citer", help="(%(default)s)")
+    parser.add_argument("--name", metavar="NAME", help="of the router and its two files (the kind)")
+    parser.add_argument("--output-dir", type=Path, required=True, metavar="DIR", help="for NAME.json, NAME.safetensors")
+    parser.add_argument(
+        "--learning-rates",
+        type=float,
+        nargs="+",
+        default=[3e-4, 1e-3],
+        metavar="LR",
+        help="each is tried (%(default)s)",
+    )
+    parser.add_argument("--batch-size", type=int, default=512, metavar="N", help="tokens per step (%(default)s)")
+    parser.add_argument("--epochs", type=int, default=100, metavar="N", help="at most (%(default)s)")
+    parser.add_argument("--patience", type=int, default=5, metavar="N", help="epochs without progress (%(default)s)")
+    parser.add_argument(
+        "--share", type=float, default=0.2, help="LLM tokens that the card's recommended tau aims at (%(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Trains and writes.
+
+    Raises:
+        CiterError: the labels cannot be read, or are not enough.
+    """
+    from citer_core.training.label_files import load_labels
+    from citer_core.training.publish_router import train_and_describe
+    from citer_core.training.router_training import RouterRecipe
+
+    if not 0 < args.share < 1:
+        raise SettingError(f"--share is {args.share}: give a number between 0 and 1.")
+    logging.getLogger("citer_core.training").setLevel(logging.INFO)
+    header, labels, rows = load_labels(args.labels)
+    recipe = RouterRecipe(tuple(args.learning_rates), args.batch_size, args.epochs, args.patience, seed=args.seed)
+    router = train_and_describe(header, labels, rows, args.kind, recipe, args.share, name=args.name)
+    router.save(args.output_dir)
+    report = router.card["training"]
+    say(
+        f"{router.name}: AUC {report['auc']:.4f} on {report['n_questions']['validation']} validation questions "
+        f"(max-probability {report['auc_max_probability']:.4f}), ECE {report['ece']:.4f}, tau "
+        f"{router.default_threshold:g} for about {args.share:.0%} LLM tokens; written to {args.output_dir}"
+    )
+    return 0

@@ -1,0 +1,130 @@
+"""How right the shortcut is: both models' tokens are tried at some tokens of every case, and both ways rolled out.
+
+The shortcut prefers a model by one token. Here each of the two tokens is put behind the true prefix, one policy goes on
+from both, and the answers decide: the SLM is to be preferred where its branch is right, because it is cheaper; else
+the LLM where its own is; where both fail the rollouts do not say. Knows nothing about files.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from citer_core.evaluation.metrics import wilson_interval
+from citer_core.models.pair import ModelPair
+from citer_core.training.labels import LabelSettings, label_examples
+from citer_core.training.rollouts import Outcome, Policy, Start, roll_out
+from citer_core.training.teacher_forcing import Example
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """Both ways from one token.
+
+    Attributes:
+        slm, llm: what became of the text after that model's token.
+        label: the shortcut's, 1 for the SLM.
+    """
+
+    slm: Outcome
+    llm: Outcome
+    label: int
+
+    @property
+    def preferred(self) -> int | None:
+        """1 for the SLM, 0 for the LLM, None where neither answer is right."""
+        return 1 if self.slm.is_correct else 0 if self.llm.is_correct else None
+
+
+def compare_branches(
+    pair: ModelPair, examples: Sequence[Example], policy: Policy, n_per_case: int, seed: int = 0
+) -> dict[str, Any]:
+    """Tries both branches at up to `n_per_case` tokens of each case, drawn at random over all examples.
+
+    Args:
+        pair: the two models.
+        examples: with ground truth.
+        policy: who goes on from both branches, and who settles the labels of case 3.
+        n_per_case: tokens.
+        seed: of the draw.
+
+    Returns:
+        Per case: how many were drawn, decided and right, with a 95% Wilson interval, and all four combinations.
+    """
+    labels, forced = label_examples(pair, examples, LabelSettings(policy))
+    rng = random.Random(f"branches:{seed}")
+    report: dict[str, Any] = {
+        "policy": {"router": policy.router.name, "threshold": policy.threshold},
+        "n_examples": len(examples),
+        "seed": seed,
+        "cases": {},
+    }
+    for case in (1, 2, 3):
+        tokens = (labels.case == case).nonzero().flatten().tolist()
+        drawn = sorted(rng.sample(tokens, min(n_per_case, len(tokens))))
+        places = [(int(labels.question[t]), int(labels.position[t])) for t in drawn]
+        pairs = [(int(forced[q].slm_ids[p]), int(forced[q].llm_ids[p])) for q, p in places]
+        results = roll_out_branches(pair, examples, places, pairs, policy)
+        branches = [Branches(slm, llm, int(labels.label[t])) for t, (slm, llm) in zip(drawn, results, strict=True)]
+        report["cases"][str(case)] = _summary(branches, len(tokens), sum(a == b for a, b in pairs))
+    return report
+
+
+def roll_out_branches(
+    pair: ModelPair,
+    examples: Sequence[Example],
+    places: Sequence[tuple[int, int]],
+    tokens: Sequence[tuple[int, int]],
+    policy: Policy,
+) -> list[tuple[Outcome, Outcome]]:
+    """Goes on from each place with the SLM's and with the LLM's token.
+
+    Args:
+        pair: the two models.
+        examples: with ground truth.
+        places: (example, position of the token in its ground truth).
+        tokens: (SLM's, LLM's) greedy token at each place; equal ones are rolled out once.
+        policy: who goes on.
+
+    Returns:
+        (SLM's, LLM's) outcome of each place.
+    """
+    starts = list(
+        dict.fromkeys(
+            Start(example, position, (token,))
+            for (example, position), both in zip(places, tokens, strict=True)
+            for token in both
+        )
+    )
+    outcomes = {starts[i]: outcome for i, outcome in roll_out(pair, examples, starts, policy)}
+    return [
+        (outcomes[Start(example, position, (slm,))], outcomes[Start(example, position, (llm,))])
+        for (example, position), (slm, llm) in zip(places, tokens, strict=True)
+    ]
+
+
+def _summary(branches: Sequence[Branches], n_tokens: int, n_same: int) -> dict[str, Any]:
+    decided = [b for b in branches if b.preferred is not None]
+    n_right = sum(b.preferred == b.label for b in decided)
+    n_worse = sum((b.slm if b.label else b.llm).is_correct < (b.llm if b.label else b.slm).is_correct for b in branches)
+    outcomes = {
+        f"slm_{'right' if slm else 'wrong'}_llm_{'right' if llm else 'wrong'}": sum(
+            (b.slm.is_correct, b.llm.is_correct) == (slm, llm) for b in branches
+        )
+        for slm in (True, False)
+        for llm in (True, False)
+    }
+    return {
+        "n_tokens": n_tokens,
+        "n": len(branches),
+        "n_same_token": n_same,
+        "n_decided": len(decided),
+        "n_undecided": len(branches) - len(decided),
+        "n_right": n_right,
+        "share_right": round(n_right / len(decided), 4) if decided else 0.0,
+        "interval_95": [round(x, 4) for x in wilson_interval(n_right, len(decided))],
+        "n_label_fails_where_the_other_does_not": n_worse,
+        **outcomes,
+    }

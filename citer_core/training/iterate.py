@@ -1,0 +1,151 @@
+"""Rounds of CITER: label, train, relabel case 3 under the new router, train again. Resumable at every part and round.
+
+    OUT/round-1/labels/      see `label_files`
+    OUT/round-1/router/      the router's two files
+    OUT/round-1/report.json  the row of the table; written last
+
+Everything is a function of its arguments, so a run that was killed ends with the same files as one that was not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from citer_core.engine import Engine
+from citer_core.errors import DatasetError
+from citer_core.evaluation.accuracy import operating_points
+from citer_core.models.pair import ModelPair
+from citer_core.routing.catalog import load_router
+from citer_core.tasks.problems import Problem
+from citer_core.training.label_files import Rows, label_dataset, load_labels
+from citer_core.training.labels import Labels, LabelSettings
+from citer_core.training.publish_router import train_and_describe
+from citer_core.training.rollouts import COLLABORATIVE_THRESHOLD, Policy
+from citer_core.training.router_training import RouterRecipe
+
+
+@dataclass(frozen=True)
+class IterateSettings:
+    """How all rounds are run.
+
+    Attributes:
+        n_rounds: 1 and more; the paper finds two enough.
+        kind: of the router; see `OBJECTIVES`.
+        recipe: of its training.
+        share: LLM tokens that each round's tau aims at, so that rounds are compared at one cost.
+        n_rollouts, max_new_tokens, batch_size, seed: see `LabelSettings` and `Policy`.
+    """
+
+    n_rounds: int
+    kind: str = "citer"
+    recipe: RouterRecipe = field(default_factory=RouterRecipe)
+    share: float = 0.2
+    n_rollouts: int | None = None
+    max_new_tokens: int = 256
+    batch_size: int = 32
+    seed: int = 0
+
+
+def iterate(
+    pair: ModelPair,
+    rows: Rows,
+    folder: Path,
+    settings: IterateSettings,
+    problems: Mapping[str, Sequence[Problem]],
+    say: Callable[[str], None] = lambda _: None,
+) -> Iterator[dict[str, Any]]:
+    """Runs every round that is not done yet.
+
+    Args:
+        pair: the two models.
+        rows: with ground truth.
+        folder: for all rounds.
+        settings: the same for all rounds.
+        problems: for the table's accuracy and cost, by name; none of them may be in `rows`.
+        say: told about progress.
+
+    Yields:
+        Each round's report: label flips against the round before, loss, AUC, ECE, tau, and per problem set accuracy,
+        LLM share and bytes.
+
+    Raises:
+        DatasetError: the folder holds rounds of other labels, or there is nothing to learn.
+    """
+    before: Labels | None = None
+    policy = Policy.slm_alone(max_new_tokens=settings.max_new_tokens, batch_size=settings.batch_size)
+    for number in range(1, settings.n_rounds + 1):
+        place = folder / f"round-{number}"
+        label_settings = LabelSettings(
+            policy, number, settings.n_rollouts, ask_slm=settings.kind == "query-level", seed=settings.seed
+        )
+        for n_done in label_dataset(pair, rows, place / "labels", label_settings):
+            say(f"round {number}: labelled {n_done} of {len(rows)} rows")
+        header, labels, label_rows = load_labels(place / "labels", pair_revision=pair.info.revision)
+        card = place / "router" / f"{settings.kind}.json"
+        if not card.exists():
+            say(f"round {number}: training on {len(labels)} tokens")
+            train_and_describe(header, labels, label_rows, settings.kind, settings.recipe, settings.share).save(
+                place / "router"
+            )
+        router = load_router(card, pair)
+        report_path = place / "report.json"
+        report = _read(report_path)
+        if report is None or report["router_revision"] != router.revision:
+            say(f"round {number}: measuring on {sum(map(len, problems.values()))} problems")
+            report = {
+                "round": number,
+                "router_revision": router.revision,
+                **_label_changes(before, labels),
+                **{
+                    key: router.card["training"][key]
+                    for key in ("validation_loss", "auc", "auc_max_probability", "ece")
+                },
+                "threshold": router.default_threshold,
+                "points": _measure(pair, router, problems),
+            }
+            partial = report_path.with_suffix(".partial")
+            partial.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
+            partial.replace(report_path)
+        yield report
+        before = labels
+        policy = Policy(router, COLLABORATIVE_THRESHOLD, settings.max_new_tokens, settings.batch_size)
+
+
+def _measure(pair: ModelPair, router: Any, problems: Mapping[str, Sequence[Problem]]) -> dict[str, Any]:
+    engine = Engine(pair, {router.name: router})
+    points = {}
+    for name, some in problems.items():
+        (point,) = operating_points(engine, some, router.name, [router.default_threshold])
+        points[name] = point.to_dict()
+    return points
+
+
+def _label_changes(before: Labels | None, now: Labels) -> dict[str, Any]:
+    rolled = (now.case == 3) & (now.label >= 0)
+    changes = {
+        "n_tokens": len(now),
+        "n_case_3": int((now.case == 3).sum()),
+        "n_rolled_out": int(rolled.sum()),
+        "n_case_3_prefer_slm": int((now.label[rolled] == 1).sum()),
+        "n_label_flips": None,
+    }
+    if before is None:
+        return changes
+    if len(before) != len(now):
+        raise DatasetError("Two rounds label different tokens: use one folder for one set of rows.")
+    both = rolled & (before.label >= 0)
+    return changes | {"n_label_flips": int((before.label[both] != now.label[both]).sum())}
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    try:
+        report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise DatasetError(f"{path} is damaged ({error}): delete it, it is made anew.") from error
+    return report

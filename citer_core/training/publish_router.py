@@ -1,0 +1,73 @@
+"""A trained router with its card: what `train-router` and `iterate` write."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from citer_core.engine import hardware_in_words
+from citer_core.errors import DatasetError
+from citer_core.routing.stored import StoredRouter
+from citer_core.training.label_files import LabelHeader
+from citer_core.training.labels import Labels
+from citer_core.training.objectives import OBJECTIVES
+from citer_core.training.router_training import RouterRecipe, train_router
+
+
+def train_and_describe(
+    header: LabelHeader,
+    labels: Labels,
+    rows: Sequence[Mapping[str, Any]],
+    kind: str,
+    recipe: RouterRecipe,
+    share: float,
+    *,
+    name: str | None = None,
+) -> StoredRouter:
+    """Trains a router and writes its card.
+
+    Args:
+        header, labels, rows: from `load_labels`.
+        kind: of `OBJECTIVES`.
+        recipe: how.
+        share: of tokens for the LLM, which the recommended tau aims at.
+        name: of the router; None takes the kind.
+
+    Raises:
+        DatasetError: there is nothing to learn.
+        SettingError: the labels lack what the kind learns from.
+    """
+    objective = OBJECTIVES[kind]
+    data_types = [row["data_type"] for row in rows]
+    group_of_question = torch.tensor([sorted(set(data_types)).index(t) for t in data_types])
+    try:
+        trained = train_router(labels, recipe, objective, group_of_question[labels.question.long()])
+    except ValueError as error:
+        raise DatasetError(str(error)) from error
+    router = objective.architecture(
+        trained.network,
+        {
+            "name": name or kind,
+            "label": objective.label,
+            "hidden_size": labels.hidden.shape[1],
+            "pair": header.pair,
+            "pair_revision": header.pair_revision,
+            "prompt_version": header.prompt_version,
+            "date": datetime.date.today().isoformat(),
+            "hardware": hardware_in_words(),
+            "command": f"python -m citer_core train-router --kind {kind}",
+            "labels": asdict(header),
+            "label_shares": {case: round(value, 4) for case, value in labels.case_shares().items()}
+            | {"n_tokens": len(labels), "n_unknown": int((labels.label < 0).sum())},
+            "prior": "confidence is for equal priors in each format: the loss adds the format's log-odds to the logit",
+            "training": trained.report,
+        },
+    )
+    threshold = round(router.threshold_at(share), 4)
+    router.card |= {"recommended_threshold": threshold, "recommended_for_share": share}
+    router.default_threshold = threshold
+    return router
