@@ -17,9 +17,10 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
+from pathlib import Path
 
 from citer_core.cost import ModelSpec
-from citer_core.errors import RouterError
+from citer_core.errors import PromptError, RouterError
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
@@ -167,11 +168,14 @@ class FakeEngine:
         self.n_loads = 0
         self._ids = count(1)
 
-    def load(self, pair: str = "embedded", *, device: str = "cpu", dtype: str = "float32") -> FakeEngine:
+    def load(
+        self, pair: str = "embedded", *, device: str = "cpu", dtype: str = "float32", router_files: Sequence[Path] = ()
+    ) -> FakeEngine:
         """Stands in for `Engine.load`: the same engine, with the pair's name, dtype and device in its description."""
         time.sleep(self.load_s)
         self.n_loads += 1
         self.pair_info = replace(PAIR, name=pair, device=device, dtype=dtype)
+        self.router_names = (*(path.stem for path in router_files), *self.router_names)
         return self
 
     def pieces(self, problem: Problem) -> list[str]:
@@ -194,6 +198,27 @@ class FakeEngine:
         run = FakeRun(self, problem, self.router(router), settings, f"run-{next(self._ids)}")
         self.runs.append(run)
         return run
+
+    def check(self, problem: Problem) -> None:
+        """Raises the scripted error where it is one of the prompt and `fail_at` is None."""
+        if self.fail_at is None and isinstance(self.error, PromptError):
+            raise self.error
+
+    def run_batch(
+        self,
+        problems: Sequence[Problem],
+        *,
+        router: str | None = None,
+        settings: DecodeSettings,
+        batch_size: int = 16,
+        with_candidates: bool = False,
+    ) -> Iterator[tuple[int, RoutingTrace]]:
+        """One after another, and handed out as they finish."""
+        for index, problem in enumerate(problems):
+            run = self.start(problem, router=router, settings=settings)
+            for _ in run:
+                pass
+            yield index, run.trace()
 
 
 def install(engine: FakeEngine) -> types.ModuleType:

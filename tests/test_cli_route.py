@@ -328,22 +328,20 @@ def test_bad_rows_are_refused_or_skipped(engine: FakeEngine, tmp_path: Path, cap
     assert [row["id"] for row in lines(out)] == ["q0", "q1"]
 
 
-def test_a_row_that_fails_while_it_runs_names_itself_and_loses_nothing(
+def test_a_prompt_that_only_the_tokenizer_finds_too_long_is_named_before_anything_runs(
     engine: FakeEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     out = tmp_path / "out.jsonl"
-    start = engine.start
 
-    def refuse_third(problem, **options):
+    def refuse_third(problem):
         if problem.id == "q2":
             raise PromptError("The prompt has 2000 tokens: shorten it to 1024.")
-        return start(problem, **options)
 
-    monkeypatch.setattr(engine, "start", refuse_third)
+    monkeypatch.setattr(engine, "check", refuse_third)
     arguments = ["--dataset-path", str(dataset(tmp_path)), "--output-file", str(out)]
     assert route(*arguments) == 2
     assert "row 3: The prompt has 2000 tokens" in capsys.readouterr().err
-    assert [row["id"] for row in lines(out)] == ["q0", "q1"]
+    assert lines(out) == []
     assert route(*arguments, "--skip-bad-rows") == 0
     assert [row["id"] for row in lines(out)] == ["q0", "q1", "q3"]
 

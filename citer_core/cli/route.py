@@ -74,6 +74,8 @@ def run(args: argparse.Namespace) -> int:
         CiterError: wrong input; nothing was loaded then.
     """
     _settings(args)
+    if args.threshold is None and args.budget is None:
+        args.threshold = DecodeSettings().threshold
     _refuse_misplaced(args)
     if args.question is None:
         from citer_core.cli.route_dataset import run_dataset
@@ -108,7 +110,7 @@ def _settings(args: argparse.Namespace) -> DecodeSettings:
     if args.budget is not None and args.threshold is not None:
         raise SettingError("--budget and --threshold: give one of the two, a budget is turned into a tau.")
     return DecodeSettings(
-        threshold=DecodeSettings().threshold if args.threshold is None else args.threshold,
+        threshold=0.0 if args.threshold is None else args.threshold,
         max_new_tokens=args.max_new_tokens,
         temperature=args.temperature,
         top_p=args.top_p,
