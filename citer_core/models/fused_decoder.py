@@ -50,7 +50,7 @@ class KVCache:
 
 
 class SlotCache:
-    """Keys and values of S independent sequences, [L, 2, S, H_kv, capacity, D], each of its own length.
+    """Keys and values of S independent sequences, [L, S, capacity, 2 * H_kv, D], each of its own length.
 
     What lies behind a slot's length is junk of earlier sequences or of padding; no query ever sees it.
 
@@ -59,8 +59,7 @@ class SlotCache:
     """
 
     def __init__(self, n_slots: int, n_layers: int, n_kv_heads: int, head_dim: int, like: Tensor) -> None:
-        self._shape = (n_layers, 2, n_slots, n_kv_heads)
-        self._head_dim = head_dim
+        self._shape = (n_layers, n_slots, 2 * n_kv_heads, head_dim)
         self._like = like
         self._store: Tensor | None = None
         self.lengths = [0] * n_slots
@@ -71,11 +70,12 @@ class SlotCache:
 
     def reserve(self, needed: int) -> Tensor:
         """Room for `needed` positions in every slot; grows by doubling."""
-        if self._store is None or needed > self._store.shape[-2]:
+        if self._store is None or needed > self._store.shape[2]:
+            n_layers, n_slots, n_both, dim = self._shape
             capacity = max(INITIAL_CAPACITY, 1 << (needed - 1).bit_length())
-            grown = self._like.new_zeros(*self._shape, capacity, self._head_dim)
+            grown = self._like.new_zeros(n_layers, n_slots, capacity, n_both, dim)
             if self._store is not None:
-                grown[..., : self._store.shape[-2], :] = self._store
+                grown[:, :, : self._store.shape[2]] = self._store
             self._store = grown
         return self._store
 
@@ -202,7 +202,7 @@ class FusedDecoder:
         )
         row = torch.arange(batch, device=device).repeat_interleave(torch.tensor(n_new, device=device))  # [N]
         offset = positions - torch.tensor(starts, device=device)[row]
-        slot_of_token = rows[row]
+        place = rows[row] * store.shape[2] + positions  # of each token in a layer's store, slots one after another
         all_slots = list(slots) == list(range(len(cache.lengths)))
         is_single = width == 1
         # What a query of padding sees does not matter, as long as it sees something: softmax over nothing is no number.
@@ -211,11 +211,9 @@ class FusedDecoder:
         mask = mask.repeat(1, self._n_heads // self._n_kv_heads, 1)[:, None]
 
         def attend(layer: int, query: Tensor, key: Tensor, value: Tensor) -> Tensor:
-            store[layer, 0][slot_of_token, :, positions] = key[0]  # [N, H_kv, D]
-            store[layer, 1][slot_of_token, :, positions] = value[0]
-            keys, values = store[layer, 0, :, :, :end], store[layer, 1, :, :, :end]
-            if not all_slots:
-                keys, values = keys.index_select(0, rows), values.index_select(0, rows)
+            store[layer].flatten(0, 1).index_copy_(0, place, torch.cat((key[0], value[0]), dim=1))
+            both = store[layer, :, :end] if all_slots else store[layer, :, :end].index_select(0, rows)
+            keys, values = both.transpose(1, 2).chunk(2, dim=1)  # [B, H_kv, end, D]
             if is_single:
                 return self._attend(query.transpose(0, 1), keys, values, mask).transpose(0, 1)
             padded = query.new_zeros(batch, width, *query.shape[2:])
