@@ -1,4 +1,4 @@
-"""`bench`: measures decode speed of a pair on this machine and prints it as JSON."""
+"""`bench`: measures the speed of decoding, of batches or of labelling on this machine and prints it as JSON."""
 
 from __future__ import annotations
 
@@ -6,37 +6,60 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from citer_core.cli.model_arguments import add_model_arguments, load_engine
+from citer_core.tasks.datasets import bundled_rows
 
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
+    from citer_core.engine import Engine
+    from citer_core.tasks.datasets import NumberedRow
+
+N_PROBLEMS = 48  # of each format, for batches and labels
 
 
 def add_parser(subparsers: Subparsers) -> None:
     """Adds `bench` and its arguments."""
     parser = subparsers.add_parser(
         "bench",
-        help="measure decode speed on this machine",
-        description="Routed decoding beside plain generate and the loop without cache reuse, in one run; prints JSON.",
+        help="measure speed on this machine",
+        description="decode: routed decoding beside plain generate and the loop without cache reuse. batch: many "
+        "prompts at once beside one by one. labels: teacher forcing beside one-token generations. Prints JSON.",
         allow_abbrev=False,
     )
-    parser.add_argument("--pair", default="embedded", metavar="NAME", help="(%(default)s)")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="(%(default)s)")
-    parser.add_argument("--device", default="cpu", help="as torch names it, e.g. cuda (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="(%(default)s)")
+    parser.add_argument("--what", choices=("decode", "batch", "labels"), default="decode", help="(%(default)s)")
+    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="of decode (%(default)s)")
     parser.add_argument("--output-file", type=Path, metavar="OUT", help="store the result here as well")
+    add_model_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Measures and prints."""
-    from citer_core.engine import Engine
-    from citer_core.evaluation.benchmark import decode_benchmark
-
-    engine = Engine.load(args.pair, device=args.device, dtype=args.dtype)
-    result = decode_benchmark(engine.pair, engine.router(), n_rounds=args.rounds)
+    result = _measure(args, load_engine(args))
     text = json.dumps(result, indent=2) + "\n"
     sys.stdout.write(text)
     if args.output_file is not None:
         args.output_file.parent.mkdir(parents=True, exist_ok=True)
         args.output_file.write_text(text, encoding="utf-8")
     return 0
+
+
+def _measure(args: argparse.Namespace, engine: Engine) -> dict[str, Any]:
+    if args.what == "decode":
+        from citer_core.evaluation.benchmark import decode_benchmark
+
+        return decode_benchmark(engine.pair, engine.router(), n_rounds=args.rounds)
+    from citer_core.evaluation import pipeline_benchmark
+
+    if args.what == "batch":
+        return pipeline_benchmark.batch_benchmark(engine, [row.problem for row in _rows("math") + _rows("mc")])
+    from citer_core.training.teacher_forcing import example_of
+
+    examples = [example_of(row.row, "math", engine.pair) for row in _rows("math")]
+    examples += [example_of(row.row, "mc", engine.pair) for row in _rows("mc")]
+    return pipeline_benchmark.labelling_benchmark(engine.pair, examples)
+
+
+def _rows(data_type: str) -> list[NumberedRow]:
+    return list(bundled_rows("mc" if data_type == "mc" else "math")[:N_PROBLEMS])

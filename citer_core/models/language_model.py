@@ -70,7 +70,11 @@ class LanguageModel:
             self._fused = None
 
     def _agrees(self) -> bool:
-        """Feeds a few tokens in two steps to both ways; equal up to the rounding of the dtype."""
+        """Feeds a few tokens in two steps to both ways; equal up to the rounding of the dtype.
+
+        In half precision that rounding is large on meaningless text (a tenth of the logits' spread was seen with
+        Qwen2.5-0.5B, where the same weights agree to 1e-5 in float32), while a wrong pass is off by the spread itself.
+        """
         ids = (torch.arange(7, device=self.device) * 31 % self.vocab_size)[None]
         cache = self.new_cache()
         first, _ = self.forward(ids[:, :4], cache, last_only=False)
@@ -78,8 +82,9 @@ class LanguageModel:
         ours = torch.cat((first, second), dim=1).float()
         with torch.inference_mode():
             theirs = self.model(input_ids=ids, use_cache=False).logits[..., : self.vocab_size].float()
-        tolerance = 1e-3 if self.model.dtype == torch.float32 else 5e-2
-        return bool((ours - theirs).abs().max() <= tolerance * theirs.abs().max().clamp_min(1e-6))
+        if self.model.dtype == torch.float32:
+            return bool((ours - theirs).abs().max() <= 1e-3 * theirs.abs().max().clamp_min(1e-6))
+        return bool((ours - theirs).square().mean().sqrt() <= 0.3 * theirs.std().clamp_min(1e-6))
 
     @property
     def is_fused(self) -> bool:
