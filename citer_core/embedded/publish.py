@@ -9,6 +9,7 @@ import datetime
 import json
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,20 +24,23 @@ from citer_core.embedded.pretrain import RECIPES, pretrain, tokenizer_for
 from citer_core.engine import Engine, hardware_in_words
 from citer_core.evaluation.accuracy import OperatingPoint, accuracy_alone, operating_points
 from citer_core.models.pair import ModelPair, load_pair
+from citer_core.routing.stored import read_card
 from citer_core.tasks.problems import Problem, problem_from_row
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType
-from citer_core.training.label_files import Rows, label_dataset, load_labels
+from citer_core.training.label_files import LabelHeader, Rows, label_dataset, load_labels
 from citer_core.training.labels import Labels, LabelSettings
 from citer_core.training.objectives import OBJECTIVES
+from citer_core.training.publish_router import train_and_describe
 from citer_core.training.rollouts import Policy
-from citer_core.training.router_training import RouterRecipe, train_router
+from citer_core.training.router_training import RouterRecipe
 
 log = logging.getLogger(__name__)
 FORMATS: tuple[DataType, ...] = ("math", "mc")
 N_BUNDLED, N_CARD = 200, 1000
 N_ROUTER_ROWS = 6000  # per format; with 1,200 the router fell far behind max-probability
 TUNING, N_TUNING = "tuning2", 200  # a first stream had been looked at too often to choose anything by
-SHARES = (0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3)  # of validation tokens below tau: the taus that are tried
+SHARES = (0.05, 0.1, 0.15, 0.2, 0.25)  # of validation tokens below tau: the taus that are tried
+DEFAULT_KIND = "citer"
 AT_MOST_LLM = 0.40  # of the tokens: what the recommended tau must hold
 
 
@@ -112,45 +116,38 @@ def router_rows() -> Rows:
     return rows
 
 
-def label_router_rows(pair: ModelPair, work_dir: Path) -> Labels:
+def label_router_rows(pair: ModelPair, work_dir: Path) -> tuple[LabelHeader, Labels, list[dict[str, Any]]]:
     """Iteration-1 labels of `router_rows`, with all rollouts and every question asked of the SLM alone."""
     rows, folder = router_rows(), work_dir / "router-labels"
     for n_done in label_dataset(pair, rows, folder, LabelSettings(Policy.slm_alone(), ask_slm=True)):
         log.info("labelled %d of %d rows", n_done, len(rows))
-    _, labels, _ = load_labels(folder, pair_revision=pair.info.revision)
-    return labels
+    return load_labels(folder, pair_revision=pair.info.revision)
 
 
 def publish_routers(work_dir: Path, assets: Path = ASSETS) -> None:
-    """Labels, trains every kind of router, picks each one's tau on tuning problems, measures it on the test set."""
+    """Labels, trains every kind of router, picks each one's tau on tuning problems, measures it on the test set.
+
+    Kinds whose card is finished and of the same labels are left alone.
+    """
     pair = load_pair()
-    labels = label_router_rows(pair, work_dir)
-    is_mc = (labels.question >= N_ROUTER_ROWS).int()
-    for objective in OBJECTIVES.values():
-        recipe = RouterRecipe(learning_rates=(3e-4, 1e-3), batch_size=1024, max_epochs=40)
-        trained = train_router(labels, recipe, objective, group=is_mc)
-        card = {
-            "name": objective.name,
-            "label": objective.label,
-            "hidden_size": pair.hidden_size,
-            "pair_revision": pair.info.revision,
-            "prompt_version": PROMPT_VERSION,
-            "date": datetime.date.today().isoformat(),
-            "hardware": hardware_in_words(),
+    header, labels, rows = label_router_rows(pair, work_dir)
+    recipe = RouterRecipe(learning_rates=(2e-3,), batch_size=4096, max_epochs=25, patience=4)
+    for kind in OBJECTIVES:
+        path = assets / "routers" / f"{kind}.json"
+        if path.exists() and (card := read_card(path)).get("labels") == asdict(header) and "test" in card:
+            continue
+        router = train_and_describe(header, labels, rows, kind, recipe, share=AT_MOST_LLM / 2)
+        engine = Engine(pair, {kind: router})
+        thresholds = sorted({round(router.threshold_at(share), 2) for share in SHARES} - {0.0, 1.0})
+        tuning = {t: _points(engine, kind, t, TUNING, N_TUNING, (*thresholds, 1.0)) for t in FORMATS}
+        threshold = recommend(tuning)
+        # Either model alone is the same whatever the router: it is measured with the one that the page opens with.
+        at = (0.0, threshold, 1.0) if kind == DEFAULT_KIND else (threshold,)
+        tested = {t: _points(engine, kind, t, "test", N_BUNDLED, at) for t in FORMATS}
+        router.card.pop("recommended_for_share")
+        router.card |= {
             "command": "python -m citer_core embedded router",
             "data": f"{N_ROUTER_ROWS} generated problems of each format, unseen by both models and not in the test set",
-            "label_shares": {case: round(share, 4) for case, share in labels.case_shares().items()}
-            | {"prefer_slm": round(float(labels.label.float().mean()), 4), "n_tokens": len(labels)},
-            "prior": "confidence is for equal priors in each format: the loss adds the format's log-odds to the logit",
-            "training": trained.report,
-        }
-        router = objective.architecture(trained.network, card)
-        engine = Engine(pair, {router.name: router})
-        thresholds = sorted({round(router.threshold_at(share), 2) for share in SHARES} - {0.0, 1.0})
-        tuning = {t: _points(engine, router.name, t, TUNING, N_TUNING, (*thresholds, 1.0)) for t in FORMATS}
-        threshold = recommend(tuning)
-        tested = {t: _points(engine, router.name, t, "test", N_BUNDLED, (0.0, threshold, 1.0)) for t in FORMATS}
-        router.card |= {
             "recommended_threshold": threshold,
             "tuning": {t: [p.to_dict() for p in points] for t, points in tuning.items()},
             "test": {t: [p.to_dict() for p in points] for t, points in tested.items()},
