@@ -85,7 +85,7 @@ export class ThresholdPanel {
       setText(this.cells[cell].part, rowOf[cell] ? percent(counts[cell] / rowOf[cell], 1) : "–");
       this.cells[cell].root.setAttribute("aria-pressed", String(view.cell === cell));
     }
-    setText(this.share, `The LLM writes ${percent((counts.waste + counts.caught) / analysis.n, 1)} of ${count(analysis.n)} tokens.`);
+    setText(this.share, `Percentages are of a row. The LLM writes ${percent((counts.waste + counts.caught) / analysis.n, 1)} of ${count(analysis.n)} tokens.`);
     setText(this.ratioWords, view.ratio === 1 ? "1 waste" : `${view.ratio} wastes`);
     this.ratio.value = String(RATIOS.indexOf(view.ratio));
     this.ratio.setAttribute("aria-valuetext", `${view.ratio} wastes`);
