@@ -14,12 +14,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from citer_core.evaluation.label_view import MAX_ROLLOUT_TOKENS
 from citer_core.models.pair import ModelPair
 from citer_core.routing.batch_decode import Completion, decode_batch
 from citer_core.routing.decode import sequence_key
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.tasks.answers import check_answer
+from citer_core.training.rollouts import MAX_ROLLOUT_TOKENS
 from citer_core.training.teacher_forcing import Example
 from citer_core.types import DecodeSettings, FinishReason, Source
 
@@ -126,9 +126,7 @@ def roll_out_branches(
     open_ids = [t for t, ids in prompts.items() if t not in pair.eos_ids and len(ids) < pair.max_context]
     settings = DecodeSettings(threshold=threshold, max_new_tokens=MAX_ROLLOUT_TOKENS)
     continued = _Continued(router, _prompt_hidden(pair, example), sequence_key(example.prompt_ids), position + 1)
-    completions = decode_batch(
-        pair, continued, [prompts[t] for t in open_ids], settings, is_cancelled=is_cancelled
-    )
+    completions = decode_batch(pair, continued, [prompts[t] for t in open_ids], settings, is_cancelled=is_cancelled)
     rest = {open_ids[completion.index]: completion for completion in completions}
     slm, llm = (_branch(pair, example, prefix, token_id, rest.get(token_id)) for token_id in token_ids)
     return Branches(slm, llm)
@@ -141,9 +139,7 @@ def _prompt_hidden(pair: ModelPair, example: Example) -> Tensor:
     return hidden
 
 
-def _branch(
-    pair: ModelPair, example: Example, prefix: list[int], token_id: int, rest: Completion | None
-) -> Branch:
+def _branch(pair: ModelPair, example: Example, prefix: list[int], token_id: int, rest: Completion | None) -> Branch:
     ids = [*prefix, token_id, *(rest.token_ids if rest else [])]
     text = str(pair.tokenizer.decode(ids, skip_special_tokens=True))
     answer = check_answer(text, example.problem)

@@ -59,8 +59,8 @@ class RouterCurves:
         ece: expected calibration error of the confidence, against the labels as they are.
         roc: (tau, share of easy tokens wasted, share of critical tokens caught), from none to all by the LLM; points on
             a straight line are left out.
-        pr: (tau, share of critical tokens caught, share of critical ones among the LLM's); steps without a gain are left
-            out.
+        pr: (tau, share of critical tokens caught, share of critical ones among the LLM's); steps without a gain are
+            left out.
         reliability: (mean confidence, share of label 1, its 95% Wilson interval, tokens) per non-empty tenth.
         easy, critical: tokens per twentieth of confidence.
     """

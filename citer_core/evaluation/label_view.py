@@ -15,16 +15,12 @@ from torch import Tensor
 
 from citer_core.errors import PromptError
 from citer_core.models.pair import ModelPair
-from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.decode import sequence_key
 from citer_core.routing.router import Router, RouterFeatures
-from citer_core.routing.routers.constant import AlwaysSLMRouter
-from citer_core.tasks.answers import check_answer
 from citer_core.text import TextStream
+from citer_core.training.rollouts import Policy, Start, roll_out
 from citer_core.training.teacher_forcing import BATCH_TOKENS, Example, TeacherForced, teacher_force
-from citer_core.types import DecodeSettings
 
-MAX_ROLLOUT_TOKENS = 256
 CHUNK_EXAMPLES = 20  # rollouts of several examples share a batch; between two chunks a caller may stop
 LOGIT_ELEMENTS = 32_000_000  # of both models kept at once: a large vocabulary reads fewer positions per pass
 
@@ -85,8 +81,8 @@ def label_texts(
     Raises:
         PromptError: an example does not fit the models' context; before anything is computed.
     """
-    for example in examples:
-        _check_room(pair, example)
+    for number, example in enumerate(examples, start=1):
+        _check_room(pair, example, f"Problem {number}" if len(examples) > 1 else "The problem")
     for start in range(0, len(examples), CHUNK_EXAMPLES):
         chunk = examples[start : start + CHUNK_EXAMPLES]
         texts = [] if is_cancelled() else _read(pair, routers, chunk)
@@ -99,12 +95,12 @@ def label_texts(
             yield replace(text, label=label)
 
 
-def _check_room(pair: ModelPair, example: Example) -> None:
+def _check_room(pair: ModelPair, example: Example, name: str) -> None:
     n_tokens = len(example.prompt_ids) + len(example.truth_ids)
     if n_tokens > pair.max_context:
         raise PromptError(
-            f"The problem and its solution have {n_tokens:,} tokens; this pair reads at most {pair.max_context:,}. "
-            "Shorten one of them."
+            f"{name} and its solution have {n_tokens:,} tokens; this pair reads at most {pair.max_context:,}. Shorten "
+            "one of them."
         )
 
 
@@ -116,9 +112,7 @@ def _read(pair: ModelPair, routers: Sequence[Router], examples: Sequence[Example
 
 
 @torch.inference_mode()
-def _labelled(
-    pair: ModelPair, routers: Sequence[Router], example: Example, forced: TeacherForced
-) -> LabelledText:
+def _labelled(pair: ModelPair, routers: Sequence[Router], example: Example, forced: TeacherForced) -> LabelledText:
     features = features_of(pair, example, forced)
     assert forced.llm_logits is not None, "logits were asked for"
     llm_log_probs = torch.log_softmax(forced.llm_logits.float(), dim=-1)
@@ -163,22 +157,18 @@ def _right_rollouts(
     pair: ModelPair, texts: Sequence[LabelledText], is_cancelled: Callable[[], bool]
 ) -> set[tuple[int, int]]:
     """Those (text, position) of case 3 from whose true prefix the SLM alone reaches the right answer."""
-    states = [(n, position) for n, text in enumerate(texts) for position in (text.case == 3).nonzero()[:, 0].tolist()]
-    examples = [(texts[n].example, position) for n, position in states]
-    prefixes = [example.prompt_ids + example.truth_ids[:position] for example, position in examples]
-    settings = DecodeSettings(threshold=0.0, max_new_tokens=MAX_ROLLOUT_TOKENS)
+    starts = [Start(n, i) for n, text in enumerate(texts) for i in (text.case == 3).nonzero()[:, 0].tolist()]
     right = set()
-    for completion in decode_batch(pair, AlwaysSLMRouter(), prefixes, settings, is_cancelled=is_cancelled):
-        example, position = examples[completion.index]
-        # Only the completion is searched for an answer: a prompt may have a box of its own.
-        text = pair.tokenizer.decode(example.truth_ids[:position] + completion.token_ids, skip_special_tokens=True)
-        if check_answer(str(text), example.problem).is_correct:
-            right.add(states[completion.index])
+    for number, outcome in roll_out(pair, [text.example for text in texts], starts, Policy.slm_alone()):
+        if is_cancelled():
+            break
+        if outcome.is_correct:
+            right.add((starts[number].example, starts[number].position))
     return right
 
 
 def _pieces(pair: ModelPair, truth_ids: Sequence[int]) -> tuple[str, ...]:
-    """One text per token. A special token that stands in the ground truth itself is spelled out; the last one ends it."""
+    """One text per token; the last one ends the text. A special token inside the ground truth itself is spelled out."""
     special = set(pair.tokenizer.all_special_ids)
     stream = TextStream(pair.tokenizer)
     pieces = []

@@ -14,8 +14,8 @@ from typing import Any
 
 from citer_core.errors import DatasetError
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.tasks.problems import problem_from_row
-from citer_core.tasks.prompts import DataType, row_completion
+from citer_core.tasks.problems import MAX_PROMPT_CHARS, problem_from_row
+from citer_core.tasks.prompts import DataType
 
 MAX_ROWS = 200
 MAX_FILE_BYTES = 4_000_000
@@ -132,17 +132,19 @@ def _checked(row: object) -> tuple[Mapping[str, Any], DataType]:
     if not isinstance(row, dict):
         raise DatasetError(f"it is a JSON {type(row).__name__}, not an object: {FORMS}.")
     if "choices" not in row and "problem" not in row:
-        raise DatasetError(f"it has neither \"problem\" nor \"choices\": {FORMS}.")
+        raise DatasetError(f'it has neither "problem" nor "choices": {FORMS}.')
     data_type: DataType = "mc" if "choices" in row else "math"
     problem = problem_from_row(row, data_type)
     for name in ("cot", "solution"):
-        if row.get(name) is not None and not isinstance(row[name], str):
-            raise DatasetError(f'"{name}" is of the type {type(row[name]).__name__}: give a string.')
+        value = row.get(name)
+        if value is not None and not isinstance(value, str):
+            raise DatasetError(f'"{name}" is of the type {type(value).__name__}: give a string.')
+        if value and len(value) > MAX_PROMPT_CHARS:
+            raise DatasetError(f'"{name}" has {len(value):,} characters: shorten it to {MAX_PROMPT_CHARS:,} or fewer.')
     wanted = '"cot", its reasoning up to the answer' if data_type == "mc" else '"solution", ending in \\boxed{}'
     if not (row.get("cot") or "").strip() and (data_type == "mc" or not (row.get("solution") or "").strip()):
         raise DatasetError(f"it has no ground truth to read: add {wanted}.")
     if problem.true_answer is None:
         missing = '"answerKey"' if data_type == "mc" else '"solution" with the final answer in \\boxed{}'
         raise DatasetError(f"its right answer is not known, and labels need it: add {missing}.")
-    row_completion(row, data_type)
     return row, data_type

@@ -23,8 +23,8 @@ from citer_core.ui.viewer import file_url
 
 PASTE_HINT = '{"problem": "What is 2 + 3?", "solution": "$2+3=5$. The final answer is $\\\\boxed{5}$."}'
 PASTE_INFO = (
-    "math: problem, solution with a final \\boxed{}. mc: question, choices {text, label}, answerKey, cot. The format is "
-    "seen from the fields."
+    "math: problem, solution with a final \\boxed{}. mc: question, choices {text, label}, answerKey, cot. The format "
+    "is seen from the fields."
 )
 _ON_LOAD = """
 import(new URL(props.entry, document.baseURI).href)
