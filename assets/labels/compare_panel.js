@@ -19,7 +19,7 @@ export class ComparePanel {
     this.match = html("select", { class: "cl-select", "aria-label": "Where the second router stands" }, html("option", { value: "same" }, "at the same τ"), html("option", { value: "share" }, "at as many LLM tokens"));
     this.body = html("tbody", {});
     this.head = html("tr", {});
-    this.table = html("div", { class: "cl-scroll" }, html("table", { class: "cl-table cl-compare-table" }, html("caption", { class: "cl-sr" }, "Two routers on the same tokens"), html("thead", {}, this.head), this.body));
+    this.table = html("div", { class: "cl-scroll", tabindex: 0, role: "region", "aria-label": "Comparison of two routers" }, html("table", { class: "cl-table cl-compare-table" }, html("caption", { class: "cl-sr" }, "Two routers on the same tokens"), html("thead", {}, this.head), this.body));
     this.differs = html("button", { type: "button", class: "cv-button cl-action", "aria-pressed": "false" });
     this.root = html(
       "section", { class: "cl-compare" },

@@ -34,7 +34,10 @@ GONE = "The server no longer keeps this analysis: pick the problem again."
 
 
 class LabelEvents:
-    """The handlers over one engine slot; `labels_tab` wires them."""
+    """The handlers over one engine slot; `labels_tab` wires them.
+
+    Each is itself a generator function: gradio looks at the function, and would show what a plain one returns.
+    """
 
     def __init__(self, slot: EngineSlot, jobs: LabelJobs) -> None:
         self._slot = slot
@@ -42,7 +45,7 @@ class LabelEvents:
 
     def picked(self, key: str | None, request: gr.Request) -> Iterator[str]:
         """A bundled problem."""
-        return self._analyse(lambda: bundled_row(key), request)
+        yield from self._analyse(lambda: bundled_row(key), request)
 
     def whole_set(self, data_type: DataType) -> Callable[..., Iterator[str]]:
         """The handler of a button that takes all bundled problems of a format."""
@@ -54,11 +57,11 @@ class LabelEvents:
 
     def pasted(self, text: str | None, request: gr.Request) -> Iterator[str]:
         """A row in JSON."""
-        return self._analyse(lambda: pasted_rows(text), request)
+        yield from self._analyse(lambda: pasted_rows(text), request)
 
     def uploaded(self, path: str, request: gr.Request) -> Iterator[str]:
         """A JSON Lines file."""
-        return self._analyse(lambda: uploaded_rows(Path(path)), request)
+        yield from self._analyse(lambda: uploaded_rows(Path(path)), request)
 
     def rolled_out(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
         """Both branches of one token; the browser says which, so everything it says is checked."""
