@@ -21,10 +21,11 @@ export class ComparePanel {
     this.head = html("tr", {});
     this.table = html("div", { class: "cl-scroll", tabindex: 0, role: "region", "aria-label": "Comparison of two routers" }, html("table", { class: "cl-table cl-compare-table" }, html("caption", { class: "cl-sr" }, "Two routers on the same tokens"), html("thead", {}, this.head), this.body));
     this.differs = html("button", { type: "button", class: "cv-button cl-action", "aria-pressed": "false" });
+    this.note = html("p", { class: "cl-caption" });
     this.root = html(
       "section", { class: "cl-compare" },
       html("div", { class: "cl-row cl-wrap" }, html("h3", { class: "cl-heading" }, "Two routers on the same tokens"), html("div", { class: "cl-row cl-wrap" }, this.other, this.match)),
-      this.table, this.differs,
+      this.table, this.differs, this.note,
     );
     this.other.addEventListener("change", () => on.onOther(this.other.value));
     this.match.addEventListener("change", () => on.onMatch(this.match.value === "share"));
@@ -50,6 +51,9 @@ export class ComparePanel {
         return html("tr", {}, html("th", { scope: "row" }, name), ...values.map((value) => html("td", {}, value)));
       }),
     );
+    const few = analysis.problems.length === 1;
+    setText(this.note, few ? "One problem has few critical tokens, so its curves are coarse: all 200 of a format say more." : "");
+    this.note.hidden = !few;
     setText(this.differs, nDiffer === 1 ? "Show the 1 token decided differently" : `Show the ${count(nDiffer)} tokens decided differently`);
     this.differs.setAttribute("aria-pressed", String(view.cell === "differs"));
   }

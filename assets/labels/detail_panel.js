@@ -24,7 +24,7 @@ export class DetailPanel {
   /** @param {{onRollOut: (index: number) => void}} on */
   constructor(on) {
     this.on = on;
-    this.root = html("section", { class: "cl-detail", "aria-live": "polite" });
+    this.root = html("section", { class: "cl-detail" });
   }
 
   update(view, rollout) {

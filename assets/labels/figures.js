@@ -13,7 +13,7 @@ const share = (value) => percent(value, 1);
 
 function layoutOf(palette, x, y) {
   const axis = ({ title, ...more }) => ({
-    title: { text: title, standoff: 8 }, gridcolor: palette.rule, linecolor: palette.rule, zeroline: false, fixedrange: true, automargin: true, ...more,
+    title: { text: title, standoff: 8, font: { size: 13 } }, gridcolor: palette.rule, linecolor: palette.rule, zeroline: false, fixedrange: true, automargin: true, ...more,
   });
   return {
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: palette.text, size: 12, family: palette.font }, height: 270,

@@ -43,7 +43,8 @@ class Labels {
       html("div", { class: "cl-top" }, html("div", { class: "cl-left" }, this.text.root, this.detail.root), this.threshold.root),
       this.compare.root, this.charts.root, this.table.root,
     );
-    this.root = html("div", { class: "citer-labels", role: "region", "aria-label": "Labels" }, this.status, this.bar, this.body);
+    this.announcer = html("p", { class: "cl-sr", role: "status" });
+    this.root = html("div", { class: "citer-labels", role: "region", "aria-label": "Labels" }, this.status, this.bar, this.body, this.announcer);
     this.tooltip = new Tooltip(this.root);
     this.root.append(this.tooltip.root);
     root.replaceChildren(this.root);
@@ -90,6 +91,7 @@ class Labels {
   rolledOut(result) {
     if (result.analysis !== this.view.analysis?.id) return;
     this.rollouts.set(result.index, result);
+    setText(this.announcer, `Both branches are rolled out. The label: ${result.verdict}.`);
     this.draw();
   }
 

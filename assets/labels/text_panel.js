@@ -57,7 +57,9 @@ export class TextPanel {
     event.preventDefault();
     const next = Math.max(this.first, Math.min(this.first + this.nodes.length - 1, index + (step ?? 0)));
     this.on.onSelect(next);
-    this.nodes[next - this.first].focus({ preventScroll: true });
+    const node = this.nodes[next - this.first];
+    node.tabIndex = 0; // the drawing that makes it the tab stop comes a frame later
+    node.focus({ preventScroll: true });
   }
 
   update(view) {

@@ -99,10 +99,10 @@ class LabelEvents:
 
     def _roll_out(self, asked: Any, session: str) -> Iterator[Message]:
         asked = asked if isinstance(asked, dict) else {}
-        job, index, tau, name = (asked.get(key) for key in ("analysis", "index", "tau", "router"))
-        if not isinstance(index, int) or not isinstance(name, str) or not isinstance(tau, int | float):
+        job_id, index, tau, name = (asked.get(key) for key in ("analysis", "index", "tau", "router"))
+        if not isinstance(index, int) or not isinstance(name, str) or not isinstance(tau, int | float) or index < 0:
             raise SettingError('Ask for {"analysis": id, "index": token, "router": name, "tau": number}.')
-        found = self._jobs.get(job)
+        found = self._jobs.get(job_id)
         place = found.token(index) if found is not None and found.session == session else None
         engine = self._slot.wait(0)
         if found is None or place is None or engine is None:
@@ -112,7 +112,12 @@ class LabelEvents:
         text, position = place
         tokens = int(text.slm_ids[position]), int(text.llm_ids[position])
         router = engine.router(name)
-        branches = roll_out_branches(engine.pair, router, text.example, position, tokens, float(tau))
+        with self._jobs.rolling_out(session) as job:
+            branches = roll_out_branches(
+                engine.pair, router, text.example, position, tokens, float(tau), is_cancelled=job.is_cancelled
+            )
+        if job.is_cancelled():
+            return
         yield rollout_message(found.id, index, router.name, float(tau), int(text.label[position]), branches)
 
 

@@ -6,9 +6,11 @@ weeks. Knows nothing about components or models.
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -67,6 +69,18 @@ class LabelJobs:
             while len(self._jobs) > self._n_kept:
                 self._jobs.popitem(last=False)
         return job
+
+    @contextlib.contextmanager
+    def rolling_out(self, session: str) -> Iterator[LabelJob]:
+        """A job beside the page's analysis, for as long as it runs."""
+        job = LabelJob(session)
+        with self._lock:
+            self._jobs[job.id] = job
+        try:
+            yield job
+        finally:
+            with self._lock:
+                self._jobs.pop(job.id, None)
 
     def get(self, job_id: object) -> LabelJob | None:
         """The job of that id, if it is still kept."""
