@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from citer_core.errors import CiterError, SettingError
+from citer_core.errors import CiterError, DatasetError, SettingError
 from citer_core.tasks.prompts import DataType
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.label_jobs import LabelJob, LabelJobs
@@ -29,6 +29,7 @@ logger = logging.getLogger(__name__)
 WAIT_S = 0.25
 PROGRESS_S = 0.2
 FIRST_PROBLEM = "math 2"
+MAX_TOKENS = 60_000  # of all ground truths: about 4 MB for the browser
 UNEXPECTED = "Something went wrong on the server; its log says what. Try it again."
 GONE = "The server no longer keeps this analysis: pick the problem again."
 
@@ -86,6 +87,12 @@ class LabelEvents:
 
         routers = [engine.router(name) for name in engine.router_names]
         examples = [example_of(row, data_type, engine.pair) for row, data_type in source.rows]
+        n_tokens = sum(len(example.truth_ids) for example in examples)
+        if n_tokens > MAX_TOKENS:
+            raise DatasetError(
+                f"The ground truths have {n_tokens:,} tokens; the page takes up to {MAX_TOKENS:,} at once. Keep fewer "
+                "rows."
+            )
         n_problems, told_at = len(examples), time.monotonic()
         if n_problems > 1:
             yield progress_message(source.title, 0, n_problems)
