@@ -32,7 +32,7 @@ def test_the_format_is_seen_from_the_fields():
         (None, "There is no row yet"),
         ("  ", '"solution" with the final answer'),
         ("{", "not JSON"),
-        ("[1]", "JSON list"),
+        ("[1]", "The row: it is a JSON list"),
         ('{"text": "x"}', 'neither "problem" nor "choices"'),
         (json.dumps({**MATH, "solution": "no box"}), "boxed"),
         (json.dumps({"problem": "1 + 1?"}), 'add "solution"'),

@@ -77,7 +77,10 @@ def pasted_rows(text: str | None) -> LabelInput:
         whole = json.loads(content)
     except (ValueError, RecursionError):
         return LabelInput("pasted rows", _rows_of_lines(content.splitlines()))
-    return LabelInput("pasted row", (_checked(whole),))
+    try:
+        return LabelInput("pasted row", (_checked(whole),))
+    except DatasetError as error:
+        raise DatasetError(f"The row: {error}") from error
 
 
 def uploaded_rows(path: Path) -> LabelInput:
