@@ -20,6 +20,8 @@ from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, controls
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.generate import generate_event
 from citer_core.ui.header import header
+from citer_core.ui.label_jobs import LabelJobs
+from citer_core.ui.labels_tab import labels_tab, static_folders
 from citer_core.ui.presets import preset_cards, read_presets, recorded_problems
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_registry import RunRegistry, session_of
@@ -32,14 +34,15 @@ HEAD = "".join(
     f'<link rel="stylesheet" href="{file_url(ASSETS / "viewer" / name)}">' for name in ("viewer.css", "page.css")
 )
 DECODING = "decoding"  # one concurrency group for the page and the API: they share the device
+MAX_UPLOAD = "8mb"  # the Labels tab has a lower limit, with a message of its own
 
 
 def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
     """The page over an engine that may not be there yet; `slot.start()` is the caller's, after `serve`."""
-    gr.set_static_paths([ASSETS / "viewer", ASSETS / "traces"])
+    gr.set_static_paths([ASSETS / "viewer", ASSETS / "traces", *static_folders(ASSETS)])
     presets = read_presets(ASSETS / "traces")
     recorded = recorded_problems(ASSETS / "traces", presets)
-    registry, book = RunRegistry(), ProblemBook.bundled(recorded)
+    registry, jobs, book = RunRegistry(), LabelJobs(), ProblemBook.bundled(recorded)
     question, data_type = (recorded[0].question, recorded[0].data_type) if recorded else (SAMPLE_QUESTION, "math")
     page: gr.Blocks
     with gr.Blocks(title=TITLE, analytics_enabled=False) as page:
@@ -47,18 +50,22 @@ def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
         preset_cards(presets)
         panel = controls(book, question, data_type, presets[0].tau if presets else DEFAULTS.threshold)
         screen = viewer(ASSETS, slot, registry)
-        about()
+        # Tabs render what they hold when they are first opened: nothing in them may be needed above.
+        with gr.Tabs(elem_id="cx-tabs"):
+            with gr.Tab("How it works", id="how", elem_id="cx-tab-how"):
+                about()
+            with gr.Tab("Labels", id="labels", elem_id="cx-tab-labels"):
+                labels_tab(ASSETS, slot, book, jobs, _decoding(config))
         _wire_run(panel, screen, config, slot, registry, book)
         _wire_browser(panel)
         _wire_picking(panel, book)
         _wire_engine(panel, screen, slot)
         # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not.
-        page.unload(_cancel_on_close(registry))
+        page.unload(_cancel_on_close(registry, jobs))
         gr_api(
             route_trace_endpoint(slot, registry, book),
             api_name="route_trace",
-            concurrency_id=DECODING,
-            concurrency_limit=config.n_concurrent_runs,
+            **_decoding(config),
         )
     page.queue(default_concurrency_limit=config.n_concurrent_runs, max_size=config.n_queued_runs)
     return page
@@ -77,6 +84,7 @@ def serve(page: gr.Blocks, config: AppConfig) -> str:
         show_error=False,
         ssr_mode=False,
         share=False,
+        max_file_size=MAX_UPLOAD,
         quiet=True,
         prevent_thread_lock=True,
     )
@@ -93,9 +101,8 @@ def _wire_run(
         panel.asked,
         screen,
         show_progress="hidden",
-        concurrency_id=DECODING,
-        concurrency_limit=config.n_concurrent_runs,
         api_visibility="private",
+        **_decoding(config),
     )
     run.then(None, js="() => window.citer?.settled()", api_visibility="private")
     run.failure(None, js="() => window.citer?.refused()", api_visibility="private")
@@ -145,8 +152,13 @@ def _wire_engine(panel: Controls, screen: gr.HTML, slot: EngineSlot) -> None:
     screen.ready(routers, None, panel.router, queue=False, show_progress="hidden", api_visibility="private")
 
 
-def _cancel_on_close(registry: RunRegistry) -> Callable[..., None]:
+def _decoding(config: AppConfig) -> dict[str, Any]:
+    return {"concurrency_id": DECODING, "concurrency_limit": config.n_concurrent_runs}
+
+
+def _cancel_on_close(registry: RunRegistry, jobs: LabelJobs) -> Callable[..., None]:
     def closed(request: gr.Request) -> None:
         registry.cancel_session(session_of(request))
+        jobs.cancel_session(session_of(request))
 
     return closed

@@ -1,0 +1,211 @@
+/**
+ * The Labels tab: a ground truth with cases, labels and verdicts, everything that follows from tau, and both branches of a token.
+ *
+ * Owns the state and decides when which panel draws; the panels draw and call back. Must not know Gradio: `mountLabels` is
+ * given messages and two callbacks. Only a roll-out asks the server; tau, routers, cells, sorting and search do not.
+ */
+
+import { html, setText } from "../viewer/dom.js";
+import { probability } from "../viewer/format.js";
+import { Tooltip } from "../viewer/tooltip.js";
+import { unpack } from "./analysis.js";
+import { ChartsPanel } from "./charts_panel.js";
+import { ComparePanel } from "./compare_panel.js";
+import { DetailPanel } from "./detail_panel.js";
+import { differs, inCell } from "./rows.js";
+import { TablePanel } from "./table_panel.js";
+import { TextPanel, VERDICT_WORDS, tokenWords } from "./text_panel.js";
+import { ThresholdPanel } from "./threshold_panel.js";
+import { bestThreshold, cellOf, confusion, tauForCount } from "./verdict.js";
+
+class Labels {
+  constructor(root, { plotly, onRollOut }) {
+    this.onRollOut = onRollOut;
+    this.view = { analysis: null, router: "", other: "", tau: 0.7, otherTau: 0.7, matched: false, ratio: 10, cell: null, problem: 0, selected: null };
+    this.rollouts = new Map();
+    this.frame = null;
+    this.status = html("p", { class: "cl-status", role: "status" }, "Reading the first problem with both models.");
+    this.bar = html("progress", { class: "cl-progress", max: 1, value: 0, "aria-label": "Problems read", hidden: true });
+    this.text = new TextPanel({ onSelect: (i) => this.select(i), onProblem: (n) => this.showProblem(n), onHover: (node, i) => this.hover(node, i) });
+    this.threshold = new ThresholdPanel({
+      onRouter: (name) => this.chooseRouter(name), onTau: (tau) => this.setTau(tau), onCell: (cell) => this.chooseCell(cell),
+      onRatio: (ratio) => this.change({ ratio }),
+    });
+    this.detail = new DetailPanel({ onRollOut: (i) => this.rollOut(i) });
+    this.compare = new ComparePanel({
+      onOther: (other) => this.change({ other, cell: this.view.cell === "differs" ? null : this.view.cell }),
+      onMatch: (matched) => this.change({ matched }), onDiffers: () => this.chooseCell("differs"),
+    });
+    this.charts = new ChartsPanel(plotly);
+    this.table = new TablePanel({ onSelect: (i) => this.select(i, true), onCell: (cell) => this.change({ cell }) });
+    this.body = html(
+      "div", { class: "cl-body", hidden: true },
+      html("div", { class: "cl-top" }, html("div", { class: "cl-left" }, this.text.root, this.detail.root), this.threshold.root),
+      this.compare.root, this.charts.root, this.table.root,
+    );
+    this.announcer = html("p", { class: "cl-sr", role: "status" });
+    this.root = html("div", { class: "citer-labels", role: "region", "aria-label": "Labels" }, this.status, this.bar, this.body, this.announcer);
+    this.tooltip = new Tooltip(this.root);
+    this.root.append(this.tooltip.root);
+    root.replaceChildren(this.root);
+  }
+
+  // ------------------------------------------------------------ from the server
+
+  receive(payload) {
+    if (!payload) return;
+    const message = JSON.parse(payload);
+    if (message.rollout) this.rolledOut(message.rollout);
+    else if (message.analysis) this.show(unpack(message));
+    else if (message.progress) this.progress(message.progress);
+    else if (message.notice !== undefined) this.notice(message.notice, message.level);
+  }
+
+  notice(text, level = "") {
+    setText(this.status, text);
+    this.status.dataset.level = level;
+    this.status.hidden = text === "";
+    this.bar.hidden = true;
+    if (level === "error") this.stopWaiting();
+  }
+
+  progress({ title, done, total }) {
+    this.notice(`Reading ${title}: ${done} of ${total}. Another choice, or leaving the page, ends this.`);
+    Object.assign(this.bar, { hidden: false, value: done / total });
+  }
+
+  show(analysis) {
+    this.notice("");
+    const { view } = this;
+    const known = analysis.routers.some((router) => router.name === view.router);
+    if (!known) Object.assign(view, { router: analysis.routers[0].name, tau: analysis.routers[0].tau });
+    Object.assign(view, { analysis, cell: null, problem: 0, selected: null });
+    this.rollouts.clear();
+    this.body.hidden = false;
+    // Something to look at: the first critical token, if there is one.
+    const critical = analysis.label.indexOf(0);
+    if (critical >= 0) Object.assign(view, { selected: critical, problem: analysis.problemOf[critical] });
+    this.draw();
+  }
+
+  rolledOut(result) {
+    if (result.analysis !== this.view.analysis?.id) return;
+    this.rollouts.set(result.index, result);
+    setText(this.announcer, `Both branches are rolled out. The label: ${result.verdict}.`);
+    this.draw();
+  }
+
+  stopWaiting() {
+    for (const [index, rollout] of this.rollouts) if (rollout.busy) this.rollouts.delete(index);
+    if (this.view.analysis) this.draw();
+  }
+
+  // ------------------------------------------------------------ from a person
+
+  change(what) {
+    Object.assign(this.view, what);
+    this.frame ??= requestAnimationFrame(() => this.draw());
+  }
+
+  setTau(tau) {
+    this.change({ tau });
+  }
+
+  chooseRouter(name) {
+    const router = this.view.analysis.routers.find((candidate) => candidate.name === name);
+    this.change({ router: name, tau: router.tau });
+  }
+
+  /** A second click on a cell lets it go. The first of its tokens is shown, of this problem's if it has one. */
+  chooseCell(cell) {
+    const { view } = this;
+    const next = view.cell === cell ? null : cell;
+    this.change({ cell: next });
+    if (next === null || (view.selected !== null && inCell(view, next, view.selected))) return;
+    const { start } = view.analysis.problems[view.problem];
+    const { n } = view.analysis;
+    for (let k = 0; k < n; k++) {
+      const i = (start + k) % n;
+      if (inCell(view, next, i)) return this.select(i);
+    }
+  }
+
+  select(index, scroll = false) {
+    this.change({ selected: index, problem: this.view.analysis.problemOf[index] });
+    if (scroll) this.text.root.scrollIntoView({ block: "nearest" });
+  }
+
+  showProblem(problem) {
+    this.tooltip.hide();
+    this.change({ problem, selected: null });
+  }
+
+  hover(node, index) {
+    if (index === null) {
+      this.tooltip.hide();
+      return;
+    }
+    if (this.tooltip.anchor === node) return;
+    const { analysis, router, tau } = this.view;
+    const confidence = analysis.confidence[router][index];
+    const token = (text) => (text === null ? "end of text" : text);
+    this.tooltip.show(node, [
+      { text: `${tokenWords(analysis, index)}  ${VERDICT_WORDS[cellOf(analysis.label[index], confidence, tau)]}`, className: "cl-strong" },
+      { text: `case ${analysis.caseOf[index]}, label ${analysis.label[index]}, confidence ${probability(confidence)}` },
+      { text: `SLM ${token(analysis.slm[index])} (${probability(analysis.slmProbability[index])}), LLM ${token(analysis.llm[index])} (${probability(analysis.llmProbability[index])})` },
+    ]);
+  }
+
+  rollOut(index) {
+    const { analysis, router, tau } = this.view;
+    this.rollouts.set(index, { busy: true });
+    this.notice("");
+    this.onRollOut({ analysis: analysis.id, index, router, tau });
+    this.draw();
+  }
+
+  // ------------------------------------------------------------ drawing
+
+  draw() {
+    if (this.frame !== null) cancelAnimationFrame(this.frame);
+    this.frame = null;
+    const { view } = this;
+    const { analysis } = view;
+    if (!analysis) return;
+    const confidence = analysis.confidence[view.router];
+    const counts = confusion(confidence, analysis.label, view.tau);
+    const other = view.other ? analysis.confidence[view.other] : null;
+    view.otherTau = other && view.matched ? tauForCount(other, counts.waste + counts.caught) : view.tau;
+    const best = bestThreshold(confidence, analysis.label, view.ratio);
+    let nDiffer = 0;
+    if (other) for (let i = 0; i < analysis.n; i++) nDiffer += Number(differs(view, i));
+    this.text.update(view);
+    this.threshold.update(view, counts, best);
+    this.detail.update(view, this.rollouts.get(view.selected));
+    this.compare.update(view, counts, other ? confusion(other, analysis.label, view.otherTau) : null, nDiffer);
+    this.charts.update(view, counts, best, confusion(confidence, analysis.label, best.tau));
+    this.table.update(view);
+  }
+}
+
+function stylesheet() {
+  const href = new URL("./labels.css", import.meta.url).href;
+  return new Promise((resolve) => {
+    const link = html("link", { rel: "stylesheet", href });
+    link.onload = link.onerror = resolve;
+    document.head.append(link);
+  });
+}
+
+/**
+ * Called when the tab is first opened, with what Gradio gives a component's script.
+ * @param {{element: HTMLElement, props: Object, watch: Function, onOpen: () => void, onRollOut: (asked: Object) => void}} context
+ */
+export async function mountLabels({ element, props, watch, onOpen, onRollOut }) {
+  if (!props.value) onOpen();
+  await stylesheet();
+  const labels = new Labels(element.querySelector(".cx-labels"), { plotly: props.plotly, onRollOut });
+  window.citerLabels = labels;
+  watch("value", () => labels.receive(props.value));
+  labels.receive(props.value);
+}

@@ -1,0 +1,138 @@
+/**
+ * One problem's ground truth, a span per token: tint by writer, triangle for a risk, circle for a waste, numeral for the case.
+ *
+ * Must not know what a click does. Marks are generated content, so a copied text is exactly the ground truth. Of a set,
+ * one problem is shown at a time.
+ */
+
+import { certaintyStep, prefersLlm } from "../viewer/decision.js";
+import { button, html, setText } from "../viewer/dom.js";
+import { plural, probability } from "../viewer/format.js";
+import { fillTokenText, visibleText } from "../viewer/text.js";
+import { isEnd } from "./analysis.js";
+import { inCell, valueOf } from "./rows.js";
+
+export const VERDICT_WORDS = {
+  kept: "easy, kept by the SLM", waste: "waste: easy, given to the LLM", caught: "critical, given to the LLM", risk: "risk: critical, given to the SLM",
+};
+
+/** A token in words, for labels. */
+export const tokenWords = (analysis, index) => (isEnd(analysis, index) ? "end of text" : visibleText(analysis.text[index]));
+
+export class TextPanel {
+  /** @param {{onSelect: (index: number) => void, onProblem: (number: number) => void, onHover: (node: Element|null, index: number|null) => void}} on */
+  constructor(on) {
+    this.on = on;
+    this.question = html("p", { class: "cl-question" });
+    this.previous = button("‹", "cl-step", { "aria-label": "Previous problem" });
+    this.next = button("›", "cl-step", { "aria-label": "Next problem" });
+    this.place = html("span", { class: "cl-place" });
+    this.nav = html("div", { class: "cl-nav" }, this.previous, this.place, this.next);
+    this.title = html("h3", { class: "cl-heading" });
+    this.answer = html("p", { class: "cl-caption" });
+    this.text = html("div", { class: "cl-text", role: "group", "aria-label": "Ground truth, token by token" });
+    this.root = html("section", { class: "cl-reading" }, html("div", { class: "cl-row cl-wrap" }, this.title, this.nav), this.question, this.text, legend(), this.answer);
+    this.nodes = [];
+    this.shown = null;
+    this.tabStop = null;
+    this.previous.addEventListener("click", () => on.onProblem(this.number - 1));
+    this.next.addEventListener("click", () => on.onProblem(this.number + 1));
+    this.text.addEventListener("click", (event) => this.#at(event, (index) => on.onSelect(index)));
+    this.text.addEventListener("pointerover", (event) => this.#at(event, (index, node) => on.onHover(node, index)));
+    this.text.addEventListener("pointerleave", () => on.onHover(null, null));
+    this.text.addEventListener("keydown", (event) => this.#key(event));
+  }
+
+  #at(event, use) {
+    const node = event.target instanceof Element ? event.target.closest(".cl-t") : null;
+    if (node) use(Number(node.dataset.i), node);
+    else if (event.type === "pointerover") this.on.onHover(null, null);
+  }
+
+  #key(event) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    const index = Number(event.target.dataset?.i);
+    if (!Number.isInteger(index)) return;
+    if (step === undefined && event.key !== "Enter" && event.key !== " ") return;
+    event.preventDefault();
+    const next = Math.max(this.first, Math.min(this.first + this.nodes.length - 1, index + (step ?? 0)));
+    this.on.onSelect(next);
+    const node = this.nodes[next - this.first];
+    node.tabIndex = 0; // the drawing that makes it the tab stop comes a frame later
+    node.focus({ preventScroll: true });
+  }
+
+  update(view) {
+    const { analysis } = view;
+    const key = `${analysis.id}/${view.problem}`;
+    if (key !== this.shown) this.#fill(view, key);
+    for (let k = 0; k < this.nodes.length; k++) {
+      const index = this.first + k;
+      const node = this.nodes[k];
+      const look = this.#look(view, index);
+      if (node.className !== look) node.className = look;
+      const selected = String(index === view.selected);
+      if (node.dataset.selected !== selected) node.dataset.selected = selected;
+    }
+    const inside = view.selected !== null && view.selected >= this.first && view.selected < this.first + this.nodes.length;
+    this.#moveTabStop(view, inside ? view.selected : this.first);
+    this.text.dataset.filtered = String(view.cell !== null);
+  }
+
+  #fill(view, key) {
+    const { analysis } = view;
+    const problem = analysis.problems[view.problem];
+    Object.assign(this, { shown: key, number: view.problem, first: problem.start, nodes: [], tabStop: null });
+    setText(this.question, problem.question);
+    setText(this.place, `Problem ${view.problem + 1} of ${analysis.problems.length}`);
+    this.nav.hidden = analysis.problems.length < 2;
+    this.previous.disabled = view.problem === 0;
+    this.next.disabled = view.problem + 1 === analysis.problems.length;
+    setText(this.title, analysis.title);
+    setText(this.answer, `${plural(problem.n, "token")}, the end included. Right answer: ${problem.answer}.`);
+    const fragment = document.createDocumentFragment();
+    for (let i = problem.start; i < problem.start + problem.n; i++) {
+      const node = html("span", { "data-i": i });
+      if (isEnd(analysis, i)) node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "end" }));
+      else if (analysis.text[i] === "") node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "•" }));
+      else fillTokenText(node, analysis.text[i]);
+      if (analysis.caseOf[i] > 1) node.dataset.case = String(analysis.caseOf[i]);
+      this.nodes.push(node);
+      fragment.append(node);
+    }
+    this.text.replaceChildren(fragment);
+  }
+
+  #look(view, i) {
+    const confidence = view.analysis.confidence[view.router][i];
+    const writer = prefersLlm(confidence, view.tau) ? "llm" : "slm";
+    const chosen = view.cell !== null && inCell(view, view.cell, i) ? " cl-chosen" : "";
+    return `cl-t cl-${writer} cl-c${certaintyStep(confidence, view.tau)} cl-${valueOf(view, "verdict", i)}${chosen}`;
+  }
+
+  /** One token has a role at a time, so a screen reader reads the rest as running text. */
+  #moveTabStop(view, index) {
+    const node = this.nodes[index - this.first];
+    const old = this.nodes[(this.tabStop ?? index) - this.first];
+    if (old && old !== node) for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
+    this.tabStop = index;
+    node.tabIndex = 0;
+    node.setAttribute("role", "button");
+    node.setAttribute("aria-pressed", String(index === view.selected));
+    const confidence = probability(view.analysis.confidence[view.router][index]);
+    node.setAttribute(
+      "aria-label",
+      `${tokenWords(view.analysis, index)}, token ${index - this.first + 1}, case ${view.analysis.caseOf[index]}, confidence ${confidence}, ${VERDICT_WORDS[valueOf(view, "verdict", index)]}`,
+    );
+  }
+}
+
+function legend() {
+  const key = (className, dataset, ...words) => html("span", { class: "cl-key" }, html("span", { class: `cl-t ${className}`, "aria-hidden": "true", ...dataset }, "abc"), ...words);
+  return html(
+    "div", { class: "cl-legend" },
+    key("cl-slm cl-c2", {}, "SLM writes at τ"), key("cl-llm cl-c2", {}, "LLM writes"),
+    key("cl-slm cl-c2 cl-risk", {}, "risk: critical, kept by the SLM"), key("cl-llm cl-c2 cl-waste", {}, "waste: easy, given to the LLM"),
+    key("cl-plain", { "data-case": 2 }, "case 2: only the LLM is right"), key("cl-plain", { "data-case": 3 }, "case 3: both are wrong"),
+  );
+}

@@ -1,0 +1,95 @@
+"""`LabelJobs`: the analyses of the Labels tab by id, for the roll-outs of their tokens, and who asked for them.
+
+A session has one analysis at a time: the next one, or closing the page, cancels it. Bounded, as pages stay open for
+weeks. Knows nothing about components or models.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from citer_core.evaluation.label_view import LabelledText
+
+KEPT_JOBS = 32
+
+
+@dataclass(eq=False)
+class LabelJob:
+    """One analysis.
+
+    Attributes:
+        session: of the page that asked.
+        id: unguessable, and therefore the permission to roll out its tokens.
+        texts: grows while it runs.
+    """
+
+    session: str
+    id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
+    texts: list[LabelledText] = field(default_factory=list)
+    _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def cancel(self) -> None:
+        """Ends it at its next step; from any thread."""
+        self._cancelled.set()
+
+    def is_cancelled(self) -> bool:
+        """Asked between steps."""
+        return self._cancelled.is_set()
+
+    def token(self, index: int) -> tuple[LabelledText, int] | None:
+        """The text and the position in it of token `index` of all texts in order; None where there is none."""
+        for text in self.texts:
+            if 0 <= index < text.n_tokens:
+                return text, index
+            index -= text.n_tokens
+        return None
+
+
+class LabelJobs:
+    """The latest jobs of all sessions."""
+
+    def __init__(self, n_kept: int = KEPT_JOBS) -> None:
+        self._n_kept = n_kept
+        self._lock = threading.Lock()
+        self._jobs: OrderedDict[str, LabelJob] = OrderedDict()
+
+    def begin(self, session: str) -> LabelJob:
+        """A new job; those of the same page end."""
+        self.cancel_session(session)
+        job = LabelJob(session)
+        with self._lock:
+            self._jobs[job.id] = job
+            while len(self._jobs) > self._n_kept:
+                self._jobs.popitem(last=False)
+        return job
+
+    @contextlib.contextmanager
+    def rolling_out(self, session: str) -> Iterator[LabelJob]:
+        """A job beside the page's analysis, for as long as it runs."""
+        job = LabelJob(session)
+        with self._lock:
+            self._jobs[job.id] = job
+        try:
+            yield job
+        finally:
+            with self._lock:
+                self._jobs.pop(job.id, None)
+
+    def get(self, job_id: object) -> LabelJob | None:
+        """The job of that id, if it is still kept."""
+        with self._lock:
+            return self._jobs.get(job_id) if isinstance(job_id, str) else None
+
+    def cancel_session(self, session: str) -> None:
+        """Ends a page's jobs; the results of finished ones stay."""
+        with self._lock:
+            jobs = [job for job in self._jobs.values() if session and job.session == session]
+        for job in jobs:
+            job.cancel()

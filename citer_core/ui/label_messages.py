@@ -1,0 +1,150 @@
+"""An analysis as one message for the Labels tab: columns of tokens, confidences bit by bit, curves per router.
+
+Columns rather than objects, and each distinct token text once: 200 problems are 13,000 tokens. Confidences go as
+float32 in base64, because a tau may equal one and a rounded one would be decided differently. Knows no components.
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from citer_core.ui.streaming import Message
+
+if TYPE_CHECKING:
+    import numpy as np
+    from torch import Tensor
+
+    from citer_core.evaluation.branches import Branch, Branches
+    from citer_core.evaluation.curves import RouterCurves
+    from citer_core.evaluation.label_view import LabelledText
+    from citer_core.models.pair import ModelPair
+    from citer_core.routing.router import Router
+
+END_OF_TEXT = -1
+_numbers = itertools.count()  # gradio drops a value that equals the last one
+
+
+def progress_message(title: str, n_done: int, n_problems: int) -> Message:
+    """How far a running analysis is; each stands for itself, so one may be lost."""
+    return {"progress": {"title": title, "done": n_done, "total": n_problems}, "number": next(_numbers)}
+
+
+def analysis_message(
+    job_id: str, title: str, pair: ModelPair, routers: Sequence[Router], texts: Sequence[LabelledText]
+) -> Message:
+    """Everything that the tab shows of some labelled texts; moving tau or changing the router then needs no request."""
+    words = _Words()
+    label = _joined([text.label for text in texts])
+    confidences = {router.name: _joined([text.confidence[router.name] for text in texts]) for router in routers}
+    return {
+        "analysis": job_id,
+        "title": title,
+        "number": next(_numbers),
+        "problems": [
+            {
+                "id": text.example.problem.id,
+                "kind": text.example.problem.data_type,
+                "question": text.example.problem.question,
+                "answer": text.example.problem.true_answer,
+                "n": text.n_tokens,
+            }
+            for text in texts
+        ],
+        "routers": [_router_head(router) for router in routers],
+        "text": [words.index(piece) for text in texts for piece in text.pieces],
+        "slm": [words.token(pair, i) for text in texts for i in text.slm_ids.tolist()],
+        "llm": [words.token(pair, i) for text in texts for i in text.llm_ids.tolist()],
+        "words": words.texts,
+        "case": "".join(str(case) for text in texts for case in text.case.tolist()),
+        "label": "".join(map(str, label.tolist())),
+        **{
+            name: _base64(_joined([getattr(text, name) for text in texts]))
+            for name in ("slm_probability", "llm_probability", "slm_truth_probability", "llm_truth_probability")
+        },
+        "confidence": {name: _base64(values) for name, values in confidences.items()},
+        "curves": {name: _curves(values, label) for name, values in confidences.items()},
+    }
+
+
+def rollout_message(job_id: str, index: int, router: str, tau: float, label: int, branches: Branches) -> Message:
+    """Both branches of one token."""
+    return {
+        "rollout": {
+            "analysis": job_id,
+            "index": index,
+            "router": router,
+            "tau": tau,
+            "slm": _branch(branches.slm),
+            "llm": _branch(branches.llm),
+            "preferred": branches.preferred,
+            "verdict": branches.verdict(label),
+        },
+        "number": next(_numbers),
+    }
+
+
+class _Words:
+    """Distinct texts in the order of their first use."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self._index: dict[str, int] = {}
+
+    def index(self, text: str) -> int:
+        if text not in self._index:
+            self._index[text] = len(self.texts)
+            self.texts.append(text)
+        return self._index[text]
+
+    def token(self, pair: ModelPair, token_id: int) -> int:
+        return END_OF_TEXT if token_id in pair.eos_ids else self.index(pair.token_text(token_id))
+
+
+def _router_head(router: Router) -> dict[str, Any]:
+    prior = getattr(router, "card", {}).get("prior", "")
+    return {"name": router.name, "label": router.label, "tau": router.default_threshold, "prior": prior}
+
+
+def _joined(parts: Sequence[Tensor]) -> np.ndarray[Any, Any]:
+    import numpy as np
+
+    return np.concatenate([part.numpy() for part in parts])
+
+
+def _base64(values: np.ndarray[Any, Any]) -> str:
+    return base64.b64encode(values.astype("<f4").tobytes()).decode("ascii")
+
+
+def _curves(confidence: np.ndarray[Any, Any], label: np.ndarray[Any, Any]) -> dict[str, Any]:
+    from citer_core.evaluation.curves import curves_of
+
+    curves: RouterCurves = curves_of(confidence.astype("float64"), label.astype("int64"))
+    return {
+        "auc": _number(curves.auc),
+        "average_precision": _number(curves.average_precision),
+        "ece": _number(curves.ece),
+        "roc": curves.roc,
+        "pr": curves.pr,
+        "reliability": curves.reliability,
+        "easy": curves.easy,
+        "critical": curves.critical,
+    }
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _branch(branch: Branch) -> dict[str, Any]:
+    return {
+        "token": branch.token,
+        "pieces": branch.pieces,
+        "answer": branch.answer,
+        "correct": branch.is_correct,
+        "finish": branch.finish_reason,
+        "n_llm": branch.n_llm_tokens,
+    }

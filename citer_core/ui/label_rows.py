@@ -1,0 +1,153 @@
+"""What the Labels tab can be given: bundled problems, a pasted row or an uploaded file, as rows with a ground truth.
+
+The format of a row is seen from its fields, so nobody has to say it. Every error names the row and what to do. Knows no
+models and no components.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from citer_core.errors import DatasetError
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.problems import MAX_PROMPT_CHARS, problem_from_row
+from citer_core.tasks.prompts import DataType
+
+MAX_ROWS = 200
+MAX_FILE_BYTES = 4_000_000
+FORMS = (
+    'a "math" row has "problem" and "solution" with the final answer in \\boxed{}; an "mc" row has "question", '
+    '"choices" {"text": [...], "label": [...]}, "answerKey" and "cot"'
+)
+SET_NAMES: dict[DataType, str] = {"math": "math problems", "mc": "multiple-choice questions"}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelInput:
+    """Rows to be labelled.
+
+    Attributes:
+        title: what they are, for people.
+        rows: each with its format; at least one, every one checked.
+    """
+
+    title: str
+    rows: tuple[tuple[Mapping[str, Any], DataType], ...]
+
+
+def bundled_row(key: str | None) -> LabelInput:
+    """One bundled problem by the key of the problem book, such as `math 12`.
+
+    Raises:
+        DatasetError: there is none of that key.
+    """
+    kind, _, number = (key or "").partition(" ")
+    if kind in SET_NAMES and number.isdecimal():
+        data_type: DataType = "mc" if kind == "mc" else "math"
+        rows = bundled_rows(data_type)
+        if 1 <= int(number) <= len(rows):
+            return LabelInput(f"{data_type} {int(number)}", ((rows[int(number) - 1].row, data_type),))
+    raise DatasetError(f'There is no bundled problem "{key}". Pick one from the list.')
+
+
+def bundled_set(data_type: DataType) -> LabelInput:
+    """All bundled problems of a format.
+
+    Raises:
+        DatasetError: their file is missing or damaged.
+    """
+    rows = bundled_rows(data_type)[:MAX_ROWS]
+    return LabelInput(f"{len(rows)} {SET_NAMES[data_type]}", tuple((row.row, data_type) for row in rows))
+
+
+def pasted_rows(text: str | None) -> LabelInput:
+    """One row in JSON, on one line or several; or some rows, one a line.
+
+    Raises:
+        DatasetError: it is empty, not JSON, in neither format or without a ground truth.
+    """
+    content = (text or "").strip()
+    if not content:
+        raise DatasetError(f"There is no row yet. Paste one in JSON: {FORMS}.")
+    try:
+        whole = json.loads(content)
+    except (ValueError, RecursionError):
+        return LabelInput("pasted rows", _rows_of_lines(content.splitlines()))
+    try:
+        return LabelInput("pasted row", (_checked(whole),))
+    except DatasetError as error:
+        raise DatasetError(f"The row: {error}") from error
+
+
+def uploaded_rows(path: Path) -> LabelInput:
+    """A JSON Lines file that a person uploaded.
+
+    Raises:
+        DatasetError: it is too large, no UTF-8, has no rows or a bad one.
+    """
+    size = path.stat().st_size
+    if size > MAX_FILE_BYTES:
+        raise DatasetError(
+            f"{path.name} has {size / 1e6:.1f} MB; the page takes up to {MAX_FILE_BYTES / 1e6:g} MB. Cut it into parts."
+        )
+    try:
+        content = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DatasetError(f"{path.name} is not UTF-8: save it with that encoding.") from error
+    # At line feeds only: U+2028 and its like may stand inside a JSON string.
+    return LabelInput(path.name, _rows_of_lines(content.split("\n")))
+
+
+def _rows_of_lines(lines: Sequence[str]) -> tuple[tuple[Mapping[str, Any], DataType], ...]:
+    numbered = [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    if not numbered:
+        raise DatasetError("The file has no rows: give JSON Lines, one object a line.")
+    if len(numbered) > MAX_ROWS:
+        raise DatasetError(
+            f"There are {len(numbered):,} rows; the page takes up to {MAX_ROWS} at once. Keep {MAX_ROWS} of them."
+        )
+    rows = []
+    for number, line in numbered:
+        try:
+            rows.append(_checked(_parsed(line)))
+        except DatasetError as error:
+            raise DatasetError(f"Row {number}: {error}") from error
+    return tuple(rows)
+
+
+def _parsed(line: str) -> object:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        raise DatasetError(
+            f"it is not JSON ({error.msg} at character {error.pos + 1}). Write one object a line: {FORMS}."
+        ) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or brackets as deep
+        raise DatasetError("its JSON has a number too long or brackets too deep to be read.") from error
+
+
+def _checked(row: object) -> tuple[Mapping[str, Any], DataType]:
+    """A row that can be labelled, with its format."""
+    if not isinstance(row, dict):
+        raise DatasetError(f"it is a JSON {type(row).__name__}, not an object: {FORMS}.")
+    if "choices" not in row and "problem" not in row:
+        raise DatasetError(f'it has neither "problem" nor "choices": {FORMS}.')
+    data_type: DataType = "mc" if "choices" in row else "math"
+    problem = problem_from_row(row, data_type)
+    for name in ("cot", "solution"):
+        value = row.get(name)
+        if value is not None and not isinstance(value, str):
+            raise DatasetError(f'"{name}" is of the type {type(value).__name__}: give a string.')
+        if value and len(value) > MAX_PROMPT_CHARS:
+            raise DatasetError(f'"{name}" has {len(value):,} characters: shorten it to {MAX_PROMPT_CHARS:,} or fewer.')
+    wanted = '"cot", its reasoning up to the answer' if data_type == "mc" else '"solution", ending in \\boxed{}'
+    if not (row.get("cot") or "").strip() and (data_type == "mc" or not (row.get("solution") or "").strip()):
+        raise DatasetError(f"it has no ground truth to read: add {wanted}.")
+    if problem.true_answer is None:
+        missing = '"answerKey"' if data_type == "mc" else '"solution" with the final answer in \\boxed{}'
+        raise DatasetError(f"its right answer is not known, and labels need it: add {missing}.")
+    return row, data_type

@@ -1,0 +1,103 @@
+"""The Labels tab: what to read, and one component in which the browser shows it.
+
+Everything is filled when the tab is first opened: its component then mounts and asks (`opened`). Until then the page
+carries an empty list and no script. What moves with tau is computed in the browser (`assets/labels`); the server
+reads problems and rolls out branches.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.label_events import FIRST_PROBLEM, LabelEvents
+from citer_core.ui.label_jobs import LabelJobs
+from citer_core.ui.label_rows import MAX_ROWS
+from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.viewer import file_url
+
+PASTE_HINT = '{"problem": "What is 2 + 3?", "solution": "$2+3=5$. The final answer is $\\\\boxed{5}$."}'
+PASTE_INFO = (
+    "math: problem, solution with a final \\boxed{}. mc: question, choices {text, label}, answerKey, cot. The format "
+    "is seen from the fields."
+)
+_ON_LOAD = """
+import(new URL(props.entry, document.baseURI).href)
+  .then((labels) => labels.mountLabels({
+    element, props, watch,
+    onOpen: () => trigger("opened"),
+    onRollOut: (asked) => trigger("rollout", asked),
+  }))
+  .catch((error) => { element.textContent = "The Labels tab could not be started: " + error.message; });
+"""
+
+
+def static_folders(assets: Path) -> list[Path]:
+    """What the browser may fetch for this tab: our scripts, and plotly's, which its Python package brings."""
+    return [assets / "labels", plotly_script().parent]
+
+
+def plotly_script() -> Path:
+    """`plotly.min.js`; the package is found, not imported, because that would take a second."""
+    spec = importlib.util.find_spec("plotly")
+    assert spec is not None and spec.origin is not None, "plotly is in requirements.txt"
+    return Path(spec.origin).parent / "package_data" / "plotly.min.js"
+
+
+def labels_tab(assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJobs, queue: dict[str, Any]) -> None:
+    """Lays the tab out and wires it.
+
+    Args:
+        assets: the project's assets.
+        slot: of the engine.
+        book: the bundled problems.
+        jobs: of this page.
+        queue: the concurrency group that all decoding shares.
+    """
+    events = LabelEvents(slot, jobs)
+    with gr.Row(elem_id="cx-labels-pick", elem_classes="cx-card"):
+        picker = gr.Dropdown(
+            [], value=None, label="A bundled problem with its solution (type to search)", elem_id="cx-labels-picker",
+            scale=3, min_width=260,
+        )  # fmt: skip
+        all_math = gr.Button("All 200 math problems", elem_id="cx-labels-math", scale=0, min_width=190)
+        all_mc = gr.Button("All 200 questions", elem_id="cx-labels-mc", scale=0, min_width=160)
+    with gr.Accordion("Your own row or file", open=False, elem_id="cx-labels-own"):
+        pasted = gr.Textbox(
+            label="A row in JSON", info=PASTE_INFO, placeholder=PASTE_HINT, lines=3, max_lines=10,
+            elem_id="cx-labels-paste",
+        )  # fmt: skip
+        with gr.Row(elem_id="cx-labels-own-buttons"):
+            read = gr.Button("Read this row", elem_id="cx-labels-read", scale=0, min_width=150)
+            upload = gr.UploadButton(
+                f"Upload JSON Lines, up to {MAX_ROWS} rows", file_types=[".jsonl", ".json"],
+                elem_id="cx-labels-upload", scale=0, min_width=260,
+            )  # fmt: skip
+    screen = gr.HTML(
+        value=None,
+        html_template='<div class="cx-labels"></div>',
+        js_on_load=_ON_LOAD,
+        apply_default_css=False,
+        elem_id="cx-labels",
+        entry=file_url(assets / "labels" / "labels.js"),
+        plotly=file_url(plotly_script()),
+    )
+
+    def opened(request: gr.Request) -> Iterator[tuple[object, object]]:
+        yield gr.Dropdown(choices=book.choices(), value=FIRST_PROBLEM), gr.skip()
+        for message in events.picked(FIRST_PROBLEM, request):
+            yield gr.skip(), message
+
+    how: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "trigger_mode": "multiple", **queue}
+    screen.opened(opened, None, [picker, screen], **how)
+    picker.input(events.picked, picker, screen, **how)
+    all_math.click(events.whole_set("math"), None, screen, **how)
+    all_mc.click(events.whole_set("mc"), None, screen, **how)
+    read.click(events.pasted, pasted, screen, **how)
+    upload.upload(events.uploaded, upload, screen, **how)
+    screen.rollout(events.rolled_out, None, screen, **how)

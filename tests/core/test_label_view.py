@@ -1,0 +1,305 @@
+"""The numbers of the Labels tab, against slow and independent ways to the same numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
+
+from citer_core.assets import ASSETS
+from citer_core.engine import Engine
+from citer_core.errors import PromptError
+from citer_core.evaluation.branches import Branch, Branches, roll_out_branches
+from citer_core.evaluation.curves import best_threshold, confusion, curves_of, shortest_between
+from citer_core.evaluation.label_view import label_texts
+from citer_core.routing.decode import decode
+from citer_core.routing.routers.constant import AlwaysSLMRouter
+from citer_core.tasks.answers import check_answer
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.prompts import row_completion
+from citer_core.training.teacher_forcing import example_from_text, example_of
+from citer_core.types import DecodeSettings, prefers_llm
+
+N_EACH = 10
+ROUTERS = ("citer", "max-probability", "entropy", "margin", "random", "disagreement")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine.load()
+
+
+@pytest.fixture(scope="module")
+def texts(engine):
+    """Twenty bundled problems, ten of each format."""
+    rows = [(row.row, kind) for kind in ("math", "mc") for row in bundled_rows(kind)[:N_EACH]]
+    examples = [example_of(row, kind, engine.pair) for row, kind in rows]
+    return rows, list(label_texts(engine.pair, [engine.router(name) for name in ROUTERS], examples))
+
+
+@pytest.fixture(scope="module")
+def columns(texts):
+    """All tokens: label, and confidence by router, as the curves take them."""
+    label = torch.cat([text.label for text in texts[1]]).numpy().astype(np.int64)
+    confidence = {n: torch.cat([t.confidence[n] for t in texts[1]]).numpy().astype(np.float64) for n in ROUTERS}
+    return label, confidence
+
+
+def next_token(lm, ids):
+    """A forward pass of its own for one token, no cache, no batch."""
+    with torch.inference_mode():
+        out = lm.model(torch.tensor([ids]), output_hidden_states=True)
+    return out.logits[0, -1], out.hidden_states[-1][0, -1]
+
+
+def test_cases_probabilities_and_confidences_are_those_of_one_token_passes(engine, texts):
+    pair = engine.pair
+    for text in texts[1]:
+        example = text.example
+        for i, truth in enumerate(example.truth_ids):
+            ids = example.prompt_ids + example.truth_ids[:i]
+            (slm, hidden), (llm, _) = next_token(pair.slm, ids), next_token(pair.llm, ids)
+            assert (int(slm.argmax()), int(llm.argmax())) == (int(text.slm_ids[i]), int(text.llm_ids[i]))
+            assert int(text.case[i]) == (1 if slm.argmax() == truth else 2 if llm.argmax() == truth else 3)
+            p, q = slm.softmax(-1), llm.softmax(-1)
+            citer = torch.sigmoid(engine.router("citer").network(hidden[None]))
+            expected = [p.max(), q.max(), p[truth], q[truth], p.max(), citer]
+            found = [
+                text.slm_probability[i], text.llm_probability[i], text.slm_truth_probability[i],
+                text.llm_truth_probability[i], text.confidence["max-probability"][i], text.confidence["citer"][i],
+            ]  # fmt: skip
+            assert [float(x) for x in found] == pytest.approx([float(x) for x in expected], abs=2e-5)
+
+
+def test_pieces_are_the_ground_truth_and_the_end_is_labelled(engine, texts):
+    for (row, kind), text in zip(*texts, strict=True):
+        assert "".join(text.pieces) == row_completion(row, kind)
+        assert text.pieces[-1] == "" and text.example.truth_ids[-1] in engine.pair.eos_ids
+        assert text.n_tokens == len(text.case) == len(text.label) == len(text.example.truth_ids)
+
+
+def test_awkward_texts_are_kept_literally(engine):
+    """Characters of several tokens, markup, templates, and a special token's name in the ground truth itself."""
+    pair, router = engine.pair, engine.router("max-probability")
+    problem = bundled_rows("math")[0].problem
+    for completion in (" 🎉 שלום é <script>${x}</script> {{y}}", f" a{pair.tokenizer.eos_token}b \\boxed{{1}}", " 🎉"):
+        (text,) = label_texts(pair, [router], [example_from_text(problem, completion, pair)])
+        assert "".join(text.pieces) == completion
+
+
+def test_case_three_is_labelled_by_the_slms_own_rollout(engine):
+    rows = [(row.row, kind) for kind in ("math", "mc") for row in bundled_rows(kind)]
+    pair = engine.pair
+    examples = [example_of(row, kind, pair) for row, kind in rows[20:60]]
+    # The bundled LLM is nearly always right: of a wrong copy of the truth, later tokens are wrong for both.
+    for example in examples[:6]:
+        wrong = pair.tokenizer.decode(example.truth_ids[:-1]).replace("1", "4")
+        examples.append(example_from_text(example.problem, wrong, pair))
+    checked = []
+    for text in label_texts(pair, [AlwaysSLMRouter()], examples):
+        assert text.label[text.case == 1].all() and not text.label[text.case == 2].any()
+        for i in (text.case == 3).nonzero()[:, 0].tolist():
+            ids = torch.tensor([text.example.prompt_ids + text.example.truth_ids[:i]])
+            out = pair.slm.model.generate(
+                ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=256,
+                eos_token_id=sorted(pair.eos_ids), pad_token_id=0,
+            )  # fmt: skip
+            answer = pair.tokenizer.decode(out[0, len(text.example.prompt_ids) :], skip_special_tokens=True)
+            checked.append(int(check_answer(answer, text.example.problem).is_correct))
+            assert checked[-1] == int(text.label[i])
+    assert len(checked) > 5
+
+
+def test_too_long_a_text_is_refused_before_anything_is_computed(engine):
+    row, kind = bundled_rows("math")[0].row, "math"
+    long = {**row, "solution": "one more word " * 1300 + row["solution"]}
+    with pytest.raises(PromptError, match="Shorten"):
+        list(label_texts(engine.pair, [], [example_of(long, kind, engine.pair)]))
+
+
+def test_it_ends_early_when_it_is_cancelled(engine):
+    examples = [example_of(row.row, "mc", engine.pair) for row in bundled_rows("mc")[:60]]
+    seen = []
+    seen.extend(label_texts(engine.pair, [AlwaysSLMRouter()], examples, is_cancelled=lambda: len(seen) >= 20))
+    assert len(seen) == 20
+
+
+# ---------------------------------------------------------------- curves
+
+
+def by_hand(confidence, label, tau):
+    cells = {"kept": 0, "waste": 0, "caught": 0, "risk": 0}
+    for c, y in zip(confidence.tolist(), label.tolist(), strict=True):
+        by_llm = prefers_llm(c, tau)
+        cells[("waste" if by_llm else "kept") if y == 1 else ("caught" if by_llm else "risk")] += 1
+    return cells
+
+
+def cells_of(confidence, label, tau):
+    found = confusion(confidence, label, tau)
+    return {name: getattr(found, name) for name in ("kept", "waste", "caught", "risk")}
+
+
+def test_curves_of_the_bundled_problems_are_sklearns(columns):
+    label, confidences = columns
+    for confidence in confidences.values():
+        curves = curves_of(confidence, label)
+        critical = 1 - label
+        assert curves.auc == pytest.approx(roc_auc_score(label, confidence))
+        assert curves.average_precision == pytest.approx(average_precision_score(critical, -confidence))
+        fpr, tpr, _ = roc_curve(critical, -confidence, drop_intermediate=False)
+        points = np.array(curves.roc)
+        assert np.interp(fpr, points[:, 1], points[:, 2]) == pytest.approx(np.interp(fpr, fpr, tpr))
+        precision, recall, _ = precision_recall_curve(critical, -confidence)
+        ours = {(round(r, 9), round(p, 9)) for _, r, p in curves.pr}
+        theirs = {(round(r, 9), round(p, 9)) for r, p in zip(recall, precision, strict=True)}
+        assert ours <= theirs
+        counts, _ = np.histogram(confidence[label == 1], bins=20, range=(0, 1))
+        assert curves.easy == counts.tolist() and sum(curves.critical) == int(critical.sum())
+        assert sum(row[-1] for row in curves.reliability) == len(label)
+
+
+def test_every_point_of_a_curve_is_the_confusion_at_its_tau(columns):
+    label, confidences = columns
+    n_easy, n_critical = int(label.sum()), int((1 - label).sum())
+    for confidence in confidences.values():
+        curves = curves_of(confidence, label)
+        for tau, wasted, caught in curves.roc:
+            cells = by_hand(confidence, label, tau)
+            assert (cells["waste"] / n_easy, cells["caught"] / n_critical) == pytest.approx((wasted, caught))
+        for tau, recall, precision in curves.pr:
+            cells = by_hand(confidence, label, tau)
+            assert cells["caught"] / n_critical == pytest.approx(recall)
+            assert cells["caught"] / (cells["caught"] + cells["waste"]) == pytest.approx(precision)
+
+
+TOP = float(np.float32(1) - np.float32(2**-24))  # the largest float32 below 1
+scores = st.lists(
+    st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.7, float(np.float32(0.7)), 0.999999, TOP, 1.0]), st.booleans()),
+    min_size=1,
+    max_size=40,
+)
+
+
+@settings(max_examples=200)
+@given(scores, st.sampled_from([0.5, 1, 3, 10, 100]))
+def test_confusion_and_best_tau_by_trying_every_tau(pairs, ratio):
+    confidence = np.array([float(c) for c, _ in pairs])
+    label = np.array([int(y) for _, y in pairs])
+    taus = sorted({0.0, 1.0, *confidence, *np.nextafter(confidence, 0), *np.nextafter(confidence, 2).clip(max=1)})
+    costs = []
+    for tau in taus:
+        cells = by_hand(confidence, label, tau)
+        assert cells_of(confidence, label, tau) == cells
+        costs.append(ratio * cells["risk"] + cells["waste"])
+    best = best_threshold(confidence, label, ratio)
+    cells = by_hand(confidence, label, best.tau)
+    assert (best.risk, best.waste) == (cells["risk"], cells["waste"])
+    assert best.cost == ratio * best.risk + best.waste == min(costs)
+
+
+def test_one_kind_of_label_has_no_curve_but_a_best_tau():
+    easy = curves_of(np.array([0.2, 0.9]), np.array([1, 1]))
+    assert math.isnan(easy.auc) and math.isnan(easy.average_precision) and easy.roc == easy.pr == []
+    assert best_threshold(np.array([0.2, 0.9]), np.array([1, 1]), 10).tau == 0.0
+    assert best_threshold(np.array([0.2, 1.0]), np.array([0, 0]), 10).tau == 1.0
+
+
+def test_the_suggested_tau_is_short_and_inside():
+    assert shortest_between(0.62, 0.97) == 0.9
+    assert shortest_between(0.61, 0.62) == 0.62
+    assert shortest_between(0.9999, 1.0) == 0.99999
+    assert TOP < shortest_between(TOP, 1.0) < 1.0
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_the_browser_computes_the_same_numbers(columns):
+    label, confidences = columns
+    rng = np.random.default_rng(0)
+    cases = [(confidence, label) for confidence in confidences.values()]
+    cases += [(np.float32(rng.integers(0, 6, 50) / 5).astype(np.float64), rng.integers(0, 2, 50)) for _ in range(20)]
+    taus = [0.0, 0.2, 0.95, 1.0]
+    asked = [
+        {"confidence": c.tolist(), "label": y.tolist(), "taus": [*taus, float(c[0])], "ratios": [1, 10, 60]}
+        for c, y in cases
+    ]
+    script = f"""
+      import {{ confusion, bestThreshold, tauForCount }} from {json.dumps((ASSETS / "labels" / "verdict.js").as_uri())};
+      let text = "";
+      for await (const chunk of process.stdin) text += chunk;
+      console.log(JSON.stringify(JSON.parse(text).map(({{ confidence, label, taus, ratios }}) => ({{
+        cells: taus.map((tau) => confusion(confidence, label, tau)),
+        best: ratios.map((ratio) => bestThreshold(confidence, label, ratio)),
+      }}))));
+    """
+    command = ["node", "--no-warnings", "--input-type=module", "--eval", script]
+    answer = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True, timeout=60)
+    for case, found in zip(asked, json.loads(answer.stdout), strict=True):
+        c, y = np.array(case["confidence"]), np.array(case["label"])
+        assert found["cells"] == [cells_of(c, y, tau) for tau in case["taus"]]
+        best = [best_threshold(c, y, ratio) for ratio in case["ratios"]]
+        assert found["best"] == [{"tau": b.tau, "cost": b.cost, "risk": b.risk, "waste": b.waste} for b in best]
+
+
+# ---------------------------------------------------------------- branches
+
+
+def test_branches_are_what_decoding_from_there_gives(engine, texts):
+    pair, router, tau = engine.pair, engine.router("citer"), 0.9
+    verdicts = set()
+    tried = 0
+    for text in texts[1]:
+        for i in (text.case != 1).nonzero()[:2, 0].tolist():
+            tried += 1
+            ids = int(text.slm_ids[i]), int(text.llm_ids[i])
+            branches = roll_out_branches(pair, router, text.example, i, ids, tau)
+            for branch, token_id in zip((branches.slm, branches.llm), ids, strict=True):
+                prefix = [*text.example.truth_ids[:i], token_id]
+                ended = token_id in pair.eos_ids
+                prompt = text.example.prompt_ids + prefix
+                events = [] if ended else list(decode(pair, router, prompt, DecodeSettings(tau, max_new_tokens=256)))
+                assert list(branch.pieces) == [(event.text, event.source) for event in events]
+                completion = pair.tokenizer.decode(prefix + [e.token_id for e in events], skip_special_tokens=True)
+                answer = check_answer(completion, text.example.problem)
+                assert (branch.answer, branch.is_correct) == (answer.predicted_answer, bool(answer.is_correct))
+                assert branch.token == ("" if ended else pair.token_text(token_id))
+            verdicts.add(branches.verdict(int(text.label[i])))
+    assert tried >= 8 and "agrees" in verdicts
+
+
+def test_a_router_that_looks_at_the_prompt_sees_the_prompt_and_not_the_prefix(engine, texts):
+    """Rolled out from a prefix, the first state of the decode loop is not the prompt's last one."""
+    pair = engine.pair
+    seen = []
+
+    class Looks(AlwaysSLMRouter):
+        def confidence(self, features):
+            seen.append((features.prompt_hidden.clone(), features.position.clone(), features.sequence_key.clone()))
+            return super().confidence(features)
+
+    text = texts[1][0]
+    roll_out_branches(pair, Looks(), text.example, 5, (int(text.slm_ids[5]), int(text.llm_ids[5])), 0.5)
+    _, hidden = next_token(pair.slm, text.example.prompt_ids)
+    torch.testing.assert_close(seen[0][0][0], hidden, atol=1e-4, rtol=1e-4)
+    assert seen[0][1].tolist() == [6] and seen[1][1].tolist() == [7]
+
+
+def test_the_verdict_is_a_table():
+    right, wrong = (Branch("x", (), "1", ok, "eos") for ok in (True, False))
+    table = {
+        (right, right): ("slm", "agrees", "disagrees"),
+        (right, wrong): ("slm", "agrees", "disagrees"),
+        (wrong, right): ("llm", "disagrees", "agrees"),
+        (wrong, wrong): (None, "undecided", "undecided"),
+    }
+    for (slm, llm), (preferred, for_slm, for_llm) in table.items():
+        branches = Branches(slm, llm)
+        assert (branches.preferred, branches.verdict(1), branches.verdict(0)) == (preferred, for_slm, for_llm)

@@ -1,0 +1,98 @@
+"""What the Labels tab can be given, and what it says of what it cannot take."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from citer_core.errors import DatasetError
+from citer_core.ui.label_jobs import LabelJobs
+from citer_core.ui.label_rows import MAX_FILE_BYTES, MAX_ROWS, bundled_row, bundled_set, pasted_rows, uploaded_rows
+
+MATH = {"problem": "What is 2 + 3?", "solution": "$2+3=5$, so $\\boxed{5}$."}
+MC = {
+    "question": "Which is a fruit?",
+    "choices": {"text": ["pear", "stone"], "label": ["A", "B"]},
+    "answerKey": "A",
+    "cot": "A pear grows on a tree. Therefore, the answer is pear (A).",
+}
+
+
+def test_the_format_is_seen_from_the_fields():
+    assert pasted_rows(json.dumps(MATH)).rows == ((MATH, "math"),)
+    assert pasted_rows(json.dumps(MC, indent=2)).rows == ((MC, "mc"),)
+    both = pasted_rows(f"{json.dumps(MATH)}\n\n{json.dumps(MC)}\n")
+    assert [kind for _, kind in both.rows] == ["math", "mc"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "There is no row yet"),
+        ("  ", '"solution" with the final answer'),
+        ("{", "not JSON"),
+        ("[1]", "The row: it is a JSON list"),
+        ('{"text": "x"}', 'neither "problem" nor "choices"'),
+        (json.dumps({**MATH, "solution": "no box"}), "boxed"),
+        (json.dumps({"problem": "1 + 1?"}), 'add "solution"'),
+        (json.dumps({**MATH, "cot": 3}), '"cot" is of the type int'),
+        (json.dumps({**MATH, "cot": "x" * 30_000}), "30,000 characters"),
+        (json.dumps({**MC, "cot": " "}), 'add "cot"'),
+        (json.dumps({**MC, "answerKey": ""}), 'add "answerKey"'),
+        (json.dumps({**MC, "answerKey": "Z"}), "none of the labels"),
+        (json.dumps({"problem": "1 + 1?", "cot": "It is 2."}), "right answer is not known"),
+        ("[" * 100_000, "too deep"),
+        ("9" * 5000 + "9", "JSON"),
+    ],
+)
+def test_a_bad_row_is_answered_with_what_to_do(text, message):
+    with pytest.raises(DatasetError, match=message.replace("[", r"\[")):
+        pasted_rows(text)
+
+
+def test_a_file_names_the_bad_row(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b"\xef\xbb\xbf" + f"{json.dumps(MATH)}\r\n\n{json.dumps(MC)}\n".encode())
+    found = uploaded_rows(path)
+    assert found.title == "rows.jsonl" and len(found.rows) == 2
+    path.write_text(f"{json.dumps(MATH)}\n{{}}\n", encoding="utf-8")
+    with pytest.raises(DatasetError, match="Row 2: it has neither"):
+        uploaded_rows(path)
+    path.write_text("\n \n", encoding="utf-8")
+    with pytest.raises(DatasetError, match="no rows"):
+        uploaded_rows(path)
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(DatasetError, match="not UTF-8"):
+        uploaded_rows(path)
+
+
+def test_sizes_are_limited_with_a_message(tmp_path):
+    path = tmp_path / "rows.jsonl"
+    path.write_text(f"{json.dumps(MATH)}\n" * (MAX_ROWS + 1), encoding="utf-8")
+    with pytest.raises(DatasetError, match=f"201 rows; the page takes up to {MAX_ROWS}"):
+        uploaded_rows(path)
+    path.write_bytes(b" " * (MAX_FILE_BYTES + 1))
+    with pytest.raises(DatasetError, match="up to 4 MB"):
+        uploaded_rows(path)
+
+
+def test_bundled_problems_are_found_by_their_key():
+    assert bundled_row("mc 3").rows[0][1] == "mc"
+    assert len(bundled_set("math").rows) == 200
+    for key in (None, "", "math", "math 0", "math 201", "poem 1", "math x"):
+        with pytest.raises(DatasetError, match="Pick one"):
+            bundled_row(key)
+
+
+def test_a_page_has_one_analysis_at_a_time_and_sees_only_its_own():
+    jobs = LabelJobs(n_kept=3)
+    first, other = jobs.begin("page"), jobs.begin("another page")
+    assert not first.is_cancelled()
+    second = jobs.begin("page")
+    assert first.is_cancelled() and not second.is_cancelled() and not other.is_cancelled()
+    assert jobs.get(second.id) is second and jobs.get("guess") is jobs.get(7) is None
+    jobs.cancel_session("page")
+    assert second.is_cancelled()
+    jobs.begin("x"), jobs.begin("y")
+    assert jobs.get(first.id) is None  # the oldest made room

@@ -1,0 +1,130 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { floats, isEnd, unpack } from "../../assets/labels/analysis.js";
+import { histogramFigure, prFigure, reliabilityFigure, rocFigure, shifted } from "../../assets/labels/figures.js";
+import { differs, inCell, selectRows, toCsv } from "../../assets/labels/rows.js";
+import { CELLS, bestThreshold, cellOf, confusion, shortestBetween, tauForCount } from "../../assets/labels/verdict.js";
+
+const base64 = (values) => Buffer.from(Float32Array.from(values).buffer).toString("base64");
+
+const CONFIDENCE = [0.9, 0.2, 0.7, 0.99, 0.4, 1, 0.1, 0.95];
+const OTHER = [0.5, 0.5, 0.9, 0.9, 0.9, 0.9, 0.9, 0.2];
+const LABEL = "11010110";
+
+function message() {
+  const probability = base64(CONFIDENCE);
+  return {
+    analysis: "id", title: "two problems", problems: [{ id: "p1", kind: "math", question: "?", answer: "1", n: 5 }, { id: null, kind: "mc", question: "?", answer: "A", n: 3 }],
+    routers: [{ name: "a", label: "A", tau: 0.7, prior: "" }, { name: "b", label: "B", tau: 0.5, prior: "equal" }],
+    words: [" The", "=1", "\"x\", y", "", "<b>"], text: [0, 1, 2, 0, 3, 4, 1, 3], slm: [0, 1, 4, 0, -1, 4, 1, 0], llm: [0, 1, 2, 0, -1, 4, 1, -1],
+    case: "11213112", label: LABEL, slm_probability: probability, llm_probability: probability, slm_truth_probability: probability, llm_truth_probability: probability,
+    confidence: { a: base64(CONFIDENCE), b: base64(OTHER) }, curves: {},
+  };
+}
+
+const viewOf = (more = {}) => ({ analysis: unpack(message()), router: "a", other: "", tau: 0.7, otherTau: 0.7, ...more });
+const ALL = { cell: null, query: "", column: "index", descending: false };
+
+test("confidences arrive bit by bit", () => {
+  assert.deepEqual([...floats(base64(CONFIDENCE))], CONFIDENCE.map(Math.fround));
+});
+
+test("an analysis is unpacked by token and by problem", () => {
+  const analysis = unpack(message());
+  assert.deepEqual([...analysis.problemOf], [0, 0, 0, 0, 0, 1, 1, 1]);
+  assert.deepEqual(analysis.problems.map((p) => p.start), [0, 5]);
+  assert.equal(analysis.slm[4], null);
+  assert.equal(analysis.text[2], "\"x\", y");
+  assert.deepEqual([3, 4, 7].map((i) => isEnd(analysis, i)), [false, true, true]);
+});
+
+test("the four cells, and tau 1 hands over everything", () => {
+  assert.equal(cellOf(1, 0.7, 0.7), "kept");
+  assert.equal(cellOf(1, 0.69, 0.7), "waste");
+  assert.equal(cellOf(0, 0.7, 0.7), "risk");
+  assert.equal(cellOf(0, 0.69, 0.7), "caught");
+  assert.equal(cellOf(0, 1, 1), "caught");
+});
+
+test("each cell selects exactly its tokens, and together they are all", () => {
+  for (const tau of [0, 0.2, 0.7, 0.95, 1]) {
+    const view = viewOf({ tau });
+    const { analysis } = view;
+    const counts = confusion(analysis.confidence.a, analysis.label, tau);
+    const rows = CELLS.map((cell) => selectRows(view, { ...ALL, cell }));
+    CELLS.forEach((cell, k) => {
+      assert.equal(rows[k].length, counts[cell]);
+      for (const i of rows[k]) assert.equal(cellOf(analysis.label[i], analysis.confidence.a[i], tau), cell);
+    });
+    assert.deepEqual(rows.flat().sort((a, b) => a - b), [0, 1, 2, 3, 4, 5, 6, 7]);
+  }
+});
+
+test("a confidence that equals tau as float32 is decided as the server decides it", () => {
+  const float = Math.fround(0.7); // 0.699999988
+  assert.equal(confusion(Float32Array.of(float), Uint8Array.of(1), 0.7).waste, 1);
+});
+
+test("the best tau weighs risks against wastes and prefers few LLM tokens", () => {
+  const label = [...LABEL].map(Number);
+  assert.deepEqual(bestThreshold(CONFIDENCE, label, 1), { tau: 0, cost: 3, risk: 3, waste: 0 });
+  const best = bestThreshold(CONFIDENCE, label, 10);
+  const costs = [0, ...CONFIDENCE, 1].map((tau) => { const c = confusion(CONFIDENCE, label, tau); return 10 * c.risk + c.waste; });
+  assert.ok(best.cost <= Math.min(...costs));
+  assert.deepEqual(confusion(CONFIDENCE, label, best.tau).risk, best.risk);
+});
+
+test("the suggested tau is short", () => {
+  assert.equal(shortestBetween(0.62, 0.97), 0.9);
+  assert.equal(shortestBetween(0.9999, 1), 0.99999);
+});
+
+test("the second router can be set to as many LLM tokens", () => {
+  for (const count of [0, 2, 3, 8]) {
+    const tau = tauForCount(CONFIDENCE, count);
+    assert.equal(CONFIDENCE.filter((c) => tau >= 1 || c < tau).length, count);
+  }
+  assert.equal(tauForCount([0.5, 0.5, 0.5], 1), 0); // ties go together
+});
+
+test("rows are filtered, searched and sorted", () => {
+  const view = viewOf({ other: "b", otherTau: 0.7 });
+  assert.deepEqual(selectRows(view, { ...ALL, query: "=1" }), [1, 6]);
+  assert.deepEqual(selectRows(view, { ...ALL, query: "<B>" }), [2, 5]); // also what a model would have written
+  assert.deepEqual(selectRows(view, { ...ALL, column: "confidence" })[0], 6);
+  assert.deepEqual(selectRows(view, { ...ALL, column: "confidence", descending: true })[0], 5);
+  assert.deepEqual(selectRows(view, { ...ALL, descending: true })[0], 7);
+  assert.deepEqual(selectRows(view, { ...ALL, cell: "differs" }), [0, 2, 4, 6, 7]); // 0.7 as float32 is below 0.7
+  assert.equal(differs(viewOf(), 0), false);
+  assert.equal(inCell(view, null, 0), true);
+});
+
+test("the table as CSV keeps token text literal and no formula", () => {
+  const lines = toCsv(viewOf({ other: "b" }), [1, 2, 4]).trimEnd().split("\r\n");
+  assert.equal(lines.length, 4);
+  assert.match(lines[1], /^"p1",2,"""=1""",1,1,/);
+  assert.match(lines[2], /"""\\""x\\"", y"""/);
+  assert.match(lines[3], /end of text/);
+  assert.equal(lines[0].split(",").length, 17);
+});
+
+test("an honest router for equal priors lies above the diagonal where most tokens are easy", () => {
+  assert.equal(shifted(0.5, 0.5), 0.5);
+  assert.ok(Math.abs(shifted(0.5, 0.98) - 0.98) < 1e-12);
+});
+
+test("figures name their axes and series differ without colour", () => {
+  const curves = { auc: 0.9, roc: [[0, 0, 0], [0.5, 0.1, 0.8], [1, 1, 1]], pr: [[0.5, 0.8, 0.5], [1, 1, 0.1]], reliability: [[0.1, 0.5, 0.3, 0.7, 10]], easy: new Array(20).fill(3), critical: new Array(20).fill(1) };
+  const palette = new Proxy({}, { get: (_, name) => String(name) });
+  const now = confusion(CONFIDENCE, [...LABEL].map(Number), 0.7);
+  const input = { curves: [curves, curves], names: ["a", "b"], now, best: now, tau: 0.7, bestTau: 0.2, easyShare: 0.9, showShift: true, palette };
+  for (const figure of [rocFigure, prFigure, reliabilityFigure, histogramFigure]) {
+    const { layout, data, table } = figure(input);
+    assert.ok(layout.xaxis.title.text && layout.yaxis.title.text);
+    assert.ok(data.length >= 2 && table.rows.length > 0);
+    assert.ok(table.rows.every((row) => row.length === table.head.length));
+  }
+  const [first, second] = rocFigure(input).data.filter((series) => series.mode === "lines" && series.name !== "chance");
+  assert.notEqual(first.line.dash, second.line.dash);
+});
