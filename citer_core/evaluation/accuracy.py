@@ -12,6 +12,7 @@ from citer_core.evaluation.metrics import wilson_interval
 from citer_core.models.batch import greedy_completions
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
+from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.types import DecodeSettings
@@ -131,21 +132,30 @@ def threshold_for_share(
         problems: to calibrate on; none of them may be tested on later.
         share: LLM tokens over all tokens, 0 to 1.
         tolerance: how near is near enough.
-        n_steps: halvings of the interval of tau; routers whose scores come in few values may miss the share.
+        n_steps: taus that are tried; routers whose scores come in few values may miss the share.
         max_new_tokens, batch_size: of decoding.
 
     Returns:
         The tau that came nearest.
     """
-    low, high = 0.0, 1.0
-    best = (abs(share), 0.0)
+    # (tau, share) on either side of what is wanted. The ends are known: no LLM token at 0, all of them at 1.
+    below, above = (0.0, 0.0), (1.0, 1.0)
+    best = min((abs(end[1] - share), end[0]) for end in (below, above))
+    chosen = engine.router(router)
+    guess = chosen.threshold_at(share) if isinstance(chosen, StoredRouter) else 0.5
     for _ in range(n_steps):
-        threshold = (low + high) / 2
-        (point,) = operating_points(
-            engine, problems, router, [threshold], max_new_tokens=max_new_tokens, batch_size=batch_size
-        )
-        best = min(best, (abs(point.llm_token_share - share), threshold))
-        if best[0] <= tolerance:
+        if best[0] <= tolerance or not below[0] < guess < above[0]:
             break
-        low, high = (threshold, high) if point.llm_token_share < share else (low, threshold)
+        (point,) = operating_points(
+            engine, problems, router, [guess], max_new_tokens=max_new_tokens, batch_size=batch_size
+        )
+        found = point.llm_token_share
+        best = min(best, (abs(found - share), guess))
+        if found < share:
+            below = (guess, found)
+        else:
+            above = (guess, found)
+        # Straight between the two, but never so near to one of them that a steep curve would take for ever.
+        part = (share - below[1]) / max(above[1] - below[1], 1e-9)
+        guess = below[0] + min(max(part, 0.15), 0.85) * (above[0] - below[0])
     return best[1]
