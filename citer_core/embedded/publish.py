@@ -138,6 +138,7 @@ def publish_routers(work_dir: Path, assets: Path = ASSETS) -> None:
             continue
         router = train_and_describe(header, labels, rows, kind, recipe, share=AT_MOST_LLM / 2)
         engine = Engine(pair, {kind: router})
+        # In steps of 0.01, which is what the page's slider can be set to.
         thresholds = sorted({round(router.threshold_at(share), 2) for share in SHARES} - {0.0, 1.0})
         tuning = {t: _points(engine, kind, t, TUNING, N_TUNING, (*thresholds, 1.0)) for t in FORMATS}
         threshold = recommend(tuning)

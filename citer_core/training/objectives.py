@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -36,7 +37,11 @@ class Objective(ABC):
         name: of the router it makes.
         label: for people.
         architecture: what computes its logit.
+        centred_at: a share of tokens. The logit is shifted after training so that this share of the validation tokens
+            lies below 0, a confidence of 0.5; None leaves it where training put it.
     """
+
+    centred_at: ClassVar[float | None] = None
 
     name: str
     label: str
@@ -98,7 +103,13 @@ class TokenCorrectness(Preference):
 
 
 class MarginalLikelihood(TokenCorrectness):
-    """Learns who should write by what either would have written; the offset only moves where its bias starts."""
+    """Learns who should write by what either would have written.
+
+    Where both models are as good, and that is nearly everywhere, the likelihood says nothing about the level of the
+    logit: seen here, every tau that matters lay above 0.999. Only the order of tokens means something, and is kept.
+    """
+
+    centred_at = 0.2
 
     def loss(self, logit: Tensor, labels: Labels, tokens: Tensor) -> Tensor:
         """-log(p(slm) * p_slm(truth) + p(llm) * p_llm(truth))."""

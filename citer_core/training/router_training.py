@@ -89,7 +89,20 @@ def train_router(
     job = _Job(labels, offset, train[torch.isin(train, usable)], validation[torch.isin(validation, usable)], objective)
     runs = [_train_once(job, rate, recipe) for rate in recipe.learning_rates]
     network, history = min(runs, key=lambda run: run[1]["validation_loss"])
+    if objective.centred_at is not None:
+        history["centred_by"] = _centre(job, network, validation, objective.centred_at)
     return TrainedRouter(network, _report(job, network, recipe, validation) | history)
+
+
+@torch.no_grad()
+def _centre(job: _Job, network: nn.Module, validation: Tensor, share: float) -> float:
+    """Moves the logit down so that `share` of the validation tokens lie below 0; gives by how much."""
+    logits = router_logits(job.objective, network, job.labels, validation)
+    shift = float(torch.quantile(logits.double(), share))
+    last = [module for module in network.modules() if isinstance(module, nn.Linear)][-1]
+    last.bias.sub_(shift)
+    job.offset.add_(shift)
+    return shift
 
 
 @dataclass(frozen=True, slots=True)
