@@ -1,0 +1,68 @@
+"""Inputs that several tests share: prompts of all lengths, training rows, examples with a known mix of cases."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+
+import torch
+
+from citer_core.tasks.problems import problem_from_row
+from citer_core.trace import AnswerInfo
+from citer_core.training.teacher_forcing import Example
+
+ROWS = [
+    (
+        {
+            "id": f"r{i}",
+            "problem": f"What is {i} plus {i}?",
+            "solution": f"${i}+{i}={2 * i}$. It is $\\boxed{{{2 * i}}}$.",
+        },
+        "math",
+    )
+    for i in range(6)
+]
+
+
+def random_prompts(n, longest=30, seed=5):
+    rng = random.Random(seed)
+    return [[rng.randrange(1, 1536) for _ in range(rng.randint(1, longest))] for _ in range(n)]
+
+
+def generated(lm, prompt, n, eos=0):
+    """Greedy tokens by transformers' own `generate`."""
+    ids = torch.tensor([prompt])
+    output = lm.model.generate(
+        ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=n, eos_token_id=eos, pad_token_id=0
+    )
+    return output[0, len(prompt) :].tolist()
+
+
+def uncached(pair, prompt, pattern, n):
+    """Every token from a full forward of the model that the pattern names (S or L), nothing kept."""
+    ids = list(prompt)
+    with torch.inference_mode():
+        for i in range(n):
+            model = (pair.llm if pattern[i % len(pattern)] == "L" else pair.slm).model
+            ids.append(int(model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1, :1536].argmax()))
+            if ids[-1] in pair.eos_ids:
+                break
+    return ids[len(prompt) :]
+
+
+def composed_example(pair, cases, number=0):
+    """An example whose true tokens are of the given cases (1, 2 or 3), told by uncached forwards; EOS follows."""
+    problem = problem_from_row({"id": f"c{number}", "problem": f"{number}?", "solution": "\\boxed{4}"}, "math")
+    ids = [3 + number, 500 - number, 77]
+    truth = []
+    for case in cases:
+        (slm,), (llm,) = (uncached(pair, ids + truth, which, 1) for which in "SL")
+        assert slm != llm
+        truth.append({1: slm, 2: llm, 3: next(i for i in range(100, 103) if i not in (slm, llm))}[case])
+    return Example(problem, ids, [*truth, 0])
+
+
+def verdict(text, problem):
+    """Stands in for `check_answer`, as random models never write an answer: a coin that depends on every character."""
+    right = hashlib.sha256(text.encode()).digest()[0] % 2 == 0
+    return AnswerInfo(problem.true_answer, "?", right)

@@ -1,0 +1,325 @@
+"""Many prompts at once against one at a time: the same tokens, decisions, feeds and endings, whatever shares a pass."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from citer_core.cost import H100_SXM
+from citer_core.engine import Engine
+from citer_core.errors import PromptError
+from citer_core.models.batched_lm import BatchedLM
+from citer_core.models.language_model import LanguageModel
+from citer_core.models.pair import ModelPair
+from citer_core.routing.batch_decode import decode_batch
+from citer_core.routing.decode import decode, sequence_key
+from citer_core.routing.router import Router
+from citer_core.routing.routers import stored_kinds, training_free_routers
+from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.tasks.problems import problem_from_text
+from citer_core.types import DecodeSettings
+from tests.core.conftest import tiny_qwen2
+from tests.core.examples import generated, random_prompts, uncached
+
+SECONDS = ("slm_s", "router_s", "llm_s")
+RAGGED = [[11, 402, 77], [8], list(range(200, 290)), *random_prompts(6), [9] * 40]
+PATTERNS = ["S", "L", "SL", "SSSSSSSL", "LLS", "SSLLLSSSSSLS", "LSSSSSSSSSSSSS", "SSSL", "LS", "SLLLLLLS"]
+
+
+class PatternRouter(Router):
+    """Follows a pattern of its own for every prompt, whoever is in the batch with it."""
+
+    name, label = "pattern", "Pattern"
+
+    def __init__(self, prompts, patterns):
+        self._patterns = {sequence_key(p): patterns[i % len(patterns)] for i, p in enumerate(prompts)}
+
+    def confidence(self, features):
+        patterns = [self._patterns[int(key)] for key in features.sequence_key]
+        places = zip(patterns, features.position.tolist(), strict=True)
+        return torch.tensor([0.1 if pattern[i % len(pattern)] == "L" else 0.9 for pattern, i in places])
+
+
+def free(pair):
+    return dataclasses.replace(pair, eos_ids=frozenset())
+
+
+def ending(pair):
+    """The pair with several end tokens, taken from its own texts, so that rows end at different times."""
+    texts = [uncached(free(pair), prompt, pattern, 30) for prompt, pattern in zip(RAGGED[:5], PATTERNS, strict=False)]
+    return dataclasses.replace(pair, eos_ids=frozenset({texts[0][4], texts[1][0], texts[2][11], texts[3][25]}))
+
+
+def one_by_one(pair, router, prompts, decode_settings):
+    results = []
+    for prompt in prompts:
+        steps, events = decode(pair, router, prompt, decode_settings), []
+        while True:
+            try:
+                events.append(next(steps))
+            except StopIteration as stop:
+                results.append((events, stop.value))
+                break
+    return results
+
+
+def batched(pair, router, prompts, decode_settings, batch_size, **options):
+    found = list(decode_batch(pair, router, prompts, decode_settings, batch_size=batch_size, **options))
+    assert Counter(c.index for c in found) == Counter(range(len(prompts)))
+    return [(c.events(pair), c.finish_reason) for c in sorted(found, key=lambda c: c.index)]
+
+
+def assert_same(found, expected):
+    """Equal but for seconds; probabilities up to rounding."""
+    assert len(found) == len(expected)
+    for (ours, our_end), (theirs, their_end) in zip(found, expected, strict=True):
+        assert our_end == their_end
+        assert len(ours) == len(theirs)
+        for a, b in zip(ours, theirs, strict=True):
+            assert a.slm_confidence == pytest.approx(b.slm_confidence, abs=1e-4)
+            for top_a, top_b in ((a.slm_top, b.slm_top), (a.llm_top, b.llm_top)):
+                assert [c.token_id for c in top_a] == [c.token_id for c in top_b]
+                assert [c.probability for c in top_a] == pytest.approx([c.probability for c in top_b], abs=1e-4)
+            blank = dict.fromkeys(SECONDS, 0.0) | {"slm_confidence": 0.0, "slm_top": (), "llm_top": ()}
+            assert dataclasses.replace(a, **blank) == dataclasses.replace(b, **blank)
+
+
+# --- the same tokens
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 16])
+def test_each_row_of_a_batch_is_its_own_run(tiny_pair, batch_size):
+    """Ragged prompts, more of them than slots, a pattern for each row, several ends of text."""
+    pair, router = ending(tiny_pair), PatternRouter(RAGGED, PATTERNS)
+    settings_ = DecodeSettings(threshold=0.5, max_new_tokens=30)
+    expected = one_by_one(pair, router, RAGGED, settings_)
+    assert {reason for _, reason in expected} == {"eos", "length"}
+    assert min(len(events) for events, _ in expected) == 1  # the first token ends one of them
+    assert_same(batched(pair, router, RAGGED, settings_, batch_size, with_candidates=True), expected)
+
+
+def test_a_batch_is_the_uncached_loop_row_by_row(tiny_pair):
+    """A reference that shares no code with either decode loop."""
+    pair, router = ending(tiny_pair), PatternRouter(RAGGED, PATTERNS)
+    for i, (events, _) in enumerate(batched(pair, router, RAGGED, DecodeSettings(0.5, 25), 4)):
+        pattern = PATTERNS[i % len(PATTERNS)]
+        assert [e.token_id for e in events] == uncached(pair, RAGGED[i], pattern, 25)
+        assert "".join("L" if e.source == "llm" else "S" for e in events) == (pattern * 25)[: len(events)]
+
+
+@pytest.mark.parametrize(("threshold", "which"), [(0.0, "slm"), (1.0, "llm")])
+def test_the_two_ends_of_tau_are_generate(tiny_pair, threshold, which):
+    prompts = random_prompts(7)
+    found = batched(tiny_pair, MaxProbabilityRouter(), prompts, DecodeSettings(threshold, 25), 3)
+    for (events, _), prompt in zip(found, prompts, strict=True):
+        assert [e.token_id for e in events] == generated(getattr(tiny_pair, which), prompt, 25)
+
+
+@pytest.fixture(scope="module")
+def siblings(tiny_pair, tokenizer):
+    """A pair whose models agree on many tokens, as two of one family do: the LLM is the SLM with noise on it."""
+    llm = tiny_qwen2(1)
+    torch.manual_seed(0)
+    for parameter in llm.parameters():
+        parameter.data += 0.1 * parameter.data.std() * torch.randn_like(parameter)
+    pair = ModelPair.assemble("siblings", tiny_qwen2(1), llm, tokenizer)
+    return free(pair)
+
+
+def assert_decides_alike(pair, router):
+    """At a tau in the middle of the router's scores, so that both models write; returns the sources row by row."""
+    scores = sorted(
+        e.slm_confidence for events, _ in one_by_one(pair, router, RAGGED, DecodeSettings(0.0, 12)) for e in events
+    )
+    gap = max(range(len(scores) // 4, 3 * len(scores) // 4), key=lambda i: scores[i + 1] - scores[i])
+    tau = 0.5 if set(scores) <= {0.0, 1.0} else (scores[gap] + scores[gap + 1]) / 2
+    settings_ = DecodeSettings(tau, 20)
+    expected = one_by_one(pair, router, RAGGED, settings_)
+    assert_same(batched(pair, router, RAGGED, settings_, 4, with_candidates=True), expected)
+    return [[e.source for e in events] for events, _ in expected]
+
+
+@pytest.mark.parametrize("router", training_free_routers().values(), ids=lambda router: router.name)
+def test_training_free_routers_decide_alike(siblings, router):
+    sources = {source for row in assert_decides_alike(siblings, router) for source in row}
+    assert sources == {"always-slm": {"slm"}, "always-llm": {"llm"}}.get(router.name, {"slm", "llm"})
+
+
+@pytest.mark.parametrize("kind", stored_kinds())
+def test_stored_routers_decide_alike(tiny_pair, kind):
+    torch.manual_seed(0)
+    architecture = stored_kinds()[kind]
+    network = architecture.build(tiny_pair.hidden_size)
+    for parameter in network.parameters():  # `citer-plus` starts with zeros, which say nothing
+        torch.nn.init.normal_(parameter, std=0.3)
+    rows = assert_decides_alike(free(tiny_pair), architecture(network, {"name": kind, "label": kind}))
+    assert {source for row in rows for source in row} == {"slm", "llm"}
+    assert (kind == "query-level") == all(len(set(row)) == 1 for row in rows)
+
+
+def test_sampled_tokens_are_those_of_single_runs(tiny_pair):
+    router, prompts = PatternRouter(RAGGED, PATTERNS), RAGGED
+    settings_ = DecodeSettings(0.5, 20, temperature=0.9, top_p=0.8, seed=4)
+    expected = one_by_one(free(tiny_pair), router, prompts, settings_)
+    assert_same(batched(free(tiny_pair), router, prompts, settings_, 3, with_candidates=True), expected)
+    greedy = one_by_one(free(tiny_pair), router, prompts, dataclasses.replace(settings_, temperature=0.0))
+    assert [e.token_id for e in expected[0][0]] != [e.token_id for e in greedy[0][0]]
+
+
+def test_models_without_the_fused_pass_write_the_same(tiny_pair, tokenizer):
+    plain = dataclasses.replace(
+        tiny_pair,
+        slm=LanguageModel(tiny_pair.slm.model, len(tokenizer), fused=False),
+        llm=LanguageModel(tiny_pair.llm.model, len(tokenizer), fused=False),
+    )
+    router, settings_ = PatternRouter(RAGGED, PATTERNS), DecodeSettings(0.5, 12)
+    found = batched(ending(plain), router, RAGGED, settings_, 3, with_candidates=True)
+    assert_same(found, one_by_one(ending(tiny_pair), router, RAGGED, settings_))
+
+
+def test_candidates_are_kept_only_on_request(tiny_pair):
+    router = PatternRouter(RAGGED, ["SL"])
+    for events, _ in batched(tiny_pair, router, RAGGED, DecodeSettings(0.5, 4), 3):
+        assert all(e.slm_top == e.llm_top == () for e in events)
+
+
+# --- how rows end
+
+
+def test_a_row_that_ended_is_fed_nothing_more(tiny_pair, monkeypatch):
+    """In the published code finished rows of a batch go on, and what they write is decoded with the answer."""
+    pair, router = ending(tiny_pair), PatternRouter(RAGGED, PATTERNS)
+    fed = Counter()
+    forward = LanguageModel.forward_slots
+
+    def counted(self, new_ids, slots, cache):
+        fed[id(self)] += sum(map(len, new_ids))
+        return forward(self, new_ids, slots, cache)
+
+    monkeypatch.setattr(LanguageModel, "forward_slots", counted)
+    found = batched(pair, router, RAGGED, DecodeSettings(0.5, 30), 4)
+    for (events, reason), prompt in zip(found, RAGGED, strict=True):
+        assert not any(e.token_id in pair.eos_ids for e in events[:-1])
+        assert (events[-1].token_id in pair.eos_ids) == (reason == "eos")
+        assert sum(e.slm_tokens_fed for e in events) == len(prompt) + len(events) - 1
+    assert fed[id(pair.slm)] == sum(len(p) + len(e) - 1 for p, (e, _) in zip(RAGGED, found, strict=True))
+    assert fed[id(pair.llm)] == sum(e.llm_tokens_fed for events, _ in found for e in events)
+
+
+def test_the_context_ends_each_row_in_its_own_place(tiny_pair):
+    pair = dataclasses.replace(free(tiny_pair), max_context=44)
+    prompts = [prompt for prompt in RAGGED if len(prompt) < 44]
+    found = batched(pair, MaxProbabilityRouter(), prompts, DecodeSettings(0.5, 20), 3)
+    assert [len(events) for events, _ in found] == [min(20, 44 - len(prompt)) for prompt in prompts]
+    assert {reason for _, reason in found} == {"length"} and len(found[-1][0]) == 4
+
+
+@pytest.mark.parametrize(("bad", "part"), [([], "empty"), ([7] * 44, "at most 43")])
+def test_one_bad_prompt_stops_the_batch_before_anything_is_decoded(tiny_pair, monkeypatch, bad, part):
+    pair = dataclasses.replace(tiny_pair, max_context=44)
+    monkeypatch.setattr(LanguageModel, "forward_slots", lambda *_: pytest.fail("decoded"))
+    with pytest.raises(PromptError, match=part):
+        list(decode_batch(pair, MaxProbabilityRouter(), [[1, 2], bad], DecodeSettings(0.5, 5)))
+
+
+def test_no_prompts_no_completions(tiny_pair):
+    assert list(decode_batch(tiny_pair, MaxProbabilityRouter(), [], DecodeSettings())) == []
+
+
+def test_cancel_hands_out_what_is_there_and_the_next_run_is_whole(tiny_pair):
+    pair, prompts, settings_ = free(tiny_pair), RAGGED[:4], DecodeSettings(0.5, 10)
+    router = PatternRouter(prompts, PATTERNS[2:])
+    whole = batched(pair, router, prompts, settings_, 3)
+    asked = iter([False] * 4 + [True])
+    part = list(decode_batch(pair, router, prompts, settings_, batch_size=3, is_cancelled=lambda: next(asked)))
+    assert sorted(c.index for c in part) == [0, 1, 2]  # the fourth never began
+    for completion in part:
+        assert completion.finish_reason == "cancelled"
+        assert completion.token_ids == [e.token_id for e in whole[completion.index][0][:4]]
+    assert_same(batched(pair, router, prompts, settings_, 3), whole)
+
+
+def test_completions_come_as_they_finish_and_the_slots_stay_full(tiny_pair):
+    pair = dataclasses.replace(free(tiny_pair), max_context=64)
+    prompts = [[5] * 62, [6] * 10, [7] * 61, [8] * 60]  # rooms 2, 54, 3, 4
+    found = list(decode_batch(pair, MaxProbabilityRouter(), prompts, DecodeSettings(0.0, 20), batch_size=2))
+    assert [c.index for c in found] == [0, 2, 3, 1]  # three short ones pass through one slot beside the long one
+    assert [c.token_ids for c in found] == [generated(pair.slm, prompts[c.index], len(c.steps), None) for c in found]
+
+
+# --- what is counted
+
+
+@pytest.mark.parametrize("name", ["pattern", "disagreement"])
+def test_seconds_of_all_rows_add_up_to_what_was_measured(tiny_pair, monkeypatch, name):
+    measured = Counter()
+    catch_up = BatchedLM.catch_up
+
+    def timed(self, texts, slots):
+        forward = catch_up(self, texts, slots)
+        measured[id(self._lm)] += forward.seconds
+        return forward
+
+    monkeypatch.setattr(BatchedLM, "catch_up", timed)
+    router = PatternRouter(RAGGED, PATTERNS) if name == "pattern" else training_free_routers()[name]
+    pair = free(tiny_pair)
+    events = [e for found, _ in batched(pair, router, RAGGED, DecodeSettings(0.5, 12), 4) for e in found]
+    assert sum(e.slm_s for e in events) == pytest.approx(measured[id(pair.slm)])
+    assert sum(e.llm_s for e in events) == pytest.approx(measured[id(pair.llm)])
+    assert all((e.llm_s > 0) == (e.llm_tokens_fed > 0) for e in events) and all(e.router_s > 0 for e in events)
+
+
+def test_traces_of_a_batch_are_those_of_single_runs(tiny_pair):
+    engine = Engine(ending(tiny_pair), training_free_routers())
+    problems = [problem_from_text(f"What is {n} and {n}?" + " more" * n, "math", "4") for n in range(5)]
+    settings_ = DecodeSettings(0.4, 25)
+    found = dict(engine.run_batch(problems, router="random", settings=settings_, batch_size=3, with_candidates=True))
+    assert sorted(found) == list(range(5))
+    for i, problem in enumerate(problems):
+        run = engine.start(problem, router="random", settings=settings_)
+        for _ in run:
+            pass
+        one = run.trace()
+        assert_same([(found[i].events, found[i].finish_reason)], [(one.events, one.finish_reason)])
+        assert dataclasses.replace(found[i], events=()) == dataclasses.replace(one, events=())
+        assert found[i].cost(H100_SXM) == one.cost(H100_SXM)
+        ids = [e.token_id for e in one.events]
+        assert found[i].answer is not None and found[i].finish_reason in ("eos", "length")
+        assert found[i].completion == engine.pair.tokenizer.decode(
+            ids, skip_special_tokens=True, clean_up_tokenization_spaces=False
+        )
+    assert {e.source for trace in found.values() for e in trace.events} == {"slm", "llm"}
+
+
+# --- any decisions
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(1, 40), st.text("SL", min_size=1, max_size=9)), min_size=1, max_size=6),
+    st.integers(1, 4),
+)
+def test_any_decisions_keep_the_cache(tiny_pair, rows, batch_size):
+    """Invariant: a slot has cached exactly the text so far, so its answer is that of a fresh forward over all of it."""
+    prompts = [[(37 * i + 11 * k) % 1535 + 1 for k in range(n)] for i, (n, _) in enumerate(rows)]
+    router = PatternRouter(prompts, [pattern for _, pattern in rows])
+    catch_up = BatchedLM.catch_up
+
+    def checked(self, texts, slots):
+        before = [self.n_cached[slot] for slot in slots]
+        forward = catch_up(self, texts, slots)
+        assert forward.n_fed == [len(text) - n for text, n in zip(texts, before, strict=True)]
+        for text, slot, logits in zip(texts, slots, forward.logits, strict=True):
+            assert self.n_cached[slot] == self._cache.lengths[slot] == len(text)
+            fresh = self._lm.model(input_ids=torch.tensor([text]), use_cache=False).logits[0, -1, :1536]
+            torch.testing.assert_close(logits, fresh, rtol=1e-3, atol=1e-3)
+        return forward
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(BatchedLM, "catch_up", checked)
+        batched(free(tiny_pair), router, prompts, DecodeSettings(0.5, 8), batch_size)
