@@ -83,9 +83,11 @@ class StoredRouter(Router):
         return float(quantiles[low] + (place - low) * (quantiles[low + 1] - quantiles[low]))
 
     def save(self, folder: Path) -> None:
-        """Writes `NAME.safetensors` and then `NAME.json` into `folder`."""
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(_weights(self.network), folder / f"{self.name}.safetensors")
+        """Writes `NAME.safetensors` and then `NAME.json` into `folder`; a card that is there is always a whole one.
+
+        Raises:
+            RouterError: the folder cannot be written.
+        """
         card = {
             **self.card,
             "schema_version": CARD_SCHEMA_VERSION,
@@ -93,7 +95,16 @@ class StoredRouter(Router):
             "revision": self.revision,
             "n_params": self.n_params,
         }
-        (folder / f"{self.name}.json").write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+        weights, document = (folder / f"{self.name}.{suffix}" for suffix in ("safetensors", "json"))
+        partial = [path.with_name(path.name + ".partial") for path in (weights, document)]
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            save_file(_weights(self.network), partial[0])
+            partial[1].write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+            partial[0].replace(weights)
+            partial[1].replace(document)
+        except (OSError, SafetensorError) as error:
+            raise RouterError(f"{folder} cannot be written ({error}): choose another folder.") from error
 
     @classmethod
     def read(
@@ -144,6 +155,8 @@ def read_card(path: Path) -> dict[str, Any]:
     """
     try:
         card = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(card, dict):
+            raise TypeError("it is no JSON object")
         missing = [key for key in ("label", "hidden_size", "pair_revision") if key not in card]
     except (OSError, ValueError, TypeError) as error:
         raise RouterError(f'The router "{path.stem}" could not be read ({error}). {AGAIN}') from error
@@ -153,7 +166,7 @@ def read_card(path: Path) -> dict[str, Any]:
         )
     if missing:
         raise RouterError(f'The card of router "{path.stem}" has no "{missing[0]}". {AGAIN}')
-    return dict(card)
+    return card
 
 
 def _weights(network: nn.Module) -> dict[str, Tensor]:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import torch
 from torch import Tensor
@@ -148,7 +148,8 @@ def label_examples(
     n_tokens = len(starts)
     if settings.ask_slm:
         starts += [Start(number, 0) for number in range(len(examples))]
-    alone = replace(Policy.slm_alone(), batch_size=settings.policy.batch_size)
+    rules = settings.policy  # one limit for all answers: a longer one for some would make them right more often
+    alone = Policy.slm_alone(max_new_tokens=rules.max_new_tokens, batch_size=rules.batch_size)
     for i, outcome in roll_out(pair, examples, starts[:n_tokens], settings.policy):
         parts[starts[i].example].label[starts[i].position] = int(outcome.is_correct)
     for i, outcome in roll_out(pair, examples, starts[n_tokens:], alone):

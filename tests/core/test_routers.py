@@ -1,272 +1,198 @@
-"""Routers, their files, labels and training."""
+"""Routers that need no training, by hand; what they may look at; and how they are found."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import math
-import random
+import pkgutil
+import sys
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn.metrics import roc_auc_score
 
-from citer_core.errors import DatasetError, RouterError
-from citer_core.evaluation.metrics import expected_calibration_error, reliability, roc_auc, wilson_interval
-from citer_core.routing.catalog import load_router, load_routers
+from citer_core.routing import routers
+from citer_core.routing.decode import decode, sequence_key
 from citer_core.routing.router import RouterFeatures
-from citer_core.routing.routers.citer import CiterMLP, CiterRouter
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
-from citer_core.tasks.answers import check_answer
-from citer_core.training.labels import Labels, example_of, label_dataset, label_examples, label_header
-from citer_core.training.router_training import RouterRecipe, router_loss, split_by_question, train_router
+from citer_core.routing.routers import stored_kinds, training_free_routers
+from citer_core.training.objectives import OBJECTIVES
+from citer_core.types import DecodeSettings
+from tests.core.examples import random_prompts
 
-FAST = RouterRecipe(learning_rates=(3e-3, 1e-3), batch_size=64, max_epochs=40)
-
-
-def features(n, hidden_size=32, vocab=50):
-    generator = torch.Generator().manual_seed(0)
-    return RouterFeatures(
-        torch.randn(n, hidden_size, generator=generator), 3 * torch.randn(n, vocab, generator=generator)
-    )
+FREE = training_free_routers()
+# Three distributions over four tokens: skewed, uniform, certain.
+PROBABILITIES = [[0.7, 0.2, 0.05, 0.05], [0.25, 0.25, 0.25, 0.25], [1.0, 0.0, 0.0, 0.0]]
+KEY_OF_123 = 0x453570A891000914
+SKEWED_ENTROPY = -(0.7 * math.log(0.7) + 0.2 * math.log(0.2) + 0.1 * math.log(0.05))
 
 
-def card_of(pair, **changes):
-    card = {"name": "citer", "label": "CITER", "hidden_size": pair.hidden_size, "pair_revision": pair.info.revision}
-    return card | changes
+def features(probabilities=PROBABILITIES, **others):
+    logits = torch.tensor(probabilities).log() + 3.0  # a constant on all logits changes no probability
+    return RouterFeatures(torch.zeros(len(logits), 8), logits, **others)
 
 
-def test_max_probability_is_the_greedy_tokens():
-    f = features(6)
-    expected = torch.softmax(f.logits, -1).max(-1).values
-    torch.testing.assert_close(MaxProbabilityRouter().confidence(f), expected)
+def scores(name, f):
+    confidence = FREE[name].confidence(f)
+    assert confidence.dtype == torch.float32 and confidence.shape == (len(f.hidden),)
+    assert ((confidence >= 0) & (confidence <= 1)).all()
+    return confidence.tolist()
 
 
-def test_the_mlp_has_the_published_layers():
-    shapes = [
-        (type(m).__name__, getattr(m, "in_features", None), getattr(m, "out_features", None)) for m in CiterMLP(8)
-    ]
-    assert [s for s in shapes if s[0] != "Dropout"] == [
-        ("Linear", 8, 16), ("BatchNorm1d", None, None), ("ReLU", None, None), ("Linear", 16, 8), ("Linear", 8, 1),
-    ]  # fmt: skip
-
-
-def test_a_router_survives_its_files(tiny_pair, tmp_path):
-    router = CiterRouter(CiterMLP(tiny_pair.hidden_size), card_of(tiny_pair))
-    router.save(tmp_path)
-    again = load_router(tmp_path / "citer.json", tiny_pair)
-    f = features(5)
-    assert torch.equal(router.confidence(f), again.confidence(f))
-    assert (again.revision, again.n_params) == (router.revision, router.n_params)
-    assert router.n_params == 32 * 64 + 64 + 4 * 64 + 64 * 32 + 32 + 32 + 1
-    assert ((again.confidence(f) >= 0) & (again.confidence(f) <= 1)).all()
+# --- scores by hand
 
 
 @pytest.mark.parametrize(
-    "damage", ["size", "other-pair", "truncated", "no-weights", "bad-card", "weights-of-other-size"]
+    ("name", "expected"),
+    [
+        ("max-probability", [0.7, 0.25, 1.0]),
+        ("margin", [0.5, 0.0, 1.0]),
+        ("entropy", [math.exp(-SKEWED_ENTROPY), 0.25, 1.0]),  # one over the number of equally likely tokens
+        ("bidirectional-entropy", [math.exp(-SKEWED_ENTROPY), 0.25, 1.0]),
+        ("always-slm", [1.0, 1.0, 1.0]),
+        ("always-llm", [0.0, 0.0, 0.0]),
+    ],
 )
-def test_a_router_that_does_not_fit_says_so_and_spares_the_others(tiny_pair, tmp_path, damage):
-    CiterRouter(CiterMLP(32), card_of(tiny_pair, name="good")).save(tmp_path)
-    size = 16 if damage in ("size", "weights-of-other-size") else 32
-    CiterRouter(CiterMLP(size), card_of(tiny_pair, name="bad", hidden_size=size)).save(tmp_path)
-    card, weights = tmp_path / "bad.json", tmp_path / "bad.safetensors"
-    if damage == "other-pair":
-        card.write_text(json.dumps(json.loads(card.read_text()) | {"pair_revision": "elsewhere"}))
-    elif damage == "weights-of-other-size":
-        card.write_text(json.dumps(json.loads(card.read_text()) | {"hidden_size": 32}))
-    elif damage == "truncated":
-        weights.write_bytes(weights.read_bytes()[:200])
-    elif damage == "no-weights":
-        weights.unlink()
-    elif damage == "bad-card":
-        card.write_text("{")
-    with pytest.raises(RouterError, match=r'"bad".*embedded router'):
-        load_router(card, tiny_pair)
-    routers, problems = load_routers(tiny_pair, tmp_path)
-    assert list(routers)[:2] == ["good", "max-probability"] and "bad" not in routers and len(problems) == 1
+def test_scores_by_hand(name, expected):
+    assert scores(name, features()) == pytest.approx(expected, abs=1e-6)
 
 
-ROWS = [
-    (
-        {
-            "id": f"r{i}",
-            "problem": f"What is {i} plus {i}?",
-            "solution": f"${i}+{i}={2 * i}$. It is $\\boxed{{{2 * i}}}$.",
-        },
-        "math",
+def test_statistics_of_stored_positions_are_those_of_their_logits():
+    fresh = features()
+    stored = RouterFeatures.from_statistics(
+        fresh.hidden, max_probability=fresh.max_probability, margin=fresh.margin, entropy=fresh.entropy
     )
-    for i in range(6)
-]
+    assert stored.max_probability.tolist() == pytest.approx([0.7, 0.25, 1.0])
+    assert stored.entropy.tolist() == pytest.approx([SKEWED_ENTROPY, math.log(4), 0.0], abs=1e-6)
+    for name in ("max-probability", "margin", "entropy"):
+        assert scores(name, stored.take(torch.tensor([2, 0]))) == [scores(name, fresh)[i] for i in (2, 0)]
 
 
-def naive_cases(pair, example):
-    """The definition, spelled out: two one-token generations for every ground-truth token."""
-    cases = []
-    for position, truth in enumerate(example.truth_ids):
-        ids = torch.tensor([example.prompt_ids + example.truth_ids[:position]])
-        answers = [
-            int(lm.model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=1)[0, -1])
-            for lm in (pair.slm, pair.llm)
-        ]
-        cases.append(1 if answers[0] == truth else 2 if answers[1] == truth else 3)
-    return cases
+def test_bfloat16_logits_are_scored_in_float32():
+    exact = features()
+    half = RouterFeatures(exact.hidden, exact.logits.bfloat16())
+    assert half.max_probability.dtype == half.entropy.dtype == torch.float32
+    assert half.max_probability.tolist() == pytest.approx([0.7, 0.25, 1.0], abs=5e-3)
 
 
-def test_cases_are_those_of_one_token_generations_and_the_end_is_labelled(tiny_pair):
-    examples = [example_of(row, kind, tiny_pair) for row, kind in ROWS[:3]]
-    labels = label_examples(tiny_pair, examples)
-    expected = [case for example in examples for case in naive_cases(tiny_pair, example)]
-    assert labels.case.tolist() == expected
-    assert all(example.truth_ids[-1] in tiny_pair.eos_ids for example in examples)
-    assert labels.hidden.shape == (sum(len(e.truth_ids) for e in examples), tiny_pair.hidden_size)
-    assert labels.question.tolist() == [n for n, e in enumerate(examples) for _ in e.truth_ids]
+def test_the_llm_keeps_the_pen_until_it_is_certain():
+    """Where the LLM wrote the token before (no NaN), its entropy decides, whatever the SLM's is."""
+    f = features(llm_entropy=torch.tensor([math.nan, math.log(2), math.log(10)]))
+    assert scores("bidirectional-entropy", f) == pytest.approx([math.exp(-SKEWED_ENTROPY), 0.5, 0.1])
 
 
-def test_case_three_follows_the_rollout_and_only_the_completion_is_searched(tiny_pair, monkeypatch):
-    """The published code looked for the answer in the prompt and the completion, so its math labels were always 0."""
-    example = example_of(*ROWS[2], tiny_pair)
-    n = len(example.truth_ids)
-    seen = []
-
-    def rollouts(lm, prompts, **_):
-        assert lm is tiny_pair.slm
-        for i, prompt in enumerate(prompts):
-            position = len(prompt) - len(example.prompt_ids)
-            seen.append(position)
-            answer = 4 if position % 2 == 0 else 5
-            yield i, tiny_pair.tokenizer.encode(f" so \\boxed{{{answer}}}")
-
-    monkeypatch.setattr("citer_core.training.labels.greedy_completions", rollouts)
-    labels = label_examples(tiny_pair, [example])
-    for position in range(n):
-        case, label = int(labels.case[position]), int(labels.label[position])
-        if case == 3:
-            text = tiny_pair.tokenizer.decode(example.truth_ids[:position])
-            right = check_answer(f"{text} so \\boxed{{{4 if position % 2 == 0 else 5}}}", example.problem).is_correct
-            assert label == int(bool(right))
-        else:
-            assert label == (1 if case == 1 else 0)
-    assert seen == (labels.case == 3).nonzero().flatten().tolist() and len(seen) > 5
-    assert labels.label[labels.case == 3].unique().numel() == 2  # some rollouts succeed, some do not
+def test_the_llms_entropy_reaches_the_router_at_the_token_after_its_own(tiny_pair):
+    """Every score of a run, again from full forwards of whoever wrote last."""
+    router, prompt, seen = FREE["bidirectional-entropy"], [11, 402, 77], []
+    events = list(decode(tiny_pair, router, prompt, DecodeSettings(0.05, 25)))
+    ids = list(prompt)
+    for event in events:
+        by_llm = bool(seen) and seen[-1] == "llm"
+        text = ids[:-1] if by_llm else ids  # the LLM's distribution was over the token that it then wrote
+        lm = tiny_pair.llm if by_llm else tiny_pair.slm
+        with torch.inference_mode():
+            p = torch.softmax(lm.model(input_ids=torch.tensor([text])).logits[0, -1, :1536].double(), -1)
+        assert event.slm_confidence == pytest.approx(math.exp(float((p * p.log()).nan_to_num(0).sum())), abs=1e-4)
+        seen.append(event.source)
+        ids.append(event.token_id)
+    assert {"llm", "slm"} == set(seen)
 
 
-def test_labelling_resumes_and_refuses_other_labels(tiny_pair, tmp_path, monkeypatch):
-    whole = Labels.concatenate(list(label_dataset(tiny_pair, ROWS, tmp_path / "a", shard_size=2)))
-    stream = label_dataset(tiny_pair, ROWS, tmp_path / "b", shard_size=2)
-    next(stream)
-    stream.close()  # killed after the first shard
-    resumed = Labels.concatenate(list(label_dataset(tiny_pair, ROWS, tmp_path / "b", shard_size=2)))
-    for name in Labels.__slots__:
-        assert torch.equal(getattr(whole, name), getattr(resumed, name))
-    for shard in sorted((tmp_path / "a").iterdir()):
-        assert shard.read_bytes() == (tmp_path / "b" / shard.name).read_bytes()
-    with pytest.raises(DatasetError, match="rows"):
-        list(label_dataset(tiny_pair, ROWS[:4], tmp_path / "a", shard_size=2))
-    shard = sorted((tmp_path / "a").iterdir())[0]
-    with pytest.raises(DatasetError, match="dtype"):
-        Labels.load(shard, label_header(tiny_pair) | {"dtype": "bfloat16"})
-    shard.write_bytes(shard.read_bytes()[:100])
-    with pytest.raises(DatasetError, match="could not be read"):
-        Labels.load(shard, label_header(tiny_pair))
+# --- the oracle
 
 
-def separable(n_questions=60, tokens=12, noise=0.0):
-    generator = torch.Generator().manual_seed(1)
-    n = n_questions * tokens
-    hidden = torch.randn(n, 8, generator=generator)
-    label = (hidden[:, 0] + noise * torch.randn(n, generator=generator) > 0).to(torch.int8)
-    question = torch.arange(n_questions, dtype=torch.int32).repeat_interleave(tokens)
-    case = torch.where(label == 1, 1, 2).to(torch.int8)
-    return Labels(hidden, case, label, question, torch.rand(n, generator=generator))
+def test_the_oracle_prefers_the_llm_exactly_where_it_differs():
+    f = features(llm_logits=torch.tensor([[9.0, 0, 0, 0], [0, 9.0, 0, 0], [0, 0, 0, 9.0]]))
+    assert scores("disagreement", f) == [1.0, 0.0, 0.0]
 
 
-def test_training_finds_what_is_there_and_nothing_where_there_is_nothing():
-    assert train_router(separable(), FAST).report["auc"] > 0.99
-    noise = dataclasses.replace(separable(), hidden=torch.randn(720, 8))
-    assert abs(train_router(noise, FAST).report["auc"] - 0.5) < 0.15
+def test_the_oracle_writes_the_llms_text_and_pays_for_the_llm_everywhere(tiny_pair):
+    prompt = [11, 402, 77]
+    oracle = list(decode(tiny_pair, FREE["disagreement"], prompt, DecodeSettings(0.5, 20)))
+    alone = list(decode(tiny_pair, FREE["always-llm"], prompt, DecodeSettings(1.0, 20)))
+    assert [e.token_id for e in oracle] == [e.token_id for e in alone]
+    assert [e.llm_tokens_fed for e in oracle] == [e.llm_tokens_fed for e in alone] == [3] + [1] * (len(oracle) - 1)
+    idle = list(decode(tiny_pair, FREE["disagreement"], prompt, DecodeSettings(0.0, 6)))
+    assert all(e.source == "slm" and e.llm_tokens_fed > 0 for e in idle)  # it asks even where it hands nothing over
 
 
-def test_the_kept_checkpoint_is_the_best_one_and_reproduces_its_loss():
-    """The published code calls its last checkpoint the best one."""
-    labels = separable(noise=1.0)
-    recipe = dataclasses.replace(FAST, learning_rates=(3e-2,), max_epochs=25, patience=25)
-    trained = train_router(labels, recipe)
-    _, validation = split_by_question(labels, recipe.validation_share, recipe.seed)
-    prior = labels.prior_logits(torch.zeros(720))
-    loss = router_loss(trained.mlp, labels, validation, prior)
-    assert loss == pytest.approx(trained.report["validation_loss"], abs=1e-7)
-    assert trained.report["best_epoch"] < 24  # it overfits after its best epoch, so last and best differ
+# --- chance
 
 
-def test_no_question_is_in_both_splits_and_the_seed_fixes_all():
-    labels = separable()
-    train, validation = split_by_question(labels, 0.2, seed=3)
-    assert not set(labels.question[train].tolist()) & set(labels.question[validation].tolist())
-    assert len(train) + len(validation) == 720 and len(validation) == 12 * 12
-    first, second = (train_router(labels, FAST).mlp.state_dict() for _ in range(2))
-    assert all(torch.equal(first[k], second[k]) for k in first)
-
-
-def test_labels_of_one_kind_cannot_train():
-    labels = separable()
-    with pytest.raises(ValueError, match="the same"):
-        train_router(dataclasses.replace(labels, label=torch.ones_like(labels.label)), FAST)
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=2, max_size=60).filter(
-        lambda x: len({b for _, b in x}) == 2
+def draws(keys, positions):
+    n = len(keys)
+    f = RouterFeatures(
+        torch.zeros(n, 1), torch.zeros(n, 2), sequence_key=torch.tensor(keys), position=torch.tensor(positions)
     )
-)
-def test_auc_is_sklearns_ties_included(pairs):
-    score = torch.tensor([s / 6 for s, _ in pairs])
-    label = torch.tensor([int(b) for _, b in pairs])
-    assert roc_auc(score, label) == pytest.approx(roc_auc_score(label, score))
+    return FREE["random"].confidence(f)
 
 
-def test_calibration_by_hand():
-    confidence = torch.tensor([0.05, 0.05, 0.95, 0.95, 1.0])
-    label = torch.tensor([0, 1, 1, 1, 0])
-    curve = reliability(confidence, label)
-    assert [(round(a, 4), round(b, 4), n) for a, b, n in curve] == [(0.05, 0.5, 2), (0.9667, 0.6667, 3)]
-    assert expected_calibration_error(confidence, label) == pytest.approx((2 * 0.45 + 3 * 0.3) / 5)
+def test_random_is_uniform_and_its_share_is_tau():
+    keys = [sequence_key(prompt) for prompt in random_prompts(200)]
+    numbers = draws([key for key in keys for _ in range(100)], list(range(100)) * 200)
+    ordered = numbers.double().sort().values
+    distance = (ordered - torch.arange(1, 20_001) / 20_000).abs().max()
+    assert float(distance) < 1.63 / math.sqrt(20_000)  # Kolmogorov-Smirnov at 1%; the numbers are fixed
+    for tau in (0.1, 0.3, 0.7):
+        assert float((numbers < tau).double().mean()) == pytest.approx(tau, abs=0.01)
+    table = numbers.view(200, 100)
+    for a, b in ((table[:, :-1], table[:, 1:]), (table[:-1], table[1:])):  # neighbours in place and in prompt
+        assert abs(float(torch.corrcoef(torch.stack((a.flatten(), b.flatten())))[0, 1])) < 0.03
 
 
-def test_wilson_interval_against_published_values():
-    assert wilson_interval(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-3)
-    assert wilson_interval(95, 100) == pytest.approx((0.8882, 0.9785), abs=1e-3)
-    assert wilson_interval(0, 0) == (0.0, 1.0)
+def test_random_is_a_function_of_prompt_and_position():
+    key, other = sequence_key([1, 2, 3]), sequence_key([1, 2, 4])
+    assert draws([key, other, key], [5, 5, 6])[0] == draws([key], [5])[0]
+    assert len(set(draws([key, other, key], [5, 5, 6]).tolist())) == 3
+    # The published constants of SplitMix64, in Python's own integers.
+    for k, i in ((key, 0), (other, 7), ((1 << 62) + 5, 1000)):
+        z = (k + (i + 1) * 0x9E3779B97F4A7C15) % 2**64
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+        assert float(draws([k], [i])[0]) == ((z ^ (z >> 31)) >> 40) / 2**24
 
 
-def test_wilson_covers_as_often_as_it_says():
-    rng = random.Random(0)
-    hits = 0
-    for _ in range(400):
-        low, high = wilson_interval(sum(rng.random() < 0.3 for _ in range(80)), 80)
-        hits += low <= 0.3 <= high
-    assert hits / 400 > 0.92
+def test_prompts_have_keys_of_their_own_in_every_process():
+    assert sequence_key([1, 23]) != sequence_key([12, 3]) != sequence_key([123])
+    # sha256sum of "1,2,3", its first 8 bytes without the lowest bit
+    assert sequence_key([1, 2, 3]) == sequence_key((1, 2, 3)) == KEY_OF_123
+    assert all(0 <= sequence_key(p) < 2**63 for p in random_prompts(50))
 
 
-def test_priors_are_the_log_odds_of_each_group():
-    labels = dataclasses.replace(separable(), label=(torch.arange(720) % 4 == 0).to(torch.int8))
-    group = (torch.arange(720) >= 360).int()
-    labels.label[:4] = torch.tensor([1, 1, 1, 0])
-    n_slm = int(labels.label[:360].sum())
-    prior = labels.prior_logits(group)
-    assert prior[:360].unique().tolist() == pytest.approx([math.log(n_slm / (360 - n_slm))])
-    assert prior[360:].unique().tolist() == pytest.approx([math.log(90 / 270)])
-    one_sided = dataclasses.replace(labels, label=torch.ones_like(labels.label))
-    assert not one_sided.prior_logits(group).any()
+# --- how routers are found
 
 
-def test_confidence_is_for_equal_priors_and_calibration_for_the_true_ones():
-    """Nine of ten tokens prefer the SLM and the state says nothing: the router is to say 0.5 and know of the 0.9."""
-    noise = dataclasses.replace(separable(), hidden=torch.randn(720, 8), label=(torch.rand(720) < 0.9).to(torch.int8))
-    trained = train_router(noise, dataclasses.replace(FAST, learning_rates=(1e-3,)))
-    with torch.no_grad():
-        confidence = torch.sigmoid(trained.mlp(noise.hidden)).mean()
-    assert abs(float(confidence) - 0.5) < 0.12
-    assert trained.report["ece"] < 0.1
+def test_the_names_are_those_of_the_documentation_and_every_objective_has_an_architecture():
+    assert list(FREE) == [
+        "max-probability", "entropy", "margin", "bidirectional-entropy", "random", "disagreement", "always-slm",
+        "always-llm",
+    ]  # fmt: skip
+    assert sorted(stored_kinds()) == ["citer", "citer-plus", "query-level"]
+    assert {objective.architecture for objective in OBJECTIVES.values()} == set(stored_kinds().values())
+
+
+def test_a_class_in_a_new_module_is_found_by_itself(tmp_path, monkeypatch):
+    """The command line and the page list what is in the folder: a file put there needs no other line anywhere."""
+    (tmp_path / "coin.py").write_text(
+        "import torch\n"
+        "from citer_core.routing.router import Router\n"
+        "from citer_core.routing.routers.margin import MarginRouter  # imported, so not this module's own\n"
+        "class Base(Router):\n"
+        "    name, label = 'base', 'Abstract'\n"
+        "class CoinRouter(Base):\n"
+        "    name, label, order = 'coin', 'Coin', 15\n"
+        "    def confidence(self, features):\n"
+        "        return torch.full((len(features.hidden),), 0.5)\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(routers, "__path__", [*routers.__path__, str(tmp_path)])
+    routers._classes.cache_clear()
+    try:
+        found = training_free_routers()
+        assert list(found) == ["max-probability", "coin", *list(FREE)[1:]]
+        assert found["coin"].confidence(features()).tolist() == [0.5] * 3
+    finally:
+        routers._classes.cache_clear()
+        sys.modules.pop("citer_core.routing.routers.coin", None)
+
+
+def test_every_module_of_the_folder_holds_a_router():
+    found = {type(router).__module__ for router in FREE.values()} | {c.__module__ for c in stored_kinds().values()}
+    assert found == {f"citer_core.routing.routers.{m.name}" for m in pkgutil.iter_modules(routers.__path__)}

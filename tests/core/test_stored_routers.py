@@ -1,0 +1,219 @@
+"""Trained routers as files: what comes back, what is refused, and how a budget becomes a tau."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from citer_core.errors import RouterError
+from citer_core.routing.catalog import load_router, load_routers
+from citer_core.routing.router import RouterFeatures
+from citer_core.routing.routers import stored_kinds, training_free_routers
+from citer_core.routing.routers.citer import CiterMLP, CiterRouter
+from citer_core.routing.routers.citer_plus import CiterPlusRouter
+from citer_core.routing.routers.query_level import QueryLevelRouter
+
+
+def features(n=6, hidden_size=32, vocab=50):
+    generator = torch.Generator().manual_seed(0)
+    return RouterFeatures(
+        torch.randn(n, hidden_size, generator=generator), 3 * torch.randn(n, vocab, generator=generator)
+    )
+
+
+def card_of(pair, **changes):
+    card = {"name": "citer", "label": "CITER", "hidden_size": pair.hidden_size, "pair_revision": pair.info.revision}
+    return card | changes
+
+
+def a_router(kind, pair, **changes):
+    """One whose every weight and batch-norm statistic says something, as after training."""
+    torch.manual_seed(3)
+    network = stored_kinds()[kind].build(pair.hidden_size)
+    for parameter in network.parameters():
+        nn.init.normal_(parameter, std=0.2)
+    network.train()
+    for module in network.modules():
+        if isinstance(module, nn.BatchNorm1d):
+            module.running_mean += 0.3
+            module.running_var *= 1.7
+    return stored_kinds()[kind](network, card_of(pair, name=kind, label=f"A {kind}", **changes))
+
+
+def edit(path, **changes):
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+# --- there and back
+
+
+def test_the_mlp_has_the_published_layers():
+    shapes = [
+        (type(m).__name__, getattr(m, "in_features", None), getattr(m, "out_features", None)) for m in CiterMLP(8)
+    ]
+    assert [s for s in shapes if s[0] != "Dropout"] == [
+        ("Linear", 8, 16), ("BatchNorm1d", None, None), ("ReLU", None, None), ("Linear", 16, 8), ("Linear", 8, 1),
+    ]  # fmt: skip
+    assert [m.p for m in CiterMLP(8) if isinstance(m, nn.Dropout)] == [0.1, 0.1]
+
+
+@pytest.mark.parametrize("kind", stored_kinds())
+def test_a_router_survives_its_files(tiny_pair, tmp_path, kind):
+    router = a_router(kind, tiny_pair, recommended_threshold=0.83)
+    router.save(tmp_path / "new" / "folder")
+    again = load_router(tmp_path / "new" / "folder" / f"{kind}.json", tiny_pair)
+    assert type(again) is stored_kinds()[kind]
+    f = features()
+    assert torch.equal(router.confidence(f), again.confidence(f))
+    assert ((again.confidence(f) > 0) & (again.confidence(f) < 1)).all() and again.confidence(f).unique().numel() > 1
+    assert (again.revision, again.n_params, again.label) == (router.revision, router.n_params, router.label)
+    assert (again.name, again.default_threshold) == (kind, 0.83)
+    assert {p.suffix for p in (tmp_path / "new" / "folder").iterdir()} == {".json", ".safetensors"}
+    a_router(kind, tiny_pair).save(tmp_path)
+    assert (tmp_path / f"{kind}.safetensors").read_bytes() == (
+        tmp_path / "new" / "folder" / f"{kind}.safetensors"
+    ).read_bytes()
+
+
+def test_parameters_and_statistics_are_counted_and_name_the_revision(tiny_pair):
+    router = a_router("citer", tiny_pair)
+    assert router.n_params == 32 * 64 + 64 + 4 * 64 + 64 * 32 + 32 + 32 + 1
+    plus = a_router("citer-plus", tiny_pair)
+    assert plus.n_params == (3 + 1) + 2 * 3 + 35 * 70 + 70 + 4 * 70 + 70 * 35 + 35 + 35 + 1
+    moved = a_router("citer", tiny_pair)
+    moved.network[1].running_mean[0] += 1
+    assert CiterRouter(moved.network, moved.card).revision != router.revision
+
+
+def test_a_router_runs_without_dropout_or_gradients_and_in_float32(tiny_pair):
+    router, f = a_router("citer", tiny_pair), features()
+    assert torch.equal(router.confidence(f), router.confidence(f))
+    half = RouterFeatures(f.hidden.bfloat16(), f.logits.bfloat16())
+    assert router.confidence(half).dtype == torch.float32 and not router.confidence(half).requires_grad
+
+
+def test_query_level_looks_at_the_prompt_alone(tiny_pair):
+    router, f = a_router("query-level", tiny_pair), features()
+    prompt = torch.randn(6, 32, generator=torch.Generator().manual_seed(9))
+    scores = router.confidence(RouterFeatures(f.hidden, f.logits, prompt_hidden=prompt))
+    assert torch.equal(
+        scores, QueryLevelRouter(router.network, router.card).confidence(RouterFeatures(prompt, f.logits))
+    )
+    assert not torch.equal(scores, router.confidence(f))
+
+
+def test_citer_plus_starts_as_a_monotone_function_of_max_probability():
+    """Before training the residual is exactly zero, so the order of tokens is the free baseline's."""
+    network = CiterPlusRouter.build(32).eval()
+    f = features(200)
+    logit = CiterPlusRouter.logit(network, f)
+    p = f.max_probability.clamp(1e-6, 1 - 1e-6)
+    # The batch norm before its first batch divides by sqrt(1 + 1e-5) and does nothing else.
+    torch.testing.assert_close(logit, p.logit() / (1 + 1e-5) ** 0.5, rtol=1e-4, atol=1e-5)
+    order = f.max_probability.argsort()
+    assert (logit[order].diff() > 0).all()
+    for sure in (0.0, 1.0):  # certainty has no log-odds; the score stays a number
+        logits = torch.tensor([[40.0, -40.0, -40.0]]) if sure else torch.zeros(1, 3)
+        assert CiterPlusRouter.logit(network, RouterFeatures(torch.zeros(1, 32), logits)).isfinite().all()
+
+
+# --- what does not fit
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "size", "other-pair", "truncated", "no-weights", "bad-card", "weights-of-other-size", "weights-of-other-kind",
+        "unknown-kind", "old-card", "no-label", "card-is-a-list",
+    ],
+)  # fmt: skip
+def test_a_router_that_does_not_fit_says_so_and_spares_the_others(tiny_pair, tmp_path, damage):
+    CiterRouter(CiterMLP(32), card_of(tiny_pair, name="good")).save(tmp_path)
+    size = 16 if damage in ("size", "weights-of-other-size") else 32
+    CiterRouter(CiterMLP(size), card_of(tiny_pair, name="bad", hidden_size=size)).save(tmp_path)
+    card, weights = tmp_path / "bad.json", tmp_path / "bad.safetensors"
+    if damage == "other-pair":
+        edit(card, pair_revision="elsewhere")
+    elif damage == "weights-of-other-size":
+        edit(card, hidden_size=32)
+    elif damage == "weights-of-other-kind":
+        edit(card, kind="citer-plus")
+    elif damage == "unknown-kind":
+        edit(card, kind="oracle")
+    elif damage == "old-card":
+        edit(card, schema_version=0)
+    elif damage == "no-label":
+        card.write_text(json.dumps({k: v for k, v in json.loads(card.read_text()).items() if k != "label"}))
+    elif damage == "truncated":
+        weights.write_bytes(weights.read_bytes()[:200])
+    elif damage == "no-weights":
+        weights.unlink()
+    elif damage in ("bad-card", "card-is-a-list"):
+        card.write_text("{" if damage == "bad-card" else "[1, 2]")
+    advice = "citer, citer-plus, query-level" if damage == "unknown-kind" else "embedded router"
+    with pytest.raises(RouterError, match=rf'"bad".*{advice}'):
+        load_router(card, tiny_pair)
+    routers, problems = load_routers(tiny_pair, tmp_path)
+    assert list(routers) == ["good", *training_free_routers()] and len(problems) == 1
+
+
+def test_a_copied_router_goes_by_the_name_of_its_file(tiny_pair, tmp_path):
+    a_router("citer-plus", tiny_pair).save(tmp_path)
+    for suffix in (".json", ".safetensors"):
+        (tmp_path / f"citer-plus{suffix}").rename(tmp_path / f"mine{suffix}")
+    assert load_router(tmp_path / "mine.json", tiny_pair).name == "mine"
+
+
+def test_a_card_without_a_kind_is_of_the_first_kind(tiny_pair, tmp_path):
+    a_router("citer", tiny_pair).save(tmp_path)
+    card = tmp_path / "citer.json"
+    card.write_text(json.dumps({k: v for k, v in json.loads(card.read_text()).items() if k != "kind"}))
+    assert type(load_router(card, tiny_pair)) is CiterRouter
+
+
+def test_a_save_that_dies_leaves_the_router_before_it(tiny_pair, tmp_path, monkeypatch):
+    """A card that is there must be whole: `iterate` goes on from it after a kill."""
+    a_router("citer", tiny_pair, note="first").save(tmp_path)
+    before = (tmp_path / "citer.json").read_bytes()
+    write = Path.write_text
+
+    def die_half_way(self, text, **options):
+        write(self, text[: len(text) // 2], **options)
+        raise KeyboardInterrupt
+
+    second = a_router("citer", tiny_pair, note="second")
+    monkeypatch.setattr(Path, "write_text", die_half_way)
+    with pytest.raises(KeyboardInterrupt):
+        second.save(tmp_path)
+    monkeypatch.undo()
+    assert (tmp_path / "citer.json").read_bytes() == before
+    second.save(tmp_path)
+    assert load_router(tmp_path / "citer.json", tiny_pair).card["note"] == "second"
+
+
+def test_a_folder_that_cannot_be_written_is_a_message(tiny_pair, tmp_path):
+    (tmp_path / "taken").write_text("a file")
+    with pytest.raises(RouterError, match="taken cannot be written"):
+        a_router("citer", tiny_pair).save(tmp_path / "taken")
+
+
+# --- from a budget to a tau
+
+
+@pytest.mark.parametrize(
+    ("share", "tau"), [(0.0, 0.1), (0.25, 0.2), (0.1, 0.14), (0.5, 0.4), (0.625, 0.6), (0.75, 0.8), (1.0, 0.9)]
+)
+def test_a_share_becomes_a_tau_between_the_cards_quantiles(tiny_pair, share, tau):
+    """Five quantiles, so a share of 0.1 lies 0.4 of the way from the first to the second."""
+    router = a_router("citer", tiny_pair, training={"confidence_quantiles": [0.1, 0.2, 0.4, 0.8, 0.9]})
+    assert router.threshold_at(share) == pytest.approx(tau)
+
+
+@pytest.mark.parametrize("training", [{}, {"training": {}}, {"training": {"confidence_quantiles": []}}])
+def test_a_card_without_quantiles_knows_no_budget(tiny_pair, training):
+    with pytest.raises(RouterError, match=r"no confidence quantiles.*Give a threshold"):
+        a_router("citer", tiny_pair, **training).threshold_at(0.2)
