@@ -249,19 +249,20 @@ def load_labels(folder: Path, *, pair_revision: str | None = None) -> tuple[Labe
             f"The labels in {folder} lack {len(missing)} of {len(header.starts)} parts, the first from example "
             f"{missing[0]} on. Run the same `label` command to resume it, every shard of it, or merge their folders."
         )
-    parts, rows = [], []
+    parts, rows, numbers = [], list[dict[str, Any]](), list[int]()
     for start in header.starts:
         path = part_path(folder, start)
         try:
             parts.append(Labels(**load_file(path.with_suffix(".safetensors"))))
             rows += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        except (OSError, ValueError, TypeError, SafetensorError) as error:
+            numbers += [row["question"] for row in rows[len(numbers) :]]
+        except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
             raise DatasetError(
                 f"The part {path.stem} of the labels in {folder} could not be read ({error}). Delete its two files "
                 "and label again: only they are made anew."
             ) from error
     labels = Labels.concatenate(parts)
-    if [row["question"] for row in rows] != list(range(header.n_rows)):
+    if numbers != list(range(header.n_rows)):
         raise DatasetError(f"The labels in {folder} do not number their examples 0 to {header.n_rows - 1}.")
     return header, labels, rows
 
@@ -273,7 +274,8 @@ def merge_labels(folders: Sequence[Path], target: Path) -> int:
         The number of parts.
 
     Raises:
-        DatasetError: their headers differ, a part is in two of them, or one is in none; nothing is written then.
+        DatasetError: their headers differ, a part is in two of them, or one is in none or lacks a file, and nothing is
+            written; or `target` cannot be.
     """
     if not folders:
         raise SettingError("There is nothing to merge: name the folders.")
@@ -288,6 +290,9 @@ def merge_labels(folders: Sequence[Path], target: Path) -> int:
                 raise DatasetError(
                     f"The part from example {start} on is in {found[start]} and in {folder}: remove one of the two."
                 )
+            tensors = part_path(folder, start).with_suffix(".safetensors")
+            if not tensors.exists():
+                raise DatasetError(f"{tensors} is missing: delete the .jsonl beside it and label again.")
             found[start] = folder
     holes = [start for start in header.starts if start not in found]
     if holes:
@@ -300,8 +305,11 @@ def merge_labels(folders: Sequence[Path], target: Path) -> int:
         for suffix in (".safetensors", ".jsonl"):
             source = part_path(folder, start).with_suffix(suffix)
             partial = target / f"{source.name}.partial"
-            shutil.copyfile(source, partial)
-            partial.replace(target / source.name)
+            try:
+                shutil.copyfile(source, partial)
+                partial.replace(target / source.name)
+            except OSError as error:
+                raise DatasetError(f"{source} could not be copied to {target} ({error.strerror or error}).") from error
     return len(found)
 
 
