@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from citer_core.errors import SettingError
 from citer_core.evaluation.metrics import expected_calibration_error, reliability, roc_auc
 from citer_core.routing.router import RouterFeatures
 from citer_core.training.labels import Labels
@@ -34,6 +35,9 @@ class RouterRecipe:
         max_epochs, patience: stop after `patience` epochs without a better validation loss.
         validation_share: of the questions.
         seed: of the split, the initial weights and the order of tokens.
+
+    Raises:
+        SettingError: a value with which nothing would be trained.
     """
 
     learning_rates: tuple[float, ...] = (3e-4, 1e-3, 3e-3)
@@ -42,6 +46,13 @@ class RouterRecipe:
     patience: int = 5
     validation_share: float = 0.2
     seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.learning_rates or not all(rate > 0 for rate in self.learning_rates):
+            raise SettingError(f"learning_rates is {list(self.learning_rates)}: give one or more numbers above 0.")
+        for name, low in (("batch_size", 2), ("max_epochs", 1), ("patience", 1)):
+            if getattr(self, name) < low:
+                raise SettingError(f"{name} is {getattr(self, name)}: give a whole number from {low}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,7 @@ def train_router(
         group: [N] int, tokens with one prior, such as those of one format; None takes all as one group.
 
     Raises:
-        ValueError: there is nothing to learn, because all targets are the same.
+        ValueError: there is nothing to learn, because all targets are the same or one question has all of them.
         SettingError: the labels lack what the objective learns from.
     """
     usable = objective.tokens(labels)
@@ -87,6 +98,8 @@ def train_router(
     groups = torch.zeros(len(labels), dtype=torch.int8) if group is None else group
     offset[usable] = objective.offset(used, groups[usable])
     job = _Job(labels, offset, train[torch.isin(train, usable)], validation[torch.isin(validation, usable)], objective)
+    if len(job.train) < 2 or not len(job.validation):
+        raise ValueError("One part of the questions trains and another validates: label at least 2 questions.")
     runs = [_train_once(job, rate, recipe) for rate in recipe.learning_rates]
     network, history = min(runs, key=lambda run: run[1]["validation_loss"])
     if objective.centred_at is not None:
