@@ -9,11 +9,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from citer_core.errors import DatasetError, SettingError
 from citer_core.tasks.dataset_cache import DEFAULT_CACHE, parse_spec, resolve_dataset
 from citer_core.tasks.datasets import NumberedRow, read_rows, validate_rows
 from citer_core.tasks.hub_datasets import HUB_DATASETS, refuse_test_rows
+
+if TYPE_CHECKING:
+    from citer_core.tasks.problems import Problem
+    from citer_core.tasks.prompts import DataType
 
 N_ERRORS_SHOWN = 5
 DATASET_HELP = f"a data set by its name, fetched once: {', '.join(HUB_DATASETS)}"
@@ -76,6 +81,21 @@ def training_rows(args: argparse.Namespace, say: Callable[[str], None]) -> list[
     rows = list(read_rows(args.dataset_path, args.data_type))
     refuse_test_rows(row.id for row in rows)
     return rows[: args.limit]
+
+
+def problems_with_answers(path: Path, data_type: DataType, limit: int | None) -> list[Problem]:
+    """The problems of a file that accuracy can be measured on.
+
+    Raises:
+        DatasetError: a bad row, one without a known answer, or none at all.
+    """
+    rows = list(read_rows(path, data_type))[:limit]
+    unknown = [row.number for row in rows if row.problem.true_answer is None]
+    if unknown:
+        raise DatasetError(f"{path}, row {unknown[0]} has no known answer, so accuracy cannot be measured on it.")
+    if not rows:
+        raise DatasetError(f"{path} has no rows.")
+    return [row.problem for row in rows]
 
 
 def refuse_bad_rows(errors: Sequence[DatasetError], advice: str) -> None:

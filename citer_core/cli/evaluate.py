@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from citer_core.cli.dataset_arguments import DATASET_HELP, PATH_HELP, add_split_arguments, use_named_dataset
+from citer_core.cli.dataset_arguments import (
+    DATASET_HELP,
+    PATH_HELP,
+    add_split_arguments,
+    problems_with_answers,
+    use_named_dataset,
+)
 from citer_core.cli.label import say
-from citer_core.cli.model_arguments import ROUTER_HELP, add_model_arguments, load_engine, router_name
+from citer_core.cli.model_arguments import (
+    ROUTER_HELP,
+    add_model_arguments,
+    decoding_limits,
+    load_engine,
+    router_name,
+)
 from citer_core.cli.output import RowFile
 from citer_core.cli.summary import format_bytes
 from citer_core.cli.tables import text_table
 from citer_core.errors import DatasetError, SettingError
-from citer_core.tasks.datasets import read_rows
 from citer_core.tasks.prompts import PROMPT_VERSION
 
 if TYPE_CHECKING:
@@ -76,12 +89,12 @@ def run(args: argparse.Namespace) -> int:
     """
     _check(args)
     use_named_dataset(args, "test", say)
-    problems = _problems(args.dataset_path, args)
-    tuning = _problems(args.tuning_path, args) if args.shares is not None else []
+    problems = problems_with_answers(args.dataset_path, args.data_type, args.limit)
+    tuning = problems_with_answers(args.tuning_path, args.data_type, args.limit) if args.shares is not None else []
     shared = {p.prompt for p in problems} & {p.prompt for p in tuning}
     if shared:
         raise DatasetError(f"{len(shared)} problems are in the data set and in --tuning-path: tune on others.")
-    with RowFile(args.output_file, _identity(args)) as output:
+    with RowFile(args.output_file, _identity(args, problems, tuning)) as output:
         engine = load_engine(args, *(args.routers or ()))
         names = [router_name(r) or r for r in args.routers] if args.routers else list(engine.router_names)
         output.bind(
@@ -104,6 +117,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
+    decoding_limits(args)
+    names = [router_name(router) for router in args.routers or ()]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise SettingError(f'--routers has "{twice[0]}" twice, and rows go by that name: rename the files of one.')
     if args.limit is not None and args.limit < 1:
         raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it away for all problems.")
     if args.shares is not None and args.tuning_path is None:
@@ -114,12 +132,12 @@ def _check(args: argparse.Namespace) -> None:
                 raise SettingError(f"{name} has {value}: give numbers from 0 to 1.")
 
 
-def _identity(args: argparse.Namespace) -> dict[str, Any]:
+def _identity(args: argparse.Namespace, problems: Sequence[Problem], tuning: Sequence[Problem]) -> dict[str, Any]:
     return {
         "command": "evaluate",
         "data_type": args.data_type,
-        "n_problems": args.limit,
-        "tuning": str(args.tuning_path) if args.shares else None,
+        "problems": _digest(problems),
+        "tuning": _digest(tuning) if args.shares else None,
         "prompt_version": PROMPT_VERSION,
         "pair": args.pair,
         "dtype": args.dtype,
@@ -128,14 +146,9 @@ def _identity(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _problems(path: Path, args: argparse.Namespace) -> list[Problem]:
-    rows = list(read_rows(path, args.data_type))[: args.limit]
-    unknown = [row.number for row in rows if row.problem.true_answer is None]
-    if unknown:
-        raise DatasetError(f"{path}, row {unknown[0]} has no known answer, so accuracy cannot be measured on it.")
-    if not rows:
-        raise DatasetError(f"{path} has no rows.")
-    return [row.problem for row in rows]
+def _digest(problems: Sequence[Problem]) -> str:
+    asked = [(problem.prompt, problem.true_answer) for problem in problems]
+    return f"{len(asked)} problems, {hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]}"
 
 
 def _measure(
@@ -148,7 +161,7 @@ def _measure(
 ) -> dict[str, Any]:
     from citer_core.evaluation.accuracy import operating_points, threshold_for_share
 
-    limits = {"max_new_tokens": args.max_new_tokens, "batch_size": args.batch_size}
+    limits = decoding_limits(args)
     threshold = threshold_for_share(engine, tuning, name, goal, **limits) if args.shares else goal
     (point,) = operating_points(engine, problems, name, [threshold], **limits)
     return ({"share_wanted": goal} if args.shares else {}) | point.to_dict()

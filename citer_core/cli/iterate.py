@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from citer_core.cli.dataset_arguments import problems_with_answers
 from citer_core.cli.label import say
 from citer_core.cli.label_arguments import add_label_arguments, label_rows, n_rollouts
-from citer_core.cli.model_arguments import add_model_arguments, load_engine
+from citer_core.cli.model_arguments import add_model_arguments, decoding_limits, load_engine
 from citer_core.cli.tables import text_table
 from citer_core.cli.train_router import KINDS
-from citer_core.errors import SettingError
-from citer_core.tasks.datasets import bundled_rows, read_rows
+from citer_core.errors import DatasetError, SettingError
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.prompts import row_prompt
 
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
@@ -72,12 +74,17 @@ def run(args: argparse.Namespace) -> int:
         recipe=RouterRecipe(tuple(args.learning_rates), 1024, args.epochs, seed=args.seed),
         share=args.share,
         n_rollouts=n_rollouts(args),
-        max_new_tokens=args.max_new_tokens,
-        batch_size=args.batch_size,
+        **decoding_limits(args),
         seed=args.seed,
     )
     rows = label_rows(args, say)
     problems = _problems(args)
+    trained_on = {row_prompt(row, data_type) for row, data_type in rows}
+    n_shared = sum(problem.prompt in trained_on for some in problems.values() for problem in some)
+    if n_shared:
+        raise DatasetError(
+            f"{n_shared} problems that rounds are measured on are trained on: give others as --test-path."
+        )
     pair = load_engine(args).pair
     reports = []
     for report in iterate(pair, rows, args.output_dir, settings, problems, say):
@@ -88,10 +95,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _problems(args: argparse.Namespace) -> Mapping[str, Sequence[Problem]]:
+    if args.test_limit < 1:
+        raise SettingError(f"--test-limit is {args.test_limit}: give a whole number from 1.")
     if args.test_path is not None:
-        return {
-            args.test_path.stem: [row.problem for row in read_rows(args.test_path, _test_type(args))][: args.test_limit]
-        }
+        return {args.test_path.stem: problems_with_answers(args.test_path, _test_type(args), args.test_limit)}
     formats: tuple[DataType, ...] = ("math", "mc")
     return {t: [row.problem for row in bundled_rows(t)][: args.test_limit] for t in formats}
 

@@ -11,9 +11,16 @@ from typing import TYPE_CHECKING
 from tqdm import tqdm
 
 from citer_core.cli.label_arguments import add_label_arguments, label_rows, n_rollouts
-from citer_core.cli.model_arguments import ROUTER_HELP, add_model_arguments, load_engine, router_name
+from citer_core.cli.model_arguments import (
+    ROUTER_HELP,
+    add_model_arguments,
+    decoding_limits,
+    load_engine,
+    router_name,
+)
 from citer_core.cli.terminal import escape_controls
-from citer_core.errors import SettingError
+from citer_core.errors import DatasetError, SettingError
+from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
@@ -67,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
     """
     shard = _shard(args.shard)
     rolled = n_rollouts(args)
+    _check(args)
     rows = label_rows(args, say)
     engine = load_engine(args, args.router)
     if args.both_branches is not None:
@@ -86,6 +94,14 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def _check(args: argparse.Namespace) -> None:
+    decoding_limits(args)
+    DecodeSettings(threshold=args.router_threshold)
+    for name, value in (("--iteration", args.iteration), ("--both-branches", args.both_branches)):
+        if value is not None and value < 1:
+            raise SettingError(f"{name} is {value}: give a whole number from 1.")
+
+
 def _say_shares(folder: Path, *, complete: bool) -> None:
     from citer_core.training.label_files import load_labels
 
@@ -103,7 +119,7 @@ def _say_shares(folder: Path, *, complete: bool) -> None:
 def _policy(args: argparse.Namespace, engine: Engine) -> Policy:
     from citer_core.training.rollouts import Policy
 
-    limits = {"max_new_tokens": args.max_new_tokens, "batch_size": args.batch_size}
+    limits = decoding_limits(args)
     if args.router is None:
         return Policy.slm_alone(**limits)
     return Policy(engine.router(router_name(args.router)), args.router_threshold, **limits)
@@ -113,10 +129,13 @@ def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> i
     from citer_core.training.branches import compare_branches
     from citer_core.training.teacher_forcing import example_of
 
+    path = args.output_dir / "branches.json"
+    try:  # before the rollouts: hours of work must find their place
+        args.output_dir.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DatasetError(f"{args.output_dir} cannot be written ({error.strerror}): choose another.") from error
     examples = [example_of(row, data_type, engine.pair) for row, data_type in rows]
     report = compare_branches(engine.pair, examples, _policy(args, engine), args.both_branches, args.seed)
-    args.output_dir.mkdir(parents=True, exist_ok=True)
-    path = args.output_dir / "branches.json"
     path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     for case, entry in report["cases"].items():
         low, high = entry["interval_95"]

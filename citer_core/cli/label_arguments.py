@@ -33,7 +33,9 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     rollouts.add_argument(
         "--rollouts", default="all", metavar="all|N", help="all, or N drawn at random per example (%(default)s)"
     )
-    rollouts.add_argument("--max-new-tokens", type=int, default=256, metavar="N", help="per rollout (%(default)s)")
+    rollouts.add_argument(
+        "--max-new-tokens", type=int, default=256, metavar="N", help="per rollout and answer (%(default)s)"
+    )
     rollouts.add_argument("--batch-size", type=int, default=32, metavar="N", help="rollouts at once (%(default)s)")
     rollouts.add_argument("--seed", type=int, default=0, help="of whatever is drawn (%(default)s)")
 

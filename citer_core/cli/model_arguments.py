@@ -6,6 +6,9 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from citer_core.errors import SettingError
+from citer_core.types import DecodeSettings
+
 if TYPE_CHECKING:
     from citer_core.engine import Engine
 
@@ -34,6 +37,18 @@ def load_engine(args: argparse.Namespace, *cards: str | None) -> Engine:
 
     files = [Path(card) for card in cards if card is not None and is_card(card)]
     return Engine.load(args.pair, device=args.device, dtype=args.dtype, router_files=files)
+
+
+def decoding_limits(args: argparse.Namespace) -> dict[str, int]:
+    """`--max-new-tokens` and `--batch-size` of commands that decode many problems.
+
+    Raises:
+        SettingError: a value outside its range.
+    """
+    if args.batch_size < 1:
+        raise SettingError(f"--batch-size is {args.batch_size}: give a whole number from 1.")
+    DecodeSettings(max_new_tokens=args.max_new_tokens)
+    return {"max_new_tokens": args.max_new_tokens, "batch_size": args.batch_size}
 
 
 def is_card(router: str) -> bool:

@@ -70,9 +70,11 @@ def run(args: argparse.Namespace) -> int:
 
     if not 0 < args.share < 1:
         raise SettingError(f"--share is {args.share}: give a number between 0 and 1.")
+    if args.name is not None and (not args.name or Path(args.name).name != args.name):
+        raise SettingError(f"--name is {args.name!r}: give a plain file name; --output-dir says where.")
     logging.getLogger("citer_core.training").setLevel(logging.INFO)
-    header, labels, rows = load_labels(args.labels)
     recipe = RouterRecipe(tuple(args.learning_rates), args.batch_size, args.epochs, args.patience, seed=args.seed)
+    header, labels, rows = load_labels(args.labels)
     router = train_and_describe(header, labels, rows, args.kind, recipe, args.share, name=args.name)
     router.save(args.output_dir)
     report = router.card["training"]

@@ -9,9 +9,10 @@ Everything is a function of its arguments, so a run that was killed ends with th
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from citer_core.errors import DatasetError
 from citer_core.evaluation.accuracy import operating_points
 from citer_core.models.pair import ModelPair
 from citer_core.routing.catalog import load_router
+from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.problems import Problem
 from citer_core.training.label_files import Rows, label_dataset, load_labels
 from citer_core.training.labels import Labels, LabelSettings
@@ -37,7 +39,8 @@ class IterateSettings:
         kind: of the router; see `OBJECTIVES`.
         recipe: of its training.
         share: LLM tokens that each round's tau aims at, so that rounds are compared at one cost.
-        n_rollouts, max_new_tokens, batch_size, seed: see `LabelSettings` and `Policy`.
+        n_rollouts, max_new_tokens, batch_size, seed: see `LabelSettings` and `Policy`; the limit is also that of the
+            answers that each round is measured by.
     """
 
     n_rounds: int
@@ -76,7 +79,9 @@ def iterate(
         DatasetError: the folder holds rounds of other labels, or there is nothing to learn.
     """
     before: Labels | None = None
-    policy = Policy.slm_alone(max_new_tokens=settings.max_new_tokens, batch_size=settings.batch_size)
+    limits = {"max_new_tokens": settings.max_new_tokens, "batch_size": settings.batch_size}
+    policy = Policy.slm_alone(**limits)
+    measured_on = _digest(problems, settings)
     for number in range(1, settings.n_rounds + 1):
         place = folder / f"round-{number}"
         label_settings = LabelSettings(
@@ -92,34 +97,54 @@ def iterate(
                 place / "router"
             )
         router = load_router(card, pair)
+        _check_same_training(router, settings, card)
         report_path = place / "report.json"
         report = _read(report_path)
-        if report is None or report["router_revision"] != router.revision:
+        if report is None or (report["router_revision"], report["measured_on"]) != (router.revision, measured_on):
             say(f"round {number}: measuring on {sum(map(len, problems.values()))} problems")
             report = {
                 "round": number,
                 "router_revision": router.revision,
+                "measured_on": measured_on,
                 **_label_changes(before, labels),
                 **{
                     key: router.card["training"][key]
                     for key in ("validation_loss", "auc", "auc_max_probability", "ece")
                 },
                 "threshold": router.default_threshold,
-                "points": _measure(pair, router, problems),
+                "points": _measure(pair, router, problems, limits),
             }
             partial = report_path.with_suffix(".partial")
             partial.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
             partial.replace(report_path)
         yield report
         before = labels
-        policy = Policy(router, COLLABORATIVE_THRESHOLD, settings.max_new_tokens, settings.batch_size)
+        policy = Policy(router, COLLABORATIVE_THRESHOLD, **limits)
 
 
-def _measure(pair: ModelPair, router: Any, problems: Mapping[str, Sequence[Problem]]) -> dict[str, Any]:
+def _check_same_training(router: StoredRouter, settings: IterateSettings, card: Path) -> None:
+    """A router that an earlier run left is only this run's if it was trained in the same way."""
+    ours = {"recipe": json.loads(json.dumps(asdict(settings.recipe))), "share": settings.share}
+    theirs = {"recipe": router.card["training"]["recipe"], "share": router.card["recommended_for_share"]}
+    if ours != theirs:
+        raise DatasetError(
+            f"The router {card} was trained with {theirs}, but now it is {ours}. Use another folder, or the same "
+            "settings to resume."
+        )
+
+
+def _digest(problems: Mapping[str, Sequence[Problem]], settings: IterateSettings) -> str:
+    asked = {name: [(p.prompt, p.true_answer) for p in some] for name, some in problems.items()}
+    return hashlib.sha256(json.dumps([asked, settings.max_new_tokens]).encode()).hexdigest()[:16]
+
+
+def _measure(
+    pair: ModelPair, router: StoredRouter, problems: Mapping[str, Sequence[Problem]], limits: Mapping[str, int]
+) -> dict[str, Any]:
     engine = Engine(pair, {router.name: router})
     points = {}
     for name, some in problems.items():
-        (point,) = operating_points(engine, some, router.name, [router.default_threshold])
+        (point,) = operating_points(engine, some, router.name, [router.default_threshold], **limits)
         points[name] = point.to_dict()
     return points
 

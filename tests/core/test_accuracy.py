@@ -1,0 +1,106 @@
+"""Operating points and the search for a tau, against single runs and by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from citer_core.cost import H100_SXM
+from citer_core.engine import Engine
+from citer_core.evaluation import accuracy
+from citer_core.evaluation.accuracy import (
+    Accuracy,
+    OperatingPoint,
+    accuracy_alone,
+    operating_points,
+    threshold_for_share,
+)
+from citer_core.evaluation.metrics import wilson_interval
+from citer_core.routing.routers import training_free_routers
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.problems import problem_from_text
+from citer_core.types import DecodeSettings
+from tests.core.examples import verdict
+
+PROBLEMS = [problem_from_text(f"What is {n} plus {n}?" + " please" * n, "math", str(2 * n)) for n in range(5)]
+
+
+@pytest.fixture
+def engine(tiny_pair, monkeypatch):
+    monkeypatch.setattr("citer_core.engine.check_answer", verdict)
+    return Engine(tiny_pair, training_free_routers())
+
+
+def test_a_point_adds_up_what_single_runs_say(engine):
+    thresholds = [0.0, 0.4, 1.0]
+    points = list(operating_points(engine, PROBLEMS, "random", thresholds, max_new_tokens=20, batch_size=2))
+    assert [point.threshold for point in points] == thresholds
+    for point in points:
+        traces = []
+        for problem in PROBLEMS:
+            run = engine.start(problem, router="random", settings=DecodeSettings(point.threshold, 20))
+            for _ in run:
+                pass
+            traces.append(run.trace())
+        costs = [trace.cost(H100_SXM) for trace in traces]
+        assert point.accuracy == Accuracy(5, sum(trace.answer.is_correct for trace in traces))
+        assert point.n_tokens == sum(trace.n_tokens for trace in traces)
+        assert point.llm_token_share == sum(t.n_llm_tokens for t in traces) / point.n_tokens
+        assert point.n_bytes == pytest.approx(sum(cost.routed.n_bytes for cost in costs))
+        assert point.flops == pytest.approx(sum(cost.routed.flops for cost in costs))
+        assert point.bytes_share == pytest.approx(point.n_bytes / sum(cost.llm_only.n_bytes for cost in costs))
+        assert point.measured_s > 0
+    assert (points[0].llm_token_share, points[2].llm_token_share) == (0.0, 1.0)
+    assert points[0].bytes_share < points[1].bytes_share < points[2].bytes_share and points[2].bytes_share > 1.0
+
+
+def test_accuracies_in_the_form_of_cards():
+    low, high = wilson_interval(45, 60)
+    assert Accuracy(60, 45).to_dict() == {
+        "n": 60, "n_correct": 45, "share": 0.75, "interval_95": [round(low, 4), round(high, 4)],
+    }  # fmt: skip
+    point = OperatingPoint(0.5, Accuracy(4, 1), 9, 1 / 3, 1234.5, 6789.1, 0.123456, 1.23456).to_dict()
+    assert point["accuracy"] == Accuracy(4, 1).to_dict() and point["llm_token_share"] == pytest.approx(1 / 3, abs=1e-4)
+
+
+@pytest.mark.parametrize("which", ["slm", "llm"])
+def test_a_model_alone_is_as_right_as_the_end_of_tau(which):
+    """Through `generate` and through the decode loop: two ways to one number, under one limit of tokens."""
+    engine = Engine.load()
+    problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)[:6]]
+    alone = accuracy_alone(getattr(engine.pair, which), engine.pair, problems, max_new_tokens=60)
+    threshold = {"slm": 0.0, "llm": 1.0}[which]
+    (point,) = operating_points(engine, problems, "max-probability", [threshold], max_new_tokens=60)
+    assert point.accuracy == alone and 0 < alone.n_correct < 12
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.35, 0.8, 1.0])
+def test_tau_is_found_where_the_share_is(engine, monkeypatch, share):
+    """A router that gives the LLM tau squared of the tokens, so that tau should be the root of the share."""
+    asked = []
+
+    def squared(engine, problems, router, thresholds, **limits):
+        assert (problems, router, limits) == (PROBLEMS, "random", {"max_new_tokens": 9, "batch_size": 2})
+        for t in thresholds:
+            asked.append(t)
+            yield OperatingPoint(t, Accuracy(1, 1), 100, t * t, 1.0, 1.0, 1.0, 1.0)
+
+    monkeypatch.setattr(accuracy, "operating_points", squared)
+    tau = threshold_for_share(engine, PROBLEMS, "random", share, max_new_tokens=9, batch_size=2)
+    assert tau * tau == pytest.approx(share, abs=0.01)
+    assert len(asked) <= 12
+
+
+def test_a_router_of_two_scores_gets_the_nearest_share_it_has(engine, monkeypatch):
+    def steps(engine, problems, router, thresholds, **_):
+        for t in thresholds:
+            yield OperatingPoint(t, Accuracy(1, 1), 100, 0.1 if t < 0.7 else 0.6, 1.0, 1.0, 1.0, 1.0)
+
+    monkeypatch.setattr(accuracy, "operating_points", steps)
+    assert threshold_for_share(engine, PROBLEMS, "random", 0.5) >= 0.7
+    assert threshold_for_share(engine, PROBLEMS, "random", 0.2) < 0.7
+
+
+def test_tau_is_found_by_decoding(engine):
+    tau = threshold_for_share(engine, PROBLEMS, "random", 0.3, tolerance=0.03, max_new_tokens=40)
+    (point,) = operating_points(engine, PROBLEMS, "random", [tau], max_new_tokens=40)
+    assert point.llm_token_share == pytest.approx(0.3, abs=0.03)
