@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 import torch
-from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM
+from transformers import (
+    AutoTokenizer,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MistralConfig,
+    MistralForCausalLM,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+)
 
 from citer_core.assets import ASSETS
 from citer_core.models.pair import ModelPair
@@ -48,6 +56,21 @@ def tiny_llama(seed: int, **overrides) -> LlamaForCausalLM:
         initializer_range=0.5,
     )
     return LlamaForCausalLM(LlamaConfig(**(settings | overrides))).eval()
+
+
+def tiny_mistral(**overrides):
+    torch.manual_seed(4)
+    config = dict(
+        vocab_size=1536, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=1, head_dim=16, sliding_window=None, bos_token_id=None, initializer_range=0.5,
+    )  # fmt: skip
+    return MistralForCausalLM(MistralConfig(**(config | overrides))).eval()
+
+
+LLAMA3_ROPE = {
+    "rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 64,
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")

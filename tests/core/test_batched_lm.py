@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from citer_core.models.batched_lm import BatchedLM
 from citer_core.models.language_model import LanguageModel
-from tests.core.conftest import tiny_llama, tiny_qwen2
+from tests.core.conftest import LLAMA3_ROPE, tiny_llama, tiny_mistral, tiny_qwen2
 from tests.core.examples import random_prompts
-from tests.core.test_models import LLAMA3_ROPE, tiny_mistral
 
 MODELS = {
     "qwen2": lambda: tiny_qwen2(1),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import random
 
 import pytest
 import torch
@@ -19,6 +18,7 @@ from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.routing.scripted import ScriptedRouter
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_qwen2
+from tests.core.examples import generated, random_prompts, uncached
 
 PROMPT = [11, 402, 77, 8, 960, 33, 5]
 
@@ -37,31 +37,6 @@ def run(pair, threshold, *, router=None, prompt=PROMPT, n=40, **options):
 
 def ids_of(events):
     return [event.token_id for event in events]
-
-
-def generated(lm, prompt, n, eos=0):
-    ids = torch.tensor([prompt])
-    output = lm.model.generate(
-        ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=n, eos_token_id=eos, pad_token_id=0
-    )
-    return output[0, len(prompt) :].tolist()
-
-
-def uncached(pair, prompt, pattern, n):
-    """The reference: every token from a full forward of the model that the pattern names, nothing kept."""
-    ids = list(prompt)
-    with torch.inference_mode():
-        for i in range(n):
-            model = (pair.llm if pattern[i % len(pattern)] == "L" else pair.slm).model
-            ids.append(int(model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1, :1536].argmax()))
-            if ids[-1] in pair.eos_ids:
-                break
-    return ids[len(prompt) :]
-
-
-def random_prompts(n):
-    rng = random.Random(5)
-    return [[rng.randrange(1, 1536) for _ in range(rng.randint(1, 30))] for _ in range(n)]
 
 
 @pytest.mark.parametrize("prompt", random_prompts(20))

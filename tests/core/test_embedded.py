@@ -141,7 +141,7 @@ def test_learning_rate_rises_stays_and_falls_to_zero():
 
 
 def point(threshold, right, share):
-    return OperatingPoint(threshold, Accuracy(100, right), 1000, share, share, 1.0)
+    return OperatingPoint(threshold, Accuracy(100, right), 1000, share, 1.0, 1.0, share, 1.0)
 
 
 def test_the_recommended_tau_keeps_most_of_the_worse_format_within_the_budget():

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 import torch
-from transformers import MistralConfig, MistralForCausalLM, PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast
 
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError, PairError
@@ -16,22 +16,7 @@ from citer_core.models.fused_decoder import FusedDecoder
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.models.spec import weights_revision
-from tests.core.conftest import tiny_llama, tiny_qwen2
-
-
-def tiny_mistral(**overrides):
-    torch.manual_seed(4)
-    config = dict(
-        vocab_size=1536, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-        num_key_value_heads=1, head_dim=16, sliding_window=None, bos_token_id=None, initializer_range=0.5,
-    )  # fmt: skip
-    return MistralForCausalLM(MistralConfig(**(config | overrides))).eval()
-
-
-LLAMA3_ROPE = {
-    "rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
-    "original_max_position_embeddings": 64,
-}  # fmt: skip
+from tests.core.conftest import LLAMA3_ROPE, tiny_llama, tiny_mistral, tiny_qwen2
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
