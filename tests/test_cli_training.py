@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +22,7 @@ from citer_core.training import label_files
 from citer_core.training.label_files import label_dataset, load_labels, shard_starts
 from citer_core.training.objectives import OBJECTIVES
 
+ROOT = Path(__file__).resolve().parent.parent
 LABEL = ["label", "--generated", "10", "--max-new-tokens", "60", "--ask-slm"]
 QUICK = ["--epochs", "3", "--learning-rates", "0.001"]
 
@@ -214,6 +221,30 @@ def test_an_interrupted_labelling_resumes_to_the_same_bytes(trained, tmp_path, m
     assert "interrupted" in err and "tokens: case 1 9" in err
     assert main([*arguments, "--seed", "1"]) == 2
     assert "seed = 0, but now it is 1" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_labelling_killed_with_9_resumes_to_the_same_bytes(tmp_path):
+    """In a process of its own, in the middle of a part, parts of the size that people get."""
+
+    def command(name):
+        label = ["label", "--generated", "130", "--max-new-tokens", "60", "--output-dir", str(tmp_path / name)]
+        return [sys.executable, "-m", "citer_core", *label]
+
+    process = subprocess.Popen(command("killed"), cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 300
+        while not list((tmp_path / "killed").glob("part-*.jsonl")):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert not (tmp_path / "killed" / "part-000200.jsonl").exists()
+    for name in ("killed", "whole"):
+        subprocess.run(command(name), cwd=ROOT, check=True, capture_output=True, timeout=300)
+    left = {name: data for name, data in contents(tmp_path / "killed").items() if not name.endswith(".partial")}
+    assert left == contents(tmp_path / "whole") and len(left) == 7
 
 
 def test_later_iterations_label_under_a_routers_card(trained, tmp_path, capsys):

@@ -125,7 +125,7 @@ def iterate(
 def _check_same_training(router: StoredRouter, settings: IterateSettings, card: Path) -> None:
     """A router that an earlier run left is only this run's if it was trained in the same way."""
     ours = {"recipe": json.loads(json.dumps(asdict(settings.recipe))), "share": settings.share}
-    theirs = {"recipe": router.card["training"]["recipe"], "share": router.card["recommended_for_share"]}
+    theirs = {"recipe": router.card["training"]["recipe"], "share": router.card.get("recommended_for_share")}
     if ours != theirs:
         raise DatasetError(
             f"The router {card} was trained with {theirs}, but now it is {ours}. Use another folder, or the same "

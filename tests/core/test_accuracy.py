@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
@@ -16,6 +17,7 @@ from citer_core.evaluation.accuracy import (
 )
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.routing.routers import training_free_routers
+from citer_core.routing.routers.citer import CiterRouter
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
@@ -87,7 +89,7 @@ def test_tau_is_found_where_the_share_is(engine, monkeypatch, share):
     monkeypatch.setattr(accuracy, "operating_points", squared)
     tau = threshold_for_share(engine, PROBLEMS, "random", share, max_new_tokens=9, batch_size=2)
     assert tau * tau == pytest.approx(share, abs=0.01)
-    assert len(asked) <= 12
+    assert len(asked) <= 12 and (asked == []) == (share in (0.0, 1.0))  # the ends are known without decoding
 
 
 def test_a_router_of_two_scores_gets_the_nearest_share_it_has(engine, monkeypatch):
@@ -98,6 +100,20 @@ def test_a_router_of_two_scores_gets_the_nearest_share_it_has(engine, monkeypatc
     monkeypatch.setattr(accuracy, "operating_points", steps)
     assert threshold_for_share(engine, PROBLEMS, "random", 0.5) >= 0.7
     assert threshold_for_share(engine, PROBLEMS, "random", 0.2) < 0.7
+
+
+def test_a_trained_router_is_first_asked_where_its_card_says(tiny_pair, monkeypatch):
+    torch.manual_seed(0)
+    card = {"name": "c", "label": "C", "training": {"confidence_quantiles": [0.0, 0.62, 0.64, 0.66, 1.0]}}
+    engine = Engine(tiny_pair, {"c": CiterRouter(CiterRouter.build(tiny_pair.hidden_size), card)})
+    asked = []
+
+    def found_at_once(engine, problems, router, thresholds, **_):
+        asked.extend(thresholds)
+        yield OperatingPoint(thresholds[0], Accuracy(1, 1), 100, 0.5, 1.0, 1.0, 1.0, 1.0)
+
+    monkeypatch.setattr(accuracy, "operating_points", found_at_once)
+    assert threshold_for_share(engine, PROBLEMS, "c", 0.5) == 0.64 and asked == [0.64]
 
 
 def test_tau_is_found_by_decoding(engine):
