@@ -4,7 +4,7 @@
         core/test_decode.py::test_feeds_and_context_add_up
         core/test_decode.py::test_recomputing_the_llm_changes_the_work_and_not_the_text
         core/test_batch_decode.py::test_a_row_that_ended_is_fed_nothing_more
-    iteration 2 crashes on iteration 1's
+    iteration 2 crashes on the rows of iteration 1
         core/test_iterate.py::test_round_2_labels_case_3_anew_under_the_router_of_round_1
         test_cli_training.py::test_later_iterations_label_under_a_routers_card
     math labels of case 3 always 0
