@@ -209,6 +209,8 @@ def test_a_draw_holds_n_per_example_and_follows_seed_and_question_alone(tiny_pai
     assert places == again and all(len(p) == 2 for p in places.values())
     assert drawn(seed=1)[0] != places
     assert drawn(first_question=1, some=examples[1:])[0] == {q: places[q] for q in (1, 2)}  # so shards agree
+    copies = drawn(some=[examples[2]] * 8)[0]
+    assert len({tuple(p) for p in copies.values()}) > 1  # nor do all questions of one length get the same places
     everything, _ = label_examples(tiny_pair, examples, ITERATION_1)
     known = labels.label != UNKNOWN
     assert torch.equal(labels.label[known], everything.label[known])  # drawn or not, a rollout says the same
