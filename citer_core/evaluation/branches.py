@@ -1,8 +1,8 @@
-"""`roll_out_branches`: what becomes of an answer if the SLM, or the LLM, writes one token of the ground truth's place.
+"""`roll_out_branches`: both ways from one ground-truth token, word by word: the SLM writes it, or the LLM does.
 
 Labels of case 2 prefer the LLM without ever trying the SLM's branch, and a failed rollout of case 3 prefers the LLM
 without trying the LLM's. Here both are tried: the true prefix, one model's greedy token, and then collaborative
-decoding. Knows nothing about pages.
+decoding. Many tokens at once, for statistics, are `citer_core.training.branches`. Knows nothing about pages.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from citer_core.routing.batch_decode import Completion, decode_batch
 from citer_core.routing.decode import sequence_key
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.tasks.answers import check_answer
-from citer_core.training.rollouts import MAX_ROLLOUT_TOKENS
+from citer_core.training.rollouts import MAX_ROLLOUT_TOKENS, preferred_source
 from citer_core.training.teacher_forcing import Example
 from citer_core.types import DecodeSettings, FinishReason, Source
 
@@ -59,8 +59,8 @@ class Branches:
 
     @property
     def preferred(self) -> Source | None:
-        """Who should write the token: the SLM where its branch is right, because it is cheaper; None: both fail."""
-        return "slm" if self.slm.is_correct else "llm" if self.llm.is_correct else None
+        """Who should write the token; None where both fail."""
+        return preferred_source(slm_is_correct=self.slm.is_correct, llm_is_correct=self.llm.is_correct)
 
     def verdict(self, label: int) -> Verdict:
         """What the branches say about a label (1: prefer the SLM, 0: the LLM)."""

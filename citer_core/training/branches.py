@@ -15,7 +15,7 @@ from typing import Any
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.models.pair import ModelPair
 from citer_core.training.labels import LabelSettings, label_examples
-from citer_core.training.rollouts import Outcome, Policy, Start, roll_out
+from citer_core.training.rollouts import Outcome, Policy, Start, preferred_source, roll_out
 from citer_core.training.teacher_forcing import Example
 
 
@@ -35,7 +35,8 @@ class Branches:
     @property
     def preferred(self) -> int | None:
         """1 for the SLM, 0 for the LLM, None where neither answer is right."""
-        return 1 if self.slm.is_correct else 0 if self.llm.is_correct else None
+        source = preferred_source(slm_is_correct=self.slm.is_correct, llm_is_correct=self.llm.is_correct)
+        return None if source is None else int(source == "slm")
 
 
 def compare_branches(

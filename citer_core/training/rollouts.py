@@ -15,7 +15,7 @@ from citer_core.routing.router import Router
 from citer_core.routing.routers.constant import AlwaysSLMRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.training.teacher_forcing import Example
-from citer_core.types import DecodeSettings
+from citer_core.types import DecodeSettings, Source
 
 MAX_ROLLOUT_TOKENS = 256
 COLLABORATIVE_THRESHOLD = 0.95  # the authors' published code
@@ -67,6 +67,14 @@ class Outcome:
     predicted_answer: str | None
     is_correct: bool
     n_tokens: int
+
+
+def preferred_source(*, slm_is_correct: bool, llm_is_correct: bool) -> Source | None:
+    """Who should have written a token after which both branches were rolled out; None where neither answer is right.
+
+    The SLM wherever its branch is right, because it is cheaper.
+    """
+    return "slm" if slm_is_correct else "llm" if llm_is_correct else None
 
 
 def roll_out(
