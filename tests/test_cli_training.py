@@ -275,7 +275,7 @@ def test_training_again_makes_the_same_router(trained, tmp_path, capsys):
     assert main(arguments) == 0
     assert contents(tmp_path) == contents(trained / "routers")
     card = json.loads((tmp_path / "citer.json").read_text())
-    assert f"AUC {card['training']['auc']:.4f}" in capsys.readouterr().err
+    assert f"AUC {number(card['training']['auc'])} on" in capsys.readouterr().err
     assert main([*arguments, "--seed", "2"]) == 0
     assert json.loads((tmp_path / "citer.json").read_text())["revision"] != card["revision"]
 

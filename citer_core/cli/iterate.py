@@ -11,7 +11,7 @@ from citer_core.cli.dataset_arguments import problems_with_answers
 from citer_core.cli.label import say
 from citer_core.cli.label_arguments import add_label_arguments, label_rows, n_rollouts
 from citer_core.cli.model_arguments import add_model_arguments, decoding_limits, load_engine
-from citer_core.cli.tables import text_table
+from citer_core.cli.tables import number, text_table
 from citer_core.cli.train_router import KINDS
 from citer_core.errors import DatasetError, SettingError
 from citer_core.tasks.datasets import bundled_rows
@@ -89,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     reports = []
     for report in iterate(pair, rows, args.output_dir, settings, problems, say):
         reports.append(report)
-        say(f"round {report['round']}: AUC {report['auc']:.4f}, loss {report['validation_loss']:.5f}")
+        say(f"round {report['round']}: AUC {number(report['auc'])}, loss {report['validation_loss']:.5f}")
     print(text_table(*_table(reports)))
     return 0
 
@@ -120,7 +120,7 @@ def _table(reports: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[s
             f"{report['n_case_3_prefer_slm']}/{report['n_rolled_out']}",
             "" if flips is None else str(flips),
             f"{report['validation_loss']:.5f}",
-            f"{report['auc']:.4f}",
+            number(report["auc"]),
             f"{report['ece']:.4f}",
             f"{report['threshold']:.3f}",
         ]

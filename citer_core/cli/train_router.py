@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from citer_core.cli.label import say
+from citer_core.cli.tables import number
 from citer_core.errors import SettingError
 
 if TYPE_CHECKING:
@@ -79,8 +80,8 @@ def run(args: argparse.Namespace) -> int:
     router.save(args.output_dir)
     report = router.card["training"]
     say(
-        f"{router.name}: AUC {report['auc']:.4f} on {report['n_questions']['validation']} validation questions "
-        f"(max-probability {report['auc_max_probability']:.4f}), ECE {report['ece']:.4f}, tau "
+        f"{router.name}: AUC {number(report['auc'])} on {report['n_questions']['validation']} validation questions "
+        f"(max-probability {number(report['auc_max_probability'])}), ECE {report['ece']:.4f}, tau "
         f"{router.default_threshold:g} for about {args.share:.0%} LLM tokens; written to {args.output_dir}"
     )
     return 0

@@ -63,8 +63,8 @@ class OperatingPoint:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, rounded to what they can bear."""
-        rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(self).items() if k != "accuracy"}
-        return rounded | {"accuracy": self.accuracy.to_dict()}
+        rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(self).items()}
+        return rounded | {"threshold": self.threshold, "accuracy": self.accuracy.to_dict()}
 
 
 def accuracy_alone(

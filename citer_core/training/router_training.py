@@ -142,13 +142,19 @@ def _report(job: _Job, network: nn.Module, recipe: RouterRecipe, validation: Ten
         "n_questions": {"train": _n_questions(labels, job.train), "validation": _n_questions(labels, job.validation)},
         "n_tokens": {"train": len(job.train), "validation": len(job.validation)},
         "prefer_slm_share": float(job.objective.target(labels)[job.train].float().mean()),
-        "auc": roc_auc(confidence, target),
-        "auc_max_probability": roc_auc(labels.max_probability[job.validation], target),
+        # None where the validation questions have labels of one kind only.
+        "auc": _number(roc_auc(confidence, target)),
+        "auc_max_probability": _number(roc_auc(labels.max_probability[job.validation], target)),
         # Calibration can be read where confidences mean frequencies, so the priors are put back in.
         "ece": expected_calibration_error(probability, target),
         "reliability": [[round(a, 4), round(b, 4), n] for a, b, n in reliability(probability, target)],
         "confidence_quantiles": [round(q, 6) for q in torch.quantile(everywhere, levels).tolist()],
     }
+
+
+def _number(value: float) -> float | None:
+    """The value, None for NaN, which JSON does not know."""
+    return None if math.isnan(value) else value
 
 
 def _n_questions(labels: Labels, tokens: Tensor) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from citer_core.errors import DatasetError
 from citer_core.models.pair import ModelPair
 from citer_core.routing.router import RouterFeatures
 from citer_core.tasks.problems import Problem, problem_from_row
@@ -64,16 +65,27 @@ def example_of(row: Mapping[str, Any], data_type: DataType, pair: ModelPair) -> 
     """Encodes a training row; its completion is `cot`, or `solution` where there is none.
 
     Raises:
-        DatasetError: the row is not in the official form, or has no completion.
+        DatasetError: the row is not in the official form, or too long for the models.
     """
     problem = problem_from_row(row, data_type)
     return example_from_text(problem, row_completion(row, data_type), pair)
 
 
 def example_from_text(problem: Problem, completion: str, pair: ModelPair) -> Example:
-    """Encodes a problem with a ground-truth completion, which begins with the space that follows the prompt."""
+    """Encodes a problem with a ground-truth completion, which begins with the space that follows the prompt.
+
+    Raises:
+        DatasetError: prompt and completion do not fit into the models' context.
+    """
     truth: list[int] = pair.tokenizer(completion, add_special_tokens=False)["input_ids"]
-    return Example(problem, pair.encode(problem.prompt), [*truth, min(pair.eos_ids)])
+    example = Example(problem, pair.encode(problem.prompt), [*truth, min(pair.eos_ids)])
+    n_tokens = len(example.prompt_ids) + len(example.truth_ids)
+    if n_tokens >= pair.max_context:  # the last true token must leave room for one more, or it could not be rolled out
+        raise DatasetError(
+            f"The row {problem.id or problem.question[:40]!r} has {n_tokens:,} tokens with its ground truth; this pair "
+            f"reads fewer than {pair.max_context:,}. Leave it out or shorten it."
+        )
+    return example
 
 
 def teacher_force(

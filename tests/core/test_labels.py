@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 import torch
 
+from citer_core.errors import DatasetError
 from citer_core.models.language_model import LanguageModel
 from citer_core.routing.batch_decode import Completion, Step
 from citer_core.routing.decode import decode
@@ -261,3 +262,10 @@ def test_parts_are_put_together_in_order(tiny_pair, examples):
     assert torch.equal(joined.label, whole.label) and torch.equal(joined.question, whole.question)
     torch.testing.assert_close(joined.hidden, whole.hidden, rtol=1e-3, atol=1e-3)
     assert len(joined.take(joined.case == 3)) == int((whole.case == 3).sum())
+
+
+def test_a_row_that_the_models_cannot_hold_is_named(tiny_pair):
+    """Its last true token has to leave room for one more, or nothing could be rolled out from there."""
+    row = {"id": "long-one", "problem": "x", "solution": "1 " * 600 + "\\boxed{1}"}
+    with pytest.raises(DatasetError, match=r"'long-one' has [\d,]+ tokens .* fewer than 512"):
+        example_of(row, "math", tiny_pair)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import pytest
 import torch
@@ -297,3 +298,14 @@ def test_too_little_to_learn_from_is_a_message(tiny_pair):
     labels = synthetic_labels(n_questions=20)
     with pytest.raises(DatasetError, match="Label more"):
         described(tiny_pair, dataclasses.replace(labels, label=torch.zeros_like(labels.label)))
+
+
+def test_a_validation_split_of_one_label_gives_a_card_that_is_json():
+    """NaN is no JSON: every other program would refuse the card."""
+    labels = synthetic_labels()
+    _, validation = split_by_question(labels, FAST.validation_share, FAST.seed)
+    one_sided = labels.label.clone()
+    one_sided[validation] = 1
+    report = train_router(dataclasses.replace(labels, label=one_sided), ONCE).report
+    assert report["auc"] is None and report["auc_max_probability"] is None
+    json.dumps(report, allow_nan=False)
