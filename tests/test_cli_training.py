@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from citer_core.cli.main import COMMANDS, build_parser, main
+from citer_core.cli.tables import number
 from citer_core.cli.train_router import KINDS
 from citer_core.engine import Engine
 from citer_core.evaluation import accuracy
@@ -447,7 +448,7 @@ def test_rounds_from_the_command_line_resume_and_end_in_a_table(data, tmp_path, 
     for n, row in enumerate(table[2:], start=1):
         report = json.loads((tmp_path / "rounds" / f"round-{n}" / "report.json").read_text())
         cells = dict(zip(table[0], row, strict=True))
-        assert cells["loss"] == f"{report['validation_loss']:.5f}" and cells["AUC"] == f"{report['auc']:.4f}"
+        assert cells["loss"] == f"{report['validation_loss']:.5f}" and cells["AUC"] == number(report['auc'])
         assert cells["tau"] == f"{report['threshold']:.3f}" and report["points"]["rows"]["accuracy"]["n"] == 2
         assert cells["rows right"] == f"{report['points']['rows']['accuracy']['share']:.1%}"
         assert cells["flips"] == ("" if n == 1 else str(report["n_label_flips"]))
