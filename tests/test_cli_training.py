@@ -448,7 +448,7 @@ def test_rounds_from_the_command_line_resume_and_end_in_a_table(data, tmp_path, 
     for n, row in enumerate(table[2:], start=1):
         report = json.loads((tmp_path / "rounds" / f"round-{n}" / "report.json").read_text())
         cells = dict(zip(table[0], row, strict=True))
-        assert cells["loss"] == f"{report['validation_loss']:.5f}" and cells["AUC"] == number(report['auc'])
+        assert cells["loss"] == f"{report['validation_loss']:.5f}" and cells["AUC"] == number(report["auc"])
         assert cells["tau"] == f"{report['threshold']:.3f}" and report["points"]["rows"]["accuracy"]["n"] == 2
         assert cells["rows right"] == f"{report['points']['rows']['accuracy']['share']:.1%}"
         assert cells["flips"] == ("" if n == 1 else str(report["n_label_flips"]))

@@ -18,7 +18,6 @@ from citer_core.cli.dataset_arguments import (
     problems_with_answers,
     use_named_dataset,
 )
-from citer_core.cli.label import say
 from citer_core.cli.model_arguments import (
     ROUTER_HELP,
     add_model_arguments,
@@ -29,6 +28,7 @@ from citer_core.cli.model_arguments import (
 from citer_core.cli.output import RowFile
 from citer_core.cli.summary import format_bytes
 from citer_core.cli.tables import text_table
+from citer_core.cli.terminal import say
 from citer_core.errors import DatasetError, SettingError
 from citer_core.tasks.prompts import PROMPT_VERSION
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.dataset_arguments import problems_with_answers
-from citer_core.cli.label import say
 from citer_core.cli.label_arguments import add_label_arguments, label_rows, n_rollouts
 from citer_core.cli.model_arguments import add_model_arguments, decoding_limits, load_engine
 from citer_core.cli.tables import number, text_table
+from citer_core.cli.terminal import say
 from citer_core.cli.train_router import KINDS
 from citer_core.errors import DatasetError, SettingError
 from citer_core.tasks.datasets import bundled_rows

@@ -18,7 +18,7 @@ from citer_core.cli.model_arguments import (
     load_engine,
     router_name,
 )
-from citer_core.cli.terminal import escape_controls
+from citer_core.cli.terminal import say
 from citer_core.errors import DatasetError, SettingError
 from citer_core.types import DecodeSettings
 
@@ -126,6 +126,7 @@ def _policy(args: argparse.Namespace, engine: Engine) -> Policy:
 
 
 def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> int:
+    from citer_core.evaluation.pipeline_benchmark import about
     from citer_core.training.branches import compare_branches
     from citer_core.training.teacher_forcing import example_of
 
@@ -135,7 +136,9 @@ def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> i
     except OSError as error:
         raise DatasetError(f"{args.output_dir} cannot be written ({error.strerror}): choose another.") from error
     examples = [example_of(row, data_type, engine.pair) for row, data_type in rows]
-    report = compare_branches(engine.pair, examples, _policy(args, engine), args.both_branches, args.seed)
+    report = about(engine.pair, f"python -m citer_core label --both-branches {args.both_branches}") | compare_branches(
+        engine.pair, examples, _policy(args, engine), args.both_branches, args.seed
+    )
     path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     for case, entry in report["cases"].items():
         low, high = entry["interval_95"]
@@ -153,8 +156,3 @@ def _shard(text: str) -> tuple[int, int]:
     if not (i.isdecimal() and n.isdecimal() and 1 <= int(i) <= int(n)):
         raise SettingError(f"--shard is {text!r}: give I/N with I from 1 to N, such as 2/4.")
     return int(i), int(n)
-
-
-def say(line: str) -> None:
-    """One line for the person, on standard error."""
-    print(escape_controls(line), file=sys.stderr, flush=True)

@@ -9,7 +9,6 @@ Rows are validated and both files are opened before a model is loaded.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -17,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.dataset_arguments import add_training_dataset_arguments, training_rows
+from citer_core.cli.model_arguments import add_model_arguments
 from citer_core.cli.output import RowFile
-from citer_core.cli.terminal import escape_controls
+from citer_core.cli.terminal import say
 from citer_core.errors import DatasetError
 from citer_core.tasks.datasets import NumberedRow
 from citer_core.tasks.prompts import PROMPT_VERSION
@@ -49,10 +49,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--output-file", type=Path, required=True, metavar="OUT", help="JSON Lines; the same command resumes it"
     )
-    models = parser.add_argument_group("models")
-    models.add_argument("--pair", default="embedded", metavar="NAME", help="its LLM samples (%(default)s)")
-    models.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="(%(default)s)")
-    models.add_argument("--device", default="cpu", help="as torch names it, e.g. cuda (%(default)s)")
+    add_model_arguments(parser)
     sampling = parser.add_argument_group("sampling")
     sampling.add_argument("--n-samples", type=int, default=4, metavar="N", help="at most, per row (%(default)s)")
     sampling.add_argument("--temperature", type=float, default=0.8, help="above 0 (%(default)s)")
@@ -78,18 +75,18 @@ def run(args: argparse.Namespace) -> int:
         max_new_tokens=args.max_new_tokens,
         batch_size=args.batch_size,
     )
-    rows = training_rows(args, _say)
+    rows = training_rows(args, say)
     identity = _identity(args, settings)
     failed_path = args.output_file.with_name(f"{args.output_file.stem}.failed.jsonl")
     with RowFile(args.output_file, identity) as output, RowFile(failed_path, {**identity, "part": "failed"}) as failed:
         _refuse_changed_rows(rows, output)
         if output.rows or failed.rows:
-            _say(f"resuming {output.path}: {len(output.rows)} rows are done, {len(failed.rows)} have failed before")
+            say(f"resuming {output.path}: {len(output.rows)} rows are done, {len(failed.rows)} have failed before")
         _settle_without_model(rows, output, failed)
         to_sample = [row for row in rows if not row.row.get("cot") and row.problem.true_answer is not None]
         if any(row.id not in output.rows and row.id not in failed.rows for row in to_sample):
             _sample(args, settings, to_sample, output, failed)
-        _say(_totals(rows, output.rows, failed.rows))
+        say(_totals(rows, output.rows, failed.rows))
     return 0
 
 
@@ -144,7 +141,7 @@ def _sample(
             source = {"llm": pair.info.llm.name, "pair_revision": pair.info.revision, "prompt_version": PROMPT_VERSION}
             output.append(_row_with_chain(outcome, source, settings))
         verdict = outcome.reason or f"right in sample {outcome.n_tried}"
-        _say(f"[{n}/{n_pending}] {outcome.row.id}: {verdict}")
+        say(f"[{n}/{n_pending}] {outcome.row.id}: {verdict}")
 
 
 def _row_with_chain(outcome: CotOutcome, source: Mapping[str, Any], settings: CotSettings) -> dict[str, Any]:
@@ -168,7 +165,3 @@ def _totals(
         parts.append(f"{len(tried)} of them sampled, {sum(tried) / len(tried):.1f} samples each")
     parts += [f"{n} failed: {reason}" for reason, n in reasons.most_common()]
     return " | ".join(parts)
-
-
-def _say(line: str) -> None:
-    print(escape_controls(line), file=sys.stderr, flush=True)

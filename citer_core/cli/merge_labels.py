@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citer_core.cli.label import say
+from citer_core.cli.terminal import say
 
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers

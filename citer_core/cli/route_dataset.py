@@ -7,7 +7,6 @@ argument costs no waiting and a finished run never finds that it cannot write.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from citer_core.cli.dataset_arguments import refuse_bad_rows, use_named_dataset
 from citer_core.cli.model_arguments import load_engine, router_name
 from citer_core.cli.output import RowFile
 from citer_core.cli.summary import output_row, progress_text, totals_line
-from citer_core.cli.terminal import escape_controls
+from citer_core.cli.terminal import say
 from citer_core.errors import DatasetError, InputError, SettingError
 from citer_core.tasks.datasets import NumberedRow, read_rows, validate_rows
 from citer_core.tasks.prompts import PROMPT_VERSION
@@ -36,16 +35,16 @@ def run_dataset(args: argparse.Namespace, settings_for: Callable[[argparse.Names
         CiterError: wrong settings, rows or files; or the error of a row, after which finished rows stay.
     """
     _check_arguments(args)
-    use_named_dataset(args, "test", _say)
+    use_named_dataset(args, "test", say)
     rows = _good_rows(args)
     with RowFile(args.output_file, _identity(args)) as output:
         pending = _pending(rows, output)
         if output.rows:
-            _say(f"resuming {output.path}: {len(rows) - len(pending)} of {len(rows)} rows are done")
+            say(f"resuming {output.path}: {len(rows) - len(pending)} of {len(rows)} rows are done")
         if pending:
             engine = load_engine(args, args.router)
             _run_rows(args, settings_for(args, engine), engine, pending, output)
-        _say(totals_line([output.rows[row.id] for row in rows if row.id in output.rows]))
+        say(totals_line([output.rows[row.id] for row in rows if row.id in output.rows]))
     return 0
 
 
@@ -93,7 +92,7 @@ def _good_rows(args: argparse.Namespace) -> list[NumberedRow]:
     if not args.skip_bad_rows:
         refuse_bad_rows(errors, "Correct them, or add --skip-bad-rows to go on without them.")
     for error in errors:
-        _say(f"skipped: {error}")
+        say(f"skipped: {error}")
     rows = list(read_rows(args.dataset_path, args.data_type, on_error=lambda _: None))
     if not rows:
         raise DatasetError(f"{args.dataset_path} has no good row to run.")
@@ -131,7 +130,7 @@ def _run_rows(
     for done, (index, trace) in enumerate(runs, start=1):
         result = output_row(fitting[index].id, trace, with_trace=args.with_trace)
         output.append(result)
-        _say(f"[{done}/{len(fitting)}] {result['id']}: {progress_text(result)}")
+        say(f"[{done}/{len(fitting)}] {result['id']}: {progress_text(result)}")
 
 
 def _fits(args: argparse.Namespace, engine: Engine, row: NumberedRow) -> bool:
@@ -142,10 +141,6 @@ def _fits(args: argparse.Namespace, engine: Engine, row: NumberedRow) -> bool:
         named = DatasetError(f"{args.dataset_path}, row {row.number}: {error}")
         if not args.skip_bad_rows:
             raise named from error
-        _say(f"skipped: {named}")
+        say(f"skipped: {named}")
         return False
     return True
-
-
-def _say(line: str) -> None:
-    print(escape_controls(line), file=sys.stderr, flush=True)

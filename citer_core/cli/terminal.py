@@ -7,6 +7,7 @@ escape (`\x1b`) instead. Knows nothing about engines or files.
 from __future__ import annotations
 
 import os
+import sys
 import unicodedata
 from typing import Literal, TextIO
 
@@ -74,3 +75,8 @@ def _styles_for(stream: TextIO, color: ColorChoice) -> dict[Source, str]:
     if color == "never" or not stream.isatty() or os.environ.get("TERM") == "dumb":
         return _PLAIN
     return _UNCOLORED if os.environ.get("NO_COLOR") else _COLORED
+
+
+def say(line: str) -> None:
+    """One line for the person, on standard error."""
+    print(escape_controls(line), file=sys.stderr, flush=True)

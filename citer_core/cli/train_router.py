@@ -7,8 +7,8 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citer_core.cli.label import say
 from citer_core.cli.tables import number
+from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
 
 if TYPE_CHECKING:

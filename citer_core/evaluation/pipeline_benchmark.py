@@ -68,7 +68,7 @@ def batch_benchmark(
             "ratio": round(statistics.median(b / s for b, s in zip(batched, single, strict=True)), 2),
             "same_tokens": same,
         }
-    return _about(pair, "python -m citer_core bench --what batch") | {
+    return about(pair, "python -m citer_core bench --what batch") | {
         "router": router.name,
         "batch_size": batch_size,
         "n_prompts": len(prompts),
@@ -97,7 +97,7 @@ def labelling_benchmark(pair: ModelPair, examples: Sequence[Example], n_plain: i
     plain = [_plain_cases(pair, example) for example in examples[:n_plain]]
     n_plain_tokens = sum(map(len, plain))
     theirs = n_plain_tokens / (time.perf_counter() - start)
-    return _about(pair, "python -m citer_core bench --what labels") | {
+    return about(pair, "python -m citer_core bench --what labels") | {
         "n_examples": len(examples),
         "n_tokens": n_tokens,
         "n_tokens_plain": n_plain_tokens,
@@ -126,7 +126,8 @@ def _next_token(lm: LanguageModel, ids: Sequence[int]) -> int:
     return int(output[0, -1])
 
 
-def _about(pair: ModelPair, command: str) -> dict[str, Any]:
+def about(pair: ModelPair, command: str) -> dict[str, Any]:
+    """What a stored result says of where it came from."""
     return {
         "date": datetime.date.today().isoformat(),
         "hardware": hardware_in_words(),

@@ -40,3 +40,25 @@ def test_speed_table():
         assert f"| {name} | {row['tokens_per_s']:,.0f} |" in README
     assert f"{bench['speedup_over_reprefill_at_30']:.1f} times" in README
     assert bench["date"] in README and bench["hardware"] in README
+
+
+def test_matched_table():
+    matched = card("benchmarks/matched_shares.json")
+    for name in {row["router"] for row in matched["points"]["math"]}:
+        line = next(line for line in README.splitlines() if line.startswith(f"| {name} |") and line.count("|") == 10)
+        cells = [cell.strip() for cell in line.strip("|").split("|")[1:]]
+        points = [row for kind in ("math", "mc") for row in matched["points"][kind] if row["router"] == name]
+        for cell, row in zip(cells, points, strict=True):
+            assert cell.split(" ")[0] == f"{row['accuracy']['share']:.1%}"
+            missed = abs(row["llm_token_share"] - row["share_wanted"]) > 0.03
+            assert (f"(at {row['llm_token_share']:.0%})" in cell) == missed
+    assert matched["date"] in README
+    for name in ("citer", "citer-plus"):
+        assert f"{card(f'routers/{name}.json')['training']['auc']:.3f}" in README
+
+
+def test_shortcut_numbers():
+    case = card("benchmarks/shortcut.json")["cases"]["2"]
+    low, high = case["interval_95"]
+    assert f"right for {case['share_right']:.0%} of the {case['n_decided']} tokens" in README
+    assert f"95% interval {low:.0%} to\n{high:.0%}" in README
