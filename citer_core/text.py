@@ -34,6 +34,7 @@ class TextStream:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._decode = decoder_of(tokenizer)
+        self._alone: dict[int, str] = {}
         self._context: list[int] = []
         self._context_text = ""
         self._pending: list[int] = []
@@ -51,5 +52,15 @@ class TextStream:
     def _emit(self, text: str) -> str:
         delta = text[len(self._context_text) :]
         self._context, self._pending = self._pending, []
-        self._context_text = self._decode(self._context)
+        self._context_text = self._text_of_context()
         return delta
+
+    def _text_of_context(self) -> str:
+        """The context decoded by itself; that of one token is kept, because texts repeat their tokens."""
+        if len(self._context) > 1:
+            return self._decode(self._context)
+        (token_id,) = self._context
+        text = self._alone.get(token_id)
+        if text is None:
+            text = self._alone[token_id] = self._decode([token_id])
+        return text

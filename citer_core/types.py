@@ -6,7 +6,7 @@ Called by everything; calls nothing of the project but `errors`.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from citer_core.errors import SettingError
 
@@ -57,9 +57,8 @@ def _in_range(name: str, value: object, low: float, high: float, hint: str) -> N
         raise SettingError(f"{name} is {value!r}: give a number from {low:g} to {high:g} ({hint}).")
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One of a model's most probable next tokens.
+class Candidate(NamedTuple):
+    """One of a model's most probable next tokens. A tuple, because ten are made for every token of a run.
 
     Attributes:
         token_id: index in the shared vocabulary.

@@ -58,11 +58,16 @@ class LanguageModel:
         model: in eval mode, on its device, in its final dtype.
         vocab_size: tokens of the shared tokenizer; the padding rows of the head are cut off.
         fused: False keeps to the model's own forward, as a reference.
+
+    Attributes:
+        device: where the model's inputs go.
     """
 
     def __init__(self, model: PreTrainedModel, vocab_size: int, *, fused: bool = True) -> None:
         self.model = model
         self.vocab_size = vocab_size
+        # Kept: transformers looks for it among the parameters each time, which takes as long as a small layer.
+        self.device: torch.device = model.device
         self._head = model.get_output_embeddings()
         self._fused = FusedDecoder(model) if fused and FusedDecoder.supports(model) else None
         if self._fused is not None and not self._agrees():
@@ -90,12 +95,6 @@ class LanguageModel:
     def is_fused(self) -> bool:
         """Whether the fused pass is in use."""
         return self._fused is not None
-
-    @property
-    def device(self) -> torch.device:
-        """Where the model's inputs go."""
-        device: torch.device = self.model.device
-        return device
 
     def new_cache(self) -> Cache:
         """An empty cache for one run."""

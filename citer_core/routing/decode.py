@@ -58,6 +58,7 @@ def decode(
     ids = list(prompt_ids)
     n_steps = min(settings.max_new_tokens, room)
     key = torch.tensor([sequence_key(prompt_ids)], device=pair.slm.device)
+    positions = torch.arange(n_steps, device=pair.slm.device)
     prompt_hidden: Tensor | None = None
     llm_entropy: Tensor | None = None
     for index in range(n_steps):
@@ -74,7 +75,7 @@ def decode(
             logits=slm_forward.logits[None],
             prompt_hidden=prompt_hidden,
             sequence_key=key,
-            position=torch.tensor([index], device=pair.slm.device),
+            position=positions[index : index + 1],
             llm_entropy=llm_entropy,
             llm_logits=llm_forward.logits[None] if llm_forward else None,
         )
