@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -16,6 +17,9 @@ from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.types import DecodeSettings
+
+# Log-odds of tau: beyond the range float32 confidences are all alike; a stride is a factor of e in the odds.
+LOGIT_RANGE, STRIDE = 16.0, 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,24 +142,25 @@ def threshold_for_share(
     Returns:
         The tau that came nearest.
     """
-    # (tau, share) on either side of what is wanted. The ends are known: no LLM token at 0, all of them at 1.
-    below, above = (0.0, 0.0), (1.0, 1.0)
-    best = min((abs(end[1] - share), end[0]) for end in (below, above))
+    # Shares change most where tau is nearly 0 or nearly 1, so the search goes by the log-odds of tau.
+    low, high = -LOGIT_RANGE, LOGIT_RANGE
+    best = min((abs(share - end), end) for end in (0.0, 1.0))  # no LLM token at 0, all of them at 1
     chosen = engine.router(router)
     guess = chosen.threshold_at(share) if isinstance(chosen, StoredRouter) else 0.5
+    middle = min(max(math.log(guess / (1 - guess)) if 0 < guess < 1 else 0.0, low), high)
     for _ in range(n_steps):
-        if best[0] <= tolerance or not below[0] < guess < above[0]:
+        if best[0] <= tolerance:
             break
+        threshold = 1 / (1 + math.exp(-middle))
         (point,) = operating_points(
-            engine, problems, router, [guess], max_new_tokens=max_new_tokens, batch_size=batch_size
+            engine, problems, router, [threshold], max_new_tokens=max_new_tokens, batch_size=batch_size
         )
-        found = point.llm_token_share
-        best = min(best, (abs(found - share), guess))
-        if found < share:
-            below = (guess, found)
+        best = min(best, (abs(point.llm_token_share - share), threshold))
+        if point.llm_token_share < share:
+            low = middle
         else:
-            above = (guess, found)
-        # Straight between the two, but never so near to one of them that a steep curve would take for ever.
-        part = (share - below[1]) / max(above[1] - below[1], 1e-9)
-        guess = below[0] + min(max(part, 0.15), 0.85) * (above[0] - below[0])
+            high = middle
+        # Near the first guess at first, which is a good one where a card gave it; then by halves.
+        near = middle + (STRIDE if point.llm_token_share < share else -STRIDE)
+        middle = near if low < near < high and high - low > 2 * STRIDE else (low + high) / 2
     return best[1]
