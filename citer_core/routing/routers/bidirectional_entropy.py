@@ -9,18 +9,19 @@ from citer_core.routing.router import Router, RouterFeatures
 
 
 class BidirectionalEntropyRouter(Router):
-    """The SLM hands over when it is uncertain; the LLM hands back when it has become certain.
+    """The SLM hands over where it is uncertain; the LLM goes on as long as it was uncertain itself.
 
-    In R-Stitch the SLM rests while the LLM writes and catches up afterwards. Here it reads every position, as it does
-    everywhere in this project, so only the decisions are R-Stitch's.
+    Once the LLM was certain, the SLM has its turn again, under its own entropy. In R-Stitch the SLM rests while the LLM
+    writes and catches up afterwards. Here it reads every position, as it does everywhere in this project, so only the
+    decisions are R-Stitch's.
     """
 
     name, label, order = "bidirectional-entropy", "Bidirectional entropy, R-Stitch (no training)", 40
     uses_llm_entropy = True
 
     def confidence(self, features: RouterFeatures) -> Tensor:
-        """exp(-entropy) of the LLM at the token that it has just written, else of the SLM at the token to come."""
+        """exp(-entropy), of the greater of two: the SLM's here, and the LLM's where it has just written a token."""
         entropy = features.entropy
         if features.llm_entropy is not None:
-            entropy = torch.where(features.llm_entropy.isnan(), entropy, features.llm_entropy)
+            entropy = torch.maximum(entropy, features.llm_entropy.nan_to_num(0.0))
         return (-entropy).exp().clamp(0.0, 1.0)
