@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from citer_core.errors import PromptError
 from citer_core.models.pair import ModelPair
 from citer_core.routing.decode import sequence_key
 from citer_core.routing.router import Router, RouterFeatures
@@ -77,12 +76,7 @@ def label_texts(
 
     Yields:
         One result per example, in order.
-
-    Raises:
-        PromptError: an example does not fit the models' context; before anything is computed.
     """
-    for number, example in enumerate(examples, start=1):
-        _check_room(pair, example, f"Problem {number}" if len(examples) > 1 else "The problem")
     for start in range(0, len(examples), CHUNK_EXAMPLES):
         chunk = examples[start : start + CHUNK_EXAMPLES]
         texts = [] if is_cancelled() else _read(pair, routers, chunk)
@@ -93,15 +87,6 @@ def label_texts(
             label = (text.case == 1).to(torch.int8)
             label[[position for n, position in right if n == number]] = 1
             yield replace(text, label=label)
-
-
-def _check_room(pair: ModelPair, example: Example, name: str) -> None:
-    n_tokens = len(example.prompt_ids) + len(example.truth_ids)
-    if n_tokens > pair.max_context:
-        raise PromptError(
-            f"{name} and its solution have {n_tokens:,} tokens; this pair reads at most {pair.max_context:,}. Shorten "
-            "one of them."
-        )
 
 
 def _read(pair: ModelPair, routers: Sequence[Router], examples: Sequence[Example]) -> list[LabelledText]:

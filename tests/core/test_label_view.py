@@ -16,7 +16,7 @@ from sklearn.metrics import average_precision_score, precision_recall_curve, roc
 
 from citer_core.assets import ASSETS
 from citer_core.engine import Engine
-from citer_core.errors import PromptError
+from citer_core.errors import DatasetError
 from citer_core.evaluation.branches import Branch, Branches, roll_out_branches
 from citer_core.evaluation.curves import best_threshold, confusion, curves_of, shortest_between
 from citer_core.evaluation.label_view import label_texts
@@ -121,8 +121,8 @@ def test_case_three_is_labelled_by_the_slms_own_rollout(engine):
 def test_too_long_a_text_is_refused_before_anything_is_computed(engine):
     row, kind = bundled_rows("math")[0].row, "math"
     long = {**row, "solution": "one more word " * 1300 + row["solution"]}
-    with pytest.raises(PromptError, match="Shorten"):
-        list(label_texts(engine.pair, [], [example_of(long, kind, engine.pair)]))
+    with pytest.raises(DatasetError, match="shorten"):
+        example_of(long, kind, engine.pair)
 
 
 def test_it_ends_early_when_it_is_cancelled(engine):
