@@ -88,16 +88,17 @@ def decode(
         router_s = time.perf_counter() - start
 
         # 3. One of the two writes the token. The LLM first reads what it has not seen.
-        slm_token_id = choose_token(slm_forward.logits, settings, index)
+        slm_top, slm_first = _top(pair, features.log_probs[0])
+        slm_token_id = _choose(slm_forward.logits, slm_first, settings, index)
         token_id = slm_token_id
         source: Source = "slm"
         llm_top: tuple[Candidate, ...] = ()
         llm_entropy = None
         if prefers_llm(confidence, settings.threshold):
             llm_forward = llm_forward or llm.catch_up(ids)
-            token_id, source = choose_token(llm_forward.logits, settings, index), "llm"
             log_probs = torch.log_softmax(llm_forward.logits.float(), dim=-1)
-            llm_top = _top(pair, log_probs)
+            llm_top, llm_first = _top(pair, log_probs)
+            token_id, source = _choose(llm_forward.logits, llm_first, settings, index), "llm"
             llm_entropy = entropy_of(log_probs)[None] if router.uses_llm_entropy else None
 
         # 4. Say what happened, and go on from it.
@@ -117,7 +118,7 @@ def decode(
             slm_s=slm_forward.seconds,
             router_s=router_s,
             llm_s=llm_forward.seconds if llm_forward else 0.0,
-            slm_top=_top(pair, features.log_probs[0]),
+            slm_top=slm_top,
             llm_top=llm_top,
         )
         if token_id in pair.eos_ids:
@@ -148,10 +149,18 @@ def sequence_key(prompt_ids: Sequence[int]) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
-def _top(pair: ModelPair, log_probs: Tensor) -> tuple[Candidate, ...]:
-    """The `TOP_K` most probable tokens of a [V] distribution, best first; one transfer to the host."""
+def _top(pair: ModelPair, log_probs: Tensor) -> tuple[tuple[Candidate, ...], int | None]:
+    """The `TOP_K` most probable tokens of a [V] distribution, best first, and the id of the first; None at a tie."""
     values, ids = log_probs.topk(min(TOP_K, log_probs.shape[-1]))
-    probabilities = values.exp().tolist()
-    return tuple(
-        Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(ids.tolist(), probabilities, strict=True)
-    )
+    probabilities: list[float] = values.exp().tolist()
+    token_ids: list[int] = ids.tolist()
+    top = tuple(Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(token_ids, probabilities, strict=True))
+    is_tie = len(token_ids) > 1 and probabilities[0] == probabilities[1]
+    return top, None if is_tie else token_ids[0]
+
+
+def _choose(logits: Tensor, first: int | None, settings: DecodeSettings, index: int) -> int:
+    """`choose_token`, without looking through the logits once more where the greedy token is known already."""
+    if settings.temperature == 0.0 and first is not None:
+        return first
+    return choose_token(logits, settings, index)
