@@ -12,6 +12,7 @@ from citer_core.cli.dataset_arguments import DATASET_HELP, PATH_HELP, add_split_
 from citer_core.errors import DatasetError, SettingError
 
 if TYPE_CHECKING:
+    from citer_core.tasks.datasets import NumberedRow
     from citer_core.training.label_files import Rows
 
 GENERATED_STREAM = "router"
@@ -51,12 +52,12 @@ def label_rows(args: argparse.Namespace, say: Callable[[str], None]) -> Rows:
     return [(dict(row.row) | {"id": row.id}, args.data_type) for row in _with_truth(training_rows(args, say), args)]
 
 
-def _with_truth(rows: list, args: argparse.Namespace) -> list:  # type: ignore[type-arg]
+def _with_truth(rows: list[NumberedRow], args: argparse.Namespace) -> list[NumberedRow]:
     for row in rows:
         if not row.row.get("cot") and not (args.data_type == "math" and row.row.get("solution")):
             raise DatasetError(
                 f"{args.dataset_path}, row {row.number} has no ground truth to label: give it a "
-                f"{chr(34)}cot{chr(34)}, for example with `python -m citer_core make-cot`."
+                '"cot", for example with `python -m citer_core make-cot`.'
             )
     return rows
 

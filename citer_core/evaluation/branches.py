@@ -74,16 +74,8 @@ class _Continued(Router):
 
     def __init__(self, inner: Router, prompt_hidden: Tensor, key: int, offset: int) -> None:
         self.name, self.label = inner.name, inner.label
+        self.reads_llm, self.uses_llm_entropy = inner.reads_llm, inner.uses_llm_entropy
         self._inner, self._prompt_hidden, self._key, self._offset = inner, prompt_hidden, key, offset
-
-    # `decode_batch` reads these of the router that it is given.
-    @property
-    def reads_llm(self) -> bool:  # type: ignore[override]  # a class attribute there
-        return self._inner.reads_llm
-
-    @property
-    def uses_llm_entropy(self) -> bool:  # type: ignore[override]
-        return self._inner.uses_llm_entropy
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """The inner router's, of the same positions as parts of one completion."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -109,8 +108,8 @@ class Router(ABC):
     label: str
     revision: str = ""
     n_params: int = 0
-    uses_llm_entropy: ClassVar[bool] = False
-    reads_llm: ClassVar[bool] = False
+    uses_llm_entropy: bool = False
+    reads_llm: bool = False
     default_threshold: float = 0.7
     order: int = 0
 

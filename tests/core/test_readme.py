@@ -62,3 +62,7 @@ def test_shortcut_numbers():
     low, high = case["interval_95"]
     assert f"right for {case['share_right']:.0%} of the {case['n_decided']} tokens" in README
     assert f"95% interval {low:.0%} to\n{high:.0%}" in README
+    both, slm_only = case["slm_right_llm_right"], case["slm_right_llm_wrong"]
+    assert both + slm_only == case["n_decided"] - case["n_right"]
+    assert f"In the other {both + slm_only} the SLM's own token" in README
+    assert f"in {both} of them" in README and f"in {slm_only} as the LLM's did not" in README
