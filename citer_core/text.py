@@ -34,7 +34,7 @@ class TextStream:
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._decode = decoder_of(tokenizer)
-        self._alone: dict[int, str] = {}
+        self._known: dict[tuple[int, ...], str] = {}
         self._context: list[int] = []
         self._context_text = ""
         self._pending: list[int] = []
@@ -42,25 +42,23 @@ class TextStream:
     def push(self, token_id: int) -> str:
         """The text that `token_id` completes; empty while a character is incomplete or the token is special."""
         self._pending.append(token_id)
-        text = self._decode(self._context + self._pending)
+        text = self._text_of(self._context + self._pending)
         return "" if text.endswith(REPLACEMENT) else self._emit(text)
 
     def flush(self) -> str:
         """What is still held back at the end of the text: incomplete bytes, as replacement characters."""
-        return self._emit(self._decode(self._context + self._pending)) if self._pending else ""
+        return self._emit(self._text_of(self._context + self._pending)) if self._pending else ""
 
     def _emit(self, text: str) -> str:
         delta = text[len(self._context_text) :]
         self._context, self._pending = self._pending, []
-        self._context_text = self._text_of_context()
+        self._context_text = self._text_of(self._context)
         return delta
 
-    def _text_of_context(self) -> str:
-        """The context decoded by itself; that of one token is kept, because texts repeat their tokens."""
-        if len(self._context) > 1:
-            return self._decode(self._context)
-        (token_id,) = self._context
-        text = self._alone.get(token_id)
+    def _text_of(self, ids: list[int]) -> str:
+        """A few ids decoded; kept, because texts repeat their tokens and pairs of tokens."""
+        key = tuple(ids)
+        text = self._known.get(key)
         if text is None:
-            text = self._alone[token_id] = self._decode([token_id])
+            text = self._known[key] = self._decode(ids)
         return text

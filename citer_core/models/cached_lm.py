@@ -21,8 +21,8 @@ class Forward:
     """What one forward pass gives for the last position.
 
     Attributes:
-        logits: [V], in the model's dtype, over the shared vocabulary.
-        hidden: [H], last layer after the final norm: the state that these logits were read from.
+        logits: [1, V], in the model's dtype, over the shared vocabulary.
+        hidden: [1, H], last layer after the final norm: the state that these logits were read from.
         n_fed: how many tokens the pass fed.
         seconds: wall time of the pass as the host saw it.
     """
@@ -51,13 +51,13 @@ class CachedLM:
         Args:
             ids: the whole text so far; extends what is cached by at least one token.
         """
+        start = time.perf_counter()
         n_fed = len(ids) - self.n_cached
         assert n_fed > 0, f"nothing to feed: {len(ids)} tokens, {self.n_cached} cached"
-        start = time.perf_counter()
-        new_ids = torch.tensor([ids[self.n_cached :]], device=self._lm.device)  # [1, n_fed]
+        new_ids = torch.tensor(ids[self.n_cached :], device=self._lm.device)
         logits, hidden = self._lm.forward(new_ids, self._cache)
         self.n_cached = len(ids)
-        return Forward(logits[0, 0], hidden[0, 0], n_fed, time.perf_counter() - start)
+        return Forward(logits, hidden, n_fed, time.perf_counter() - start)
 
     def rewind(self, n_tokens: int) -> None:
         """Forgets all but the first `n_tokens` cached tokens; does nothing where no more are cached."""
@@ -79,6 +79,6 @@ class RecomputingLM:
     def catch_up(self, ids: Sequence[int]) -> Forward:
         """Feeds all of `ids`, builds a cache as a prefill would, and throws it away."""
         start = time.perf_counter()
-        all_ids = torch.tensor([ids], device=self._lm.device)  # [1, T]
+        all_ids = torch.tensor(ids, device=self._lm.device)
         logits, hidden = self._lm.forward(all_ids, self._lm.new_cache())
-        return Forward(logits[0, 0], hidden[0, 0], len(ids), time.perf_counter() - start)
+        return Forward(logits, hidden, len(ids), time.perf_counter() - start)

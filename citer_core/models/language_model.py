@@ -13,7 +13,8 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
-from citer_core.models.fused_decoder import FusedDecoder, KVCache, SlotCache
+from citer_core.models.fused_decoder import FusedDecoder
+from citer_core.models.kv_cache import KVCache, SlotCache
 
 log = logging.getLogger(__name__)
 
@@ -80,13 +81,13 @@ class LanguageModel:
         In half precision that rounding is large on meaningless text (a tenth of the logits' spread was seen with
         Qwen2.5-0.5B, where the same weights agree to 1e-5 in float32), while a wrong pass is off by the spread itself.
         """
-        ids = (torch.arange(7, device=self.device) * 31 % self.vocab_size)[None]
+        ids = torch.arange(7, device=self.device) * 31 % self.vocab_size
         cache = self.new_cache()
-        first, _ = self.forward(ids[:, :4], cache, last_only=False)
-        second, _ = self.forward(ids[:, 4:], cache, last_only=False)
-        ours = torch.cat((first, second), dim=1).float()
+        first, _ = self.forward(ids[:4], cache, last_only=False)
+        second, _ = self.forward(ids[4:], cache, last_only=False)
+        ours = torch.cat((first, second)).float()
         with torch.inference_mode():
-            theirs = self.model(input_ids=ids, use_cache=False).logits[..., : self.vocab_size].float()
+            theirs = self.model(input_ids=ids[None], use_cache=False).logits[0, :, : self.vocab_size].float()
         if self.model.dtype == torch.float32:
             return bool((ours - theirs).abs().max() <= 1e-3 * theirs.abs().max().clamp_min(1e-6))
         return bool((ours - theirs).square().mean().sqrt() <= 0.3 * theirs.std().clamp_min(1e-6))
@@ -105,28 +106,33 @@ class LanguageModel:
         """One forward pass.
 
         Args:
-            ids: [B, T] int64, on the model's device.
+            ids: [T] int64, on the model's device: one sequence.
             cache: from `new_cache`, of the tokens before `ids`; extended in place.
             last_only: give only the last position (T' = 1), else all (T' = T).
 
         Returns:
-            logits [B, T', V] and hidden states [B, T', H] (last layer, after the final norm), in the model's dtype.
+            logits [T', V] and hidden states [T', H] (last layer, after the final norm), in the model's dtype.
         """
         if self._fused is not None:
             assert isinstance(cache, KVCache)
             hidden = self._fused.hidden_states(ids, cache)
-            hidden = hidden[:, -1:] if last_only else hidden
-            return self._head(hidden)[..., : self.vocab_size], hidden
+            hidden = hidden[-1:] if last_only else hidden
+            return self._logits(hidden), hidden
         assert isinstance(cache, TransformersCache)
         output = self.model(
-            input_ids=ids,
+            input_ids=ids[None],
             past_key_values=cache.inner,
             use_cache=True,
             output_hidden_states=True,
             logits_to_keep=1 if last_only else 0,
         )
-        hidden = output.hidden_states[-1]
-        return output.logits[..., : self.vocab_size], hidden[:, -1:] if last_only else hidden
+        hidden = output.hidden_states[-1][0]
+        return output.logits[0, :, : self.vocab_size], hidden[-1:] if last_only else hidden
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        """[N, V] of hidden states [N, H]."""
+        logits: Tensor = self._head(hidden)
+        return logits if logits.shape[-1] == self.vocab_size else logits[:, : self.vocab_size]
 
     def new_slot_cache(self, n_slots: int) -> SlotCache | SlotCaches:
         """Room for `n_slots` sequences, each of its own length."""
@@ -149,15 +155,14 @@ class LanguageModel:
         """
         if self._fused is not None:
             assert isinstance(cache, SlotCache)
-            last_of = torch.tensor([len(ids) for ids in new_ids], device=self.device).cumsum(0) - 1
-            last = self._fused.slot_hidden_states(new_ids, slots, cache)[last_of]
-            return self._head(last)[..., : self.vocab_size], last
+            last = self._fused.slot_hidden_states(new_ids, slots, cache, last_only=True)
+            return self._logits(last), last
         assert isinstance(cache, SlotCaches)
         results = [
-            self.forward(torch.tensor([list(ids)], device=self.device), cache.caches[slot])
+            self.forward(torch.tensor(list(ids), device=self.device), cache.caches[slot])
             for ids, slot in zip(new_ids, slots, strict=True)
         ]
-        return torch.cat([logits[:, 0] for logits, _ in results]), torch.cat([hidden[:, 0] for _, hidden in results])
+        return torch.cat([logits for logits, _ in results]), torch.cat([hidden for _, hidden in results])
 
     @torch.inference_mode()
     def read(self, texts: Sequence[Sequence[int]], n_last: Sequence[int]) -> Iterator[tuple[Tensor, Tensor]]:
@@ -173,13 +178,12 @@ class LanguageModel:
         """
         if self._fused is None:
             for ids, n in zip(texts, n_last, strict=True):
-                logits, hidden = self.forward(
-                    torch.tensor([list(ids)], device=self.device), self.new_cache(), last_only=False
-                )
-                yield logits[0, -n:], hidden[0, -n:]
+                text = torch.tensor(list(ids), device=self.device)
+                logits, hidden = self.forward(text, self.new_cache(), last_only=False)
+                yield logits[-n:], hidden[-n:]
             return
         cache = self._fused.new_slot_cache(len(texts))
         states = self._fused.slot_hidden_states(texts, range(len(texts)), cache)
         for state, n in zip(states.split([len(ids) for ids in texts]), n_last, strict=True):
             kept = state[len(state) - n :]
-            yield self._head(kept)[..., : self.vocab_size], kept
+            yield self._logits(kept), kept

@@ -21,6 +21,9 @@ from citer_core.routing.sampling import choose_token
 from citer_core.text import TextStream
 from citer_core.types import Candidate, DecodeSettings, FinishReason, Source, TokenEvent, prefers_llm
 
+# The LLM is called when this share of the live sequences waits for it.
+WAIT_SHARE = 0.5
+
 
 @dataclass(slots=True)
 class Step:
@@ -97,7 +100,7 @@ class Completion:
 
 @dataclass(slots=True)
 class _Sequence:
-    """A sequence in its slot: ids so far, and what routers remember of it."""
+    """A sequence in its slot: ids so far, what routers remember of it, and the step that waits for the LLM."""
 
     slot: int
     ids: list[int]
@@ -105,6 +108,16 @@ class _Sequence:
     key: int
     completion: Completion
     llm_entropy: float = float("nan")
+    waiting: Step | None = None
+
+    def write(self, step: Step, eos_ids: frozenset[int]) -> None:
+        """Appends a finished step."""
+        self.completion.steps.append(step)
+        self.ids.append(step.token_id)
+        if step.token_id in eos_ids:
+            self.completion.finish_reason = "eos"
+        elif len(self.completion.steps) == self.n_steps:
+            self.completion.finish_reason = "length"
 
 
 @torch.inference_mode()
@@ -157,7 +170,13 @@ def decode_batch(
             live.sort(key=lambda sequence: sequence.slot)  # a full batch then is the whole cache, in order: no copies
             next_prompt += 1
 
-        _step(pair, router, settings, slm, llm, live, prompt_hidden, with_candidates=with_candidates)
+        if ready := [s for s in live if s.waiting is None]:
+            _slm_step(pair, router, settings, slm, llm, ready, prompt_hidden, with_candidates=with_candidates)
+        waiting = [s for s in live if s.waiting is not None]
+        # A pass of the LLM costs its weights and what else it costs however few sequences are in it: those that need it
+        # wait until they are many.
+        if len(waiting) >= max(1, WAIT_SHARE * len(live)):
+            _llm_step(pair, router, settings, llm, waiting, with_candidates=with_candidates)
 
         ended = [s for s in live if s.completion.finish_reason is not None]
         live = [s for s in live if s.completion.finish_reason is None]
@@ -166,7 +185,7 @@ def decode_batch(
             yield sequence.completion
 
 
-def _step(
+def _slm_step(
     pair: ModelPair,
     router: Router,
     settings: DecodeSettings,
@@ -177,12 +196,11 @@ def _step(
     *,
     with_candidates: bool,
 ) -> None:
-    """One token for every live sequence; the four parts of `decode`'s loop."""
+    """The SLM reads and the router scores all of these sequences; each gets its token or begins to wait for the LLM."""
     device = prompt_hidden.device
     slots = [s.slot for s in live]
     texts = [s.ids for s in live]
 
-    # 1. The SLM reads every sequence.
     slm_forward = slm.catch_up(texts, slots)
     for row, s in enumerate(live):
         if not s.completion.steps:
@@ -198,60 +216,79 @@ def _step(
         llm_logits=llm_forward.logits if llm_forward else None,
     )
 
-    # 2. One call of the router, one wait for its verdicts.
+    # One call of the router, one wait for its verdicts.
     start = time.perf_counter()
     confidences: list[float] = router.confidence(features).tolist()
     router_s = time.perf_counter() - start
 
-    # 3. The sequences that prefer the LLM are caught up together.
     slm_ids = _choose(slm_forward.logits, settings, live)
-    by_llm = [row for row, c in enumerate(confidences) if prefers_llm(c, settings.threshold)]
-    llm_ids: dict[int, int] = {}
-    llm_fed = dict(enumerate(llm_forward.n_fed)) if llm_forward else {}
-    llm_s = llm_forward.seconds / len(live) if llm_forward else 0.0
-    llm_tops: dict[int, tuple[Candidate, ...]] = {}
-    llm_entropies: dict[int, float] = {}
-    if by_llm:
-        chosen = [live[row] for row in by_llm]
-        if llm_forward is None:
-            forward = llm.catch_up([s.ids for s in chosen], [s.slot for s in chosen])
-            llm_logits, llm_s = forward.logits, forward.seconds / len(by_llm)
-            llm_fed = dict(zip(by_llm, forward.n_fed, strict=True))
-        else:
-            llm_logits = llm_forward.logits[by_llm]
-        llm_ids = dict(zip(by_llm, _choose(llm_logits, settings, chosen), strict=True))
-        if with_candidates or router.uses_llm_entropy:
-            log_probs = torch.log_softmax(llm_logits.float(), dim=-1)
-            llm_entropies = dict(zip(by_llm, entropy_of(log_probs).tolist(), strict=True))
-            if with_candidates:
-                llm_tops = dict(zip(by_llm, _tops(pair, log_probs), strict=True))
     slm_tops = _tops(pair, features.log_probs) if with_candidates else [()] * len(live)
-
-    # 4. Note what happened.
+    by_llm: list[int] = []
     for row, s in enumerate(live):
-        n_fed = llm_fed.get(row, 0)
-        token_id = llm_ids.get(row, slm_ids[row])
-        s.completion.steps.append(
-            Step(
-                token_id=token_id,
-                slm_token_id=slm_ids[row],
-                source="llm" if row in llm_ids else "slm",
-                slm_confidence=confidences[row],
-                slm_tokens_fed=slm_forward.n_fed[row],
-                llm_tokens_fed=n_fed,
-                slm_s=slm_forward.seconds / len(live),
-                router_s=router_s / len(live),
-                llm_s=llm_s if n_fed else 0.0,
-                slm_top=slm_tops[row],
-                llm_top=llm_tops.get(row, ()),
-            )
+        s.llm_entropy = float("nan")
+        s.waiting = Step(
+            token_id=slm_ids[row],
+            slm_token_id=slm_ids[row],
+            source="slm",
+            slm_confidence=confidences[row],
+            slm_tokens_fed=slm_forward.n_fed[row],
+            llm_tokens_fed=llm_forward.n_fed[row] if llm_forward else 0,
+            slm_s=slm_forward.seconds / len(live),
+            router_s=router_s / len(live),
+            llm_s=llm_forward.seconds / len(live) if llm_forward else 0.0,
+            slm_top=slm_tops[row],
         )
-        s.llm_entropy = llm_entropies.get(row, float("nan"))
-        s.ids.append(token_id)
-        if token_id in pair.eos_ids:
-            s.completion.finish_reason = "eos"
-        elif len(s.completion.steps) == s.n_steps:
-            s.completion.finish_reason = "length"
+        if prefers_llm(confidences[row], settings.threshold):
+            by_llm.append(row)
+        else:
+            s.write(s.waiting, pair.eos_ids)
+            s.waiting = None
+    if by_llm and llm_forward is not None:  # the LLM has answered already
+        chosen = [live[row] for row in by_llm]
+        _write_llm_tokens(pair, router, settings, llm_forward.logits[by_llm], chosen, with_candidates=with_candidates)
+
+
+def _llm_step(
+    pair: ModelPair,
+    router: Router,
+    settings: DecodeSettings,
+    llm: BatchedLM,
+    waiting: Sequence[_Sequence],
+    *,
+    with_candidates: bool,
+) -> None:
+    """The LLM reads what it has not seen of these sequences and writes a token for each."""
+    forward = llm.catch_up([s.ids for s in waiting], [s.slot for s in waiting])
+    for s, n_fed in zip(waiting, forward.n_fed, strict=True):
+        assert s.waiting is not None
+        s.waiting.llm_tokens_fed, s.waiting.llm_s = n_fed, forward.seconds / len(waiting)
+    _write_llm_tokens(pair, router, settings, forward.logits, waiting, with_candidates=with_candidates)
+
+
+def _write_llm_tokens(
+    pair: ModelPair,
+    router: Router,
+    settings: DecodeSettings,
+    logits: Tensor,
+    waiting: Sequence[_Sequence],
+    *,
+    with_candidates: bool,
+) -> None:
+    """Ends the wait of these sequences with the tokens of the LLM's [B, V] logits."""
+    tops: list[tuple[Candidate, ...]] = [()] * len(waiting)
+    entropies = [float("nan")] * len(waiting)
+    if with_candidates or router.uses_llm_entropy:
+        log_probs = torch.log_softmax(logits.float(), dim=-1)
+        entropies = entropy_of(log_probs).tolist()
+        if with_candidates:
+            tops = _tops(pair, log_probs)
+    for row, token_id in enumerate(_choose(logits, settings, waiting)):
+        s = waiting[row]
+        assert s.waiting is not None
+        s.waiting.token_id, s.waiting.source, s.waiting.llm_top = token_id, "llm", tops[row]
+        s.llm_entropy = entropies[row]
+        s.write(s.waiting, pair.eos_ids)
+        s.waiting = None
 
 
 def _choose(logits: Tensor, settings: DecodeSettings, sequences: Sequence[_Sequence]) -> list[int]:

@@ -6,6 +6,7 @@ Knows nothing about prompts, answers or pages; ids in, events out. Called by `ci
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Callable, Generator, Sequence
 
@@ -58,48 +59,49 @@ def decode(
     ids = list(prompt_ids)
     n_steps = min(settings.max_new_tokens, room)
     key = torch.tensor([sequence_key(prompt_ids)], device=pair.slm.device)
-    positions = torch.arange(n_steps, device=pair.slm.device)
+    positions = torch.arange(n_steps, device=pair.slm.device).split(1)
+    without_gradients = torch.inference_mode()
     prompt_hidden: Tensor | None = None
     llm_entropy: Tensor | None = None
     for index in range(n_steps):
         if is_cancelled():
             return "cancelled"
 
-        # 1. The SLM reads every position, so its cache is always current.
-        slm_forward = slm.catch_up(ids)
-        llm_forward = llm.catch_up(ids) if router.reads_llm else None
-        if prompt_hidden is None:
-            prompt_hidden = slm_forward.hidden[None]
-        features = RouterFeatures(
-            hidden=slm_forward.hidden[None],
-            logits=slm_forward.logits[None],
-            prompt_hidden=prompt_hidden,
-            sequence_key=key,
-            position=positions[index : index + 1],
-            llm_entropy=llm_entropy,
-            llm_logits=llm_forward.logits[None] if llm_forward else None,
-        )
+        with without_gradients:  # not around the loop: it must not leak to whoever takes the events
+            # 1. The SLM reads every position, so its cache is always current.
+            slm_forward = slm.catch_up(ids)
+            llm_forward = llm.catch_up(ids) if router.reads_llm else None
+            if prompt_hidden is None:
+                prompt_hidden = slm_forward.hidden
+            features = RouterFeatures(
+                hidden=slm_forward.hidden,
+                logits=slm_forward.logits,
+                prompt_hidden=prompt_hidden,
+                sequence_key=key,
+                position=positions[index],
+                llm_entropy=llm_entropy,
+                llm_logits=llm_forward.logits if llm_forward else None,
+            )
 
-        # 2. The router scores the state behind the SLM's candidate. Reading the score is the one point where the host
-        #    has to wait for the device: the decision depends on it.
-        start = time.perf_counter()
-        with torch.inference_mode():
+            # 2. The router scores the state behind the SLM's candidate. Reading the score is the one point where the
+            #    host has to wait for the device: the decision depends on it.
+            start = time.perf_counter()
             confidence = float(router.confidence(features)[0])
-        router_s = time.perf_counter() - start
+            router_s = time.perf_counter() - start
 
-        # 3. One of the two writes the token. The LLM first reads what it has not seen.
-        slm_top, slm_first = _top(pair, features.log_probs[0])
-        slm_token_id = _choose(slm_forward.logits, slm_first, settings, index)
-        token_id = slm_token_id
-        source: Source = "slm"
-        llm_top: tuple[Candidate, ...] = ()
-        llm_entropy = None
-        if prefers_llm(confidence, settings.threshold):
-            llm_forward = llm_forward or llm.catch_up(ids)
-            log_probs = torch.log_softmax(llm_forward.logits.float(), dim=-1)
-            llm_top, llm_first = _top(pair, log_probs)
-            token_id, source = _choose(llm_forward.logits, llm_first, settings, index), "llm"
-            llm_entropy = entropy_of(log_probs)[None] if router.uses_llm_entropy else None
+            # 3. One of the two writes the token. The LLM first reads what it has not seen.
+            slm_top, slm_first = _top(pair, features.log_probs)
+            slm_token_id = _choose(slm_forward.logits, slm_first, settings, index)
+            token_id = slm_token_id
+            source: Source = "slm"
+            llm_top: tuple[Candidate, ...] = ()
+            llm_entropy = None
+            if prefers_llm(confidence, settings.threshold):
+                llm_forward = llm_forward or llm.catch_up(ids)
+                log_probs = torch.log_softmax(llm_forward.logits.float(), dim=-1)
+                llm_top, llm_first = _top(pair, log_probs)
+                token_id, source = _choose(llm_forward.logits, llm_first, settings, index), "llm"
+                llm_entropy = entropy_of(log_probs) if router.uses_llm_entropy else None
 
         # 4. Say what happened, and go on from it.
         is_last = token_id in pair.eos_ids or index + 1 == n_steps
@@ -150,12 +152,13 @@ def sequence_key(prompt_ids: Sequence[int]) -> int:
 
 
 def _top(pair: ModelPair, log_probs: Tensor) -> tuple[tuple[Candidate, ...], int | None]:
-    """The `TOP_K` most probable tokens of a [V] distribution, best first, and the id of the first; None at a tie."""
-    values, ids = log_probs.topk(min(TOP_K, log_probs.shape[-1]))
-    probabilities: list[float] = values.exp().tolist()
+    """The `TOP_K` most probable tokens of a [1, V] distribution, best first, and the first one's id; None at a tie."""
+    values, ids = log_probs.view(-1).topk(min(TOP_K, log_probs.shape[-1]))
+    log_values: list[float] = values.tolist()
     token_ids: list[int] = ids.tolist()
-    top = tuple(Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(token_ids, probabilities, strict=True))
-    is_tie = len(token_ids) > 1 and probabilities[0] == probabilities[1]
+    texts = map(pair.token_text, token_ids)
+    top = tuple(map(Candidate, token_ids, texts, [round(math.exp(value), 6) for value in log_values]))
+    is_tie = len(log_values) > 1 and log_values[0] == log_values[1]
     return top, None if is_tie else token_ids[0]
 
 
@@ -163,4 +166,4 @@ def _choose(logits: Tensor, first: int | None, settings: DecodeSettings, index: 
     """`choose_token`, without looking through the logits once more where the greedy token is known already."""
     if settings.temperature == 0.0 and first is not None:
         return first
-    return choose_token(logits, settings, index)
+    return choose_token(logits[0], settings, index)

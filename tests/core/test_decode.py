@@ -183,7 +183,7 @@ def test_any_order_of_feeding_and_rewinding_keeps_the_cache(tiny_pair, steps):
             ids = ids + [(31 * len(ids) + n) % 1536 for _ in range(n)]
             if len(ids) == cached.n_cached:
                 continue
-            logits = cached.catch_up(ids).logits
+            logits = cached.catch_up(ids).logits[0]
             with torch.inference_mode():
                 fresh = lm.model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1, :1536]
             assert cached.n_cached == len(ids)

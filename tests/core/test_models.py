@@ -34,20 +34,20 @@ from tests.core.conftest import LLAMA3_ROPE, tiny_llama, tiny_mistral, tiny_qwen
 def test_fused_pass_is_transformers_pass(make, dtype):
     """In chunks of any size, past the first growth of the cache, for logits and hidden state alike."""
     model = make().to(dtype)
-    ids = torch.randint(1, 1536, (2, 300), generator=torch.Generator().manual_seed(0))
+    ids = torch.randint(1, 1536, (300,), generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():
-        theirs = model(input_ids=ids, use_cache=False, output_hidden_states=True)
+        theirs = model(input_ids=ids[None], use_cache=False, output_hidden_states=True)
         lm = LanguageModel(model, 1536)
         assert lm.is_fused
         cache, logits, hidden = lm.new_cache(), [], []
-        for chunk in ids.split([60, 1, 1, 7, 131, 1, 99], dim=1):
+        for chunk in ids.split([60, 1, 1, 7, 131, 1, 99]):
             chunk_logits, chunk_hidden = lm.forward(chunk, cache, last_only=False)
             logits.append(chunk_logits)
             hidden.append(chunk_hidden)
-        exact = make()(input_ids=ids, use_cache=False, output_hidden_states=True)
+        exact = make()(input_ids=ids[None], use_cache=False, output_hidden_states=True)
     for ours, reference, truth in (
-        (torch.cat(logits, 1), theirs.logits, exact.logits),
-        (torch.cat(hidden, 1), theirs.hidden_states[-1], exact.hidden_states[-1]),
+        (torch.cat(logits), theirs.logits[0], exact.logits[0]),
+        (torch.cat(hidden), theirs.hidden_states[-1][0], exact.hidden_states[-1][0]),
     ):
         # In bfloat16 both round, each in its own places: ours may be as far from the float32 truth as theirs is.
         rounding = (reference - truth).abs().max() if dtype == torch.bfloat16 else 1e-4 * truth.abs().max()
@@ -58,10 +58,10 @@ def test_what_the_fused_pass_cannot_do_goes_through_transformers():
     windowed = tiny_mistral(sliding_window=8)
     assert not FusedDecoder.supports(windowed)
     lm = LanguageModel(windowed, 1536)
-    ids = torch.randint(1, 1536, (1, 30))
+    ids = torch.randint(1, 1536, (30,))
     with torch.inference_mode():
         logits, _ = lm.forward(ids, lm.new_cache(), last_only=False)
-        torch.testing.assert_close(logits, windowed(input_ids=ids, use_cache=False).logits, rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(logits, windowed(input_ids=ids[None], use_cache=False).logits[0], rtol=1e-4, atol=1e-4)
     yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 128}
     assert not FusedDecoder.supports(tiny_llama(2, rope_parameters=yarn))
 
@@ -115,7 +115,7 @@ def test_a_head_smaller_than_the_vocabulary_is_refused_and_a_padded_one_is_cut(t
     with pytest.raises(PairError, match="embeds 1000 tokens"):
         ModelPair.assemble("bad", tiny_qwen2(1, vocab_size=1000), tiny_qwen2(2), tokenizer)
     pair = ModelPair.assemble("padded", tiny_qwen2(1, vocab_size=1600), tiny_qwen2(2), tokenizer)
-    logits, _ = pair.slm.forward(torch.tensor([[1, 2]]), pair.slm.new_cache())
+    logits, _ = pair.slm.forward(torch.tensor([1, 2]), pair.slm.new_cache())
     assert logits.shape[-1] == len(tokenizer)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torch import Tensor, nn
+from torch.nn.utils.fusion import fuse_linear_bn_eval
 
 from citer_core.routing.router import RouterFeatures
 from citer_core.routing.stored import StoredRouter
@@ -25,6 +26,20 @@ class CiterMLP(nn.Sequential):
             nn.Linear(hidden_size, 1),
         )
 
+    def for_inference(self) -> nn.Sequential:
+        """The same function in eval mode with three operations in place of seven.
+
+        The batch norm goes into the layer before it, and the last two layers, which nothing bends between them, into
+        one.
+        """
+        first, norm, _, _, second, _, third = self
+        assert isinstance(first, nn.Linear) and isinstance(norm, nn.BatchNorm1d)
+        assert isinstance(second, nn.Linear) and isinstance(third, nn.Linear)
+        last = nn.Linear(second.in_features, 1, device=second.weight.device)
+        last.weight = nn.Parameter(third.weight @ second.weight, requires_grad=False)
+        last.bias = nn.Parameter(third.weight @ second.bias + third.bias, requires_grad=False)
+        return nn.Sequential(fuse_linear_bn_eval(first, norm), nn.ReLU(), last)
+
 
 class CiterRouter(StoredRouter):
     """`CiterMLP` on the state behind the SLM's candidate: CITER, its ablation CITER-S, and Co-LLM's deferral head."""
@@ -35,6 +50,12 @@ class CiterRouter(StoredRouter):
     def build(cls, hidden_size: int) -> CiterMLP:
         """A new MLP."""
         return CiterMLP(hidden_size)
+
+    @classmethod
+    def for_inference(cls, network: nn.Module) -> nn.Module:
+        """Fewer operations."""
+        assert isinstance(network, CiterMLP)
+        return network.for_inference()
 
     @classmethod
     def logit(cls, network: nn.Module, features: RouterFeatures) -> Tensor:

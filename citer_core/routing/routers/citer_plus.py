@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import torch
 from torch import Tensor, nn
 
@@ -30,6 +32,12 @@ class CiterPlusNetwork(nn.Module):
         for parameter in self.residual[-1].parameters():
             nn.init.zeros_(parameter)
 
+    def for_inference(self) -> CiterPlusNetwork:
+        """The same function in eval mode with fewer operations."""
+        fast = copy.copy(self)
+        fast._modules = {**self._modules, "residual": self.residual.for_inference()}
+        return fast
+
     def forward(self, hidden: Tensor, uncertainties: Tensor) -> Tensor:
         """[B] logits from [B, H] states and [B, 3] uncertainties, both float32."""
         scaled = self.scale(uncertainties)
@@ -46,6 +54,12 @@ class CiterPlusRouter(StoredRouter):
     def build(cls, hidden_size: int) -> CiterPlusNetwork:
         """A new network."""
         return CiterPlusNetwork(hidden_size)
+
+    @classmethod
+    def for_inference(cls, network: nn.Module) -> nn.Module:
+        """Fewer operations."""
+        assert isinstance(network, CiterPlusNetwork)
+        return network.for_inference()
 
     @classmethod
     def logit(cls, network: nn.Module, features: RouterFeatures) -> Tensor:
