@@ -8,6 +8,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from citer_core.cli.model_arguments import add_model_arguments, load_engine
 from citer_core.tasks.datasets import bundled_rows
 
@@ -30,13 +32,21 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--what", choices=("decode", "batch", "labels"), default="decode", help="(%(default)s)")
     parser.add_argument("--rounds", type=int, default=7, metavar="N", help="of decode (%(default)s)")
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="of the processor (all); a page gives each of several runs its share"
+    )
     parser.add_argument("--output-file", type=Path, metavar="OUT", help="store the result here as well")
     add_model_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Measures and prints."""
-    result = _measure(args, load_engine(args))
+    engine = load_engine(args)
+    if args.threads is not None:
+        torch.set_num_threads(args.threads)
+    result = _measure(args, engine)
+    if args.threads is not None:
+        result["command"] += f" --threads {args.threads}"
     text = json.dumps(result, indent=2) + "\n"
     sys.stdout.write(text)
     if args.output_file is not None:

@@ -35,11 +35,23 @@ def test_router_table(kind):
 
 
 def test_speed_table():
-    bench = card("benchmarks/decode.json")
+    bench, alone = card("benchmarks/decode.json"), card("benchmarks/decode-1-thread.json")
     for name, row in bench["contenders"].items():
-        assert f"| {name} | {row['tokens_per_s']:,.0f} |" in README
-    assert f"{bench['speedup_over_reprefill_at_30']:.1f} times" in README
-    assert bench["date"] in README and bench["hardware"] in README
+        other = alone["contenders"][name]["tokens_per_s"]
+        assert f"| {name} | {row['tokens_per_s']:,.0f} | {other:,.0f} |" in README
+    for result in (bench, alone):
+        assert f"{result['speedup_over_reprefill_at_30']:.1f} times" in README
+        assert result["date"] in README and f"`{result['command']}`" in README
+    assert bench["hardware"] in README
+
+
+def test_batch_table():
+    bench = card("benchmarks/batch.json")
+    for threshold, row in bench["thresholds"].items():
+        speeds = f"{row['single_tokens_per_s']:,.0f} | {row['batch_tokens_per_s']:,.0f} | {row['ratio']:.1f}"
+        assert row["same_tokens"]
+        assert f"| {threshold} | {row['llm_token_share']:.1%} | {speeds} |" in README
+    assert f"`{bench['command']}`" in README
 
 
 def test_matched_table():
