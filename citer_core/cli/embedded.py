@@ -17,6 +17,7 @@ STEPS = {
     "problems": "write the held-out problems to assets/datasets",
     "card": "measure both models alone on 1,000 unseen problems of each format",
     "router": "label (resumes), train the router, choose tau and measure it",
+    "matched": "measure every router at the same shares of LLM tokens (resumes)",
     "record": "record the runs that the page plays from disk",
 }
 EPILOG = "steps, in this order:\n" + "\n".join(f"  {name:10}{text}" for name, text in STEPS.items())
@@ -43,6 +44,7 @@ def run(args: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     from citer_core.embedded import publish
+    from citer_core.embedded.matched import publish_matched
     from citer_core.embedded.record import record_presets
     from citer_core.engine import Engine
 
@@ -52,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
         "problems": publish.publish_problems,
         "card": lambda: publish.publish_pair_card(args.work_dir),
         "router": lambda: publish.publish_routers(args.work_dir),
+        "matched": lambda: publish_matched(Engine.load(), args.work_dir),
         "record": lambda: record_presets(Engine.load()),
     }
     for step, action in actions.items():

@@ -136,9 +136,10 @@ def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> i
     except OSError as error:
         raise DatasetError(f"{args.output_dir} cannot be written ({error.strerror}): choose another.") from error
     examples = [example_of(row, data_type, engine.pair) for row, data_type in rows]
-    report = about(engine.pair, f"python -m citer_core label --both-branches {args.both_branches}") | compare_branches(
-        engine.pair, examples, _policy(args, engine), args.both_branches, args.seed
-    )
+    of = f" --generated {args.generated}" if args.generated is not None else ""
+    report = about(
+        engine.pair, f"python -m citer_core label{of} --both-branches {args.both_branches}"
+    ) | compare_branches(engine.pair, examples, _policy(args, engine), args.both_branches, args.seed)
     path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
     for case, entry in report["cases"].items():
         low, high = entry["interval_95"]

@@ -188,6 +188,31 @@ def test_candidates_are_kept_only_on_request(tiny_pair):
         assert all(e.slm_top == e.llm_top == () for e in events)
 
 
+def test_rows_that_need_the_llm_wait_for_each_other(tiny_pair, monkeypatch):
+    """One LLM token in eight, at a place of its own in every row: alone, each would cost a pass of the LLM."""
+    pair, prompts, passes = free(tiny_pair), random_prompts(8), []
+    patterns = ["S" * i + "L" + "S" * (7 - i) for i in range(8)]
+    catch_up = BatchedLM.catch_up
+
+    def noted(self, texts, slots):
+        if self._lm is pair.llm:
+            passes.append(len(texts))
+        return catch_up(self, texts, slots)
+
+    monkeypatch.setattr(BatchedLM, "catch_up", noted)
+    router, settings_ = PatternRouter(prompts, patterns), DecodeSettings(0.5, 16)
+    found = batched(pair, router, prompts, settings_, 8)
+    assert sum(passes) == 16  # two for each row
+    assert min(passes[:-1]) >= 4 and len(passes) <= 4
+    assert_same(
+        [(events, reason) for events, reason in found],
+        [
+            ([dataclasses.replace(e, slm_top=(), llm_top=()) for e in events], reason)
+            for events, reason in one_by_one(pair, router, prompts, settings_)
+        ],
+    )
+
+
 # --- how rows end
 
 
@@ -240,7 +265,10 @@ def test_cancel_hands_out_what_is_there_and_the_next_run_is_whole(tiny_pair):
     assert sorted(c.index for c in part) == [0, 1, 2]  # the fourth never began
     for completion in part:
         assert completion.finish_reason == "cancelled"
-        assert completion.token_ids == [e.token_id for e in whole[completion.index][0][:4]]
+        written = completion.token_ids  # one that waits for the LLM has written less
+        assert 1 <= len(written) <= 4
+        assert written == [e.token_id for e in whole[completion.index][0][: len(written)]]
+    assert max(len(completion.steps) for completion in part) == 4
     assert_same(batched(pair, router, prompts, settings_, 3), whole)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from citer_core.models.batched_lm import BatchedLM
+from citer_core.models.kv_cache import SlotCache
 from citer_core.models.language_model import LanguageModel
 from tests.core.conftest import LLAMA3_ROPE, tiny_llama, tiny_mistral, tiny_qwen2
 from tests.core.examples import random_prompts
@@ -98,18 +99,18 @@ def test_any_order_of_catching_up_and_moving_in_keeps_the_slots(tiny_pair, round
 
 
 def test_one_long_prompt_does_not_pad_single_tokens(tiny_pair, monkeypatch):
-    """Texts of very different length go through in passes of their own, and come back in order."""
-    passes = []
-    forward = LanguageModel.forward_slots
+    """Texts of very different length share one pass, in which only the short ones are padded to one width."""
+    together = []
+    padded = SlotCache._padded
 
-    def counted(self, new_ids, slots, cache):
-        passes.append(sorted(map(len, new_ids)))
-        return forward(self, new_ids, slots, cache)
+    def noted(self, store, slots, starts, n_new):
+        together.append(list(n_new))
+        return padded(self, store, slots, starts, n_new)
 
-    monkeypatch.setattr(LanguageModel, "forward_slots", counted)
-    texts = [[5], list(range(1, 201)), [6, 7], list(range(1, 151))]
-    found = BatchedLM(tiny_pair.slm, 4).catch_up(texts, [2, 0, 3, 1])
-    assert passes == [[1, 2], [150, 200]] and found.n_fed == [1, 200, 2, 150]
+    monkeypatch.setattr(SlotCache, "_padded", noted)
+    texts = [[5], list(range(1, 201)), [6, 7], list(range(1, 151)), [8], [9, 10, 11]]
+    found = BatchedLM(tiny_pair.slm, 6).catch_up(texts, [2, 0, 3, 1, 5, 4])
+    assert together == [[1, 1], [2, 3]] and found.n_fed == [1, 200, 2, 150, 1, 3]
     for row, text in enumerate(texts):
         close(found.logits[row], alone(tiny_pair.slm, text)[0][-1])
 

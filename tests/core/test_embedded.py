@@ -13,9 +13,10 @@ import pytest
 import torch
 
 from citer_core.assets import ASSETS
-from citer_core.embedded import corpus, multiple_choice, pretrain, word_problems
+from citer_core.embedded import corpus, matched, multiple_choice, pretrain, word_problems
 from citer_core.embedded.arithmetic import multiply
 from citer_core.embedded.publish import recommend
+from citer_core.engine import Engine
 from citer_core.evaluation.accuracy import Accuracy, OperatingPoint
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import problem_from_row
@@ -162,3 +163,34 @@ def test_bundled_problems_are_held_out_rows_with_right_solutions(kind):
     for row in rows:
         assert corpus.is_held_out(row, kind)
         assert check_answer(row_completion(row, kind), problem_from_row(row, kind)).is_correct
+
+
+def test_matched_shares_go_on_where_they_were_and_leave_out_routers_without_a_share(tmp_path, monkeypatch):
+    """Points come from a stub; what is tested is which are asked for, how often, and where tau comes from."""
+    engine = Engine.load()
+    asked = []
+
+    def threshold_for_share(_, problems, name, share):
+        assert len(problems) == matched.N_TUNING
+        return share / 2
+
+    def points(_, problems, name, thresholds):
+        assert len(problems) == matched.N_BUNDLED
+        asked.append((name, thresholds[0], problems[0].data_type))
+        if len(asked) == 30:
+            raise KeyboardInterrupt
+        yield OperatingPoint(thresholds[0], Accuracy(200, 100), 9000, 0.1, 1e9, 1e12, 0.5, 1.0)
+
+    monkeypatch.setattr(matched, "threshold_for_share", threshold_for_share)
+    monkeypatch.setattr(matched, "operating_points", points)
+    (tmp_path / "benchmarks").mkdir()
+    with pytest.raises(KeyboardInterrupt):
+        matched.publish_matched(engine, tmp_path, tmp_path)
+    assert not list((tmp_path / "benchmarks").iterdir())
+    matched.publish_matched(engine, tmp_path, tmp_path)
+    n_routers = len(set(engine.router_names) - matched.WITHOUT_A_SHARE)
+    assert len(asked) == 2 * 4 * n_routers + 1  # only the one that was cut off was asked for twice
+    table = json.loads((tmp_path / "benchmarks" / "matched_shares.json").read_text())
+    rows = table["points"]["mc"]
+    assert {row["router"] for row in rows} == set(engine.router_names) - {"always-slm", "always-llm", "disagreement"}
+    assert all(row["threshold"] == row["share_wanted"] / 2 for row in rows)

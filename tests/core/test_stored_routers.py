@@ -217,3 +217,12 @@ def test_a_share_becomes_a_tau_between_the_cards_quantiles(tiny_pair, share, tau
 def test_a_card_without_quantiles_knows_no_budget(tiny_pair, training):
     with pytest.raises(RouterError, match=r"no confidence quantiles.*Give a threshold"):
         a_router("citer", tiny_pair, **training).threshold_at(0.2)
+
+
+@pytest.mark.parametrize("kind", list(stored_kinds()))
+def test_the_faster_network_gives_the_same_confidences(tiny_pair, kind):
+    """Batch norm folded and layers joined, against the network as it was trained."""
+    router, some = a_router(kind, tiny_pair), features(64, tiny_pair.hidden_size)
+    found = router.confidence(some)
+    assert found.std() > 0.05
+    torch.testing.assert_close(found, torch.sigmoid(router.logit(router.network, some)), rtol=1e-5, atol=1e-6)
