@@ -8,9 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from citer_core.assets import ASSETS
+
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
 
+PLANS = ASSETS / "datasets" / "recorded-embedded.jsonl"
 STEPS = {
     "slm": "train the small model (resumes) and write it to assets/models",
     "llm": "train the large model (resumes) and write it to assets/models",
@@ -45,8 +48,8 @@ def run(args: argparse.Namespace) -> int:
     logging.getLogger("httpx").setLevel(logging.WARNING)
     from citer_core.embedded import publish
     from citer_core.embedded.matched import publish_matched
-    from citer_core.embedded.record import record_presets
     from citer_core.engine import Engine
+    from citer_core.recording import read_plans, record
 
     actions: dict[str, Callable[[], object]] = {
         "slm": lambda: publish.publish_model("slm", args.work_dir),
@@ -55,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         "card": lambda: publish.publish_pair_card(args.work_dir),
         "router": lambda: publish.publish_routers(args.work_dir),
         "matched": lambda: publish_matched(Engine.load(), args.work_dir),
-        "record": lambda: record_presets(Engine.load()),
+        "record": lambda: list(record(Engine.load(), read_plans(PLANS), ASSETS / "traces")),
     }
     for step, action in actions.items():
         if step in args.step or "all" in args.step:

@@ -26,6 +26,7 @@ from citer_core.cli import (
     label,
     make_cot,
     merge_labels,
+    record,
     route,
     train_router,
 )
@@ -57,6 +58,7 @@ COMMANDS: dict[str, Command] = {
     "train-router": train_router,
     "iterate": iterate,
     "evaluate": evaluate,
+    "record": record,
     "embedded": embedded,
     "bench": bench,
 }

@@ -32,6 +32,9 @@ class Preset:
     llm_token_share: float
     is_correct: bool | None
     subtitle: str
+    pair: str = ""
+    date: str = ""
+    hardware: str = ""
 
 
 def read_presets(folder: Path) -> list[Preset]:

@@ -1,0 +1,182 @@
+"""Recorded runs: what the page plays before any model is loaded, `NAME.json` traces and one `index.json` for all.
+
+A list of problems says what is asked; a run that is on disk already, of the same pair, router and question, is left
+alone, so a long recording goes on where it was. Runs of other pairs in the same folder stay.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from citer_core.engine import Engine
+from citer_core.errors import DatasetError, TraceError
+from citer_core.tasks.problems import problem_from_text
+from citer_core.tasks.prompts import DATA_TYPES, DataType
+from citer_core.trace import RoutingTrace
+from citer_core.types import DecodeSettings
+
+INDEX = "index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingPlan:
+    """One run to be recorded.
+
+    Attributes:
+        file: name of the trace.
+        title, subtitle: what its card says.
+        data_type: how the prompt is made.
+        question: for `mc` with its options, one "A. text" a line.
+        answer: the true one, "" where there is none.
+        threshold: tau; None takes the router's recommended one.
+        max_new_tokens: where the run ends at the latest.
+    """
+
+    file: str
+    title: str
+    subtitle: str
+    data_type: DataType
+    question: str
+    answer: str = ""
+    threshold: float | None = None
+    max_new_tokens: int = 256
+
+
+def read_plans(path: Path) -> list[RecordingPlan]:
+    """Plans from a JSON Lines file, one object per run with the fields of `RecordingPlan`.
+
+    Raises:
+        DatasetError: the file cannot be read, or a line is no plan; it is named by its number.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise DatasetError(f"{path} cannot be read ({error.strerror}). Give a JSON Lines file of problems.") from error
+    plans: list[RecordingPlan] = []
+    for number, line in enumerate(lines, 1):
+        try:
+            plan = RecordingPlan(**json.loads(line))
+        except (ValueError, TypeError) as error:
+            raise DatasetError(f"{path}, line {number}: this is no run to record ({error}).") from error
+        if plan.data_type not in DATA_TYPES or Path(plan.file).name != plan.file or not plan.file.endswith(".json"):
+            raise DatasetError(
+                f"{path}, line {number}: data_type must be one of {', '.join(DATA_TYPES)}, and file a plain name that "
+                "ends in .json."
+            )
+        if any(plan.file == other.file for other in plans) or plan.file == INDEX:
+            raise DatasetError(f"{path}, line {number}: the file name {plan.file} is taken. Choose another.")
+        plans.append(plan)
+    return plans
+
+
+def record(
+    engine: Engine,
+    plans: Sequence[RecordingPlan],
+    folder: Path,
+    *,
+    router: str | None = None,
+    threshold: float | None = None,
+    first: bool = False,
+) -> Iterator[tuple[RecordingPlan, RoutingTrace]]:
+    """Runs every plan greedily and writes its trace, and then the index of all.
+
+    Args:
+        engine: the pair and its routers.
+        plans: what to run; other runs of the same pair in the folder are removed at the end.
+        folder: of traces and index.
+        router: by name; None takes the default.
+        threshold: tau for plans without one; None takes the router's recommended tau.
+        first: put these runs before those of other pairs in the index, else behind them.
+
+    Yields:
+        Each plan with its trace as it is there.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    chosen = engine.router(router)
+    entries = []
+    for plan in plans:
+        tau = plan.threshold if plan.threshold is not None else threshold
+        tau = chosen.default_threshold if tau is None else tau
+        path = folder / plan.file
+        trace = _recorded(path, engine, chosen.revision, plan, tau)
+        if trace is None:
+            problem = problem_from_text(plan.question, plan.data_type, plan.answer or None)
+            run = engine.start(
+                problem, router=router, settings=DecodeSettings(threshold=tau, max_new_tokens=plan.max_new_tokens)
+            )
+            for _ in run:
+                pass
+            trace = run.trace().with_title(plan.title)
+            partial = path.with_suffix(".json.partial")
+            partial.write_text(trace.to_json() + "\n", encoding="utf-8")
+            partial.replace(path)
+        entries.append(_entry(plan, trace))
+        yield plan, trace
+    _write_index(engine.pair_info.name, entries, folder, first=first)
+
+
+def read_index(folder: Path) -> list[dict[str, Any]]:
+    """The entries of a folder's index, none where there is no index.
+
+    Raises:
+        TraceError: it is damaged.
+    """
+    path = folder / INDEX
+    if not path.exists():
+        return []
+    try:
+        entries: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+        return [dict(entry) for entry in entries]
+    except (OSError, ValueError, TypeError) as error:
+        raise TraceError(f"The index of the recorded runs in {folder} cannot be read ({error}).") from error
+
+
+def _recorded(path: Path, engine: Engine, router_revision: str, plan: RecordingPlan, tau: float) -> RoutingTrace | None:
+    """The trace at `path` if it is this very run."""
+    try:
+        trace = RoutingTrace.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, TraceError):
+        return None
+    same = (
+        trace.pair.revision == engine.pair_info.revision
+        and trace.pair.dtype == engine.pair_info.dtype
+        and trace.router.revision == router_revision
+        and trace.settings.threshold == tau
+        and trace.settings.max_new_tokens == plan.max_new_tokens
+        and trace.prompt.question == plan.question
+        and trace.prompt.data_type == plan.data_type
+    )
+    return trace if same else None
+
+
+def _entry(plan: RecordingPlan, trace: RoutingTrace) -> dict[str, Any]:
+    assert trace.record is not None
+    return {
+        "file": plan.file,
+        "title": plan.title,
+        "subtitle": plan.subtitle,
+        "data_type": plan.data_type,
+        "tau": trace.settings.threshold,
+        "n_tokens": trace.n_tokens,
+        "llm_token_share": round(trace.llm_token_share, 4),
+        "is_correct": trace.answer.is_correct if trace.answer else None,
+        "pair": trace.pair.name,
+        "date": trace.record.date,
+        "hardware": trace.record.hardware,
+    }
+
+
+def _write_index(pair: str, entries: list[dict[str, Any]], folder: Path, *, first: bool) -> None:
+    """Replaces the pair's entries, and removes traces that no entry names any more."""
+    ours = {entry["file"] for entry in entries}
+    others = [e for e in read_index(folder) if e.get("pair") != pair and e["file"] not in ours]
+    index = [*entries, *others] if first else [*others, *entries]
+    named = {entry["file"] for entry in index}
+    for path in folder.glob("*.json"):
+        if path.name != INDEX and path.name not in named:
+            path.unlink()
+    (folder / INDEX).write_text(json.dumps(index, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

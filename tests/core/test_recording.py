@@ -1,0 +1,107 @@
+"""Recorded runs: what is kept, what is run again, and what the index says."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from citer_core.assets import ASSETS
+from citer_core.engine import Engine
+from citer_core.errors import DatasetError, TraceError
+from citer_core.recording import RecordingPlan, read_index, read_plans, record
+from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.trace import RoutingTrace
+
+PLANS = [
+    RecordingPlan("a.json", "A", "first", "math", "1 + 1?", "2", threshold=0.0, max_new_tokens=4),
+    RecordingPlan("b.json", "B", "second", "open", "Once", max_new_tokens=3),
+]
+
+
+@pytest.fixture
+def engine(tiny_pair):
+    return Engine(tiny_pair, {"max-probability": MaxProbabilityRouter()})
+
+
+def plans_file(path, *lines):
+    path.write_text("".join(line + "\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_runs_are_written_with_what_their_cards_say(engine, tmp_path):
+    runs = dict(record(engine, PLANS, tmp_path, threshold=1.0))
+    index = read_index(tmp_path)
+    assert [entry["file"] for entry in index] == ["a.json", "b.json"]
+    for entry, (plan, trace) in zip(index, runs.items(), strict=True):
+        assert RoutingTrace.from_json((tmp_path / plan.file).read_text()) == trace
+        assert (trace.title, entry["title"], entry["subtitle"]) == (plan.title, plan.title, plan.subtitle)
+        assert entry["n_tokens"] == len(trace.events) and entry["pair"] == engine.pair_info.name
+        assert entry["date"] == trace.record.date and entry["hardware"] == trace.record.hardware
+    assert [entry["tau"] for entry in index] == [0.0, 1.0]  # a plan's own tau goes before that of the command
+    assert [entry["llm_token_share"] for entry in index] == [0.0, 1.0]
+    assert [entry["is_correct"] for entry in index] == [runs[PLANS[0]].answer.is_correct, None]
+
+
+def test_what_is_there_is_not_run_again_and_what_changed_is(engine, tmp_path, monkeypatch):
+    list(record(engine, PLANS, tmp_path))
+    started = []
+    start = engine.start
+    monkeypatch.setattr(
+        engine, "start", lambda problem, **how: started.append(problem.question) or start(problem, **how)
+    )
+    list(record(engine, PLANS, tmp_path))
+    assert started == []
+    list(record(engine, [PLANS[0], dataclasses.replace(PLANS[1], question="Twice")], tmp_path))
+    assert started == ["Twice"]
+    (tmp_path / "a.json").write_text("{", encoding="utf-8")  # torn
+    list(record(engine, PLANS, tmp_path))
+    assert started == ["Twice", "1 + 1?", "Once"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_other_pairs_keep_their_runs_and_a_dropped_one_goes(engine, tmp_path, first):
+    list(record(engine, PLANS, tmp_path))
+    other = Engine(
+        dataclasses.replace(engine.pair, info=dataclasses.replace(engine.pair_info, name="Other")),
+        {"max-probability": MaxProbabilityRouter()},
+    )
+    list(record(other, [dataclasses.replace(PLANS[0], file="c.json")], tmp_path, first=first))
+    files = [entry["file"] for entry in read_index(tmp_path)]
+    assert files == (["c.json", "a.json", "b.json"] if first else ["a.json", "b.json", "c.json"])
+    list(record(engine, PLANS[:1], tmp_path))
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == ["a.json", "c.json", "index.json"]
+
+
+@pytest.mark.parametrize(
+    ("lines", "part"),
+    [
+        (['{"file": "a.json"'], "line 1"),
+        (["{}"], "line 1"),
+        (['{"file": "../a.json", "title": "", "subtitle": "", "data_type": "math", "question": ""}'], "plain name"),
+        (['{"file": "a.json", "title": "", "subtitle": "", "data_type": "essay", "question": ""}'], "math, mc, open"),
+        (['{"file": "a.json", "title": "", "subtitle": "", "data_type": "mc", "question": ""}'] * 2, "line 2.*taken"),
+        (['{"file": "index.json", "title": "", "subtitle": "", "data_type": "mc", "question": ""}'], "taken"),
+    ],
+)
+def test_a_bad_line_is_named(tmp_path, lines, part):
+    with pytest.raises(DatasetError, match=part):
+        read_plans(plans_file(tmp_path / "plans.jsonl", *lines))
+
+
+def test_a_damaged_index_is_an_error_and_none_is_no_runs(tmp_path):
+    assert read_index(tmp_path) == []
+    (tmp_path / "index.json").write_text("[3]", encoding="utf-8")
+    with pytest.raises(TraceError, match="index"):
+        read_index(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["recorded-embedded", "recorded-qwen"])
+def test_the_lists_that_ship_are_plans(name):
+    plans = read_plans(ASSETS / "datasets" / f"{name}.jsonl")
+    assert len({json.dumps([p.question, p.threshold]) for p in plans}) == len(plans)
+    for plan in plans:
+        assert plan.data_type == "open" or plan.answer
+        if plan.data_type == "mc":
+            assert f"\n{plan.answer}. " in plan.question
