@@ -17,6 +17,7 @@ from citer_core.tasks.prompts import DataType
 from citer_core.trace import RoutingTrace
 from citer_core.ui.markup import literal
 
+MOST_IN_GRID = 8
 DATA_TYPE_NAMES = {"math": "Math", "mc": "Multiple choice", "open": "Free text"}
 
 
@@ -67,13 +68,27 @@ def recorded_problems(folder: Path, presets: list[Preset]) -> list[Problem]:
 
 
 def preset_cards(presets: list[Preset]) -> gr.HTML:
-    """One button per preset; each names its file for `page.js`."""
+    """One button per preset, the runs of a pair side by side; each names its file for `page.js`."""
+    groups: dict[str, list[Preset]] = {}
+    for preset in presets:
+        groups.setdefault(preset.pair, []).append(preset)
     return gr.HTML(
-        html_template=f'<nav class="cx-presets" aria-label="Recorded runs">{"".join(map(_card, presets))}</nav>',
+        html_template="".join(_group(pair, group, n_groups=len(groups)) for pair, group in groups.items()),
         js_on_load=None,
         apply_default_css=False,
         elem_id="cx-presets",
     )
+
+
+def _group(pair: str, presets: list[Preset], *, n_groups: int) -> str:
+    """A caption, where there are several pairs, and the cards; many of them in a strip that scrolls."""
+    dates = sorted({preset.date for preset in presets})
+    hardware = sorted({preset.hardware for preset in presets})
+    recorded = f"{pair}, recorded {' and '.join(dates)} on {' and '.join(hardware)}"
+    caption = f'<p class="cx-presets-caption">{literal(recorded)}</p>' if n_groups > 1 else ""
+    strip = " cx-strip" if len(presets) > MOST_IN_GRID else ""
+    cards = "".join(map(_card, presets))
+    return f'{caption}<nav class="cx-presets{strip}" aria-label="Recorded runs: {literal(pair)}">{cards}</nav>'
 
 
 def _card(preset: Preset) -> str:
