@@ -18,9 +18,9 @@ from citer_core.cli.tables import number
 from citer_core.cli.train_router import KINDS
 from citer_core.engine import Engine
 from citer_core.evaluation import accuracy
+from citer_core.labelling import label_files
+from citer_core.labelling.label_files import label_dataset, load_labels, shard_starts
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.training import label_files
-from citer_core.training.label_files import label_dataset, load_labels, shard_starts
 from citer_core.training.objectives import OBJECTIVES
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -169,7 +169,7 @@ def test_unusable_output_folders_are_found_before_the_work(data, tmp_path, capsy
     """The published code made its folder after the run, and lost the results where it could not."""
     (tmp_path / "taken").write_text("a file")
     monkeypatch.setattr(label_files, "label_examples", lambda *_, **__: pytest.fail("labelled"))
-    monkeypatch.setattr("citer_core.training.branches.compare_branches", lambda *_: pytest.fail("rolled out"))
+    monkeypatch.setattr("citer_core.evaluation.shortcut.compare_branches", lambda *_: pytest.fail("rolled out"))
     label = ["label", "--dataset-path", str(data), "--output-dir", str(tmp_path / "taken" / "x")]
     for more in ([], ["--both-branches", "3"]):
         assert main([*label, *more]) == 2

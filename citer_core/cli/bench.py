@@ -64,7 +64,7 @@ def _measure(args: argparse.Namespace, engine: Engine) -> dict[str, Any]:
 
     if args.what == "batch":
         return pipeline_benchmark.batch_benchmark(engine, [row.problem for row in _rows("math") + _rows("mc")])
-    from citer_core.training.teacher_forcing import example_of
+    from citer_core.labelling.teacher_forcing import example_of
 
     examples = [example_of(row.row, "math", engine.pair) for row in _rows("math")]
     examples += [example_of(row.row, "mc", engine.pair) for row in _rows("mc")]

@@ -25,8 +25,8 @@ from citer_core.types import DecodeSettings
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
     from citer_core.engine import Engine
-    from citer_core.training.label_files import Rows
-    from citer_core.training.rollouts import Policy
+    from citer_core.labelling.label_files import Rows
+    from citer_core.labelling.rollouts import Policy
 
 EPILOG = """Without --router this is iteration 1: the SLM rolls out alone. With the router of the iteration before, both
 models roll out together under it.
@@ -79,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
     engine = load_engine(args, args.router)
     if args.both_branches is not None:
         return _compare_branches(args, engine, rows)
-    from citer_core.training.label_files import PART_SIZE, label_dataset, shard_starts
-    from citer_core.training.labels import LabelSettings
+    from citer_core.labelling.label_files import PART_SIZE, label_dataset, shard_starts
+    from citer_core.labelling.labels import LabelSettings
 
     iteration = args.iteration or (1 if args.router is None else 2)
     settings = LabelSettings(_policy(args, engine), iteration, rolled, ask_slm=args.ask_slm, seed=args.seed)
@@ -103,7 +103,7 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _say_shares(folder: Path, *, complete: bool) -> None:
-    from citer_core.training.label_files import load_labels
+    from citer_core.labelling.label_files import load_labels
 
     if not complete:
         say("This shard is done. When all are, `merge-labels` or `train-router` reads the folder.")
@@ -117,7 +117,7 @@ def _say_shares(folder: Path, *, complete: bool) -> None:
 
 
 def _policy(args: argparse.Namespace, engine: Engine) -> Policy:
-    from citer_core.training.rollouts import Policy
+    from citer_core.labelling.rollouts import Policy
 
     limits = decoding_limits(args)
     if args.router is None:
@@ -127,8 +127,8 @@ def _policy(args: argparse.Namespace, engine: Engine) -> Policy:
 
 def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> int:
     from citer_core.evaluation.pipeline_benchmark import about
-    from citer_core.training.branches import compare_branches
-    from citer_core.training.teacher_forcing import example_of
+    from citer_core.evaluation.shortcut import compare_branches
+    from citer_core.labelling.teacher_forcing import example_of
 
     path = args.output_dir / "branches.json"
     try:  # before the rollouts: hours of work must find their place

@@ -23,15 +23,15 @@ from citer_core.embedded.corpus import Row, held_out_rows
 from citer_core.embedded.pretrain import RECIPES, pretrain, tokenizer_for
 from citer_core.engine import Engine, hardware_in_words
 from citer_core.evaluation.accuracy import OperatingPoint, accuracy_alone, operating_points
+from citer_core.labelling.label_files import LabelHeader, Rows, label_dataset, load_labels
+from citer_core.labelling.labels import Labels, LabelSettings
+from citer_core.labelling.rollouts import Policy
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.routing.stored import read_card
 from citer_core.tasks.problems import Problem, problem_from_row
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType
-from citer_core.training.label_files import LabelHeader, Rows, label_dataset, load_labels
-from citer_core.training.labels import Labels, LabelSettings
 from citer_core.training.objectives import OBJECTIVES
 from citer_core.training.publish_router import train_and_describe
-from citer_core.training.rollouts import Policy
 from citer_core.training.router_training import RouterRecipe
 
 log = logging.getLogger(__name__)

@@ -2,7 +2,7 @@
 
 Labels of case 2 prefer the LLM without ever trying the SLM's branch, and a failed rollout of case 3 prefers the LLM
 without trying the LLM's. Here both are tried: the true prefix, one model's greedy token, and then collaborative
-decoding. Many tokens at once, for statistics, are `citer_core.training.branches`. Knows nothing about pages.
+decoding. Many tokens at once, for statistics, are `citer_core.evaluation.shortcut`. Knows nothing about pages.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from typing import Literal
 import torch
 from torch import Tensor
 
+from citer_core.labelling.rollouts import MAX_ROLLOUT_TOKENS, preferred_source
+from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.pair import ModelPair
 from citer_core.routing.batch_decode import Completion, decode_batch
 from citer_core.routing.decode import sequence_key
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.tasks.answers import check_answer
-from citer_core.training.rollouts import MAX_ROLLOUT_TOKENS, preferred_source
-from citer_core.training.teacher_forcing import Example
 from citer_core.types import DecodeSettings, FinishReason, Source
 
 Verdict = Literal["agrees", "disagrees", "undecided"]

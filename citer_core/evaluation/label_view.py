@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from citer_core.labelling.rollouts import Policy, Start, roll_out
+from citer_core.labelling.teacher_forcing import BATCH_TOKENS, Example, TeacherForced, teacher_force
 from citer_core.models.pair import ModelPair
 from citer_core.routing.decode import sequence_key
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.text import TextStream
-from citer_core.training.rollouts import Policy, Start, roll_out
-from citer_core.training.teacher_forcing import BATCH_TOKENS, Example, TeacherForced, teacher_force
 
 CHUNK_EXAMPLES = 20  # rollouts of several examples share a batch; between two chunks a caller may stop
 LOGIT_ELEMENTS = 32_000_000  # of both models kept at once: a large vocabulary reads fewer positions per pass

@@ -14,12 +14,12 @@ from typing import Any
 import torch
 
 from citer_core.engine import Engine, hardware_in_words
+from citer_core.labelling.teacher_forcing import Example, teacher_force
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.decode import decode
 from citer_core.tasks.problems import Problem
-from citer_core.training.teacher_forcing import Example, teacher_force
 from citer_core.types import DecodeSettings
 
 

@@ -1,1 +1,1 @@
-"""Training: preference labels for every ground-truth token, and the router that learns from them."""
+"""Training: the routers that learn from preference labels, rounds of both, and the SLM's own fine-tuning."""

@@ -19,14 +19,14 @@ from typing import Any
 from citer_core.engine import Engine
 from citer_core.errors import DatasetError
 from citer_core.evaluation.accuracy import operating_points
+from citer_core.labelling.label_files import Rows, label_dataset, load_labels
+from citer_core.labelling.labels import Labels, LabelSettings
+from citer_core.labelling.rollouts import COLLABORATIVE_THRESHOLD, Policy
 from citer_core.models.pair import ModelPair
 from citer_core.routing.catalog import load_router
 from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.problems import Problem
-from citer_core.training.label_files import Rows, label_dataset, load_labels
-from citer_core.training.labels import Labels, LabelSettings
 from citer_core.training.publish_router import train_and_describe
-from citer_core.training.rollouts import COLLABORATIVE_THRESHOLD, Policy
 from citer_core.training.router_training import RouterRecipe
 
 

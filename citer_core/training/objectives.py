@@ -22,11 +22,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from citer_core.errors import SettingError
+from citer_core.labelling.labels import Labels, prior_logits
 from citer_core.routing.routers.citer import CiterRouter
 from citer_core.routing.routers.citer_plus import CiterPlusRouter
 from citer_core.routing.routers.query_level import QueryLevelRouter
 from citer_core.routing.stored import StoredRouter
-from citer_core.training.labels import Labels, prior_logits
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,9 @@ import torch
 
 from citer_core.engine import hardware_in_words
 from citer_core.errors import DatasetError
+from citer_core.labelling.label_files import LabelHeader
+from citer_core.labelling.labels import Labels
 from citer_core.routing.stored import StoredRouter
-from citer_core.training.label_files import LabelHeader
-from citer_core.training.labels import Labels
 from citer_core.training.objectives import OBJECTIVES
 from citer_core.training.router_training import RouterRecipe, train_router
 

@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from citer_core.errors import SettingError
 from citer_core.evaluation.metrics import expected_calibration_error, reliability, roc_auc
+from citer_core.labelling.labels import Labels
 from citer_core.routing.router import RouterFeatures
-from citer_core.training.labels import Labels
 from citer_core.training.objectives import OBJECTIVES, Objective
 
 log = logging.getLogger(__name__)

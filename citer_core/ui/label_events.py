@@ -83,7 +83,7 @@ class LabelEvents:
                 return
             yield notice("The models are loading; your problem is read as soon as they are ready.", "wait")
         from citer_core.evaluation.label_view import label_texts
-        from citer_core.training.teacher_forcing import example_of
+        from citer_core.labelling.teacher_forcing import example_of
 
         routers = [engine.router(name) for name in engine.router_names]
         examples = [example_of(row, data_type, engine.pair) for row, data_type in source.rows]

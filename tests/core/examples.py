@@ -7,9 +7,9 @@ import random
 
 import torch
 
+from citer_core.labelling.teacher_forcing import Example
 from citer_core.tasks.problems import problem_from_row
 from citer_core.trace import AnswerInfo
-from citer_core.training.teacher_forcing import Example
 
 ROWS = [
     (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from citer_core.training.labels import UNKNOWN, Labels
+from citer_core.labelling.labels import UNKNOWN, Labels
 
 
 def synthetic_labels(n_questions=60, n_tokens=12, noise=0.0, seed=1):

@@ -11,13 +11,13 @@ import pytest
 
 from citer_core.errors import DatasetError
 from citer_core.evaluation.accuracy import Accuracy
+from citer_core.labelling import label_files, rollouts
+from citer_core.labelling.label_files import LabelHeader, label_dataset, load_labels
 from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.trace import AnswerInfo
 from citer_core.training import iterate as module
-from citer_core.training import label_files, rollouts
 from citer_core.training.iterate import IterateSettings, iterate
-from citer_core.training.label_files import LabelHeader, label_dataset, load_labels
 from citer_core.training.router_training import RouterRecipe
 from tests.core.examples import ROWS, verdict
 

@@ -12,18 +12,18 @@ from safetensors.torch import load_file
 
 import citer_core
 from citer_core.errors import DatasetError, SettingError
-from citer_core.routing.routers.random_choice import RandomRouter
-from citer_core.training import label_files, rollouts
-from citer_core.training.label_files import (
+from citer_core.labelling import label_files, rollouts
+from citer_core.labelling.label_files import (
     LabelHeader,
     label_dataset,
     load_labels,
     merge_labels,
     shard_starts,
 )
-from citer_core.training.labels import Labels, LabelSettings, label_examples
-from citer_core.training.rollouts import Policy
-from citer_core.training.teacher_forcing import example_of
+from citer_core.labelling.labels import Labels, LabelSettings, label_examples
+from citer_core.labelling.rollouts import Policy
+from citer_core.labelling.teacher_forcing import example_of
+from citer_core.routing.routers.random_choice import RandomRouter
 from tests.core.examples import ROWS, verdict
 
 SETTINGS = LabelSettings(Policy.slm_alone(max_new_tokens=3), n_rollouts=2, ask_slm=True, seed=1)

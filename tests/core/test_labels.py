@@ -10,16 +10,16 @@ import pytest
 import torch
 
 from citer_core.errors import DatasetError
+from citer_core.labelling import rollouts
+from citer_core.labelling.labels import UNKNOWN, Labels, LabelSettings, label_examples, prior_logits
+from citer_core.labelling.rollouts import Outcome, Policy, Start, roll_out
+from citer_core.labelling.teacher_forcing import example_of, teacher_force
 from citer_core.models.language_model import LanguageModel
 from citer_core.routing.batch_decode import Completion, Step
 from citer_core.routing.decode import decode
 from citer_core.routing.routers.constant import AlwaysLLMRouter
 from citer_core.routing.routers.random_choice import RandomRouter
 from citer_core.tasks.answers import check_answer
-from citer_core.training import rollouts
-from citer_core.training.labels import UNKNOWN, Labels, LabelSettings, label_examples, prior_logits
-from citer_core.training.rollouts import Outcome, Policy, Start, roll_out
-from citer_core.training.teacher_forcing import example_of, teacher_force
 from citer_core.types import DecodeSettings
 from tests.core.examples import ROWS, composed_example, generated, verdict
 

@@ -10,7 +10,7 @@ import torch
 from torch import tensor
 
 from citer_core.errors import SettingError
-from citer_core.training.labels import Labels
+from citer_core.labelling.labels import Labels
 from citer_core.training.objectives import OBJECTIVES
 
 SLM, LLM, UNKNOWN = 1, 0, -1

@@ -67,6 +67,10 @@ import torch
 
 from citer_core.cli.main import build_parser, main
 from citer_core.evaluation.accuracy import accuracy_alone, operating_points, threshold_for_share
+from citer_core.labelling.label_files import label_dataset, load_labels
+from citer_core.labelling.labels import LabelSettings
+from citer_core.labelling.rollouts import MAX_ROLLOUT_TOKENS, Policy
+from citer_core.labelling.teacher_forcing import example_of
 from citer_core.models.pair import ModelPair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.decode import decode
@@ -76,10 +80,6 @@ from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import problem_from_row
 from citer_core.training.finetune_rows import encode_row
 from citer_core.training.iterate import IterateSettings
-from citer_core.training.label_files import label_dataset, load_labels
-from citer_core.training.labels import LabelSettings
-from citer_core.training.rollouts import MAX_ROLLOUT_TOKENS, Policy
-from citer_core.training.teacher_forcing import example_of
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import random_prompts

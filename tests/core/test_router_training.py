@@ -10,15 +10,15 @@ import torch
 from sklearn.metrics import log_loss, roc_auc_score
 
 from citer_core.errors import DatasetError, SettingError
+from citer_core.labelling.label_files import LabelHeader
+from citer_core.labelling.labels import LabelSettings, prior_logits
+from citer_core.labelling.rollouts import Policy
 from citer_core.routing.routers.citer_plus import CiterPlusRouter
 from citer_core.routing.stored import read_card
 from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.training import publish_router, router_training
-from citer_core.training.label_files import LabelHeader
-from citer_core.training.labels import LabelSettings, prior_logits
 from citer_core.training.objectives import OBJECTIVES
 from citer_core.training.publish_router import train_and_describe
-from citer_core.training.rollouts import Policy
 from citer_core.training.router_training import (
     RouterRecipe,
     router_logits,

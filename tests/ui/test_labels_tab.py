@@ -20,8 +20,8 @@ from citer_core.engine import Engine
 from citer_core.evaluation.branches import roll_out_branches
 from citer_core.evaluation.curves import best_threshold, confusion
 from citer_core.evaluation.label_view import LabelledText, label_texts
+from citer_core.labelling.teacher_forcing import example_of
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.training.teacher_forcing import example_of
 from citer_core.ui.label_events import FIRST_PROBLEM
 from citer_core.ui.label_jobs import LabelJob, LabelJobs
 from tests.ui.conftest import HOSTILE, Served, Visitor

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from citer_core.evaluation.metrics import wilson_interval
+from citer_core.labelling.labels import LabelSettings, label_examples
+from citer_core.labelling.rollouts import Outcome, Policy, Start, preferred_source, roll_out
+from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.pair import ModelPair
-from citer_core.training.labels import LabelSettings, label_examples
-from citer_core.training.rollouts import Outcome, Policy, Start, preferred_source, roll_out
-from citer_core.training.teacher_forcing import Example
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,10 @@ from dataclasses import dataclass, fields
 import torch
 from torch import Tensor
 
+from citer_core.labelling.rollouts import Policy, Start, roll_out
+from citer_core.labelling.teacher_forcing import Example, TeacherForced, teacher_force
 from citer_core.models.pair import ModelPair
 from citer_core.routing.router import RouterFeatures
-from citer_core.training.rollouts import Policy, Start, roll_out
-from citer_core.training.teacher_forcing import Example, TeacherForced, teacher_force
 
 UNKNOWN = -1  # the label of a case-3 token that was not rolled out
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.pair import ModelPair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.router import Router
 from citer_core.routing.routers.constant import AlwaysSLMRouter
 from citer_core.tasks.answers import check_answer
-from citer_core.training.teacher_forcing import Example
 from citer_core.types import DecodeSettings, Source
 
 MAX_ROLLOUT_TOKENS = 256

@@ -24,10 +24,10 @@ from safetensors.torch import load_file, save_file
 
 import citer_core
 from citer_core.errors import DatasetError, SettingError
+from citer_core.labelling.labels import Labels, LabelSettings, label_examples
+from citer_core.labelling.teacher_forcing import Example, TeacherForced, example_of
 from citer_core.models.pair import ModelPair
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType
-from citer_core.training.labels import Labels, LabelSettings, label_examples
-from citer_core.training.teacher_forcing import Example, TeacherForced, example_of
 
 SCHEMA, SCHEMA_VERSION = "citer-labels", 2
 HEADER_FILE = "labels.json"

@@ -1,0 +1,1 @@
+"""Preference labels: which model is to be preferred at each token of a known right text, and how that is found out."""
