@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from citer_core.evaluation import rollouts
-from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evaluation import shortcut
+from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evaluation.shortcut import Branches, compare_branches, roll_out_branches
+from citer_core.labelling import rollouts
 from citer_core.labelling.rollouts import Outcome, Policy, Start
 from citer_core.labelling.teacher_forcing import teacher_force
 from tests.core.examples import composed_example, generated, verdict
