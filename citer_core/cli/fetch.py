@@ -18,8 +18,9 @@ EPILOG = """examples:
   python -m citer_core fetch qwen2.5-coder-0.5b-1.5b
   python -m citer_core fetch "Qwen/Qwen2.5-0.5B-Instruct,Qwen/Qwen2.5-3B-Instruct"
 
-The same command resumes a download that was stopped. Files go into the hub's own cache (HF_HOME). A GGUF file may also
-be put by hand, under its name, into ~/.cache/citer/models (CITER_CACHE sets another folder than ~/.cache/citer)."""
+The same command resumes a download that was stopped. Weights go into ~/.cache/citer/models (CITER_CACHE sets another
+folder than ~/.cache/citer); what the hub's own cache has is used from there. A GGUF file of a pair that `pairs` lists
+may also be put into that folder by hand, under its name."""
 
 
 def add_parser(subparsers: Subparsers) -> None:

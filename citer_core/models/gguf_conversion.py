@@ -22,7 +22,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 from citer_core.config import cache_folder
 from citer_core.errors import ModelFileError
-from citer_core.models.store import sha256_of
+from citer_core.models.hashes import sha256_of
 
 log = logging.getLogger(__name__)
 

@@ -208,7 +208,7 @@ def load_pair(
             if not isinstance(source, FolderSource):
                 store.fetch(source)
     # Both are looked for before either is read or converted, which may take minutes.
-    paths = [store.require(source, pair if "," not in pair else f'"{pair}"') for source in sources]
+    paths = store.require(sources, f'"{pair}"' if "," in pair else pair)
     folders = [_checkpoint(source, path, dtype) for source, path in zip(sources, paths, strict=True)]
     tokenizer_folders = [
         source.tokenizer or folder if isinstance(source, FolderSource) else folder

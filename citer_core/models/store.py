@@ -1,25 +1,22 @@
 """What is on this machine of a model's weights, and how to get the rest: the one place that talks to the model hub.
 
-    $CITER_CACHE/models/NAME.gguf    files put there by hand, taken under their name once their hash is right
-    the hub's own cache              whatever `fetch` downloads, or another program has (HF_HOME)
-    $CITER_CACHE/hashes/             SHA-256 of files that were read once, so that they are not read again
+    $CITER_CACHE/models/NAME.gguf      put there by hand: taken where the hash that is meant is known, and right
+    $CITER_CACHE/models/ORG--REPO/     what `fetch` downloads of a repository, and files put there by hand
+    the hub's own cache (HF_HOME)      what another program has downloaded; only read
 
 Nothing is downloaded but by `fetch`. Knows nothing about how weights are read.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
-import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from citer_core.config import cache_folder
-from citer_core.errors import ModelFileError
+from citer_core.errors import CiterError, ModelFileError
+from citer_core.models.hashes import read_object, sha256_of
 from citer_core.models.presets import known_disk_bytes
 from citer_core.models.sources import FolderSource, GgufSource, HubSource, ModelSource
 
@@ -38,37 +35,45 @@ def find(source: ModelSource) -> Path | None:
     if isinstance(source, FolderSource):
         return source.path
     if isinstance(source, HubSource):
-        return _cached_snapshot(source.repo_id)
+        ours = _folder_of(source.repo_id)
+        return ours if is_whole(ours) else _cached_snapshot(source.repo_id)
     if source.repo_id is None:
         path = Path(source.name)
         return path if path.is_file() else None
-    by_hand = [folder / source.file_name for folder in (cache_folder() / "models", cache_folder())]
+    by_hand = [_folder_of(source.repo_id) / source.file_name]
+    if source.sha256 is not None:  # else any file of that name would be taken for this one
+        by_hand += [folder / source.file_name for folder in (cache_folder() / "models", cache_folder())]
     found = next((path for path in by_hand if path.is_file()), None)
     return found or _cached_file(source.repo_id, source.name)
 
 
-def require(source: ModelSource, fetch_what: str) -> Path:
-    """Where the weights are, checked against the known hash.
+def require(sources: Sequence[ModelSource], fetch_what: str) -> list[Path]:
+    """Where the weights of several sources are, checked against the known hashes.
 
     Args:
-        source: any.
-        fetch_what: what to write after `fetch` to get it.
+        sources: any.
+        fetch_what: what to write after `fetch` to get them.
 
     Raises:
-        ModelFileError: they are not here, which says how big they are and how to get them; or they are other ones.
+        ModelFileError: some are not here, which says how big they are and how to get them; or they are other ones.
     """
-    path = find(source)
-    if path is not None:
-        if isinstance(source, GgufSource):
+    paths = [find(source) for source in sources]
+    missing = list(dict.fromkeys(source for source, path in zip(sources, paths, strict=True) if path is None))
+    for source in missing:
+        if isinstance(source, GgufSource) and source.repo_id is None:
+            raise ModelFileError(f"There is no file {source.name}. Give the path of a .gguf file.")
+    if missing:
+        named = " and ".join(f"{source} ({size_in_words(known_disk_bytes(source))})" for source in missing)
+        files = [source for source in missing if isinstance(source, GgufSource)]
+        by_hand = "".join(f", or put {_place_by_hand(source)}" for source in files)
+        raise ModelFileError(
+            f"Not on this machine: the weights of {named}. Run `python -m citer_core fetch {fetch_what}` "
+            f"once{by_hand}; or add --download."
+        )
+    for source, path in zip(sources, paths, strict=True):
+        if isinstance(source, GgufSource) and path is not None:
             check_hash(source, path)
-        return path
-    if isinstance(source, GgufSource) and source.repo_id is None:
-        raise ModelFileError(f"There is no file {source.name}. Give the path of a .gguf file.")
-    by_hand = f", or put {source.file_name} into {cache_folder() / 'models'}" if isinstance(source, GgufSource) else ""
-    raise ModelFileError(
-        f"The weights of {source} ({size_in_words(known_disk_bytes(source))}) are not on this machine. Run "
-        f"`python -m citer_core fetch {fetch_what}` once{by_hand}; or add --download."
-    )
+    return [path for path in paths if path is not None]
 
 
 def fetch(source: ModelSource, say: Callable[[str], None] = log.info) -> Path:
@@ -97,6 +102,8 @@ def fetch(source: ModelSource, say: Callable[[str], None] = log.info) -> Path:
     say(f"{source}: fetching {size_in_words(n_bytes)}")
     try:
         path = _download(source)
+    except CiterError:
+        raise
     except Exception as error:  # the hub's client, its transport and the disk each have their own kinds
         raise ModelFileError(_what_went_wrong(source, error)) from error
     if isinstance(source, GgufSource):
@@ -128,34 +135,6 @@ def check_hash(source: GgufSource, path: Path) -> None:
     )
 
 
-def sha256_of(path: Path) -> str:
-    """Hex SHA-256 of a file; remembered for as long as its size and time of change stay.
-
-    Raises:
-        ModelFileError: the file cannot be read.
-    """
-    try:
-        stat = path.stat()
-        place = str(path.resolve())
-        mark = {"path": place, "n_bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
-        note = cache_folder() / "hashes" / f"{hashlib.sha256(place.encode()).hexdigest()[:16]}.json"
-        known = _read_note(note)
-        if known is not None and {name: known.get(name) for name in mark} == mark:
-            return str(known["sha256"])
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ModelFileError(f"{path} cannot be read ({error.strerror or error}).") from error
-    try:
-        note.parent.mkdir(parents=True, exist_ok=True)
-        partial = note.with_name(f"{note.name}.{os.getpid()}.partial")
-        partial.write_text(json.dumps({**mark, "sha256": digest}) + "\n", encoding="utf-8")
-        partial.replace(note)
-    except OSError:
-        log.debug("%s cannot be written: the file is hashed again next time", note)
-    return digest
-
-
 def is_whole(folder: Path) -> bool:
     """Whether a folder has all that a transformers checkpoint needs, every shard of its weights included."""
     has_tokenizer = any((folder / name).is_file() for name in ("tokenizer.json", "tokenizer.model", "vocab.json"))
@@ -163,7 +142,7 @@ def is_whole(folder: Path) -> bool:
         return False
     if (folder / "model.safetensors").is_file():
         return True
-    index = _read_note(folder / "model.safetensors.index.json")
+    index = read_object(folder / "model.safetensors.index.json")
     shards = set(index["weight_map"].values()) if index and isinstance(index.get("weight_map"), dict) else set()
     return bool(shards) and all((folder / shard).is_file() for shard in shards)
 
@@ -195,26 +174,38 @@ def _cached_file(repo_id: str, name: str) -> Path | None:
     return Path(found) if isinstance(found, str) else None
 
 
+def _folder_of(repo_id: str) -> Path:
+    return cache_folder() / "models" / repo_id.replace("/", "--")
+
+
+def _place_by_hand(source: GgufSource) -> str:
+    """`FILE into FOLDER`: where a file of the hub is looked for."""
+    assert source.repo_id is not None
+    known = source.sha256 is not None
+    return f"{source.file_name} into {cache_folder() / 'models' if known else _folder_of(source.repo_id)}"
+
+
 def _download(source: HubSource | GgufSource) -> Path:
-    import huggingface_hub
+    from citer_core.models.download import download_file, download_repository
 
-    if isinstance(source, GgufSource):
-        assert source.repo_id is not None
-        return Path(huggingface_hub.hf_hub_download(source.repo_id, source.name))
-    return Path(huggingface_hub.snapshot_download(source.repo_id, allow_patterns=PATTERNS, ignore_patterns=NOT_NEEDED))
+    assert source.repo_id is not None
+    folder = _folder_of(source.repo_id)
+    if isinstance(source, HubSource):
+        download_repository(source.repo_id, folder, allowed=PATTERNS, ignored=NOT_NEEDED)
+        return folder
+    download_file(source.repo_id, source.name, folder / source.file_name)
+    return folder / source.file_name
 
 
-def _check_space(source: ModelSource, n_bytes: int | None) -> None:
-    from huggingface_hub.constants import HF_HUB_CACHE
-
-    place = Path(HF_HUB_CACHE)
+def _check_space(source: HubSource | GgufSource, n_bytes: int | None) -> None:
+    place = cache_folder()
     while not place.exists():
         place = place.parent
     free = shutil.disk_usage(place).free
     if n_bytes is not None and free < n_bytes:
         raise ModelFileError(
-            f"{source} needs {size_in_words(n_bytes)}, and {HF_HUB_CACHE} has {size_in_words(free)} free: make room, "
-            "or set HF_HOME to a folder on a larger disk."
+            f"{source} needs {size_in_words(n_bytes)}, and {cache_folder()} has {size_in_words(free)} free: make room, "
+            "or set CITER_CACHE to a folder on a larger disk."
         )
 
 
@@ -238,17 +229,8 @@ def _what_went_wrong(source: HubSource | GgufSource, error: Exception) -> str:
     first_line = str(error).strip().split("\n", 1)[0][:200] or type(error).__name__
     by_hand = ""
     if isinstance(source, GgufSource):
-        by_hand = f" Or put the file {source.file_name} into {cache_folder() / 'models'}."
+        by_hand = f" Or put {_place_by_hand(source)}."
     return (
         f"{source} could not be fetched ({first_line}). What has come so far is kept: run the same command again to "
         f"go on.{by_hand}"
     )
-
-
-def _read_note(path: Path) -> dict[str, Any] | None:
-    """A JSON object, or None where there is none."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return document if isinstance(document, dict) else None
