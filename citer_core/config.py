@@ -8,9 +8,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from citer_core.errors import SettingError
+from citer_core.types import QUANTIZATIONS, PairOptions
 
 EVERY_INTERFACE = "0.0.0.0"  # what a container on Spaces must listen on
 
@@ -21,8 +23,9 @@ class AppConfig:
 
     Attributes:
         host, port: where the page is served.
-        pair: a bundled pair's name or a folder.
+        pair: a pair's name, or two models as "SLM,LLM".
         device, dtype: of both models, as torch spells them.
+        options: how the pair is loaded.
         n_concurrent_runs: runs that decode at the same time; more than the device has room for makes all of them slow.
         n_queued_runs: runs that may wait for a place; one more is refused with a message.
     """
@@ -32,6 +35,7 @@ class AppConfig:
     pair: str = "embedded"
     device: str = "cpu"
     dtype: str = "float32"
+    options: PairOptions = field(default_factory=PairOptions)
     n_concurrent_runs: int = 2
     n_queued_runs: int = 16
 
@@ -64,6 +68,7 @@ class AppConfig:
         parser.add_argument("--pair", default=env.get("CITER_PAIR") or default.pair)
         parser.add_argument("--device", default=env.get("CITER_DEVICE") or default.device)
         parser.add_argument("--dtype", default=env.get("CITER_DTYPE") or default.dtype)
+        add_pair_options(parser, env)
         args = parser.parse_args(list(flags))
         return cls(
             host=args.host,
@@ -71,11 +76,63 @@ class AppConfig:
             pair=args.pair,
             device=args.device,
             dtype=args.dtype,
+            options=pair_options(args),
             n_concurrent_runs=_whole_number(
                 "CITER_CONCURRENT_RUNS", env.get("CITER_CONCURRENT_RUNS"), default.n_concurrent_runs
             ),
             n_queued_runs=_whole_number("CITER_QUEUED_RUNS", env.get("CITER_QUEUED_RUNS"), default.n_queued_runs),
         )
+
+
+def add_pair_options(
+    parser: argparse.ArgumentParser | argparse._ArgumentGroup, environment: Mapping[str, str] | None = None
+) -> None:
+    """Adds what `PairOptions` holds; for the page, a variable stands in for a flag that is not given.
+
+    Raises:
+        SettingError: a variable has a value that its flag would refuse.
+    """
+    env = environment or {}
+    quantization = env.get("CITER_LLM_QUANTIZATION") or None
+    if quantization not in (None, *QUANTIZATIONS):
+        raise SettingError(f"CITER_LLM_QUANTIZATION is {quantization!r}: give {' or '.join(QUANTIZATIONS)}.")
+    parser.add_argument(
+        "--llm-quantization",
+        choices=QUANTIZATIONS,
+        default=quantization,
+        help="load the LLM in 4 or 8 bits (needs an NVIDIA GPU and bitsandbytes)",
+    )
+    parser.add_argument(
+        "--device-map",
+        default=env.get("CITER_DEVICE_MAP") or None,
+        metavar="MAP",
+        help="spread the LLM over several GPUs, e.g. auto",
+    )
+    parser.add_argument(
+        "--no-chat",
+        action="store_true",
+        default=_switch("CITER_NO_CHAT", env),
+        help="give prompts as plain text, even where the tokenizer has a chat template",
+    )
+    parser.add_argument(
+        "--download", action="store_true", default=_switch("CITER_DOWNLOAD", env), help="fetch models that are not here"
+    )
+
+
+def pair_options(args: argparse.Namespace) -> PairOptions:
+    """The options in arguments of `add_pair_options`."""
+    return PairOptions(
+        llm_quantization=args.llm_quantization,
+        device_map=args.device_map,
+        chat=False if args.no_chat else None,
+        download=args.download,
+    )
+
+
+def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
+    """Where this project keeps what it fetched or converted: `CITER_CACHE`, or `~/.cache/citer`."""
+    env = os.environ if environment is None else environment
+    return Path(env.get("CITER_CACHE") or "~/.cache/citer").expanduser()
 
 
 def launch_rank(environment: Mapping[str, str] | None = None) -> int:
@@ -91,3 +148,10 @@ def _whole_number(name: str, text: str | None, default: int) -> int:
         return int(text)
     except ValueError:
         raise SettingError(f"{name} is {text!r}: give a whole number.") from None
+
+
+def _switch(name: str, environment: Mapping[str, str]) -> bool:
+    text = (environment.get(name) or "0").lower()
+    if text not in ("0", "1", "false", "true"):
+        raise SettingError(f"{name} is {text!r}: give 1 or 0.")
+    return text in ("1", "true")

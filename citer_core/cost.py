@@ -25,6 +25,7 @@ class ModelSpec:
         vocab_size, hidden_size: rows and columns of the embedding table.
         tied_embeddings: whether the output head is the input table.
         bytes_per_element: of weights and KV cache (2 for bfloat16).
+        block_bits: bits per weight outside the embedding tables where those weights are quantized, else None.
     """
 
     name: str
@@ -37,12 +38,21 @@ class ModelSpec:
     hidden_size: int
     tied_embeddings: bool
     bytes_per_element: int = 2
+    block_bits: float | None = None
+
+    @property
+    def stored_bytes(self) -> int:
+        """Bytes of all weights, as they lie in memory."""
+        if self.block_bits is None:
+            return self.n_params * self.bytes_per_element
+        tables = (1 if self.tied_embeddings else 2) * self.vocab_size * self.hidden_size
+        return tables * self.bytes_per_element + round((self.n_params - tables) * self.block_bits / 8)
 
     @property
     def weight_bytes(self) -> int:
         """Bytes of weights streamed by one forward: an untied input table is gathered from, not streamed."""
         gathered = 0 if self.tied_embeddings else self.vocab_size * self.hidden_size
-        return (self.n_params - gathered) * self.bytes_per_element
+        return self.stored_bytes - gathered * self.bytes_per_element
 
     @property
     def kv_bytes_per_token(self) -> int:

@@ -26,7 +26,7 @@ from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.trace import PromptInfo, RecordInfo, RouterInfo, RoutingTrace
-from citer_core.types import DecodeSettings, FinishReason, TokenEvent
+from citer_core.types import DecodeSettings, FinishReason, PairOptions, TokenEvent
 
 
 def hardware_in_words() -> str:
@@ -117,7 +117,7 @@ def trace_of(
         prompt=PromptInfo(
             data_type=problem.data_type,
             question=problem.question,
-            text=problem.prompt,
+            text=pair.prompt_form.text(problem.prompt),
             n_tokens=n_prompt,
             version=0 if problem.data_type == "open" else PROMPT_VERSION,
         ),
@@ -147,12 +147,18 @@ class Engine:
 
     @classmethod
     def load(
-        cls, pair: str = EMBEDDED, *, device: str = "cpu", dtype: str = "float32", router_files: Sequence[Path] = ()
+        cls,
+        pair: str = EMBEDDED,
+        *,
+        device: str = "cpu",
+        dtype: str = "float32",
+        router_files: Sequence[Path] = (),
+        options: PairOptions | None = None,
     ) -> Engine:
         """Loads a pair and every router that is stored for it.
 
         Args:
-            pair, device, dtype: see `load_pair`.
+            pair, device, dtype, options: see `load_pair`.
             router_files: cards of more routers, which come first; the first of them becomes the default.
 
         Raises:
@@ -160,7 +166,7 @@ class Engine:
             RouterError: one of `router_files` is damaged or does not fit. What is wrong with a stored router is kept in
                 `problems` instead.
         """
-        loaded = load_pair(pair, device=device, dtype=dtype)
+        loaded = load_pair(pair, device=device, dtype=dtype, options=options)
         extra: dict[str, Router] = {}
         for path in router_files:
             router = load_router(path, loaded)

@@ -29,6 +29,7 @@ class PairInfo:
         revision: hash of both models' weights, so that a router trained on other weights is not taken for this one's.
         slm, llm: their cost numbers.
         dtype, device: of both models in this run, as torch spells them.
+        prompt_form: `plain`, or `chat-` with a digest of the chat template that prompts went through.
     """
 
     name: str
@@ -37,6 +38,7 @@ class PairInfo:
     llm: ModelSpec
     dtype: str
     device: str
+    prompt_form: str = "plain"  # traces from before there were chat templates do not say
 
 
 @dataclass(frozen=True, slots=True)

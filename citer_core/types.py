@@ -1,4 +1,4 @@
-"""The nouns of a routed run: settings in, one `TokenEvent` per token out. Standard library only.
+"""The nouns of a routed run: options and settings in, one `TokenEvent` per token out. Standard library only.
 
 Called by everything; calls nothing of the project but `errors`.
 """
@@ -6,13 +6,14 @@ Called by everything; calls nothing of the project but `errors`.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from citer_core.errors import SettingError
 
 Source = Literal["slm", "llm"]
 FinishReason = Literal["eos", "length", "cancelled", "error"]
 MAX_NEW_TOKENS = 4096
+QUANTIZATIONS = ("4bit", "8bit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,31 @@ class TokenEvent:
     llm_s: float
     slm_top: tuple[Candidate, ...] = ()
     llm_top: tuple[Candidate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PairOptions:
+    """How a pair is loaded, beyond which one, where and in which precision.
+
+    Attributes:
+        llm_quantization: one of `QUANTIZATIONS`, by bitsandbytes on an NVIDIA GPU; None leaves the LLM as it is.
+        device_map: how accelerate spreads the LLM over devices, e.g. `auto`; None puts it where the SLM is.
+        chat: whether prompts go through the tokenizer's chat template; None does so where there is one.
+        download: fetch what is not on this machine instead of saying so.
+    """
+
+    llm_quantization: str | None = None
+    device_map: str | None = None
+    chat: bool | None = None
+    download: bool = False
+
+    def identity(self) -> dict[str, Any]:
+        """What changes the tokens, as far as it is not the default: two runs must agree in it to share a file.
+
+        Defaults are left out, so that files from before these options can still be resumed.
+        """
+        named = {"llm_quantization": self.llm_quantization, "device_map": self.device_map, "chat": self.chat}
+        return {name: value for name, value in named.items() if value is not None}
 
 
 EVENT_FIELDS = tuple(field.name for field in fields(TokenEvent))

@@ -25,7 +25,7 @@ from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.trace import PairInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
-from citer_core.types import Candidate, DecodeSettings, FinishReason, TokenEvent, prefers_llm
+from citer_core.types import Candidate, DecodeSettings, FinishReason, PairOptions, TokenEvent, prefers_llm
 
 SLM = ModelSpec("fake-slm", 100_000, 2, 2, 1, 16, 500, 32, True, 4)
 LLM = ModelSpec("fake-llm", 2_000_000, 4, 4, 2, 32, 500, 128, True, 4)
@@ -169,7 +169,13 @@ class FakeEngine:
         self._ids = count(1)
 
     def load(
-        self, pair: str = "embedded", *, device: str = "cpu", dtype: str = "float32", router_files: Sequence[Path] = ()
+        self,
+        pair: str = "embedded",
+        *,
+        device: str = "cpu",
+        dtype: str = "float32",
+        router_files: Sequence[Path] = (),
+        options: PairOptions | None = None,
     ) -> FakeEngine:
         """Stands in for `Engine.load`: the same engine, with the pair's name, dtype and device in its description."""
         time.sleep(self.load_s)

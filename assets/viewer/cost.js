@@ -14,8 +14,10 @@ export const H100_SXM = { name: "H100 SXM (data sheet)", bandwidth: 3.35e12, pea
 
 /** Bytes of weights that one forward streams: an untied input table is gathered from, not streamed. */
 export function weightBytes(model) {
-  const gathered = model.tied_embeddings ? 0 : model.vocab_size * model.hidden_size;
-  return (model.n_params - gathered) * model.bytes_per_element;
+  const table = model.vocab_size * model.hidden_size;
+  const streamed = model.tied_embeddings ? model.n_params : model.n_params - table;
+  if (model.block_bits == null) return streamed * model.bytes_per_element;
+  return table * model.bytes_per_element + Math.round(((streamed - table) * model.block_bits) / 8);
 }
 
 /** Bytes of keys and values that one token adds to the cache. */

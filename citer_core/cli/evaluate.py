@@ -23,6 +23,7 @@ from citer_core.cli.model_arguments import (
     add_model_arguments,
     decoding_limits,
     load_engine,
+    model_identity,
     router_name,
 )
 from citer_core.cli.output import RowFile
@@ -139,9 +140,7 @@ def _identity(args: argparse.Namespace, problems: Sequence[Problem], tuning: Seq
         "problems": _digest(problems),
         "tuning": _digest(tuning) if args.shares else None,
         "prompt_version": PROMPT_VERSION,
-        "pair": args.pair,
-        "dtype": args.dtype,
-        "device": args.device,
+        **model_identity(args),
         "max_new_tokens": args.max_new_tokens,
     }
 

@@ -46,6 +46,9 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="of the result; must not exist")
     add_training_dataset_arguments(parser)
+    parser.add_argument(
+        "--no-chat", action="store_true", help="train on plain prompts, even where there is a chat template"
+    )
     size = parser.add_argument_group("training")
     size.add_argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
     size.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="(%(default)s)")
@@ -95,6 +98,7 @@ def run(args: argparse.Namespace) -> int:
         args.output,
         recipe,
         tokenizer_folder=ASSETS / "models" / "tokenizer" if embedded else None,
+        chat=False if args.no_chat else None,
         device=args.device,
         callbacks=[Progress()],
     )

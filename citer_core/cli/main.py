@@ -21,11 +21,13 @@ from citer_core.cli import (
     bench,
     embedded,
     evaluate,
+    fetch,
     finetune,
     iterate,
     label,
     make_cot,
     merge_labels,
+    pairs,
     record,
     route,
     train_router,
@@ -50,6 +52,8 @@ class Command(Protocol):
 
 
 COMMANDS: dict[str, Command] = {
+    "pairs": pairs,
+    "fetch": fetch,
     "route": route,
     "make-cot": make_cot,
     "finetune": finetune,

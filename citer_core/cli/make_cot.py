@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.dataset_arguments import add_training_dataset_arguments, training_rows
-from citer_core.cli.model_arguments import add_model_arguments
+from citer_core.cli.model_arguments import add_model_arguments, model_identity, show_what_takes_long
 from citer_core.cli.output import RowFile
 from citer_core.cli.terminal import say
+from citer_core.config import pair_options
 from citer_core.errors import DatasetError
 from citer_core.tasks.datasets import NumberedRow
 from citer_core.tasks.prompts import PROMPT_VERSION
@@ -95,9 +96,7 @@ def _identity(args: argparse.Namespace, settings: CotSettings) -> dict[str, Any]
         "command": "make-cot",
         "data_type": args.data_type,
         "prompt_version": PROMPT_VERSION,
-        "pair": args.pair,
-        "dtype": args.dtype,
-        "device": args.device,
+        **model_identity(args),
         **asdict(settings),
     }
 
@@ -129,7 +128,8 @@ def _sample(
     from citer_core.models.pair import load_pair
     from citer_core.training.make_cot import make_cots
 
-    pair = load_pair(args.pair, device=args.device, dtype=args.dtype)
+    show_what_takes_long()
+    pair = load_pair(args.pair, device=args.device, dtype=args.dtype, options=pair_options(args))
     for file in (output, failed):
         file.bind({"pair_revision": pair.info.revision})
     done = set(output.rows) | set(failed.rows)

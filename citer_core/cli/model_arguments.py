@@ -1,11 +1,13 @@
-"""`--pair`, `--device`, `--dtype`, `--router`: the arguments of every command that loads models, and the loading."""
+"""`--pair` and what says how it is loaded, `--router`: the arguments of every command that loads models."""
 
 from __future__ import annotations
 
 import argparse
+import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from citer_core.config import add_pair_options, pair_options
 from citer_core.errors import SettingError
 from citer_core.types import DecodeSettings
 
@@ -18,9 +20,21 @@ ROUTER_HELP = "a router's name, or the path of its card (.json)"
 def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds which pair is loaded, where and in which precision."""
     models = parser.add_argument_group("models")
-    models.add_argument("--pair", default="embedded", metavar="NAME", help="embedded, or SLM_DIR,LLM_DIR (%(default)s)")
+    models.add_argument(
+        "--pair",
+        default="embedded",
+        metavar="PAIR",
+        help='a name that `pairs` lists, or "SLM,LLM", each a folder, a hub id or a GGUF file (%(default)s)',
+    )
     models.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="(%(default)s)")
     models.add_argument("--device", default="cpu", help="as torch names it, e.g. cuda (%(default)s)")
+    add_pair_options(models)
+
+
+def model_identity(args: argparse.Namespace) -> dict[str, Any]:
+    """What two runs must agree in, of the models, for their rows to stand in one file."""
+    named = {"pair": args.pair, "dtype": args.dtype, "device": args.device}
+    return {**named, **pair_options(args).identity()}
 
 
 def load_engine(args: argparse.Namespace, *cards: str | None) -> Engine:
@@ -36,7 +50,18 @@ def load_engine(args: argparse.Namespace, *cards: str | None) -> Engine:
     from citer_core.engine import Engine
 
     files = [Path(card) for card in cards if card is not None and is_card(card)]
-    return Engine.load(args.pair, device=args.device, dtype=args.dtype, router_files=files)
+    show_what_takes_long()
+    return Engine.load(args.pair, device=args.device, dtype=args.dtype, router_files=files, options=pair_options(args))
+
+
+def show_what_takes_long() -> None:
+    """Lets downloads and conversions, which take minutes, say so on stderr."""
+    log = logging.getLogger("citer_core.models")
+    if not log.handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
 
 
 def decoding_limits(args: argparse.Namespace) -> dict[str, int]:

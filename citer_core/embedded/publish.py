@@ -121,7 +121,7 @@ def label_router_rows(pair: ModelPair, work_dir: Path) -> tuple[LabelHeader, Lab
     rows, folder = router_rows(), work_dir / "router-labels"
     for n_done in label_dataset(pair, rows, folder, LabelSettings(Policy.slm_alone(), ask_slm=True)):
         log.info("labelled %d of %d rows", n_done, len(rows))
-    return load_labels(folder, pair_revision=pair.info.revision)
+    return load_labels(folder, pair_revision=pair.info.revision, prompt_form=pair.info.prompt_form)
 
 
 def publish_routers(work_dir: Path, assets: Path = ASSETS) -> None:

@@ -46,6 +46,7 @@ class LabelHeader:
         rows, n_rows, part_size: digest and number of the examples, and how many a part holds.
         iteration, router, router_revision, threshold: who rolled out.
         n_rollouts, ask_slm, max_new_tokens, seed: see `LabelSettings`.
+        prompt_form: how prompts became token ids; see `PromptForm`.
     """
 
     pair: str
@@ -64,6 +65,7 @@ class LabelHeader:
     ask_slm: bool
     max_new_tokens: int
     seed: int
+    prompt_form: str = "plain"  # headers from before there were chat templates do not say
 
     @classmethod
     def of(cls, pair: ModelPair, rows: Rows, settings: LabelSettings, part_size: int = PART_SIZE) -> LabelHeader:
@@ -86,6 +88,7 @@ class LabelHeader:
             ask_slm=settings.ask_slm,
             max_new_tokens=policy.max_new_tokens,
             seed=settings.seed,
+            prompt_form=pair.info.prompt_form,
         )
 
     @property
@@ -219,12 +222,15 @@ def _write_part(
     _replace(path, "".join(lines))
 
 
-def load_labels(folder: Path, *, pair_revision: str | None = None) -> tuple[LabelHeader, Labels, list[dict[str, Any]]]:
+def load_labels(
+    folder: Path, *, pair_revision: str | None = None, prompt_form: str | None = None
+) -> tuple[LabelHeader, Labels, list[dict[str, Any]]]:
     """Reads a folder of labels.
 
     Args:
         folder: complete: every part of its header is there.
         pair_revision: refuse labels of another pair; None takes any.
+        prompt_form: refuse labels of prompts in another form; None takes any.
 
     Returns:
         The header, all tokens, and the rows of all examples in order.
@@ -237,6 +243,11 @@ def load_labels(folder: Path, *, pair_revision: str | None = None) -> tuple[Labe
         raise DatasetError(
             f"The labels in {folder} were made with the pair {header.pair_revision}, but this is {pair_revision}. "
             "Label with this pair."
+        )
+    if prompt_form is not None and header.prompt_form != prompt_form:
+        raise DatasetError(
+            f"The labels in {folder} were made with prompts in the form {header.prompt_form}, but this pair's are "
+            f"{prompt_form}. Label again, or load the pair as it was then (--no-chat makes plain prompts)."
         )
     if header.prompt_version != PROMPT_VERSION:
         raise DatasetError(

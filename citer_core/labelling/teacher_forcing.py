@@ -77,8 +77,8 @@ def example_from_text(problem: Problem, completion: str, pair: ModelPair) -> Exa
     Raises:
         DatasetError: prompt and completion do not fit into the models' context.
     """
-    truth: list[int] = pair.tokenizer(completion, add_special_tokens=False)["input_ids"]
-    example = Example(problem, pair.encode(problem.prompt), [*truth, min(pair.eos_ids)])
+    truth = pair.encode_completion(completion)
+    example = Example(problem, pair.encode(problem.prompt), [*truth, pair.end_id])
     n_tokens = len(example.prompt_ids) + len(example.truth_ids)
     if n_tokens >= pair.max_context:  # the last true token must leave room for one more, or it could not be rolled out
         raise DatasetError(

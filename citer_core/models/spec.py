@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 
+from torch import Tensor
 from transformers import PreTrainedModel
 
 from citer_core.cost import ModelSpec
+from citer_core.models.memory import BLOCK_BITS
 
 
 def spec_of(model: PreTrainedModel, name: str, vocab_size: int) -> ModelSpec:
@@ -23,7 +26,7 @@ def spec_of(model: PreTrainedModel, name: str, vocab_size: int) -> ModelSpec:
     head = model.get_output_embeddings()
     return ModelSpec(
         name=name,
-        n_params=sum(p.numel() for p in model.parameters()),
+        n_params=sum(_n_elements(p) for p in model.parameters()),
         n_layers=config.num_hidden_layers,
         n_heads=n_heads,
         n_kv_heads=getattr(config, "num_key_value_heads", None) or n_heads,
@@ -32,7 +35,21 @@ def spec_of(model: PreTrainedModel, name: str, vocab_size: int) -> ModelSpec:
         hidden_size=config.hidden_size,
         tied_embeddings=head is not None and head.weight is embedding,
         bytes_per_element=embedding.element_size(),
+        block_bits=_block_bits(model),
     )
+
+
+def _n_elements(parameter: Tensor) -> int:
+    """How many weights a parameter stands for; bitsandbytes packs two of 4 bits into one byte."""
+    state = getattr(parameter, "quant_state", None)
+    return parameter.numel() if state is None else math.prod(state.shape)
+
+
+def _block_bits(model: PreTrainedModel) -> float | None:
+    for name, attribute in (("4bit", "is_loaded_in_4bit"), ("8bit", "is_loaded_in_8bit")):
+        if getattr(model, attribute, False):
+            return BLOCK_BITS[name]
+    return None
 
 
 def weights_revision(model: PreTrainedModel) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from citer_core.assets import ASSETS
 from citer_core.errors import RouterError
 from citer_core.models.pair import ModelPair
+from citer_core.models.prompt_form import PLAIN
 from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.routing.stored import StoredRouter, read_card
@@ -38,7 +39,7 @@ def load_router(card_path: Path, pair: ModelPair) -> StoredRouter:
     """One stored router for `pair`, from the path of its card.
 
     Raises:
-        RouterError: it is missing, damaged, of an unknown kind, of the wrong size or for another pair.
+        RouterError: it is missing, damaged, of an unknown kind or size, or for another pair or form of prompts.
     """
     card = read_card(card_path) | {"name": card_path.stem}  # a copied router goes by the name of its file
     kind = card.get("kind", "citer")
@@ -48,10 +49,31 @@ def load_router(card_path: Path, pair: ModelPair) -> StoredRouter:
             f'The router "{card_path.stem}" is of the kind {kind!r}, which this version does not know: it has '
             f"{', '.join(sorted(kinds))}."
         )
-    return kinds[kind].read(
+    router = kinds[kind].read(
         card,
         card_path.with_suffix(".safetensors"),
         hidden_size=pair.hidden_size,
         pair_revision=pair.info.revision,
         device=pair.info.device,
     )
+    form = card.get("prompt_form", PLAIN)  # cards from before there were chat templates do not say
+    if form != pair.info.prompt_form:
+        raise RouterError(
+            f'The router "{router.name}" was trained on prompts in the form {form}, but this pair\'s are '
+            f"{pair.info.prompt_form}: it would be asked about other states. Load the pair as it was then (--no-chat "
+            "makes plain prompts), or train a router for this form."
+        )
+    return router
+
+
+def stored_router_names(pair_name: str, folder: Path = ASSETS / "routers") -> list[str]:
+    """Names of the trained routers whose cards say that they are for the pair of that name; damaged cards are not."""
+    names = []
+    for path in sorted(folder.glob("*.json")):
+        try:
+            card = read_card(path)
+        except RouterError:
+            continue
+        if card.get("pair") == pair_name:
+            names.append(path.stem)
+    return names

@@ -120,6 +120,7 @@ def finetune(
     recipe: Recipe,
     *,
     tokenizer_folder: Path | None = None,
+    chat: bool | None = None,
     device: str = "cpu",
     callbacks: Iterable[TrainerCallback] = (),
 ) -> FinetuneResult:
@@ -132,6 +133,7 @@ def finetune(
         output: folder of the result; must not exist.
         recipe: see there.
         tokenizer_folder: where the tokenizer is, if not in `model_folder`.
+        chat: whether prompts go through the chat template, as they will in use; None does so where there is one.
         device: `cpu` or `cuda`. Which GPU a process takes is `accelerate launch`'s or CUDA_VISIBLE_DEVICES' business.
         callbacks: told about the progress.
 
@@ -145,8 +147,10 @@ def finetune(
     texts = completions(rows, data_type)
     work_dir = output.with_name(output.name + ".training")
     weights_dtype = "float32" if recipe.lora_rank is None else recipe.dtype
-    model, tokenizer, eos_id = load_checkpoint(model_folder, tokenizer_folder=tokenizer_folder, dtype=weights_dtype)
-    encoded = [encode_row(row.problem.prompt, text, tokenizer, eos_id) for row, text in zip(rows, texts, strict=True)]
+    model, form, eos_id = load_checkpoint(
+        model_folder, tokenizer_folder=tokenizer_folder, dtype=weights_dtype, chat=chat
+    )
+    encoded = [encode_row(row.problem.prompt, text, form, eos_id) for row, text in zip(rows, texts, strict=True)]
     limit = min(recipe.max_length, model.config.get_text_config(decoder=True).max_position_embeddings)
     fitting = [row for row in encoded if len(row["input_ids"]) <= limit]
     if not fitting:
@@ -158,6 +162,7 @@ def finetune(
         "rows": hashlib.sha256(json.dumps(fitting).encode()).hexdigest()[:16],
         "n_processes": arguments.world_size,
         **asdict(recipe),
+        **({"prompt_form": form.name} if form.chat else {}),
     }
     with arguments.main_process_first(desc="opening the training folder"):
         open_work_dir(work_dir, identity)
@@ -184,7 +189,7 @@ def finetune(
             "room and run the same command again."
         ) from error
     if trainer.is_world_process_zero():
-        _save(trainer.accelerator.unwrap_model(trainer.model), tokenizer, output, recipe)
+        _save(trainer.accelerator.unwrap_model(trainer.model), form.tokenizer, output, recipe)
         shutil.rmtree(work_dir)
     trainer.accelerator.wait_for_everyone()
     trainer.accelerator.end_training()

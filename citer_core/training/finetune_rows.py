@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedTokenizerBase
 
 from citer_core.errors import DatasetError
+from citer_core.models.prompt_form import PromptForm
 from citer_core.tasks.datasets import NumberedRow
 from citer_core.tasks.prompts import DataType, row_completion
 
@@ -36,10 +36,10 @@ def completions(rows: Sequence[NumberedRow], data_type: DataType) -> list[str]:
     return found
 
 
-def encode_row(prompt: str, completion: str, tokenizer: PreTrainedTokenizerBase, eos_id: int) -> dict[str, list[int]]:
+def encode_row(prompt: str, completion: str, form: PromptForm, eos_id: int) -> dict[str, list[int]]:
     """Token ids of a row and their labels: `IGNORED` on the prompt, the ids themselves up to and with `eos_id`."""
-    prompt_ids: list[int] = tokenizer(prompt)["input_ids"]
-    completion_ids: list[int] = [*tokenizer(completion, add_special_tokens=False)["input_ids"], eos_id]
+    prompt_ids = form.encode(prompt)
+    completion_ids = [*form.encode_completion(completion), eos_id]
     return {"input_ids": prompt_ids + completion_ids, "labels": [IGNORED] * len(prompt_ids) + completion_ids}
 
 

@@ -89,7 +89,9 @@ def iterate(
         )
         for n_done in label_dataset(pair, rows, place / "labels", label_settings):
             say(f"round {number}: labelled {n_done} of {len(rows)} rows")
-        header, labels, label_rows = load_labels(place / "labels", pair_revision=pair.info.revision)
+        header, labels, label_rows = load_labels(
+            place / "labels", pair_revision=pair.info.revision, prompt_form=pair.info.prompt_form
+        )
         card = place / "router" / f"{settings.kind}.json"
         if not card.exists():
             say(f"round {number}: training on {len(labels)} tokens")

@@ -57,6 +57,7 @@ def train_and_describe(
             "pair": header.pair,
             "pair_revision": header.pair_revision,
             "prompt_version": header.prompt_version,
+            "prompt_form": header.prompt_form,
             "date": datetime.date.today().isoformat(),
             "hardware": hardware_in_words(),
             "command": f"python -m citer_core train-router --kind {kind}",

@@ -73,7 +73,7 @@ def test_a_row_is_the_prompt_of_inference_and_labels_on_the_completion_and_its_e
     for data_type in ("mc", "math"):
         row = bundled_rows(data_type)[0]
         (text,) = completions([row], data_type)
-        encoded = encode_row(row.problem.prompt, text, tiny_pair.tokenizer, 0)
+        encoded = encode_row(row.problem.prompt, text, tiny_pair.prompt_form, 0)
         example = example_of(row.row, data_type, tiny_pair)  # what labels and the router are made of
         assert encoded["input_ids"] == example.prompt_ids + example.truth_ids
         assert encoded["labels"] == [IGNORED] * len(example.prompt_ids) + example.truth_ids
@@ -135,7 +135,7 @@ def test_it_learns_to_write_the_chain_and_to_stop(model_folder, tmp_path):
 
 def test_rows_that_are_too_long_are_left_out_and_counted(model_folder, tmp_path):
     lengths = sorted(
-        len(encode_row(row.problem.prompt, text, load_pair().tokenizer, 0)["input_ids"])
+        len(encode_row(row.problem.prompt, text, load_pair().prompt_form, 0)["input_ids"])
         for row, text in zip(ROWS, completions(ROWS, "mc"), strict=True)
     )
     recipe = Recipe(max_steps=1, max_length=lengths[-2] if lengths[-2] < lengths[-1] else lengths[0])

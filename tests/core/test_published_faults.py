@@ -119,7 +119,7 @@ def test_one_prompt_for_training_labels_and_inference(tiny_pair, kind):
     asked = tiny_pair.encode(problem_from_row(row.row, kind).prompt)  # what `Engine.start` feeds
     labelled = example_of(row.row, kind, tiny_pair)
     text = tiny_pair.tokenizer.decode(labelled.truth_ids, skip_special_tokens=True)
-    tuned = encode_row(row.problem.prompt, text, tiny_pair.tokenizer, 0)
+    tuned = encode_row(row.problem.prompt, text, tiny_pair.prompt_form, 0)
     assert labelled.prompt_ids == asked == tuned["input_ids"][: len(asked)]
     assert tuned["input_ids"][len(asked) :] == labelled.truth_ids
 

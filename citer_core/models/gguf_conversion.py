@@ -1,0 +1,121 @@
+"""GGUF weights, converted once into an ordinary checkpoint: safetensors, config and tokenizer.
+
+    $CITER_CACHE/converted/NAME-SHA256-DTYPE/    a folder that `load_pair` reads; citer.json says what it was made of
+
+Reading quantized blocks takes minutes, reading the result a second. The result is named by the file's hash and the
+dtype, and appears under its name only when it is complete. Who asks is `pair`.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import logging
+import os
+import shutil
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+from citer_core.config import cache_folder
+from citer_core.errors import ModelFileError
+from citer_core.models.hashes import sha256_of
+
+log = logging.getLogger(__name__)
+
+PROVENANCE = "citer.json"
+GGUF_PIN = "gguf==0.19.0"
+
+
+def converted_folder(path: Path, dtype: str) -> Path:
+    """Where the conversion of a GGUF file is, or will be.
+
+    Raises:
+        ModelFileError: the file cannot be read.
+    """
+    return cache_folder() / "converted" / f"{path.stem}-{sha256_of(path)[:16]}-{dtype}"
+
+
+def convert(path: Path, dtype: str) -> Path:
+    """The checkpoint made from a GGUF file, made now if it is not there yet.
+
+    Args:
+        path: of the file.
+        dtype: of the weights, as torch spells it. The blocks are unpacked in float32 and then rounded.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ModelFileError: the package gguf is missing, the file is damaged or of an architecture that transformers cannot
+            unpack, or the cache cannot be written.
+    """
+    target = converted_folder(path, dtype)
+    if (target / PROVENANCE).is_file():
+        return target
+    if importlib.util.find_spec("gguf") is None:
+        raise ModelFileError(
+            f"{path.name} is a GGUF file, and the package that unpacks it is missing: run `pip install {GGUF_PIN}`."
+        )
+    partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
+    _sweep(target)
+    log.info("converting %s to %s, once: this takes a minute or a few", path.name, dtype)
+    start = time.perf_counter()
+    try:
+        _write(path, dtype, partial)
+        partial.rename(target)
+    except OSError as error:
+        if not (target / PROVENANCE).is_file():  # else another process was faster, and its result is as good
+            raise ModelFileError(
+                f"{path.name} could not be converted into {target} ({error.strerror or _first_line(error)}): make "
+                "room, or set CITER_CACHE to a folder on a larger disk."
+            ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    log.info("converted %s in %.0f s into %s", path.name, time.perf_counter() - start, target)
+    return target
+
+
+def _write(path: Path, dtype: str, partial: Path) -> None:
+    try:
+        model = AutoModelForCausalLM.from_pretrained(
+            path.parent,
+            gguf_file=path.name,
+            dtype=getattr(torch, dtype),
+            quantization_config=GgufConfig(dequantize=True),
+            local_files_only=True,
+        )
+        tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
+    except Exception as error:  # gguf and transformers each have their own kinds for a file that they cannot read
+        raise ModelFileError(
+            f"{path.name} could not be unpacked ({_first_line(error)}). The file may be truncated, or of a kind that "
+            "transformers does not read: fetch it again, or give a checkpoint in safetensors."
+        ) from error
+    model.save_pretrained(partial)
+    tokenizer.save_pretrained(partial)
+    provenance = {
+        "file": path.name,
+        "sha256": sha256_of(path),
+        "dtype": dtype,
+        "versions": {name: version(name) for name in ("gguf", "transformers", "torch")},
+    }
+    (partial / PROVENANCE).write_text(json.dumps(provenance, indent=2) + "\n", encoding="utf-8")
+
+
+def _sweep(target: Path) -> None:
+    """Removes what conversions that were killed have left: gigabytes that nobody would find."""
+    for partial in target.parent.glob(f"{target.name}.*.partial"):
+        pid = partial.name.removesuffix(".partial").rpartition(".")[2]
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            shutil.rmtree(partial, ignore_errors=True)
+        except (ValueError, OSError):
+            continue
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0][:200] or type(error).__name__

@@ -1,0 +1,449 @@
+"""Pairs by name, hub id and file: what a person may type, what the table says, what is fetched, checked or missing."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import torch
+from huggingface_hub.errors import GatedRepoError, LocalEntryNotFoundError
+from transformers import AutoConfig, AutoModelForCausalLM
+
+import citer_core
+from citer_core.assets import ASSETS
+from citer_core.cli.main import main
+from citer_core.config import AppConfig, cache_folder
+from citer_core.cost import ModelSpec
+from citer_core.errors import ModelFileError, PairError, SettingError
+from citer_core.models import pair as pair_module
+from citer_core.models import store
+from citer_core.models.memory import model_bytes
+from citer_core.models.pair import load_pair
+from citer_core.models.presets import PRESETS, known_disk_bytes, parse_pair
+from citer_core.models.sources import FolderSource, GgufSource, HubSource, parse_source
+from citer_core.routing.catalog import stored_router_names
+from citer_core.types import PairOptions
+from tests.core.conftest import tiny_qwen2
+
+CODER = PRESETS["qwen2.5-coder-0.5b-1.5b"]
+
+
+@pytest.fixture(autouse=True)
+def _empty_caches(tmp_path, monkeypatch):
+    """Nobody's own models are looked at, and no test reaches the hub."""
+    monkeypatch.setenv("CITER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(store, "_cached_snapshot", lambda repo_id: None)
+    monkeypatch.setattr(store, "_cached_file", lambda repo_id, name: None)
+    monkeypatch.setattr(store, "_download", lambda source: pytest.fail(f"{source} was downloaded by surprise"))
+
+
+@pytest.fixture
+def by_hand():
+    return cache_folder() / "models" / "m.gguf"
+
+
+# --- what a person types
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Qwen/Qwen2.5-0.5B-Instruct", HubSource("Qwen/Qwen2.5-0.5B-Instruct")),
+        (" org/name:dir/File.GGUF ", GgufSource("dir/File.GGUF", repo_id="org/name")),
+        ("./models/x.gguf", GgufSource("models/x.gguf")),
+        ("/models/slm", FolderSource(Path("/models/slm"))),
+        ("slm", FolderSource(Path("slm"))),
+        ("a/b/c", FolderSource(Path("a/b/c"))),
+    ],
+)
+def test_each_half_of_a_pair_is_one_of_four_kinds(text, expected):
+    assert parse_source(text) == expected
+
+
+def test_a_folder_that_is_there_wins_over_a_hub_id(tmp_path, monkeypatch):
+    (tmp_path / "models" / "slm").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    assert parse_source("models/slm") == FolderSource(Path("models/slm"))
+    assert parse_source("models/llm") == HubSource("models/llm")
+
+
+def test_any_two_kinds_make_a_pair():
+    choice = parse_pair("/models/slm,Qwen/Qwen2.5-7B-Instruct")
+    assert (choice.name, choice.llm) == ("slm / Qwen2.5-7B-Instruct", HubSource("Qwen/Qwen2.5-7B-Instruct"))
+    # A file that a preset knows is checked even where it was not named by the preset.
+    mixed = parse_pair(f"/models/a.gguf,{CODER.llm.source}")
+    assert mixed.slm == GgufSource("/models/a.gguf")
+    assert mixed.llm == CODER.llm.source and mixed.llm.sha256 is not None
+
+
+@pytest.mark.parametrize("text", ["no-such-pair", "a,b,c", ""])
+def test_what_is_no_pair_says_what_one_is(text):
+    with pytest.raises(PairError, match=r"Give one of embedded, .*llama3\.1-8b-70b.*hub id.*\.gguf"):
+        parse_pair(text)
+
+
+def test_half_a_pair_is_no_pair():
+    with pytest.raises(PairError, match="One half of the pair is empty"):
+        parse_pair("Qwen/Qwen2-7B,")
+
+
+# --- the table
+
+# What a shape needs beyond the numbers in the table: the width of the MLP, and whether attention has biases.
+WIDTHS = {
+    "Qwen2.5-0.5B-Instruct": ("qwen2", 4864), "Qwen2.5-7B-Instruct": ("qwen2", 18944),
+    "Qwen2-1.5B-Instruct": ("qwen2", 8960), "Qwen2-7B-Instruct": ("qwen2", 18944),
+    "Qwen2-72B-Instruct": ("qwen2", 29568), "Llama-3.1-8B-Instruct": ("llama", 14336),
+    "Llama-3.1-70B-Instruct": ("llama", 28672), "Qwen2.5-Coder-0.5B-Instruct": ("qwen2", 4864),
+    "Qwen2.5-Coder-1.5B-Instruct": ("qwen2", 8960),
+}  # fmt: skip
+MODELS = {model.spec.name: model for preset in PRESETS.values() for model in (preset.slm, preset.llm)}
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if not name.startswith("Bundled")])
+def test_parameter_counts_are_those_of_models_of_that_shape(name):
+    """Built without memory, on torch's meta device, and counted."""
+    spec, (kind, width) = MODELS[name].spec, WIDTHS[name]
+    config = AutoConfig.for_model(
+        kind,
+        hidden_size=spec.hidden_size,
+        intermediate_size=width,
+        num_hidden_layers=spec.n_layers,
+        num_attention_heads=spec.n_heads,
+        num_key_value_heads=spec.n_kv_heads,
+        vocab_size=spec.vocab_size,
+        tie_word_embeddings=spec.tied_embeddings,
+    )
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config)
+    assert sum(parameter.numel() for parameter in model.parameters()) == spec.n_params
+    assert model.model.layers[0].self_attn.head_dim == spec.head_dim
+
+
+def test_the_bundled_pair_is_described_as_it_is_loaded():
+    info, preset = load_pair().info, PRESETS["embedded"]
+    assert info.name == preset.title
+    for loaded, listed in ((info.slm, preset.slm.spec), (info.llm, preset.llm.spec)):
+        assert dataclasses.replace(loaded, name=listed.name) == listed
+
+
+def test_every_preset_has_two_known_models_and_a_name_that_parses():
+    for name, preset in PRESETS.items():
+        choice = parse_pair(name)
+        assert (choice.name, choice.slm, choice.llm) == (preset.title, preset.slm.source, preset.llm.source)
+        assert preset.disk_bytes == sum(map(known_disk_bytes, (choice.slm, choice.llm)))
+    assert (CODER.slm.disk_bytes, CODER.llm.disk_bytes) == (491_400_064, 1_117_320_768)
+    assert (
+        MODELS["Qwen2-72B-Instruct"].licence == "Tongyi Qianwen" and "gated" in MODELS["Llama-3.1-8B-Instruct"].licence
+    )
+
+
+def test_routers_are_found_by_the_pair_that_their_cards_name(tmp_path):
+    assert "citer" in stored_router_names("Bundled pair") and stored_router_names(CODER.title) == []
+    card = json.loads((ASSETS / "routers" / "citer.json").read_text())
+    (tmp_path / "mine.json").write_text(json.dumps(card | {"pair": CODER.title}))
+    (tmp_path / "broken.json").write_text("{")
+    assert stored_router_names(CODER.title, tmp_path) == ["mine"]
+
+
+def test_pairs_prints_the_table(capsys):
+    assert main(["pairs"]) == 0
+    out = capsys.readouterr().out
+    row = next(line for line in out.splitlines() if line.startswith("| qwen2-1.5b-72b"))
+    assert [cell.strip() for cell in row.strip("|").split("|")][1:5] == [
+        "1.54 B / 72.71 B", "148.5 GB", "298.5 GB", "149.2 GB",
+    ]  # fmt: skip
+    assert "| yes " in next(line for line in out.splitlines() if line.startswith("| embedded"))
+    for name in PRESETS:
+        assert f"| {name} " in out
+
+
+# --- memory
+
+SPEC = ModelSpec("m", 1_000_000, 4, 8, 2, 16, 500, 128, False)
+
+
+def test_memory_is_weights_and_cache():
+    kv = 2 * 4 * 2 * 16
+    assert model_bytes(SPEC, "bfloat16", n_context=0) == 2_000_000
+    assert model_bytes(SPEC, "float32", n_context=10) == 4_000_000 + kv * 4 * 10
+    tables = 2 * 500 * 128
+    assert model_bytes(SPEC, "bfloat16", "8bit", n_context=0) == 2 * tables + (1_000_000 - tables)
+    assert model_bytes(SPEC, "bfloat16", "4bit", n_context=0) == 2 * tables + (1_000_000 - tables) * 9 // 16
+    tied = dataclasses.replace(SPEC, tied_embeddings=True)
+    assert model_bytes(tied, "bfloat16", "8bit", n_context=0) == 2 * tables // 2 + (1_000_000 - tables // 2)
+    with pytest.raises(PairError, match="float32, bfloat16"):
+        model_bytes(SPEC, "int3")
+    with pytest.raises(PairError, match="4bit or 8bit"):
+        model_bytes(SPEC, "bfloat16", "2bit")
+
+
+def test_memory_of_a_loaded_model_is_what_was_estimated(tiny_pair):
+    for spec, lm in ((tiny_pair.info.slm, tiny_pair.slm), (tiny_pair.info.llm, tiny_pair.llm)):
+        assert model_bytes(spec, "float32", n_context=0) == sum(p.nbytes for p in lm.model.parameters())
+
+
+# --- what is here
+
+
+def put(path: Path, content: bytes) -> GgufSource:
+    """A file, and the source that it is the right content of."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    return GgufSource(path.name, "org/name", hashlib.sha256(content).hexdigest(), len(content))
+
+
+@pytest.mark.parametrize("folder", ["models", "."])
+def test_a_file_put_into_the_cache_by_hand_is_taken_after_its_hash_was_checked(folder):
+    source = put(cache_folder() / folder / "m.gguf", b"weights")
+    assert store.require([source], "it") == [cache_folder() / folder / "m.gguf"]
+    assert store.fetch(source) == cache_folder() / folder / "m.gguf"
+
+
+def test_a_damaged_or_foreign_file_is_refused():
+    source = put(cache_folder() / "models" / "m.gguf", b"weights")
+    path = cache_folder() / "models" / "m.gguf"
+    for content, why in ((b"we", "2 bytes instead of 7"), (b"WEIGHTS", "SHA-256 is another")):
+        path.write_bytes(content)
+        for ask in (lambda: store.require([source], "it"), lambda: store.fetch(source)):
+            with pytest.raises(ModelFileError, match=f"not the file that is meant .{why}.*Delete it"):
+                ask()
+    assert path.exists(), "a person's file is theirs to delete"
+
+
+def test_a_hash_is_remembered_until_the_file_changes(monkeypatch):
+    put(cache_folder() / "m.gguf", b"one")
+    path = cache_folder() / "m.gguf"
+    first = store.sha256_of(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(hashlib, "file_digest", lambda *_: pytest.fail("read again"))
+        assert store.sha256_of(path) == first
+    path.write_bytes(b"two")
+    os.utime(path, ns=(1, 1))
+    assert store.sha256_of(path) == hashlib.sha256(b"two").hexdigest() != first
+
+
+def test_nothing_is_downloaded_by_surprise():
+    with pytest.raises(ModelFileError) as caught:
+        load_pair("qwen2.5-0.5b-7b")
+    assert str(caught.value) == (
+        "Not on this machine: the weights of Qwen/Qwen2.5-0.5B-Instruct (988 MB) and Qwen/Qwen2.5-7B-Instruct "
+        "(15.2 GB). Run `python -m citer_core fetch qwen2.5-0.5b-7b` once; or add --download."
+    )
+    with pytest.raises(
+        ModelFileError, match=r'size that only the hub knows.*fetch "org/a:m\.gguf,org/b".*put m\.gguf into'
+    ):
+        load_pair("org/a:m.gguf,org/b")
+    with pytest.raises(ModelFileError, match=r"There is no file /nowhere/m\.gguf"):
+        load_pair("/nowhere/m.gguf,/nowhere/m.gguf")
+
+
+def test_a_checkpoint_is_whole_only_with_every_shard(tmp_path, tokenizer):
+    tiny_qwen2(1).save_pretrained(tmp_path, max_shard_size="100KB")
+    assert not store.is_whole(tmp_path), "no tokenizer"
+    tokenizer.save_pretrained(tmp_path)
+    assert store.is_whole(tmp_path)
+    sorted(tmp_path.glob("model-*.safetensors"))[-1].unlink()
+    assert not store.is_whole(tmp_path)
+
+
+# --- fetching
+
+
+def test_the_flag_downloads_and_the_pair_loads(tmp_path, monkeypatch, tokenizer):
+    def download(source):
+        folder = tmp_path / "downloaded"
+        tiny_qwen2(1).save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        monkeypatch.setattr(store, "_cached_snapshot", lambda repo_id: folder)
+        return folder
+
+    monkeypatch.setattr(store, "_download", download)
+    pair = load_pair("org/tiny,org/tiny", options=PairOptions(download=True))
+    assert pair.info.name == "tiny / tiny" and pair.vocab_size == len(tokenizer)
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (
+            lambda: GatedRepoError("gated", response=_response(403)),
+            "accept its licence on https://huggingface.co/org/m",
+        ),
+        (lambda: LocalEntryNotFoundError("no network"), "no network.*run the same command again to go on"),
+        (lambda: OSError(28, "No space left on device"), "No space left on device"),
+    ],
+)
+def test_a_download_that_fails_says_what_to_do(monkeypatch, error, says):
+    def download(source):
+        raise error()
+
+    monkeypatch.setattr(store, "_download", download)
+    with pytest.raises(ModelFileError, match=says):
+        store.fetch(HubSource("org/m"))
+
+
+def _response(status):
+    import httpx2
+
+    return httpx2.Response(status, request=httpx2.Request("GET", "https://hub"))
+
+
+def test_a_repository_without_safetensors_is_refused_and_a_full_disk_found_before(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "_download", lambda source: tmp_path)
+    with pytest.raises(ModelFileError, match="no complete transformers checkpoint in safetensors"):
+        store.fetch(HubSource("org/pickles"))
+    monkeypatch.setattr(store.shutil, "disk_usage", lambda place: type("Usage", (), {"free": 10**9}))
+    with pytest.raises(ModelFileError, match=r"needs 15\.2 GB, and .* has 1\.0 GB free"):
+        store.fetch(HubSource("Qwen/Qwen2.5-7B-Instruct"))
+
+
+class _Hub(BaseHTTPRequestHandler):
+    """As much of the model hub as one repository takes."""
+
+    def do_HEAD(self):
+        self._head(200, len(self._content()))
+
+    def do_GET(self):
+        if self.path.startswith("/api/models/org/name"):
+            files = [{"rfilename": name} for name in self.server.files]
+            self._send(json.dumps({"id": "org/name", "sha": "1" * 40, "siblings": files}).encode())
+            return
+        if "/resolve/" not in self.path:  # the client asks for other things too
+            self.send_error(404)
+            return
+        asked = self.headers.get("Range")
+        start = int(asked.removeprefix("bytes=").split("-")[0]) if asked else 0
+        self.server.asked.append((self.path.rpartition("/")[2], start))
+        self._send(self._content()[start:], start)
+
+    def _content(self):
+        return self.server.files[self.path.rpartition("/")[2]]
+
+    def _send(self, content, start=0):
+        self._head(206 if start else 200, len(content), start)
+        self.wfile.write(content)
+
+    def _head(self, status, length, start=0):
+        self.send_response(status)
+        self.send_header("Content-Length", str(length))
+        if "/resolve/" in self.path:
+            whole = self._content()
+            if status == 206:
+                self.send_header("Content-Range", f"bytes {start}-{len(whole) - 1}/{len(whole)}")
+            self.send_header("ETag", f'"{self.server.etag or hashlib.sha256(whole).hexdigest()}"')
+            self.send_header("X-Repo-Commit", "1" * 40)
+        self.end_headers()
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def hub():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Hub)
+    server.files, server.asked, server.etag = {"m.gguf": bytes(range(256)) * 64}, [], None
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def fetch_by_command(server, pair, folder):
+    """`fetch` in a process of its own, with the hub's real client."""
+    environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")} | {
+        "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+        "HF_HOME": str(folder / "hf"),
+        "PYTHONPATH": str(Path(citer_core.__file__).parents[1]),
+    }
+    command = [sys.executable, "-m", "citer_core", "fetch", pair]
+    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def test_fetch_goes_on_where_another_process_was_stopped(tmp_path, hub):
+    content = hub.files["m.gguf"]
+    folder = cache_folder() / "models" / "org--name"
+    folder.mkdir(parents=True)
+    partial = folder / f"m.gguf.{hashlib.sha256(content).hexdigest()[:16]}.partial"
+    partial.write_bytes(content[:5000])
+    done = fetch_by_command(hub, "org/name:m.gguf,org/name:m.gguf", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert hub.asked == [("m.gguf", 5000)]
+    assert (folder / "m.gguf").read_bytes() == content and [path.name for path in folder.iterdir()] == ["m.gguf"]
+    assert "org/name:m.gguf: done" in done.stderr and done.stdout == ""
+
+
+def test_a_transfer_that_came_damaged_is_not_kept(tmp_path, hub):
+    hub.etag = "0" * 64
+    done = fetch_by_command(hub, "org/name:m.gguf,org/name:m.gguf", tmp_path)
+    assert done.returncode == 2 and "org/name:m.gguf came damaged" in done.stderr
+    assert not list((cache_folder() / "models").rglob("m.gguf*partial")) + list(cache_folder().rglob("m.gguf"))
+
+
+def test_a_repository_comes_without_what_is_not_read_and_its_weights_last(tmp_path, hub, tokenizer, monkeypatch):
+    made = tmp_path / "made"
+    tiny_qwen2(1).save_pretrained(made, max_shard_size="100KB")
+    tokenizer.save_pretrained(made)
+    hub.files = {path.name: path.read_bytes() for path in made.iterdir()} | {"pytorch_model.bin": b"a pickle"}
+    done = fetch_by_command(hub, "org/name,org/name", tmp_path)
+    assert done.returncode == 0, done.stderr
+    names = [name for name, _ in hub.asked]
+    assert sorted(names) == sorted(path.name for path in made.iterdir()), "no pickle"
+    kinds = [name.endswith(".safetensors") for name in names]
+    assert kinds == sorted(kinds) and kinds.count(True) > 1
+    assert load_pair("org/name,org/name").info.name == "name / name"
+    hub.asked.clear()
+    assert "is here" in fetch_by_command(hub, "org/name,org/name", tmp_path).stderr and hub.asked == []
+
+
+# --- options
+
+
+def test_quantization_needs_a_gpu_and_bitsandbytes(monkeypatch):
+    quantized = PairOptions(llm_quantization="4bit")
+    with pytest.raises(PairError, match=r"needs an NVIDIA GPU.*loaded on cpu"):
+        load_pair(options=quantized)
+    with pytest.raises(PairError, match="4bit or 8bit"):
+        load_pair(options=PairOptions(llm_quantization="2bit"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(pair_module.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(PairError, match="pip install bitsandbytes=="):
+        load_pair(device="cuda", options=quantized)
+    monkeypatch.setattr(pair_module.importlib.util, "find_spec", lambda name: object())
+    four, eight = (pair_module._quantization(bits, "cuda", "bfloat16") for bits in ("4bit", "8bit"))
+    assert (four.load_in_4bit, four.bnb_4bit_quant_type, four.bnb_4bit_compute_dtype) == (True, "nf4", torch.bfloat16)
+    assert eight.load_in_8bit
+
+
+def test_a_device_map_gives_the_same_pair():
+    spread = load_pair(options=PairOptions(device_map="cpu"))
+    assert spread.info == load_pair().info
+    assert spread.llm.device.type == "cpu"
+
+
+def test_the_page_takes_the_same_options():
+    assert AppConfig.read([], {}).options == PairOptions()
+    found = AppConfig.read(
+        ["--pair", "qwen2.5-coder-0.5b-1.5b", "--no-chat"],
+        {"CITER_LLM_QUANTIZATION": "8bit", "CITER_DEVICE_MAP": "auto", "CITER_DOWNLOAD": "1"},
+    )
+    assert found.pair == "qwen2.5-coder-0.5b-1.5b"
+    assert found.options == PairOptions(llm_quantization="8bit", device_map="auto", chat=False, download=True)
+    for name, value in (("CITER_LLM_QUANTIZATION", "2bit"), ("CITER_NO_CHAT", "maybe")):
+        with pytest.raises(SettingError, match=name):
+            AppConfig.read([], {name: value})
+
+
+def test_only_what_changes_tokens_keeps_two_runs_apart():
+    assert PairOptions(download=True).identity() == {}
+    assert PairOptions(llm_quantization="4bit", chat=False).identity() == {"llm_quantization": "4bit", "chat": False}
