@@ -1,6 +1,8 @@
-"""`AppConfig`: where the page is served, which pair it loads and how many runs it takes at once.
+"""`AppConfig`: where the page is served, which pair it loads and how many runs it takes at once. `LlmServer`: where the
+LLM runs, if not here.
 
-The only reader of environment variables and of the page's flags. Knows nothing about gradio or models; called by `app`.
+The only reader of environment variables and of the page's flags. Knows nothing about gradio or models; called by `app`
+and the command line.
 """
 
 from __future__ import annotations
@@ -8,11 +10,65 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
 
 from citer_core.errors import SettingError
 
+TOKEN_TIMEOUT_S = 60.0
 EVERY_INTERFACE = "0.0.0.0"  # what a container on Spaces must listen on
+
+
+@dataclass(frozen=True, slots=True)
+class LlmServer:
+    """An OpenAI-compatible server that writes the LLM's tokens.
+
+    Attributes:
+        url: its API's root, e.g. `http://host:8000/v1`; no slash at the end.
+        model: the name that it serves the LLM under; "" takes the only one there is.
+        timeout_s: seconds to wait for one token, retries included; above 0.
+        api_key: sent as a bearer token where not "". Never shown or stored.
+
+    Raises:
+        SettingError: a value outside its range.
+    """
+
+    url: str
+    model: str = ""
+    timeout_s: float = TOKEN_TIMEOUT_S
+    api_key: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url", self.url.strip().rstrip("/"))
+        try:
+            parts = urlsplit(self.url)
+            has_host = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # a port that is no number
+            has_host = False
+        if not has_host:
+            raise SettingError(f"The LLM server's URL is {self.url!r}: give one like http://host:8000/v1.")
+        parts = urlsplit(self.url)
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise SettingError("The LLM server's URL is host and path only: a key goes into CITER_LLM_API_KEY.")
+        if not self.timeout_s > 0:
+            raise SettingError(f"The LLM server's timeout is {self.timeout_s}: give seconds, above 0.")
+
+    @classmethod
+    def read(
+        cls, url: str | None, model: str | None, timeout_s: float | None, environment: Mapping[str, str] | None = None
+    ) -> LlmServer | None:
+        """What the flags name; None where they name no server. The key is read from CITER_LLM_API_KEY.
+
+        Raises:
+            SettingError: see above; or a model or timeout without a server.
+        """
+        env = os.environ if environment is None else environment
+        if not url:
+            if model or timeout_s is not None:
+                raise SettingError("--llm-model and --llm-timeout are for an LLM on a server: give --llm-url too.")
+            return None
+        key = env.get("CITER_LLM_API_KEY", "")
+        return cls(url, model or "", TOKEN_TIMEOUT_S if timeout_s is None else timeout_s, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +81,7 @@ class AppConfig:
         device, dtype: of both models, as torch spells them.
         n_concurrent_runs: runs that decode at the same time; more than the device has room for makes all of them slow.
         n_queued_runs: runs that may wait for a place; one more is refused with a message.
+        llm_server: where the LLM runs; None loads it here.
     """
 
     host: str = "127.0.0.1"
@@ -34,6 +91,7 @@ class AppConfig:
     dtype: str = "float32"
     n_concurrent_runs: int = 2
     n_queued_runs: int = 16
+    llm_server: LlmServer | None = None
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -64,6 +122,8 @@ class AppConfig:
         parser.add_argument("--pair", default=env.get("CITER_PAIR") or default.pair)
         parser.add_argument("--device", default=env.get("CITER_DEVICE") or default.device)
         parser.add_argument("--dtype", default=env.get("CITER_DTYPE") or default.dtype)
+        parser.add_argument("--llm-url", default=env.get("CITER_LLM_URL"), metavar="URL")
+        parser.add_argument("--llm-model", default=env.get("CITER_LLM_MODEL"), metavar="NAME")
         args = parser.parse_args(list(flags))
         return cls(
             host=args.host,
@@ -75,6 +135,7 @@ class AppConfig:
                 "CITER_CONCURRENT_RUNS", env.get("CITER_CONCURRENT_RUNS"), default.n_concurrent_runs
             ),
             n_queued_runs=_whole_number("CITER_QUEUED_RUNS", env.get("CITER_QUEUED_RUNS"), default.n_queued_runs),
+            llm_server=LlmServer.read(args.llm_url, args.llm_model, None, env),
         )
 
 

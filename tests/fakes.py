@@ -169,7 +169,13 @@ class FakeEngine:
         self._ids = count(1)
 
     def load(
-        self, pair: str = "embedded", *, device: str = "cpu", dtype: str = "float32", router_files: Sequence[Path] = ()
+        self,
+        pair: str = "embedded",
+        *,
+        device: str = "cpu",
+        dtype: str = "float32",
+        router_files: Sequence[Path] = (),
+        llm_server: object = None,
     ) -> FakeEngine:
         """Stands in for `Engine.load`: the same engine, with the pair's name, dtype and device in its description."""
         time.sleep(self.load_s)

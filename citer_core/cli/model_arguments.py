@@ -1,4 +1,4 @@
-"""`--pair`, `--device`, `--dtype`, `--router`: the arguments of every command that loads models, and the loading."""
+"""`--pair`, `--device`, `--dtype`, `--router`, `--llm-url`: what commands that load models share, and the loading."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from citer_core.config import LlmServer
 from citer_core.errors import SettingError
 from citer_core.types import DecodeSettings
 
@@ -23,6 +24,26 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     models.add_argument("--device", default="cpu", help="as torch names it, e.g. cuda (%(default)s)")
 
 
+def add_server_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds where the LLM runs if not here; for commands that only need its tokens."""
+    server = parser.add_argument_group("an LLM on a server")
+    server.add_argument(
+        "--llm-url", metavar="URL", help="e.g. http://host:8000/v1; --pair's LLM_DIR then needs config.json only"
+    )
+    server.add_argument("--llm-model", metavar="NAME", help="the name that it is served under (the only one)")
+    server.add_argument("--llm-timeout", type=float, metavar="S", help="seconds to wait for a token (60)")
+
+
+def llm_server(args: argparse.Namespace) -> LlmServer | None:
+    """The server that the arguments name; None where they name none, or the command takes none.
+
+    Raises:
+        SettingError: a URL that is none, or a model without a server.
+    """
+    names = ("llm_url", "llm_model", "llm_timeout")
+    return LlmServer.read(*(getattr(args, name, None) for name in names))
+
+
 def load_engine(args: argparse.Namespace, *cards: str | None) -> Engine:
     """Loads the pair that the arguments name; the slow part of a command.
 
@@ -36,7 +57,7 @@ def load_engine(args: argparse.Namespace, *cards: str | None) -> Engine:
     from citer_core.engine import Engine
 
     files = [Path(card) for card in cards if card is not None and is_card(card)]
-    return Engine.load(args.pair, device=args.device, dtype=args.dtype, router_files=files)
+    return Engine.load(args.pair, device=args.device, dtype=args.dtype, router_files=files, llm_server=llm_server(args))
 
 
 def decoding_limits(args: argparse.Namespace) -> dict[str, int]:

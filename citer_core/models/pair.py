@@ -17,6 +17,7 @@ from transformers.utils import logging as transformers_logging
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError, PairError
 from citer_core.models.language_model import LanguageModel
+from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.spec import spec_of, weights_revision
 from citer_core.trace import PairInfo
 
@@ -29,7 +30,7 @@ class ModelPair:
     """A loaded pair.
 
     Attributes:
-        slm, llm: in eval mode and of one dtype.
+        slm, llm: in eval mode and of one dtype; the LLM may be on a server (`remote_pair`).
         tokenizer: the shared one.
         eos_ids: every id that ends a completion.
         max_context: the shorter of the two models' context lengths, in tokens.
@@ -37,12 +38,26 @@ class ModelPair:
     """
 
     slm: LanguageModel
-    llm: LanguageModel
+    llm: LanguageModel | RemoteLM
     tokenizer: PreTrainedTokenizerBase
     eos_ids: frozenset[int]
     max_context: int
     info: PairInfo
     _token_texts: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def local_llm(self) -> LanguageModel:
+        """The LLM, for work that needs its logits at every position.
+
+        Raises:
+            PairError: it is on a server, which gives tokens only.
+        """
+        if isinstance(self.llm, RemoteLM):
+            raise PairError(
+                "This needs the LLM's weights, and the LLM is on a server, which only gives tokens: load the LLM here, "
+                "without --llm-url."
+            )
+        return self.llm
 
     @property
     def vocab_size(self) -> int:
@@ -97,7 +112,7 @@ class ModelPair:
             slm=LanguageModel(slm.eval(), len(tokenizer)),
             llm=LanguageModel(llm.eval(), len(tokenizer)),
             tokenizer=tokenizer,
-            eos_ids=_eos_ids(tokenizer, slm, llm),
+            eos_ids=eos_ids_of(tokenizer, slm, llm),
             max_context=min(config.max_position_embeddings for config in configs),
             info=info,
         )
@@ -120,9 +135,9 @@ def load_checkpoint(
     Raises:
         ModelFileError: a folder or file is missing or damaged, or nothing in it says how a text ends.
     """
-    model = _load_model(folder, device, DTYPES[dtype])
-    tokenizer = _load_tokenizer(tokenizer_folder or folder)
-    eos_ids = _eos_ids(tokenizer, model)
+    model = load_model(folder, device, DTYPES[dtype])
+    tokenizer = load_tokenizer(tokenizer_folder or folder)
+    eos_ids = eos_ids_of(tokenizer, model)
     if not eos_ids:
         raise ModelFileError(f"{folder.name}/ names no end-of-text token: set eos_token in its tokenizer_config.json.")
     return model, tokenizer, min(eos_ids)
@@ -140,6 +155,19 @@ def load_pair(pair: str = EMBEDDED, *, device: str = "cpu", dtype: str = "float3
         PairError: an unknown pair or dtype, or two models with different vocabularies.
         ModelFileError: a folder or weights file is missing or damaged.
     """
+    name, folders, tokenizer_folders = pair_folders(pair, dtype)
+    tokenizers = [load_tokenizer(folder) for folder in dict.fromkeys(tokenizer_folders)]
+    _check_shared_vocabulary(tokenizers[0], tokenizers[-1])
+    slm, llm = (load_model(folder, device, DTYPES[dtype]) for folder in folders)
+    return ModelPair.assemble(name, slm, llm, tokenizers[0])
+
+
+def pair_folders(pair: str, dtype: str) -> tuple[str, list[Path], list[Path]]:
+    """A pair's name, the two models' folders and the folders of their tokenizers; `pair` as in `load_pair`.
+
+    Raises:
+        PairError: an unknown pair or dtype.
+    """
     if dtype not in DTYPES:
         raise PairError(f'Unknown dtype "{dtype}". Choose one of {", ".join(DTYPES)}.')
     if pair == EMBEDDED:
@@ -151,20 +179,19 @@ def load_pair(pair: str = EMBEDDED, *, device: str = "cpu", dtype: str = "float3
         if len(folders) != 2:
             raise PairError(f'Unknown pair "{pair}". Give "{EMBEDDED}" or two folders as "SLM_FOLDER,LLM_FOLDER".')
         name = " / ".join(folder.name for folder in folders)
-    tokenizers = [_load_tokenizer(folder) for folder in dict.fromkeys(tokenizer_folders)]
-    _check_shared_vocabulary(tokenizers[0], tokenizers[-1])
-    slm, llm = (_load_model(folder, device, DTYPES[dtype]) for folder in folders)
-    return ModelPair.assemble(name, slm, llm, tokenizers[0])
+    return name, folders, tokenizer_folders
 
 
-def _load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """A folder's tokenizer; raises `ModelFileError` where there is none."""
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError) as error:
         raise ModelFileError(f"No tokenizer could be read from {folder.name}/ ({_first_line(error)}).") from error
 
 
-def _load_model(folder: Path, device: str, dtype: torch.dtype) -> PreTrainedModel:
+def load_model(folder: Path, device: str, dtype: torch.dtype) -> PreTrainedModel:
+    """A folder's model on its device; raises `ModelFileError` or, where it does not fit there, `PairError`."""
     if not folder.is_dir():
         raise ModelFileError(f"There is no model folder {folder}. Give the path of a transformers checkpoint.")
     transformers_logging.disable_progress_bar()  # a bar per shard says nothing about a model that loads in a second
@@ -209,7 +236,7 @@ def _check_shared_vocabulary(slm: PreTrainedTokenizerBase, llm: PreTrainedTokeni
         )
 
 
-def _eos_ids(tokenizer: PreTrainedTokenizerBase, *models: PreTrainedModel) -> frozenset[int]:
+def eos_ids_of(tokenizer: PreTrainedTokenizerBase, *models: PreTrainedModel) -> frozenset[int]:
     """All ids that end a text, from the tokenizer and both generation configs: instruct models have several."""
     found: set[int] = set()
     sources: list[Any] = [tokenizer.eos_token_id]
