@@ -13,6 +13,7 @@ import logging
 import socket
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
@@ -67,6 +68,7 @@ class ServerClient:
         # Waiting happens in a thread of its own, so that whoever asked can stop waiting at any time, whatever the
         # network does. Threads are started as they are needed and kept.
         self._threads = ThreadPoolExecutor(N_THREADS, thread_name_prefix="llm-server")
+        self.close = weakref.finalize(self, _close, self._idle, self._threads)
 
     def get(self, path: str) -> Any:
         """The JSON at `path`; errors as in `post`."""
@@ -223,6 +225,12 @@ class _Call:
         else:
             self._client.give_back(connection)
         return response.status, reply
+
+
+def _close(idle: list[http.client.HTTPConnection], threads: ThreadPoolExecutor) -> None:
+    threads.shutdown(wait=False, cancel_futures=True)
+    for connection in idle:
+        connection.close()
 
 
 def _refusal(error: _BadStatusError) -> str:
