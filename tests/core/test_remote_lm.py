@@ -11,13 +11,14 @@ import time
 import pytest
 import torch
 
-from citer_core.config import LlmServer
+from citer_core.config import AppConfig, LlmServer
 from citer_core.engine import Engine, Run
 from citer_core.errors import ModelFileError, PairError, RouterError, ServerError, SettingError
 from citer_core.models import server_client
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.server_client import CallCancelledError, ServerClient
+from citer_core.models.spec import is_same_pair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.decode import decode
 from citer_core.routing.routers import training_free_routers
@@ -479,3 +480,31 @@ def test_an_llm_folder_without_a_configuration_is_refused(tiny_pair, tmp_path, s
     tiny_pair.tokenizer.save_pretrained(tmp_path / "slm")
     with pytest.raises(ModelFileError, match=r"config\.json"):
         Engine.load(f"{tmp_path / 'slm'},{tmp_path / 'llm'}", llm_server=LlmServer(server.url))
+
+
+# --- where the page is told
+
+
+def test_the_page_is_told_by_flags_or_variables():
+    env = {"CITER_LLM_URL": "http://a/v1", "CITER_LLM_MODEL": "m", "CITER_LLM_API_KEY": "k"}
+    assert AppConfig.read([], {}).llm_server is None
+    assert AppConfig.read([], env).llm_server == LlmServer("http://a/v1", "m", api_key="k")
+    assert AppConfig.read(["--llm-url", "http://b/v1"], env).llm_server == LlmServer("http://b/v1", "m", api_key="k")
+    with pytest.raises(SettingError, match="http://host:8000/v1"):
+        AppConfig.read(["--llm-url", "b"], {})
+    with pytest.raises(SettingError, match="--llm-url"):
+        AppConfig.read([], {"CITER_LLM_MODEL": "m"})
+
+
+@pytest.mark.parametrize(
+    ("recorded", "loaded", "is_same"),
+    [
+        ("aa-bb", "aa-bb", True),
+        ("aa-bb", "aa-cc", False),
+        ("aa-bb", "aa-server:llm", True),
+        ("cc-bb", "aa-server:llm", False),
+        ("aa-server:llm", "aa-bb", False),
+    ],
+)
+def test_a_stored_router_is_compared_with_what_is_known(recorded, loaded, is_same):
+    assert is_same_pair(recorded, loaded) == is_same
