@@ -27,7 +27,13 @@ def load_engine() -> Engine:
 
     # Two runs that both want every core slow each other down many times over; each gets its part.
     torch.set_num_threads(max(1, (os.cpu_count() or 1) // config.n_concurrent_runs))
-    return Engine.load(config.pair, device=config.device, dtype=config.dtype, options=config.options)
+    return Engine.load(
+        config.pair,
+        device=config.device,
+        dtype=config.dtype,
+        options=config.options,
+        llm_server=config.llm_server,
+    )
 
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -1,6 +1,8 @@
-"""`AppConfig`: where the page is served, which pair it loads and how many runs it takes at once.
+"""`AppConfig`: where the page is served, which pair it loads and how many runs it takes at once. `LlmServer`: where the
+LLM runs, if not here.
 
-The only reader of environment variables and of the page's flags. Knows nothing about gradio or models; called by `app`.
+The only reader of environment variables and of the page's flags. Knows nothing about gradio or models; called by `app`
+and the command line.
 """
 
 from __future__ import annotations
@@ -10,11 +12,65 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from citer_core.errors import SettingError
 from citer_core.types import QUANTIZATIONS, PairOptions
 
+TOKEN_TIMEOUT_S = 60.0
 EVERY_INTERFACE = "0.0.0.0"  # what a container on Spaces must listen on
+
+
+@dataclass(frozen=True, slots=True)
+class LlmServer:
+    """An OpenAI-compatible server that writes the LLM's tokens.
+
+    Attributes:
+        url: its API's root, e.g. `http://host:8000/v1`; no slash at the end.
+        model: the name that it serves the LLM under; "" takes the only one there is.
+        timeout_s: seconds to wait for one token, retries included; above 0.
+        api_key: sent as a bearer token where not "". Never shown or stored.
+
+    Raises:
+        SettingError: a value outside its range.
+    """
+
+    url: str
+    model: str = ""
+    timeout_s: float = TOKEN_TIMEOUT_S
+    api_key: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "url", self.url.strip().rstrip("/"))
+        try:
+            parts = urlsplit(self.url)
+            has_host = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        except ValueError:  # a port that is no number
+            has_host = False
+        if not has_host:
+            raise SettingError(f"The LLM server's URL is {self.url!r}: give one like http://host:8000/v1.")
+        parts = urlsplit(self.url)
+        if "@" in parts.netloc or parts.query or parts.fragment:
+            raise SettingError("The LLM server's URL is host and path only: a key goes into CITER_LLM_API_KEY.")
+        if not self.timeout_s > 0:
+            raise SettingError(f"The LLM server's timeout is {self.timeout_s}: give seconds, above 0.")
+
+    @classmethod
+    def read(
+        cls, url: str | None, model: str | None, timeout_s: float | None, environment: Mapping[str, str] | None = None
+    ) -> LlmServer | None:
+        """What the flags name; None where they name no server. The key is read from CITER_LLM_API_KEY.
+
+        Raises:
+            SettingError: see above; or a model or timeout without a server.
+        """
+        env = os.environ if environment is None else environment
+        if not url:
+            if model or timeout_s is not None:
+                raise SettingError("--llm-model and --llm-timeout are for an LLM on a server: give --llm-url too.")
+            return None
+        key = env.get("CITER_LLM_API_KEY", "")
+        return cls(url, model or "", TOKEN_TIMEOUT_S if timeout_s is None else timeout_s, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +84,7 @@ class AppConfig:
         options: how the pair is loaded.
         n_concurrent_runs: runs that decode at the same time; more than the device has room for makes all of them slow.
         n_queued_runs: runs that may wait for a place; one more is refused with a message.
+        llm_server: where the LLM runs; None loads it here.
     """
 
     host: str = "127.0.0.1"
@@ -38,6 +95,7 @@ class AppConfig:
     options: PairOptions = field(default_factory=PairOptions)
     n_concurrent_runs: int = 2
     n_queued_runs: int = 16
+    llm_server: LlmServer | None = None
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -69,6 +127,8 @@ class AppConfig:
         parser.add_argument("--device", default=env.get("CITER_DEVICE") or default.device)
         parser.add_argument("--dtype", default=env.get("CITER_DTYPE") or default.dtype)
         add_pair_options(parser, env)
+        parser.add_argument("--llm-url", default=env.get("CITER_LLM_URL"), metavar="URL")
+        parser.add_argument("--llm-model", default=env.get("CITER_LLM_MODEL"), metavar="NAME")
         args = parser.parse_args(list(flags))
         return cls(
             host=args.host,
@@ -81,6 +141,7 @@ class AppConfig:
                 "CITER_CONCURRENT_RUNS", env.get("CITER_CONCURRENT_RUNS"), default.n_concurrent_runs
             ),
             n_queued_runs=_whole_number("CITER_QUEUED_RUNS", env.get("CITER_QUEUED_RUNS"), default.n_queued_runs),
+            llm_server=LlmServer.read(args.llm_url, args.llm_model, None, env),
         )
 
 

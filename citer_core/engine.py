@@ -16,11 +16,14 @@ from pathlib import Path
 import torch
 
 import citer_core
+from citer_core.config import LlmServer
 from citer_core.errors import CiterError, RouterError
 from citer_core.models.pair import EMBEDDED, ModelPair, load_pair
+from citer_core.models.remote_pair import load_remote_pair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.decode import check_prompt, decode
+from citer_core.routing.llm_writers import check_router
 from citer_core.routing.router import Router
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
@@ -130,6 +133,14 @@ def trace_of(
     return trace.with_answer(check_answer(trace.completion, problem))
 
 
+def _fits(pair: ModelPair, router: Router) -> bool:
+    try:
+        check_router(pair, router)
+    except RouterError:
+        return False
+    return True
+
+
 class Engine:
     """A pair and the routers that fit it.
 
@@ -143,7 +154,8 @@ class Engine:
         self.pair = pair
         self.pair_info = pair.info
         self.problems = tuple(problems)
-        self._routers = dict(routers)
+        self._all_routers = dict(routers)
+        self._routers = {name: router for name, router in routers.items() if _fits(pair, router)}
 
     @classmethod
     def load(
@@ -154,19 +166,25 @@ class Engine:
         dtype: str = "float32",
         router_files: Sequence[Path] = (),
         options: PairOptions | None = None,
+        llm_server: LlmServer | None = None,
     ) -> Engine:
         """Loads a pair and every router that is stored for it.
 
         Args:
             pair, device, dtype, options: see `load_pair`.
             router_files: cards of more routers, which come first; the first of them becomes the default.
+            llm_server: where the LLM runs; None loads it here.
 
         Raises:
             PairError, ModelFileError: see `load_pair`.
+            ServerError: the LLM's server cannot be reached or used.
             RouterError: one of `router_files` is damaged or does not fit. What is wrong with a stored router is kept in
                 `problems` instead.
         """
-        loaded = load_pair(pair, device=device, dtype=dtype, options=options)
+        if llm_server is None:
+            loaded = load_pair(pair, device=device, dtype=dtype, options=options)
+        else:
+            loaded = load_remote_pair(pair, llm_server, device=device, dtype=dtype, options=options)
         extra: dict[str, Router] = {}
         for path in router_files:
             router = load_router(path, loaded)
@@ -176,7 +194,7 @@ class Engine:
 
     @property
     def router_names(self) -> tuple[str, ...]:
-        """Every router's name, the default first."""
+        """Name of every router that this pair can be routed by, the default first."""
         return tuple(self._routers)
 
     @property
@@ -188,9 +206,11 @@ class Engine:
         """A router by name; None gives the default.
 
         Raises:
-            RouterError: there is none of that name.
+            RouterError: there is none of that name, or it needs an LLM that is loaded here.
         """
         name = self.default_router if name is None else name
+        if name in self._all_routers:
+            check_router(self.pair, self._all_routers[name])
         if name not in self._routers:
             raise RouterError(f'There is no router "{name}". Choose one of: {", ".join(self.router_names)}.')
         return self._routers[name]

@@ -7,6 +7,7 @@
     |   `-- DatasetError      a data file or one of its rows
     |-- PairError             the two models cannot work together
     |-- ModelFileError        a weights file is missing, truncated or of another kind
+    |-- ServerError           the LLM's server cannot be reached, or answers something else than we asked for
     |-- RouterError           a router is unknown, or does not fit the pair
     `-- TraceError            a trace document that is not one of ours
 
@@ -43,6 +44,10 @@ class PairError(CiterError):
 
 class ModelFileError(CiterError):
     """A model file that cannot be read."""
+
+
+class ServerError(CiterError):
+    """The server that the LLM runs on."""
 
 
 class RouterError(CiterError):

@@ -176,6 +176,7 @@ class FakeEngine:
         dtype: str = "float32",
         router_files: Sequence[Path] = (),
         options: PairOptions | None = None,
+        llm_server: object = None,
     ) -> FakeEngine:
         """Stands in for `Engine.load`: the same engine, with the pair's name, dtype and device in its description."""
         time.sleep(self.load_s)

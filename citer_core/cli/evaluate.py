@@ -21,6 +21,7 @@ from citer_core.cli.dataset_arguments import (
 from citer_core.cli.model_arguments import (
     ROUTER_HELP,
     add_model_arguments,
+    add_server_arguments,
     decoding_limits,
     load_engine,
     model_identity,
@@ -80,6 +81,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--max-new-tokens", type=int, default=256, metavar="N", help="(%(default)s)")
     parser.add_argument("--batch-size", type=int, default=32, metavar="N", help="problems at once (%(default)s)")
     add_model_arguments(parser)
+    add_server_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:

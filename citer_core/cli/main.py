@@ -2,6 +2,7 @@
 
     0    done
     2    wrong usage or input; one line says what and what to do
+    3    the LLM's server was lost; what was finished is kept
     130  interrupted with Ctrl-C
     141  the reader of our output went away (`| head`)
 
@@ -33,12 +34,12 @@ from citer_core.cli import (
     train_router,
 )
 from citer_core.cli.terminal import escape_controls
-from citer_core.errors import CiterError
+from citer_core.errors import CiterError, ServerError
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-EXIT_USAGE, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 2, 130, 141
+EXIT_USAGE, EXIT_SERVER_LOST, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 2, 3, 130, 141
 
 
 class Command(Protocol):
@@ -92,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except CiterError as error:
         print(f"error: {escape_controls(str(error))}", file=sys.stderr)
-        return EXIT_USAGE
+        return EXIT_SERVER_LOST if isinstance(error, ServerError) else EXIT_USAGE
     except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         return EXIT_INTERRUPTED

@@ -1,4 +1,4 @@
-"""`--pair` and what says how it is loaded, `--router`: the arguments of every command that loads models."""
+"""`--pair` and what says how it is loaded, `--router`, `--llm-url`: the arguments of commands that load models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citer_core.config import add_pair_options, pair_options
+from citer_core.config import LlmServer, add_pair_options, pair_options
 from citer_core.errors import SettingError
 from citer_core.types import DecodeSettings
 
@@ -37,6 +37,26 @@ def model_identity(args: argparse.Namespace) -> dict[str, Any]:
     return {**named, **pair_options(args).identity()}
 
 
+def add_server_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds where the LLM runs if not here; for commands that only need its tokens."""
+    server = parser.add_argument_group("an LLM on a server")
+    server.add_argument(
+        "--llm-url", metavar="URL", help="e.g. http://host:8000/v1; --pair's LLM_DIR then needs config.json only"
+    )
+    server.add_argument("--llm-model", metavar="NAME", help="the name that it is served under (the only one)")
+    server.add_argument("--llm-timeout", type=float, metavar="S", help="seconds to wait for a token (60)")
+
+
+def llm_server(args: argparse.Namespace) -> LlmServer | None:
+    """The server that the arguments name; None where they name none, or the command takes none.
+
+    Raises:
+        SettingError: a URL that is none, or a model without a server.
+    """
+    names = ("llm_url", "llm_model", "llm_timeout")
+    return LlmServer.read(*(getattr(args, name, None) for name in names))
+
+
 def load_engine(args: argparse.Namespace, *cards: str | None) -> Engine:
     """Loads the pair that the arguments name; the slow part of a command.
 
@@ -51,7 +71,14 @@ def load_engine(args: argparse.Namespace, *cards: str | None) -> Engine:
 
     files = [Path(card) for card in cards if card is not None and is_card(card)]
     show_what_takes_long()
-    return Engine.load(args.pair, device=args.device, dtype=args.dtype, router_files=files, options=pair_options(args))
+    return Engine.load(
+        args.pair,
+        device=args.device,
+        dtype=args.dtype,
+        router_files=files,
+        options=pair_options(args),
+        llm_server=llm_server(args),
+    )
 
 
 def show_what_takes_long() -> None:

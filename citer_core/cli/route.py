@@ -12,10 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from citer_core.cli.dataset_arguments import DATASET_HELP, PATH_HELP, add_split_arguments
-from citer_core.cli.model_arguments import ROUTER_HELP, add_model_arguments, load_engine, router_name
+from citer_core.cli.model_arguments import (
+    ROUTER_HELP,
+    add_model_arguments,
+    add_server_arguments,
+    llm_server,
+    load_engine,
+    router_name,
+)
 from citer_core.cli.summary import summary_line
 from citer_core.cli.terminal import TokenPrinter
-from citer_core.errors import PromptError, SettingError
+from citer_core.errors import PromptError, ServerError, SettingError
 from citer_core.tasks.problems import MAX_PROMPT_CHARS, Problem, problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES
 from citer_core.types import DecodeSettings
@@ -52,6 +59,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--data-type", choices=DATA_TYPES, help="open: no template (math; --dataset knows its own)")
     _add_decoding(parser.add_argument_group("decoding"))
     add_model_arguments(parser)
+    add_server_arguments(parser)
 
     one = parser.add_argument_group("one question")
     one.add_argument("--answer", metavar="TEXT", help="the true answer, to be told whether the models found it")
@@ -77,6 +85,7 @@ def run(args: argparse.Namespace) -> int:
     if args.threshold is None and args.budget is None:
         args.threshold = DecodeSettings().threshold
     _refuse_misplaced(args)
+    llm_server(args)
     if args.question is None:
         from citer_core.cli.route_dataset import run_dataset
 
@@ -161,20 +170,31 @@ def _refuse_misplaced(args: argparse.Namespace) -> None:
 def _run_question(args: argparse.Namespace, problem: Problem) -> int:
     engine = load_engine(args, args.router)
     routed = engine.start(problem, router=router_name(args.router), settings=settings_for(args, engine))
+    lost: ServerError | None = None  # what was written until then is shown all the same
     if args.json:
-        for _ in routed:
-            pass
+        try:
+            for _ in routed:
+                pass
+        except ServerError as error:
+            lost = error
         # Bytes, because JSON is UTF-8 whatever the terminal's encoding is.
         sys.stdout.buffer.write(routed.trace().to_json().encode() + b"\n")
         sys.stdout.buffer.flush()
+        if lost:
+            raise lost
         return 0
     printer = TokenPrinter(sys.stdout, args.color)
     if legend := printer.legend():
         print(legend)
-    for event in routed:
-        printer.write(event)
+    try:
+        for event in routed:
+            printer.write(event)
+    except ServerError as error:
+        lost = error
     print(flush=True)
     print(summary_line(routed.trace()), file=sys.stderr)
+    if lost:
+        raise lost
     if not printer.shows_source:
         print("(plain text: --color always or --json shows which model wrote which token)", file=sys.stderr)
     return 0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.dataset_arguments import refuse_bad_rows, use_named_dataset
-from citer_core.cli.model_arguments import load_engine, model_identity, router_name
+from citer_core.cli.model_arguments import llm_server, load_engine, model_identity, router_name
 from citer_core.cli.output import RowFile
 from citer_core.cli.summary import output_row, progress_text, totals_line
 from citer_core.cli.terminal import say
@@ -70,6 +70,8 @@ def _identity(args: argparse.Namespace) -> dict[str, Any]:
         **model_identity(args),
         "router": args.router,
         "with_trace": args.with_trace,
+        # Where the server is may change, what it serves is in the revision.
+        "llm_server": True if llm_server(args) else None,
         **{name: getattr(args, name) for name in decoding},
     }
 

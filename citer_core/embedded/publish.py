@@ -87,7 +87,7 @@ def publish_pair_card(work_dir: Path, assets: Path = ASSETS) -> dict[str, Any]:
         "n_facts": multiple_choice.n_facts(),
         "models": {},
     }
-    for which, lm, spec in (("slm", pair.slm, pair.info.slm), ("llm", pair.llm, pair.info.llm)):
+    for which, lm, spec in (("slm", pair.slm, pair.info.slm), ("llm", pair.local_llm, pair.info.llm)):
         state = json.loads((work_dir / which / "state.json").read_text())
         card["models"][which] = {
             "n_params": spec.n_params,

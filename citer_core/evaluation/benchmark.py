@@ -67,7 +67,7 @@ def decode_benchmark(
 
     contenders: dict[str, Callable[[], list[TokenEvent] | None]] = {
         "SLM alone, transformers generate": lambda: _generate(pair.slm, prompt, n_new),
-        "LLM alone, transformers generate": lambda: _generate(pair.llm, prompt, n_new),
+        "LLM alone, transformers generate": lambda: _generate(pair.local_llm, prompt, n_new),
         "routed at 0%": routed(0.0),
         "routed at 10%": routed(0.1),
         "routed at 30%": routed(0.3),

@@ -113,7 +113,7 @@ def _plain_cases(pair: ModelPair, example: Example) -> list[int]:
     cases = []
     for position, truth in enumerate(example.truth_ids):
         ids = example.prompt_ids + example.truth_ids[:position]
-        slm, llm = _next_token(pair.slm, ids), _next_token(pair.llm, ids)
+        slm, llm = _next_token(pair.slm, ids), _next_token(pair.local_llm, ids)
         cases.append(1 if slm == truth else 2 if llm == truth else 3)
     return cases
 

@@ -106,7 +106,7 @@ def teacher_force(
         texts = [example.prompt_ids + example.truth_ids[:-1] for example in batch]
         keep = [len(example.truth_ids) for example in batch]
         slm = pair.slm.read(texts, keep)
-        llm = pair.llm.read(texts, keep)
+        llm = pair.local_llm.read(texts, keep)
         for example, (slm_logits, hidden), (llm_logits, _) in zip(batch, slm, llm, strict=True):
             yield _compare(example, slm_logits, hidden, llm_logits, keep_logits=keep_logits)
 

@@ -27,6 +27,7 @@ from citer_core.models.gguf_conversion import convert
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.presets import EMBEDDED, parse_pair
 from citer_core.models.prompt_form import PromptForm
+from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.sources import FolderSource, GgufSource, ModelSource
 from citer_core.models.spec import spec_of, weights_revision
 from citer_core.trace import PairInfo
@@ -43,7 +44,7 @@ class ModelPair:
     """A loaded pair.
 
     Attributes:
-        slm, llm: in eval mode and of one dtype.
+        slm, llm: in eval mode and of one dtype; the LLM may be on a server (`remote_pair`).
         tokenizer: the shared one.
         eos_ids: every id that ends a completion.
         max_context: the shorter of the two models' context lengths, in tokens.
@@ -52,13 +53,27 @@ class ModelPair:
     """
 
     slm: LanguageModel
-    llm: LanguageModel
+    llm: LanguageModel | RemoteLM
     tokenizer: PreTrainedTokenizerBase
     eos_ids: frozenset[int]
     max_context: int
     info: PairInfo
     prompt_form: PromptForm
     _token_texts: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def local_llm(self) -> LanguageModel:
+        """The LLM, for work that needs its logits at every position.
+
+        Raises:
+            PairError: it is on a server, which gives tokens only.
+        """
+        if isinstance(self.llm, RemoteLM):
+            raise PairError(
+                "This needs the LLM's weights, and the LLM is on a server, which only gives tokens: load the LLM here, "
+                "without --llm-url."
+            )
+        return self.llm
 
     @property
     def vocab_size(self) -> int:
@@ -140,7 +155,7 @@ class ModelPair:
             slm=LanguageModel(slm.eval(), len(tokenizer)),
             llm=LanguageModel(llm.eval(), len(tokenizer)),
             tokenizer=tokenizer,
-            eos_ids=_eos_ids(tokenizer, slm, llm),
+            eos_ids=eos_ids_of(tokenizer, slm, llm),
             max_context=min(config.max_position_embeddings for config in configs),
             info=info,
             prompt_form=prompt_form,
@@ -172,9 +187,9 @@ def load_checkpoint(
         PairError: a chat was asked for, and there is no template.
         ModelFileError: a folder or file is missing or damaged, or nothing in it says how a text ends.
     """
-    model = _load_model(folder, device, DTYPES[dtype])
-    tokenizer = _load_tokenizer(tokenizer_folder or folder)
-    eos_ids = _eos_ids(tokenizer, model)
+    model = load_model(folder, device, DTYPES[dtype])
+    tokenizer = load_tokenizer(tokenizer_folder or folder)
+    eos_ids = eos_ids_of(tokenizer, model)
     if not eos_ids:
         raise ModelFileError(f"{folder.name}/ names no end-of-text token: set eos_token in its tokenizer_config.json.")
     form = PromptForm.of(tokenizer, chat=chat)
@@ -198,10 +213,25 @@ def load_pair(
         ModelFileError: weights are missing or damaged, or are not here and `options.download` is not set.
     """
     options = options or PairOptions()
+    quantization = _quantization(options.llm_quantization, device, dtype)
+    name, folders, tokenizer_folders = pair_folders(pair, dtype, options)
+    tokenizers = [load_tokenizer(folder) for folder in dict.fromkeys(tokenizer_folders)]
+    _check_shared_vocabulary(tokenizers[0], tokenizers[-1])
+    slm = load_model(folders[0], device, DTYPES[dtype])
+    llm = load_model(folders[1], device, DTYPES[dtype], device_map=options.device_map, quantization=quantization)
+    return ModelPair.assemble(name, slm, llm, tokenizers[0], chat=options.chat)
+
+
+def pair_folders(pair: str, dtype: str, options: PairOptions) -> tuple[str, list[Path], list[Path]]:
+    """A pair's name, the two models' folders and the folders of their tokenizers; `pair` as in `load_pair`.
+
+    Raises:
+        PairError: an unknown pair or dtype.
+        ModelFileError: weights are not here and `options.download` is not set, or are other ones.
+    """
     if dtype not in DTYPES:
         raise PairError(f'Unknown dtype "{dtype}". Choose one of {", ".join(DTYPES)}.')
     choice = parse_pair(pair)
-    quantization = _quantization(options.llm_quantization, device, dtype)
     sources = (choice.slm, choice.llm)
     if options.download:
         for source in sources:
@@ -214,11 +244,7 @@ def load_pair(
         source.tokenizer or folder if isinstance(source, FolderSource) else folder
         for source, folder in zip(sources, folders, strict=True)
     ]
-    tokenizers = [_load_tokenizer(folder) for folder in dict.fromkeys(tokenizer_folders)]
-    _check_shared_vocabulary(tokenizers[0], tokenizers[-1])
-    slm = _load_model(folders[0], device, DTYPES[dtype])
-    llm = _load_model(folders[1], device, DTYPES[dtype], device_map=options.device_map, quantization=quantization)
-    return ModelPair.assemble(choice.name, slm, llm, tokenizers[0], chat=options.chat)
+    return choice.name, folders, tokenizer_folders
 
 
 def _checkpoint(source: ModelSource, path: Path, dtype: str) -> Path:
@@ -251,14 +277,15 @@ def _quantization(bits: str | None, device: str, dtype: str) -> BitsAndBytesConf
     return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=DTYPES[dtype])
 
 
-def _load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """A folder's tokenizer; raises `ModelFileError` where there is none."""
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError) as error:
         raise ModelFileError(f"No tokenizer could be read from {folder.name}/ ({_first_line(error)}).") from error
 
 
-def _load_model(
+def load_model(
     folder: Path,
     device: str,
     dtype: torch.dtype,
@@ -266,7 +293,12 @@ def _load_model(
     device_map: str | None = None,
     quantization: BitsAndBytesConfig | None = None,
 ) -> PreTrainedModel:
-    """Reads one model; `device_map` or `quantization` leave it to transformers where the weights go."""
+    """A folder's model; `device_map` or `quantization` leave it to transformers where the weights go.
+
+    Raises:
+        ModelFileError: it is missing or damaged.
+        PairError: it does not fit onto the device, or the device is none.
+    """
     placed: dict[str, Any] = {}
     if quantization is not None:
         placed = {"quantization_config": quantization, "device_map": {"": device}}
@@ -330,7 +362,7 @@ def _check_shared_vocabulary(slm: PreTrainedTokenizerBase, llm: PreTrainedTokeni
         )
 
 
-def _eos_ids(tokenizer: PreTrainedTokenizerBase, *models: PreTrainedModel) -> frozenset[int]:
+def eos_ids_of(tokenizer: PreTrainedTokenizerBase, *models: PreTrainedModel) -> frozenset[int]:
     """All ids that end a text, from the tokenizer and both generation configs: instruct models have several."""
     found: set[int] = set()
     sources: list[Any] = [tokenizer.eos_token_id]

@@ -11,6 +11,8 @@ from transformers import PreTrainedModel
 from citer_core.cost import ModelSpec
 from citer_core.models.memory import BLOCK_BITS
 
+SERVER_REVISION = "server:"  # begins the LLM's half of a pair's revision where its weights cannot be read
+
 
 def spec_of(model: PreTrainedModel, name: str, vocab_size: int) -> ModelSpec:
     """The cost numbers of a decoder-only transformers model.
@@ -65,3 +67,15 @@ def weights_revision(model: PreTrainedModel) -> str:
         digest.update(f"{name}{tuple(parameter.shape)}".encode())
         digest.update(sample.contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]
+
+
+def is_same_pair(recorded: str, loaded: str) -> bool:
+    """Whether two revisions of pairs name the same weights, as far as can be known.
+
+    Args:
+        recorded: the revision that something was made for.
+        loaded: of the loaded pair. Of an LLM on a server nothing is known, so only the SLM is compared then: a router
+            reads the SLM's states.
+    """
+    slm, _, llm = loaded.partition("-")
+    return recorded.partition("-")[0] == slm if llm.startswith(SERVER_REVISION) else recorded == loaded

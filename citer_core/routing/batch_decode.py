@@ -15,9 +15,11 @@ from torch import Tensor
 
 from citer_core.models.batched_lm import BatchedLM
 from citer_core.models.pair import ModelPair
-from citer_core.routing.decode import TOP_K, check_prompt, sequence_key
-from citer_core.routing.router import Router, RouterFeatures, entropy_of
-from citer_core.routing.sampling import choose_token
+from citer_core.models.server_client import CallCancelledError
+from citer_core.routing.candidates import choose_rows, top_rows
+from citer_core.routing.decode import check_prompt, sequence_key
+from citer_core.routing.llm_writers import BatchWriter, BatchWritten, batch_writer, check_router
+from citer_core.routing.router import Router, RouterFeatures
 from citer_core.text import TextStream
 from citer_core.types import Candidate, DecodeSettings, FinishReason, Source, TokenEvent, prefers_llm
 
@@ -147,10 +149,14 @@ def decode_batch(
 
     Raises:
         PromptError: a prompt is empty or too long; before anything is decoded.
+        RouterError: the router needs what an LLM on a server does not give.
+        ServerError: the LLM's server was lost, after the completions that had been handed out.
     """
     rooms = [check_prompt(pair, prompt) for prompt in prompts]
+    check_router(pair, router)
     n_slots = min(batch_size, len(prompts))
-    slm, llm = BatchedLM(pair.slm, n_slots), BatchedLM(pair.llm, n_slots)
+    slm = BatchedLM(pair.slm, n_slots)
+    llm = batch_writer(pair, router, settings, is_cancelled, n_slots=n_slots, with_candidates=with_candidates)
     device = pair.slm.device
     prompt_hidden = torch.zeros(n_slots, pair.hidden_size, dtype=pair.slm.model.dtype, device=device)
     free, live, next_prompt = list(range(n_slots))[::-1], list[_Sequence](), 0
@@ -176,7 +182,11 @@ def decode_batch(
         # A pass of the LLM costs its weights and what else it costs however few sequences are in it: those that need it
         # wait until they are many.
         if len(waiting) >= max(1, WAIT_SHARE * len(live)):
-            _llm_step(pair, router, settings, llm, waiting, with_candidates=with_candidates)
+            try:
+                texts, indices = [s.ids for s in waiting], [len(s.completion.steps) for s in waiting]
+                _end_wait(waiting, llm.write(texts, [s.slot for s in waiting], indices), pair.eos_ids)
+            except CallCancelledError:
+                continue  # to where cancelled sequences are handed out
 
         ended = [s for s in live if s.completion.finish_reason is not None]
         live = [s for s in live if s.completion.finish_reason is None]
@@ -190,7 +200,7 @@ def _slm_step(
     router: Router,
     settings: DecodeSettings,
     slm: BatchedLM,
-    llm: BatchedLM,
+    llm: BatchWriter,
     live: Sequence[_Sequence],
     prompt_hidden: Tensor,
     *,
@@ -205,7 +215,7 @@ def _slm_step(
     for row, s in enumerate(live):
         if not s.completion.steps:
             prompt_hidden[s.slot] = slm_forward.hidden[row]
-    llm_forward = llm.catch_up(texts, slots) if router.reads_llm else None
+    llm_forward = llm.read(texts, slots) if router.reads_llm else None
     features = RouterFeatures(
         hidden=slm_forward.hidden,
         logits=slm_forward.logits,
@@ -221,8 +231,9 @@ def _slm_step(
     confidences: list[float] = router.confidence(features).tolist()
     router_s = time.perf_counter() - start
 
-    slm_ids = _choose(slm_forward.logits, settings, live)
-    slm_tops = _tops(pair, features.log_probs) if with_candidates else [()] * len(live)
+    indices = [len(s.completion.steps) for s in live]
+    slm_ids = choose_rows(slm_forward.logits, settings, indices)
+    slm_tops = top_rows(pair, features.log_probs) if with_candidates else [()] * len(live)
     by_llm: list[int] = []
     for row, s in enumerate(live):
         s.llm_entropy = float("nan")
@@ -245,64 +256,16 @@ def _slm_step(
             s.waiting = None
     if by_llm and llm_forward is not None:  # the LLM has answered already
         chosen = [live[row] for row in by_llm]
-        _write_llm_tokens(pair, router, settings, llm_forward.logits[by_llm], chosen, with_candidates=with_candidates)
+        written = llm.choose(llm_forward, by_llm, [indices[row] for row in by_llm])
+        _end_wait(chosen, written, pair.eos_ids)
 
 
-def _llm_step(
-    pair: ModelPair,
-    router: Router,
-    settings: DecodeSettings,
-    llm: BatchedLM,
-    waiting: Sequence[_Sequence],
-    *,
-    with_candidates: bool,
-) -> None:
-    """The LLM reads what it has not seen of these sequences and writes a token for each."""
-    forward = llm.catch_up([s.ids for s in waiting], [s.slot for s in waiting])
-    for s, n_fed in zip(waiting, forward.n_fed, strict=True):
+def _end_wait(waiting: Sequence[_Sequence], written: BatchWritten, eos_ids: frozenset[int]) -> None:
+    """Ends the wait of these sequences with the LLM's tokens."""
+    for row, s in enumerate(waiting):
         assert s.waiting is not None
-        s.waiting.llm_tokens_fed, s.waiting.llm_s = n_fed, forward.seconds / len(waiting)
-    _write_llm_tokens(pair, router, settings, forward.logits, waiting, with_candidates=with_candidates)
-
-
-def _write_llm_tokens(
-    pair: ModelPair,
-    router: Router,
-    settings: DecodeSettings,
-    logits: Tensor,
-    waiting: Sequence[_Sequence],
-    *,
-    with_candidates: bool,
-) -> None:
-    """Ends the wait of these sequences with the tokens of the LLM's [B, V] logits."""
-    tops: list[tuple[Candidate, ...]] = [()] * len(waiting)
-    entropies = [float("nan")] * len(waiting)
-    if with_candidates or router.uses_llm_entropy:
-        log_probs = torch.log_softmax(logits.float(), dim=-1)
-        entropies = entropy_of(log_probs).tolist()
-        if with_candidates:
-            tops = _tops(pair, log_probs)
-    for row, token_id in enumerate(_choose(logits, settings, waiting)):
-        s = waiting[row]
-        assert s.waiting is not None
-        s.waiting.token_id, s.waiting.source, s.waiting.llm_top = token_id, "llm", tops[row]
-        s.llm_entropy = entropies[row]
-        s.write(s.waiting, pair.eos_ids)
+        s.waiting.token_id, s.waiting.source, s.waiting.llm_top = written.token_ids[row], "llm", written.tops[row]
+        s.waiting.llm_tokens_fed, s.waiting.llm_s = written.n_fed[row], written.seconds[row]
+        s.llm_entropy = written.entropies[row]
+        s.write(s.waiting, eos_ids)
         s.waiting = None
-
-
-def _choose(logits: Tensor, settings: DecodeSettings, sequences: Sequence[_Sequence]) -> list[int]:
-    """The next token of each row of [B, V] logits."""
-    if settings.temperature == 0.0:
-        chosen: list[int] = logits.argmax(-1).tolist()
-        return chosen
-    return [choose_token(row, settings, len(s.completion.steps)) for row, s in zip(logits, sequences, strict=True)]
-
-
-def _tops(pair: ModelPair, log_probs: Tensor) -> list[tuple[Candidate, ...]]:
-    """The `TOP_K` most probable tokens of each row of [B, V] log-probabilities, best first."""
-    values, ids = log_probs.topk(min(TOP_K, log_probs.shape[-1]), dim=-1)
-    return [
-        tuple(Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(row_ids, row, strict=True))
-        for row_ids, row in zip(ids.tolist(), values.exp().tolist(), strict=True)
-    ]

@@ -6,7 +6,6 @@ Knows nothing about prompts, answers or pages; ids in, events out. Called by `ci
 from __future__ import annotations
 
 import hashlib
-import math
 import time
 from collections.abc import Callable, Generator, Sequence
 
@@ -14,14 +13,14 @@ import torch
 from torch import Tensor
 
 from citer_core.errors import PromptError
-from citer_core.models.cached_lm import CachedLM, RecomputingLM
+from citer_core.models.cached_lm import CachedLM
 from citer_core.models.pair import ModelPair
-from citer_core.routing.router import Router, RouterFeatures, entropy_of
-from citer_core.routing.sampling import choose_token
+from citer_core.models.server_client import CallCancelledError
+from citer_core.routing.candidates import choose, top_candidates
+from citer_core.routing.llm_writers import Written, check_router, llm_writer
+from citer_core.routing.router import Router, RouterFeatures
 from citer_core.text import TextStream
-from citer_core.types import Candidate, DecodeSettings, FinishReason, Source, TokenEvent, prefers_llm
-
-TOP_K = 5
+from citer_core.types import DecodeSettings, FinishReason, Source, TokenEvent, prefers_llm
 
 
 def decode(
@@ -40,7 +39,7 @@ def decode(
         router: scores the SLM's state at every position, also where tau leaves no choice: the page shows it.
         prompt_ids: at least one token.
         settings: threshold, length, sampling.
-        is_cancelled: asked between tokens, so a run stops within one step.
+        is_cancelled: asked between tokens, so a run stops within one step; and while a server is waited for.
         reuse_llm_cache: False feeds the LLM the whole text at every call, as the authors' published code does.
 
     Yields:
@@ -51,10 +50,13 @@ def decode(
 
     Raises:
         PromptError: the prompt is empty or leaves no room in the models' context.
+        RouterError: the router needs what an LLM on a server does not give.
+        ServerError: the LLM's server was lost, after the events that were written until then.
     """
     room = check_prompt(pair, prompt_ids)
+    check_router(pair, router)
     slm = CachedLM(pair.slm)
-    llm = CachedLM(pair.llm) if reuse_llm_cache else RecomputingLM(pair.llm)
+    llm = llm_writer(pair, router, settings, is_cancelled, reuse_cache=reuse_llm_cache)
     text = TextStream(pair.tokenizer)
     ids = list(prompt_ids)
     n_steps = min(settings.max_new_tokens, room)
@@ -70,7 +72,7 @@ def decode(
         with without_gradients:  # not around the loop: it must not leak to whoever takes the events
             # 1. The SLM reads every position, so its cache is always current.
             slm_forward = slm.catch_up(ids)
-            llm_forward = llm.catch_up(ids) if router.reads_llm else None
+            llm_forward = llm.read(ids) if router.reads_llm else None
             if prompt_hidden is None:
                 prompt_hidden = slm_forward.hidden
             features = RouterFeatures(
@@ -90,18 +92,19 @@ def decode(
             router_s = time.perf_counter() - start
 
             # 3. One of the two writes the token. The LLM first reads what it has not seen.
-            slm_top, slm_first = _top(pair, features.log_probs)
-            slm_token_id = _choose(slm_forward.logits, slm_first, settings, index)
+            slm_top, slm_first = top_candidates(pair, features.log_probs)
+            slm_token_id = choose(slm_forward.logits, slm_first, settings, index)
             token_id = slm_token_id
             source: Source = "slm"
-            llm_top: tuple[Candidate, ...] = ()
-            llm_entropy = None
+            written: Written | None = None
             if prefers_llm(confidence, settings.threshold):
-                llm_forward = llm_forward or llm.catch_up(ids)
-                log_probs = torch.log_softmax(llm_forward.logits.float(), dim=-1)
-                llm_top, llm_first = _top(pair, log_probs)
-                token_id, source = _choose(llm_forward.logits, llm_first, settings, index), "llm"
-                llm_entropy = entropy_of(log_probs) if router.uses_llm_entropy else None
+                try:
+                    written = llm.write(ids, index, llm_forward)
+                except CallCancelledError:
+                    return "cancelled"
+                token_id, source = written.token_id, "llm"
+            llm_entropy = written.entropy if written else None
+            llm_work = written or llm_forward
 
         # 4. Say what happened, and go on from it.
         is_last = token_id in pair.eos_ids or index + 1 == n_steps
@@ -115,13 +118,13 @@ def decode(
             slm_confidence=confidence,
             threshold=settings.threshold,
             slm_tokens_fed=slm_forward.n_fed,
-            llm_tokens_fed=llm_forward.n_fed if llm_forward else 0,
+            llm_tokens_fed=llm_work.n_fed if llm_work else 0,
             context_len=len(ids),
             slm_s=slm_forward.seconds,
             router_s=router_s,
-            llm_s=llm_forward.seconds if llm_forward else 0.0,
+            llm_s=llm_work.seconds if llm_work else 0.0,
             slm_top=slm_top,
-            llm_top=llm_top,
+            llm_top=written.top if written else (),
         )
         if token_id in pair.eos_ids:
             return "eos"
@@ -149,21 +152,3 @@ def sequence_key(prompt_ids: Sequence[int]) -> int:
     """A 63-bit hash of a prompt, the same in every process: what a router may draw random numbers from."""
     digest = hashlib.sha256(b",".join(str(i).encode() for i in prompt_ids)).digest()
     return int.from_bytes(digest[:8], "big") >> 1
-
-
-def _top(pair: ModelPair, log_probs: Tensor) -> tuple[tuple[Candidate, ...], int | None]:
-    """The `TOP_K` most probable tokens of a [1, V] distribution, best first, and the first one's id; None at a tie."""
-    values, ids = log_probs.view(-1).topk(min(TOP_K, log_probs.shape[-1]))
-    log_values: list[float] = values.tolist()
-    token_ids: list[int] = ids.tolist()
-    texts = map(pair.token_text, token_ids)
-    top = tuple(map(Candidate, token_ids, texts, [round(math.exp(value), 6) for value in log_values]))
-    is_tie = len(log_values) > 1 and log_values[0] == log_values[1]
-    return top, None if is_tie else token_ids[0]
-
-
-def _choose(logits: Tensor, first: int | None, settings: DecodeSettings, index: int) -> int:
-    """`choose_token`, without looking through the logits once more where the greedy token is known already."""
-    if settings.temperature == 0.0 and first is not None:
-        return first
-    return choose_token(logits[0], settings, index)

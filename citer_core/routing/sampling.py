@@ -20,6 +20,15 @@ def uniform_at(seed: int, index: int) -> float:
     return random.Random(f"citer:{seed}:{index}").random()
 
 
+def seed_at(seed: int, index: int) -> int:
+    """31 bits for a sampler elsewhere that decides the token at `index`.
+
+    A server is asked for one token at a time and starts its random numbers anew at each call: with one seed for all
+    calls it would draw the same numbers for every token.
+    """
+    return random.Random(f"citer:{seed}:{index}:server").getrandbits(31)
+
+
 def choose_token(logits: Tensor, settings: DecodeSettings, index: int) -> int:
     """The next token's id.
 

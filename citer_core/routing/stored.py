@@ -19,6 +19,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from citer_core.errors import RouterError
+from citer_core.models.spec import is_same_pair
 from citer_core.routing.router import Router, RouterFeatures
 
 CARD_SCHEMA_VERSION = 1
@@ -122,7 +123,7 @@ class StoredRouter(Router):
             card: from `read_card`.
             weights: the safetensors file beside it.
             hidden_size: H of the SLM that it is to read.
-            pair_revision: of the loaded pair; a router trained on other weights is refused.
+            pair_revision: of the loaded pair; a router trained on other weights is refused (`is_same_pair`).
             device: where the network runs.
 
         Raises:
@@ -145,7 +146,7 @@ class StoredRouter(Router):
         if wrong:
             raise RouterError(f'The weights of router "{name}" do not fit its card ({wrong[0]}). {AGAIN}')
         network.load_state_dict(tensors, strict=False)
-        if card["pair_revision"] != pair_revision:
+        if not is_same_pair(card["pair_revision"], pair_revision):
             raise RouterError(
                 f'The router "{name}" was trained for the pair {card["pair_revision"]}, but this is {pair_revision}. '
                 f"{AGAIN}"

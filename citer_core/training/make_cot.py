@@ -113,7 +113,7 @@ def _sample_group(
     for attempt in range(1, settings.n_samples + 1):
         try:
             completions = sampled_completions(
-                pair.llm,
+                pair.local_llm,
                 [prompts[i] for i in unsolved],
                 eos_ids=pair.eos_ids,
                 max_new_tokens=settings.max_new_tokens,

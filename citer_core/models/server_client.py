@@ -1,0 +1,271 @@
+"""`ServerClient`: JSON requests to one server over kept connections, with a time limit, retries and cancellation.
+
+Standard library only, because one token is one request: a call adds about a fifth of a millisecond to what the server
+takes. Knows nothing about what is asked. Called by `remote_lm`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import logging
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+from citer_core.config import LlmServer
+from citer_core.errors import ServerError
+
+log = logging.getLogger(__name__)
+
+N_ATTEMPTS = 5
+BACKOFF_S = (
+    0.25  # before the second attempt, then doubled: 3.75 s in all, which a proxy's reload or a lost packet takes
+)
+CONNECT_S = 5.0
+POLL_S = 0.1  # how long a cancelled run may go on waiting
+N_THREADS = 64
+# What another moment or another replica may do better; 500 too, because a server that failed at one request lives on.
+RETRIED_STATUS = frozenset({408, 429, 500, 502, 503, 504})
+AGAIN = "Look at the server's log, start it again if it has ended, and run again."
+
+
+class CallCancelledError(Exception):
+    """The caller gave up waiting: not an error to show, and caught by the decode loops."""
+
+
+class _BadStatusError(Exception):
+    """An answer that is no 200."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"it answered with HTTP status {status}" + (f": {message}" if message else ""))
+        self.status = status
+
+
+class ServerClient:
+    """One server; safe to share among threads.
+
+    Args:
+        server: where it is and how long to wait for it.
+    """
+
+    def __init__(self, server: LlmServer) -> None:
+        parts = urlsplit(server.url)
+        self._timeout_s = server.timeout_s
+        self._path = parts.path
+        self._host, self._port = parts.hostname or "", parts.port
+        self._kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+        self._headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if server.api_key:
+            self._headers["Authorization"] = f"Bearer {server.api_key}"
+        self._idle: list[http.client.HTTPConnection] = []
+        # Waiting happens in a thread of its own, so that whoever asked can stop waiting at any time, whatever the
+        # network does. Threads are started as they are needed and kept.
+        self._threads = ThreadPoolExecutor(N_THREADS, thread_name_prefix="llm-server")
+        self.close = weakref.finalize(self, _close, self._idle, self._threads)
+
+    def get(self, path: str) -> Any:
+        """The JSON at `path`; errors as in `post`."""
+        return self._wait(_Call(self, "GET", path, None), lambda: False)
+
+    def post(self, path: str, body: Any, is_cancelled: Callable[[], bool] = lambda: False) -> Any:
+        """Sends JSON and gives the JSON that comes back. Asks again, later each time, where that may help.
+
+        Args:
+            path: below the server's root, with its slash.
+            body: JSON values. Asking twice must do no harm.
+            is_cancelled: asked every tenth of a second while waiting.
+
+        Raises:
+            ServerError: it cannot be reached, took too long, refused, or did not answer in JSON.
+            CallCancelledError: `is_cancelled` said so. The connection is closed, which tells the server to stop.
+        """
+        return self._wait(_Call(self, "POST", path, body), is_cancelled)
+
+    def post_all(
+        self, path: str, bodies: list[Any], is_cancelled: Callable[[], bool] = lambda: False
+    ) -> list[tuple[Any, float]]:
+        """Several requests at the same time; every answer with its seconds, in the order of `bodies`.
+
+        Raises:
+            ServerError, CallCancelledError: see `post`; the other requests are then given up too.
+        """
+        calls = [_Call(self, "POST", path, body) for body in bodies]
+        try:
+            return [(self._wait(call, is_cancelled), call.seconds) for call in calls]
+        except BaseException:
+            for call in calls:
+                call.abort()
+            raise
+
+    def _wait(self, call: _Call, is_cancelled: Callable[[], bool]) -> Any:
+        try:
+            while True:
+                try:
+                    return call.future.result(POLL_S)
+                except TimeoutError:
+                    if call.future.done():
+                        raise  # the call's own
+                if is_cancelled():
+                    raise CallCancelledError
+                if time.monotonic() > call.deadline + 1.0:  # an answer that trickles in resets the socket's own limit
+                    raise ServerError(f"The LLM's server gave no whole answer in {self._timeout_s:g} s. {AGAIN}")
+        except BaseException:  # Ctrl-C too: a thread that goes on waiting would hold the program up
+            call.abort()
+            raise
+
+    def take(self) -> tuple[http.client.HTTPConnection, bool]:
+        """A connection, and whether it has been used before."""
+        try:
+            return self._idle.pop(), True
+        except IndexError:
+            return self._kind(self._host, self._port, timeout=CONNECT_S), False
+
+    def give_back(self, connection: http.client.HTTPConnection) -> None:
+        """Keeps a connection whose answer was read to its end."""
+        self._idle.append(connection)
+
+
+class _Call:
+    """One request with all its attempts, in a thread of its own."""
+
+    def __init__(self, client: ServerClient, method: str, path: str, body: Any) -> None:
+        self._client, self._method, self._path = client, method, client._path + path
+        self._body = None if body is None else json.dumps(body, separators=(",", ":")).encode()
+        self._aborted = threading.Event()
+        self._connection: http.client.HTTPConnection | None = None
+        self.seconds = 0.0
+        self.deadline = time.monotonic() + client._timeout_s
+        self.future: Future[Any] = client._threads.submit(self._run)
+
+    def abort(self) -> None:
+        """Wakes the thread up and lets it end; does nothing to a call that is over."""
+        self._aborted.set()
+        connection = self._connection
+        if connection is not None and not self.future.done() and connection.sock is not None:
+            with contextlib.suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)  # unlike close, this ends a read that is going on
+
+    def _run(self) -> Any:
+        start, deadline = time.monotonic(), self.deadline
+        attempt = 0
+        while True:
+            attempt += 1
+            try:
+                answer = self._attempt(deadline)
+                self.seconds = time.monotonic() - start
+                return answer
+            except _BadStatusError as error:
+                if error.status not in RETRIED_STATUS:
+                    raise ServerError(_refusal(error)) from error
+                problem: Exception = error
+            except (OSError, http.client.HTTPException) as error:
+                problem = error
+            pause = BACKOFF_S * 2 ** (attempt - 1)
+            if self._aborted.is_set():
+                raise CallCancelledError
+            log.warning("attempt %d at the LLM's server failed: %s", attempt, _in_words(problem))
+            if attempt == N_ATTEMPTS or time.monotonic() + pause >= deadline:
+                raise ServerError(
+                    f"The LLM's server gave no answer in {attempt} attempt{'s' if attempt > 1 else ''} and "
+                    f"{time.monotonic() - start:.1f} s: {_in_words(problem)}. {AGAIN}"
+                ) from problem
+            if self._aborted.wait(pause):
+                raise CallCancelledError
+
+    def _attempt(self, deadline: float) -> Any:
+        status, reply = self._exchange(deadline)
+        try:
+            document = json.loads(reply)
+        except ValueError as error:
+            if status != 200:
+                raise _BadStatusError(status, _one_line(reply.decode("utf-8", "replace"))) from error
+            raise ServerError(
+                f"The LLM's server did not answer in JSON ({_one_line(reply.decode('utf-8', 'replace'))!r}): the URL "
+                "must be the root of an OpenAI-compatible API, e.g. http://host:8000/v1."
+            ) from error
+        if status != 200:
+            raise _BadStatusError(status, _message_of(document))
+        return document
+
+    def _exchange(self, deadline: float) -> tuple[int, bytes]:
+        """One request and its answer; over a new connection where a kept one turns out to have been closed."""
+        connection, is_used = self._client.take()
+        try:
+            return self._send(connection, deadline)
+        except (ConnectionError, http.client.BadStatusLine):
+            # Servers close connections that are idle for some seconds. That is no failure and costs no pause.
+            if not is_used or self._aborted.is_set():
+                raise
+        return self._send(self._client._kind(self._client._host, self._client._port, timeout=CONNECT_S), deadline)
+
+    def _send(self, connection: http.client.HTTPConnection, deadline: float) -> tuple[int, bytes]:
+        self._connection = connection
+        try:
+            if connection.sock is None:
+                connection.timeout = max(0.001, min(CONNECT_S, deadline - time.monotonic()))
+                connection.connect()
+            connection.sock.settimeout(max(0.001, deadline - time.monotonic()))
+            if self._aborted.is_set():
+                raise ConnectionAbortedError
+            connection.request(self._method, self._path, self._body, self._client._headers)
+            response = connection.getresponse()
+            reply = response.read()
+        except BaseException:
+            connection.close()
+            raise
+        if response.will_close:
+            connection.close()
+        else:
+            self._client.give_back(connection)
+        return response.status, reply
+
+
+def _close(idle: list[http.client.HTTPConnection], threads: ThreadPoolExecutor) -> None:
+    threads.shutdown(wait=False, cancel_futures=True)
+    for connection in idle:
+        connection.close()
+
+
+def _refusal(error: _BadStatusError) -> str:
+    if error.status in (401, 403):
+        return f"The LLM's server wants another key ({error}): set CITER_LLM_API_KEY to the server's --api-key."
+    if error.status == 404:
+        return (
+            f"The LLM's server does not know what it was asked for ({error}). The URL ends in /v1 on most servers; "
+            "--llm-model must be a name that it serves."
+        )
+    return f"The LLM's server refused a request: {error}. {AGAIN}"
+
+
+def _message_of(document: Any) -> str:
+    """What an error document says: OpenAI's form, FastAPI's, or nothing."""
+    if not isinstance(document, dict):
+        return ""
+    inner = document.get("error", document.get("detail", document.get("message", "")))
+    return _one_line(str(inner.get("message", "")) if isinstance(inner, dict) else str(inner))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:200]
+
+
+def _in_words(error: Exception) -> str:
+    """A failure without addresses, because a page shows it to everybody."""
+    if isinstance(error, TimeoutError):
+        return "it took too long"
+    if isinstance(error, ConnectionRefusedError):
+        return "nothing listens there"
+    if isinstance(error, socket.gaierror):
+        return "its host name is not known"
+    if isinstance(error, ConnectionError | http.client.RemoteDisconnected | http.client.IncompleteRead):
+        return "it closed the connection"
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return str(error) or type(error).__name__

@@ -1,0 +1,120 @@
+"""`route` with the LLM on a server: what a person sees and what stays on the disk, with the server and without it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from citer_core.cli.main import main
+from citer_core.models import server_client
+from tests.completions_server import CompletionsServer
+from tests.core.conftest import tiny_llama, tiny_qwen2
+
+N_HANDSHAKE = 2
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory, tokenizer):
+    place = tmp_path_factory.mktemp("pair")
+    for name, model in (("slm", tiny_qwen2(1)), ("llm", tiny_llama(2))):
+        model.save_pretrained(place / name)
+        tokenizer.save_pretrained(place / name)
+    return f"{place / 'slm'},{place / 'llm'}"
+
+
+@pytest.fixture
+def server(tokenizer, monkeypatch):
+    monkeypatch.setattr(server_client, "BACKOFF_S", 0.01)
+    with CompletionsServer(tiny_llama(2), tokenizer) as server:
+        yield server
+
+
+def command(folders, *more):
+    return ["route", "--pair", folders, "--router", "max-probability", *more]
+
+
+def dataset(folders, server, out):
+    return [
+        *command(folders, "--llm-url", server.url, "--threshold", "1", "--max-new-tokens", "5", "--batch-size", "2"),
+        *("--dataset-path", "assets/datasets/math.jsonl", "--limit", "6", "--output-file", str(out)),
+    ]
+
+
+def responses(path):
+    return {row["id"]: row["response"] for row in map(json.loads, path.read_text().splitlines())}
+
+
+def test_a_question_is_answered_as_with_the_loaded_llm(folders, server, capfd):
+    question = ("--question", "Tom buys 4 books.", "--threshold", "0.6", "--max-new-tokens", "20", "--json")
+    assert main(command(folders, *question, "--llm-url", server.url)) == 0
+    ours = json.loads(capfd.readouterr().out)
+    assert main(command(folders, *question)) == 0
+    theirs = json.loads(capfd.readouterr().out)
+    assert [e["token_id"] for e in ours["events"]] == [e["token_id"] for e in theirs["events"]]
+    assert {e["source"] for e in ours["events"]} == {"slm", "llm"}
+    assert ours["pair"]["revision"].endswith("-server:tiny-llm")
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_lost_server_ends_a_question_with_what_was_written(folders, server, capfd, form):
+    server.die_after = N_HANDSHAKE + 6
+    more = ("--question", "Tom buys 4 books.", "--threshold", "1", "--llm-url", server.url, *form)
+    assert main(command(folders, *more)) == 3
+    out, err = capfd.readouterr()
+    assert "error: The LLM's server gave no answer in 5 attempts" in err
+    if form:
+        trace = json.loads(out)
+        assert (trace["finish_reason"], len(trace["events"])) == ("error", 6)
+    else:
+        assert "6 tokens" in err
+        assert "stopped by an error" in err
+
+
+def test_a_lost_server_ends_a_data_set_run_and_its_rows_stay(folders, server, tokenizer, tmp_path, capfd):
+    """Killed in the second pair of rows; the same command goes on behind the first, on a server started again."""
+    out = tmp_path / "out.jsonl"
+    server.die_after = N_HANDSHAKE + 8
+    assert main(dataset(folders, server, out)) == 3
+    assert "start it again" in capfd.readouterr().err
+    kept = responses(out)
+    assert len(kept) == 2
+    with CompletionsServer(tiny_llama(2), tokenizer, port=server.port) as again:
+        assert main(dataset(folders, again, out)) == 0
+        assert len(again.bodies) == N_HANDSHAKE + 2 * 5
+    whole = responses(out)
+    assert len(whole) == 6
+    assert kept.items() <= whole.items()
+    with CompletionsServer(tiny_llama(2), tokenizer) as elsewhere:  # another address is no other run
+        assert main(dataset(folders, elsewhere, out)) == 0
+    with CompletionsServer(tiny_llama(3), tokenizer, name="another-llm") as other:
+        capfd.readouterr()
+        assert main([*dataset(folders, other, out), "--limit", "7"]) == 2
+        assert "another-llm" in capfd.readouterr().err
+
+
+def test_nobody_there_is_found_before_the_first_token(folders, server, tmp_path, capfd):
+    server.kill()
+    assert main(dataset(folders, server, tmp_path / "out.jsonl")) == 3
+    assert "nothing listens there" in capfd.readouterr().err
+    assert responses(tmp_path / "out.jsonl") == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "part"),
+    [
+        (("--llm-model", "name"), "give --llm-url too"),
+        (("--llm-url", "nowhere"), "http://host:8000/v1"),
+        (("--llm-url", "http://127.0.0.1:9/v1", "--llm-timeout", "0"), "above 0"),
+    ],
+)
+def test_wrong_usage_is_found_before_anything_is_loaded(more, part, capfd, monkeypatch):
+    monkeypatch.setattr("citer_core.engine.Engine.load", lambda *_, **__: pytest.fail("loaded"))
+    assert main(["route", "--question", "What?", *more]) == 2
+    assert part in capfd.readouterr().err
+
+
+def test_routers_that_read_the_llm_are_refused(folders, server, capfd):
+    more = ("--router", "disagreement", "--question", "What?", "--llm-url", server.url)
+    assert main(command(folders, *more)) == 2
+    assert "only gives its token" in capfd.readouterr().err
