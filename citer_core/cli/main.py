@@ -26,6 +26,7 @@ from citer_core.cli import (
     label,
     make_cot,
     merge_labels,
+    profile,
     route,
     train_router,
 )
@@ -59,6 +60,7 @@ COMMANDS: dict[str, Command] = {
     "evaluate": evaluate,
     "embedded": embedded,
     "bench": bench,
+    "profile": profile,
 }
 
 

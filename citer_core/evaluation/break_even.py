@@ -69,7 +69,7 @@ class RoutedCosts:
         return _root(lost)
 
     def largest_batch(self, llm_share: float, n_cached: float) -> int:
-        """The largest power of two of sequences at which that share still saves time, at most `MAX_BATCH`; 0 for none."""
+        """The largest power of two up to `MAX_BATCH` of sequences at which that share still saves time; 0 for none."""
         largest, size = 0, 1
         while size <= MAX_BATCH and self.break_even_share(n_cached, size) > llm_share:
             largest, size = size, 2 * size

@@ -157,7 +157,7 @@ def profile_pair(
         "switch_s": switch_s,
         "agreement": agreement | {"data": data},
         "break_even": _break_even(pair, costs, router, plan, context, needed),
-        "check": _check(costs, runs, plan),
+        "check": list(_check(costs, runs, plan)),
     }
 
 
@@ -190,7 +190,8 @@ def _passes(pair: ModelPair, plan: ProfilePlan) -> Generator[Progress, None, dic
     models = {"slm": pair.slm, "llm": pair.llm}
     passes: dict[str, list[PassTime]] = {}
     measured = pass_times(models, plan.n_new, plan.contexts, plan.n_rounds, plan.seed)
-    for number, passes in enumerate(measured, start=1):
+    for number, so_far in enumerate(measured, start=1):
+        passes = so_far
         yield Progress(0.05 + 0.55 * number / plan.n_rounds, f"forward passes, round {number} of {plan.n_rounds}")
     return passes
 
@@ -310,12 +311,8 @@ def _break_even(
     }
 
 
-def _check(costs: RoutedCosts, runs: dict[str, list[float]], plan: ProfilePlan) -> list[dict[str, Any]]:
+def _check(costs: RoutedCosts, runs: dict[str, list[float]], plan: ProfilePlan) -> Iterator[dict[str, Any]]:
     """What the fitted costs predict for each real run, beside what it took."""
-    return list(_checked(costs, runs, plan))
-
-
-def _checked(costs: RoutedCosts, runs: dict[str, list[float]], plan: ProfilePlan) -> Iterator[dict[str, Any]]:
     alone = runs[LLM_ALONE]
     predicted_alone = predicted_run_s(costs, None, plan.n_prompt, plan.n_written)
     for name, share in ((LLM_ALONE, None), *((_name(s), s) for s in (0.0, *plan.shares))):
