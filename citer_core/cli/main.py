@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 import citer_core
 from citer_core.cli import (
     bench,
+    capacity,
     embedded,
     evaluate,
     finetune,
@@ -61,6 +62,7 @@ COMMANDS: dict[str, Command] = {
     "embedded": embedded,
     "bench": bench,
     "profile": profile,
+    "capacity": capacity,
 }
 
 
