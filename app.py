@@ -6,12 +6,12 @@ The page is answered first and the models are loaded behind it, so nothing here 
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from citer_core.config import AppConfig
 from citer_core.errors import CiterError
+from citer_core.hardware import cpu_budget
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.page import build_page, serve
 
@@ -26,7 +26,7 @@ def load_engine() -> Engine:
     from citer_core.engine import Engine
 
     # Two runs that both want every core slow each other down many times over; each gets its part.
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // config.n_concurrent_runs))
+    torch.set_num_threads(max(1, cpu_budget() // config.n_concurrent_runs))
     return Engine.load(config.pair, device=config.device, dtype=config.dtype)
 
 

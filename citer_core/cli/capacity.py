@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
     head = ("estimated", "SLM replicas", "LLM devices", "LLM busy", "calls in a pass", "ms a token", "p95 ms")
     rows = [_row(f"routed, {demand.llm_share:.0%} LLM", routed), _row("LLM alone", alone)]
     sys.stdout.write(
-        f"{demand.users:,} users at {demand.tokens_per_s:g} tokens/s, {demand.n_context} tokens of context, step costs of "
-        f"{profile['pair']} on {profile['hardware']} ({profile['date']})\n\n{text_table(head, rows)}\n\n{CHECKED}\n"
+        f"{demand.users:,} users at {demand.tokens_per_s:g} tokens/s, {demand.n_context} tokens of context, step costs "
+        f"of {profile['pair']} on {profile['hardware']} ({profile['date']})\n\n{text_table(head, rows)}\n\n{CHECKED}\n"
     )
     return 0
 

@@ -19,7 +19,12 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds which pair is loaded, where and in which precision."""
     models = parser.add_argument_group("models")
     models.add_argument("--pair", default="embedded", metavar="NAME", help="embedded, or SLM_DIR,LLM_DIR (%(default)s)")
-    models.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="(%(default)s)")
+    models.add_argument(
+        "--dtype",
+        choices=("auto", "float32", "bfloat16"),
+        default="float32",
+        help="auto: bfloat16 where it is faster (%(default)s)",
+    )
     models.add_argument("--device", default="cpu", help="as torch names it, e.g. cuda (%(default)s)")
 
 

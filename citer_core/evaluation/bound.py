@@ -84,8 +84,8 @@ def verdict_of(cost: StepCost, n_cached: int, n_bytes: float, flops: float, band
     else:
         bound = "overhead"
         reason = (
-            f"a further token adds only {growth:.0%} of a pass, but the bytes of a pass use {bandwidth_share:.0%} of the "
-            f"measured copy bandwidth and its arithmetic {compute_share:.0%} of the measured peak: the rest is the "
+            f"a further token adds only {growth:.0%} of a pass, but the bytes of a pass use {bandwidth_share:.0%} of "
+            f"the measured copy bandwidth and its arithmetic {compute_share:.0%} of the measured peak: the rest is the "
             "starting of many small operations"
         )
     return Verdict(bound, reason, bandwidth_share, compute_share, growth)

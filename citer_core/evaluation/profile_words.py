@@ -47,14 +47,15 @@ def sentences(profile: Profile) -> list[str]:
     paid = costs.slm.seconds(1, context) + costs.router_s
     alone = costs.llm.seconds(1, context)
     said = [
-        f"At {context} tokens of context the SLM and the router take {_ms(paid)} a token, the LLM {_ms(alone)}, of which "
-        f"{_ms(costs.llm.per_token_s)} is paid for each token fed in any case. The break-even is where what is saved on "
-        "the LLM's passes pays for the SLM's.",
+        f"At {context} tokens of context the SLM and the router take {_ms(paid)} a token, the LLM {_ms(alone)}, of "
+        f"which {_ms(costs.llm.per_token_s)} is paid for each token fed in any case. The break-even is where what is "
+        "saved on the LLM's passes pays for the SLM's.",
         f"The SLM is {profile['slm']['bound']}-bound: {profile['slm']['reason']}.",
         f"The LLM is {profile['llm']['bound']}-bound: {profile['llm']['reason']}.",
-        f"On true prefixes the SLM's first choice is the LLM's for {agreement['slm_is_llm']:.1%} of {agreement['n_tokens']:,} "
-        f"tokens and the true token for {agreement['slm_is_truth']:.1%} (the LLM: {agreement['llm_is_truth']:.1%}). A router "
-        f"that knew where they differ would need the LLM for {agreement['needed_share']:.1%}; a real one needs more.",
+        f"On true prefixes the SLM's first choice is the LLM's for {agreement['slm_is_llm']:.1%} of "
+        f"{agreement['n_tokens']:,} tokens and the true token for {agreement['slm_is_truth']:.1%} (the LLM: "
+        f"{agreement['llm_is_truth']:.1%}). A router that knew where they differ would need the LLM for "
+        f"{agreement['needed_share']:.1%}; a real one needs more.",
     ]
     return said + limits(profile)
 
@@ -69,7 +70,8 @@ def limits(profile: Profile) -> list[str]:
         )
     if profile["llm"]["bound"] == "compute":
         said.append(
-            "The LLM's steps are compute-bound, so catching up costs almost as much as writing did: routing saves little."
+            "The LLM's steps are compute-bound, so catching up costs almost as much as writing did: routing saves "
+            "little."
         )
     if profile["slm"]["bound"] == "overhead":
         said.append(

@@ -17,6 +17,7 @@ from transformers.utils import logging as transformers_logging
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError, PairError
 from citer_core.models.language_model import LanguageModel
+from citer_core.models.precision import AUTO, automatic_dtype
 from citer_core.models.spec import spec_of, weights_revision
 from citer_core.trace import PairInfo
 
@@ -134,14 +135,16 @@ def load_pair(pair: str = EMBEDDED, *, device: str = "cpu", dtype: str = "float3
     Args:
         pair: `embedded`, the bundled pair, or `SLM_FOLDER,LLM_FOLDER`, two local transformers checkpoints.
         device: as torch spells it.
-        dtype: of both models: `float32`, `bfloat16` or `float16`.
+        dtype: of both models: `float32`, `bfloat16`, `float16`, or `auto` (see `precision.py`).
 
     Raises:
         PairError: an unknown pair or dtype, or two models with different vocabularies.
         ModelFileError: a folder or weights file is missing or damaged.
     """
+    if dtype == AUTO:
+        dtype = automatic_dtype(pair, device).dtype
     if dtype not in DTYPES:
-        raise PairError(f'Unknown dtype "{dtype}". Choose one of {", ".join(DTYPES)}.')
+        raise PairError(f'Unknown dtype "{dtype}". Choose one of {AUTO}, {", ".join(DTYPES)}.')
     if pair == EMBEDDED:
         folders = [ASSETS / "models" / "slm", ASSETS / "models" / "llm"]
         tokenizer_folders = [ASSETS / "models" / "tokenizer"] * 2

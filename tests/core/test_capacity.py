@@ -84,8 +84,9 @@ def test_a_device_less_would_not_do():
 
 
 def test_llm_alone_by_hand():
-    """2,000 tokens a second at 0.5 ms: one device is at its end, two are not: 20 / (1 - 0.5) = 40 ms, mean 60 > 50; three
-    have 20 / (1 - 1/3) = 30 ms, mean 45."""
+    """2,000 tokens a second at 0.5 ms: one device is at its end, two have 20 / (1 - 0.5) = 40 ms, mean 60 > 50; three
+    have 20 / (1 - 1/3) = 30 ms, mean 45.
+    """
     found = llm_only_deployment(COSTS, Demand(100, 20, 0.1))
     assert (found.slm_replicas, found.llm_gpus) == (0, 3)
     assert found.token_s == pytest.approx(0.045) and found.p95_s == pytest.approx(0.0585)
