@@ -1,8 +1,8 @@
 """Up to which share of LLM tokens routing saves anything against the LLM alone: in seconds and in bytes.
 
 A share s spread evenly means one LLM call every 1/s tokens, which then feeds 1/s tokens. A pass costs the same per
-token fed however tokens are grouped; so what routing saves is the rest of an LLM pass (fixed part and reading of the context)
-on tokens without a call, and what it pays is the SLM and the router on every token. Pure arithmetic.
+token fed however tokens are grouped; so what routing saves is the rest of an LLM pass (fixed part and reading of the
+context) on tokens without a call, and what it pays is the SLM and the router on every token. Pure arithmetic.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class RoutedCosts:
         """The LLM share at which a routed step takes as long as one of the LLM alone.
 
         For a batch the sequences advance in lockstep: the LLM's fixed part is saved only in steps in which none of
-        them calls it, a share (1 - s)^batch_size. Sequences that wait for each other, as `batch_decode` lets them, save more.
+        them calls it, a share (1 - s)^batch_size. Sequences that wait for each other, as `batch_decode` lets them, save
+        more.
 
         Args:
             n_cached: tokens of context.

@@ -57,7 +57,7 @@ class BatchServer:
         return max(1.0, self.jobs_per_s * self.pass_s)
 
     def latency_s(self, quantile: float) -> float:
-        """Seconds from a job's arrival to its end; it arrives at any point of the pass under way, all equally likely."""
+        """Seconds from arrival to end of a job, which arrives at any point of the pass under way alike."""
         if math.isinf(self.pass_s):
             return math.inf
         waits = max(0.0, 1 - (1 - quantile) / self.busy) if self.busy else 0.0  # of a whole pass

@@ -43,6 +43,9 @@ def profile_tab(assets: Path, slot: EngineSlot, queue: dict[str, Any]) -> None:
         slot: of the engine.
         queue: the concurrency group that all decoding shares.
     """
+    with gr.Row(elem_id="cx-profile-buttons"):
+        measure = gr.Button("Measure on this device", elem_id="cx-profile-measure", scale=0, min_width=260)
+        recorded = gr.Button("Show the recorded profile", elem_id="cx-profile-recorded", scale=0, min_width=230)
     screen = gr.HTML(
         value=None,
         html_template='<div class="cx-profile"></div>',
@@ -52,9 +55,6 @@ def profile_tab(assets: Path, slot: EngineSlot, queue: dict[str, Any]) -> None:
         entry=file_url(assets / "profile" / "profile.js"),
         plotly=file_url(plotly_script()),
     )
-    with gr.Row(elem_id="cx-profile-buttons"):
-        measure = gr.Button("Measure on this device (quick)", elem_id="cx-profile-measure", scale=0, min_width=260)
-        recorded = gr.Button("Show the recorded one", elem_id="cx-profile-recorded", scale=0, min_width=200)
 
     def opened() -> Iterator[str]:
         yield encode(recorded_message(assets))
