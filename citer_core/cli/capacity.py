@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(json.dumps(result, indent=1) + "\n")
         return 0
     head = ("estimated", "SLM replicas", "LLM devices", "LLM busy", "calls in a pass", "ms a token", "p95 ms")
-    rows = [_row(f"routed, {demand.llm_share:.0%} LLM", routed), _row("LLM alone", alone)]
+    rows = [deployment_row(f"routed, {demand.llm_share:.0%} LLM", routed), deployment_row("LLM alone", alone)]
     sys.stdout.write(
         f"{demand.users:,} users at {demand.tokens_per_s:g} tokens/s, {demand.n_context} tokens of context, step costs "
         f"of {profile['pair']} on {profile['hardware']} ({profile['date']})\n\n{text_table(head, rows)}\n\n{CHECKED}\n"
@@ -63,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _row(name: str, found: Deployment) -> tuple[str, ...]:
+def deployment_row(name: str, found: Deployment) -> tuple[str, ...]:
+    """The cells of one line: devices, how busy they are, times in ms."""
     return (
         name,
         f"{found.slm_replicas:,}",

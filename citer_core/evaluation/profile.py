@@ -32,6 +32,7 @@ from citer_core.routing.decode import TOP_K, decode
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.routing.routers.constant import AlwaysSLMRouter
 from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.prompts import DataType
 from citer_core.training.teacher_forcing import Example, example_of, teacher_force
 from citer_core.types import DecodeSettings
 
@@ -94,8 +95,8 @@ class Progress:
 def sample_examples(pair: ModelPair, n_problems: int, seed: int) -> list[Example]:
     """Bundled problems of both formats with their ground truths, drawn without repetition."""
     examples = []
-    for kind in ("math", "mc"):
-        data_type = "mc" if kind == "mc" else "math"
+    kinds: tuple[DataType, ...] = ("math", "mc")
+    for data_type in kinds:
         rows = bundled_rows(data_type)
         chosen = random.Random(seed).sample(rows, min(n_problems, len(rows)))
         examples += [example_of(row.row, data_type, pair) for row in chosen]
@@ -192,7 +193,7 @@ def _passes(pair: ModelPair, plan: ProfilePlan) -> Generator[Progress, None, dic
     measured = pass_times(models, plan.n_new, plan.contexts, plan.n_rounds, plan.seed)
     for number, so_far in enumerate(measured, start=1):
         passes = so_far
-        yield Progress(0.05 + 0.55 * number / plan.n_rounds, f"forward passes, round {number} of {plan.n_rounds}")
+        yield Progress(0.05 + 0.5 * number / plan.n_rounds, f"forward passes, round {number} of {plan.n_rounds}")
     return passes
 
 

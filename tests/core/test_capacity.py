@@ -8,10 +8,13 @@ import random
 
 import pytest
 
+from citer_core.assets import ASSETS
+from citer_core.cli.capacity import deployment_row
 from citer_core.cli.main import main
 from citer_core.errors import SettingError
 from citer_core.evaluation.break_even import RoutedCosts
 from citer_core.evaluation.capacity import BatchServer, Demand, llm_only_deployment, routed_deployment
+from citer_core.evaluation.profile_file import costs_of, read_profile
 from citer_core.evaluation.step_cost import StepCost
 
 COSTS = RoutedCosts(StepCost(0.002, 0.0001, 0.0), StepCost(0.020, 0.0005, 0.0), 0.0005)
@@ -121,3 +124,14 @@ def test_command_line(capsys, tmp_path):
     assert "estimate" in text and "not measured" in text
     assert main(["capacity", "--users", "5", "--profile", str(tmp_path / "none.json")]) == 2
     assert "cannot be read as a profile" in capsys.readouterr().err
+
+
+def test_chapter_says_what_the_formulas_say():
+    """The example in assets/learn/scaling.md, row by row, from the recorded profile."""
+    chapter = (ASSETS / "learn" / "scaling.md").read_text(encoding="utf-8")
+    costs = costs_of(read_profile(ASSETS / "benchmarks" / "profile.json"))
+    for share in (0.1, 0.2, 0.4):
+        cells = deployment_row(f"routed, {share:.0%} LLM", routed_deployment(costs, Demand(1000, 20, share)))
+        assert f"| {' | '.join(cells)} |" in chapter
+    assert f"| {' | '.join(deployment_row('LLM alone', llm_only_deployment(costs, Demand(1000, 20, 1))))} |" in chapter
+    assert "not measured" in chapter

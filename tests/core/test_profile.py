@@ -55,7 +55,7 @@ def test_measured_profile_is_whole(measured, tiny_pair, tmp_path):
         assert all(p["seconds"] > 0 for p in profile[which]["passes"])
     agreement = profile["agreement"]
     assert agreement["needed_share"] == pytest.approx(1 - agreement["slm_is_llm"]) and agreement["n_examples"] == 4
-    assert [row["run"] for row in profile["check"]][1:] == ["routed at 0%", "routed at 10%", "routed at 30%", "routed at 100%"]  # fmt: skip
+    assert [row["llm_share"] for row in profile["check"]] == [None, 0.0, 0.1, 0.3, 1.0]
     even = profile["break_even"]
     assert even["time"] == costs_of(profile).break_even_share(64)
     info = tiny_pair.info

@@ -81,6 +81,17 @@ def test_shortcut_numbers():
     assert f"in {both} of them" in README and f"in {slm_only} as the LLM's did not" in README
 
 
+def test_profile_numbers():
+    profile = card("benchmarks/profile.json")
+    text = README.split("<!-- profile -->")[1].split("<!-- /profile -->")[0].replace("\n", " ")
+    even = profile["break_even"]
+    assert f"below {even['time']:.0%} LLM tokens and bytes below {even['bytes']:.0%}" in text
+    for row, name in zip(profile["check"], ("the LLM alone", None, "at 10%", "at 30%", "at 100%"), strict=True):
+        numbers = f"{row['predicted_tokens_per_s']:,.0f} and {row['measured_tokens_per_s']:,.0f}"
+        assert name is None or f"{name} {numbers}" in text
+    assert all(profile[part] in text for part in ("date", "hardware", "command"))
+
+
 def test_front_matter():
     """What a Space reads; a version that is not the pinned one would serve another page than the tests do."""
     root = Path(__file__).resolve().parents[2]
