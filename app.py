@@ -1,19 +1,21 @@
 """Serves the page: `python app.py [--port 7860]`, and the entry point on Hugging Face Spaces.
 
-The page is answered first and the models are loaded behind it, so nothing here may import torch.
+The page is answered first and the models are loaded behind it, so nothing here may import torch; but on ZeroGPU, where
+they must be placed on the device before anything is served.
 """
 
 from __future__ import annotations
 
 import logging
-import os
 import sys
 from typing import TYPE_CHECKING
 
 from citer_core.config import AppConfig
 from citer_core.errors import CiterError
+from citer_core.hardware import cpu_budget
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.page import build_page, serve
+from citer_core.zero_gpu import spaces_module
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -26,14 +28,17 @@ def load_engine() -> Engine:
     from citer_core.engine import Engine
 
     # Two runs that both want every core slow each other down many times over; each gets its part.
-    torch.set_num_threads(max(1, (os.cpu_count() or 1) // config.n_concurrent_runs))
-    return Engine.load(
+    torch.set_num_threads(max(1, cpu_budget() // config.n_concurrent_runs))
+    # On ZeroGPU to the device once, in this process; each run then borrows the GPU for as long as it may take.
+    on_zero_gpu = spaces_module() is not None
+    engine = Engine.load(
         config.pair,
-        device=config.device,
+        device="cuda" if on_zero_gpu else config.device,
         dtype=config.dtype,
         options=config.options,
         llm_server=config.llm_server,
     )
+    return engine.on_zero_gpu() if on_zero_gpu else engine
 
 
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -42,6 +47,8 @@ try:
     # Flags are ours only where this file is the program; under `gradio app.py` they are not.
     config = AppConfig.read(sys.argv[1:] if __name__ == "__main__" else ())
     slot = EngineSlot(load_engine)
+    if spaces_module() is not None:  # imported before torch, and the models placed while the module is read
+        slot.fill()
     demo = build_page(config, slot)
 except CiterError as error:
     sys.exit(f"error: {error}")

@@ -9,7 +9,7 @@ import datetime
 import platform
 import secrets
 import threading
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,6 +30,10 @@ from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.trace import PromptInfo, RecordInfo, RouterInfo, RoutingTrace
 from citer_core.types import DecodeSettings, FinishReason, PairOptions, TokenEvent
+from citer_core.zero_gpu import gpu_seconds, on_gpu
+
+# Decodes elsewhere: (router, prompt, settings) -> events, and as the last item why it ended. See `Engine.on_zero_gpu`.
+RemoteDecode = Callable[[str, list[int], DecodeSettings], Iterator[TokenEvent | FinishReason]]
 
 
 def hardware_in_words() -> str:
@@ -57,6 +61,7 @@ class Run:
     Attributes:
         id: unguessable, so that a page can ask for its own run and for no other.
         finish_reason: None until it ended.
+        remote: decodes in another process; None decodes here.
     """
 
     pair: ModelPair
@@ -66,6 +71,7 @@ class Run:
     settings: DecodeSettings
     id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     finish_reason: FinishReason | None = None
+    remote: RemoteDecode | None = None
     _events: list[TokenEvent] = field(default_factory=list)
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
@@ -82,6 +88,8 @@ class Run:
             self.finish_reason = reason
 
     def _recorded(self) -> Generator[TokenEvent, None, FinishReason]:
+        if self.remote is not None:
+            return (yield from self._from_elsewhere(self.remote))
         steps = decode(self.pair, self.router, self.prompt_ids, self.settings, is_cancelled=self._cancelled.is_set)
         while True:
             try:
@@ -91,6 +99,17 @@ class Run:
                 return reason
             self._events.append(event)
             yield event
+
+    def _from_elsewhere(self, remote: RemoteDecode) -> Generator[TokenEvent, None, FinishReason]:
+        """Another process cannot see our flag, so it is looked at here, and the generator there is closed."""
+        for item in remote(self.router.name, self.prompt_ids, self.settings):
+            if not isinstance(item, TokenEvent):
+                return item
+            self._events.append(item)
+            yield item
+            if self._cancelled.is_set():
+                break
+        return "cancelled"
 
     def cancel(self) -> None:
         """Ends the run before its next token; may be called from any thread."""
@@ -156,6 +175,21 @@ class Engine:
         self.problems = tuple(problems)
         self._all_routers = dict(routers)
         self._routers = {name: router for name, router in routers.items() if _fits(pair, router)}
+        self._remote: RemoteDecode | None = None
+
+    def on_zero_gpu(self) -> Engine:
+        """This engine, whose runs decode where `zero_gpu` has a GPU for them; call it once, when it is loaded."""
+
+        def work(router: str, prompt_ids: list[int], settings: DecodeSettings) -> Iterator[TokenEvent | FinishReason]:
+            reason: FinishReason = yield from decode(self.pair, self.router(router), prompt_ids, settings)
+            yield reason
+
+        def seconds(_router: str, _prompt_ids: list[int], settings: DecodeSettings) -> int:
+            # How tau turns into a share depends on the text; only at 0 is it known that the LLM is never asked.
+            return gpu_seconds(settings.max_new_tokens, 1.0 if settings.threshold > 0 else 0.0)
+
+        self._remote = on_gpu(work, seconds)
+        return self
 
     @classmethod
     def load(
@@ -229,7 +263,9 @@ class Engine:
         Raises:
             RouterError: there is no such router.
         """
-        return Run(self.pair, self.router(router), problem, self.pair.encode(problem.prompt), settings)
+        return Run(
+            self.pair, self.router(router), problem, self.pair.encode(problem.prompt), settings, remote=self._remote
+        )
 
     def run_batch(
         self,

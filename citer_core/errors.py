@@ -9,7 +9,8 @@
     |-- ModelFileError        a weights file is missing, truncated or of another kind
     |-- ServerError           the LLM's server cannot be reached, or answers something else than we asked for
     |-- RouterError           a router is unknown, or does not fit the pair
-    `-- TraceError            a trace document that is not one of ours
+    |-- TraceError            a trace document that is not one of ours
+    `-- ProfileError          a stored profile that is not one of ours
 
 Each message says what was wrong, what is allowed, and what to do next. A broken invariant of our own is an
 AssertionError instead: it should stop the program, not advise its user.
@@ -56,3 +57,7 @@ class RouterError(CiterError):
 
 class TraceError(CiterError):
     """A document that is not a trace of a version that we can read."""
+
+
+class ProfileError(CiterError):
+    """A document that is not a profile of a version that we can read."""

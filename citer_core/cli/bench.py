@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from citer_core.cli.model_arguments import add_model_arguments, load_engine
 from citer_core.tasks.datasets import bundled_rows
 
@@ -43,6 +41,8 @@ def run(args: argparse.Namespace) -> int:
     """Measures and prints."""
     engine = load_engine(args)
     if args.threads is not None:
+        import torch
+
         torch.set_num_threads(args.threads)
     result = _measure(args, engine)
     if args.threads is not None:

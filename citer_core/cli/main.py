@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 import citer_core
 from citer_core.cli import (
     bench,
+    capacity,
     embedded,
     evaluate,
     fetch,
@@ -29,6 +30,7 @@ from citer_core.cli import (
     make_cot,
     merge_labels,
     pairs,
+    profile,
     record,
     route,
     train_router,
@@ -66,6 +68,8 @@ COMMANDS: dict[str, Command] = {
     "record": record,
     "embedded": embedded,
     "bench": bench,
+    "profile": profile,
+    "capacity": capacity,
 }
 
 

@@ -26,7 +26,12 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PAIR",
         help='a name that `pairs` lists, or "SLM,LLM", each a folder, a hub id or a GGUF file (%(default)s)',
     )
-    models.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="(%(default)s)")
+    models.add_argument(
+        "--dtype",
+        choices=("auto", "float32", "bfloat16"),
+        default="float32",
+        help="auto: bfloat16 where it is faster (%(default)s)",
+    )
     models.add_argument("--device", default="cpu", help="as torch names it, e.g. cuda (%(default)s)")
     add_pair_options(models)
 

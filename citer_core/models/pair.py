@@ -25,6 +25,7 @@ from citer_core.errors import ModelFileError, PairError
 from citer_core.models import store
 from citer_core.models.gguf_conversion import convert
 from citer_core.models.language_model import LanguageModel
+from citer_core.models.precision import AUTO, automatic_dtype
 from citer_core.models.presets import EMBEDDED, parse_pair
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.remote_lm import RemoteLM
@@ -204,7 +205,7 @@ def load_pair(
     Args:
         pair: a name of `PRESETS`, or two models as "SLM,LLM": folders, hub ids or GGUF files, in any mix.
         device: as torch spells it.
-        dtype: of both models: `float32`, `bfloat16` or `float16`.
+        dtype: of both models: `float32`, `bfloat16`, `float16`, or `auto` (see `precision.py`).
         options: see there.
 
     Raises:
@@ -213,6 +214,7 @@ def load_pair(
         ModelFileError: weights are missing or damaged, or are not here and `options.download` is not set.
     """
     options = options or PairOptions()
+    dtype = known_dtype(pair, device, dtype)
     quantization = _quantization(options.llm_quantization, device, dtype)
     name, folders, tokenizer_folders = pair_folders(pair, dtype, options)
     tokenizers = [load_tokenizer(folder) for folder in dict.fromkeys(tokenizer_folders)]
@@ -222,15 +224,30 @@ def load_pair(
     return ModelPair.assemble(name, slm, llm, tokenizers[0], chat=options.chat)
 
 
-def pair_folders(pair: str, dtype: str, options: PairOptions) -> tuple[str, list[Path], list[Path]]:
-    """A pair's name, the two models' folders and the folders of their tokenizers; `pair` as in `load_pair`.
+def known_dtype(pair: str, device: str, dtype: str) -> str:
+    """A key of `DTYPES`: the one that was named, or what `auto` means for this pair on this device.
 
     Raises:
-        PairError: an unknown pair or dtype.
+        PairError: there is no such dtype.
+    """
+    if dtype == AUTO:
+        dtype = automatic_dtype(pair, device).dtype
+    if dtype not in DTYPES:
+        raise PairError(f'Unknown dtype "{dtype}". Choose one of {AUTO}, {", ".join(DTYPES)}.')
+    return dtype
+
+
+def pair_folders(pair: str, dtype: str, options: PairOptions) -> tuple[str, list[Path], list[Path]]:
+    """A pair's name, the two models' folders and the folders of their tokenizers.
+
+    Args:
+        pair, options: see `load_pair`.
+        dtype: a key of `DTYPES`, for weights that have to be converted.
+
+    Raises:
+        PairError: an unknown pair.
         ModelFileError: weights are not here and `options.download` is not set, or are other ones.
     """
-    if dtype not in DTYPES:
-        raise PairError(f'Unknown dtype "{dtype}". Choose one of {", ".join(DTYPES)}.')
     choice = parse_pair(pair)
     sources = (choice.slm, choice.llm)
     if options.download:

@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, Pre
 from citer_core.config import LlmServer
 from citer_core.errors import ModelFileError
 from citer_core.models.language_model import LanguageModel
-from citer_core.models.pair import DTYPES, ModelPair, eos_ids_of, load_model, load_tokenizer, pair_folders
+from citer_core.models.pair import DTYPES, ModelPair, eos_ids_of, known_dtype, load_model, load_tokenizer, pair_folders
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.spec import SERVER_REVISION, spec_of, weights_revision
@@ -37,6 +37,7 @@ def load_remote_pair(
         ServerError: the server cannot be reached or used.
     """
     options = options or PairOptions()
+    dtype = known_dtype(pair, device, dtype)
     name, (slm_folder, llm_folder), tokenizer_folders = pair_folders(pair, dtype, options)
     tokenizer = load_tokenizer(tokenizer_folders[0])
     form = PromptForm.of(tokenizer, chat=options.chat)

@@ -35,6 +35,11 @@ class EngineSlot:
         if self._started.acquire(blocking=False):
             threading.Thread(target=self._fill, name="engine-loader", daemon=True).start()
 
+    def fill(self) -> None:
+        """Loads here and now, for a host that wants the models before anything is served."""
+        if self._started.acquire(blocking=False):
+            self._fill()
+
     def _fill(self) -> None:
         began = time.perf_counter()
         try:

@@ -24,6 +24,7 @@ from citer_core.ui.label_jobs import LabelJobs
 from citer_core.ui.labels_tab import labels_tab, static_folders
 from citer_core.ui.presets import preset_cards, read_presets, recorded_problems
 from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.profile_tab import profile_tab
 from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.theme import theme
 from citer_core.ui.viewer import file_url, viewer
@@ -39,7 +40,7 @@ MAX_UPLOAD = "8mb"  # the Labels tab has a lower limit, with a message of its ow
 
 def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
     """The page over an engine that may not be there yet; `slot.start()` is the caller's, after `serve`."""
-    gr.set_static_paths([ASSETS / "viewer", ASSETS / "traces", *static_folders(ASSETS)])
+    gr.set_static_paths([ASSETS / "viewer", ASSETS / "traces", ASSETS / "profile", *static_folders(ASSETS)])
     presets = read_presets(ASSETS / "traces")
     recorded = recorded_problems(ASSETS / "traces", presets)
     registry, jobs, book = RunRegistry(), LabelJobs(), ProblemBook.bundled(recorded)
@@ -56,6 +57,8 @@ def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
                 about()
             with gr.Tab("Labels", id="labels", elem_id="cx-tab-labels"):
                 labels_tab(ASSETS, slot, book, jobs, _decoding(config))
+            with gr.Tab("Worth it here?", id="profile", elem_id="cx-tab-profile"):
+                profile_tab(ASSETS, slot, _decoding(config))
         _wire_run(panel, screen, config, slot, registry, book)
         _wire_browser(panel)
         _wire_picking(panel, book)

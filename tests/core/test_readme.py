@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,34 @@ def test_shortcut_numbers():
     assert both + slm_only == case["n_decided"] - case["n_right"]
     assert f"In the other {both + slm_only} the SLM's own token" in README
     assert f"in {both} of them" in README and f"in {slm_only} as the LLM's did not" in README
+
+
+def test_profile_numbers():
+    profile = card("benchmarks/profile.json")
+    text = README.split("<!-- profile -->")[1].split("<!-- /profile -->")[0].replace("\n", " ")
+    even = profile["break_even"]
+    assert f"below {even['time']:.0%} LLM tokens and bytes below {even['bytes']:.0%}" in text
+    for row, name in zip(profile["check"], ("the LLM alone", None, "at 10%", "at 30%", "at 100%"), strict=True):
+        numbers = f"{row['predicted_tokens_per_s']:,.0f} and {row['measured_tokens_per_s']:,.0f}"
+        assert name is None or f"{name} {numbers}" in text
+    assert all(profile[part] in text for part in ("date", "hardware", "command"))
+
+
+def test_front_matter():
+    """What a Space reads; a version that is not the pinned one would serve another page than the tests do."""
+    root = Path(__file__).resolve().parents[2]
+    _, head, _ = README.split("---\n", 2)
+    facts = dict(line.split(": ", 1) for line in head.strip().splitlines())
+    pins = dict(line.split("#")[0].strip().split("==") for line in requirements(root) if "==" in line)
+    assert facts["sdk"] == "gradio" and facts["sdk_version"] == pins["gradio"]
+    assert (root / facts["app_file"]).is_file()
+    project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    low, high = (part.lstrip("<>=") for part in project["requires-python"].split(","))
+    version = tuple(map(int, facts["python_version"].strip('"').split(".")))
+    assert tuple(map(int, low.split("."))) <= version < tuple(map(int, high.split(".")))
+    assert facts["license"] == project["license"].lower() and (root / "LICENSE").is_file()
+    assert len(facts["short_description"]) <= 60 and facts["title"]
+
+
+def requirements(root):
+    return (root / "requirements.txt").read_text(encoding="utf-8").splitlines()

@@ -1,0 +1,137 @@
+/**
+ * The tab "Is routing worth it here?": an answer in words, two charts, the numbers in tables.
+ *
+ * Draws what the server computed and computes nothing. Must not know Gradio: `mountProfile` is given messages and a
+ * callback. Plotly is fetched when the tab is open; colours are read from the page, and again when the theme changes.
+ */
+
+import { html, setText } from "../viewer/dom.js";
+import { passesFigure, sharesFigure } from "./figures.js";
+
+const CONFIG = { displayModeBar: false, responsive: true };
+const KINDS = { recorded: "Recorded", live: "Measured just now" };
+let loading = null;
+
+function loadPlotly(url) {
+  if (globalThis.Plotly) return Promise.resolve(globalThis.Plotly);
+  loading ??= new Promise((resolve, reject) => {
+    const script = Object.assign(document.createElement("script"), { src: new URL(url, document.baseURI).href });
+    script.onload = () => resolve(globalThis.Plotly);
+    script.onerror = () => reject(new Error("plotly could not be fetched"));
+    document.head.append(script);
+  });
+  return loading;
+}
+
+function table({ title, head, rows }) {
+  return html(
+    "div", { class: "cl-scroll cl-numbers", tabindex: 0, role: "region", "aria-label": title },
+    html("table", { class: "cl-table" }, html("caption", { class: "cl-label cp-caption" }, title), html("thead", {}, html("tr", {}, ...head.map((name) => html("th", { scope: "col" }, name)))),
+      html("tbody", {}, ...rows.map((row) => html("tr", {}, ...row.map((cell, k) => html(k ? "td" : "th", k ? {} : { scope: "row" }, cell)))))),
+  );
+}
+
+class Profile {
+  constructor(root, plotlyUrl) {
+    this.plotlyUrl = plotlyUrl;
+    this.profile = null;
+    this.status = html("p", { class: "cl-status", role: "status" }, "Reading the recorded profile.");
+    this.bar = html("progress", { class: "cl-progress", max: 1, value: 0, "aria-label": "Measured so far", hidden: true });
+    this.kind = html("span", { class: "cp-kind" });
+    this.headline = html("h3", { class: "cl-heading" });
+    this.provenance = html("p", { class: "cl-note" });
+    this.reasons = html("ul", { class: "cp-reasons" });
+    this.tables = html("div", { class: "cp-tables" });
+    this.charts = [
+      ["shares", "Cost of a routed token, of the LLM alone", (profile, palette) => sharesFigure(profile.shares, palette)],
+      ["passes", "Time of one forward pass", (profile, palette) => passesFigure(profile.passes, palette)],
+    ].map(([name, title, figure]) => {
+      const plot = html("div", { class: "cl-plot", role: "img", "aria-label": title });
+      const root = html("figure", { class: "cl-chart", "data-chart": name }, html("figcaption", { class: "cl-label" }, title), plot);
+      return { title, figure, plot, root };
+    });
+    this.body = html(
+      "div", { class: "cl-body", hidden: true },
+      html("section", { class: "cp-words" }, html("p", { class: "cp-top" }, this.kind), this.headline, this.provenance, this.reasons),
+      html("section", { class: "cl-charts" }, ...this.charts.map((chart) => chart.root)),
+      html("details", { class: "cl-details cp-numbers" }, html("summary", {}, "All numbers as tables"), this.tables),
+    );
+    this.root = html("div", { class: "citer-labels citer-profile", role: "region", "aria-label": "Is routing worth it here?" }, this.status, this.bar, this.body);
+    root.replaceChildren(this.root);
+    new MutationObserver(() => this.draw()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  }
+
+  receive(payload) {
+    if (!payload) return;
+    const message = JSON.parse(payload);
+    if (message.profile) this.show(message.profile);
+    else if (message.progress) {
+      this.say(`Measuring: ${message.progress.doing}.`);
+      Object.assign(this.bar, { hidden: false, value: message.progress.done });
+    } else if (message.notice !== undefined) this.say(message.notice, message.level);
+  }
+
+  say(text, level = "") {
+    setText(this.status, text);
+    this.status.dataset.level = level;
+    this.status.hidden = text === "";
+    this.bar.hidden = true;
+  }
+
+  show(profile) {
+    this.say("");
+    this.profile = profile;
+    setText(this.kind, `${KINDS[profile.kind]} · ${profile.pair}`);
+    this.kind.dataset.kind = profile.kind;
+    setText(this.headline, profile.headline);
+    setText(this.provenance, profile.provenance);
+    this.reasons.replaceChildren(...profile.sentences.map((sentence) => html("li", {}, sentence)));
+    this.tables.replaceChildren(...profile.tables.map(table));
+    this.body.hidden = false;
+    this.draw();
+  }
+
+  async draw() {
+    if (!this.profile) return;
+    try {
+      const Plotly = await loadPlotly(this.plotlyUrl);
+      const palette = this.palette();
+      for (const chart of this.charts) {
+        const { data, layout } = chart.figure(this.profile, palette);
+        await Plotly.react(chart.plot, data, layout, CONFIG);
+        chart.plot.setAttribute("aria-label", `${chart.title}. ${this.profile.headline}`);
+        chart.plot.dataset.drawn = "true";
+      }
+    } catch (error) {
+      this.say(`The charts could not be drawn (${error.message}); the tables hold their numbers.`, "error");
+    }
+  }
+
+  palette() {
+    const style = getComputedStyle(this.root);
+    const of = (name) => style.getPropertyValue(`--cv-${name}`).trim();
+    return { text: of("text"), muted: of("muted"), rule: of("rule"), surface: of("surface"), slm: of("slm-ink"), llm: of("llm-ink"), cost: of("cost"), font: style.fontFamily };
+  }
+}
+
+function stylesheet(name) {
+  const href = new URL(name, import.meta.url).href;
+  if (document.querySelector(`link[href="${href}"]`)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const link = html("link", { rel: "stylesheet", href });
+    link.onload = link.onerror = resolve;
+    document.head.append(link);
+  });
+}
+
+/**
+ * Called when the tab is first opened, with what Gradio gives a component's script.
+ * @param {{element: HTMLElement, props: Object, watch: Function, onOpen: () => void}} context
+ */
+export async function mountProfile({ element, props, watch, onOpen }) {
+  if (!props.value) onOpen();
+  await Promise.all([stylesheet("../labels/labels.css"), stylesheet("./profile.css")]);
+  const profile = new Profile(element.querySelector(".cx-profile"), props.plotly);
+  watch("value", () => profile.receive(props.value));
+  profile.receive(props.value);
+}

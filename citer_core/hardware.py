@@ -1,0 +1,73 @@
+"""What this process may use of the processor: cores by affinity and by the container's quota, and number formats.
+
+Standard library only. A container that may use two cores of ninety-six still sees ninety-six, and as many threads would
+wait for each other most of the time. Called by whoever decides about threads.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+BF16_FLAGS = frozenset({"amx_bf16", "avx512_bf16"})
+
+
+def cpu_budget(root: Path = Path("/"), affinity: int | None = None) -> int:
+    """Cores that this process may keep busy, at least 1.
+
+    Args:
+        root: where `proc` and `sys` are; tests have their own.
+        affinity: cores that the process may run on; None asks the system.
+
+    Returns:
+        The affinity, or less where a control group (version 1 or 2) of the process or above it has a quota. Part of a
+        core is no core: 2.5 give 2.
+    """
+    if affinity is None:
+        affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quotas = [quota for folder in _group_folders(root) if (quota := _quota(folder)) is not None]
+    return max(1, min([affinity, *(int(quota) for quota in quotas)]))
+
+
+def _group_folders(root: Path) -> list[Path]:
+    """The folders of this process's groups and of all above them; where there is no such folder nothing is read."""
+    mounts = {"": ["sys/fs/cgroup", "sys/fs/cgroup/unified"], "cpu": ["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"]}
+    try:
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = ["0::/", "1:cpu:/"]
+    folders = []
+    for line in lines:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        below = Path(path.strip("/"))
+        for mount in mounts["cpu" if controllers else ""]:
+            # In a container the path is often the host's and not to be seen; the mount itself is then its group.
+            folders += [root / mount / part for part in (below, *below.parents)]
+    return folders
+
+
+def _quota(folder: Path) -> float | None:
+    """Cores that a group may use together, or None where it is not limited or no such group is there."""
+    try:
+        if (folder / "cpu.max").is_file():
+            quota, period = (folder / "cpu.max").read_text(encoding="utf-8").split()
+        else:
+            quota = (folder / "cpu.cfs_quota_us").read_text(encoding="utf-8")
+            period = (folder / "cpu.cfs_period_us").read_text(encoding="utf-8")
+        if quota == "max" or int(quota) <= 0 or int(period) <= 0:
+            return None
+        return int(quota) / int(period)
+    except (OSError, ValueError):
+        return None
+
+
+def has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+    """Whether the processor multiplies bfloat16 itself (AVX-512 BF16 or AMX); False where Linux does not tell."""
+    try:
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return False
+    flags = next((line.split(":", 1)[1] for line in lines if line.startswith("flags") and ":" in line), "")
+    return not BF16_FLAGS.isdisjoint(flags.split())

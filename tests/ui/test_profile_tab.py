@@ -1,0 +1,77 @@
+"""The tab "Worth it here?": recorded at once, measured on demand, readable without the charts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from citer_core.assets import ASSETS
+from citer_core.errors import ModelFileError
+from citer_core.evaluation.profile_file import read_profile
+from citer_core.evaluation.profile_words import headline
+from citer_core.ui import profile_tab
+from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.profile_tab import measure_messages, recorded_message
+from tests.ui.conftest import Visitor
+
+
+def failing_slot(error: Exception) -> EngineSlot:
+    def load() -> Any:
+        raise error
+
+    slot = EngineSlot(load)
+    slot.fill()
+    return slot
+
+
+def test_a_pair_that_could_not_be_loaded_is_a_notice() -> None:
+    messages = list(measure_messages(failing_slot(ModelFileError("The weights are not there."))))
+    assert [message["notice"] for message in messages] == ["The weights are not there."]
+
+
+def test_a_missing_file_is_a_notice(tmp_path: Any) -> None:
+    assert "cannot be read as a profile" in recorded_message(tmp_path)["notice"]
+
+
+@pytest.mark.ui
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+def test_recorded_profile(visit: Callable[..., Visitor], theme: str, width: int) -> None:
+    page = visit(theme=theme, width=width).page
+    assert page.locator(".citer-profile").count() == 0  # nothing before it is opened
+    page.get_by_role("tab", name="Worth it here?").click()
+    stored = read_profile(ASSETS / "benchmarks" / "profile.json")
+    expect(page.locator(".citer-profile .cl-heading")).to_have_text(headline(stored), timeout=20_000)
+    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
+    expect(page.locator(".citer-profile .cl-note")).to_contain_text(stored["date"])
+    expect(page.locator('.citer-profile .cl-plot[data-drawn="true"]')).to_have_count(2, timeout=30_000)
+    page.get_by_text("All numbers as tables").click()
+    expect(page.locator(".citer-profile table")).to_have_count(5)
+    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
+    found = Axe().run(page, context=".citer-profile").response["violations"]
+    assert [violation["id"] for violation in found] == []
+
+
+@pytest.mark.ui
+def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress, then the new profile in place of the recorded one; the numbers are those of the server."""
+    profile = json.loads((ASSETS / "benchmarks" / "profile.json").read_text(encoding="utf-8"))
+    profile["break_even"]["time"] = 0.123
+
+    def measured(_slot: EngineSlot) -> Any:
+        yield profile_tab.progress_message(0.5, "forward passes")
+        yield profile_tab.profile_message(profile, "live")
+
+    monkeypatch.setattr(profile_tab, "measure_messages", measured)
+    page = visit().page
+    page.get_by_role("tab", name="Worth it here?").click()
+    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded", timeout=20_000)
+    page.locator("button#cx-profile-measure").click()
+    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Measured just now", timeout=20_000)
+    expect(page.locator(".citer-profile .cl-heading")).to_contain_text("12%")
+    page.locator("button#cx-profile-recorded").click()
+    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
