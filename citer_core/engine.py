@@ -10,13 +10,14 @@ import platform
 import secrets
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
 
 import citer_core
 from citer_core.errors import CiterError, RouterError
+from citer_core.fork import Fork
 from citer_core.models.pair import EMBEDDED, ModelPair, load_pair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.catalog import load_router, load_routers
@@ -25,7 +26,8 @@ from citer_core.routing.router import Router
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
-from citer_core.trace import PromptInfo, RecordInfo, RouterInfo, RoutingTrace
+from citer_core.text import TextStream
+from citer_core.trace import ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
 from citer_core.types import DecodeSettings, FinishReason, TokenEvent
 
 
@@ -54,6 +56,8 @@ class Run:
     Attributes:
         id: unguessable, so that a page can ask for its own run and for no other.
         finish_reason: None until it ended.
+        fork: for a branch, the events that it shares with its parent; they come out first, as they were.
+        parent: for a branch, what the trace says about its parent.
     """
 
     pair: ModelPair
@@ -61,6 +65,8 @@ class Run:
     problem: Problem
     prompt_ids: list[int]
     settings: DecodeSettings
+    fork: Fork | None = None
+    parent: ParentInfo | None = None
     id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     finish_reason: FinishReason | None = None
     _events: list[TokenEvent] = field(default_factory=list)
@@ -79,7 +85,12 @@ class Run:
             self.finish_reason = reason
 
     def _recorded(self) -> Generator[TokenEvent, None, FinishReason]:
-        steps = decode(self.pair, self.router, self.prompt_ids, self.settings, is_cancelled=self._cancelled.is_set)
+        for event in self.fork.events if self.fork else ():
+            self._events.append(event)
+            yield event
+        steps = decode(
+            self.pair, self.router, self.prompt_ids, self.settings, is_cancelled=self._cancelled.is_set, fork=self.fork
+        )
         while True:
             try:
                 event = next(steps)
@@ -95,9 +106,10 @@ class Run:
 
     def trace(self) -> RoutingTrace:
         """The run so far; with the verdict on its answer once it has ended."""
-        return trace_of(
+        trace = trace_of(
             self.pair, self.router, self.problem, self.settings, len(self.prompt_ids), self._events, self.finish_reason
         )
+        return trace if self.parent is None else replace(trace, parent=self.parent)
 
 
 def trace_of(
@@ -197,13 +209,50 @@ class Engine:
         """Raises `PromptError` if the problem's prompt leaves no room in the models' context."""
         check_prompt(self.pair, self.pair.encode(problem.prompt))
 
-    def start(self, problem: Problem, *, router: str | None = None, settings: DecodeSettings) -> Run:
+    def start(
+        self,
+        problem: Problem,
+        *,
+        router: str | None = None,
+        settings: DecodeSettings,
+        fork: Fork | None = None,
+        parent: ParentInfo | None = None,
+    ) -> Run:
         """Prepares a run; nothing is computed before it is iterated.
+
+        Args:
+            problem, router, settings: what is asked, who decides and how.
+            fork: makes it a branch: the run begins with these events and goes on from there.
+            parent: what the branch's trace says of where it comes from.
 
         Raises:
             RouterError: there is no such router.
+            PromptError: the prompt is empty or too long; only looked at for a branch, else the run itself says so.
+            SettingError: nothing can follow the fork.
         """
-        return Run(self.pair, self.router(router), problem, self.pair.encode(problem.prompt), settings)
+        prompt_ids = self.pair.encode(problem.prompt)
+        if fork is not None:
+            n_steps = min(settings.max_new_tokens, check_prompt(self.pair, prompt_ids))
+            fork.check(self.pair.vocab_size, self.pair.eos_ids, n_steps)
+            fork = replace(fork, events=tuple(self._as_ours(fork.events, len(prompt_ids))))
+        return Run(self.pair, self.router(router), problem, prompt_ids, settings, fork, parent)
+
+    def _as_ours(self, events: Sequence[TokenEvent], n_prompt: int) -> Iterator[TokenEvent]:
+        """Events that came from outside, with the text and the cache lengths that their tokens and writers imply."""
+        text = TextStream(self.pair.tokenizer)
+        llm_cached = 0
+        for index, event in enumerate(events):
+            context_len = n_prompt + index
+            was_read = event.source == "llm" or event.llm_tokens_fed > 0
+            yield replace(
+                event,
+                index=index,
+                text=text.push(event.token_id),
+                context_len=context_len,
+                slm_tokens_fed=n_prompt if index == 0 else 1,
+                llm_tokens_fed=context_len - llm_cached if was_read else 0,
+            )
+            llm_cached = context_len if was_read else llm_cached
 
     def run_batch(
         self,

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from citer_core.errors import PromptError
+from citer_core.fork import Fork
 from citer_core.models.cached_lm import CachedLM, RecomputingLM
 from citer_core.models.pair import ModelPair
 from citer_core.routing.router import Router, RouterFeatures, entropy_of
@@ -32,6 +33,7 @@ def decode(
     *,
     is_cancelled: Callable[[], bool] = lambda: False,
     reuse_llm_cache: bool = True,
+    fork: Fork | None = None,
 ) -> Generator[TokenEvent, None, FinishReason]:
     """Writes a completion token by token.
 
@@ -42,15 +44,18 @@ def decode(
         settings: threshold, length, sampling.
         is_cancelled: asked between tokens, so a run stops within one step.
         reuse_llm_cache: False feeds the LLM the whole text at every call, as the authors' published code does.
+        fork: go on from these events instead of from the prompt. Both caches are brought to where they stood, so what
+            follows is what one run with the same decisions would have written.
 
     Yields:
-        One event per token, end of text included.
+        One event per token, end of text included; those of the fork are not repeated.
 
     Returns:
         Why it ended: `eos`, `length` (of the request, or of the models' context) or `cancelled`.
 
     Raises:
         PromptError: the prompt is empty or leaves no room in the models' context.
+        SettingError: nothing can follow the fork.
     """
     room = check_prompt(pair, prompt_ids)
     slm = CachedLM(pair.slm)
@@ -63,7 +68,15 @@ def decode(
     without_gradients = torch.inference_mode()
     prompt_hidden: Tensor | None = None
     llm_entropy: Tensor | None = None
-    for index in range(n_steps):
+    n_shared = 0
+    if fork is not None:
+        fork.check(pair.vocab_size, pair.eos_ids, n_steps)
+        prompt_hidden, llm_entropy = _read_shared(fork, ids, slm, llm, router)
+        ids += fork.token_ids
+        n_shared = fork.n_shared
+        for token_id in fork.token_ids:
+            text.push(token_id)
+    for index in range(n_shared, n_steps):
         if is_cancelled():
             return "cancelled"
 
@@ -90,18 +103,21 @@ def decode(
             router_s = time.perf_counter() - start
 
             # 3. One of the two writes the token. The LLM first reads what it has not seen.
-            slm_top, slm_first = _top(pair, features.log_probs)
+            slm_top, slm_first = top_candidates(pair, features.log_probs)
             slm_token_id = _choose(slm_forward.logits, slm_first, settings, index)
             token_id = slm_token_id
             source: Source = "slm"
             llm_top: tuple[Candidate, ...] = ()
             llm_entropy = None
-            if prefers_llm(confidence, settings.threshold):
+            forced = fork if fork is not None and fork.source is not None and index == n_shared else None
+            if forced.source == "llm" if forced else prefers_llm(confidence, settings.threshold):
                 llm_forward = llm_forward or llm.catch_up(ids)
                 log_probs = torch.log_softmax(llm_forward.logits.float(), dim=-1)
-                llm_top, llm_first = _top(pair, log_probs)
+                llm_top, llm_first = top_candidates(pair, log_probs)
                 token_id, source = _choose(llm_forward.logits, llm_first, settings, index), "llm"
                 llm_entropy = entropy_of(log_probs) if router.uses_llm_entropy else None
+            if forced and forced.token_id is not None:
+                token_id = forced.token_id
 
         # 4. Say what happened, and go on from it.
         is_last = token_id in pair.eos_ids or index + 1 == n_steps
@@ -122,11 +138,37 @@ def decode(
             llm_s=llm_forward.seconds if llm_forward else 0.0,
             slm_top=slm_top,
             llm_top=llm_top,
+            forced=forced is not None,
         )
         if token_id in pair.eos_ids:
             return "eos"
         ids.append(token_id)
     return "length"
+
+
+def _read_shared(
+    fork: Fork, prompt_ids: Sequence[int], slm: CachedLM, llm: CachedLM | RecomputingLM, router: Router
+) -> tuple[Tensor | None, Tensor | None]:
+    """Brings both caches to where they stood before the fork's first own token, in a pass or two per model.
+
+    The SLM has then read all but the last token, which the loop feeds it; the LLM what it had read at its last call.
+
+    Returns:
+        [1, H], the SLM's state at the prompt's end, and the LLM's [1] entropy at the last token, as the loop keeps them.
+    """
+    if not fork.events:
+        return None, None
+    whole = [*prompt_ids, *fork.token_ids]
+    entropy: Tensor | None = None
+    with torch.inference_mode():
+        prompt_hidden = slm.catch_up(prompt_ids).hidden
+        if fork.n_shared > 1:
+            slm.catch_up(whole[:-1])
+        if fork.n_read_by_llm:
+            logits = llm.catch_up(whole[: fork.n_read_by_llm]).logits
+            if router.uses_llm_entropy and fork.events[-1].source == "llm":
+                entropy = entropy_of(torch.log_softmax(logits.float(), dim=-1))
+    return prompt_hidden, entropy
 
 
 def check_prompt(pair: ModelPair, prompt_ids: Sequence[int]) -> int:
@@ -151,7 +193,7 @@ def sequence_key(prompt_ids: Sequence[int]) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
-def _top(pair: ModelPair, log_probs: Tensor) -> tuple[tuple[Candidate, ...], int | None]:
+def top_candidates(pair: ModelPair, log_probs: Tensor) -> tuple[tuple[Candidate, ...], int | None]:
     """The `TOP_K` most probable tokens of a [1, V] distribution, best first, and the first one's id; None at a tie."""
     values, ids = log_probs.view(-1).topk(min(TOP_K, log_probs.shape[-1]))
     log_values: list[float] = values.tolist()
