@@ -17,6 +17,7 @@ import torch
 
 import citer_core
 from citer_core.errors import CiterError, RouterError
+from citer_core.evaluation.probe import ProbedToken, probe
 from citer_core.fork import Fork
 from citer_core.models.pair import EMBEDDED, ModelPair, load_pair
 from citer_core.routing.batch_decode import decode_batch
@@ -253,6 +254,14 @@ class Engine:
                 llm_tokens_fed=context_len - llm_cached if was_read else 0,
             )
             llm_cached = context_len if was_read else llm_cached
+
+    def probe(self, problem: Problem, token_ids: Sequence[int]) -> Iterator[ProbedToken]:
+        """What both models say at every token of a completion; see `citer_core.evaluation.probe`.
+
+        Raises:
+            SettingError: the tokens are not this pair's, or too many.
+        """
+        return probe(self.pair, self.pair.encode(problem.prompt), token_ids)
 
     def run_batch(
         self,

@@ -118,7 +118,7 @@ class RoutingTrace:
 
     @property
     def key(self) -> str:
-        """16 hex digits that name this run by its prompt, tokens and writers (FNV-1a); the browser computes the same."""
+        """16 hex digits that name a run by its prompt, tokens and writers (FNV-1a); the browser computes the same."""
         tokens = " ".join(f"{event.source}{event.token_id}" for event in self.events)
         value = 0xCBF29CE484222325
         for byte in f"{self.prompt.text}\n{tokens}".encode():

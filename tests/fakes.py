@@ -219,6 +219,17 @@ class FakeEngine:
         self.runs.append(run)
         return run
 
+    def probe(self, problem: Problem, token_ids: Sequence[int]) -> Iterator[types.SimpleNamespace]:
+        """The SLM is wrong at every third token, as if by script."""
+        for index, token_id in enumerate(token_ids):
+            llm_top = (Candidate(token_id, "right", 0.9),)
+            slm_top = (
+                llm_top if index % 3 else (Candidate(token_id + 1, "other", 0.6), Candidate(token_id, "right", 0.3))
+            )
+            yield types.SimpleNamespace(
+                slm_top=slm_top, llm_top=llm_top, slm_entropy=0.5, llm_entropy=0.25, kl=0.125, agree=bool(index % 3)
+            )
+
     def check(self, problem: Problem) -> None:
         """Raises the scripted error where it is one of the prompt and `fail_at` is None."""
         if self.fail_at is None and isinstance(self.error, PromptError):

@@ -154,7 +154,7 @@ def _read_shared(
     The SLM has then read all but the last token, which the loop feeds it; the LLM what it had read at its last call.
 
     Returns:
-        [1, H], the SLM's state at the prompt's end, and the LLM's [1] entropy at the last token, as the loop keeps them.
+        The SLM's [1, H] state at the prompt's end and the LLM's [1] entropy at the last token, as the loop keeps them.
     """
     if not fork.events:
         return None, None
