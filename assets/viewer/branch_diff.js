@@ -54,7 +54,10 @@ export function diffTokens(ours, theirs) {
 export function traceKey(trace) {
   const text = `${trace.prompt.text}\n${trace.events.map((event) => event.source + event.token_id).join(" ")}`;
   // FNV-1a of 64 bits in four parts of 16: BigInt would take a hundred times as long.
-  let [a, b, c, d] = [0xcbf2, 0x9ce4, 0x8422, 0x2325];
+  let a = 0xcbf2;
+  let b = 0x9ce4;
+  let c = 0x8422;
+  let d = 0x2325;
   for (const byte of new TextEncoder().encode(text)) {
     d ^= byte;
     // Times 0x100000001b3, which is 2^40 + 0x1b3.
@@ -62,7 +65,10 @@ export function traceKey(trace) {
     const c1 = c * 0x1b3 + (d1 >>> 16);
     const b1 = b * 0x1b3 + (c1 >>> 16) + ((d << 8) & 0xffff);
     const a1 = a * 0x1b3 + (b1 >>> 16) + ((c << 8) & 0xffff) + (d >>> 8);
-    [a, b, c, d] = [a1 & 0xffff, b1 & 0xffff, c1 & 0xffff, d1 & 0xffff];
+    a = a1 & 0xffff;
+    b = b1 & 0xffff;
+    c = c1 & 0xffff;
+    d = d1 & 0xffff;
   }
   return [a, b, c, d].map((part) => part.toString(16).padStart(4, "0")).join("");
 }
