@@ -84,7 +84,7 @@ export class Inspector {
     );
     const forced = view.isForced(index);
     const why = forced
-      ? "was chosen here by hand, against the router"
+      ? "was chosen here by hand, not by the router"
       : flipped
         ? `would write here at this tau; the ${WRITER_NAMES[event.source]} did in the run`
         : "wrote this token";
