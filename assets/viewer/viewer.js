@@ -267,8 +267,8 @@ class Viewer {
   reveal(shown) {
     const previous = this.view.shown;
     this.view.shown = shown;
+    if (shown > 0 && shown < this.view.n) this.tokens.scrollTo(shown - 1);
     this.tokens.reveal(this.view, previous);
-    if (this.playback.isPlaying && shown > 0) this.tokens.scrollTo(shown - 1);
     this.schedule("moved");
   }
 
