@@ -84,7 +84,7 @@ export class RunView {
     if (next === this.whatIf) return false;
     this.whatIf = next;
     this.decisions = next === null ? this.own : replay(this.events, next);
-    this.series = next === null ? this.ownSeries : seriesOf(this.costModel, this.events, this.decisions);
+    this.series = next === null ? this.ownSeries : seriesOf(this.costModel, this.events, this.decisions, this.ownSeries);
     return true;
   }
 
@@ -93,7 +93,7 @@ export class RunView {
     this.prices = { ...this.prices, pricing };
     this.#price();
     this.ownSeries = seriesOf(this.costModel, this.events, this.own);
-    this.series = this.whatIf === null ? this.ownSeries : seriesOf(this.costModel, this.events, this.decisions);
+    this.series = this.whatIf === null ? this.ownSeries : seriesOf(this.costModel, this.events, this.decisions, this.ownSeries);
   }
 
   /** The cost model under the page's choice of pair and device, and an empty series. */

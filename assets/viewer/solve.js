@@ -24,7 +24,7 @@ const STEPS = 100;
  *   would use at that tau; null where even tau 0 (`least`) is over the limit
  */
 export function solveTau(view, budget, limit) {
-  const valueAt = (step) => BUDGETS[budget].of(seriesOf(view.costModel, view.events, replay(view.events, step / STEPS)));
+  const valueAt = (step) => BUDGETS[budget].of(seriesOf(view.costModel, view.events, replay(view.events, step / STEPS), view.ownSeries));
   const least = valueAt(0);
   if (least > limit) return { tau: null, value: least, least };
   let low = 0;
