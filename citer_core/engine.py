@@ -10,7 +10,7 @@ import platform
 import secrets
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -18,6 +18,8 @@ import torch
 import citer_core
 from citer_core.config import LlmServer
 from citer_core.errors import CiterError, RouterError
+from citer_core.evaluation.probe import ProbedToken, probe
+from citer_core.fork import Fork
 from citer_core.models.pair import EMBEDDED, ModelPair, load_pair
 from citer_core.models.remote_pair import load_remote_pair
 from citer_core.routing.batch_decode import decode_batch
@@ -28,12 +30,14 @@ from citer_core.routing.router import Router
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
-from citer_core.trace import PromptInfo, RecordInfo, RouterInfo, RoutingTrace
+from citer_core.text import TextStream
+from citer_core.trace import ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
 from citer_core.types import DecodeSettings, FinishReason, PairOptions, TokenEvent
 from citer_core.zero_gpu import gpu_seconds, on_gpu
 
-# Decodes elsewhere: (router, prompt, settings) -> events, and as the last item why it ended. See `Engine.on_zero_gpu`.
-RemoteDecode = Callable[[str, list[int], DecodeSettings], Iterator[TokenEvent | FinishReason]]
+# Decodes elsewhere: (router, prompt, settings, fork) -> events, and as the last item why it ended. See
+# `Engine.on_zero_gpu`.
+RemoteDecode = Callable[[str, list[int], DecodeSettings, Fork | None], Iterator[TokenEvent | FinishReason]]
 
 
 def hardware_in_words() -> str:
@@ -61,6 +65,8 @@ class Run:
     Attributes:
         id: unguessable, so that a page can ask for its own run and for no other.
         finish_reason: None until it ended.
+        fork: for a branch, the events that it shares with its parent; they come out first, as they were.
+        parent: for a branch, what the trace says about its parent.
         remote: decodes in another process; None decodes here.
     """
 
@@ -69,6 +75,8 @@ class Run:
     problem: Problem
     prompt_ids: list[int]
     settings: DecodeSettings
+    fork: Fork | None = None
+    parent: ParentInfo | None = None
     id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     finish_reason: FinishReason | None = None
     remote: RemoteDecode | None = None
@@ -88,9 +96,14 @@ class Run:
             self.finish_reason = reason
 
     def _recorded(self) -> Generator[TokenEvent, None, FinishReason]:
+        for event in self.fork.events if self.fork else ():
+            self._events.append(event)
+            yield event
         if self.remote is not None:
             return (yield from self._from_elsewhere(self.remote))
-        steps = decode(self.pair, self.router, self.prompt_ids, self.settings, is_cancelled=self._cancelled.is_set)
+        steps = decode(
+            self.pair, self.router, self.prompt_ids, self.settings, is_cancelled=self._cancelled.is_set, fork=self.fork
+        )
         while True:
             try:
                 event = next(steps)
@@ -102,7 +115,7 @@ class Run:
 
     def _from_elsewhere(self, remote: RemoteDecode) -> Generator[TokenEvent, None, FinishReason]:
         """Another process cannot see our flag, so it is looked at here, and the generator there is closed."""
-        for item in remote(self.router.name, self.prompt_ids, self.settings):
+        for item in remote(self.router.name, self.prompt_ids, self.settings, self.fork):
             if not isinstance(item, TokenEvent):
                 return item
             self._events.append(item)
@@ -117,9 +130,10 @@ class Run:
 
     def trace(self) -> RoutingTrace:
         """The run so far; with the verdict on its answer once it has ended."""
-        return trace_of(
+        trace = trace_of(
             self.pair, self.router, self.problem, self.settings, len(self.prompt_ids), self._events, self.finish_reason
         )
+        return trace if self.parent is None else replace(trace, parent=self.parent)
 
 
 def trace_of(
@@ -180,11 +194,13 @@ class Engine:
     def on_zero_gpu(self) -> Engine:
         """This engine, whose runs decode where `zero_gpu` has a GPU for them; call it once, when it is loaded."""
 
-        def work(router: str, prompt_ids: list[int], settings: DecodeSettings) -> Iterator[TokenEvent | FinishReason]:
-            reason: FinishReason = yield from decode(self.pair, self.router(router), prompt_ids, settings)
+        def work(
+            router: str, prompt_ids: list[int], settings: DecodeSettings, fork: Fork | None
+        ) -> Iterator[TokenEvent | FinishReason]:
+            reason: FinishReason = yield from decode(self.pair, self.router(router), prompt_ids, settings, fork=fork)
             yield reason
 
-        def seconds(_router: str, _prompt_ids: list[int], settings: DecodeSettings) -> int:
+        def seconds(_router: str, _prompt_ids: list[int], settings: DecodeSettings, _fork: Fork | None) -> int:
             # How tau turns into a share depends on the text; only at 0 is it known that the LLM is never asked.
             return gpu_seconds(settings.max_new_tokens, 1.0 if settings.threshold > 0 else 0.0)
 
@@ -257,15 +273,58 @@ class Engine:
         """Raises `PromptError` if the problem's prompt leaves no room in the models' context."""
         check_prompt(self.pair, self.pair.encode(problem.prompt))
 
-    def start(self, problem: Problem, *, router: str | None = None, settings: DecodeSettings) -> Run:
+    def start(
+        self,
+        problem: Problem,
+        *,
+        router: str | None = None,
+        settings: DecodeSettings,
+        fork: Fork | None = None,
+        parent: ParentInfo | None = None,
+    ) -> Run:
         """Prepares a run; nothing is computed before it is iterated.
+
+        Args:
+            problem, router, settings: what is asked, who decides and how.
+            fork: makes it a branch: the run begins with these events and goes on from there.
+            parent: what the branch's trace says of where it comes from.
 
         Raises:
             RouterError: there is no such router.
+            PromptError: the prompt is empty or too long; only looked at for a branch, else the run itself says so.
+            SettingError: nothing can follow the fork.
         """
-        return Run(
-            self.pair, self.router(router), problem, self.pair.encode(problem.prompt), settings, remote=self._remote
-        )
+        prompt_ids = self.pair.encode(problem.prompt)
+        if fork is not None:
+            n_steps = min(settings.max_new_tokens, check_prompt(self.pair, prompt_ids))
+            fork.check(self.pair.vocab_size, self.pair.eos_ids, n_steps)
+            fork = replace(fork, events=tuple(self._as_ours(fork.events, len(prompt_ids))))
+        return Run(self.pair, self.router(router), problem, prompt_ids, settings, fork, parent, remote=self._remote)
+
+    def _as_ours(self, events: Sequence[TokenEvent], n_prompt: int) -> Iterator[TokenEvent]:
+        """Events that came from outside, with the text and the cache lengths that their tokens and writers imply."""
+        text = TextStream(self.pair.tokenizer)
+        llm_cached = 0
+        for index, event in enumerate(events):
+            context_len = n_prompt + index
+            was_read = event.source == "llm" or event.llm_tokens_fed > 0
+            yield replace(
+                event,
+                index=index,
+                text=text.push(event.token_id),
+                context_len=context_len,
+                slm_tokens_fed=n_prompt if index == 0 else 1,
+                llm_tokens_fed=context_len - llm_cached if was_read else 0,
+            )
+            llm_cached = context_len if was_read else llm_cached
+
+    def probe(self, problem: Problem, token_ids: Sequence[int]) -> Iterator[ProbedToken]:
+        """What both models say at every token of a completion; see `citer_core.evaluation.probe`.
+
+        Raises:
+            SettingError: the tokens are not this pair's, or too many.
+        """
+        return probe(self.pair, self.pair.encode(problem.prompt), token_ids)
 
     def run_batch(
         self,

@@ -17,7 +17,8 @@ from citer_core.errors import CiterError, TraceError
 from citer_core.types import EVENT_FIELDS, Candidate, DecodeSettings, FinishReason, TokenEvent
 
 SCHEMA = "citer-trace"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 2: `forced` in events and `parent`; both may be missing, so version 1 is read as it is
+READ_VERSIONS = (1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +89,14 @@ class RecordInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ParentInfo:
+    """The run that this one is a branch of: its `RoutingTrace.key`, and how many first tokens both share."""
+
+    key: str
+    fork: int
+
+
+@dataclass(frozen=True, slots=True)
 class RoutingTrace:
     """One routed run.
 
@@ -95,6 +104,7 @@ class RoutingTrace:
         events: one per token, in order.
         finish_reason: `eos`, `length`, `cancelled` or `error`; None while it runs.
         title: a short name for galleries; may be empty.
+        parent: for a branch, where it comes from.
     """
 
     pair: PairInfo
@@ -106,6 +116,16 @@ class RoutingTrace:
     record: RecordInfo
     answer: AnswerInfo | None = None
     title: str = ""
+    parent: ParentInfo | None = None
+
+    @property
+    def key(self) -> str:
+        """16 hex digits that name a run by its prompt, tokens and writers (FNV-1a); the browser computes the same."""
+        tokens = " ".join(f"{event.source}{event.token_id}" for event in self.events)
+        value = 0xCBF29CE484222325
+        for byte in f"{self.prompt.text}\n{tokens}".encode():
+            value = (value ^ byte) * 0x100000001B3 % 2**64
+        return f"{value:016x}"
 
     @property
     def completion(self) -> str:
@@ -162,10 +182,10 @@ class RoutingTrace:
             raise TraceError(
                 f'This is not a CITER trace: its "schema" is not "{SCHEMA}". Export one from the page or the CLI.'
             )
-        if document.get("schema_version") != SCHEMA_VERSION:
+        if document.get("schema_version") not in READ_VERSIONS:
             raise TraceError(
                 f"This trace has schema version {document.get('schema_version')!r}; this version of the project reads "
-                f"{SCHEMA_VERSION}. Record the run again, or use the version that wrote it."
+                f"{' and '.join(map(str, READ_VERSIONS))}. Record the run again, or use the version that wrote it."
             )
         try:
             pair = dict(document["pair"])
@@ -182,6 +202,7 @@ class RoutingTrace:
                 record=RecordInfo(**document["record"]),
                 answer=AnswerInfo(**document["answer"]) if document.get("answer") else None,
                 title=str(document.get("title", "")),
+                parent=ParentInfo(**document["parent"]) if document.get("parent") else None,
             )
         except (KeyError, TypeError, ValueError, CiterError) as error:
             raise TraceError(f"This trace is damaged ({error}). Export it again from the run it came from.") from error

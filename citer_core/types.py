@@ -93,6 +93,7 @@ class TokenEvent:
         llm_s: seconds in the LLM's forward, measured; 0 where it was not called.
         slm_top: the SLM's most probable next tokens, best first.
         llm_top: the LLM's, empty where it was not called.
+        forced: a person chose the writer or the token here, not the router.
     """
 
     index: int
@@ -110,6 +111,7 @@ class TokenEvent:
     llm_s: float
     slm_top: tuple[Candidate, ...] = ()
     llm_top: tuple[Candidate, ...] = ()
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,10 +21,11 @@ from pathlib import Path
 
 from citer_core.cost import ModelSpec
 from citer_core.errors import PromptError, RouterError
+from citer_core.fork import Fork
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
-from citer_core.trace import PairInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
+from citer_core.trace import PairInfo, ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
 from citer_core.types import Candidate, DecodeSettings, FinishReason, PairOptions, TokenEvent, prefers_llm
 
 SLM = ModelSpec("fake-slm", 100_000, 2, 2, 1, 16, 500, 32, True, 4)
@@ -55,6 +56,8 @@ class FakeRun:
     router_info: RouterInfo
     settings: DecodeSettings
     id: str
+    fork: Fork | None = None
+    parent: ParentInfo | None = None
     finish_reason: FinishReason | None = None
     events: list[TokenEvent] = field(default_factory=list)
     _cancelled: threading.Event = field(default_factory=threading.Event)
@@ -63,7 +66,12 @@ class FakeRun:
         assert not self.events and self.finish_reason is None, "a run decodes once"
         reason: FinishReason = "error"
         try:
+            for event in self.fork.events if self.fork else ():
+                self.events.append(event)
+                yield event
             for event in self._script():
+                if event.index < len(self.events):
+                    continue  # shared with the parent
                 if self._cancelled.wait(self.engine.delay_s):
                     reason = "cancelled"
                     return
@@ -84,7 +92,9 @@ class FakeRun:
         llm_cached = 0
         for index, text in enumerate(pieces[: self.settings.max_new_tokens]):
             confidence = self.engine.confidences[index % len(self.engine.confidences)]
-            by_llm = prefers_llm(confidence, self.settings.threshold)
+            forced = self.fork if self.fork and self.fork.source and self.fork.n_shared == index else None
+            by_llm = forced.source == "llm" if forced else prefers_llm(confidence, self.settings.threshold)
+            text = text.upper() if forced else text
             context_len = n_prompt + index
             token_id = index + 1 if text else EOS_ID
             slm_token_id = token_id + 1 if by_llm else token_id
@@ -104,6 +114,7 @@ class FakeRun:
                 llm_s=0.004 if by_llm else 0.0,
                 slm_top=(Candidate(slm_token_id, "other" if by_llm else text, confidence),),
                 llm_top=(Candidate(token_id, text, 0.9),) if by_llm else (),
+                forced=forced is not None,
             )
             if by_llm:
                 llm_cached = context_len
@@ -124,6 +135,7 @@ class FakeRun:
             events=tuple(self.events),
             finish_reason=self.finish_reason,
             record=RecordInfo("2026-01-01", "a fake", "0.1.0"),
+            parent=self.parent,
         )
         if self.finish_reason is None or problem.data_type == "open":
             return trace
@@ -201,10 +213,29 @@ class FakeEngine:
         self.router(name)
         return 0.7
 
-    def start(self, problem: Problem, *, router: str | None = None, settings: DecodeSettings) -> FakeRun:
-        run = FakeRun(self, problem, self.router(router), settings, f"run-{next(self._ids)}")
+    def start(
+        self,
+        problem: Problem,
+        *,
+        router: str | None = None,
+        settings: DecodeSettings,
+        fork: Fork | None = None,
+        parent: ParentInfo | None = None,
+    ) -> FakeRun:
+        run = FakeRun(self, problem, self.router(router), settings, f"run-{next(self._ids)}", fork, parent)
         self.runs.append(run)
         return run
+
+    def probe(self, problem: Problem, token_ids: Sequence[int]) -> Iterator[types.SimpleNamespace]:
+        """The SLM is wrong at every third token, as if by script."""
+        for index, token_id in enumerate(token_ids):
+            llm_top = (Candidate(token_id, "right", 0.9),)
+            slm_top = (
+                llm_top if index % 3 else (Candidate(token_id + 1, "other", 0.6), Candidate(token_id, "right", 0.3))
+            )
+            yield types.SimpleNamespace(
+                slm_top=slm_top, llm_top=llm_top, slm_entropy=0.5, llm_entropy=0.25, kl=0.125, agree=bool(index % 3)
+            )
 
     def check(self, problem: Problem) -> None:
         """Raises the scripted error where it is one of the prompt and `fail_at` is None."""

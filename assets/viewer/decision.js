@@ -20,6 +20,7 @@
  * @property {number} llm_s
  * @property {[number, string, number][]} slm_top
  * @property {[number, string, number][]} llm_top
+ * @property {boolean} [forced] a person chose the writer or the token
  *
  * @typedef {Object} Replay
  * @property {Uint8Array} isLlm 1 where the LLM writes
@@ -34,9 +35,9 @@ export function prefersLlm(slmConfidence, threshold) {
   return threshold >= 1 || slmConfidence < threshold;
 }
 
-/** Did something other than the rule choose this writer (a person who flipped the token)? */
+/** Did something other than the rule choose here? Runs say so themselves; in the oldest traces it shows in the writer. */
 export function isForced(event) {
-  return (event.source === "llm") !== prefersLlm(event.slm_confidence, event.threshold);
+  return event.forced === true || (event.source === "llm") !== prefersLlm(event.slm_confidence, event.threshold);
 }
 
 /**

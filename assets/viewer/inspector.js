@@ -5,8 +5,10 @@
  * which is cheap because it is one token.
  */
 
-import { html } from "./dom.js";
-import { WRITER_NAMES, percent, plural, probability, quantity, significant, formatTau } from "./format.js";
+import { leastEntropy, marginOf, splitStep } from "./cost_split.js";
+import { confidenceDial } from "./dial.js";
+import { button, html } from "./dom.js";
+import { WRITER_NAMES, percent, plural, probability, quantity, significant } from "./format.js";
 import { visibleText } from "./text.js";
 
 /** What the SLM would have written here, as text, or its id where it is not among the recorded candidates. */
@@ -16,35 +18,57 @@ function slmCandidate(event) {
   return found ? found[1] : null;
 }
 
+const KEYS = [
+  ["← →", "previous, next token"],
+  ["[ ]", "previous, next LLM token"],
+  ["{ }", "previous, next hand-off"],
+  ["( )", "previous, next unsure token"],
+  ["/", "search"],
+  ["Space", "play or pause"],
+  ["F", "flip the pinned token"],
+  ["Esc", "let go"],
+];
+
+function relationOf(confidence, tau) {
+  if (tau >= 1) return "tau 1 gives every token to the LLM";
+  return confidence < tau ? "below tau: the LLM writes" : "not below tau: the SLM writes";
+}
+
 export class Inspector {
-  constructor() {
+  /**
+   * @param {{onFlip: (index: number, source: "slm"|"llm", tokenId: number|null) => void, onProbe: () => void}} on
+   */
+  constructor(on) {
+    this.on = on;
     this.body = html("div", { class: "cv-inspector-body" });
     this.root = html("section", { class: "cv-inspector", "aria-label": "Token inspector" }, this.body);
     this.shownKey = null;
   }
 
-  update(view) {
+  /** @param {Object} view @param {{flip: boolean, probe: boolean, whyNot: string}} can what may be asked of the server */
+  update(view, can) {
     const index = view.focus;
-    const key = index === null ? `none ${view.n > 0}` : [view.runKey, index, view.whatIf, view.pinned === index, view.priceLabel, view.costModel.device.name, view.finishReason].join();
+    const key = [
+      view.runKey, index, view.n > 0, view.whatIf, view.pinned === index, view.priceLabel, view.costModel.device.name, view.finishReason,
+      Boolean(view.probe), can.flip, can.probe, can.whyNot,
+    ].join();
     if (key === this.shownKey) return;
     this.shownKey = key;
-    this.body.replaceChildren(...(index === null ? this.#hint(view) : this.#token(view, index)));
+    const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    this.body.replaceChildren(...(index === null ? this.#hint(view, can) : this.#token(view, index, can)));
+    if (focused) this.body.querySelector(`[data-key="${focused}"]`)?.focus();
   }
 
-  #hint(view) {
+  #hint(view, can) {
     return [
       html("h2", { class: "cv-heading" }, "Token inspector"),
       html("p", { class: "cv-muted" }, view.n ? "Point at a token to see why its writer was chosen. Click to keep it." : "Tokens appear here as they are written."),
-      html("dl", { class: "cv-keys" }, ...[
-        ["← →", "previous, next token"],
-        ["[ ]", "previous, next LLM token"],
-        ["Space", "play or pause"],
-        ["Esc", "let go"],
-      ].map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what)))),
-    ];
+      html("dl", { class: "cv-keys" }, ...KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what)))),
+      this.#probeBlock(view, can),
+    ].filter(Boolean);
   }
 
-  #token(view, index) {
+  #token(view, index, can) {
     const event = view.events[index];
     const isLlm = Boolean(view.decisions.isLlm[index]);
     const flipped = Boolean(view.decisions.isFlipped[index]);
@@ -60,7 +84,7 @@ export class Inspector {
     );
     const forced = view.isForced(index);
     const why = forced
-      ? "was chosen here by hand, against the router"
+      ? "was chosen here by hand, not by the router"
       : flipped
         ? `would write here at this tau; the ${WRITER_NAMES[event.source]} did in the run`
         : "wrote this token";
@@ -69,33 +93,62 @@ export class Inspector {
     return [
       heading,
       html("p", { class: "cv-why" }, html("span", { class: `cv-tag cv-tag-${writer}` }, WRITER_NAMES[writer]), why),
-      this.#gauge(event.slm_confidence, tau, isLlm, forced),
+      confidenceDial(event.slm_confidence, tau, forced ? "chosen by hand, whatever tau says" : relationOf(event.slm_confidence, tau)),
+      view.pinned === index ? this.#flipBlock(view, index, isLlm, can) : null,
       event.source === "llm"
         ? html("p", { class: "cv-small" }, slmAlso ? "The SLM would have written the same token." : html("span", {}, "The SLM would have written ", html("bdi", { class: "cv-code" }, candidate === null ? `token id ${event.slm_token_id}` : visibleText(candidate))))
         : null,
-      this.#candidates("slm", event.slm_top, event),
-      this.#candidates("llm", event.llm_top, event),
+      this.#candidates("slm", event.slm_top, view, index, can),
+      this.#candidates("llm", event.llm_top.length ? event.llm_top : (view.probe?.[index]?.llm_top ?? []), view, index, can),
+      this.#uncertainty(view, event, index),
+      this.#probeBlock(view, can),
       this.#cost(view, event, index),
     ].filter(Boolean);
   }
 
-  #gauge(confidence, tau, isLlm, forced) {
-    const relation = tau >= 1 ? "tau 1 gives every token to the LLM" : confidence < tau ? "below tau: the LLM writes" : "not below tau: the SLM writes";
-    const label = `SLM confidence ${probability(confidence)}, tau ${formatTau(tau)}`;
-    const fill = html("span", { class: `cv-gauge-fill cv-gauge-${isLlm ? "llm" : "slm"}` });
-    fill.style.width = percent(confidence, 2);
-    const mark = html("span", { class: "cv-gauge-tau" });
-    mark.style.left = percent(tau, 2);
-    return html(
-      "div",
-      { class: "cv-gauge-block" },
-      html("div", { class: "cv-row" }, html("span", { class: "cv-small" }, "SLM confidence ", html("strong", {}, probability(confidence))), html("span", { class: "cv-small" }, "tau ", html("strong", {}, formatTau(tau)))),
-      html("div", { class: "cv-gauge", role: "img", "aria-label": label }, fill, mark),
-      forced ? null : html("p", { class: "cv-caption" }, relation),
-    );
+  /** The other model, from here on. */
+  #flipBlock(view, index, isLlm, can) {
+    if (!can.flip) return can.whyNot ? html("p", { class: "cv-caption" }, can.whyNot) : null;
+    const other = isLlm ? "slm" : "llm";
+    const flip = button(`Flip: let the ${WRITER_NAMES[other]} write this token`, "cv-do", { "data-key": "flip" });
+    flip.addEventListener("click", () => this.on.onFlip(index, other, null));
+    return html("div", { class: "cv-block" }, flip, html("p", { class: "cv-caption" }, "Makes a branch: the same tokens up to here, then written anew. Or choose one of the candidates."));
   }
 
-  #candidates(model, top, event) {
+  #probeBlock(view, can) {
+    if (view.probe) {
+      const nAgree = view.probe.reduce((sum, token) => sum + Number(token.agree), 0);
+      return html("p", { class: "cv-caption" }, `The LLM was asked at every token after the run: both models agree at ${nAgree} of ${view.probe.length}. That pass is not in the cost.`);
+    }
+    if (!can.probe) return null;
+    const ask = button("Ask the LLM everywhere", "cv-link", { "data-key": "probe" });
+    ask.addEventListener("click", () => this.on.onProbe());
+    return html("div", { class: "cv-block" }, ask, html("p", { class: "cv-caption" }, "One more pass of both models over this text. It is not counted in the cost."));
+  }
+
+  /** How undecided each model is; exact after a probe, a bound from the recorded candidates before. */
+  #uncertainty(view, event, index) {
+    const probed = view.probe?.[index];
+    const rows = ["slm", "llm"].map((model) => {
+      const top = probed?.[`${model}_top`] ?? event[`${model}_top`];
+      if (!top?.length) return null;
+      const entropy = probed ? significant(probed[`${model}_entropy`]) : top.length > 1 ? `≥ ${significant(leastEntropy(top))}` : "–";
+      const margin = marginOf(top);
+      return html("tr", {}, html("th", { scope: "row" }, WRITER_NAMES[model]), html("td", {}, entropy), html("td", {}, margin === null ? "–" : probability(margin)));
+    });
+    const table = html(
+      "table",
+      { class: "cv-table" },
+      html("thead", {}, html("tr", {}, html("td", {}), html("th", { scope: "col" }, "entropy, nats"), html("th", { scope: "col" }, "margin"))),
+      html("tbody", {}, ...rows.filter(Boolean)),
+    );
+    const said = probed ? `${probed.agree ? "Both would write the same token" : "The models would write different tokens"}; KL(LLM ‖ SLM) ${significant(probed.kl)} nats.` : null;
+    return html("div", { class: "cv-block" }, html("h3", { class: "cv-subheading" }, "Uncertainty"), table, said ? html("p", { class: "cv-caption" }, said) : null);
+  }
+
+  #candidates(model, top, view, index, can) {
+    const event = view.events[index];
+    const mayChoose = can.flip && view.pinned === index;
     const name = WRITER_NAMES[model];
     const block = html("div", { class: "cv-block" }, html("h3", { class: "cv-subheading" }, `${name} candidates`));
     if (!top?.length) {
@@ -107,10 +160,13 @@ export class Inspector {
       const bar = html("span", { class: `cv-bar cv-bar-${model}`, "aria-hidden": "true" });
       bar.style.width = percent(Math.max(0, Math.min(1, p)), 2);
       const chosen = id === event.token_id;
+      const label = html("bdi", { class: "cv-code" }, visibleText(text));
+      const choose = mayChoose && !chosen ? html("button", { type: "button", class: "cv-choose", "data-key": `${model}-${id}`, title: `Branch: write this token, by the ${name}`, "aria-label": `Branch with ${visibleText(text)}, by the ${name}` }, label) : null;
+      choose?.addEventListener("click", () => this.on.onFlip(index, model, id));
       list.append(html(
         "li",
         { class: chosen ? "cv-chosen" : null },
-        html("bdi", { class: "cv-code" }, text === "" ? "∅" : visibleText(text)),
+        choose ?? label,
         html("span", { class: "cv-bar-track" }, bar),
         html("span", { class: "cv-number" }, probability(p)),
         chosen ? html("span", { class: "cv-sr" }, "written") : null,
@@ -122,22 +178,21 @@ export class Inspector {
 
   #cost(view, event, index) {
     const fed = view.decisions.llmFed[index];
-    const parts = view.costModel.parts(event, fed);
     const recorded = fed === event.llm_tokens_fed && !view.decisions.isFlipped[index];
-    const ms = (seconds) => (recorded && seconds > 0 ? significant(seconds * 1000) : "–");
-    const rows = [["SLM", parts.slm, event.slm_s], ["Router", parts.router, event.router_s], ["LLM", parts.llm, event.llm_s]];
+    const ms = { "SLM weights": event.slm_s, Router: event.router_s, "LLM weights": event.llm_s };
+    const rows = splitStep(view.costModel, event, fed).map(({ name, bytes, flops, within }) => html(
+      "tr",
+      { class: within ? "cv-within" : null },
+      html("th", { scope: "row" }, name),
+      html("td", {}, bytes ? quantity("bytes", bytes) : "–"),
+      html("td", {}, flops ? quantity("flops", flops).replace("FLOP", "") : "–"),
+      html("td", {}, recorded && ms[name] > 0 ? significant(ms[name] * 1000) : "–"),
+    ));
     const table = html(
       "table",
       { class: "cv-table" },
       html("thead", {}, html("tr", {}, html("td", {}), ...["bytes", "FLOP", "ms, measured"].map((h) => html("th", { scope: "col" }, h)))),
-      html("tbody", {}, ...rows.map(([name, cost, seconds]) => html(
-        "tr",
-        {},
-        html("th", { scope: "row" }, name),
-        html("td", {}, cost.bytes ? quantity("bytes", cost.bytes) : "–"),
-        html("td", {}, cost.flops ? quantity("flops", cost.flops).replace("FLOP", "") : "–"),
-        html("td", {}, ms(seconds)),
-      ))),
+      html("tbody", {}, ...rows),
     );
     const catchUp = fed > 1
       ? fed === event.context_len

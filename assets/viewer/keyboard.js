@@ -6,7 +6,8 @@
 
 const ACTIONS = {
   ArrowRight: "next", ArrowLeft: "previous", ArrowDown: "next", ArrowUp: "previous",
-  "]": "nextLlm", "[": "previousLlm", Home: "first", End: "last", Escape: "unpin", " ": "play", Enter: "pin",
+  "]": "nextLlm", "[": "previousLlm", "}": "nextHandOff", "{": "previousHandOff", ")": "nextLow", "(": "previousLow",
+  "/": "search", f: "flip", Home: "first", End: "last", Escape: "unpin", " ": "play", Enter: "pin",
 };
 
 /**
@@ -22,10 +23,4 @@ export function actionOf(event) {
   if (target.closest("input, select, textarea")) return null;
   if (target.closest("button") && (action === "play" || action === "pin")) return null;
   return action;
-}
-
-/** The nearest token after (`step` 1) or before (-1) `from` that the LLM writes, or null. */
-export function findLlmToken(isLlm, from, step, end) {
-  for (let i = from + step; i >= 0 && i < end; i += step) if (isLlm[i]) return i;
-  return null;
 }

@@ -27,10 +27,11 @@ export class Legend {
     this.flip = html("span", { class: "cv-key" }, html("span", { class: "cv-swatch cv-flip", "aria-hidden": "true" }), "would flip");
     this.hyp = html("span", { class: "cv-key" }, html("span", { class: "cv-swatch cv-hyp", "aria-hidden": "true" }), "hypothetical");
     this.forced = html("span", { class: "cv-key" }, html("span", { class: "cv-flag", "aria-hidden": "true" }, "⚑"), "chosen by hand");
+    this.changed = html("span", { class: "cv-key" }, html("span", { class: "cv-swatch cv-changed-key", "aria-hidden": "true" }), "differs from its parent");
     this.root = html(
       "div",
       { class: "cv-legend", role: "group", "aria-label": "Legend; the two models filter the text" },
-      this.buttons.slm, this.buttons.llm, this.flip, this.hyp, this.forced,
+      this.buttons.slm, this.buttons.llm, this.flip, this.hyp, this.forced, this.changed,
       html("span", { class: "cv-key cv-key-note" }, "stronger = further from tau"),
     );
   }
@@ -39,5 +40,6 @@ export class Legend {
   update(view) {
     this.flip.hidden = this.hyp.hidden = view.decisions.firstFlip < 0;
     this.forced.hidden = !view.hasForced;
+    this.changed.hidden = view.changed === null;
   }
 }

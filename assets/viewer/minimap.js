@@ -44,11 +44,19 @@ export class Minimap {
     this.svg.setAttribute("viewBox", `0 0 ${this.span} ${STRIP_HEIGHT}`);
     const paths = {};
     for (const tint of Object.keys(this.tints)) paths[tint] = "";
-    for (let i = 0; i < view.n; i++) {
+    // Neighbours of one look are one bar: a long run is then a few hundred shapes, not thousands.
+    let start = 0;
+    let look = null;
+    for (let i = 0; i <= view.n; i++) {
       const event = view.events[i];
-      const step = certaintyStep(event.slm_confidence, view.whatIf ?? event.threshold);
-      if (view.decisions.isLlm[i]) paths[`llm${step}`] += `M${i} 0h1v${STRIP_HEIGHT}h-1z`;
-      else paths[`slm${step}`] += `M${i} ${STRIP_HEIGHT / 2}h1v${STRIP_HEIGHT / 2}h-1z`;
+      const next = i < view.n ? `${view.decisions.isLlm[i] ? "llm" : "slm"}${certaintyStep(event.slm_confidence, view.whatIf ?? event.threshold)}` : null;
+      if (next === look) continue;
+      if (look !== null) {
+        const height = look.startsWith("llm") ? STRIP_HEIGHT : STRIP_HEIGHT / 2;
+        paths[look] += `M${start} ${STRIP_HEIGHT - height}h${i - start}v${height}h${start - i}z`;
+      }
+      start = i;
+      look = next;
     }
     for (const [tint, path] of Object.entries(this.tints)) path.setAttribute("d", paths[tint]);
     const { nTokens, llmShare } = view.series.totals();

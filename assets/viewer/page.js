@@ -5,6 +5,7 @@
  * Server functions are called for a gap, for Stop and until the engine is ready; moving tau or a price calls nothing.
  */
 
+import { PageBranches } from "./page_branches.js";
 import { download, fileStem, traceToCsv } from "./page_export.js";
 import { leaveQueue, nameInputs, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
 import { drawHistogram, mountViewer } from "./viewer.js";
@@ -20,10 +21,13 @@ class Page {
   constructor({ element, props, server, onReady }) {
     Object.assign(this, { server, onReady, pricing: props.pricing, thresholds: {}, frame: null });
     Object.assign(this, { run: null, isLive: false, isStarting: false, nAsked: 0, wanted: null, replaced: new Set() });
+    this.branches = new PageBranches(this);
     this.viewer = mountViewer(element.querySelector(".cx-viewer"), {
       fetchRun: (run, base) => this.fetchRun(run, base),
       onThresholdSuggest: (tau) => setTau(tau),
       onRunEnd: () => this.ended(),
+      onBranch: (request) => this.branches.run(request),
+      onProbe: (request) => this.branches.probe(request),
       device: props.pricing.device,
       stylesheet: false,
     });
@@ -74,6 +78,10 @@ class Page {
   receive(payload) {
     if (!payload) return;
     const message = JSON.parse(payload);
+    if (message.probe !== undefined) {
+      this.branches.receiveProbe(message);
+      return;
+    }
     if (message.notice !== undefined) {
       if (message.level === "wait") this.viewer.setStatus(message.notice, { busy: true });
       else {

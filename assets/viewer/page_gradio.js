@@ -38,6 +38,9 @@ export function setRunning(isRunning) {
   if (stop) stop.disabled = !isRunning;
 }
 
+/** Presses a button of Gradio's. */
+export const press = (selector) => find(selector)?.click();
+
 /** Takes the run that has no id yet out of the queue. */
 export const leaveQueue = () => find("button#cx-cancel")?.click();
 

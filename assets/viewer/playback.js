@@ -11,11 +11,33 @@ const ICONS = {
   play: "M4 2.5v11l9.5-5.5z", pause: "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z", back: "M10.5 3v10l-7-5zM3 3h1.5v10H3z", forward: "M5.5 3v10l7-5zM11.5 3H13v10h-1.5z",
 };
 const SPEEDS = [0.5, 1, 2, 4, 8];
+const LIVE_PACE = "live";
+/** A background tab delivers one huge step on return; a frame never plays more than this. */
+const MOST_FRAME_S = 0.1;
+
+/**
+ * How many tokens are shown after `seconds` more at the pace in which they were written.
+ * @param {number} shown
+ * @param {number} seconds
+ * @param {number} n
+ * @param {(k: number) => number} timeOf seconds that the first k tokens took
+ * @returns {{shown: number, left: number}} `left` seconds belong to the next token
+ */
+export function advanceLive(shown, seconds, n, timeOf) {
+  let left = seconds;
+  let k = shown;
+  while (k < n && timeOf(k + 1) - timeOf(k) <= left) {
+    left -= timeOf(k + 1) - timeOf(k);
+    k++;
+  }
+  return { shown: k, left };
+}
 
 export class Playback {
-  /** @param {(shown: number) => void} onShow */
-  constructor(onShow) {
+  /** @param {(shown: number) => void} onShow @param {(k: number) => number} timeOf measured seconds of the first k tokens */
+  constructor(onShow, timeOf) {
     this.onShow = onShow;
+    this.timeOf = timeOf;
     this.n = 0;
     this.shown = 0;
     this.speed = 1;
@@ -31,12 +53,13 @@ export class Playback {
     this.position = html("span", { class: "cv-position" });
     this.select = html("select", { class: "cv-speed", "aria-label": "Playback speed" });
     for (const speed of SPEEDS) this.select.append(html("option", { value: speed, selected: speed === 1 }, `${speed}×`));
+    this.select.append(html("option", { value: LIVE_PACE }, "as timed"));
     this.root = html("div", { class: "cv-playback" }, this.backButton, this.toggleButton, this.forwardButton, this.range, this.position, this.select);
     this.toggleButton.addEventListener("click", () => this.toggle());
     this.backButton.addEventListener("click", () => this.step(-1));
     this.forwardButton.addEventListener("click", () => this.step(1));
     this.range.addEventListener("input", () => this.scrub(Number(this.range.value)));
-    this.select.addEventListener("change", () => (this.speed = Number(this.select.value)));
+    this.select.addEventListener("change", () => (this.speed = this.select.value === LIVE_PACE ? LIVE_PACE : Number(this.select.value)));
   }
 
   get isPlaying() {
@@ -57,12 +80,15 @@ export class Playback {
     let last = null;
     let due = 0;
     const tick = (now) => {
-      // A background tab delivers one huge step on return; a frame never reveals more than a tenth of a second.
-      due += last === null ? 0 : (Math.min(now - last, 100) / 1000) * BASE_RATE * this.speed;
+      const passed = last === null ? 0 : Math.min((now - last) / 1000, MOST_FRAME_S);
       last = now;
+      // Where nothing was measured there is no pace of its own.
+      const live = this.speed === LIVE_PACE && this.timeOf(this.n) > 0;
+      due += live ? passed : passed * BASE_RATE * (this.speed === LIVE_PACE ? 1 : this.speed);
       const whole = Math.floor(due);
-      due -= whole;
-      if (whole > 0) this.#show(Math.min(this.n, this.shown + whole));
+      const next = live ? advanceLive(this.shown, due, this.n, this.timeOf) : { shown: Math.min(this.n, this.shown + whole), left: due - whole };
+      due = next.left;
+      if (next.shown > this.shown) this.#show(next.shown);
       if (this.shown >= this.n) this.pause();
       else this.frame = requestAnimationFrame(tick);
     };

@@ -10,9 +10,15 @@ const LINES = ["routed", "slmOnly", "llmOnly"];
 
 /** Cumulative cost, LLM tokens, hand-offs and measured seconds. Entry k is the total of the first k tokens. */
 export class RunSeries {
-  /** @param {import("./cost.js").CostModel} costModel */
-  constructor(costModel, capacity = 256) {
+  /**
+   * @param {import("./cost.js").CostModel} costModel
+   * @param {number} capacity
+   * @param {RunSeries|null} own the series of the same finished run as it was made, under the same cost model: what does not
+   *   depend on decisions is read from it, which halves the work of a replay
+   */
+  constructor(costModel, capacity = 256, own = null) {
     this.costModel = costModel;
+    this.own = own;
     this.length = 0;
     this.columns = { llmTokens: null, handOffs: null, measured: null };
     for (const line of LINES) for (const metric of METRICS) this.columns[`${line}.${metric}`] = null;
@@ -33,16 +39,10 @@ export class RunSeries {
     const k = this.length;
     if (k + 1 >= this.size) this.#grow(this.size * 2);
     const { columns, costModel } = this;
-    const costs = {
-      routed: costModel.step(event, llmFed),
-      slmOnly: costModel.alone(costModel.slm, event),
-      llmOnly: costModel.alone(costModel.llm, event),
-    };
-    for (const line of LINES) {
-      for (const metric of METRICS) {
-        const column = columns[`${line}.${metric}`];
-        column[k + 1] = column[k] + costs[line][metric];
-      }
+    this.#add("routed", k, costModel.step(event, llmFed));
+    if (!this.own) {
+      this.#add("slmOnly", k, costModel.alone(costModel.slm, event));
+      this.#add("llmOnly", k, costModel.alone(costModel.llm, event));
     }
     const changed = k > 0 && Boolean(isLlm) !== this.lastIsLlm;
     columns.llmTokens[k + 1] = columns.llmTokens[k] + (isLlm ? 1 : 0);
@@ -52,9 +52,17 @@ export class RunSeries {
     this.length = k + 1;
   }
 
+  #add(line, k, cost) {
+    for (const metric of METRICS) {
+      const column = this.columns[`${line}.${metric}`];
+      column[k + 1] = column[k] + cost[metric];
+    }
+  }
+
   /** Total of `line` ("routed", "slmOnly", "llmOnly") in `metric` after `k` tokens. */
   at(line, metric, k = this.length) {
-    return this.columns[`${line}.${metric}`][k];
+    const { columns } = this.own && line !== "routed" ? this.own : this;
+    return columns[`${line}.${metric}`][k];
   }
 
   /** Counts after `k` tokens, ready to show. */
@@ -73,9 +81,9 @@ export class RunSeries {
   }
 }
 
-/** The series of a whole run under a replay. */
-export function seriesOf(costModel, events, decisions) {
-  const series = new RunSeries(costModel, Math.max(64, events.length));
+/** The series of a whole run under a replay; `own` as in `RunSeries`. */
+export function seriesOf(costModel, events, decisions, own = null) {
+  const series = new RunSeries(costModel, Math.max(64, events.length), own);
   for (let i = 0; i < events.length; i++) series.push(events[i], decisions.isLlm[i], decisions.llmFed[i]);
   return series;
 }

@@ -73,6 +73,9 @@ export class TokenPanel {
     if (isFlipped[i]) look += " cv-flip";
     if (firstFlip >= 0 && i > firstFlip) look += " cv-hyp";
     if (isForced(event)) look += " cv-forced";
+    if (view.changed?.[i]) look += " cv-changed";
+    if (view.forkAt === i) look += " cv-fork";
+    if (view.matches?.[i]) look += view.matches[i] === 2 ? " cv-match cv-match-now" : " cv-match";
     if (event.text === "") look += " cv-empty";
     if (i >= view.shown) look += " cv-off";
     return look;

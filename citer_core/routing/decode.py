@@ -13,11 +13,12 @@ import torch
 from torch import Tensor
 
 from citer_core.errors import PromptError
+from citer_core.fork import Fork
 from citer_core.models.cached_lm import CachedLM
 from citer_core.models.pair import ModelPair
 from citer_core.models.server_client import CallCancelledError
 from citer_core.routing.candidates import choose, top_candidates
-from citer_core.routing.llm_writers import Written, check_router, llm_writer
+from citer_core.routing.llm_writers import LLMWriter, Written, check_router, llm_writer
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.text import TextStream
 from citer_core.types import DecodeSettings, FinishReason, Source, TokenEvent, prefers_llm
@@ -31,6 +32,7 @@ def decode(
     *,
     is_cancelled: Callable[[], bool] = lambda: False,
     reuse_llm_cache: bool = True,
+    fork: Fork | None = None,
 ) -> Generator[TokenEvent, None, FinishReason]:
     """Writes a completion token by token.
 
@@ -41,15 +43,18 @@ def decode(
         settings: threshold, length, sampling.
         is_cancelled: asked between tokens, so a run stops within one step; and while a server is waited for.
         reuse_llm_cache: False feeds the LLM the whole text at every call, as the authors' published code does.
+        fork: go on from these events instead of from the prompt. Both caches are brought to where they stood, so what
+            follows is what one run with the same decisions would have written.
 
     Yields:
-        One event per token, end of text included.
+        One event per token, end of text included; those of the fork are not repeated.
 
     Returns:
         Why it ended: `eos`, `length` (of the request, or of the models' context) or `cancelled`.
 
     Raises:
         PromptError: the prompt is empty or leaves no room in the models' context.
+        SettingError: nothing can follow the fork.
         RouterError: the router needs what an LLM on a server does not give.
         ServerError: the LLM's server was lost, after the events that were written until then.
     """
@@ -65,7 +70,15 @@ def decode(
     without_gradients = torch.inference_mode()
     prompt_hidden: Tensor | None = None
     llm_entropy: Tensor | None = None
-    for index in range(n_steps):
+    n_shared = 0
+    if fork is not None:
+        fork.check(pair.vocab_size, pair.eos_ids, n_steps)
+        prompt_hidden, llm_entropy = _read_shared(fork, ids, slm, llm)
+        ids += fork.token_ids
+        n_shared = fork.n_shared
+        for token_id in fork.token_ids:
+            text.push(token_id)
+    for index in range(n_shared, n_steps):
         if is_cancelled():
             return "cancelled"
 
@@ -97,7 +110,8 @@ def decode(
             token_id = slm_token_id
             source: Source = "slm"
             written: Written | None = None
-            if prefers_llm(confidence, settings.threshold):
+            forced = fork if fork is not None and fork.source is not None and index == n_shared else None
+            if forced.source == "llm" if forced else prefers_llm(confidence, settings.threshold):
                 try:
                     written = llm.write(ids, index, llm_forward)
                 except CallCancelledError:
@@ -105,6 +119,8 @@ def decode(
                 token_id, source = written.token_id, "llm"
             llm_entropy = written.entropy if written else None
             llm_work = written or llm_forward
+            if forced and forced.token_id is not None:
+                token_id = forced.token_id
 
         # 4. Say what happened, and go on from it.
         is_last = token_id in pair.eos_ids or index + 1 == n_steps
@@ -125,11 +141,35 @@ def decode(
             llm_s=llm_work.seconds if llm_work else 0.0,
             slm_top=slm_top,
             llm_top=written.top if written else (),
+            forced=forced is not None,
         )
         if token_id in pair.eos_ids:
             return "eos"
         ids.append(token_id)
     return "length"
+
+
+def _read_shared(
+    fork: Fork, prompt_ids: Sequence[int], slm: CachedLM, llm: LLMWriter
+) -> tuple[Tensor | None, Tensor | None]:
+    """Brings both models to where they stood before the fork's first own token, in a pass or two per model.
+
+    The SLM has then read all but the last token, which the loop feeds it; the LLM what it had read at its last call.
+
+    Returns:
+        The SLM's [1, H] state at the prompt's end and the LLM's [1] entropy at the last token, as the loop keeps them.
+    """
+    if not fork.events:
+        return None, None
+    whole = [*prompt_ids, *fork.token_ids]
+    entropy: Tensor | None = None
+    with torch.inference_mode():
+        prompt_hidden = slm.catch_up(prompt_ids).hidden
+        if fork.n_shared > 1:
+            slm.catch_up(whole[:-1])
+        if fork.n_read_by_llm:
+            entropy = llm.catch_up(whole[: fork.n_read_by_llm])
+    return prompt_hidden, entropy if fork.events[-1].source == "llm" else None
 
 
 def check_prompt(pair: ModelPair, prompt_ids: Sequence[int]) -> int:

@@ -58,6 +58,9 @@ class BatchWritten:
 class LLMWriter(Protocol):
     """Writes the LLM's tokens of one sequence."""
 
+    def catch_up(self, ids: Sequence[int]) -> Tensor | None:
+        """Brings the LLM to where it has read `ids`; gives its [1] entropy after them, where the router uses it."""
+
     def read(self, ids: Sequence[int], /) -> Forward:
         """The LLM's logits after `ids`, for routers with `reads_llm`."""
 
@@ -151,6 +154,10 @@ class _LocalWriter:
         self._pair, self._lm, self._settings, self._with_entropy = pair, lm, settings, with_entropy
         self.read = lm.catch_up
 
+    def catch_up(self, ids: Sequence[int]) -> Tensor | None:
+        logits = self._lm.catch_up(ids).logits
+        return entropy_of(torch.log_softmax(logits.float(), dim=-1)) if self._with_entropy else None
+
     def write(self, ids: Sequence[int], index: int, forward: Forward | None) -> Written:
         forward = forward or self._lm.catch_up(ids)
         log_probs = torch.log_softmax(forward.logits.float(), dim=-1)
@@ -222,6 +229,10 @@ class _RemoteWriter:
     def __init__(self, tokens: _RemoteTokens) -> None:
         self._tokens = tokens
         self._n_read = 0
+
+    def catch_up(self, ids: Sequence[int]) -> Tensor | None:
+        self._n_read = len(ids)  # as of any text, the server reads it with the next call
+        return None
 
     def read(self, *_: object) -> Forward:
         raise AssertionError("check_router refuses routers that read the LLM")

@@ -53,6 +53,9 @@ class Controls:
     generate: gr.Button
     stop: gr.Button
     cancel: gr.Button
+    branch: gr.Button
+    probe: gr.Button
+    request: gr.Textbox
     router: gr.Dropdown
     max_new_tokens: gr.Slider
     temperature: gr.Slider
@@ -112,6 +115,10 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
                 generate = gr.Button("Generate", variant="primary", elem_id="cx-generate", scale=3, min_width=120)
                 stop = gr.Button("Stop", elem_id="cx-stop", scale=1, min_width=80)
                 cancel = gr.Button("Leave the queue", elem_id="cx-cancel", visible="hidden")
+                # Pressed by `page_branches.js`, whose request about the run on the screen replaces the text.
+                branch = gr.Button("Run a branch", elem_id="cx-branch", visible="hidden")
+                probe = gr.Button("Ask the LLM everywhere", elem_id="cx-probe", visible="hidden")
+                request = gr.Textbox(label="Request", elem_id="cx-request", visible="hidden")
             _fixed('<p id="cx-notice" role="status"></p>')
     with gr.Accordion("Router, decoding and price", open=False, elem_id="cx-settings"):
         with gr.Row():
@@ -172,8 +179,8 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
                 DATA_SHEET_TFLOPS, label="Peak compute, TFLOP/s", info="Dense bfloat16, data sheet", min_width=180
             )
     return Controls(
-        prompt, kind, picker, another, slider, generate, stop, cancel, router, max_new_tokens, temperature, top_p, seed,
-        price_as, bandwidth, peak,
+        prompt, kind, picker, another, slider, generate, stop, cancel, branch, probe, request, router,
+        max_new_tokens, temperature, top_p, seed, price_as, bandwidth, peak,
     )  # fmt: skip
 
 

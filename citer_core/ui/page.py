@@ -16,6 +16,7 @@ from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
 from citer_core.ui.about import about
 from citer_core.ui.api import route_trace_endpoint
+from citer_core.ui.branch_events import branch_event, probe_event
 from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, controls
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.generate import generate_event
@@ -97,7 +98,7 @@ def serve(page: gr.Blocks, config: AppConfig) -> str:
 def _wire_run(
     panel: Controls, screen: gr.HTML, config: AppConfig, slot: EngineSlot, registry: RunRegistry, book: ProblemBook
 ) -> None:
-    """Generate and Stop."""
+    """Generate, Stop, and what is asked about a finished run: a branch of it, a probe."""
     panel.generate.click(None, js="() => window.citer?.starting()", api_visibility="private")
     run = panel.generate.click(
         generate_event(slot, registry, book),
@@ -107,12 +108,32 @@ def _wire_run(
         api_visibility="private",
         **_decoding(config),
     )
-    run.then(None, js="() => window.citer?.settled()", api_visibility="private")
-    run.failure(None, js="() => window.citer?.refused()", api_visibility="private")
+    branch = panel.branch.click(
+        branch_event(slot, registry, book),
+        panel.request,
+        screen,
+        js="() => window.citer?.branches.takeRequest()",
+        show_progress="hidden",
+        api_visibility="private",
+        **_decoding(config),
+    )
+    for asked in (run, branch):
+        asked.then(None, js="() => window.citer?.settled()", api_visibility="private")
+        asked.failure(None, js="() => window.citer?.refused()", api_visibility="private")
+    probe = panel.probe.click(
+        probe_event(slot, book),
+        panel.request,
+        screen,
+        js="() => window.citer?.branches.takeRequest()",
+        show_progress="hidden",
+        api_visibility="private",
+        **_decoding(config),
+    )
+    probe.failure(None, js="() => window.citer?.branches.probeRefused()", api_visibility="private")
     # A run is stopped by its id between two tokens, so that its last message still arrives; `cancels` would throw that
     # away. It is for a run that has no id yet: one that waits in the queue. `page.js` chooses.
     panel.stop.click(None, js="() => window.citer?.stop()", api_visibility="private")
-    panel.cancel.click(None, cancels=[run], api_visibility="private")
+    panel.cancel.click(None, cancels=[run, branch], api_visibility="private")
 
 
 def _wire_browser(panel: Controls) -> None:

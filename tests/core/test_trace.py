@@ -66,7 +66,7 @@ def test_derived_numbers(trace):
 @given(traces(), st.data())
 def test_any_missing_field_is_a_trace_error(trace, data):
     document = json.loads(trace.to_json())
-    optional = {"title", "answer"}
+    optional = {"title", "answer", "parent"}
     key = data.draw(st.sampled_from(sorted(document.keys() - optional)))
     del document[key]
     with pytest.raises(TraceError):

@@ -5,7 +5,7 @@ import test from "node:test";
 import { niceTicks, spreadLabels } from "../../assets/viewer/chart.js";
 import { formatTau, percent, probability, quantity } from "../../assets/viewer/format.js";
 import { binConfidences } from "../../assets/viewer/histogram.js";
-import { actionOf, findLlmToken } from "../../assets/viewer/keyboard.js";
+import { actionOf } from "../../assets/viewer/keyboard.js";
 import { makeEvents } from "./fixtures.mjs";
 
 const VIEWER = new URL("../../assets/viewer/", import.meta.url);
@@ -40,13 +40,6 @@ test("keys leave the focused control its own", () => {
   assert.equal(actionOf(key(" ")), "play");
   assert.equal(actionOf(key("ArrowRight", { ctrlKey: true })), null);
   assert.equal(actionOf(key("x")), null);
-});
-
-test("jumping between LLM tokens stops at the ends", () => {
-  const isLlm = [0, 1, 0, 0, 1, 0];
-  assert.equal(findLlmToken(isLlm, 1, 1, 6), 4);
-  assert.equal(findLlmToken(isLlm, 4, -1, 6), 1);
-  assert.equal(findLlmToken(isLlm, 4, 1, 6), null);
 });
 
 test("no module parses text as markup or code", () => {

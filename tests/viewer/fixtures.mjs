@@ -1,5 +1,7 @@
 /** Small, readable runs for the viewer's tests. */
 
+import { RunView } from "../../assets/viewer/run_view.js";
+
 export const SLM = {
   name: "small", n_params: 1000, n_layers: 2, n_heads: 4, n_kv_heads: 2, head_dim: 8, vocab_size: 50, hidden_size: 32, tied_embeddings: true, bytes_per_element: 2,
 };
@@ -21,4 +23,14 @@ export function makeEvents(confidences, threshold = 0.5) {
       llm_s: isLlm ? 0.05 : 0, slm_top: [], llm_top: [],
     };
   });
+}
+
+const HEAD = { pair: { slm: SLM, llm: LLM }, router: { n_params: 0 }, settings: { threshold: 0.5 } };
+
+/** A finished run of these confidences at tau 0.5. */
+export function finished(confidences) {
+  const view = new RunView(1, HEAD, { device: DEVICE, pricing: null });
+  view.append(makeEvents(confidences, 0.5));
+  view.finish("eos", null);
+  return view;
 }

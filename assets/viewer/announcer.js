@@ -1,0 +1,32 @@
+/**
+ * What a screen reader hears: one polite region, at most every few seconds; the newest text wins. Must not know runs.
+ */
+
+import { html, setText } from "./dom.js";
+
+const ANNOUNCE_EVERY_MS = 5000;
+const CALM_MS = 500;
+
+export class Announcer {
+  constructor() {
+    this.root = html("div", { class: "cv-sr", role: "status", "aria-live": "polite" });
+    this.timer = null;
+    this.saidAt = -Infinity;
+  }
+
+  /** @param {string} text @param {boolean} important said as soon as the region is free */
+  say(text, important = false) {
+    this.toSay = text;
+    if (this.timer !== null) return;
+    const wait = Math.max(0, this.saidAt + ANNOUNCE_EVERY_MS - performance.now());
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      this.saidAt = performance.now();
+      setText(this.root, this.toSay);
+    }, important ? wait : Math.max(wait, CALM_MS));
+  }
+
+  destroy() {
+    clearTimeout(this.timer);
+  }
+}

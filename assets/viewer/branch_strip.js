@@ -1,0 +1,103 @@
+/**
+ * The run and its branches as a strip: choose one, rename it, delete it, mark two to compare.
+ *
+ * Must not know how branches are made or drawn as text; it reads a `BranchBook` and calls back.
+ */
+
+import { button, html } from "./dom.js";
+import { percent, plural, quantity } from "./format.js";
+
+const VERDICT_WORDS = new Map([[true, ["✓", "right"]], [false, ["✕", "wrong"]]]);
+
+/** How a run ended, in a sign and a word. */
+export function verdictOf(trace) {
+  return VERDICT_WORDS.get(trace.answer?.is_correct) ?? ["?", "not checked"];
+}
+
+export class BranchStrip {
+  /** @param {{onShow: (id: number) => void, onRename: (id: number, name: string) => void, onDelete: (id: number) => void,
+   *   onCompare: (ids: [number, number]|null) => void}} on */
+  constructor(on) {
+    this.on = on;
+    this.compared = [];
+    this.renaming = null;
+    this.list = html("ol", { class: "cv-branch-list" });
+    this.hint = html("p", { class: "cv-caption" });
+    this.root = html("section", { class: "cv-branches", "aria-label": "Branches", hidden: true }, this.list, this.hint);
+  }
+
+  /**
+   * @param {import("./branch_book.js").BranchBook} book
+   * @param {(trace: Object) => {bytes: number, llmShare: number}} totalsOf
+   * @param {boolean} isBusy a run is being written: nothing may be chosen
+   */
+  update(book, totalsOf, isBusy) {
+    this.root.hidden = book.entries.length < 2;
+    this.root.inert = isBusy;
+    this.compared = this.compared.filter((id) => book.get(id));
+    const focused = this.root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    this.list.replaceChildren(...book.entries.map((entry) => this.#item(entry, book, totalsOf)));
+    this.hint.textContent = this.compared.length === 1 ? "Mark another one to compare the two." : "";
+    if (focused) (this.list.querySelector(`[data-key="${focused}"]`) ?? this.list.querySelector("button"))?.focus();
+  }
+
+  #item(entry, book, totalsOf) {
+    const { id, name, trace } = entry;
+    const isShown = book.shownId === id;
+    const [sign, word] = verdictOf(trace);
+    const { bytes, llmShare } = totalsOf(trace);
+    const parent = book.get(entry.parentId);
+    const nChanged = parent ? book.changes(entry).reduce((sum, one) => sum + one, 0) : 0;
+    const origin = parent ? `from token ${entry.fork + 1} of ${parent.name}, ${plural(nChanged, "token")} changed` : plural(trace.events.length, "token");
+    const show = html(
+      "button",
+      { type: "button", class: "cv-branch-show", "aria-pressed": String(isShown), "data-key": `show-${id}` },
+      html("span", { class: "cv-branch-name" }, name, " ", html("span", { class: "cv-verdict", "data-verdict": word.split(" ")[0] }, html("span", { "aria-hidden": "true" }, sign), html("span", { class: "cv-sr" }, word))),
+      html("span", { class: "cv-branch-facts" }, `${percent(llmShare, 0)} LLM · ${quantity("bytes", bytes)}`),
+      html("span", { class: "cv-branch-facts" }, origin),
+    );
+    show.addEventListener("click", () => this.on.onShow(id));
+    const mark = html("input", { type: "checkbox", "data-key": `mark-${id}`, checked: this.compared.includes(id) });
+    mark.addEventListener("change", () => {
+      // A third mark replaces the oldest.
+      this.compared = mark.checked ? [...this.compared, id].slice(-2) : this.compared.filter((other) => other !== id);
+      this.on.onCompare(this.compared.length === 2 ? this.compared : null);
+    });
+    const tools = html("div", { class: "cv-branch-tools" }, html("label", { class: "cv-check" }, mark, " Compare", html("span", { class: "cv-sr" }, ` ${name}`)));
+    if (this.renaming === id) return html("li", { class: "cv-branch" }, this.#nameField(entry), tools);
+    const rename = button("Rename", "cv-link", { "aria-label": `Rename ${name}`, "data-key": `rename-${id}` });
+    rename.addEventListener("click", () => {
+      this.renaming = id;
+      const field = this.#nameField(entry);
+      show.replaceWith(field);
+      field.focus();
+      field.select();
+    });
+    tools.append(rename);
+    if (parent) {
+      const remove = button("Delete", "cv-link", { "aria-label": `Delete ${name}`, "data-key": `delete-${id}` });
+      remove.addEventListener("click", () => this.on.onDelete(id));
+      tools.append(remove);
+    }
+    return html("li", { class: "cv-branch" }, show, tools);
+  }
+
+  #nameField(entry) {
+    const field = html("input", { type: "text", class: "cv-field", value: entry.name, maxlength: 60, "aria-label": "New name", "data-key": `name-${entry.id}` });
+    const done = (name) => {
+      if (this.renaming !== entry.id) return;
+      this.renaming = null;
+      this.on.onRename(entry.id, name);
+      this.list.querySelector(`[data-key="rename-${entry.id}"]`)?.focus();
+    };
+    field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") done(field.value);
+      else if (event.key === "Escape") done(entry.name);
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    field.addEventListener("blur", () => done(field.value));
+    return field;
+  }
+}

@@ -1,0 +1,177 @@
+/**
+ * Branches of the run on the screen: what may be asked, the requests for it, the strip and the comparison.
+ *
+ * Glue between the viewer, `BranchBook` and its two panels. Must not know the server: requests are handed to the page, and
+ * a branch comes back as a run that names its parent.
+ */
+
+import { BranchBook, MOST_BRANCHES } from "./branch_book.js";
+import { traceKey } from "./branch_diff.js";
+import { BranchStrip } from "./branch_strip.js";
+import { ComparePanel } from "./compare_panel.js";
+import { seriesOf } from "./series.js";
+import { replay } from "./decision.js";
+
+const NOTHING_MORE = { goOn: false, flip: false, probe: false, whyNot: "" };
+
+export class Branching {
+  /** @param {Object} viewer @param {import("./viewer.js").ViewerOptions} options */
+  constructor(viewer, options) {
+    this.viewer = viewer;
+    this.options = options;
+    this.book = new BranchBook();
+    this.totals = new Map();
+    this.compare = new ComparePanel(() => this.#compareNone());
+    this.strip = new BranchStrip({
+      onShow: (id) => this.#show(id),
+      onRename: (id, name) => {
+        this.book.rename(id, name);
+        this.#redraw();
+      },
+      onDelete: (id) => this.#remove(id),
+      onCompare: (ids) => {
+        if (ids) this.compare.show(this.book, ids, (trace) => this.#totalsOf(trace));
+        else this.compare.hide();
+        this.#redraw();
+      },
+    });
+  }
+
+  /** A run that is no branch of what is here. */
+  reset(trace) {
+    this.book.reset(trace);
+    this.#compareNone();
+    this.totals.clear();
+  }
+
+  /** A streamed run is over: a branch joins its parent, any other run starts over. */
+  ended(view) {
+    const trace = view.trace();
+    const parent = this.book.parentOf(trace);
+    if (parent) this.book.add(trace, parent);
+    else this.reset(trace);
+    this.mark(view);
+  }
+
+  /** Marks what the shown run changes against its parent. */
+  mark(view) {
+    const entry = this.book.shown;
+    view.changed = entry ? this.book.changes(entry) : null;
+  }
+
+  /** What may be asked of the server about this run. */
+  can(view) {
+    const { onBranch, onProbe } = this.options;
+    if (!view.head || view.live || view.n === 0 || view.finishReason === null) return NOTHING_MORE;
+    const probe = Boolean(onProbe) && !view.probe;
+    if (!onBranch) return { ...NOTHING_MORE, probe };
+    if (this.book.isFull) return { ...NOTHING_MORE, probe, whyNot: `There are ${MOST_BRANCHES} branches: delete one to make another.` };
+    const { firstFlip } = view.decisions;
+    const isExact = firstFlip < 0 || view.pinned === null || view.pinned <= firstFlip;
+    return { goOn: true, flip: isExact, probe, whyNot: isExact ? "" : `At this tau the text is hypothetical after token ${firstFlip + 1}: continue from there first, or go back to the run’s tau.` };
+  }
+
+  /** Regenerates from the first token that another tau decides otherwise. */
+  goOn(view) {
+    if (view.decisions.firstFlip >= 0) this.#ask(view, view.decisions.firstFlip, null, null);
+  }
+
+  /** Regenerates from a token with its writer, and perhaps the token, forced. */
+  flip(view, index, source, tokenId) {
+    this.#ask(view, index, source, tokenId);
+  }
+
+  /** @returns {boolean} whether there was a token to flip */
+  flipPinned(view) {
+    if (view.pinned === null || !this.can(view).flip) return false;
+    this.flip(view, view.pinned, view.decisions.isLlm[view.pinned] ? "slm" : "llm", null);
+    return true;
+  }
+
+  #about(view) {
+    const { head, answer } = view;
+    return { prompt: head.prompt, true_answer: answer?.true_answer ?? null, pair_revision: head.pair.revision };
+  }
+
+  #ask(view, at, source, tokenId) {
+    this.options.onBranch({
+      ...this.#about(view),
+      router: view.head.router.name,
+      settings: { ...view.head.settings, threshold: view.whatIf ?? view.runTau },
+      events: view.events.slice(0, at),
+      source,
+      token_id: tokenId,
+      parent: traceKey(view.trace()),
+    });
+  }
+
+  askProbe(view) {
+    this.options.onProbe({ ...this.#about(view), token_ids: view.events.map((event) => event.token_id), key: traceKey(view.trace()) });
+  }
+
+  /** @returns {boolean} whether the probe is of the run on the screen */
+  takeProbe(view, key, tokens) {
+    if (view.live || tokens.length !== view.n || traceKey(view.trace()) !== key) return false;
+    view.probe = tokens;
+    const entry = this.book.shown;
+    if (entry) entry.probe = tokens;
+    return true;
+  }
+
+  #totalsOf(trace) {
+    let totals = this.totals.get(trace);
+    if (!totals) {
+      const { view } = this.viewer;
+      totals = seriesOf(view.costModel, trace.events, replay(trace.events, null)).totals();
+      this.totals.set(trace, totals);
+    }
+    return totals;
+  }
+
+  forgetTotals() {
+    this.totals.clear();
+    this.#compareNone();
+  }
+
+  #compareNone() {
+    this.strip.compared = [];
+    this.compare.hide();
+    this.#redraw();
+  }
+
+  #redraw() {
+    this.drawn = null;
+    this.viewer.schedule("panels");
+  }
+
+  /** Draws the strip where something in it has changed. */
+  update(view) {
+    const key = [view.live, this.book.shownId, this.book.entries.length].join();
+    if (key === this.drawn) return;
+    this.drawn = key;
+    this.strip.update(this.book, (trace) => this.#totalsOf(trace), view.live);
+  }
+
+  #show(id) {
+    const entry = this.book.get(id);
+    if (!entry || id === this.book.shownId) return;
+    this.book.shownId = id;
+    this.viewer.show(entry.trace);
+    this.viewer.view.probe = entry.probe ?? null;
+    this.options.onThresholdSuggest?.(entry.trace.settings.threshold);
+  }
+
+  #remove(id) {
+    const wasShown = this.book.shownId === id;
+    if (!this.book.remove(id)) return;
+    if (this.strip.compared.includes(id)) this.#compareNone();
+    if (wasShown) {
+      const { trace } = this.book.shown;
+      this.viewer.show(trace);
+      this.options.onThresholdSuggest?.(trace.settings.threshold);
+    }
+    this.mark(this.viewer.view);
+    this.viewer.schedule("all");
+    this.#redraw();
+  }
+}

@@ -1,0 +1,57 @@
+/**
+ * Two runs side by side: text with what the other does not have, verdict, share and cost.
+ *
+ * Must not know where runs come from. Text goes in through text nodes, like everywhere.
+ */
+
+import { button, html } from "./dom.js";
+import { percent, plural, quantity } from "./format.js";
+import { fillTokenText } from "./text.js";
+import { verdictOf } from "./branch_strip.js";
+
+export class ComparePanel {
+  /** @param {() => void} onClose */
+  constructor(onClose) {
+    this.columns = html("div", { class: "cv-compare-columns" });
+    this.close = button("Close", "cv-link");
+    this.close.addEventListener("click", onClose);
+    this.root = html(
+      "section",
+      { class: "cv-compare", "aria-label": "Two runs compared", hidden: true },
+      html("div", { class: "cv-row" }, html("h2", { class: "cv-heading" }, "Compared"), this.close),
+      this.columns,
+    );
+  }
+
+  hide() {
+    this.root.hidden = true;
+  }
+
+  /** @param {import("./branch_book.js").BranchBook} book @param {[number, number]} ids @param {(trace: Object) => Object} totalsOf */
+  show(book, ids, totalsOf) {
+    const [one, other] = ids.map((id) => book.get(id));
+    const changed = book.compare(one, other);
+    this.columns.replaceChildren(this.#column(one, changed.ours, totalsOf), this.#column(other, changed.theirs, totalsOf));
+    this.root.hidden = false;
+  }
+
+  #column({ name, trace }, changed, totalsOf) {
+    const [sign, word] = verdictOf(trace);
+    const { bytes, llmShare, handOffs } = totalsOf(trace);
+    const text = html("p", { class: "cv-compare-text" });
+    trace.events.forEach((event, i) => {
+      if (event.text === "") return;
+      const node = html("span", { class: `cv-t ${event.source === "llm" ? "cv-llm cv-c0" : "cv-slm cv-c0"}${changed[i] ? " cv-changed" : ""}` });
+      fillTokenText(node, event.text);
+      text.append(node);
+    });
+    const nChanged = changed.reduce((sum, one) => sum + one, 0);
+    return html(
+      "div",
+      { class: "cv-compare-column" },
+      html("h3", { class: "cv-subheading" }, `${name} `, html("span", { class: "cv-verdict", "data-verdict": word.split(" ")[0] }, html("span", { "aria-hidden": "true" }, sign), ` ${word}`)),
+      html("p", { class: "cv-caption" }, `${plural(trace.events.length, "token")}, ${nChanged} of them only here · ${percent(llmShare, 0)} LLM · ${plural(handOffs, "hand-off")} · ${quantity("bytes", bytes)}, estimated`),
+      text,
+    );
+  }
+}

@@ -1,0 +1,50 @@
+/**
+ * One step's cost by what causes it: each model's weights and KV cache, the router, and what catching up adds.
+ *
+ * Pure: must not know the DOM. The parts of `cost.js` taken apart; their sum is the step's cost there.
+ */
+
+import { forwardFlops, kvBytesPerToken, weightBytes } from "./cost.js";
+
+/**
+ * @param {import("./cost.js").CostModel} costModel
+ * @param {import("./decision.js").TokenEvent} event
+ * @param {number} llmFed tokens in the LLM's forward, 0 where it is not called
+ * @returns {{name: string, bytes: number, flops: number|null, within?: boolean}[]} rows; one with `within` is part of the row
+ *   before it. `flops` is null where arithmetic does not belong to the row.
+ */
+export function splitStep(costModel, event, llmFed) {
+  const parts = costModel.parts(event, llmFed);
+  const kv = (model, nNew) => (nNew ? kvBytesPerToken(model) * event.context_len : 0);
+  const { slm, llm } = costModel;
+  const cached = event.context_len - llmFed;
+  const rows = [
+    { name: "SLM weights", bytes: event.slm_tokens_fed ? weightBytes(slm) : 0, flops: parts.slm.flops },
+    { name: "SLM KV", bytes: kv(slm, event.slm_tokens_fed), flops: null },
+    { name: "Router", bytes: parts.router.bytes, flops: parts.router.flops },
+    { name: "LLM weights", bytes: llmFed ? weightBytes(llm) : 0, flops: parts.llm.flops },
+    { name: "LLM KV", bytes: kv(llm, llmFed), flops: null },
+  ];
+  if (llmFed > 1) {
+    // Without the tokens that it missed, the LLM would have read one, with all others cached.
+    const catchUp = forwardFlops(llm, llmFed, cached) - forwardFlops(llm, 1, event.context_len - 1);
+    rows.push({ name: "of it catch-up", bytes: kvBytesPerToken(llm) * (llmFed - 1), flops: catchUp, within: true });
+  }
+  return rows;
+}
+
+/**
+ * Entropy in nats of a distribution of which only the most probable tokens are known: at least this, with the rest taken as
+ * one token.
+ * @param {[number, string, number][]} top
+ */
+export function leastEntropy(top) {
+  const known = top.reduce((sum, [, , p]) => sum + p, 0);
+  const term = (p) => (p > 0 ? -p * Math.log(p) : 0);
+  return top.reduce((sum, [, , p]) => sum + term(p), 0) + term(Math.max(0, 1 - known));
+}
+
+/** The first probability less the second, or null where there are not two. */
+export function marginOf(top) {
+  return top?.length > 1 ? top[0][2] - top[1][2] : null;
+}

@@ -1,0 +1,39 @@
+/**
+ * Which token a key leads to. Pure: must not know the DOM; viewer.js pins what it says.
+ */
+
+import { findStop } from "./navigate.js";
+
+const JUMPS = {
+  nextLlm: ["llm", 1], previousLlm: ["llm", -1], nextHandOff: ["handOff", 1], previousHandOff: ["handOff", -1], nextLow: ["low", 1], previousLow: ["low", -1],
+};
+
+/**
+ * @param {Object} view
+ * @param {string} action
+ * @param {number|null} focused the token that has the keyboard, where none is pinned
+ * @returns {number|null} null where there is nowhere to go
+ */
+export function targetOf(view, action, focused) {
+  const last = view.shown - 1;
+  const isPinned = view.pinned !== null;
+  const here = view.pinned ?? focused;
+  if (action in JUMPS) {
+    const [kind, step] = JUMPS[action];
+    return stopFrom(view, kind, step, here, isPinned);
+  }
+  const moves = {
+    pin: () => here ?? 0,
+    next: () => (isPinned ? Math.min(last, here + 1) : (here ?? 0)),
+    previous: () => (isPinned ? Math.max(0, here - 1) : (here ?? 0)),
+    first: () => 0,
+    last: () => last,
+  };
+  return moves[action]?.() ?? null;
+}
+
+/** The next stop from where the reader is; a token that merely has the focus may itself be it. */
+export function stopFrom(view, kind, step, here, isPinned) {
+  if (step > 0) return findStop(view, kind, isPinned ? here : (here ?? 0) - 1, 1, view.shown);
+  return findStop(view, kind, here ?? view.shown, -1, view.shown);
+}

@@ -1,0 +1,55 @@
+/**
+ * Where one can jump to in a run: LLM tokens, hand-offs, low confidence, and places where a text is found.
+ *
+ * Pure: must not know the DOM. Reads a view's events and decisions, so jumps follow the tau that is looked at.
+ */
+
+/** Below this the router holds the SLM to be wrong more likely than right. */
+export const LOW_CONFIDENCE = 0.5;
+
+const STOPS = {
+  llm: (view, i) => Boolean(view.decisions.isLlm[i]),
+  handOff: (view, i) => i > 0 && Boolean(view.decisions.isLlm[i]) !== Boolean(view.decisions.isLlm[i - 1]),
+  low: (view, i) => view.events[i].slm_confidence < LOW_CONFIDENCE,
+  changed: (view, i) => Boolean(view.changed?.[i]),
+};
+
+/** Kinds of stops with their names, in the order in which they are offered. */
+export const STOP_NAMES = { llm: "LLM tokens", handOff: "hand-offs", low: `confidence under ${LOW_CONFIDENCE}`, changed: "differences from the parent" };
+
+/** The nearest stop after (`step` 1) or before (-1) `from`, or null. */
+export function findStop(view, kind, from, step, end = view.n) {
+  const isStop = STOPS[kind];
+  for (let i = from + step; i >= 0 && i < end; i += step) if (isStop(view, i)) return i;
+  return null;
+}
+
+export function countStops(view, kind) {
+  const isStop = STOPS[kind];
+  let count = 0;
+  for (let i = 0; i < view.n; i++) if (isStop(view, i)) count++;
+  return count;
+}
+
+/**
+ * Where `query` stands in the text, whatever its case; a match may run over several tokens.
+ * @param {{text: string}[]} events
+ * @returns {{from: number, to: number}[]} first and last token of each match, not overlapping
+ */
+export function findMatches(events, query) {
+  const wanted = query.toLowerCase();
+  if (!wanted) return [];
+  // Folded token by token: folding may change a text's length, and offsets must stay those of tokens.
+  const folded = events.map((event) => event.text.toLowerCase());
+  const whole = folded.join("");
+  const found = [];
+  let token = 0;
+  let end = folded[0]?.length ?? 0;
+  for (let at = whole.indexOf(wanted); at >= 0; at = whole.indexOf(wanted, at + wanted.length)) {
+    while (end <= at) end += folded[++token].length;
+    const from = token;
+    while (end < at + wanted.length) end += folded[++token].length;
+    found.push({ from, to: token });
+  }
+  return found;
+}

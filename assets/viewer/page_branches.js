@@ -1,0 +1,61 @@
+/**
+ * The page's way to a branch and a probe: the request goes through Gradio's queue like Generate does.
+ *
+ * Glue only; `viewer.js` makes the request and takes what comes back.
+ */
+
+import { press } from "./page_gradio.js";
+
+export class PageBranches {
+  /** @param {Object} page */
+  constructor(page) {
+    this.page = page;
+    this.request = "";
+    this.isProbing = false;
+  }
+
+  /** Runs a branch of the run on the screen; it streams in like any run. */
+  run(request) {
+    const { page } = this;
+    if (page.isLive || page.isStarting) {
+      page.notice("A run is being written: stop it first, or wait for its end.");
+      return;
+    }
+    page.starting();
+    this.#send("button#cx-branch", request);
+  }
+
+  /** Asks the LLM at every token of the run on the screen. */
+  probe(request) {
+    if (this.isProbing) return;
+    this.isProbing = true;
+    this.page.notice("");
+    this.page.viewer.setStatus("Asking the LLM at every token.", { busy: true });
+    this.#send("button#cx-probe", request);
+  }
+
+  #send(selector, request) {
+    this.request = JSON.stringify(request);
+    press(selector);
+  }
+
+  /** Gradio's event takes the request in place of its input. */
+  takeRequest() {
+    const { request } = this;
+    this.request = "";
+    return request;
+  }
+
+  /** @param {{probe: string|null, tokens?: Object[], notice?: string}} message */
+  receiveProbe(message) {
+    this.isProbing = false;
+    this.page.viewer.setStatus("");
+    if (message.probe === null) this.page.notice(message.notice);
+    else this.page.viewer.setProbe(message.probe, message.tokens);
+  }
+
+  /** Gradio did not take the event. */
+  probeRefused() {
+    if (this.isProbing) this.receiveProbe({ probe: null, notice: "The LLM could not be asked: every place in the queue is taken. Try it again in a moment." });
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Pointer and keys over the text: hover previews, click pins, keys move. One delegated listener per kind of event.
+ *
+ * Glue between the viewer and its text panel; which key means what is `keyboard.js`'s, where it leads `moves.js`'s.
+ */
+
+import { formatTau, probability } from "./format.js";
+import { actionOf } from "./keyboard.js";
+import { targetOf } from "./moves.js";
+import { visibleText } from "./text.js";
+
+/**
+ * @param {Object} viewer
+ * @param {AbortSignal} signal ends the listening
+ * @returns {(index: number|null, anchored: boolean) => void} hovers a token; `anchored` shows the tooltip at it
+ */
+export function listen(viewer, signal) {
+  const { tokens, tooltip } = viewer;
+
+  const showTooltip = (index) => {
+    const { view } = viewer;
+    const event = view.events[index];
+    tooltip.show(tokens.nodes[index], [
+      { text: `${visibleText(event.text)}  ${view.decisions.isLlm[index] ? "LLM" : "SLM"}`, className: "cv-tooltip-title" },
+      { text: `confidence ${probability(event.slm_confidence)}, tau ${formatTau(view.tauAt(index))}` },
+    ]);
+  };
+  const hover = (index, anchored) => {
+    const { view } = viewer;
+    if (index !== view.hovered) {
+      view.hovered = index;
+      viewer.focusChanged();
+    }
+    if (index === null || !anchored) tooltip.hide();
+    else if (tooltip.anchor !== tokens.nodes[index]) showTooltip(index);
+  };
+
+  tokens.text.addEventListener("pointerover", (event) => {
+    if (event.pointerType !== "touch") hover(tokens.indexOf(event.target), true);
+  }, { signal });
+  tokens.text.addEventListener("pointerleave", () => hover(null, false), { signal });
+  tokens.scroller.addEventListener("scroll", () => tooltip.hide(), { signal, passive: true });
+  tokens.text.addEventListener("click", (event) => {
+    const index = tokens.indexOf(event.target);
+    // The end of a drag that selects text is no choice of a token.
+    if (index === null || !getSelection().isCollapsed) return;
+    viewer.pin(index === viewer.view.pinned ? null : index);
+    viewer.flush();
+    tokens.nodes[index].focus({ preventScroll: true });
+    // A finger has no hover, and on a phone the inspector is further down.
+    if (event.pointerType === "touch" && viewer.view.pinned !== null) showTooltip(index);
+    else if (event.pointerType === "touch") tooltip.hide();
+  }, { signal });
+  viewer.root.addEventListener("keydown", (event) => {
+    const action = actionOf(event);
+    if (action && act(viewer, action, event)) event.preventDefault();
+  }, { signal });
+  return hover;
+}
+
+/** @returns {boolean} whether the key was used */
+function act(viewer, action, event) {
+  const { view } = viewer;
+  if (action === "play") {
+    viewer.playback.toggle();
+    return true;
+  }
+  if (action === "search") {
+    viewer.tools.focus();
+    return true;
+  }
+  if (action === "flip") return viewer.branching.flipPinned(view);
+  if (action === "unpin") {
+    viewer.tooltip.hide();
+    if (view.pinned === null) return false;
+    viewer.pin(null);
+    return true;
+  }
+  if (view.shown < 1) return false;
+  const next = targetOf(view, action, viewer.tokens.indexOf(event.target));
+  if (next !== null) viewer.goTo(next);
+  return true;
+}

@@ -1,0 +1,124 @@
+/**
+ * `RunView`: the run on the screen as plain state: events, decisions under the tau that is looked at, running totals.
+ *
+ * Must not know the DOM, timers or panels; viewer.js changes it and the panels read its fields. A live run only grows;
+ * a finished one is recomputed when tau or a price moves, a few milliseconds for a thousand tokens.
+ */
+
+import { CostModel, H100_SXM } from "./cost.js";
+import { isForced, replay } from "./decision.js";
+import { RunSeries, seriesOf } from "./series.js";
+
+const BLANK_SPEC = {
+  name: "", n_params: 0, n_layers: 0, n_heads: 0, n_kv_heads: 0, head_dim: 0, vocab_size: 0, hidden_size: 0, tied_embeddings: true, bytes_per_element: 2,
+};
+const SAME_TAU = 1e-9;
+
+/** The horizontal room of a live run grows in jumps, so that the chart does not rescale at every token. */
+function liveDomain(n) {
+  let room = 64;
+  while (room < n) room *= 2;
+  return room;
+}
+
+export class RunView {
+  /**
+   * @param {number} runKey tells this run from every other one of the page
+   * @param {Object|null} head the trace without its events, or null where there is no run yet
+   * @param {{device?: Object, pricing?: Object|null}} prices
+   */
+  constructor(runKey, head, prices) {
+    let rest = null;
+    if (head) {
+      rest = { ...head };
+      delete rest.events;
+    }
+    Object.assign(this, {
+      runKey, head: rest, prices, events: [], n: 0, shown: 0, domain: 64, live: false, finishReason: null, answer: null,
+      runTau: rest?.settings?.threshold ?? 0.7, whatIf: null, hasForced: false, costModel: null, series: null, ownSeries: null, priceLabel: "",
+      hovered: null, pinned: null, focus: null,
+    });
+    /** Index of the first token that a branch does not share with its parent, and which of the later ones differ. */
+    this.forkAt = rest?.parent?.fork ?? null;
+    this.changed = null;
+    /** What both models said at each token, where somebody asked after the run. */
+    this.probe = null;
+    /** Tokens that a search has found: 1, and 2 for the one that was gone to. */
+    this.matches = null;
+    // Live decisions grow with the run, so they are plain arrays; a replay's are typed.
+    this.own = { isLlm: [], isFlipped: [], llmFed: [], firstFlip: -1, nFlips: 0 };
+    this.decisions = this.own;
+    this.#price();
+  }
+
+  isForced(index) {
+    return isForced(this.events[index]);
+  }
+
+  append(tokens) {
+    for (const event of tokens) {
+      this.events.push(event);
+      const isLlm = event.source === "llm";
+      this.own.isLlm.push(isLlm ? 1 : 0);
+      this.own.isFlipped.push(0);
+      this.own.llmFed.push(event.llm_tokens_fed);
+      this.hasForced ||= isForced(event);
+      this.ownSeries.push(event, isLlm, event.llm_tokens_fed);
+    }
+    this.n = this.shown = this.events.length;
+    this.domain = this.live ? liveDomain(this.n) : Math.max(1, this.n);
+  }
+
+  /** The run is over. */
+  finish(finishReason, answer) {
+    this.live = false;
+    this.finishReason = finishReason;
+    this.answer = answer;
+    this.domain = Math.max(1, this.n);
+  }
+
+  /** Looks at the run at another tau; null, or its own, shows it as it was. @returns {boolean} whether that changes anything */
+  setWhatIf(threshold) {
+    if (this.live || !this.head) return false;
+    const next = threshold === null || Math.abs(threshold - this.runTau) < SAME_TAU ? null : Number(threshold);
+    if (next === this.whatIf) return false;
+    this.whatIf = next;
+    this.decisions = next === null ? this.own : replay(this.events, next);
+    this.series = next === null ? this.ownSeries : seriesOf(this.costModel, this.events, this.decisions, this.ownSeries);
+    return true;
+  }
+
+  /** Prices it anew. */
+  setPricing(pricing) {
+    this.prices = { ...this.prices, pricing };
+    this.#price();
+    this.ownSeries = seriesOf(this.costModel, this.events, this.own);
+    this.series = this.whatIf === null ? this.ownSeries : seriesOf(this.costModel, this.events, this.decisions, this.ownSeries);
+  }
+
+  /** The cost model under the page's choice of pair and device, and an empty series. */
+  #price() {
+    const { head } = this;
+    const { pricing, device: sheet } = this.prices;
+    const slm = pricing?.slm ?? head?.pair?.slm ?? BLANK_SPEC;
+    const llm = pricing?.llm ?? head?.pair?.llm ?? BLANK_SPEC;
+    const device = pricing?.device ?? sheet ?? H100_SXM;
+    const routerParams = pricing?.routerParams ?? head?.router?.n_params ?? 0;
+    this.costModel = new CostModel({ slm, llm, device, routerParams });
+    // A change of device alone leaves the pair what it was.
+    const repriced = pricing?.label ?? (pricing?.slm ? `${slm.name} with ${llm.name}` : null);
+    this.priceLabel = repriced ? `Priced as ${repriced}. ` : "";
+    this.series = this.ownSeries = new RunSeries(this.costModel);
+  }
+
+  /** The run as trace JSON, or null. */
+  trace() {
+    const { head, events, finishReason, answer } = this;
+    return head ? { ...head, events: events.slice(), finish_reason: finishReason, answer } : null;
+  }
+
+  /** The tau whose decisions are on the screen, for token `index`. */
+  tauAt(index) {
+    return this.whatIf ?? this.events[index].threshold;
+  }
+}

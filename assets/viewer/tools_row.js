@@ -1,0 +1,94 @@
+/**
+ * Ways through the text: jump from stop to stop, and search with a count of its matches.
+ *
+ * Must not know how a jump is shown; it calls back with a token. The stops themselves are `navigate.js`'s.
+ */
+
+import { button, html, setText } from "./dom.js";
+import { STOP_NAMES, countStops, findMatches } from "./navigate.js";
+
+export class ToolsRow {
+  /** @param {{onJump: (kind: string, step: 1|-1) => void, onMatch: (index: number) => void, onMatches: () => void}} on */
+  constructor(on) {
+    this.on = on;
+    this.view = null;
+    this.found = [];
+    this.at = -1;
+    this.kind = html("select", { class: "cv-select", "aria-label": "Kind of token to jump to" });
+    this.options = {};
+    for (const [kind, name] of Object.entries(STOP_NAMES)) this.kind.append((this.options[kind] = html("option", { value: kind }, name)));
+    this.back = button("‹", "cv-nudge", { "aria-label": "Jump back" });
+    this.forward = button("›", "cv-nudge", { "aria-label": "Jump forward" });
+    this.back.addEventListener("click", () => on.onJump(this.kind.value, -1));
+    this.forward.addEventListener("click", () => on.onJump(this.kind.value, 1));
+    this.field = html("input", { type: "search", class: "cv-field", placeholder: "Search the text", "aria-label": "Search the text", autocomplete: "off", spellcheck: "false" });
+    this.count = html("output", { class: "cv-count-note", "aria-live": "polite" });
+    this.previous = button("‹", "cv-nudge", { "aria-label": "Previous match" });
+    this.next = button("›", "cv-nudge", { "aria-label": "Next match" });
+    this.field.addEventListener("input", () => this.#search());
+    this.field.addEventListener("keydown", (event) => {
+      if (event.key === "Enter") this.#go(event.shiftKey ? -1 : 1);
+      else if (event.key === "Escape" && this.field.value) {
+        this.field.value = "";
+        this.#search();
+      } else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    this.previous.addEventListener("click", () => this.#go(-1));
+    this.next.addEventListener("click", () => this.#go(1));
+    this.root = html(
+      "div",
+      { class: "cv-tools" },
+      html("div", { class: "cv-tool", role: "group", "aria-label": "Jump" }, html("span", { class: "cv-tool-name" }, "Jump to"), this.kind, this.back, this.forward),
+      html("div", { class: "cv-tool", role: "search" }, this.field, this.previous, this.next, this.count),
+    );
+  }
+
+  focus() {
+    this.field.focus();
+    this.field.select();
+  }
+
+  /** Another run, tau or more tokens. */
+  update(view) {
+    const isOther = view !== this.view || view.n !== this.nSeen;
+    this.view = view;
+    this.nSeen = view.n;
+    for (const [kind, name] of Object.entries(STOP_NAMES)) setText(this.options[kind], view.live ? name : `${name} (${countStops(view, kind)})`);
+    this.options.changed.hidden = this.options.changed.disabled = view.changed === null;
+    if (view.changed === null && this.kind.value === "changed") this.kind.value = "llm";
+    if (isOther && this.field.value) this.#search();
+  }
+
+  #search() {
+    const { view } = this;
+    if (!view) return;
+    this.found = findMatches(view.events, this.field.value);
+    this.at = -1;
+    this.#mark();
+  }
+
+  #go(step) {
+    if (!this.found.length) return;
+    // The first step goes to the match after (or before) where the reader is.
+    const here = this.view.pinned ?? -1;
+    if (this.at < 0) {
+      const after = this.found.findIndex((match) => match.from > here);
+      this.at = step > 0 ? (after < 0 ? 0 : after) : (after < 0 ? this.found.length : after) - 1;
+    } else this.at += step;
+    this.at = (this.at + this.found.length) % this.found.length;
+    this.#mark();
+    this.on.onMatch(this.found[this.at].from);
+  }
+
+  #mark() {
+    const { view, found, at } = this;
+    const has = this.field.value !== "";
+    view.matches = has && found.length ? new Uint8Array(view.n) : null;
+    found.forEach(({ from, to }, i) => view.matches?.fill(i === at ? 2 : 1, from, to + 1));
+    setText(this.count, !has ? "" : !found.length ? "No match" : at < 0 ? `${found.length} match${found.length === 1 ? "" : "es"}` : `${at + 1} of ${found.length}`);
+    this.previous.disabled = this.next.disabled = !found.length;
+    this.on.onMatches();
+  }
+}

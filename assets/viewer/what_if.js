@@ -1,0 +1,76 @@
+/**
+ * The line above the text: at which tau the run was written, what another tau would change, the way back, the way on for
+ * real, and the tau for a budget.
+ *
+ * Must not know how a branch is made: it calls back.
+ */
+
+import { button, html, setText } from "./dom.js";
+import { formatTau, significant } from "./format.js";
+import { BUDGETS, solveTau } from "./solve.js";
+
+export class WhatIf {
+  /** @param {{onBack: () => void, onContinue: () => void, onTau: (tau: number) => void}} on */
+  constructor(on) {
+    this.on = on;
+    this.view = null;
+    this.sentence = html("span", { class: "cv-sentence" });
+    this.back = button("", "cv-link", { hidden: true });
+    this.back.addEventListener("click", () => on.onBack());
+    this.goOn = button("", "cv-do", { hidden: true });
+    this.goOn.addEventListener("click", () => on.onContinue());
+    this.limit = html("input", { type: "number", class: "cv-field cv-limit", min: 0, step: "any", value: 20, "aria-label": "Budget" });
+    this.unit = html("select", { class: "cv-select", "aria-label": "Unit of the budget" });
+    for (const [name, { label }] of Object.entries(BUDGETS)) this.unit.append(html("option", { value: name }, label));
+    this.find = html("button", { type: "submit", class: "cv-button cv-do" }, "Find tau");
+    this.found = html("output", { class: "cv-count-note", "aria-live": "polite" });
+    this.form = html("form", { class: "cv-budget", "aria-label": "Tau for a budget" }, html("span", { class: "cv-tool-name" }, "At most"), this.limit, this.unit, this.find, this.found);
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.#solve();
+    });
+    this.root = html("div", { class: "cv-notice" }, this.sentence, this.back, this.goOn);
+  }
+
+  #solve() {
+    const { view } = this;
+    const limit = this.limit.valueAsNumber;
+    if (!view?.n || view.live) return;
+    if (!(limit >= 0)) {
+      setText(this.found, "Give a number of at least 0.");
+      return;
+    }
+    const { tau, value, least } = solveTau(view, this.unit.value, limit);
+    const unit = BUDGETS[this.unit.value].label;
+    if (tau === null) setText(this.found, `Not possible: even at tau 0 it is ${significant(least)} ${unit}.`);
+    else {
+      // A prediction: past the first flip another text would be written.
+      setText(this.found, `tau ${formatTau(tau)}: ${significant(value)} ${unit}, by replay`);
+      this.on.onTau(tau);
+    }
+  }
+
+  /** @param {Object} view @param {boolean} canBranch whether a real continuation can be asked for */
+  update(view, canBranch) {
+    if (this.view !== view) setText(this.found, "");
+    this.view = view;
+    const { firstFlip } = view.decisions;
+    const moved = view.whatIf !== null;
+    this.back.hidden = !moved;
+    this.goOn.hidden = !moved || firstFlip < 0 || !canBranch;
+    this.form.hidden = view.live || view.n === 0;
+    this.root.dataset.kind = moved ? "what-if" : "own";
+    let text = "";
+    if (moved) {
+      const at = `At tau ${formatTau(view.whatIf)}`;
+      text = firstFlip < 0
+        ? `${at} every decision is the same: the text would not change.`
+        : `${at} the first different decision is token ${firstFlip + 1}; up to there this is exact, after it (hatched) the text would be different.`;
+    } else if (view.head && view.n) {
+      text = view.live ? `Writing at tau ${formatTau(view.runTau)}.` : `Written at tau ${formatTau(view.runTau)}.`;
+    } else if (view.head) text = "Reading the prompt.";
+    setText(this.sentence, text);
+    setText(this.back, `Back to the run’s tau ${formatTau(view.runTau)}`);
+    setText(this.goOn, firstFlip < 0 ? "" : `Continue from token ${firstFlip + 1} for real`);
+  }
+}

@@ -1,0 +1,86 @@
+"""`probe`: both models read a finished run once and say, at each of its tokens, what they would have written.
+
+Asked afterwards, so it is no part of the run and of its cost. Knows nothing about routers or pages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from citer_core.errors import SettingError
+from citer_core.models.pair import ModelPair
+from citer_core.routing.candidates import top_candidates
+from citer_core.routing.router import entropy_of
+from citer_core.types import Candidate
+
+CHUNK = 256  # positions at once: logits of a long run over a large vocabulary would not fit into memory
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedToken:
+    """What both models say at one token, each given the tokens before it.
+
+    Attributes:
+        slm_top, llm_top: most probable tokens, best first.
+        slm_entropy, llm_entropy: of their distributions, in nats.
+        kl: Kullback-Leibler divergence of the SLM's distribution from the LLM's, KL(LLM || SLM), in nats, at least 0.
+        agree: both have the same most probable token.
+    """
+
+    slm_top: tuple[Candidate, ...]
+    llm_top: tuple[Candidate, ...]
+    slm_entropy: float
+    llm_entropy: float
+    kl: float
+    agree: bool
+
+
+def probe(
+    pair: ModelPair,
+    prompt_ids: Sequence[int],
+    completion_ids: Sequence[int],
+    *,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> Iterator[ProbedToken]:
+    """One teacher-forced pass of each model over prompt and completion.
+
+    Args:
+        pair: the two models.
+        prompt_ids: at least one token.
+        completion_ids: the tokens that were written, end of text included; together they fit the models' context.
+        is_cancelled: asked between chunks.
+
+    Yields:
+        One result per token of the completion, in order; fewer where it was cancelled.
+
+    Raises:
+        SettingError: a token that the pair does not have, or too many of them.
+    """
+    ids = [*prompt_ids, *completion_ids]
+    if any(not 0 <= token_id < pair.vocab_size for token_id in ids):
+        raise SettingError("The run has tokens that this pair does not know: choose the pair it is of.")
+    if len(ids) - 1 > pair.max_context:
+        raise SettingError(f"The run has {len(ids):,} tokens with its prompt; this pair reads {pair.max_context:,}.")
+    first = len(prompt_ids) - 1  # the position whose logits give the completion's first token
+    slm_cache, llm_cache = pair.slm.new_cache(), pair.local_llm.new_cache()
+    for start in range(0, len(ids) - 1, CHUNK):
+        if is_cancelled():
+            return
+        with torch.inference_mode():
+            chunk = torch.tensor(ids[start : min(start + CHUNK, len(ids) - 1)], device=pair.slm.device)
+            skip = max(0, first - start)
+            slm_logits, _ = pair.slm.forward(chunk, slm_cache, last_only=False)
+            llm_logits, _ = pair.local_llm.forward(chunk.to(pair.local_llm.device), llm_cache, last_only=False)
+            slm = torch.log_softmax(slm_logits[skip:].float(), dim=-1)
+            llm = torch.log_softmax(llm_logits[skip:].float(), dim=-1).to(slm.device)
+            kl = (llm.exp() * (llm - slm)).nan_to_num(0.0).sum(-1).clamp_min(0.0).tolist()
+            entropies = zip(entropy_of(slm).tolist(), entropy_of(llm).tolist(), strict=True)
+            found = []
+            for row, (slm_entropy, llm_entropy) in enumerate(entropies):
+                slm_top, llm_top = top_candidates(pair, slm[row])[0], top_candidates(pair, llm[row])[0]
+                agree = int(slm[row].argmax()) == int(llm[row].argmax())
+                found.append(ProbedToken(slm_top, llm_top, slm_entropy, llm_entropy, kl[row], agree))
+        yield from found

@@ -1,0 +1,83 @@
+"""The queued events about a finished run: a branch of it, streamed like any run, and a probe of all its tokens.
+
+Both go through the queue with the page's other decoding, because they use the device. Knows no components; the request
+is a JSON text that `assets/viewer/page_branches.js` makes.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+
+import gradio as gr
+
+from citer_core.errors import CiterError, SettingError
+from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.run_registry import RunRegistry, session_of
+from citer_core.ui.run_request import branch_request, probe_request
+from citer_core.ui.streaming import UNEXPECTED, encode, notice, stream_run
+
+logger = logging.getLogger(__name__)
+LOADING = "The models are still loading: try it again in a moment."
+WAIT_S = 0.25
+OTHER_PAIR = "This run was made by another pair of models, so it cannot go on here: generate it with this one first."
+
+
+def branch_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -> Callable[..., Iterator[str]]:
+    """Makes the generator behind "Continue from here" and "Flip"."""
+
+    def branch(text: str | None, request: gr.Request) -> Iterator[str]:
+        try:
+            asked = branch_request(text, book)
+            engine = slot.wait(WAIT_S)
+            if engine is None:
+                raise SettingError(LOADING)
+            if asked.pair_revision != engine.pair_info.revision:
+                raise SettingError(OTHER_PAIR)
+            run = engine.start(
+                asked.problem, router=asked.router, settings=asked.settings, fork=asked.fork, parent=asked.parent
+            )
+        except CiterError as error:
+            yield encode(notice(str(error)))
+            return
+        registry.add(run, session_of(request))
+        yield from map(encode, stream_run(run))
+
+    return branch
+
+
+def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[str]]:
+    """Makes the generator behind "Ask the LLM everywhere": one message with an entry per token."""
+
+    def probe_run(text: str | None) -> Iterator[str]:
+        try:
+            asked = probe_request(text, book)
+            engine = slot.wait(WAIT_S)
+            if engine is None:
+                raise SettingError(LOADING)
+            if asked.pair_revision != engine.pair_info.revision:
+                raise SettingError(OTHER_PAIR)
+            start = time.perf_counter()
+            tokens = [
+                {
+                    "slm_top": [[c.token_id, c.text, c.probability] for c in token.slm_top],
+                    "llm_top": [[c.token_id, c.text, c.probability] for c in token.llm_top],
+                    "slm_entropy": token.slm_entropy,
+                    "llm_entropy": token.llm_entropy,
+                    "kl": token.kl,
+                    "agree": token.agree,
+                }
+                for token in engine.probe(asked.problem, asked.token_ids)
+            ]
+        except CiterError as error:
+            yield encode({"probe": None, **notice(str(error))})
+            return
+        except Exception:
+            logger.exception("a probe failed")
+            yield encode({"probe": None, **notice(UNEXPECTED)})
+            return
+        yield encode({"probe": asked.key, "tokens": tokens, "seconds": time.perf_counter() - start})
+
+    return probe_run

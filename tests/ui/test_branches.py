@@ -1,0 +1,232 @@
+"""Branches, what-if, probe and the ways through the text, as a person uses them; by keyboard where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+from citer_core.fork import Fork
+from citer_core.trace import event_to_dict
+from citer_core.types import TokenEvent, prefers_llm
+from tests.ui.conftest import Served, Visitor
+
+pytestmark = pytest.mark.ui
+Visit = Callable[..., Visitor]
+VIEW = "window.citer.viewer.view"
+
+
+def asked(visitor: Visitor, text: str) -> None:
+    """A finished live run."""
+    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    visitor.ask(text)
+    visitor.wait_live()
+    visitor.wait_idle()
+
+
+def focus_token(visitor: Visitor, index: int) -> None:
+    visitor.page.evaluate(f"window.citer.viewer.goTo({index})")
+
+
+def strip(visitor: Visitor) -> object:
+    return visitor.page.locator(".cv-branch")
+
+
+def test_a_flip_by_key_makes_a_branch_that_is_named_compared_and_deleted(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    asked(visitor, "What is flipped here?")
+    parent = served.engine.runs[-1]
+    focus_token(visitor, 3)
+    visitor.page.keyboard.press("f")
+    expect(strip(visitor)).to_have_count(2, timeout=20_000)
+    visitor.wait_idle()
+    branch = served.engine.runs[-1]
+    assert branch.fork is not None and isinstance(branch.fork, Fork)
+    by_llm = parent.events[3].source == "llm"
+    assert (branch.fork.n_shared, branch.fork.source) == (3, "slm" if by_llm else "llm")
+    assert branch.parent is not None and branch.parent.key == parent.trace().key
+    assert [e.token_id for e in branch.events[:3]] == [e.token_id for e in parent.events[:3]]
+    assert visitor.page.evaluate(f"{VIEW}.events[3].forced") is True
+    assert visitor.tokens.nth(3).get_attribute("class").count("cv-fork") == 1
+    assert visitor.page.locator("#cx-notice").inner_text() == ""
+
+    # Rename, compare and delete, each with the keyboard alone.
+    page = visitor.page
+    page.get_by_role("button", name="Rename Branch 1").press("Enter")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Mine")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Rename Mine")).to_be_focused()
+    for mark in (page.get_by_role("checkbox").nth(i) for i in range(2)):
+        mark.press("Space")
+    compared = page.get_by_role("region", name="Two runs compared")
+    expect(compared).to_be_visible()
+    expect(compared).to_contain_text("Mine")
+    found = Axe().run(page).response["violations"]
+    grave = [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]
+    assert grave == []
+    page.get_by_role("button", name="Original").first.press("Enter")
+    assert visitor.text() == parent.trace().completion
+    page.get_by_role("button", name="Delete Mine").press("Enter")
+    expect(page.locator(".cv-branches")).to_be_hidden()
+    expect(compared).to_be_hidden()
+
+
+def test_a_chosen_candidate_is_written_by_its_model(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    asked(visitor, "Which candidate?")
+    parent = served.engine.runs[-1]
+    at = next(event.index for event in parent.events if event.source == "llm")
+    focus_token(visitor, at)
+    visitor.page.locator(".cv-choose").first.press("Enter")
+    expect(strip(visitor)).to_have_count(2, timeout=20_000)
+    visitor.wait_idle()
+    fork = served.engine.runs[-1].fork
+    assert fork is not None
+    assert (fork.n_shared, fork.source, fork.token_id) == (at, "slm", parent.events[at].slm_token_id)
+
+
+def test_another_tau_is_continued_for_real(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    asked(visitor, "Where does it go on?")
+    parent = served.engine.runs[-1]
+    slider = visitor.page.locator("#cx-tau input[type=range]")
+    tau = float(slider.input_value())
+    slider.focus()
+    while tau > 0.5:
+        slider.press("ArrowLeft")
+        tau = round(tau - 0.01, 2)
+    go_on = visitor.page.get_by_role("button", name="for real")
+    first = next(e.index for e in parent.events if (e.source == "llm") != prefers_llm(e.slm_confidence, tau))
+    expect(go_on).to_have_text(f"Continue from token {first + 1} for real")
+    go_on.press("Enter")
+    expect(strip(visitor)).to_have_count(2, timeout=20_000)
+    visitor.wait_idle()
+    branch = served.engine.runs[-1]
+    assert branch.fork is not None and branch.fork.n_shared == first and branch.settings.threshold == tau
+    assert visitor.page.evaluate(f"{VIEW}.whatIf") is None  # exact at its own tau: nothing is hypothetical
+    visitor.page.get_by_role("button", name="Original").first.click()
+    expect(slider).to_have_value(f"{parent.settings.threshold:g}")
+
+
+def test_the_probe_fills_what_was_not_asked_and_costs_nothing(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    asked(visitor, "Ask everywhere.")
+    run = served.engine.runs[-1]
+    focus_token(visitor, next(event.index for event in run.events if event.source == "slm"))
+    inspector = visitor.page.locator(".cv-inspector")
+    expect(inspector).to_contain_text("Not computed: the LLM was not asked here.")
+    moved = visitor.page.locator(".cv-counter-moved dd").inner_text()
+    visitor.page.get_by_role("button", name="Ask the LLM everywhere").press("Enter")
+    expect(inspector).to_contain_text("That pass is not in the cost.", timeout=20_000)
+    expect(inspector).to_contain_text("KL(LLM ‖ SLM) 0.125 nats")
+    expect(inspector).not_to_contain_text("Not computed")
+    assert visitor.page.locator(".cv-counter-moved dd").inner_text() == moved
+
+
+def test_search_jump_budget_and_pace_need_no_request(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    page = visitor.page
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    page.wait_for_timeout(500)
+    visitor.requests.clear()
+    focus_token(visitor, 0)
+    page.keyboard.press("/")
+    page.keyboard.type("DOLLARS")
+    note = page.locator(".cv-tools output")
+    expect(note).to_contain_text("matches")
+    page.keyboard.press("Enter")
+    expect(note).to_contain_text("1 of")
+    first = page.evaluate(f"{VIEW}.pinned")
+    page.keyboard.press("Enter")
+    assert page.evaluate(f"{VIEW}.pinned") > first
+    page.keyboard.press("Shift+Enter")
+    assert page.evaluate(f"{VIEW}.pinned") == first
+    page.keyboard.press("Escape")
+    expect(note).to_be_empty()
+
+    focus_token(visitor, 0)
+    for key, is_stop in (
+        ("]", f"{VIEW}.decisions.isLlm[{VIEW}.pinned] === 1"),
+        ("}", f"{VIEW}.decisions.isLlm[{VIEW}.pinned] !== {VIEW}.decisions.isLlm[{VIEW}.pinned - 1]"),
+        (")", f"{VIEW}.events[{VIEW}.pinned].slm_confidence < 0.5"),
+    ):
+        page.keyboard.press(key)
+        assert page.evaluate(is_stop), key
+
+    page.get_by_label("Budget", exact=True).fill("10")
+    page.get_by_role("button", name="Find tau").press("Enter")
+    expect(page.locator(".cv-budget output")).to_contain_text("% of tokens by the LLM, by replay")
+    assert page.evaluate(f"{VIEW}.series.totals().llmShare") <= 0.1
+    assert float(page.locator("#cx-tau input[type=range]").input_value()) == page.evaluate(f"{VIEW}.whatIf")
+
+    page.get_by_label("Playback speed").select_option("live")
+    page.get_by_label("Tokens shown").fill("0")
+    page.get_by_label("Play", exact=True).press("Enter")
+    page.wait_for_function(f"{VIEW}.shown === {VIEW}.n")
+    assert visitor.requests == []
+
+
+@pytest.mark.parametrize("change", ["request.events[1].slm_confidence = 7", 'request.pair_revision = "another"'])
+def test_a_forged_request_is_answered_calmly(visit: Visit, served: Served, change: str) -> None:
+    visitor = visit()
+    asked(visitor, "What may be forged?")
+    n_runs = len(served.engine.runs)
+    visitor.page.evaluate(
+        f"""() => {{ const {{ branches }} = window.citer, take = branches.takeRequest.bind(branches);
+            branches.takeRequest = () => {{
+              let request = JSON.parse(take());
+              {change};
+              return JSON.stringify(request); }}; }}"""
+    )
+    focus_token(visitor, 3)
+    visitor.page.keyboard.press("f")
+    expect(visitor.page.locator("#cx-notice")).not_to_be_empty(timeout=20_000)
+    visitor.wait_idle()
+    assert len(served.engine.runs) == n_runs and "script" not in visitor.page.locator("#cx-notice").inner_html()
+
+
+@pytest.mark.parametrize(
+    ("step", "what"),
+    [("playback.scrub((i * 1777) % 4000)", "scrub"), ("setThreshold(((i * 37) % 100) / 100)", "tau"),
+     ("setThreshold(0.3 + i / 100)", "tau, one step of the slider")],
+    ids=["scrub", "tau", "tau step"],
+)  # fmt: skip
+def test_four_thousand_tokens_scrub_and_move_tau_within_a_tenth_of_a_second(visit: Visit, step: str, what: str) -> None:
+    """Processor time of the page's main thread per step, drawing included: what a machine of its own would need."""
+    visitor = visit()
+    page = visitor.page
+    events = []
+    for i in range(4000):
+        confidence = ((i * 37) % 101) / 101
+        by_llm = confidence < 0.5
+        text, source = f" word{i % 97}", "llm" if by_llm else "slm"
+        event = TokenEvent(i, i % 900, text, source, 1, confidence, 0.5, 1, int(by_llm), 20 + i, 1e-3, 1e-4, 0)
+        events.append(event_to_dict(event))
+    page.evaluate(
+        """(events) => { const { viewer } = window.citer, trace = viewer.trace();
+             viewer.showTrace({ ...trace, events, settings: { ...trace.settings, threshold: 0.5 } }); }""",
+        events,
+    )
+    page.wait_for_timeout(500)
+    devtools = visitor.context.new_cdp_session(page)
+    devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def busy_ms() -> float:
+        metrics = devtools.send("Performance.getMetrics")["metrics"]
+        return 1000 * next(m["value"] for m in metrics if m["name"] == "TaskDuration")
+
+    before = busy_ms()
+    page.evaluate(
+        f"""async () => {{
+          const {{ viewer }} = window.citer;
+          for (let i = 1; i <= 20; i++) {{
+            await new Promise(requestAnimationFrame);
+            viewer.{step};
+          }} }}"""
+    )
+    each = (busy_ms() - before) / 20
+    print(f"{what}: {each:.1f} ms")
+    assert 0 < each < 100

@@ -1,0 +1,116 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import test from "node:test";
+
+import { BranchBook } from "../../assets/viewer/branch_book.js";
+import { diffTokens, traceKey } from "../../assets/viewer/branch_diff.js";
+import { leastEntropy, marginOf, splitStep } from "../../assets/viewer/cost_split.js";
+import { isForced, replay } from "../../assets/viewer/decision.js";
+import { CostModel } from "../../assets/viewer/cost.js";
+import { BUDGETS, solveTau } from "../../assets/viewer/solve.js";
+import { DEVICE, LLM, SLM, finished, makeEvents } from "./fixtures.mjs";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const python = existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3";
+const inPython = (script, input) =>
+  JSON.parse(execFileSync(python, ["-c", script], { input: JSON.stringify(input), cwd: ROOT, env: { ...process.env, PYTHONPATH: ROOT } }));
+const traceOf = (ids, parent = null) => ({
+  prompt: { text: "p" }, parent, events: ids.map((token_id, index) => ({ index, token_id, text: `${token_id}`, source: token_id % 2 ? "llm" : "slm" })),
+});
+
+test("a diff keeps what both have in order, from the fork on", () => {
+  assert.deepEqual(diffTokens([1, 2, 3, 4], [1, 9, 3, 4, 5]), { ours: Uint8Array.of(0, 1, 0, 0), theirs: Uint8Array.of(0, 1, 0, 0, 1) });
+  assert.deepEqual(diffTokens([1, 2], [1, 2]), { ours: Uint8Array.of(0, 0), theirs: Uint8Array.of(0, 0) });
+  assert.deepEqual(diffTokens([], [7]), { ours: new Uint8Array(0), theirs: Uint8Array.of(1) });
+  assert.deepEqual(diffTokens([5, 6, 1, 2, 3], [1, 2, 3, 9]).ours, Uint8Array.of(1, 1, 0, 0, 0));
+});
+
+test("branches know their parent; deleting one hands its children on", () => {
+  const book = new BranchBook();
+  const root = traceOf([1, 2, 3, 4, 5]);
+  book.reset(root);
+  const first = traceOf([1, 2, 3, 8, 9], { key: traceKey(root), fork: 3 });
+  const one = book.add(first, book.parentOf(first));
+  const second = traceOf([1, 2, 3, 8, 7], { key: traceKey(first), fork: 4 });
+  const two = book.add(second, book.parentOf(second));
+  assert.deepEqual([book.shownId, two.parentId, [...book.changes(two)]], [two.id, one.id, [0, 0, 0, 0, 1]]);
+  assert.equal(book.parentOf(traceOf([1], { key: "unknown", fork: 0 })), null);
+  book.rename(one.id, "  mine ");
+  assert.equal(one.name, "mine");
+  assert.equal(book.remove(one.id), true);
+  assert.deepEqual([two.parentId, two.fork, [...book.changes(two)]], [0, 3, [0, 0, 0, 1, 1]]);
+  assert.equal(book.remove(0), false);
+  book.remove(two.id);
+  assert.deepEqual([book.entries.length, book.shownId], [1, 0]);
+});
+
+test("a token that a person forced says so, even where the rule would have chosen the same", () => {
+  const [event] = makeEvents([0.9], 0.5);
+  assert.deepEqual([isForced(event), isForced({ ...event, forced: true })], [false, true]);
+  assert.equal(replay([{ ...event, forced: true }], 1).isFlipped[0], 0);
+});
+
+test("the tau for a budget is the greatest step within it", () => {
+  const view = finished(Array.from({ length: 97 }, (_, i) => ((i * 37) % 97) / 97));
+  for (const [budget, limit] of [["share", 20], ["share", 0], ["share", 100], ["bytesShare", 60]]) {
+    const { tau, value } = solveTau(view, budget, limit);
+    assert.ok(value <= limit);
+    if (tau === 1) continue;
+    const above = finished(view.events.map((event) => event.slm_confidence));
+    above.setWhatIf(Math.round((tau + 0.01) * 100) / 100);
+    assert.ok(BUDGETS[budget].of(above.series) > limit, `${budget} ${limit}`);
+  }
+  assert.equal(solveTau(view, "share", 100).tau, 1);
+  assert.equal(solveTau(view, "gigabytes", 0).tau, null);
+});
+
+test("the split of a step adds up to the step", () => {
+  const model = new CostModel({ slm: SLM, llm: LLM, device: DEVICE, routerParams: 77 });
+  for (const event of makeEvents([0.9, 0.9, 0.1, 0.1], 0.5)) {
+    const rows = splitStep(model, event, event.llm_tokens_fed).filter((row) => !row.within);
+    const sum = (name) => rows.reduce((total, row) => total + (row[name] ?? 0), 0);
+    assert.deepEqual([sum("bytes"), sum("flops")], [model.step(event).bytes, model.step(event).flops]);
+  }
+});
+
+test("entropy from a few candidates is a lower bound, exact where they are all", () => {
+  assert.equal(leastEntropy([[1, "a", 0.5], [2, "b", 0.5]]), Math.log(2));
+  assert.ok(leastEntropy([[1, "a", 0.25]]) < 2 * Math.log(2));
+  assert.deepEqual([marginOf([[1, "a", 0.75], [2, "b", 0.25]]), marginOf([[1, "a", 1]])], [0.5, null]);
+});
+
+test("Python names a run the same", () => {
+  const trace = { ...traceOf([5, 1234, 0]), prompt: { text: "héllo \\boxed{} 🎉\n" } };
+  const script = `
+import json, sys
+from types import SimpleNamespace as N
+from citer_core.trace import RoutingTrace
+t = json.load(sys.stdin)
+print(json.dumps(RoutingTrace.key.fget(N(prompt=N(**t["prompt"]), events=[N(**e) for e in t["events"]]))))
+`;
+  assert.equal(traceKey(trace), inPython(script, trace));
+});
+
+test("Python replays a recorded run the same, at its own tau and at others", () => {
+  const script = `
+import json, sys
+from citer_core.types import prefers_llm
+d = json.load(sys.stdin)
+out = []
+for tau in d["taus"]:
+    cached, rows = 0, []
+    for e in d["events"]:
+        llm = prefers_llm(e["slm_confidence"], tau)
+        rows.append(e["context_len"] - cached if llm else 0)
+        cached = e["context_len"] if llm else cached
+    out.append(rows)
+print(json.dumps(out))
+`;
+  const { events, settings } = JSON.parse(readFileSync(`${ROOT}assets/traces/bakery.json`, "utf8"));
+  const taus = [settings.threshold, 0, 0.2, 0.5, 0.99, 1];
+  assert.deepEqual(taus.map((tau) => [...replay(events, tau).llmFed]), inPython(script, { events, taus }));
+  assert.deepEqual([...replay(events, settings.threshold).llmFed], events.map((event) => event.llm_tokens_fed));
+  assert.equal(replay(events, settings.threshold).nFlips, 0);
+});
