@@ -25,6 +25,7 @@ class AppConfig:
         device, dtype: of both models, as torch spells them.
         n_concurrent_runs: runs that decode at the same time; more than the device has room for makes all of them slow.
         n_queued_runs: runs that may wait for a place; one more is refused with a message.
+        mcp: offer the documented endpoints as MCP tools too, where gradio's `mcp` extra is installed.
     """
 
     host: str = "127.0.0.1"
@@ -34,6 +35,7 @@ class AppConfig:
     dtype: str = "float32"
     n_concurrent_runs: int = 2
     n_queued_runs: int = 16
+    mcp: bool = True
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -75,6 +77,7 @@ class AppConfig:
                 "CITER_CONCURRENT_RUNS", env.get("CITER_CONCURRENT_RUNS"), default.n_concurrent_runs
             ),
             n_queued_runs=_whole_number("CITER_QUEUED_RUNS", env.get("CITER_QUEUED_RUNS"), default.n_queued_runs),
+            mcp=bool(_whole_number("CITER_MCP", env.get("CITER_MCP"), int(default.mcp))),
         )
 
 

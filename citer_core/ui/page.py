@@ -6,6 +6,7 @@ no torch, so that the page answers before the models are read. Called by `app` a
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,14 @@ from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
 from citer_core.ui.about import about
 from citer_core.ui.api import route_trace_endpoint
+from citer_core.ui.api_tab import api_tab
+from citer_core.ui.api_tools import (
+    RecordedRuns,
+    list_presets_endpoint,
+    list_routers_endpoint,
+    probe_endpoint,
+    replay_endpoint,
+)
 from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, controls
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.generate import generate_event
@@ -56,17 +65,15 @@ def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
                 about()
             with gr.Tab("Labels", id="labels", elem_id="cx-tab-labels"):
                 labels_tab(ASSETS, slot, book, jobs, _decoding(config))
+            with gr.Tab("API", id="api", elem_id="cx-tab-api"):
+                api_tab(has_mcp=serves_mcp(config))
         _wire_run(panel, screen, config, slot, registry, book)
         _wire_browser(panel)
         _wire_picking(panel, book)
         _wire_engine(panel, screen, slot)
         # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not.
         page.unload(_cancel_on_close(registry, jobs))
-        gr_api(
-            route_trace_endpoint(slot, registry, book),
-            api_name="route_trace",
-            **_decoding(config),
-        )
+        _wire_api(config, slot, registry, book, RecordedRuns(ASSETS / "traces", presets))
     page.queue(default_concurrency_limit=config.n_concurrent_runs, max_size=config.n_queued_runs)
     return page
 
@@ -85,6 +92,7 @@ def serve(page: gr.Blocks, config: AppConfig) -> str:
         ssr_mode=False,
         share=False,
         max_file_size=MAX_UPLOAD,
+        mcp_server=serves_mcp(config),
         quiet=True,
         prevent_thread_lock=True,
     )
@@ -150,6 +158,22 @@ def _wire_engine(panel: Controls, screen: gr.HTML, slot: EngineSlot) -> None:
         return gr.Dropdown(choices=names, value=status.get("default_router"), info=info)
 
     screen.ready(routers, None, panel.router, queue=False, show_progress="hidden", api_visibility="private")
+
+
+def _wire_api(
+    config: AppConfig, slot: EngineSlot, registry: RunRegistry, book: ProblemBook, runs: RecordedRuns
+) -> None:
+    """The documented endpoints; those that use a model take their turn with the page's runs."""
+    gr_api(route_trace_endpoint(slot, registry, book), api_name="route_trace", **_decoding(config))
+    gr_api(replay_endpoint(runs), api_name="replay")
+    gr_api(probe_endpoint(slot, runs), api_name="probe", **_decoding(config))
+    gr_api(list_presets_endpoint(runs), api_name="list_presets")
+    gr_api(list_routers_endpoint(slot), api_name="list_routers")
+
+
+def serves_mcp(config: AppConfig) -> bool:
+    """Whether the endpoints are MCP tools too: wanted, and the package that speaks it is there."""
+    return config.mcp and importlib.util.find_spec("mcp") is not None
 
 
 def _decoding(config: AppConfig) -> dict[str, Any]:
