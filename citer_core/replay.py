@@ -12,9 +12,8 @@ from itertools import pairwise
 from typing import Any
 
 from citer_core.cost import H100_SXM, Cost, CostModel, CostSummary, DeviceSpec
-from citer_core.errors import SettingError
 from citer_core.trace import RoutingTrace
-from citer_core.types import Source, TokenEvent, prefers_llm
+from citer_core.types import DecodeSettings, Source, TokenEvent, prefers_llm
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +88,7 @@ def replay(trace: RoutingTrace, threshold: float, device: DeviceSpec = H100_SXM)
     Raises:
         SettingError: the threshold is no number from 0 to 1.
     """
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0.0 <= threshold <= 1.0:
-        raise SettingError(f"threshold (tau) is {threshold!r}: give a number from 0 (all SLM) to 1 (all LLM).")
+    DecodeSettings(threshold=threshold)  # whoever gives a tau gets the same message about it
     events: list[TokenEvent] = []
     flips: list[int] = []
     llm_cached = 0

@@ -22,6 +22,7 @@ from citer_core.cli import (
     embedded,
     evaluate,
     finetune,
+    gallery,
     iterate,
     label,
     make_cot,
@@ -59,6 +60,7 @@ COMMANDS: dict[str, Command] = {
     "evaluate": evaluate,
     "embedded": embedded,
     "bench": bench,
+    "gallery": gallery,
 }
 
 

@@ -34,7 +34,7 @@ print([router["router"] for router in client.predict(api_name="/list_routers")])
 
 CURL_EXAMPLE = """# A call is asked for and then read, because it may wait in a queue. [trace, threshold, preset]
 id=$(curl -s http://127.0.0.1:7860/gradio_api/call/replay \\
-  -H "Content-Type: application/json" -d '{"data": [null, 0.5, "bakery"]}' | sed 's/.*"event_id": *"\\([^"]*\\)".*/\\1/')
+  -H "Content-Type: application/json" -d '{"data": [null, 0.5, "bakery"]}' | grep -o '[0-9a-f]\\{32\\}')
 curl -sN http://127.0.0.1:7860/gradio_api/call/replay/$id"""
 
 MCP_EXAMPLE = """{
@@ -85,10 +85,11 @@ def _markup(*, has_mcp: bool) -> str:
     return f"""
 <section class="cx-about" aria-labelledby="cx-api-title">
   <h2 id="cx-api-title">Call it from a program</h2>
-  <p>Every argument has a type, a default and a message of its own when it is wrong. The link <em>Use via API</em> at the
-  foot of the page lists them all; a trace has the form of the JSON download above.</p>
+  <p>Every argument has a type, a default and a message of its own when it is wrong. The link <em>Use via API</em> at
+  the foot of the page lists them all; a trace has the form of the JSON download above.</p>
   <div class="cx-scroll" tabindex="0" role="region" aria-label="Endpoints"><table class="cx-endpoints">
-    <thead><tr><th scope="col">Endpoint</th><th scope="col">Arguments</th><th scope="col">What it gives</th></tr></thead>
+    <thead><tr><th scope="col">Endpoint</th><th scope="col">Arguments</th>
+    <th scope="col">What it gives</th></tr></thead>
     <tbody>{rows}</tbody></table></div>
   <h3>Python</h3>{_code("Python example", PYTHON_EXAMPLE)}
   <h3>curl</h3>{_code("curl example", CURL_EXAMPLE)}

@@ -25,7 +25,7 @@ class RecordedRuns:
         self.presets = tuple(presets)
         self._paths = {preset.file.removesuffix(".json"): folder / preset.file for preset in presets}
 
-    def trace(self, document: object, name: str) -> RoutingTrace:
+    def trace(self, document: object, name: object) -> RoutingTrace:
         """The document itself, or the recorded run of that name where there is none.
 
         Raises:

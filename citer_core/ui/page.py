@@ -31,6 +31,7 @@ from citer_core.ui.generate import generate_event
 from citer_core.ui.header import header
 from citer_core.ui.label_jobs import LabelJobs
 from citer_core.ui.labels_tab import labels_tab, static_folders
+from citer_core.ui.learn_tab import learn_tab
 from citer_core.ui.presets import preset_cards, read_presets, recorded_problems
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_registry import RunRegistry, session_of
@@ -40,15 +41,18 @@ from citer_core.ui.viewer import file_url, viewer
 TITLE = "CITER: two models write one answer"
 # Links rather than `css_paths`: gradio rewrites what it is given there and loses rules it does not know (@container).
 HEAD = "".join(
-    f'<link rel="stylesheet" href="{file_url(ASSETS / "viewer" / name)}">' for name in ("viewer.css", "page.css")
+    f'<link rel="stylesheet" href="{file_url(ASSETS / name)}">'
+    for name in ("viewer/viewer.css", "viewer/page.css", "learn/learn.css")
 )
+_LINKED_ROUTER = "(name) => window.citer?.link.router(name) ?? name"
 DECODING = "decoding"  # one concurrency group for the page and the API: they share the device
 MAX_UPLOAD = "8mb"  # the Labels tab has a lower limit, with a message of its own
 
 
 def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
     """The page over an engine that may not be there yet; `slot.start()` is the caller's, after `serve`."""
-    gr.set_static_paths([ASSETS / "viewer", ASSETS / "traces", *static_folders(ASSETS)])
+    shown = [ASSETS / name for name in ("viewer", "share", "learn", "traces")]
+    gr.set_static_paths([*shown, *static_folders(ASSETS)])
     presets = read_presets(ASSETS / "traces")
     recorded = recorded_problems(ASSETS / "traces", presets)
     registry, jobs, book = RunRegistry(), LabelJobs(), ProblemBook.bundled(recorded)
@@ -65,6 +69,8 @@ def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
                 about()
             with gr.Tab("Labels", id="labels", elem_id="cx-tab-labels"):
                 labels_tab(ASSETS, slot, book, jobs, _decoding(config))
+            with gr.Tab("Learn", id="learn", elem_id="cx-tab-learn"):
+                learn_tab(ASSETS)
             with gr.Tab("API", id="api", elem_id="cx-tab-api"):
                 api_tab(has_mcp=serves_mcp(config))
         _wire_run(panel, screen, config, slot, registry, book)
@@ -157,7 +163,10 @@ def _wire_engine(panel: Controls, screen: gr.HTML, slot: EngineSlot) -> None:
         info = "Who decides which model writes" if names else status["message"]
         return gr.Dropdown(choices=names, value=status.get("default_router"), info=info)
 
-    screen.ready(routers, None, panel.router, queue=False, show_progress="hidden", api_visibility="private")
+    ready = screen.ready(routers, None, panel.router, queue=False, show_progress="hidden", api_visibility="private")
+    # Only now are there routers to choose from; the other settings of a link are put in at once.
+    ready.then(None, panel.router, panel.router, js=_LINKED_ROUTER, api_visibility="private")
+    screen.linked(None, None, panel.asked, js="() => window.citer.link.controls()", api_visibility="private")
 
 
 def _wire_api(
