@@ -130,8 +130,9 @@ def gallery_index(entries: Sequence[GalleryEntry]) -> str:
 <body>
 <main>
 <h1>CITER: two models write one answer</h1>
-<p class="co-small">A small model writes. Where a router expects it to fail, a large one writes the token. Each run
-below was recorded token by token; open one to play it, to see why each writer was chosen, and to move the threshold.</p>
+<p class="co-small">A small model writes. Where a router expects it to fail, a large one writes the token. Each
+run below was recorded token by token; open one to play it, to see why each writer was chosen, and to move the
+threshold.</p>
 <ul class="co-cards">
 {cards}
 </ul>

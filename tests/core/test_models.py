@@ -61,7 +61,9 @@ def test_what_the_fused_pass_cannot_do_goes_through_transformers():
     ids = torch.randint(1, 1536, (30,))
     with torch.inference_mode():
         logits, _ = lm.forward(ids, lm.new_cache(), last_only=False)
-        torch.testing.assert_close(logits, windowed(input_ids=ids[None], use_cache=False).logits[0], rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(
+            logits, windowed(input_ids=ids[None], use_cache=False).logits[0], rtol=1e-4, atol=1e-4
+        )
     yarn = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 128}
     assert not FusedDecoder.supports(tiny_llama(2, rope_parameters=yarn))
 
