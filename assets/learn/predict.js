@@ -47,6 +47,8 @@ export class PredictPanel {
       if (node) this.toggle(Number(node.dataset.i));
     });
     this.text.addEventListener("keydown", (event) => this.pressed(event));
+    // However a token got the focus, keys are about that one.
+    this.text.addEventListener("focusin", (event) => this.arrivedAt(Number(event.target.dataset.i)));
     if (runs.length) this.load();
   }
 
@@ -90,11 +92,13 @@ export class PredictPanel {
   }
 
   moveTo(index) {
-    const next = Math.max(0, Math.min(this.nodes.length - 1, index));
+    this.nodes[Math.max(0, Math.min(this.nodes.length - 1, index))]?.focus();
+  }
+
+  arrivedAt(index) {
     this.nodes[this.at]?.setAttribute("tabindex", "-1");
-    this.at = next;
-    this.nodes[next]?.setAttribute("tabindex", "0");
-    this.nodes[next]?.focus({ preventScroll: false });
+    this.nodes[index]?.setAttribute("tabindex", "0");
+    this.at = index;
   }
 
   pressed(event) {

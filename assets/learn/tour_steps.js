@@ -44,13 +44,13 @@ export const TOUR_STEPS = [
   },
   {
     title: "Pin a token",
-    text: "Click a token, or reach the text with Tab and press Enter. It stays chosen, and the inspector tells about it.",
+    text: "Press a token, or reach the text with Tab and press Enter. It stays chosen, and the inspector tells about it.",
     target: ".cv-text", focus: ".cv-t[tabindex]", isDone: (now, start) => now.pinned !== null && now.pinned !== start.pinned,
   },
   {
     title: "Go to a token of the LLM",
-    text: "Press ] to jump to the next underlined token, or click one. The inspector shows the router’s confidence, τ, and what each model would have written.",
-    target: ".cv-inspector", focus: "", isDone: (now, start) => now.pinnedLlm && now.pinned !== start.pinned,
+    text: "Press an underlined token, or ] on the keyboard. The inspector, beside the text or below it, shows the router’s confidence, τ, and what each model would have written.",
+    target: ".cv-text", focus: ".cv-t[tabindex]", isDone: (now, start) => now.pinnedLlm && now.pinned !== start.pinned,
   },
   {
     title: "Move the threshold",

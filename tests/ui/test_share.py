@@ -70,7 +70,7 @@ def test_a_link_to_a_live_run_restores_problem_settings_tau_and_token(visit: Vis
     visitor = visit(url=f"{served.url}{query}&tau=0.25&tok=3")
     expect(visitor.page.locator("#cx-notice")).to_contain_text("Press Generate")
     expect(visitor.page.locator("#cx-type input:checked")).to_have_value("mc")
-    expect(visitor.page.locator("#cx-router input")).to_have_value("max-probability")
+    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready")
     visitor.page.locator("button#cx-generate").click()
     visitor.wait_live()
     visitor.wait_idle()
