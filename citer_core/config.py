@@ -85,6 +85,7 @@ class AppConfig:
         n_concurrent_runs: runs that decode at the same time; more than the device has room for makes all of them slow.
         n_queued_runs: runs that may wait for a place; one more is refused with a message.
         llm_server: where the LLM runs; None loads it here.
+        mcp: offer the documented endpoints as MCP tools too, where gradio's `mcp` extra is installed.
     """
 
     host: str = "127.0.0.1"
@@ -96,6 +97,7 @@ class AppConfig:
     n_concurrent_runs: int = 2
     n_queued_runs: int = 16
     llm_server: LlmServer | None = None
+    mcp: bool = True
 
     def __post_init__(self) -> None:
         for name, value, low, high in (
@@ -142,6 +144,7 @@ class AppConfig:
             ),
             n_queued_runs=_whole_number("CITER_QUEUED_RUNS", env.get("CITER_QUEUED_RUNS"), default.n_queued_runs),
             llm_server=LlmServer.read(args.llm_url, args.llm_model, None, env),
+            mcp=bool(_whole_number("CITER_MCP", env.get("CITER_MCP"), int(default.mcp))),
         )
 
 

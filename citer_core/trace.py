@@ -19,6 +19,11 @@ from citer_core.types import EVENT_FIELDS, Candidate, DecodeSettings, FinishReas
 SCHEMA = "citer-trace"
 SCHEMA_VERSION = 2  # 2: `forced` in events and `parent`; both may be missing, so version 1 is read as it is
 READ_VERSIONS = (1, 2)
+_EVENT_COUNTS = ("index", "token_id", "slm_token_id", "slm_tokens_fed", "llm_tokens_fed", "context_len")
+_EVENT_NUMBERS = ("slm_confidence", "threshold", "slm_s", "router_s", "llm_s")
+_SPEC_COUNTS = (
+    "n_params", "n_layers", "n_heads", "n_kv_heads", "head_dim", "vocab_size", "hidden_size", "bytes_per_element",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +197,10 @@ class RoutingTrace:
             finish_reason = document["finish_reason"]
             if finish_reason not in (None, *get_args(FinishReason)):
                 raise ValueError(f"finish_reason {finish_reason!r}")
+            _check_numbers(document["prompt"], ("n_tokens",), whole=True)
             trace = cls(
-                pair=PairInfo(**{**pair, "slm": ModelSpec(**pair["slm"]), "llm": ModelSpec(**pair["llm"])}),
-                router=RouterInfo(**document["router"]),
+                pair=PairInfo(**{**pair, "slm": _spec_from_dict(pair["slm"]), "llm": _spec_from_dict(pair["llm"])}),
+                router=_router_from_dict(document["router"]),
                 settings=DecodeSettings(**document["settings"]),
                 prompt=PromptInfo(**document["prompt"]),
                 events=tuple(_event_from_dict(entry) for entry in document["events"]),
@@ -240,6 +246,29 @@ def _event_from_dict(entry: Mapping[str, Any]) -> TokenEvent:
     values = dict(entry)
     if values["source"] not in ("slm", "llm"):
         raise ValueError(f"source {values['source']!r}")
+    if not isinstance(values["text"], str):
+        raise TypeError(f"text {values['text']!r}")
+    _check_numbers(values, _EVENT_COUNTS, whole=True)
+    _check_numbers(values, _EVENT_NUMBERS)
     for top in ("slm_top", "llm_top"):
         values[top] = tuple(Candidate(int(i), str(text), float(p)) for i, text, p in values.get(top, ()))
     return TokenEvent(**values)
+
+
+def _spec_from_dict(entry: Mapping[str, Any]) -> ModelSpec:
+    _check_numbers(entry, _SPEC_COUNTS, whole=True)
+    return ModelSpec(**entry)
+
+
+def _router_from_dict(entry: Mapping[str, Any]) -> RouterInfo:
+    _check_numbers(entry, ("n_params",), whole=True)
+    return RouterInfo(**entry)
+
+
+def _check_numbers(entry: Mapping[str, Any], names: tuple[str, ...], *, whole: bool = False) -> None:
+    """Raises `TypeError` unless each is a number from 0 on; JSON has no other way to say what a field may hold."""
+    for name in names:
+        value = entry[name]
+        kind = int if whole else (int, float)
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 <= value < float("inf"):
+            raise TypeError(f"{name} {value!r}")

@@ -156,6 +156,7 @@ class FakeEngine:
         runs: all runs that were started, so that a test can look at them.
     """
 
+    pair = None  # there are no models to look into
     router_names = ("citer", "max-probability")
     default_router = "citer"
     problems = ()

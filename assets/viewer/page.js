@@ -1,12 +1,14 @@
 /**
  * The page around the viewer: presets, tau and its histogram, prices, start and stop, downloads.
  *
- * Glue only: the viewer draws, `page_gradio.js` knows Gradio's controls. Gradio's event handlers reach it as `window.citer`.
+ * Glue only: the viewer draws, `page_gradio.js` knows Gradio's controls, `../share` takes a run away and brings it back. Gradio's event handlers reach it as `window.citer`.
  * Server functions are called for a gap, for Stop and until the engine is ready; moving tau or a price calls nothing.
  */
 
+import { exportBar } from "../share/export_bar.js";
+import { fillTemplate } from "../share/offline_file.js";
+import { PageLink } from "../share/page_link.js";
 import { PageBranches } from "./page_branches.js";
-import { download, fileStem, traceToCsv } from "./page_export.js";
 import { leaveQueue, nameInputs, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
 import { drawHistogram, mountViewer } from "./viewer.js";
 
@@ -15,10 +17,12 @@ const STATUS_EVERY_MS = 700;
 const LATE_MS = 1000;
 const BUSY = "The run did not start: every place in the queue is taken. Your text is kept; try again in a moment.";
 
+const MODE_NAMES = { live: "Live", recorded: "Recorded", imported: "Imported" };
+
 const byId = (id) => document.getElementById(id);
 
 class Page {
-  constructor({ element, props, server, onReady }) {
+  constructor({ element, props, server, onReady, onLinked }) {
     Object.assign(this, { server, onReady, pricing: props.pricing, thresholds: {}, frame: null });
     Object.assign(this, { run: null, isLive: false, isStarting: false, nAsked: 0, wanted: null, replaced: new Set() });
     this.branches = new PageBranches(this);
@@ -28,15 +32,19 @@ class Page {
       onRunEnd: () => this.ended(),
       onBranch: (request) => this.branches.run(request),
       onProbe: (request) => this.branches.probe(request),
+      onPin: (index) => (this.pinned = index),
       device: props.pricing.device,
       stylesheet: false,
     });
-    this.addExports(element);
+    this.link = new PageLink(this, onLinked ?? (() => {}));
+    element.append(exportBar({ viewer: this.viewer, onImport: (trace) => this.showImported(trace), offlinePage: (json) => this.offlinePage(json) }));
     this.cards = [...document.querySelectorAll(".cx-preset")];
     for (const card of this.cards) card.addEventListener("click", () => this.showPreset(card, true));
-    const example = byId("cx-example");
-    const here = new URL(".", document.baseURI).href.replace(/\/$/, "");
-    if (example) example.textContent = example.textContent.replace("http://127.0.0.1:7860", here);
+    const on = (id, act) => byId(id)?.addEventListener("click", (event) => act(event.currentTarget));
+    on("cx-copy-link", () => this.link.copy());
+    // Few people need these two, so nobody waits for them.
+    on("cx-tour", async (button) => (await import("../learn/tour.js")).startTour(this, button));
+    on("cx-present", async (button) => (await import("../learn/presenter.js")).present(this, button));
     setRunning(false);
     nameInputs();
     this.watchEngine();
@@ -45,7 +53,7 @@ class Page {
   // ------------------------------------------------------------ recorded runs
 
   /** Plays a recorded run from disk. A live run makes way: it is stopped. */
-  async showPreset(card, autoplay) {
+  async showPreset(card, autoplay, { tau = null, token = null, keepProblem = false } = {}) {
     if (this.isLive || this.isStarting) this.stop();
     if (this.run) this.replaced.add(this.run);
     this.wanted = card;
@@ -57,18 +65,34 @@ class Page {
       this.run = null;
       this.setMode("recorded", card);
       if (autoplay) this.notice("");
-      this.viewer.showTrace(trace, { autoplay });
-      setProblem(trace.prompt.question, trace.prompt.data_type);
-      setTau(trace.settings.threshold);
+      this.viewer.showTrace(trace, { autoplay, threshold: tau, pin: token });
+      if (!keepProblem) {
+        setProblem(trace.prompt.question, trace.prompt.data_type);
+        setTau(tau ?? trace.settings.threshold);
+      }
       this.drawHistogram();
     } catch (error) {
       this.notice(`This recorded run could not be read (${error.message}). Reload the page.`);
     }
   }
 
+  /** A checked trace that a person opened from a file. */
+  showImported(trace) {
+    if (this.isLive || this.isStarting) this.stop();
+    if (this.run) this.replaced.add(this.run);
+    Object.assign(this, { run: null, wanted: null });
+    this.setMode("imported");
+    this.notice("");
+    this.viewer.showTrace(trace);
+    setProblem(trace.prompt.question, trace.prompt.data_type);
+    setTau(trace.settings.threshold);
+    this.drawHistogram();
+  }
+
   setMode(mode, card = null) {
     const chip = byId("cx-mode");
-    if (chip) Object.assign(chip, { textContent: mode === "live" ? "Live" : "Recorded" }).dataset.mode = mode;
+    if (chip) Object.assign(chip, { textContent: MODE_NAMES[mode] }).dataset.mode = mode;
+    this.preset = card?.dataset.file ?? null;
     for (const other of this.cards) other.setAttribute("aria-pressed", String(other === card));
   }
 
@@ -136,6 +160,7 @@ class Page {
     this.isLive = false;
     const tau = readTau();
     this.viewer.setThreshold(tau);
+    this.link.runEnded();
     this.drawHistogram();
     setRunning(false);
   }
@@ -186,6 +211,12 @@ class Page {
     this.drawHistogram();
   }
 
+  /** Slider and run together, for a tau that did not come from the slider. */
+  moveTau(tau) {
+    setTau(tau);
+    this.setThreshold(tau);
+  }
+
   drawHistogram() {
     this.frame ??= requestAnimationFrame(() => {
       this.frame = null;
@@ -233,31 +264,20 @@ class Page {
     this.onReady();
   }
 
-  addExports(element) {
-    const row = document.createElement("div");
-    row.className = "cx-export";
-    const add = (label, name, type, textOf) => {
-      const button = Object.assign(document.createElement("button"), { type: "button", textContent: label });
-      button.addEventListener("click", () => {
-        const trace = this.viewer.trace();
-        if (trace) download(`${fileStem(trace)}.${name}`, type, textOf(trace));
-      });
-      row.append(button);
-    };
-    add("Download trace (JSON)", "json", "application/json", (trace) => JSON.stringify(trace));
-    add("Download table (CSV)", "csv", "text/csv", traceToCsv);
-    element.append(row);
+  async offlinePage(json) {
+    const { template } = await this.server.offline_page(null);
+    return fillTemplate(template, json);
   }
 }
 
 /**
  * Called once by the viewer component, with what Gradio gives a component's script.
- * @param {{element: HTMLElement, props: Object, server: Object, watch: Function, onReady: () => void}} context
+ * @param {{element: HTMLElement, props: Object, server: Object, watch: Function, onReady: () => void, onLinked: () => void}} context
  */
 export function mountPage(context) {
   const page = new Page(context);
   window.citer = page;
   context.watch("value", () => page.receive(context.props.value));
   page.receive(context.props.value);
-  if (page.cards.length && !page.run) page.showPreset(page.cards[0], false);
+  if (page.cards.length && !page.run && !page.link.restore()) page.showPreset(page.cards[0], false);
 }

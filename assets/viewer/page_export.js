@@ -28,9 +28,9 @@ export function fileStem(trace) {
   return ["citer", ...words.slice(0, 6)].join("-").toLowerCase();
 }
 
-/** Hands a text to the browser as a file. */
-export function download(name, type, text) {
-  const url = URL.createObjectURL(new Blob([text], { type }));
+/** Hands a text or a blob to the browser as a file. */
+export function download(name, type, content) {
+  const url = URL.createObjectURL(new Blob([content], { type }));
   const link = Object.assign(document.createElement("a"), { href: url, download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);

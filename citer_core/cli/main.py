@@ -25,6 +25,7 @@ from citer_core.cli import (
     evaluate,
     fetch,
     finetune,
+    gallery,
     iterate,
     label,
     make_cot,
@@ -70,6 +71,7 @@ COMMANDS: dict[str, Command] = {
     "bench": bench,
     "profile": profile,
     "capacity": capacity,
+    "gallery": gallery,
 }
 
 

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 
-from citer_core.errors import SettingError
+from citer_core.errors import SettingError, TraceError
 from citer_core.models.pair import ModelPair
 from citer_core.routing.candidates import top_candidates
 from citer_core.routing.router import entropy_of
+from citer_core.trace import RoutingTrace
 from citer_core.types import Candidate
 
 CHUNK = 256  # positions at once: logits of a long run over a large vocabulary would not fit into memory
@@ -84,3 +86,33 @@ def probe(
                 agree = int(slm[row].argmax()) == int(llm[row].argmax())
                 found.append(ProbedToken(slm_top, llm_top, slm_entropy, llm_entropy, kl[row], agree))
         yield from found
+
+
+def probe_trace(pair: ModelPair, trace: RoutingTrace) -> list[dict[str, Any]]:
+    """The probe of a run that came from outside, as JSON values.
+
+    Returns:
+        Per token: its `index`, `slm_top` and `llm_top` as [token id, text, probability], `agrees` and `kl`.
+
+    Raises:
+        TraceError: the run was made by another pair or by other weights, or its prompt does not fit the tokenizer.
+        SettingError: see `probe`.
+    """
+    if trace.pair.revision != pair.info.revision:
+        raise TraceError(
+            f"This run was written by {trace.pair.name!r} with other weights than the loaded pair {pair.info.name!r}, "
+            "so its tokens mean something else here. Record it again with this pair."
+        )
+    prompt = pair.encode(trace.prompt.text)
+    if len(prompt) != trace.prompt.n_tokens:
+        raise TraceError("This trace is damaged: its prompt does not fit the tokenizer. Export it again.")
+    return [
+        {
+            "index": index,
+            "slm_top": [list(candidate) for candidate in token.slm_top],
+            "llm_top": [list(candidate) for candidate in token.llm_top],
+            "agrees": token.agree,
+            "kl": round(token.kl, 6),
+        }
+        for index, token in enumerate(probe(pair, prompt, [event.token_id for event in trace.events]))
+    ]

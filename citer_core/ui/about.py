@@ -1,11 +1,8 @@
-"""Below the viewer: how it works in three paragraphs, and how to call it from Python."""
+"""Below the viewer: how it works in three paragraphs."""
 
 from __future__ import annotations
 
 import gradio as gr
-
-from citer_core.ui.api import EXAMPLE
-from citer_core.ui.markup import literal
 
 _HOW = """
 <section class="cx-about" aria-labelledby="cx-how">
@@ -28,15 +25,7 @@ _HOW = """
 </section>
 """
 
-_API = f"""
-<section class="cx-about" aria-labelledby="cx-api">
-  <h2 id="cx-api">Call it from Python</h2>
-  <p>The endpoint <code>/route_trace</code> streams the same run as JSON, in the form of the download above.</p>
-  <pre class="cx-code" tabindex="0" aria-label="Python example"><code id="cx-example">{literal(EXAMPLE)}</code></pre>
-</section>
-"""
-
 
 def about() -> gr.HTML:
-    """Both sections."""
-    return gr.HTML(html_template=_HOW + _API, js_on_load=None, apply_default_css=False, elem_id="cx-about")
+    """The section."""
+    return gr.HTML(html_template=_HOW, js_on_load=None, apply_default_css=False, elem_id="cx-about")

@@ -5,7 +5,7 @@ No `from __future__ import annotations` here: gradio reads the return type witho
 
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import gradio as gr
 
@@ -16,22 +16,24 @@ from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_registry import RunRegistry, session_of
 
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
+
 SNAPSHOT_S = 0.5
 LOAD_TIMEOUT_S = 120.0
 
-EXAMPLE = """from gradio_client import Client
 
-client = Client("http://127.0.0.1:7860")
-job = client.submit(
-    question="Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?",
-    data_type="math",
-    threshold=0.7,
-    api_name="/route_trace",
-)
-for trace in job:  # snapshots while it runs; the last one is complete
-    print(len(trace["events"]), "tokens")
-print("".join(event["text"] for event in trace["events"]))
-print(trace["finish_reason"], trace["answer"])"""
+def loaded_engine(slot: EngineSlot) -> "Engine":
+    """The engine, waited for.
+
+    Raises:
+        SettingError: it is still loading.
+        CiterError: it could not be loaded.
+    """
+    engine = slot.wait(LOAD_TIMEOUT_S)
+    if engine is None:
+        raise SettingError("The models are still loading: ask again in a minute.")
+    return engine
 
 
 def route_trace_endpoint(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -> Callable[..., Any]:
@@ -73,9 +75,7 @@ def route_trace_endpoint(slot: EngineSlot, registry: RunRegistry, book: ProblemB
             if data_type not in DATA_TYPES:
                 raise SettingError(f"data_type is {data_type!r}: give one of {', '.join(DATA_TYPES)}.")
             problem = book.problem(question, data_type)
-            engine = slot.wait(LOAD_TIMEOUT_S)
-            if engine is None:
-                raise SettingError("The models are still loading: ask again in a minute.")
+            engine = loaded_engine(slot)
             run = engine.start(problem, router=router or None, settings=settings)
             registry.add(run, session_of(request))
             try:

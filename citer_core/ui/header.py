@@ -1,4 +1,4 @@
-"""The header: name, one line, device badge and mode chip. `page.js` fills the last two."""
+"""The header: name, one line, device badge, mode chip and three buttons. `page.js` fills and wires them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ _TEMPLATE = f"""
   <div class="cx-state">
     <span class="cx-badge" id="cx-device" data-state="loading">Loading the models</span>
     <span class="cx-chip" id="cx-mode" data-mode="recorded">Recorded</span>
+    <button type="button" class="cx-quiet" id="cx-tour" title="Nine small steps on this page">Take the tour</button>
+    <button type="button" class="cx-quiet" id="cx-present" title="Large type, by keyboard">Present</button>
+    <button type="button" class="cx-quiet" id="cx-copy-link" title="Opens this run, τ and token">Copy link</button>
   </div>
 </header>
 """

@@ -6,6 +6,7 @@ no torch, so that the page answers before the models are read. Called by `app` a
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,14 @@ from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
 from citer_core.ui.about import about
 from citer_core.ui.api import route_trace_endpoint
+from citer_core.ui.api_tab import api_tab
+from citer_core.ui.api_tools import (
+    RecordedRuns,
+    list_presets_endpoint,
+    list_routers_endpoint,
+    probe_endpoint,
+    replay_endpoint,
+)
 from citer_core.ui.branch_events import branch_event, probe_event
 from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, controls
 from citer_core.ui.engine_slot import EngineSlot
@@ -23,6 +32,7 @@ from citer_core.ui.generate import generate_event
 from citer_core.ui.header import header
 from citer_core.ui.label_jobs import LabelJobs
 from citer_core.ui.labels_tab import labels_tab, static_folders
+from citer_core.ui.learn_tab import learn_tab
 from citer_core.ui.presets import preset_cards, read_presets, recorded_problems
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.profile_tab import profile_tab
@@ -33,15 +43,18 @@ from citer_core.ui.viewer import file_url, viewer
 TITLE = "CITER: two models write one answer"
 # Links rather than `css_paths`: gradio rewrites what it is given there and loses rules it does not know (@container).
 HEAD = "".join(
-    f'<link rel="stylesheet" href="{file_url(ASSETS / "viewer" / name)}">' for name in ("viewer.css", "page.css")
+    f'<link rel="stylesheet" href="{file_url(ASSETS / name)}">'
+    for name in ("viewer/viewer.css", "viewer/page.css", "learn/learn.css")
 )
+_LINKED_ROUTER = "(name) => window.citer?.link.router(name) ?? name"
 DECODING = "decoding"  # one concurrency group for the page and the API: they share the device
 MAX_UPLOAD = "8mb"  # the Labels tab has a lower limit, with a message of its own
 
 
 def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
     """The page over an engine that may not be there yet; `slot.start()` is the caller's, after `serve`."""
-    gr.set_static_paths([ASSETS / "viewer", ASSETS / "traces", ASSETS / "profile", *static_folders(ASSETS)])
+    shown = [ASSETS / name for name in ("viewer", "share", "learn", "traces", "profile")]
+    gr.set_static_paths([*shown, *static_folders(ASSETS)])
     presets = read_presets(ASSETS / "traces")
     recorded = recorded_problems(ASSETS / "traces", presets)
     registry, jobs, book = RunRegistry(), LabelJobs(), ProblemBook.bundled(recorded)
@@ -60,17 +73,17 @@ def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
                 labels_tab(ASSETS, slot, book, jobs, _decoding(config))
             with gr.Tab("Worth it here?", id="profile", elem_id="cx-tab-profile"):
                 profile_tab(ASSETS, slot, _decoding(config))
+            with gr.Tab("Learn", id="learn", elem_id="cx-tab-learn"):
+                learn_tab(ASSETS)
+            with gr.Tab("API", id="api", elem_id="cx-tab-api"):
+                api_tab(has_mcp=serves_mcp(config))
         _wire_run(panel, screen, config, slot, registry, book)
         _wire_browser(panel)
         _wire_picking(panel, book)
         _wire_engine(panel, screen, slot)
         # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not.
         page.unload(_cancel_on_close(registry, jobs))
-        gr_api(
-            route_trace_endpoint(slot, registry, book),
-            api_name="route_trace",
-            **_decoding(config),
-        )
+        _wire_api(config, slot, registry, book, RecordedRuns(ASSETS / "traces", presets))
     page.queue(default_concurrency_limit=config.n_concurrent_runs, max_size=config.n_queued_runs)
     return page
 
@@ -89,6 +102,7 @@ def serve(page: gr.Blocks, config: AppConfig) -> str:
         ssr_mode=False,
         share=False,
         max_file_size=MAX_UPLOAD,
+        mcp_server=serves_mcp(config),
         quiet=True,
         prevent_thread_lock=True,
     )
@@ -173,7 +187,26 @@ def _wire_engine(panel: Controls, screen: gr.HTML, slot: EngineSlot) -> None:
         info = "Who decides which model writes" if names else status["message"]
         return gr.Dropdown(choices=names, value=status.get("default_router"), info=info)
 
-    screen.ready(routers, None, panel.router, queue=False, show_progress="hidden", api_visibility="private")
+    ready = screen.ready(routers, None, panel.router, queue=False, show_progress="hidden", api_visibility="private")
+    # Only now are there routers to choose from; the other settings of a link are put in at once.
+    ready.then(None, panel.router, panel.router, js=_LINKED_ROUTER, api_visibility="private")
+    screen.linked(None, None, panel.asked, js="() => window.citer.link.controls()", api_visibility="private")
+
+
+def _wire_api(
+    config: AppConfig, slot: EngineSlot, registry: RunRegistry, book: ProblemBook, runs: RecordedRuns
+) -> None:
+    """The documented endpoints; those that use a model take their turn with the page's runs."""
+    gr_api(route_trace_endpoint(slot, registry, book), api_name="route_trace", **_decoding(config))
+    gr_api(replay_endpoint(runs), api_name="replay")
+    gr_api(probe_endpoint(slot, runs), api_name="probe", **_decoding(config))
+    gr_api(list_presets_endpoint(runs), api_name="list_presets")
+    gr_api(list_routers_endpoint(slot), api_name="list_routers")
+
+
+def serves_mcp(config: AppConfig) -> bool:
+    """Whether the endpoints are MCP tools too: wanted, and the package that speaks it is there."""
+    return config.mcp and importlib.util.find_spec("mcp") is not None
 
 
 def _decoding(config: AppConfig) -> dict[str, Any]:

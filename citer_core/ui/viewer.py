@@ -13,16 +13,20 @@ from urllib.parse import quote
 
 import gradio as gr
 
+from citer_core.offline import offline_template
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.pricing import price_list
 from citer_core.ui.run_registry import RunRegistry
 from citer_core.ui.streaming import Message, missing_part
 
 # Relative to the document, as gradio's own files are, so that it works under a proxy's path too. `ready` is an event of
-# the component: the engine has become ready, and choices that depend on it can be filled in.
+# the component: the engine has become ready, and choices that depend on it can be filled in. `linked` is another one:
+# the address holds a problem and its settings, which the page has checked.
 _ON_LOAD = """
 import(new URL(props.entry, document.baseURI).href)
-  .then((page) => page.mountPage({ element, props, server, watch, onReady: () => trigger("ready") }))
+  .then((page) => page.mountPage({
+    element, props, server, watch, onReady: () => trigger("ready"), onLinked: () => trigger("linked"),
+  }))
   .catch((error) => { element.textContent = "The viewer could not be started: " + error.message; });
 """
 
@@ -62,4 +66,7 @@ def server_functions(slot: EngineSlot, registry: RunRegistry) -> list[Callable[[
     def engine_status(_: Any) -> Message:
         return slot.status()
 
-    return [fetch_run, stop_run, engine_status]
+    def offline_page(_: Any) -> Message:
+        return {"template": offline_template()}
+
+    return [fetch_run, stop_run, engine_status, offline_page]

@@ -7,11 +7,14 @@ import dataclasses
 import pytest
 import torch
 
-from citer_core.errors import SettingError
+from citer_core.assets import ASSETS
+from citer_core.engine import Engine
+from citer_core.errors import SettingError, TraceError
 from citer_core.evaluation import probe as probing
-from citer_core.evaluation.probe import probe
+from citer_core.evaluation.probe import probe, probe_trace
 from citer_core.routing.decode import decode
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings
 
 PROMPT = [11, 402, 77, 8, 960]
@@ -46,3 +49,24 @@ def test_what_it_cannot_read_is_said(tiny_pair):
     with pytest.raises(SettingError, match="reads 512"):
         list(probe(tiny_pair, PROMPT, [1] * 600))
     assert list(probe(tiny_pair, PROMPT, [1, 2], is_cancelled=lambda: True)) == []
+
+
+def test_a_recorded_run_is_probed_where_it_was_asked_and_where_not():
+    pair = Engine.load().pair
+    trace = RoutingTrace.from_json((ASSETS / "traces" / "capital.json").read_text(encoding="utf-8"))
+    probed = probe_trace(pair, trace)
+    assert [token["index"] for token in probed] == list(range(trace.n_tokens))
+    asked = [event for event in trace.events if event.source == "llm"]
+    assert asked
+    for event in asked:
+        token = probed[event.index]
+        assert [c[0] for c in token["llm_top"]] == [c.token_id for c in event.llm_top]
+        assert token["llm_top"][0][2] == pytest.approx(event.llm_top[0].probability, abs=1e-4)
+        assert token["agrees"] == (event.slm_token_id == event.token_id)
+    other = dataclasses.replace(trace, pair=dataclasses.replace(trace.pair, revision="another"))
+    with pytest.raises(TraceError, match="other weights"):
+        probe_trace(pair, other)
+    longer = dataclasses.replace(trace, prompt=dataclasses.replace(trace.prompt, n_tokens=3))
+    with pytest.raises(TraceError, match="damaged"):
+        probe_trace(pair, longer)
+    assert probe_trace(pair, dataclasses.replace(trace, events=())) == []

@@ -1,14 +1,21 @@
-"""The documented endpoint, as a program calls it."""
+"""The documented endpoints, as a program calls them."""
 
 from __future__ import annotations
 
+import asyncio
+import importlib.util
+import shutil
+import subprocess
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from citer_core.replay import replay
 from citer_core.trace import RoutingTrace
+from citer_core.ui.api_tab import CURL_EXAMPLE, LOCAL_ADDRESS, PYTHON_EXAMPLE
 from tests.ui.conftest import Served
 
 pytestmark = pytest.mark.ui
@@ -58,9 +65,96 @@ def test_bad_arguments_are_named(client: Client, arguments: dict[str, object], m
         client.predict(**arguments, api_name="/route_trace")
 
 
-def test_only_this_endpoint_is_documented(client: Client) -> None:
+def test_these_endpoints_are_documented_with_their_types(client: Client) -> None:
     endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
-    assert list(endpoints) == ["/route_trace"]
+    assert list(endpoints) == ["/route_trace", "/replay", "/probe", "/list_presets", "/list_routers"]
     names = [parameter["parameter_name"] for parameter in endpoints["/route_trace"]["parameters"]]
     assert names == ["question", "data_type", "threshold", "router", "max_new_tokens", "seed", "temperature"]
     assert "tau" in str(endpoints["/route_trace"])
+    assert [parameter["parameter_name"] for parameter in endpoints["/replay"]["parameters"]] == [
+        "trace", "threshold", "preset",
+    ]  # fmt: skip
+
+
+def test_a_run_is_replayed_by_trace_and_by_name(client: Client) -> None:
+    document = client.predict("What is 6 times 7?", "math", 0.5, api_name="/route_trace")
+    again = client.predict(document, 0.95, api_name="/replay")
+    assert again == replay(RoutingTrace.from_dict(document), 0.95).to_dict()
+    presets = client.predict(api_name="/list_presets")
+    assert [entry["preset"] for entry in presets][:2] == ["bakery", "bakery-slm"]
+    named = client.predict(preset="bakery", threshold=presets[0]["threshold"], api_name="/replay")
+    assert named["first_flip"] is None and named["n_tokens"] == presets[0]["n_tokens"]
+    assert named["llm_token_share"] == pytest.approx(presets[0]["llm_token_share"], abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "Give a trace, or as preset one of: bakery"),
+        ({"preset": "../index"}, "There is no '../index'"),
+        ({"preset": "bakery", "threshold": 2}, "from 0 to 1"),
+        ({"trace": {"schema": "other"}}, "not a CITER trace"),
+        ({"trace": {"schema": "citer-trace", "schema_version": 1}}, "damaged"),
+    ],
+)
+def test_bad_replays_are_named(client: Client, arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(AppError, match=message):
+        client.predict(**arguments, api_name="/replay")
+
+
+def test_routers_are_listed_with_their_tau(client: Client) -> None:
+    assert client.predict(api_name="/list_routers") == [
+        {"router": "citer", "threshold": 0.7, "is_default": True},
+        {"router": "max-probability", "threshold": 0.7, "is_default": False},
+    ]
+
+
+@pytest.fixture
+def probing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripted pair has no models: a probe that answers by itself. The real one is in tests/core/test_probe.py."""
+
+    def probe_trace(pair: object, trace: RoutingTrace) -> list[dict[str, Any]]:
+        return [
+            {"index": e.index, "slm_top": [], "llm_top": [[e.token_id, e.text, 0.9]], "agrees": True, "kl": 0.25}
+            for e in trace.events
+        ]
+
+    monkeypatch.setattr("citer_core.evaluation.probe.probe_trace", probe_trace)
+
+
+def test_a_probe_answers_for_every_token(client: Client, probing: None) -> None:
+    probed = client.predict(preset="capital", api_name="/probe")
+    assert len(probed) == 34
+    assert probed[0] == {"index": 0, "slm_top": [], "llm_top": [[272, " The", 0.9]], "agrees": True, "kl": 0.25}
+
+
+def test_the_examples_of_the_page_run(
+    client: Client, served: Served, probing: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exec(PYTHON_EXAMPLE.replace(LOCAL_ADDRESS, served.url.rstrip("/")), {})
+    assert "first different token:" in capsys.readouterr().out
+    if shutil.which("curl") is None:
+        return
+    example = CURL_EXAMPLE.replace(LOCAL_ADDRESS, served.url.rstrip("/"))
+    done = subprocess.run(["bash", "-c", example], capture_output=True, text=True, check=True, timeout=60)
+    assert "event: complete" in done.stdout and '"first_flip": 1' in done.stdout
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="gradio's extra mcp is not installed")
+def test_the_endpoints_are_mcp_tools(client: Client, served: Served) -> None:
+    from mcp import ClientSession
+    from mcp.client.streamable_http import streamablehttp_client
+
+    async def ask() -> tuple[list[str], str]:
+        async with (
+            streamablehttp_client(f"{served.url}gradio_api/mcp/") as (read, write, _),
+            ClientSession(read, write) as session,
+        ):
+            await session.initialize()
+            tools = [tool.name for tool in (await session.list_tools()).tools]
+            answer = await session.call_tool("replay", {"preset": "bakery", "threshold": 0.5})
+            return tools, str(answer.content[0])
+
+    tools, answer = asyncio.run(ask())
+    assert tools == ["route_trace", "replay", "probe", "list_presets", "list_routers"]
+    assert "first_flip" in answer

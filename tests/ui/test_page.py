@@ -256,10 +256,10 @@ def test_a_run_can_be_priced_for_another_pair_without_a_request(visit: Visit) ->
 def test_the_downloads_hold_the_run(visit: Visit) -> None:
     visitor = visit()
     with visitor.page.expect_download() as waiting:
-        visitor.page.get_by_role("button", name="Download trace (JSON)").click()
+        visitor.page.get_by_role("button", name="Trace (JSON)").click()
     trace = RoutingTrace.from_json(waiting.value.path().read_text(encoding="utf-8"))
     with visitor.page.expect_download() as waiting:
-        visitor.page.get_by_role("button", name="Download table (CSV)").click()
+        visitor.page.get_by_role("button", name="Table (CSV)").click()
     lines = waiting.value.path().read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + trace.n_tokens
 

@@ -1,0 +1,141 @@
+/**
+ * Predict, then reveal: mark the tokens of a recorded run that need the LLM; then see where the router called it.
+ *
+ * Must not know the viewer. Recorded runs only: nothing is asked of a server but the file. Token text goes through text
+ * nodes. One tab stop for the whole text, as in the viewer: arrows move, Space or Enter marks.
+ */
+
+import { html, setText } from "../viewer/dom.js";
+import { percent, plural } from "../viewer/format.js";
+import { fillTokenText, visibleText } from "../viewer/text.js";
+import { byRouter, markOfToken, scoreMarks, whereChanged } from "./score.js";
+
+const RECORDED_RUNS = new URL("../traces/", import.meta.url);
+const REVEAL_SIGNS = { hit: "✓", missed: "▲", extra: "○" };
+const REVEAL_WORDS = { hit: "found", missed: "missed", extra: "not needed" };
+const TRUTHS = { router: byRouter, changed: whereChanged };
+
+export class PredictPanel {
+  /** @param {{file: string, title: string}[]} runs */
+  constructor(runs) {
+    Object.assign(this, { events: [], marked: [], nodes: [], isRevealed: false, at: 0 });
+    this.pick = html("select", { class: "cx-learn-select", "aria-label": "Recorded run" }, ...runs.map((run) => html("option", { value: run.file }, run.title)));
+    this.truth = html(
+      "select", { class: "cx-learn-select", "aria-label": "What counts as needing the LLM" },
+      html("option", { value: "router" }, "where the router called the LLM"), html("option", { value: "changed" }, "where the LLM wrote another token"),
+    );
+    this.question = html("p", { class: "cx-learn-question" });
+    this.text = html("div", { class: "cx-learn-text", role: "group", "aria-label": "Text to mark: arrows move, Space marks a token" });
+    this.revealButton = html("button", { type: "button", class: "cx-learn-button cx-learn-primary" }, "Reveal");
+    this.again = html("button", { type: "button", class: "cx-learn-button" }, "Clear the marks");
+    this.count = html("span", { class: "cx-learn-small" });
+    this.result = html("p", { class: "cx-learn-result", role: "status" });
+    this.root = html(
+      "section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-predict" },
+      html("h2", { id: "cx-learn-predict" }, "Predict, then reveal"),
+      html("p", { class: "cx-learn-small" }, "Which tokens would you not leave to a small model? Mark them, then compare with the run. Hint: it is rarely the long words."),
+      html("div", { class: "cx-learn-row" }, this.pick, this.truth),
+      this.question, this.text,
+      html("div", { class: "cx-learn-row" }, this.revealButton, this.again, this.count), this.result,
+    );
+    this.pick.addEventListener("change", () => this.load());
+    this.truth.addEventListener("change", () => this.draw());
+    this.revealButton.addEventListener("click", () => this.reveal());
+    this.again.addEventListener("click", () => this.clear());
+    this.text.addEventListener("click", (event) => {
+      const node = event.target instanceof Element ? event.target.closest(".cx-guess") : null;
+      if (node) this.toggle(Number(node.dataset.i));
+    });
+    this.text.addEventListener("keydown", (event) => this.pressed(event));
+    // However a token got the focus, keys are about that one.
+    this.text.addEventListener("focusin", (event) => this.arrivedAt(Number(event.target.dataset.i)));
+    if (runs.length) this.load();
+  }
+
+  async load() {
+    const file = this.pick.value;
+    try {
+      const response = await fetch(new URL(encodeURIComponent(file), RECORDED_RUNS));
+      if (!response.ok) throw new Error(`status ${response.status}`);
+      const trace = await response.json();
+      if (this.pick.value === file) this.show(trace);
+    } catch (error) {
+      setText(this.result, `This run could not be read (${error.message}).`);
+    }
+  }
+
+  show(trace) {
+    // The end of the text has nothing to see or to mark.
+    this.events = trace.events.filter((event) => event.text !== "");
+    setText(this.question, trace.prompt.question);
+    this.nodes = this.events.map((event, i) => {
+      const node = html("span", { class: "cx-guess", role: "checkbox", "data-i": i, tabindex: i === 0 ? "0" : "-1" });
+      fillTokenText(node, event.text);
+      return node;
+    });
+    this.text.replaceChildren(...this.nodes);
+    this.at = 0;
+    this.clear();
+  }
+
+  clear() {
+    this.marked = this.events.map(() => false);
+    this.isRevealed = false;
+    this.draw();
+  }
+
+  toggle(index) {
+    if (this.isRevealed) return;
+    this.marked[index] = !this.marked[index];
+    this.moveTo(index);
+    this.draw();
+  }
+
+  moveTo(index) {
+    this.nodes[Math.max(0, Math.min(this.nodes.length - 1, index))]?.focus();
+  }
+
+  arrivedAt(index) {
+    this.nodes[this.at]?.setAttribute("tabindex", "-1");
+    this.nodes[index]?.setAttribute("tabindex", "0");
+    this.at = index;
+  }
+
+  pressed(event) {
+    const moves = { ArrowRight: this.at + 1, ArrowDown: this.at + 1, ArrowLeft: this.at - 1, ArrowUp: this.at - 1, Home: 0, End: this.nodes.length - 1 };
+    if (event.key in moves) this.moveTo(moves[event.key]);
+    else if (event.key === " " || event.key === "Enter") this.toggle(this.at);
+    else return;
+    event.preventDefault();
+  }
+
+  reveal() {
+    this.isRevealed = true;
+    this.draw();
+  }
+
+  draw() {
+    const truth = TRUTHS[this.truth.value](this.events);
+    this.nodes.forEach((node, i) => {
+      const outcome = this.isRevealed ? markOfToken(this.marked[i], truth[i]) : null;
+      node.setAttribute("aria-checked", String(this.marked[i]));
+      node.setAttribute("aria-label", `${visibleText(this.events[i].text)}${outcome ? `, ${REVEAL_WORDS[outcome]}` : ""}`);
+      node.className = `cx-guess${this.marked[i] ? " cx-guess-on" : ""}${outcome ? ` cx-guess-${outcome}` : ""}`;
+      if (outcome) node.dataset.sign = REVEAL_SIGNS[outcome];
+      else delete node.dataset.sign;
+    });
+    const nMarked = this.marked.filter(Boolean).length;
+    setText(this.count, `${plural(nMarked, "token")} of ${this.events.length} marked`);
+    this.revealButton.disabled = this.isRevealed;
+    setText(this.again, this.isRevealed ? "Try again" : "Clear the marks");
+    setText(this.result, this.isRevealed ? this.verdict(truth, nMarked) : "");
+  }
+
+  verdict(truth, nMarked) {
+    const found = scoreMarks(this.marked, truth);
+    const nTrue = found.hits + found.missed;
+    if (nTrue === 0) return nMarked ? "No token counts in this run, so every mark is one too many. Score 0." : "No token counts in this run, and you marked none. Score 100.";
+    return `Score ${Math.round(100 * found.score)} of 100. You found ${found.hits} of ${plural(nTrue, "token")} (✓), missed ${found.missed} (▲) and marked ${found.extra} that did not need it (○): `
+      + `precision ${percent(found.precision, 0)}, recall ${percent(found.recall, 0)}. As many marks put down blindly score ${Math.round(100 * found.chance)}.`;
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Presenter mode: the run alone in large type, driven by keys, for a projector.
+ *
+ * Must not know how the viewer works: its own keys are sent on to it. Everything else on the page is hidden, not removed,
+ * so a run that streams goes on.
+ */
+
+import { html, setText } from "../viewer/dom.js";
+import { formatTau } from "../viewer/format.js";
+import { readTau } from "../viewer/page_gradio.js";
+
+const TAU_STEP = 0.05;
+const VIEWER_KEYS = [" ", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "[", "]", "Home", "End", "Enter"];
+const PRESENTER_KEYS = [
+  ["N P", "next, previous run"], ["Space", "play or pause"], ["← →", "tokens"], ["[ ]", "LLM tokens"], ["− +", "tau"], ["R", "the run’s tau"],
+  ["G", "generate"], ["F", "full screen"], ["?", "keys"], ["Esc", "let go, leave"],
+];
+
+let presenting = null;
+
+class Presenter {
+  constructor(page, returnTo) {
+    Object.assign(this, { page, returnTo });
+    this.title = html("strong", { class: "cp-title" });
+    this.tau = html("span", { class: "cp-tau" });
+    this.keys = html("dl", { class: "cp-keys", hidden: true }, ...PRESENTER_KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what))));
+    this.leave = html("button", { type: "button", class: "ct-button" }, "Leave");
+    this.help = html("button", { type: "button", class: "ct-button", "aria-expanded": "false" }, "Keys (?)");
+    this.root = html("section", { class: "citer-presenter", "aria-label": "Presenter" }, this.keys, html("div", { class: "cp-row" }, this.title, this.tau, this.help, this.leave));
+    this.leave.addEventListener("click", () => this.end());
+    this.help.addEventListener("click", () => this.showKeys());
+    this.abort = new AbortController();
+    // Before anything else on the page: Gradio has keys of its own.
+    document.addEventListener("keydown", (event) => this.pressed(event), { signal: this.abort.signal, capture: true });
+    this.timer = setInterval(() => this.update(), 200);
+    document.body.append(this.root);
+    document.body.classList.add("cx-presenting");
+    scrollTo(0, 0);
+    this.update();
+    this.leave.focus({ preventScroll: true });
+  }
+
+  update() {
+    const trace = this.page.viewer.trace();
+    setText(this.title, trace ? trace.title || (this.page.isLive ? "Live" : "A live run") : "");
+    setText(this.tau, `τ ${formatTau(readTau())}`);
+  }
+
+  showKeys() {
+    this.keys.hidden = !this.keys.hidden;
+    this.help.setAttribute("aria-expanded", String(!this.keys.hidden));
+  }
+
+  pressed(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.presented) return;
+    const onButton = this.root.contains(event.target) && (event.key === " " || event.key === "Enter");
+    // A select and a slider of the viewer keep the keys that they need.
+    if (event.target instanceof Element && event.target.closest("select, input")) return;
+    const action = onButton && event.key === "Enter" ? null : this.actionFor(event.key);
+    if (!action) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    action();
+  }
+
+  actionFor(key) {
+    if (VIEWER_KEYS.includes(key)) return () => this.sendOn(key);
+    const actions = {
+      n: () => this.showRun(1), p: () => this.showRun(-1), "+": () => this.moveTau(TAU_STEP), "=": () => this.moveTau(TAU_STEP), "-": () => this.moveTau(-TAU_STEP),
+      r: () => this.page.moveTau(this.page.viewer.trace()?.settings.threshold ?? readTau()), g: () => document.querySelector("button#cx-generate")?.click(),
+      f: () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen().catch(() => {})),
+      "?": () => this.showKeys(), Escape: () => this.escape(),
+    };
+    return actions[key.length === 1 ? key.toLowerCase() : key] ?? null;
+  }
+
+  /** The viewer listens on its own element; from there a key works wherever the focus is. */
+  sendOn(key) {
+    const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+    event.presented = true;
+    this.page.viewer.root.dispatchEvent(event);
+  }
+
+  /** First lets go of a token, then leaves. */
+  escape() {
+    if (Number.isInteger(this.page.pinned)) this.sendOn("Escape");
+    else this.end();
+  }
+
+  showRun(by) {
+    const { cards } = this.page;
+    if (!cards.length) return;
+    const at = cards.findIndex((card) => card.getAttribute("aria-pressed") === "true");
+    const next = at < 0 ? 0 : (at + by + cards.length) % cards.length;
+    this.page.showPreset(cards[next], true);
+  }
+
+  moveTau(by) {
+    this.page.moveTau(Math.round(Math.min(1, Math.max(0, readTau() + by)) * 100) / 100);
+  }
+
+  end() {
+    clearInterval(this.timer);
+    this.abort.abort();
+    if (document.fullscreenElement) document.exitFullscreen();
+    document.body.classList.remove("cx-presenting");
+    this.root.remove();
+    presenting = null;
+    this.returnTo?.focus();
+  }
+}
+
+/** Enters presenter mode; the focus goes back to `returnTo` when it is left. */
+export function present(page, returnTo = null) {
+  presenting ??= new Presenter(page, returnTo);
+  return presenting;
+}

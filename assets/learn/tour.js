@@ -1,0 +1,139 @@
+/**
+ * The tour: a card that names one thing to do on the page, waits until it has been done, and goes on.
+ *
+ * It never covers the page with a veil and never takes the focus once it runs: the page stays what it is. Each step can
+ * be skipped, Escape on the card ends it, F6 goes between the card and the thing that it is about. Nothing is remembered.
+ */
+
+import { html, setText } from "../viewer/dom.js";
+import { TOUR_STEPS, lookAt } from "./tour_steps.js";
+
+const LOOK_EVERY_MS = 150;
+/** Long enough to see what one's own action did before the next step is named. */
+const NEXT_AFTER_MS = 700;
+
+let runningTour = null;
+
+class Tour {
+  constructor(page, returnTo) {
+    Object.assign(this, { page, returnTo, index: -1, here: null, start: null, isNext: false });
+    this.place = html("p", { class: "ct-place" });
+    this.title = html("h2", { class: "ct-title", tabindex: "-1", id: "ct-title" });
+    this.text = html("p", { class: "ct-text" });
+    this.goThere = html("button", { type: "button", class: "ct-button" }, "Go there");
+    this.skip = html("button", { type: "button", class: "ct-button" }, "Skip this step");
+    this.leave = html("button", { type: "button", class: "ct-button" }, "End the tour");
+    this.root = html(
+      "section", { class: "citer-tour", role: "dialog", "aria-modal": "false", "aria-labelledby": "ct-title" },
+      html("div", { "aria-live": "polite", class: "ct-words" }, this.place, this.title, this.text),
+      html("div", { class: "ct-buttons" }, this.goThere, this.skip, this.leave),
+      html("p", { class: "ct-keys" }, "F6 goes between this card and the page, Esc here ends the tour."),
+    );
+    this.abort = new AbortController();
+    const { signal } = this.abort;
+    this.goThere.addEventListener("click", () => this.focusTarget(), { signal });
+    this.skip.addEventListener("click", () => this.next(), { signal });
+    this.leave.addEventListener("click", () => this.end(), { signal });
+    document.addEventListener("click", (event) => this.clicked(event), { signal, capture: true });
+    document.addEventListener("keydown", (event) => this.pressed(event), { signal });
+    this.timer = setInterval(() => this.look(), LOOK_EVERY_MS);
+    document.body.append(this.root);
+    document.body.classList.add("cx-touring");
+    this.next();
+    this.title.focus({ preventScroll: true });
+  }
+
+  get step() {
+    return TOUR_STEPS[this.index];
+  }
+
+  next() {
+    this.isNext = false;
+    clearTimeout(this.later);
+    this.index++;
+    this.here?.classList.remove("cx-tour-here");
+    this.here = null;
+    if (!this.step) {
+      this.finish();
+      return;
+    }
+    this.start = lookAt(this.page);
+    setText(this.place, `Step ${this.index + 1} of ${TOUR_STEPS.length}`);
+    setText(this.title, this.step.title);
+    setText(this.text, this.step.text);
+    this.root.dataset.step = String(this.index + 1);
+    this.here = document.querySelector(this.step.target);
+    this.here?.classList.add("cx-tour-here");
+    this.scrollTo();
+  }
+
+  /** The card covers the foot of the window, so the target goes to the middle of what is left above it. */
+  scrollTo() {
+    if (!this.here) return;
+    const box = this.here.getBoundingClientRect();
+    const room = innerHeight - this.root.offsetHeight - 24;
+    const top = box.height < room ? (room - box.height) / 2 : 12;
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    scrollBy({ top: box.top - top, behavior: calm ? "auto" : "smooth" });
+  }
+
+  look() {
+    if (this.step?.isDone?.(lookAt(this.page), this.start)) this.done();
+  }
+
+  clicked(event) {
+    if (this.step?.click && event.target instanceof Element && event.target.closest(this.step.click)) this.done();
+  }
+
+  done() {
+    if (this.isNext) return;
+    this.isNext = true;
+    setText(this.place, `Step ${this.index + 1} of ${TOUR_STEPS.length}: done ✓`);
+    this.later = setTimeout(() => this.next(), NEXT_AFTER_MS);
+  }
+
+  focusTarget() {
+    const { step } = this;
+    if (!step || !this.here) return;
+    const inside = step.focus ? (this.here.querySelector(step.focus) ?? document.querySelector(step.focus)) : null;
+    const target = inside ?? (this.here.matches("button") ? this.here : document.querySelector(".citer-viewer .cv-t[tabindex]"));
+    target?.focus({ preventScroll: true });
+    this.scrollTo();
+  }
+
+  pressed(event) {
+    if (event.key === "F6") {
+      event.preventDefault();
+      if (this.root.contains(document.activeElement)) this.focusTarget();
+      else this.skip.focus();
+    } else if (event.key === "Escape" && this.root.contains(document.activeElement)) this.end();
+  }
+
+  finish() {
+    setText(this.place, "");
+    setText(this.title, "That was the tour");
+    setText(this.text, "The tab Learn has more: guess the tokens that need the large model, the formulas with this run’s numbers, and a glossary.");
+    this.root.dataset.step = "end";
+    this.goThere.hidden = this.skip.hidden = true;
+    setText(this.leave, "Close");
+  }
+
+  end() {
+    clearInterval(this.timer);
+    clearTimeout(this.later);
+    this.abort.abort();
+    this.here?.classList.remove("cx-tour-here");
+    document.body.classList.remove("cx-touring");
+    const hadFocus = this.root.contains(document.activeElement);
+    this.root.remove();
+    runningTour = null;
+    if (hadFocus) this.returnTo?.focus();
+  }
+}
+
+/** Starts the tour, anew where one is running; the focus goes back to `returnTo` when it ends. */
+export function startTour(page, returnTo = null) {
+  runningTour?.end();
+  runningTour = new Tour(page, returnTo);
+  return runningTour;
+}

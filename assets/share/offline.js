@@ -1,0 +1,78 @@
+/**
+ * The one-file page: the viewer, a tau slider and the downloads, for the trace in this document. No server, no network.
+ *
+ * The entry that `citer_core/offline.py` joins with everything it imports into one script.
+ */
+
+import { html, setText } from "../viewer/dom.js";
+import { formatTau } from "../viewer/format.js";
+import { drawHistogram, mountViewer } from "../viewer/viewer.js";
+import { exportBar } from "./export_bar.js";
+import { parseTrace } from "./trace_file.js";
+
+function offlineSlider(onTau) {
+  const range = html("input", { type: "range", min: 0, max: 1, step: 0.01, id: "co-tau", "aria-describedby": "co-tau-help" });
+  const value = html("output", { for: "co-tau", class: "co-tau-value" });
+  const histogram = html("div", { class: "co-histogram" });
+  const root = html(
+    "section", { class: "co-tau", "aria-label": "Threshold" },
+    html("div", { class: "co-tau-head" }, html("label", { for: "co-tau" }, "Threshold τ"), value),
+    histogram, range,
+    html("p", { class: "co-small", id: "co-tau-help" }, "The LLM writes a token when the router's confidence in the SLM is below τ. Moving it replays the run’s decisions; the text stays as it was written."),
+  );
+  const set = (tau) => {
+    range.value = String(tau);
+    setText(value, formatTau(Number(tau)));
+  };
+  range.addEventListener("input", () => {
+    set(Number(range.value));
+    onTau(Number(range.value));
+  });
+  return { root, histogram, set, read: () => Number(range.value) };
+}
+
+function themeButton() {
+  const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.classList.toggle("dark", dark);
+  const node = html("button", { type: "button", class: "co-theme", "aria-pressed": String(dark) }, "Dark");
+  node.addEventListener("click", () => node.setAttribute("aria-pressed", String(document.documentElement.classList.toggle("dark"))));
+  return node;
+}
+
+function openOffline() {
+  const root = document.getElementById("citer-offline");
+  let trace;
+  try {
+    trace = parseTrace(document.getElementById("citer-trace").textContent);
+  } catch (error) {
+    root.append(html("p", { role: "alert" }, error.message));
+    return;
+  }
+  const place = html("div", {});
+  const slider = offlineSlider((tau) => {
+    viewer.setThreshold(tau);
+    drawHistogram(slider.histogram, viewer.events, tau);
+  });
+  const title = trace.title || "A routed answer";
+  document.title = `${title} · CITER`;
+  root.append(
+    html("header", { class: "co-header" }, html("h1", {}, title), themeButton()),
+    html("p", { class: "co-small" }, "A small model (SLM) wrote; where a router expected it to fail, a large one (LLM, underlined) wrote the token. This page is one file and asks no server for anything."),
+    slider.root, place,
+  );
+  const viewer = mountViewer(place, {
+    fetchRun: () => Promise.reject(new Error("There is no server.")),
+    onThresholdSuggest: (tau) => {
+      slider.set(tau);
+      drawHistogram(slider.histogram, viewer.events, tau);
+    },
+    stylesheet: false,
+  });
+  viewer.showTrace(trace);
+  slider.set(trace.settings.threshold);
+  drawHistogram(slider.histogram, viewer.events, trace.settings.threshold);
+  root.append(exportBar({ viewer }));
+  window.citerOffline = viewer;
+}
+
+openOffline();

@@ -1,0 +1,90 @@
+/**
+ * Copy link and its way back: what page.js does with `link.js`.
+ *
+ * A link to a recorded run shows it at once. A link to a live run fills the controls in and waits for Generate, because an
+ * address that somebody sends must not spend a visitor's compute by itself; when that run ends, tau and token are restored.
+ */
+
+import { readTau } from "../viewer/page_gradio.js";
+import { MAX_LINK_LENGTH, buildLink, isRunOfLink, linkStateOf, readLink } from "./link.js";
+
+const COPIED_MS = 2500;
+
+export class PageLink {
+  /** @param {Object} page of page.js @param {() => void} onLinked asks Gradio to take `controls()` over */
+  constructor(page, onLinked) {
+    Object.assign(this, { page, onLinked, state: null });
+  }
+
+  /** @returns {string|null} the address of what is on the screen; null where nothing is, or it is too long for one */
+  address() {
+    const trace = this.page.viewer.trace();
+    if (!trace) return null;
+    const base = new URL(".", document.baseURI).href;
+    const link = buildLink(base, linkStateOf(trace, this.page.preset, readTau(), this.page.pinned ?? null));
+    return link.length <= MAX_LINK_LENGTH ? link : null;
+  }
+
+  async copy() {
+    const link = this.address();
+    if (!link) {
+      this.page.notice("This problem is too long for a link. Save the trace instead.");
+      return;
+    }
+    const button = document.getElementById("cx-copy-link");
+    try {
+      await navigator.clipboard.writeText(link);
+      button.textContent = "Link copied";
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => (button.textContent = "Copy link"), COPIED_MS);
+      this.page.notice("");
+    } catch {
+      // Pages without https, or inside a frame that may not write: a person can still select it.
+      this.page.notice(`Copy this link: ${link}`);
+    }
+  }
+
+  /** Opens what the address names. @returns {boolean} whether it names anything */
+  restore() {
+    const state = readLink(location.search);
+    if (!state) return false;
+    const { page } = this;
+    if (state.preset) {
+      const card = page.cards.find((candidate) => candidate.dataset.file === `${state.preset}.json`);
+      if (!card) {
+        page.notice("This link names a recorded run that is not here. The first one is shown instead.");
+        return false;
+      }
+      page.showPreset(card, false, state);
+      return true;
+    }
+    this.state = state;
+    this.onLinked();
+    const opens = [state.tau !== null && state.tau !== state.problem.threshold ? `at tau ${state.tau}` : "", state.token === null ? "" : `at token ${state.token + 1}`];
+    page.notice(`This link holds a problem and its settings. Press Generate to write it again${opens.some(Boolean) ? `; it then opens ${opens.filter(Boolean).join(", ")}` : ""}.`);
+    if (page.cards.length) page.showPreset(page.cards[0], false, { keepProblem: true });
+    return true;
+  }
+
+  /** The values of the controls, in the order of `Controls.asked`; a router is chosen once there are some. */
+  controls() {
+    const { problem } = this.state;
+    return [problem.question, problem.dataType, problem.threshold, null, problem.maxNewTokens ?? 256, problem.temperature, problem.topP, problem.seed];
+  }
+
+  /** The link's router where the loaded engine has it, else the one that is chosen. */
+  router(chosen) {
+    const wanted = this.state?.problem?.router;
+    return wanted && wanted in this.page.thresholds ? wanted : chosen;
+  }
+
+  /** The first run of the link's problem opens where the link's writer stood. */
+  runEnded() {
+    const { state, page } = this;
+    const trace = page.viewer.trace();
+    if (!state?.problem || !trace || !isRunOfLink(trace, state.problem)) return;
+    this.state = null;
+    if (state.tau !== null) page.moveTau(state.tau);
+    if (state.token !== null) page.viewer.pin(state.token);
+  }
+}

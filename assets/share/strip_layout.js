@@ -1,0 +1,75 @@
+/**
+ * Where each token of a run goes on a picture: lines of a given width, every character visible.
+ *
+ * Pure: must not know the DOM; it is told how wide a text is. Called by picture.js.
+ *
+ * @typedef {{index: number, text: string, line: number, x: number, width: number}} StripBox one stretch of one token
+ */
+
+import { splitMarks } from "../viewer/text.js";
+
+/** What XML cannot hold, and half characters: one of them would make the whole picture unreadable. */
+const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+
+/** A text as a picture may show it: what XML forbids becomes the replacement character. */
+export const forXml = (text) => text.replace(NOT_IN_XML, "\ufffd");
+
+/** A token in pieces that stay together on a line; `isBreak` ends the line after it. */
+function stripPieces(text) {
+  const pieces = [];
+  for (const part of splitMarks(text)) {
+    if (part.kind === "plain") for (const word of part.text.match(/\s+|\S+/g)) pieces.push({ text: forXml(word), isBreak: false });
+    else pieces.push({ text: part.mark.length > 1 ? `⟨${part.mark}⟩` : part.mark, isBreak: part.kind === "break" });
+  }
+  return pieces.length ? pieces : [{ text: "·", isBreak: false }];
+}
+
+/**
+ * @param {string[]} texts one per token
+ * @param {(text: string) => number} widthOf
+ * @param {number} maxWidth
+ * @returns {{boxes: StripBox[], nLines: number}}
+ */
+export function layoutStrip(texts, widthOf, maxWidth) {
+  const boxes = [];
+  let line = 0;
+  let x = 0;
+  const place = (index, text, width) => {
+    const last = boxes.at(-1);
+    // Stretches of one token on one line are one box, so that its letters join as in running text.
+    if (last && last.index === index && last.line === line && last.x + last.width === x) {
+      const joined = widthOf(last.text + text);
+      Object.assign(last, { text: last.text + text, width: joined });
+      x = last.x + joined;
+      return;
+    }
+    boxes.push({ index, text, line, x, width });
+    x += width;
+  };
+  texts.forEach((text, index) => {
+    for (const piece of stripPieces(text)) {
+      const width = widthOf(piece.text);
+      if (x > 0 && x + width > maxWidth) {
+        line++;
+        x = 0;
+      }
+      if (width <= maxWidth) place(index, piece.text, width);
+      else {
+        // One word wider than the picture: character by character.
+        for (const character of piece.text) {
+          const size = widthOf(character);
+          if (x > 0 && x + size > maxWidth) {
+            line++;
+            x = 0;
+          }
+          place(index, character, size);
+        }
+      }
+      if (piece.isBreak) {
+        line++;
+        x = 0;
+      }
+    }
+  });
+  return { boxes, nLines: boxes.length ? boxes.at(-1).line + 1 : 0 };
+}

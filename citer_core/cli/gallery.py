@@ -1,0 +1,76 @@
+"""`gallery`: a folder of pages for a static host, one per recorded run, each the viewer in one file."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from citer_core.assets import ASSETS
+from citer_core.cli.terminal import say
+from citer_core.errors import TraceError
+from citer_core.offline import GalleryEntry, gallery_index, offline_page, offline_template
+from citer_core.trace import RoutingTrace
+
+if TYPE_CHECKING:
+    from citer_core.cli.main import Subparsers
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Adds `gallery` and its arguments."""
+    parser = subparsers.add_parser(
+        "gallery",
+        help="write recorded runs as pages that need no server",
+        description="Writes OUT/index.html and one HTML file per run: those that come with the project, then the given "
+        "ones. Every file opens from a disk and from any static host.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("output_dir", type=Path, metavar="OUT", help="the folder; made where it does not exist")
+    parser.add_argument("traces", nargs="*", type=Path, metavar="TRACE", help="JSON of the page or of `route --json`")
+    parser.add_argument("--only-given", action="store_true", help="leave out the runs that come with the project")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Writes the folder.
+
+    Raises:
+        TraceError: a trace cannot be read, or there is none at all.
+    """
+    bundled = [] if args.only_given else _bundled()
+    entries: list[GalleryEntry] = []
+    for path in [*bundled, *args.traces]:
+        entries.append(GalleryEntry(_free_name(path.stem, {entry.file for entry in entries}), _read(path)))
+    if not entries:
+        raise TraceError("There is no run to show: give traces, or leave out --only-given.")
+    args.output_dir.mkdir(parents=True, exist_ok=True)
+    template = offline_template()
+    for entry in entries:
+        (args.output_dir / entry.file).write_text(offline_page(entry.trace, template), encoding="utf-8")
+    (args.output_dir / "index.html").write_text(gallery_index(entries), encoding="utf-8")
+    say(f"{len(entries)} runs are in {args.output_dir / 'index.html'}")
+    return 0
+
+
+def _bundled() -> list[Path]:
+    """The runs that come with the project, in the order of their index."""
+    from citer_core.ui.presets import read_presets  # gradio, which only this needs
+
+    folder = ASSETS / "traces"
+    return [folder / preset.file for preset in read_presets(folder)]
+
+
+def _read(path: Path) -> RoutingTrace:
+    try:
+        return RoutingTrace.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise TraceError(f"The trace {path} cannot be read ({error}).") from error
+    except TraceError as error:
+        raise TraceError(f"{path}: {error}") from error
+
+
+def _free_name(stem: str, taken: set[str]) -> str:
+    """A file name that every host takes: letters, digits and dashes, numbered where it is taken."""
+    base = re.sub(r"[^a-z0-9]+", "-", stem.lower()).strip("-") or "run"
+    names = (f"{base}.html" if n == 1 else f"{base}-{n}.html" for n in range(1, len(taken) + 3))
+    return next(name for name in names if name not in taken and name != "index.html")

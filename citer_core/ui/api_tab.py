@@ -1,0 +1,102 @@
+"""The API tab: what can be called, and examples in Python, curl and MCP that run as they stand.
+
+Knows the endpoints by name only. Its script puts the address that the page is seen at into the examples.
+"""
+
+from __future__ import annotations
+
+import gradio as gr
+
+from citer_core.ui.markup import literal
+
+LOCAL_ADDRESS = "http://127.0.0.1:7860"
+
+PYTHON_EXAMPLE = """from gradio_client import Client  # pip install gradio_client
+
+client = Client("http://127.0.0.1:7860")
+question = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?"
+job = client.submit(question, data_type="math", threshold=0.7, api_name="/route_trace")
+for trace in job:  # snapshots while it runs; the last one is complete
+    print(len(trace["events"]), "tokens")
+print("".join(event["text"] for event in trace["events"]))
+print(trace["finish_reason"], trace["answer"])
+
+# The same run at another tau: no model is asked.
+again = client.predict(trace, 0.95, api_name="/replay")
+print("first different token:", again["first_flip"], "LLM share:", again["llm_token_share"])
+
+# What the LLM would have said at every token, asked or not.
+for token in client.predict(trace, api_name="/probe")[:3]:
+    print(token["index"], token["agrees"], token["kl"], token["llm_top"][0])
+
+print([run["preset"] for run in client.predict(api_name="/list_presets")])
+print([router["router"] for router in client.predict(api_name="/list_routers")])"""
+
+CURL_EXAMPLE = """# A call is asked for and then read, because it may wait in a queue. [trace, threshold, preset]
+id=$(curl -s http://127.0.0.1:7860/gradio_api/call/replay \\
+  -H "Content-Type: application/json" -d '{"data": [null, 0.5, "bakery"]}' | grep -o '[0-9a-f]\\{32\\}')
+curl -sN http://127.0.0.1:7860/gradio_api/call/replay/$id"""
+
+MCP_EXAMPLE = """{
+  "mcpServers": {
+    "citer": { "url": "http://127.0.0.1:7860/gradio_api/mcp/" }
+  }
+}"""
+
+ENDPOINTS = (
+    ("/route_trace", "question, data_type, threshold, router, max_new_tokens, seed, temperature",
+     "Answers a question with both models; streams the trace as it grows."),
+    ("/replay", "trace or preset, threshold",
+     "The decisions at another τ: counters, estimated cost, first different token. Runs no model."),
+    ("/probe", "trace or preset",
+     "The LLM's five most probable tokens, agreement and KL at every token, in one pass."),
+    ("/list_presets", "", "The recorded runs of this page."),
+    ("/list_routers", "", "The routers of the loaded pair, with the τ that each recommends."),
+)  # fmt: skip
+
+WITH_MCP = (
+    "The endpoints are MCP tools too, over streamable HTTP. For a client that reads a configuration file "
+    "(Cursor, Claude, VS Code):"
+)
+WITHOUT_MCP = (
+    'This server was started without MCP. Install it with <code>pip install "gradio[mcp]"</code> (and do not set '
+    "<code>CITER_MCP=0</code>); a client is then configured like this:"
+)
+
+_ON_LOAD = """
+const here = new URL(".", document.baseURI).href.replace(/\\/$/, "");
+for (const code of element.querySelectorAll("code")) code.textContent = code.textContent.replaceAll("LOCAL", here);
+""".replace("LOCAL", LOCAL_ADDRESS)
+
+
+def api_tab(*, has_mcp: bool) -> gr.HTML:
+    """Lays the tab out; `has_mcp` says whether this server speaks MCP."""
+    return gr.HTML(
+        html_template=_markup(has_mcp=has_mcp), js_on_load=_ON_LOAD, apply_default_css=False, elem_id="cx-api"
+    )
+
+
+def _markup(*, has_mcp: bool) -> str:
+    rows = "".join(
+        f'<tr><th scope="row"><code>{literal(name)}</code></th><td>{literal(arguments or "none")}</td>'
+        f"<td>{literal(what)}</td></tr>"
+        for name, arguments, what in ENDPOINTS
+    )
+    return f"""
+<section class="cx-about" aria-labelledby="cx-api-title">
+  <h2 id="cx-api-title">Call it from a program</h2>
+  <p>Every argument has a type, a default and a message of its own when it is wrong. The link <em>Use via API</em> at
+  the foot of the page lists them all; a trace has the form of the JSON download above.</p>
+  <div class="cx-scroll" tabindex="0" role="region" aria-label="Endpoints"><table class="cx-endpoints">
+    <thead><tr><th scope="col">Endpoint</th><th scope="col">Arguments</th>
+    <th scope="col">What it gives</th></tr></thead>
+    <tbody>{rows}</tbody></table></div>
+  <h3>Python</h3>{_code("Python example", PYTHON_EXAMPLE)}
+  <h3>curl</h3>{_code("curl example", CURL_EXAMPLE)}
+  <h3>MCP</h3><p>{WITH_MCP if has_mcp else WITHOUT_MCP}</p>{_code("MCP configuration", MCP_EXAMPLE)}
+</section>
+"""
+
+
+def _code(label: str, text: str) -> str:
+    return f'<pre class="cx-code" tabindex="0" role="region" aria-label="{label}"><code>{literal(text)}</code></pre>'

@@ -1,0 +1,180 @@
+"""The tour, done by acting; predict and reveal; formulas; presenter mode; axe on every tab."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page, expect
+
+from tests.ui.conftest import Served, Visitor
+
+pytestmark = pytest.mark.ui
+Visit = Callable[..., Visitor]
+
+
+@pytest.fixture(autouse=True)
+def _patience() -> Iterator[None]:
+    expect.set_options(timeout=20_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+def grave(page: Page) -> list[tuple[str, str]]:
+    """Serious and critical findings of axe."""
+    found = Axe().run(page).response["violations"]
+    return [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]
+
+
+def overflow(page: Page) -> int:
+    """Pixels by which the page is wider than its window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+def test_every_step_of_the_tour_ends_when_it_has_been_done(
+    visit: Visit, served: Served, theme: str, width: int
+) -> None:
+    visitor = visit(theme=theme, width=width)
+    page = visitor.page
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready")
+    page.locator("#cx-tour").click()
+    card = page.locator(".citer-tour")
+
+    def at_step(number: int) -> None:
+        expect(card).to_have_attribute("data-step", str(number))
+        here = page.locator(".cx-tour-here")
+        expect(here).to_have_count(1)
+        expect(here).to_be_in_viewport()
+        expect(card).to_be_in_viewport(ratio=0.99)
+
+    at_step(1)
+    assert grave(page) == []
+    page.locator(".cx-preset").nth(3).click()
+    at_step(2)
+    page.locator(".cv-key-button").nth(1).click()
+    at_step(3)
+    page.locator(".cv-key-button").nth(1).click()  # acting elsewhere does not end a step
+    page.wait_for_timeout(400)
+    at_step(3)
+    visitor.tokens.nth(2).click()
+    at_step(4)
+    page.locator(".cv-text").press("]")
+    at_step(5)
+    page.locator("#cx-tau input[type=range]").press("ArrowLeft")
+    at_step(6)
+    page.locator(".cv-segment").nth(1).click()
+    at_step(7)
+    page.locator("button#cx-generate").click()
+    at_step(8)
+    if page.get_by_role("tab", name="Labels").is_visible():
+        page.get_by_role("tab", name="Labels").click()
+    else:
+        page.locator("#cx-tabs .overflow-menu > button").click()
+        page.locator("#cx-tabs .overflow-dropdown button", has_text="Labels").click()
+    at_step(9)
+    page.locator("#cx-copy-link").click()
+    expect(card).to_have_attribute("data-step", "end")
+    assert overflow(page) == 0
+    page.get_by_role("button", name="Close").click()
+    expect(card).to_have_count(0)
+    visitor.wait_idle()
+
+
+def test_the_tour_by_keyboard_skipped_and_ended(visit: Visit) -> None:
+    page = visit().page
+    page.locator("#cx-tour").press("Enter")
+    card = page.locator(".citer-tour")
+    expect(page.locator(".ct-title")).to_be_focused()
+    page.keyboard.press("F6")
+    expect(page.locator(".cx-preset").first).to_be_focused()
+    page.keyboard.press("F6")
+    expect(page.get_by_role("button", name="Skip this step")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(card).to_have_attribute("data-step", "3")
+    page.get_by_role("button", name="Go there").press("Enter")
+    expect(page.locator(".cv-t[tabindex]")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(card).to_have_attribute("data-step", "4")
+    page.keyboard.press("F6")
+    page.keyboard.press("Escape")
+    expect(card).to_have_count(0)
+    expect(page.locator("#cx-tour")).to_be_focused()
+
+
+def test_predict_then_reveal_scores_the_marks(visit: Visit) -> None:
+    page = visit().page
+    page.get_by_role("tab", name="Learn").click()
+    tokens = page.locator(".cx-guess")
+    expect(tokens).to_have_count(73)  # the end of the text has nothing to mark
+    truth = page.evaluate("window.citer.viewer.events.map((event) => event.source === 'llm')")
+    llm = [index for index, is_llm in enumerate(truth[:73]) if is_llm]
+    tokens.nth(llm[0]).click()
+    tokens.nth(llm[1]).focus()
+    page.keyboard.press(" ")
+    slm = truth.index(False)
+    tokens.nth(slm).click()
+    page.keyboard.press("ArrowRight")
+    expect(tokens.nth(slm + 1)).to_be_focused()
+    page.get_by_role("button", name="Reveal").click()
+    result = page.locator(".cx-learn-result")
+    expect(result).to_contain_text(f"You found 2 of {len(llm)} tokens (✓), missed {len(llm) - 2} (▲) and marked 1")
+    expect(page.locator(".cx-guess-missed")).to_have_count(len(llm) - 2)
+    expect(tokens.nth(slm)).to_have_attribute("aria-checked", "true")
+    page.get_by_label("What counts as needing the LLM").select_option("changed")
+    expect(result).to_contain_text("Score")
+    page.get_by_role("button", name="Try again").click()
+    expect(result).to_be_empty()
+
+
+def test_the_formulas_have_the_numbers_of_the_run_on_the_screen(visit: Visit) -> None:
+    page = visit().page
+    page.get_by_role("tab", name="Learn").click()
+    formulas = page.locator(".cx-formulas")
+    expect(formulas).to_contain_text("19 / 74 = 25.7%")
+    expect(formulas).to_contain_text("503 MB / 1.38 GB = 36.3%")
+    page.locator(".cx-preset").nth(2).click()
+    expect(formulas).to_contain_text("74 / 74 = 100.0%")
+
+
+def test_presenter_mode_is_driven_by_keys(visit: Visit) -> None:
+    page = visit().page
+    page.locator("#cx-present").click()
+    expect(page.locator("#cx-controls")).to_be_hidden()
+    page.keyboard.press("n")
+    expect(page.locator(".cp-title")).to_have_text("The same, SLM alone")
+    page.keyboard.press("p")
+    expect(page.locator(".cp-title")).to_have_text("Change at the bakery")
+    page.keyboard.press("]")
+    expect(page.locator(".cv-inspector")).to_contain_text("pinned")
+    page.keyboard.press("-")
+    expect(page.locator(".cp-tau")).to_have_text("τ 0.88")
+    expect(page.locator(".cv-notice")).to_contain_text("At tau 0.88")
+    page.keyboard.press("r")
+    expect(page.locator(".cp-tau")).to_have_text("τ 0.93")
+    page.keyboard.press("?")
+    expect(page.locator(".cp-keys")).to_be_visible()
+    assert overflow(page) == 0
+    assert grave(page) == []
+    page.keyboard.press("Escape")
+    expect(page.locator(".cv-t[data-pinned]")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.locator(".citer-presenter")).to_have_count(0)
+    expect(page.locator("#cx-present")).to_be_focused()
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+def test_every_new_tab_fits_and_passes_axe(visit: Visit, theme: str, width: int) -> None:
+    page = visit(theme=theme, width=width).page
+    for name, marker in (("Learn", ".cx-guess"), ("API", ".cx-endpoints")):
+        tab = page.get_by_role("tab", name=name)
+        if tab.count() and tab.is_visible():
+            tab.click()
+        else:
+            page.locator("#cx-tabs .overflow-menu > button").click()
+            page.locator("#cx-tabs .overflow-dropdown button", has_text=name).click()
+        expect(page.locator(marker).first).to_be_visible()
+        assert overflow(page) == 0
+        assert grave(page) == [], name

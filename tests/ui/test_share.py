@@ -1,0 +1,212 @@
+"""Taking a run away and bringing it back: links, files, pictures, one-file pages."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, expect
+
+from citer_core.cli.main import main
+from citer_core.trace import RoutingTrace
+from tests.hostile import hostile_strings
+from tests.traces import trace_of_texts
+from tests.ui.conftest import Served, Visitor
+
+pytestmark = pytest.mark.ui
+Visit = Callable[..., Visitor]
+STATE = """(() => { const page = window.citer, trace = page.viewer.trace();
+  return { preset: page.preset, pinned: page.pinned ?? null,
+           tau: document.querySelector('#cx-tau input[type=range]').value,
+           settings: trace.settings, router: trace.router.name, question: trace.prompt.question }; })()"""
+
+
+@pytest.fixture(autouse=True)
+def _patience() -> Iterator[None]:
+    expect.set_options(timeout=20_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+def saved(page: Page, name: str) -> Path:
+    """What a button of the row under the viewer hands out."""
+    with page.expect_download(timeout=20_000) as waiting:
+        page.get_by_role("button", name=name).click()
+    return Path(waiting.value.path())
+
+
+def open_trace(visitor: Visitor, path: Path) -> None:
+    """Opens a file as a person does."""
+    visitor.page.set_input_files("#cx-import-file", str(path))
+
+
+def test_a_link_to_a_recorded_run_restores_it_in_a_fresh_profile(visit: Visit) -> None:
+    one = visit()
+    one.page.locator(".cx-preset").nth(3).click()
+    expect(one.tokens).to_have_count(34)
+    question = one.page.evaluate(STATE)["question"]
+    slider = one.page.locator("#cx-tau input[type=range]")
+    for _ in range(5):
+        slider.press("ArrowLeft")
+    one.tokens.nth(7).click()
+    link = one.page.evaluate("window.citer.link.address()")
+    assert "preset=capital" in link and "tok=8" in link
+    left = one.page.evaluate(STATE)
+    other = visit(url=link)
+    expect(other.page.locator(".cv-t[data-pinned]")).to_have_attribute("data-i", "7")
+    expect(other.page.locator("#cx-prompt textarea")).to_have_value(question)
+    assert other.page.evaluate(STATE) == left
+    expect(other.page.locator(".cv-notice")).to_contain_text("At tau 0.88")
+
+
+def test_a_link_to_a_live_run_restores_problem_settings_tau_and_token(visit: Visit, served: Served) -> None:
+    query = "?type=mc&q=Is+it+%3Cb%3E%7B%7Bone%7D%7D%3F%0AA.+one%0AB.+two"
+    query += "&router=max-probability&at=0.5&n=40&temp=0.3&top_p=0.9&seed=7"
+    visitor = visit(url=f"{served.url}{query}&tau=0.25&tok=3")
+    expect(visitor.page.locator("#cx-notice")).to_contain_text("Press Generate")
+    expect(visitor.page.locator("#cx-type input:checked")).to_have_value("mc")
+    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready")
+    visitor.page.locator("button#cx-generate").click()
+    visitor.wait_live()
+    visitor.wait_idle()
+    expect(visitor.page.locator(".cv-t[data-pinned]")).to_have_attribute("data-i", "2")
+    state = visitor.page.evaluate(STATE)
+    assert state["question"] == "Is it <b>{{one}}?\nA. one\nB. two"
+    assert state["router"] == "max-probability" and state["tau"] == "0.25"
+    assert state["settings"] == {"threshold": 0.5, "max_new_tokens": 40, "temperature": 0.3, "top_p": 0.9, "seed": 7}
+    # The link of this run is the link that it came from.
+    again = visitor.page.evaluate("window.citer.link.address()")
+    assert again == f"{served.url}{query}&tau=0.25&tok=3"
+
+
+def test_copy_link_says_so_and_a_bad_link_is_answered_calmly(visit: Visit, served: Served) -> None:
+    visitor = visit(url=f"{served.url}?preset=nobody&tau=9")
+    expect(visitor.page.locator("#cx-notice")).to_contain_text("not here")
+    expect(visitor.tokens.first).to_be_visible()
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visitor.page.locator("#cx-copy-link").click()
+    expect(visitor.page.locator("#cx-copy-link")).to_have_text("Link copied")
+    assert "preset=bakery" in visitor.page.evaluate("navigator.clipboard.readText()")
+
+
+def test_export_import_export_is_the_same_to_the_byte(visit: Visit, tmp_path: Path) -> None:
+    visitor = visit()
+    first = saved(visitor.page, "Trace (JSON)").read_bytes()
+    trace = RoutingTrace.from_json(first.decode())
+    kept = tmp_path / "kept.json"
+    kept.write_bytes(first)
+    visitor.page.locator(".cx-preset").nth(4).click()
+    expect(visitor.tokens).not_to_have_count(trace.n_tokens)
+    open_trace(visitor, kept)
+    expect(visitor.page.locator("#cx-mode")).to_have_text("Imported")
+    assert saved(visitor.page, "Trace (JSON)").read_bytes() == first
+    assert visitor.text() == trace.completion
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "not JSON"),
+        ('{"a": 1}', "not a CITER trace"),
+        ('{"schema": "citer-trace", "schema_version": 9}', "schema version 9"),
+        ('{"schema": "citer-trace", "schema_version": 1, "pair": 3}', "pair is 3"),
+    ],
+)
+def test_a_file_that_is_no_trace_is_refused_and_the_run_stays(
+    visit: Visit, tmp_path: Path, text: str, message: str
+) -> None:
+    visitor = visit()
+    before = visitor.text()
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    open_trace(visitor, path)
+    expect(visitor.page.locator(".cx-export-said")).to_contain_text(message)
+    assert visitor.text() == before
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_pictures_hold_text_and_chart(visit: Visit, theme: str) -> None:
+    visitor = visit(theme=theme)
+    tree = ElementTree.parse(saved(visitor.page, "Picture (SVG)"))
+    words = "".join(tree.getroot().itertext())
+    assert "cakes" in words and "LLM only" in words and "25.7% by the LLM" in words
+    png = saved(visitor.page, "Picture (PNG)").read_bytes()
+    width, height = struct.unpack(">II", png[16:24])
+    assert png.startswith(b"\x89PNG") and width == 2000 and height > 800
+
+
+class Opened:
+    """A file opened from the disk, with everything that the browser asked for or complained about."""
+
+    def __init__(self, browser: Browser, path: Path, **how: Any) -> None:
+        self.context = browser.new_context(**how)
+        self.page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.requests: list[str] = []
+        self.page.on("console", lambda m: self.complaints.append(m.text) if m.type in ("error", "warning") else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.url = path.resolve().as_uri()
+        self.page.goto(self.url)
+        expect(self.page.locator(".cv-t").first).to_be_visible()
+
+
+@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
+def test_a_page_of_one_file_works_from_the_disk(
+    visit: Visit, browser: Browser, tmp_path: Path, theme: str, width: int
+) -> None:
+    visitor = visit()
+    kept = tmp_path / "run.html"
+    kept.write_bytes(saved(visitor.page, "Page (HTML)").read_bytes())
+    opened = Opened(browser, kept, color_scheme=theme, viewport={"width": width, "height": 900}, offline=True)
+    page = opened.page
+    assert page.evaluate("window.citerOffline.events.map((event) => event.text).join('')") == visitor.text()
+    page.locator("#co-tau").press("ArrowLeft")
+    expect(page.locator(".cv-notice")).to_contain_text("At tau 0.92")
+    page.locator(".cv-t").nth(3).click()
+    expect(page.locator(".cv-inspector")).to_contain_text("Token 4 of 74 · pinned")
+    page.locator(".cv-text").press("]")
+    expect(page.locator(".cv-inspector")).to_contain_text("LLM candidates")
+    root = "document.documentElement"
+    assert page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0
+    assert grave(page) == []
+    assert RoutingTrace.from_json(saved(page, "Trace (JSON)").read_text(encoding="utf-8")).completion == visitor.text()
+    ElementTree.parse(saved(page, "Picture (SVG)"))
+    assert opened.complaints == []
+    assert [url for url in opened.requests if not url.startswith("blob:")] == [opened.url]
+    opened.context.close()
+
+
+def test_the_gallery_opens_from_the_disk(browser: Browser, tmp_path: Path) -> None:
+    hostile = tmp_path / "hostile.json"
+    trace = trace_of_texts(hostile_strings(60), "<script>window.hacked=1</script>")
+    hostile.write_text(trace.to_json(), encoding="utf-8")
+    assert main(["gallery", str(tmp_path / "out"), str(hostile)]) == 0
+    context = browser.new_context(offline=True)
+    page = context.new_page()
+    complaints: list[str] = []
+    page.on("console", lambda m: complaints.append(m.text) if m.type == "error" else None)
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    index = (tmp_path / "out" / "index.html").resolve().as_uri()
+    page.goto(index)
+    assert grave(page) == []
+    n_runs = page.get_by_role("link").count()
+    assert n_runs == 7
+    for number in range(n_runs):
+        page.goto(index)
+        page.get_by_role("link").nth(number).click()
+        expect(page.locator(".cv-t").first).to_be_visible()
+        assert page.evaluate("window.hacked === undefined")
+    assert complaints == []
+    context.close()
+
+
+def grave(page: Page) -> list[tuple[str, str]]:
+    """Serious and critical findings of axe."""
+    found = Axe().run(page).response["violations"]
+    return [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]

@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import test from "node:test";
+
+import { TOUR_STEPS } from "../../assets/learn/tour_steps.js";
+import { byRouter, markOfToken, scoreMarks, whereChanged } from "../../assets/learn/score.js";
+import { buildLink, isRunOfLink, linkStateOf, readLink } from "../../assets/share/link.js";
+import { fillTemplate } from "../../assets/share/offline_file.js";
+import { forXml, layoutStrip } from "../../assets/share/strip_layout.js";
+import { TraceFileError, checkTrace, parseTrace, traceToJson } from "../../assets/share/trace_file.js";
+import { fileStem, traceToCsv } from "../../assets/viewer/page_export.js";
+import { splitMarks, visibleText } from "../../assets/viewer/text.js";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const RECORDED = JSON.parse(readFileSync(`${ROOT}assets/traces/capital.json`, "utf8"));
+const PYTHON = existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3";
+const HOSTILE = JSON.parse(execFileSync(PYTHON, ["-m", "tests.hostile"], { cwd: ROOT, maxBuffer: 1e8 }));
+const copy = () => structuredClone(RECORDED);
+
+test("a link to a recorded run comes back as it was", () => {
+  const link = buildLink("https://host/path/", linkStateOf(RECORDED, "capital.json", 0.85, 7));
+  assert.equal(link, "https://host/path/?preset=capital&tau=0.85&tok=8");
+  assert.deepEqual(readLink(new URL(link).search), { preset: "capital", problem: null, tau: 0.85, token: 7 });
+});
+
+test("a link to a live run holds problem and settings, for every hostile question", () => {
+  for (const question of HOSTILE) {
+    if (!question.trim()) continue;
+    const trace = copy();
+    Object.assign(trace.prompt, { question: question.toWellFormed(), data_type: "mc" });
+    Object.assign(trace.settings, { threshold: 0.5, temperature: 0.3, top_p: 0.9, seed: -7, max_new_tokens: 99 });
+    const state = readLink(new URL(buildLink("http://h/", linkStateOf(trace, null, 0.2, null))).search);
+    assert.deepEqual(state, {
+      preset: null, tau: 0.2, token: null,
+      problem: { dataType: "mc", question: trace.prompt.question, router: "citer", threshold: 0.5, maxNewTokens: 99, temperature: 0.3, topP: 0.9, seed: -7 },
+    });
+    assert.ok(isRunOfLink(trace, state.problem));
+  }
+});
+
+test("what is out of range in a link is as good as absent", () => {
+  assert.equal(readLink("?__theme=dark"), null);
+  assert.equal(readLink("?q=%20"), null);
+  assert.deepEqual(readLink("?preset=a&tau=2&tok=0"), { preset: "a", problem: null, tau: null, token: null });
+  const { problem } = readLink("?q=x&type=poem&n=1e9&temp=-1&top_p=&seed=1.5&at=high");
+  assert.deepEqual(problem, { dataType: "math", question: "x", router: null, threshold: 0.7, maxNewTokens: null, temperature: 0, topP: 1, seed: 0 });
+});
+
+test("export, import, export: the same to the byte, in the order of the other half", () => {
+  for (const name of readdirSync(`${ROOT}assets/traces`)) {
+    if (name === "index.json") continue;
+    const stored = readFileSync(`${ROOT}assets/traces/${name}`, "utf8");
+    const once = traceToJson(parseTrace(stored));
+    assert.equal(traceToJson(parseTrace(once)), once);
+    assert.deepEqual(Object.keys(JSON.parse(once)), Object.keys(JSON.parse(stored)));
+  }
+  const trace = copy();
+  trace.events = HOSTILE.map((text, index) => ({ ...RECORDED.events[0], index, text, slm_top: [[1, text, 0.5]] }));
+  const once = traceToJson({ ...trace, note: "kept" });
+  assert.equal(traceToJson(parseTrace(once)), once);
+  assert.equal(parseTrace(once).note, "kept");
+});
+
+test("a damaged trace is refused with the field and what it must be", () => {
+  const broken = (change) => {
+    const trace = copy();
+    change(trace);
+    return trace;
+  };
+  const cases = [
+    [() => [], /not a CITER trace/], [() => null, /not a CITER trace/],
+    [(t) => void (t.schema_version = 2), /schema version 2/],
+    [(t) => void (t.events[3].slm_confidence = "high"), /events\[3\]\.slm_confidence is "high"; it must be a number from 0 to 1/],
+    [(t) => void (t.events[1].source = "both"), /events\[1\]\.source is "both"; it must be "slm" or "llm"/],
+    [(t) => void (t.events[2].index = 7), /events\[2\]\.index is 7/],
+    [(t) => void delete t.events[0].text, /events\[0\]\.text is missing; it must be a text/],
+    [(t) => void (t.events[0].slm_top = [[1, "x"]]), /slm_top/],
+    [(t) => void (t.events = {}), /events is \{\}; it must be a list/],
+    [(t) => void (t.pair.slm.n_params = -1), /pair\.slm\.n_params is -1/],
+    [(t) => void (t.pair = 3), /pair is 3/],
+    [(t) => void (t.settings.threshold = 2), /settings\.threshold is 2/],
+    [(t) => void (t.finish_reason = "bored"), /finish_reason is "bored"/],
+    [(t) => void (t.answer = { true_answer: 3, predicted_answer: null, is_correct: null }), /answer\.true_answer is 3/],
+  ];
+  for (const [change, message] of cases) {
+    const trace = copy();
+    const made = change(trace);
+    assert.throws(() => checkTrace(made === undefined ? trace : made), (error) => error instanceof TraceFileError && message.test(error.message), String(message));
+  }
+  assert.throws(() => parseTrace("{"), /not JSON/);
+  assert.doesNotThrow(() => checkTrace(broken((t) => void (t.answer = null))));
+});
+
+test("hostile texts stay one cell of the table and keep their characters", () => {
+  const trace = copy();
+  trace.events = HOSTILE.map((text, index) => ({ ...RECORDED.events[0], index, text }));
+  const [header, ...rows] = traceToCsv(trace).split("\r\n").slice(0, -1);
+  assert.equal(rows.length, HOSTILE.length);
+  const column = header.split(",").indexOf("text");
+  assert.equal(column, 2);
+  rows.forEach((row, i) => {
+    const cell = /^\d+,\d+,"((?:[^"]|"")*)",/.exec(row);
+    assert.ok(cell, row);
+    const shown = cell[1].replaceAll('""', '"');
+    assert.ok(shown.startsWith('"'), "never a formula");
+    assert.equal(JSON.parse(shown), HOSTILE[i]);
+  });
+});
+
+test("hostile texts lose no character to marks, and nothing stays invisible in a label", () => {
+  for (const text of HOSTILE) {
+    assert.equal(splitMarks(text).map((part) => part.text).join(""), text);
+    // eslint-disable-next-line no-control-regex
+    assert.doesNotMatch(visibleText(text), /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028\u2029]/);
+    assert.match(fileStem({ title: text, prompt: { question: "" } }), /^citer[-\p{L}\p{N}]*$/u);
+  }
+});
+
+test("a picture holds only what XML allows, every box inside its width", () => {
+  const { boxes, nLines } = layoutStrip(HOSTILE, (text) => 9 * [...text].length, 300);
+  assert.equal(new Set(boxes.map((box) => box.index)).size, HOSTILE.length);
+  for (const box of boxes) {
+    assert.ok(box.x >= 0 && box.x + box.width <= 300, JSON.stringify(box));
+    assert.ok(box.line < nLines);
+    assert.equal(forXml(box.text), box.text);
+  }
+  assert.deepEqual(layoutStrip([" a", "b\nc"], (text) => text.length, 10).boxes, [
+    { index: 0, text: " a", line: 0, x: 0, width: 2 }, { index: 1, text: "b↵", line: 0, x: 2, width: 2 }, { index: 1, text: "c", line: 1, x: 0, width: 1 },
+  ]);
+  assert.equal(forXml("a\u0000\ud800b\ufffe😀"), "a\ufffd\ufffdb\ufffd😀");
+});
+
+test("a trace goes into the template as it is, without any <", () => {
+  for (const text of HOSTILE) {
+    const page = fillTemplate("<a>CITER-TRACE-GOES-HERE</a>", JSON.stringify({ text }));
+    const held = page.slice(3, -4);
+    assert.ok(!held.includes("<"));
+    assert.equal(JSON.parse(held).text, text);
+  }
+  assert.throws(() => fillTemplate("no place", "{}"), /no place/);
+});
+
+test("marks are scored by F1, beside as many put down blindly", () => {
+  const truth = [true, true, false, false];
+  const found = scoreMarks([true, false, true, false], truth);
+  assert.deepEqual([found.hits, found.missed, found.extra, found.precision, found.recall, found.score, found.chance], [1, 1, 1, 0.5, 0.5, 0.5, 0.5]);
+  assert.equal(scoreMarks(truth, truth).score, 1);
+  assert.equal(scoreMarks([false, false, false, false], truth).score, 0);
+  assert.equal(scoreMarks([false], [false]).score, 1);
+  assert.deepEqual(truth.map((isTrue, i) => markOfToken([true, false, true, false][i], isTrue)), ["hit", "missed", "extra", null]);
+  assert.equal(byRouter(RECORDED.events).filter(Boolean).length, 7);
+  assert.ok(whereChanged(RECORDED.events).filter(Boolean).length <= 7);
+});
+
+test("every step of the tour can be done by acting", () => {
+  assert.ok(TOUR_STEPS.length >= 7 && TOUR_STEPS.length <= 9);
+  for (const step of TOUR_STEPS) assert.ok(step.isDone || step.click, step.title);
+});
+
+test("no module of these folders parses text as markup or code", () => {
+  for (const folder of ["share", "learn"]) {
+    for (const name of readdirSync(`${ROOT}assets/${folder}`)) {
+      if (!name.endsWith(".js")) continue;
+      const source = readFileSync(`${ROOT}assets/${folder}/${name}`, "utf8");
+      assert.match(source, /^\/\*\*/, `${name} has no header comment`);
+      assert.doesNotMatch(source.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, ""), /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/, name);
+    }
+  }
+});
