@@ -88,7 +88,7 @@ def test_the_header_says_who_labelled_what_and_how(tiny_pair, finished):
         "schema": "citer-labels", "schema_version": 2, "pair": "tiny", "pair_revision": tiny_pair.info.revision,
         "dtype": "float32", "prompt_version": 1, "code_version": citer_core.__version__, "n_rows": 6, "part_size": 2,
         "iteration": 1, "router": "always-slm", "router_revision": "", "threshold": 0.0, "n_rollouts": 2,
-        "ask_slm": True, "max_new_tokens": 3, "seed": 1,
+        "ask_slm": True, "max_new_tokens": 3, "seed": 1, "prompt_form": "plain",
     }  # fmt: skip
 
 
