@@ -158,6 +158,7 @@ export class Branching {
     this.book.shownId = id;
     this.viewer.show(entry.trace);
     this.viewer.view.probe = entry.probe ?? null;
+    this.viewer.schedule("all");
     this.options.onThresholdSuggest?.(entry.trace.settings.threshold);
   }
 
