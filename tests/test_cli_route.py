@@ -384,6 +384,7 @@ def test_a_killed_run_resumes(tmp_path: Path) -> None:
             assert process.poll() is None
             assert time.monotonic() < deadline
             time.sleep(0.02)
+        process.send_signal(signal.SIGSTOP)  # or it has finished before the second one has started
         second = subprocess.run(
             command(tmp_path, out, 0), cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
         )
