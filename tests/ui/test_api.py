@@ -13,9 +13,11 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from citer_core.config import AppConfig
 from citer_core.replay import replay
 from citer_core.trace import RoutingTrace
 from citer_core.ui.api_tab import CURL_EXAMPLE, LOCAL_ADDRESS, PYTHON_EXAMPLE
+from citer_core.ui.page import serves_mcp
 from tests.ui.conftest import Served
 
 pytestmark = pytest.mark.ui
@@ -143,11 +145,11 @@ def test_the_examples_of_the_page_run(
 @pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="gradio's extra mcp is not installed")
 def test_the_endpoints_are_mcp_tools(client: Client, served: Served) -> None:
     from mcp import ClientSession
-    from mcp.client.streamable_http import streamablehttp_client
+    from mcp.client.streamable_http import streamable_http_client
 
     async def ask() -> tuple[list[str], str]:
         async with (
-            streamablehttp_client(f"{served.url}gradio_api/mcp/") as (read, write, _),
+            streamable_http_client(f"{served.url}gradio_api/mcp/") as (read, write, *_),
             ClientSession(read, write) as session,
         ):
             await session.initialize()
@@ -158,3 +160,9 @@ def test_the_endpoints_are_mcp_tools(client: Client, served: Served) -> None:
     tools, answer = asyncio.run(ask())
     assert tools == ["route_trace", "replay", "probe", "list_presets", "list_routers"]
     assert "first_flip" in answer
+
+
+def test_mcp_can_be_turned_off() -> None:
+    config = AppConfig.read(environment={"CITER_MCP": "0"})
+    assert not config.mcp and not serves_mcp(config)
+    assert AppConfig.read(environment={}).mcp
