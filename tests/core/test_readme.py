@@ -98,7 +98,7 @@ def test_front_matter():
     _, head, _ = README.split("---\n", 2)
     facts = dict(line.split(": ", 1) for line in head.strip().splitlines())
     pins = dict(line.split("#")[0].strip().split("==") for line in requirements(root) if "==" in line)
-    assert facts["sdk"] == "gradio" and facts["sdk_version"] == pins["gradio"]
+    assert facts["sdk"] == "gradio" and facts["sdk_version"] == pins["gradio[mcp]"]
     assert (root / facts["app_file"]).is_file()
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     low, high = (part.lstrip("<>=") for part in project["requires-python"].split(","))
