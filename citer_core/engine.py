@@ -18,7 +18,6 @@ import torch
 import citer_core
 from citer_core.config import LlmServer
 from citer_core.errors import CiterError, RouterError
-from citer_core.evaluation.probe import ProbedToken, probe
 from citer_core.fork import Fork
 from citer_core.models.pair import EMBEDDED, ModelPair, load_pair
 from citer_core.models.remote_pair import load_remote_pair
@@ -26,6 +25,7 @@ from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.decode import check_prompt, decode
 from citer_core.routing.llm_writers import check_router
+from citer_core.routing.probe import ProbedToken, probe
 from citer_core.routing.router import Router
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
@@ -319,7 +319,7 @@ class Engine:
             llm_cached = context_len if was_read else llm_cached
 
     def probe(self, problem: Problem, token_ids: Sequence[int]) -> Iterator[ProbedToken]:
-        """What both models say at every token of a completion; see `citer_core.evaluation.probe`.
+        """What both models say at every token of a completion; see `citer_core.routing.probe`.
 
         Raises:
             SettingError: the tokens are not this pair's, or too many.

@@ -87,7 +87,7 @@ def probe_endpoint(slot: EngineSlot, runs: RecordedRuns) -> Callable[..., Any]:
         """
         try:
             engine = loaded_engine(slot)
-            from citer_core.evaluation.probe import probe_trace  # torch, which the page must not wait for
+            from citer_core.routing.probe import probe_trace  # torch, which the page must not wait for
 
             return probe_trace(engine.pair, runs.trace(trace, preset))
         except CiterError as error:

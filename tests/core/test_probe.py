@@ -10,9 +10,9 @@ import torch
 from citer_core.assets import ASSETS
 from citer_core.engine import Engine
 from citer_core.errors import SettingError, TraceError
-from citer_core.evaluation import probe as probing
-from citer_core.evaluation.probe import probe, probe_trace
+from citer_core.routing import probe as probing
 from citer_core.routing.decode import decode
+from citer_core.routing.probe import probe, probe_trace
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings

@@ -121,7 +121,7 @@ def probing(monkeypatch: pytest.MonkeyPatch) -> None:
             for e in trace.events
         ]
 
-    monkeypatch.setattr("citer_core.evaluation.probe.probe_trace", probe_trace)
+    monkeypatch.setattr("citer_core.routing.probe.probe_trace", probe_trace)
 
 
 def test_a_probe_answers_for_every_token(client: Client, probing: None) -> None:
