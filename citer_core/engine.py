@@ -19,7 +19,8 @@ import citer_core
 from citer_core.config import LlmServer
 from citer_core.errors import CiterError, RouterError
 from citer_core.fork import Fork
-from citer_core.models.pair import EMBEDDED, ModelPair, load_pair
+from citer_core.models.pair import ModelPair, load_pair
+from citer_core.models.presets import EMBEDDED
 from citer_core.models.remote_pair import load_remote_pair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.catalog import load_router, load_routers

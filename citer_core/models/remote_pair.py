@@ -12,8 +12,9 @@ from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, Pre
 
 from citer_core.config import LlmServer
 from citer_core.errors import ModelFileError
+from citer_core.models.checkpoint import DTYPES, eos_ids_of, load_model, load_tokenizer
 from citer_core.models.language_model import LanguageModel
-from citer_core.models.pair import DTYPES, ModelPair, eos_ids_of, known_dtype, load_model, load_tokenizer, pair_folders
+from citer_core.models.pair import ModelPair, known_dtype, pair_folders
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.spec import SERVER_REVISION, spec_of, weights_revision

@@ -34,7 +34,7 @@ from transformers import (
 )
 
 from citer_core.errors import DatasetError, ModelFileError, SettingError
-from citer_core.models.pair import DTYPES, load_checkpoint
+from citer_core.models.checkpoint import DTYPES, load_checkpoint
 from citer_core.models.spec import weights_revision
 from citer_core.tasks.datasets import NumberedRow
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType

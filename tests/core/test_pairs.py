@@ -23,8 +23,7 @@ from citer_core.cli.main import main
 from citer_core.config import AppConfig, cache_folder
 from citer_core.cost import ModelSpec
 from citer_core.errors import ModelFileError, PairError, SettingError
-from citer_core.models import pair as pair_module
-from citer_core.models import store
+from citer_core.models import checkpoint, store
 from citer_core.models.memory import model_bytes
 from citer_core.models.pair import load_pair
 from citer_core.models.presets import PRESETS, known_disk_bytes, parse_pair
@@ -416,11 +415,11 @@ def test_quantization_needs_a_gpu_and_bitsandbytes(monkeypatch):
     with pytest.raises(PairError, match="4bit or 8bit"):
         load_pair(options=PairOptions(llm_quantization="2bit"))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(pair_module.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(checkpoint.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(PairError, match="pip install bitsandbytes=="):
         load_pair(device="cuda", options=quantized)
-    monkeypatch.setattr(pair_module.importlib.util, "find_spec", lambda name: object())
-    four, eight = (pair_module._quantization(bits, "cuda", "bfloat16") for bits in ("4bit", "8bit"))
+    monkeypatch.setattr(checkpoint.importlib.util, "find_spec", lambda name: object())
+    four, eight = (checkpoint.quantization_config(bits, "cuda", "bfloat16") for bits in ("4bit", "8bit"))
     assert (four.load_in_4bit, four.bnb_4bit_quant_type, four.bnb_4bit_compute_dtype) == (True, "nf4", torch.bfloat16)
     assert eight.load_in_8bit
 

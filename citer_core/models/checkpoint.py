@@ -1,0 +1,182 @@
+"""One model's checkpoint: its weights and tokenizer, read from a folder of ordinary transformers files.
+
+Safetensors only, nothing is unpickled. What two models need in order to be a pair is checked here too. Knows nothing
+about routing, and nothing about where folders come from (`store`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    BitsAndBytesConfig,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+from transformers.utils import logging as transformers_logging
+
+from citer_core.errors import ModelFileError, PairError
+from citer_core.models.prompt_form import PromptForm
+from citer_core.types import QUANTIZATIONS
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+BITSANDBYTES_PIN = "bitsandbytes==0.50.2"
+
+
+def load_checkpoint(
+    folder: Path,
+    *,
+    tokenizer_folder: Path | None = None,
+    device: str = "cpu",
+    dtype: str = "float32",
+    chat: bool | None = None,
+) -> tuple[PreTrainedModel, PromptForm, int]:
+    """One model alone, for training.
+
+    Args:
+        folder: a local transformers checkpoint.
+        tokenizer_folder: where its tokenizer is, if not there.
+        device: as torch spells it.
+        dtype: a key of `DTYPES`.
+        chat: see `PairOptions`.
+
+    Returns:
+        The model, its tokenizer in the form that prompts take, and the id that a training text ends with: the one that
+        labels end with too.
+
+    Raises:
+        PairError: a chat was asked for, and there is no template.
+        ModelFileError: a folder or file is missing or damaged, or nothing in it says how a text ends.
+    """
+    model = load_model(folder, device, DTYPES[dtype])
+    tokenizer = load_tokenizer(tokenizer_folder or folder)
+    eos_ids = eos_ids_of(tokenizer, model)
+    if not eos_ids:
+        raise ModelFileError(f"{folder.name}/ names no end-of-text token: set eos_token in its tokenizer_config.json.")
+    form = PromptForm.of(tokenizer, chat=chat)
+    return model, form, form.end_id(eos_ids)
+
+
+def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
+    """A folder's tokenizer; raises `ModelFileError` where there is none."""
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except (OSError, ValueError) as error:
+        raise ModelFileError(f"No tokenizer could be read from {folder.name}/ ({_first_line(error)}).") from error
+
+
+def load_model(
+    folder: Path,
+    device: str,
+    dtype: torch.dtype,
+    *,
+    device_map: str | None = None,
+    quantization: BitsAndBytesConfig | None = None,
+) -> PreTrainedModel:
+    """A folder's model; `device_map` or `quantization` leave it to transformers where the weights go.
+
+    Raises:
+        ModelFileError: it is missing or damaged.
+        PairError: it does not fit onto the device, or the device is none.
+    """
+    placed: dict[str, Any] = {}
+    if quantization is not None:
+        placed = {"quantization_config": quantization, "device_map": {"": device}}
+    if device_map is not None:
+        placed["device_map"] = device_map
+    if not folder.is_dir():
+        raise ModelFileError(f"There is no model folder {folder}. Give the path of a transformers checkpoint.")
+    transformers_logging.disable_progress_bar()  # a bar per shard says nothing about a model that loads in a second
+    try:
+        model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
+            folder, dtype=dtype, local_files_only=True, use_safetensors=True, attn_implementation="sdpa", **placed
+        )
+    except torch.OutOfMemoryError as error:
+        raise _does_not_fit(folder, device_map or device) from error
+    except Exception as error:  # safetensors, JSON and transformers each have their own kinds for a damaged file
+        raise ModelFileError(
+            f"The model in {folder.name}/ could not be read ({_first_line(error)}). The file may be truncated: fetch "
+            "or train it again; only safetensors weights are read."
+        ) from error
+    if placed:
+        if any(parameter.device.type == "meta" for parameter in model.parameters()):
+            # Weights on the disk would be read again for every token.
+            raise _does_not_fit(folder, device_map or device)
+        return model
+    try:
+        return model.to(device)
+    except torch.OutOfMemoryError as error:
+        raise _does_not_fit(folder, device) from error
+    except (RuntimeError, AssertionError) as error:  # torch has both for a device that it does not know or have
+        raise PairError(
+            f'The device "{device}" cannot be used here ({_first_line(error)}). Choose cpu, or one that torch sees.'
+        ) from error
+
+
+def _does_not_fit(folder: Path, where: str) -> PairError:
+    return PairError(
+        f"{folder.name}/ does not fit into the memory of {where}: try --dtype bfloat16, --llm-quantization 4bit, or "
+        "--device-map auto on a machine with several GPUs; `python -m citer_core pairs` says what a pair needs."
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", 1)[0][:200] or type(error).__name__
+
+
+def check_shared_vocabulary(slm: PreTrainedTokenizerBase, llm: PreTrainedTokenizerBase) -> None:
+    """Compares token to id maps and end-of-text ids; `config.vocab_size` would not do, heads are padded differently."""
+    if slm is llm:
+        return
+    ours, theirs = slm.get_vocab(), llm.get_vocab()
+    if ours != theirs:
+        differing = sorted(t for t in ours.keys() | theirs.keys() if ours.get(t) != theirs.get(t))
+        raise PairError(
+            f"The two models do not share one vocabulary: {len(differing)} tokens differ, {differing[0]!r} for one. "
+            "Choose two models of one family."
+        )
+    if slm.eos_token_id != llm.eos_token_id:
+        raise PairError(
+            f"The two models end a text differently: token {slm.eos_token_id} and token {llm.eos_token_id}. "
+            "Choose two models of one family and one kind (both base, or both instruct)."
+        )
+
+
+def eos_ids_of(tokenizer: PreTrainedTokenizerBase, *models: PreTrainedModel) -> frozenset[int]:
+    """All ids that end a text, from the tokenizer and both generation configs: instruct models have several."""
+    found: set[int] = set()
+    sources: list[Any] = [tokenizer.eos_token_id]
+    sources += [m.generation_config.eos_token_id for m in models if m.generation_config is not None]
+    for source in sources:
+        found.update(source if isinstance(source, list | tuple) else [] if source is None else [source])
+    return frozenset(found)
+
+
+def quantization_config(bits: str | None, device: str, dtype: str) -> BitsAndBytesConfig | None:
+    """What transformers needs to load the LLM in fewer bits.
+
+    Raises:
+        PairError: there is no such thing, no NVIDIA GPU, or no bitsandbytes.
+    """
+    if bits is None:
+        return None
+    if bits not in QUANTIZATIONS:
+        raise PairError(f'Unknown quantization "{bits}". Choose {" or ".join(QUANTIZATIONS)}.')
+    if not torch.cuda.is_available() or not device.startswith("cuda"):
+        raise PairError(
+            f"--llm-quantization {bits} needs an NVIDIA GPU, and this pair is to be loaded on {device}: use --device "
+            "cuda on a machine that has one, or choose a smaller LLM."
+        )
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise PairError(
+            f"--llm-quantization {bits} needs bitsandbytes, which is not installed: run `pip install "
+            f"{BITSANDBYTES_PIN}`, or load the LLM without it."
+        )
+    if bits == "8bit":
+        return BitsAndBytesConfig(load_in_8bit=True)
+    return BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=DTYPES[dtype])
