@@ -6,8 +6,8 @@
  */
 
 const TRACE_SCHEMA = "citer-trace";
-const TRACE_VERSION = 1;
-const TRACE_KEYS = ["schema", "schema_version", "pair", "router", "settings", "prompt", "events", "finish_reason", "record", "answer", "title"];
+const TRACE_VERSIONS = [1, 2]; // 2: `forced` in events and `parent`, both of which may be missing
+const TRACE_KEYS = ["schema", "schema_version", "pair", "router", "settings", "prompt", "events", "finish_reason", "record", "answer", "title", "parent"];
 export const MAX_TRACE_BYTES = 20e6;
 
 /** What is wrong with a file, in words for a person. */
@@ -54,8 +54,9 @@ const ANSWER_FIELDS = { true_answer: optional(text), predicted_answer: optional(
 const TOKEN_FIELDS = {
   index: count, token_id: count, text, source: oneOf("slm", "llm"), slm_token_id: count, slm_confidence: share, threshold: share,
   slm_tokens_fed: count, llm_tokens_fed: count, context_len: count, slm_s: amount, router_s: amount, llm_s: amount,
-  slm_top: candidates, llm_top: candidates,
+  slm_top: candidates, llm_top: candidates, forced: optional(flag),
 };
+const PARENT_FIELDS = { key: text, fork: count };
 
 const isRecord = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
@@ -86,11 +87,12 @@ export function checkTrace(trace) {
   if (!isRecord(trace) || trace.schema !== TRACE_SCHEMA) {
     throw new TraceFileError(`This is not a CITER trace: its "schema" is not "${TRACE_SCHEMA}". Give a file that this page or the command line wrote.`);
   }
-  if (trace.schema_version !== TRACE_VERSION) {
-    throw new TraceFileError(`This trace has schema version ${shortened(trace.schema_version)}; this page reads ${TRACE_VERSION}. Record the run again.`);
+  if (!TRACE_VERSIONS.includes(trace.schema_version)) {
+    throw new TraceFileError(`This trace has schema version ${shortened(trace.schema_version)}; this page reads ${TRACE_VERSIONS.join(" and ")}. Record the run again.`);
   }
   checkFields(trace, TRACE_FIELDS, "");
   if (trace.answer !== null && trace.answer !== undefined) checkFields(trace.answer, ANSWER_FIELDS, "answer");
+  if (trace.parent !== null && trace.parent !== undefined) checkFields(trace.parent, PARENT_FIELDS, "parent");
   if (!Array.isArray(trace.events)) throw new TraceFileError(`This trace is damaged: events is ${shortened(trace.events)}; it must be a list of tokens.`);
   trace.events.forEach((event, i) => {
     checkFields(event, TOKEN_FIELDS, `events[${i}]`);

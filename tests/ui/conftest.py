@@ -128,6 +128,16 @@ class Visitor:
         """The drawn tokens."""
         return self.page.locator(".citer-viewer .cv-t")
 
+    def open_tab(self, name: str) -> None:
+        """Opens a tab; on a narrow page some are behind "More tabs"."""
+        expect(self.page.get_by_role("tab", name="How it works")).to_be_visible()
+        tab = self.page.get_by_role("tab", name=name)
+        if tab.count() and tab.is_visible():
+            tab.click()
+            return
+        self.page.locator("#cx-tabs .overflow-menu > button").click()
+        self.page.locator("#cx-tabs .overflow-dropdown button", has_text=name).click()
+
     def ask(self, text: str) -> None:
         """Types a problem and generates."""
         self.page.locator("#cx-prompt textarea").fill(text)

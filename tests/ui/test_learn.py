@@ -68,11 +68,7 @@ def test_every_step_of_the_tour_ends_when_it_has_been_done(
     at_step(7)
     page.locator("button#cx-generate").click()
     at_step(8)
-    if page.get_by_role("tab", name="Labels").is_visible():
-        page.get_by_role("tab", name="Labels").click()
-    else:
-        page.locator("#cx-tabs .overflow-menu > button").click()
-        page.locator("#cx-tabs .overflow-dropdown button", has_text="Labels").click()
+    visitor.open_tab("Labels")
     at_step(9)
     page.locator("#cx-copy-link").click()
     expect(card).to_have_attribute("data-step", "end")
@@ -167,14 +163,10 @@ def test_presenter_mode_is_driven_by_keys(visit: Visit) -> None:
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
 def test_every_new_tab_fits_and_passes_axe(visit: Visit, theme: str, width: int) -> None:
-    page = visit(theme=theme, width=width).page
+    visitor = visit(theme=theme, width=width)
+    page = visitor.page
     for name, marker in (("Learn", ".cx-guess"), ("API", ".cx-endpoints")):
-        tab = page.get_by_role("tab", name=name)
-        if tab.count() and tab.is_visible():
-            tab.click()
-        else:
-            page.locator("#cx-tabs .overflow-menu > button").click()
-            page.locator("#cx-tabs .overflow-dropdown button", has_text=name).click()
+        visitor.open_tab(name)
         expect(page.locator(marker).first).to_be_visible()
         assert overflow(page) == 0
         assert grave(page) == [], name

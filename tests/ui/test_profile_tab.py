@@ -41,9 +41,10 @@ def test_a_missing_file_is_a_notice(tmp_path: Any) -> None:
 @pytest.mark.ui
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
 def test_recorded_profile(visit: Callable[..., Visitor], theme: str, width: int) -> None:
-    page = visit(theme=theme, width=width).page
+    visitor = visit(theme=theme, width=width)
+    page = visitor.page
     assert page.locator(".citer-profile").count() == 0  # nothing before it is opened
-    page.get_by_role("tab", name="Worth it here?").click()
+    visitor.open_tab("Worth it here?")
     stored = read_profile(ASSETS / "benchmarks" / "profile.json")
     expect(page.locator(".citer-profile .cl-heading")).to_have_text(headline(stored), timeout=20_000)
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")

@@ -71,7 +71,9 @@ test("a damaged trace is refused with the field and what it must be", () => {
   };
   const cases = [
     [() => [], /not a CITER trace/], [() => null, /not a CITER trace/],
-    [(t) => void (t.schema_version = 2), /schema version 2/],
+    [(t) => void (t.schema_version = 3), /schema version 3.*reads 1 and 2/],
+    [(t) => void (t.parent = { key: "k", fork: -1 }), /parent\.fork is -1/],
+    [(t) => void (t.events[0].forced = "yes"), /events\[0\]\.forced is "yes"/],
     [(t) => void (t.events[3].slm_confidence = "high"), /events\[3\]\.slm_confidence is "high"; it must be a number from 0 to 1/],
     [(t) => void (t.events[1].source = "both"), /events\[1\]\.source is "both"; it must be "slm" or "llm"/],
     [(t) => void (t.events[2].index = 7), /events\[2\]\.index is 7/],
