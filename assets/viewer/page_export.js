@@ -6,10 +6,13 @@
 
 const COLUMNS = [
   "index", "token_id", "text", "source", "slm_token_id", "slm_confidence", "threshold",
-  "slm_tokens_fed", "llm_tokens_fed", "context_len", "slm_s", "router_s", "llm_s",
+  "slm_tokens_fed", "llm_tokens_fed", "context_len", "slm_s", "router_s", "llm_s", "forced",
 ];
 
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
+
+/** Strings as JSON, and what an older trace does not say as an empty cell. */
+const cell = (value) => (typeof value === "string" ? quoted(JSON.stringify(value)) : (value ?? ""));
 
 /**
  * The events as CSV. Text is written as a JSON string: spaces and line ends stay visible, and a token like `=` or `+` does
@@ -17,7 +20,7 @@ const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
  */
 export function traceToCsv(trace) {
   const rows = trace.events.map((event) =>
-    COLUMNS.map((name) => (typeof event[name] === "string" ? quoted(JSON.stringify(event[name])) : event[name])).join(","),
+    COLUMNS.map((name) => cell(event[name])).join(","),
   );
   return `${[COLUMNS.join(","), ...rows].join("\r\n")}\r\n`;
 }
