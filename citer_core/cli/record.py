@@ -34,9 +34,7 @@ def add_parser(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("problems", type=Path, metavar="PROBLEMS", help="JSON Lines, one run a line")
-    parser.add_argument(
-        "--output-dir", type=Path, default=ASSETS / "traces", metavar="DIR", help="(%(default)s)"
-    )
+    parser.add_argument("--output-dir", type=Path, default=ASSETS / "traces", metavar="DIR", help="(%(default)s)")
     parser.add_argument("--router", metavar="NAME", help=f"{ROUTER_HELP} (the pair's default)")
     parser.add_argument("--threshold", type=float, metavar="TAU", help="(the router's recommended tau)")
     parser.add_argument("--first", action="store_true", help="list these runs before those of other pairs")
