@@ -8,6 +8,7 @@
 import { html, setText } from "../viewer/dom.js";
 import { percent } from "../viewer/format.js";
 import { histogramFigure, prFigure, reliabilityFigure, rocFigure } from "./figures.js";
+import { loadPlotly } from "../viewer/plotly.js";
 
 const CONFIG = { displayModeBar: false, responsive: true };
 const REDRAW_AFTER_MS = 60;
@@ -18,17 +19,6 @@ const CHARTS = [
   ["histogram", "Confidence by label", histogramFigure],
 ];
 
-let loading = null;
-
-function loadPlotly(url) {
-  loading ??= new Promise((resolve, reject) => {
-    const script = Object.assign(document.createElement("script"), { src: new URL(url, document.baseURI).href });
-    script.onload = () => resolve(globalThis.Plotly);
-    script.onerror = () => reject(new Error("plotly could not be fetched"));
-    document.head.append(script);
-  });
-  return loading;
-}
 
 export class ChartsPanel {
   /** @param {string} plotlyUrl */

@@ -7,21 +7,10 @@
 
 import { html, setText } from "../viewer/dom.js";
 import { passesFigure, sharesFigure } from "./figures.js";
+import { loadPlotly } from "../viewer/plotly.js";
 
 const CONFIG = { displayModeBar: false, responsive: true };
 const KINDS = { recorded: "Recorded", live: "Measured just now" };
-let loading = null;
-
-function loadPlotly(url) {
-  if (globalThis.Plotly) return Promise.resolve(globalThis.Plotly);
-  loading ??= new Promise((resolve, reject) => {
-    const script = Object.assign(document.createElement("script"), { src: new URL(url, document.baseURI).href });
-    script.onload = () => resolve(globalThis.Plotly);
-    script.onerror = () => reject(new Error("plotly could not be fetched"));
-    document.head.append(script);
-  });
-  return loading;
-}
 
 function table({ title, head, rows }) {
   return html(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
@@ -18,6 +19,9 @@ from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.run_request import branch_request, probe_request
 from citer_core.ui.streaming import UNEXPECTED, encode, notice, stream_run
+
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
 
 logger = logging.getLogger(__name__)
 LOADING = "The models are still loading: try it again in a moment."
@@ -31,11 +35,7 @@ def branch_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -> 
     def branch(text: str | None, request: gr.Request) -> Iterator[str]:
         try:
             asked = branch_request(text, book)
-            engine = slot.wait(WAIT_S)
-            if engine is None:
-                raise SettingError(LOADING)
-            if asked.pair_revision != engine.pair_info.revision:
-                raise SettingError(OTHER_PAIR)
+            engine = _engine_of(slot, asked.pair_revision)
             run = engine.start(
                 asked.problem, router=asked.router, settings=asked.settings, fork=asked.fork, parent=asked.parent
             )
@@ -54,11 +54,7 @@ def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[s
     def probe_run(text: str | None) -> Iterator[str]:
         try:
             asked = probe_request(text, book)
-            engine = slot.wait(WAIT_S)
-            if engine is None:
-                raise SettingError(LOADING)
-            if asked.pair_revision != engine.pair_info.revision:
-                raise SettingError(OTHER_PAIR)
+            engine = _engine_of(slot, asked.pair_revision)
             start = time.perf_counter()
             tokens = [
                 {
@@ -81,3 +77,13 @@ def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[s
         yield encode({"probe": asked.key, "tokens": tokens, "seconds": time.perf_counter() - start})
 
     return probe_run
+
+
+def _engine_of(slot: EngineSlot, pair_revision: str) -> Engine:
+    """The loaded engine; raises `SettingError` while it is loading, or if the run is another pair's."""
+    engine = slot.wait(WAIT_S)
+    if engine is None:
+        raise SettingError(LOADING)
+    if pair_revision != engine.pair_info.revision:
+        raise SettingError(OTHER_PAIR)
+    return engine
