@@ -56,17 +56,7 @@ def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[s
             asked = probe_request(text, book)
             engine = _engine_of(slot, asked.pair_revision)
             start = time.perf_counter()
-            tokens = [
-                {
-                    "slm_top": [[c.token_id, c.text, c.probability] for c in token.slm_top],
-                    "llm_top": [[c.token_id, c.text, c.probability] for c in token.llm_top],
-                    "slm_entropy": token.slm_entropy,
-                    "llm_entropy": token.llm_entropy,
-                    "kl": token.kl,
-                    "agree": token.agree,
-                }
-                for token in engine.probe(asked.problem, asked.token_ids)
-            ]
+            tokens = [token.to_dict() for token in engine.probe(asked.problem, asked.token_ids)]
         except CiterError as error:
             yield encode({"probe": None, **notice(str(error))})
             return
