@@ -12,6 +12,7 @@ import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
+from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
 from citer_core.replay import replay
 from citer_core.routing.probe import ProbedToken
@@ -125,12 +126,22 @@ def probing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_probe_answers_for_every_token(client: Client, probing: None) -> None:
-    probed = client.predict(preset="capital", api_name="/probe")
-    assert len(probed) == 34
+    document = client.predict(question="1 + 1?", api_name="/route_trace")
+    probed = client.predict(document, api_name="/probe")
+    assert len(probed) == len(document["events"])
+    first = document["events"][0]
     assert probed[0] == {
-        "slm_top": [], "llm_top": [[272, " The", 0.9]], "slm_entropy": 0.5, "llm_entropy": 0.5, "kl": 0.25,
-        "agree": True,
+        "slm_top": [], "llm_top": [[first["token_id"], first["text"], 0.9]], "slm_entropy": 0.5, "llm_entropy": 0.5,
+        "kl": 0.25, "agree": True,
     }  # fmt: skip
+
+
+def test_a_recorded_run_is_answered_with_its_stored_probe(client: Client) -> None:
+    trace = RoutingTrace.from_json((ASSETS / "traces" / "capital.json").read_text(encoding="utf-8"))
+    probed = client.predict(preset="capital", api_name="/probe")  # no `probing`: the scripted pair could not answer
+    assert [token["slm_top"][0][0] for token in probed] == [event.slm_top[0].token_id for event in trace.events]
+    asked = [event.index for event in trace.events if event.source == "llm"]
+    assert [probed[i]["llm_top"][0][0] for i in asked] == [trace.events[i].llm_top[0].token_id for i in asked]
 
 
 def test_the_examples_of_the_page_run(
