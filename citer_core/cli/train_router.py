@@ -25,6 +25,7 @@ EPILOG = """kinds:
 
 example:
   python -m citer_core train-router --labels labels --kind citer-plus --output-dir routers
+  python -m citer_core train-router --labels gsm8k-labels cqa-labels --output-dir routers
 """
 
 
@@ -38,7 +39,9 @@ def add_parser(subparsers: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--labels", type=Path, required=True, metavar="DIR", help="a folder that `label` wrote")
+    parser.add_argument(
+        "--labels", type=Path, nargs="+", required=True, metavar="DIR", help="folders that `label` wrote, of one pair"
+    )
     parser.add_argument("--kind", choices=KINDS, default="citer", help="(%(default)s)")
     parser.add_argument("--name", metavar="NAME", help="of the router and its two files (the kind)")
     parser.add_argument("--output-dir", type=Path, required=True, metavar="DIR", help="for NAME.json, NAME.safetensors")
@@ -65,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CiterError: the labels cannot be read, or are not enough.
     """
-    from citer_core.labelling.label_files import load_labels
+    from citer_core.labelling.label_files import load_label_folders
     from citer_core.training.publish_router import train_and_describe
     from citer_core.training.router_training import RouterRecipe
 
@@ -75,8 +78,8 @@ def run(args: argparse.Namespace) -> int:
         raise SettingError(f"--name is {args.name!r}: give a plain file name; --output-dir says where.")
     logging.getLogger("citer_core.training").setLevel(logging.INFO)
     recipe = RouterRecipe(tuple(args.learning_rates), args.batch_size, args.epochs, args.patience, seed=args.seed)
-    header, labels, rows = load_labels(args.labels)
-    router = train_and_describe(header, labels, rows, args.kind, recipe, args.share, name=args.name)
+    headers, labels, rows = load_label_folders(args.labels)
+    router = train_and_describe(headers, labels, rows, args.kind, recipe, args.share, name=args.name)
     router.save(args.output_dir)
     report = router.card["training"]
     say(

@@ -136,7 +136,7 @@ def publish_routers(work_dir: Path, assets: Path = ASSETS) -> None:
         path = assets / "routers" / f"{kind}.json"
         if path.exists() and (card := read_card(path)).get("labels") == asdict(header) and "test" in card:
             continue
-        router = train_and_describe(header, labels, rows, kind, recipe, share=AT_MOST_LLM / 2)
+        router = train_and_describe([header], labels, rows, kind, recipe, share=AT_MOST_LLM / 2)
         engine = Engine(pair, {kind: router})
         # In steps of 0.01, which is what the page's slider can be set to.
         thresholds = sorted({round(router.threshold_at(share), 2) for share in SHARES} - {0.0, 1.0})

@@ -15,7 +15,7 @@ import hashlib
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -276,6 +276,40 @@ def load_labels(
     if numbers != list(range(header.n_rows)):
         raise DatasetError(f"The labels in {folder} do not number their examples 0 to {header.n_rows - 1}.")
     return header, labels, rows
+
+
+def load_label_folders(
+    folders: Sequence[Path],
+) -> tuple[list[LabelHeader], Labels, list[dict[str, Any]]]:
+    """Reads the labels of several data sets of one pair as one, questions numbered through.
+
+    Args:
+        folders: one or more, each complete, all different.
+
+    Returns:
+        The header of each folder, all tokens, and the rows of all examples in order.
+
+    Raises:
+        DatasetError: see `load_labels`; or two folders hold the same examples, or were made by different pairs or
+            with different prompts.
+    """
+    headers, parts, rows = list[LabelHeader](), list[Labels](), list[dict[str, Any]]()
+    for folder in folders:
+        header, labels, own_rows = load_labels(folder)
+        for other, name in zip(headers, folders, strict=False):
+            for field in ("pair_revision", "dtype", "prompt_form"):
+                ours, theirs = getattr(header, field), getattr(other, field)
+                if ours != theirs:
+                    raise DatasetError(
+                        f"The labels in {folder} were made with {field} = {ours}, those in {name} with {theirs}: one "
+                        "router learns from one pair. Label again with the same pair and settings."
+                    )
+            if header.rows == other.rows:
+                raise DatasetError(f"{name} and {folder} hold the same examples: give each data set once.")
+        headers.append(header)
+        parts.append(replace(labels, question=labels.question + len(rows)))
+        rows += [row | {"question": row["question"] + len(rows)} for row in own_rows]
+    return headers, Labels.concatenate(parts), rows
 
 
 def merge_labels(folders: Sequence[Path], target: Path) -> int:

@@ -1,18 +1,22 @@
-"""Many completions by one model alone, greedy or sampled, through transformers' own `generate`.
+"""Many completions by one model alone, greedy or sampled.
 
-A checkpoint may bring decoding defaults of its own (a repetition penalty, a top-k); all that would change what is
-written here is set, so that none of them slips in. Knows nothing about routing.
+Rows that end leave the batch, and none is padded: `generate` of transformers would go on computing both. Knows nothing
+about routing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
-from transformers import GenerationConfig
+from torch import Tensor
 
+from citer_core.models.batched_lm import BatchedLM
 from citer_core.models.language_model import LanguageModel
+
+_FIRST_LOOK = 256  # most probable tokens that nearly always hold the nucleus; sorting a whole vocabulary takes longer
+
+_Choose = Callable[[Tensor, list[int], list[int]], list[int]]  # logits [B, V], rows, positions -> token ids
 
 
 def greedy_completions(
@@ -23,23 +27,24 @@ def greedy_completions(
     max_new_tokens: int,
     batch_size: int = 64,
 ) -> Iterator[tuple[int, list[int]]]:
-    """Completes every prompt greedily, prompts of similar length together.
+    """Completes every prompt greedily; the next prompt moves in where a completion has ended.
 
     Args:
         lm: the model.
         prompts: token ids, at least one each.
         eos_ids: each of them ends a completion.
-        max_new_tokens: end of text included.
-        batch_size: prompts per call of `generate`.
+        max_new_tokens: end of text included, at least 1.
+        batch_size: prompts at once.
 
     Yields:
-        (index in `prompts`, new token ids up to and with the end of text), in the order in which batches finish.
+        (index in `prompts`, new token ids up to and with the end of text), in the order in which completions end.
     """
-    config = _config(eos_ids, max_new_tokens, do_sample=False)
-    order = sorted(range(len(prompts)), key=lambda i: len(prompts[i]))
-    for start in range(0, len(order), batch_size):
-        batch = order[start : start + batch_size]
-        yield from zip(batch, _generate(lm, [prompts[i] for i in batch], config, eos_ids), strict=True)
+
+    def choose(logits: Tensor, _rows: list[int], _positions: list[int]) -> list[int]:
+        chosen: list[int] = logits.argmax(-1).tolist()
+        return chosen
+
+    return _completions(lm, prompts, eos_ids, max_new_tokens, batch_size, choose)
 
 
 def sampled_completions(
@@ -54,8 +59,8 @@ def sampled_completions(
 ) -> list[list[int]]:
     """Samples one completion of every prompt, all in one batch.
 
-    A function of its arguments: the same batch and seed give the same samples, whatever was sampled before. Another
-    batch draws differently, because its rows share the random numbers.
+    A function of its arguments, whatever was sampled before: the number that decides a token depends on the seed, the
+    row and the position.
 
     Args:
         lm, prompts, eos_ids, max_new_tokens: see `greedy_completions`.
@@ -66,39 +71,78 @@ def sampled_completions(
     Returns:
         New token ids up to and with the end of text, one list per prompt.
     """
-    # No top_k of 50, which is the library's default when sampling.
-    config = _config(eos_ids, max_new_tokens, do_sample=True, temperature=temperature, top_p=top_p, top_k=0)
-    devices = [lm.device] if lm.device.type == "cuda" else []
-    with torch.random.fork_rng(devices=devices):  # `generate` draws from the global generator only
-        torch.manual_seed(seed)
-        return _generate(lm, prompts, config, eos_ids)
-
-
-def _config(eos_ids: frozenset[int], max_new_tokens: int, **options: Any) -> GenerationConfig:
-    return GenerationConfig(
-        max_new_tokens=max_new_tokens,
-        eos_token_id=sorted(eos_ids),
-        pad_token_id=min(eos_ids),
-        num_beams=1,
-        repetition_penalty=1.0,
-        no_repeat_ngram_size=0,
-        **options,
+    uniform = torch.rand(
+        len(prompts), max_new_tokens, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
     )
 
+    def choose(logits: Tensor, rows: list[int], positions: list[int]) -> list[int]:
+        chosen: list[int] = nucleus_choice(logits, uniform[rows, positions].to(logits.device), temperature, top_p)
+        return chosen
 
-def _generate(
-    lm: LanguageModel, prompts: Sequence[Sequence[int]], config: GenerationConfig, eos_ids: frozenset[int]
-) -> list[list[int]]:
-    width = max(map(len, prompts))
-    ids = torch.full((len(prompts), width), min(eos_ids))
-    mask = torch.zeros(len(prompts), width, dtype=torch.long)
-    for row, prompt in enumerate(prompts):  # padded on the left: every row goes on at the same column
-        ids[row, width - len(prompt) :] = torch.tensor(prompt)
-        mask[row, width - len(prompt) :] = 1
-    with torch.inference_mode():
-        output = lm.model.generate(ids.to(lm.device), attention_mask=mask.to(lm.device), generation_config=config)
-    completions: list[list[int]] = []
-    for new_ids in output[:, width:].tolist():
-        end = next((k + 1 for k, token in enumerate(new_ids) if token in eos_ids), len(new_ids))
-        completions.append(new_ids[:end])
-    return completions
+    return [ids for _, ids in sorted(_completions(lm, prompts, eos_ids, max_new_tokens, len(prompts), choose))]
+
+
+def nucleus_choice(logits: Tensor, uniform: Tensor, temperature: float, top_p: float) -> list[int]:
+    """Draws tokens by inverting the cumulative distribution.
+
+    Args:
+        logits: [B, V], any float dtype.
+        uniform: [B] float64 in [0, 1), where to look it up.
+        temperature: above 0.
+        top_p: only the most probable tokens that together hold this mass are drawn; 1 takes all.
+
+    Returns:
+        B token ids.
+    """
+    probabilities = torch.softmax(logits.double() / temperature, dim=-1)
+    n_tokens = logits.shape[-1]
+    if top_p >= 1:  # nothing is cut off, so no order is needed
+        cumulative = probabilities.cumsum(-1)
+        last = torch.full_like(cumulative[:, :1], n_tokens - 1, dtype=torch.long)
+        return _at(cumulative, uniform, last)[:, 0].tolist()
+    n_looked = min(_FIRST_LOOK, n_tokens)
+    while True:
+        ordered, ids = probabilities.topk(n_looked)
+        cumulative = ordered.cumsum(-1)
+        if n_looked == n_tokens or bool((cumulative[:, -1] >= top_p).all()):
+            break
+        n_looked = min(8 * n_looked, n_tokens)
+    # A token is in the nucleus iff less than top_p lies before it.
+    last = (cumulative - ordered < top_p).sum(-1, keepdim=True) - 1
+    return ids.gather(-1, _at(cumulative, uniform, last))[:, 0].tolist()
+
+
+def _at(cumulative: Tensor, uniform: Tensor, last: Tensor) -> Tensor:
+    """[B, 1]: where `uniform` of the mass up to and with `last` [B, 1] is reached in each row."""
+    target = uniform[:, None] * cumulative.gather(-1, last)
+    return torch.minimum((cumulative <= target).sum(-1, keepdim=True), last)
+
+
+def _completions(
+    lm: LanguageModel,
+    prompts: Sequence[Sequence[int]],
+    eos_ids: frozenset[int],
+    max_new_tokens: int,
+    batch_size: int,
+    choose: _Choose,
+) -> Iterator[tuple[int, list[int]]]:
+    n_slots = min(batch_size, len(prompts))
+    batched = BatchedLM(lm, n_slots)
+    # Prompts of similar length together: a slot's room is that of the longest text it has held.
+    waiting = sorted(range(len(prompts)), key=lambda row: len(prompts[row]), reverse=True)
+    texts: dict[int, list[int]] = {}  # by slot
+    row_of: dict[int, int] = {}
+    while waiting or texts:
+        for slot in range(n_slots):
+            if waiting and slot not in texts:
+                row_of[slot] = waiting.pop()
+                texts[slot] = list(prompts[row_of[slot]])
+                batched.clear(slot)
+        slots = list(texts)
+        logits = batched.catch_up([texts[slot] for slot in slots], slots).logits
+        rows = [row_of[slot] for slot in slots]
+        positions = [len(texts[slot]) - len(prompts[row]) for slot, row in zip(slots, rows, strict=True)]
+        for slot, row, position, token in zip(slots, rows, positions, choose(logits, rows, positions), strict=True):
+            texts[slot].append(token)
+            if token in eos_ids or position + 1 == max_new_tokens:
+                yield row, texts.pop(slot)[len(prompts[row]) :]

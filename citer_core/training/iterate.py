@@ -95,7 +95,7 @@ def iterate(
         card = place / "router" / f"{settings.kind}.json"
         if not card.exists():
             say(f"round {number}: training on {len(labels)} tokens")
-            train_and_describe(header, labels, label_rows, settings.kind, settings.recipe, settings.share).save(
+            train_and_describe([header], labels, label_rows, settings.kind, settings.recipe, settings.share).save(
                 place / "router"
             )
         router = load_router(card, pair)

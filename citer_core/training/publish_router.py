@@ -19,7 +19,7 @@ from citer_core.training.router_training import RouterRecipe, train_router
 
 
 def train_and_describe(
-    header: LabelHeader,
+    headers: Sequence[LabelHeader],
     labels: Labels,
     rows: Sequence[Mapping[str, Any]],
     kind: str,
@@ -31,7 +31,7 @@ def train_and_describe(
     """Trains a router and writes its card.
 
     Args:
-        header, labels, rows: from `load_labels`.
+        headers, labels, rows: from `load_label_folders`.
         kind: of `OBJECTIVES`.
         recipe: how.
         share: of tokens for the LLM, which the recommended tau aims at.
@@ -42,6 +42,7 @@ def train_and_describe(
         SettingError: the labels lack what the kind learns from.
     """
     objective = OBJECTIVES[kind]
+    first = headers[0]
     data_types = [row["data_type"] for row in rows]
     group_of_question = torch.tensor([sorted(set(data_types)).index(t) for t in data_types])
     try:
@@ -54,14 +55,14 @@ def train_and_describe(
             "name": name or kind,
             "label": objective.label,
             "hidden_size": labels.hidden.shape[1],
-            "pair": header.pair,
-            "pair_revision": header.pair_revision,
-            "prompt_version": header.prompt_version,
-            "prompt_form": header.prompt_form,
+            "pair": first.pair,
+            "pair_revision": first.pair_revision,
+            "prompt_version": first.prompt_version,
+            "prompt_form": first.prompt_form,
             "date": datetime.date.today().isoformat(),
             "hardware": hardware_in_words(),
             "command": f"python -m citer_core train-router --kind {kind}",
-            "labels": asdict(header),
+            "labels": [asdict(header) for header in headers],
             "label_shares": {case: round(value, 4) for case, value in labels.case_shares().items()}
             | {"n_tokens": len(labels), "n_unknown": int((labels.label < 0).sum())},
             "prior": "confidence is for equal priors in each format: the loss adds the format's log-odds to the logit",

@@ -16,6 +16,7 @@ from citer_core.labelling import label_files, rollouts
 from citer_core.labelling.label_files import (
     LabelHeader,
     label_dataset,
+    load_label_folders,
     load_labels,
     merge_labels,
     shard_starts,
@@ -295,3 +296,28 @@ def test_header_and_tensors_are_readable_without_the_project(finished):
     tensors = load_file(finished / "part-000000.safetensors")
     assert set(tensors) == {f.name for f in dataclasses.fields(Labels)}
     assert LabelHeader.read(finished).pair == "tiny"
+
+
+# --- several data sets
+
+
+def test_two_data_sets_are_read_as_one_with_questions_numbered_through(tiny_pair, finished, tmp_path):
+    label(tiny_pair, tmp_path / "other", ROWS[:3])
+    headers, labels, rows = load_label_folders([finished, tmp_path / "other"])
+    _, first, first_rows = load_labels(finished)
+    _, second, second_rows = load_labels(tmp_path / "other")
+    assert [header.n_rows for header in headers] == [len(ROWS), 3]
+    assert [row["question"] for row in rows] == list(range(len(ROWS) + 3))
+    assert [row["id"] for row in rows] == [row["id"] for row in first_rows + second_rows]
+    assert labels.question.tolist() == first.question.tolist() + [len(ROWS) + n for n in second.question.tolist()]
+    assert torch.equal(labels.hidden, torch.cat((first.hidden, second.hidden)))
+    assert labels.label.tolist() == first.label.tolist() + second.label.tolist()
+
+
+def test_folders_that_do_not_belong_together_are_refused(tiny_pair, finished, copied, tmp_path):
+    with pytest.raises(DatasetError, match="hold the same examples"):
+        load_label_folders([finished, copied])
+    other = dataclasses.replace(tiny_pair, info=dataclasses.replace(tiny_pair.info, revision="another"))
+    label(other, tmp_path / "other", ROWS[:3])
+    with pytest.raises(DatasetError, match=r"pair_revision = another, those in .* one router learns from one pair"):
+        load_label_folders([finished, tmp_path / "other"])

@@ -6,11 +6,12 @@ import json
 
 import pytest
 import torch
+from transformers import TopPLogitsWarper
 
 from citer_core.assets import ASSETS
 from citer_core.cli.main import main
 from citer_core.errors import SettingError
-from citer_core.models.batch import greedy_completions, sampled_completions
+from citer_core.models.batch import greedy_completions, nucleus_choice, sampled_completions
 from citer_core.models.pair import load_pair
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.datasets import read_rows, validate_rows
@@ -71,6 +72,18 @@ def test_a_tiny_nucleus_is_greedy_with_padding_and_all(tiny_pair):
     prompts = [[5, 6, 7], [900, 3], [44] * 12]
     greedy = dict(greedy_completions(tiny_pair.llm, prompts, eos_ids=frozenset({0}), max_new_tokens=20))
     assert sample(tiny_pair.llm, prompts, top_p=1e-6) == [greedy[i] for i in range(3)]
+
+
+@pytest.mark.parametrize("top_p", [0.3, 0.9, 0.999, 1.0])
+def test_tokens_are_drawn_as_often_as_their_probability_in_the_nucleus_says(top_p):
+    """Against the nucleus as transformers cuts it; evenly spaced points make the counts exact up to one."""
+    logits = torch.randn(1, 3000, generator=torch.Generator().manual_seed(0)) * 2
+    n = 4_000
+    points = (torch.arange(n, dtype=torch.float64) + 0.5) / n
+    drawn = torch.tensor(nucleus_choice(logits.expand(n, -1), points, 0.8, top_p)).bincount(minlength=3000)
+    warped = TopPLogitsWarper(top_p)(None, logits.double() / 0.8) if top_p < 1 else logits.double() / 0.8
+    expected = torch.softmax(warped[0], -1) * n
+    assert (drawn - expected).abs().max() <= 1
 
 
 def test_samples_reach_beyond_the_librarys_fifty_best(tiny_pair):

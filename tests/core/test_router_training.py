@@ -260,7 +260,7 @@ def described(pair, labels=None, kind="citer", **options):
     header = LabelHeader.of(pair, ROWS, LabelSettings(Policy.slm_alone()))
     labels = labels or synthetic_labels(n_questions=20)
     rows = [{"question": n, "data_type": "math" if n < 10 else "mc"} for n in range(20)]
-    return train_and_describe(header, labels, rows, kind, ONCE, 0.3, **options)
+    return train_and_describe([header], labels, rows, kind, ONCE, 0.3, **options)
 
 
 def test_the_card_says_what_it_was_trained_on_and_for_which_share(tiny_pair, tmp_path):
@@ -269,7 +269,7 @@ def test_the_card_says_what_it_was_trained_on_and_for_which_share(tiny_pair, tmp
     assert router.default_threshold == pytest.approx(router.threshold_at(0.3), abs=5e-5)
     card = router.card
     assert (card["pair"], card["pair_revision"]) == ("tiny", tiny_pair.info.revision)
-    assert (card["prompt_version"], card["labels"]["router"]) == (PROMPT_VERSION, "always-slm")
+    assert (card["prompt_version"], card["labels"][0]["router"]) == (PROMPT_VERSION, "always-slm")
     assert card["label_shares"]["n_tokens"] == 240 and card["label_shares"]["n_unknown"] == 20
     assert card["recommended_for_share"] == 0.3
     router.save(tmp_path)
