@@ -7,7 +7,6 @@ import json
 import pytest
 
 from citer_core.cli.main import main
-from citer_core.models import server_client
 from tests.completions_server import CompletionsServer
 from tests.core.conftest import tiny_llama, tiny_qwen2
 
@@ -21,13 +20,6 @@ def folders(tmp_path_factory, tokenizer):
         model.save_pretrained(place / name)
         tokenizer.save_pretrained(place / name)
     return f"{place / 'slm'},{place / 'llm'}"
-
-
-@pytest.fixture
-def server(tokenizer, monkeypatch):
-    monkeypatch.setattr(server_client, "BACKOFF_S", 0.01)
-    with CompletionsServer(tiny_llama(2), tokenizer) as server:
-        yield server
 
 
 def command(folders, *more):
