@@ -166,5 +166,6 @@ def test_the_chapter_shows_what_was_measured():
     assert [load["users"] for load in result["loads"]] == [1, 2, 4, 8, 16]
     for cells in load_command.load_rows(result):
         assert f"| {' | '.join(cells)} |" in chapter
-    assert load_command.service_words(result["service"]) in chapter
-    assert result["date"] in chapter and result["command"] in chapter
+    prose = " ".join(chapter.split())
+    assert load_command.service_words(result["service"]) in prose and result["note"] in prose
+    assert result["date"] in prose and f"`{result['command']}`" in prose

@@ -124,5 +124,5 @@ def test_load_predicts_measures_and_stores(folders, server, tmp_path, capsys):
     for cells in load_rows(result):
         line = next(line for line in printed.splitlines() if line.startswith(f"| {cells[0]} "))
         assert tuple(cell.strip() for cell in line.strip("|").split("|")) == cells
-    assert err.index("round 1, 1 users") < err.index("round 2, 1 users")
+    assert err.rindex("predicted") < err.index("round 1, 1 users") < err.index("round 2, 1 users")
     assert folders.split(",")[0] not in out.read_text() and "127.0.0.1" not in out.read_text()
