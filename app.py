@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from citer_core.engine import Engine
 
 # A page and the LLM's server are often started together, and a server takes minutes to read a large model.
-SERVER_START_S = 300.0
+SERVER_START_S = 600.0
 
 
 def load_engine() -> Engine:

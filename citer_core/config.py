@@ -221,3 +221,9 @@ def _switch(name: str, environment: Mapping[str, str]) -> bool:
     if text not in ("0", "1", "false", "true"):
         raise SettingError(f"{name} is {text!r}: give 1 or 0.")
     return text in ("1", "true")
+
+
+def is_zero_gpu(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether this is a Space on ZeroGPU, read as the package `spaces` reads it."""
+    env = os.environ if environment is None else environment
+    return env.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")
