@@ -146,7 +146,7 @@ def test_a_load_gets_no_more_than_its_server_gives():
     expected = closed_loop(SERVICE, load)
     assert point.p50_s >= SERVICE.fixed_s + SERVICE.per_call_s
     assert 0.2 * expected.tokens_per_s < point.tokens_per_s < 1.15 * expected.tokens_per_s
-    assert n_calls == pytest.approx(point.tokens_per_s * 4 * 0.5, rel=0.3)
+    assert 0 < n_calls < round(point.tokens_per_s * 4)  # in one second; some tokens are the SLM's
 
 
 def test_a_lost_server_ends_every_user():
