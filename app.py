@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from citer_core.config import AppConfig
-from citer_core.errors import CiterError
+from citer_core.errors import CiterError, ServerError
 from citer_core.hardware import cpu_budget
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.page import build_page, serve
@@ -19,6 +20,9 @@ from citer_core.zero_gpu import spaces_module
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
+
+# A page and the LLM's server are often started together, and a server takes minutes to read a large model.
+SERVER_START_S = 600.0
 
 
 def load_engine() -> Engine:
@@ -31,13 +35,17 @@ def load_engine() -> Engine:
     torch.set_num_threads(max(1, cpu_budget() // config.n_concurrent_runs))
     # On ZeroGPU to the device once, in this process; each run then borrows the GPU for as long as it may take.
     on_zero_gpu = spaces_module() is not None
-    engine = Engine.load(
-        config.pair,
-        device="cuda" if on_zero_gpu else config.device,
-        dtype=config.dtype,
-        options=config.options,
-        llm_server=config.llm_server,
-    )
+    server = config.llm_server
+    try:
+        engine = Engine.load(
+            config.pair,
+            device="cuda" if on_zero_gpu else config.device,
+            dtype=config.dtype,
+            options=config.options,
+            llm_server=None if server is None else replace(server, start_s=SERVER_START_S),
+        )
+    except ServerError as error:
+        raise ServerError(f"{error} Then start this page again: it looks for the server once.") from error
     return engine.on_zero_gpu() if on_zero_gpu else engine
 
 

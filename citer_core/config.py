@@ -30,6 +30,7 @@ class LlmServer:
         model: the name that it serves the LLM under; "" takes the only one there is.
         timeout_s: seconds to wait for one token, retries included; above 0.
         api_key: sent as a bearer token where not "". Never shown or stored.
+        start_s: seconds to wait at the beginning for a server that does not answer yet; from 0.
 
     Raises:
         SettingError: a value outside its range.
@@ -39,6 +40,7 @@ class LlmServer:
     model: str = ""
     timeout_s: float = TOKEN_TIMEOUT_S
     api_key: str = field(default="", repr=False)
+    start_s: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", self.url.strip().rstrip("/"))
@@ -219,3 +221,9 @@ def _switch(name: str, environment: Mapping[str, str]) -> bool:
     if text not in ("0", "1", "false", "true"):
         raise SettingError(f"{name} is {text!r}: give 1 or 0.")
     return text in ("1", "true")
+
+
+def is_zero_gpu(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether this is a Space on ZeroGPU, read as the package `spaces` reads it."""
+    env = os.environ if environment is None else environment
+    return env.get("SPACES_ZERO_GPU", "").lower() in ("1", "t", "true")

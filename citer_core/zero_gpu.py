@@ -1,8 +1,9 @@
 """Hugging Face's ZeroGPU: a GPU that a Space holds only while a decorated function runs, in a process of its own.
 
-Used only where the package `spaces` is present. There the models move to the device once, when they are loaded in the
-main process, and each run asks for the GPU for as long as it may take. What goes in and out must be picklable. Imports
-neither torch nor `spaces` by itself. Called by `app` and by `citer_core.engine`.
+Used only where the host says that it is ZeroGPU; the package `spaces` is on all Spaces. The models move there to the
+device once, when they are loaded in the main process, and each run asks for the GPU for as long as it may take. What
+goes in and out must be picklable. Imports neither torch nor `spaces` by itself. Called by `app` and by
+`citer_core.engine`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
+from citer_core.config import is_zero_gpu
+
 # Seconds on the device, for a pair of billions of parameters; an upper estimate, not a measurement: a run that outlives
 # its time is killed, one that asks for too much waits longer in the queue.
 START_S, SLM_TOKEN_S, LLM_TOKEN_S = 10.0, 0.03, 0.09
@@ -20,8 +23,13 @@ SHORTEST_S, LONGEST_S = 15, 120
 
 
 def spaces_module() -> ModuleType | None:
-    """The package `spaces`, or None where it is not installed: everywhere but on a Space."""
-    return importlib.import_module("spaces") if importlib.util.find_spec("spaces") is not None else None
+    """The package `spaces` on ZeroGPU, and None everywhere else.
+
+    Spaces have the package on every hardware, a processor alone included, where it must not make us look for a GPU.
+    """
+    if not is_zero_gpu() or importlib.util.find_spec("spaces") is None:
+        return None
+    return importlib.import_module("spaces")
 
 
 def gpu_seconds(max_new_tokens: int, llm_share: float = 1.0) -> int:

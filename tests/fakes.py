@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from citer_core.cost import ModelSpec
 from citer_core.errors import PromptError, RouterError
@@ -27,6 +28,9 @@ from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.trace import PairInfo, ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
 from citer_core.types import Candidate, DecodeSettings, FinishReason, PairOptions, TokenEvent, prefers_llm
+
+if TYPE_CHECKING:
+    import pytest
 
 SLM = ModelSpec("fake-slm", 100_000, 2, 2, 1, 16, 500, 32, True, 4)
 LLM = ModelSpec("fake-llm", 2_000_000, 4, 4, 2, 32, 500, 128, True, 4)
@@ -263,12 +267,17 @@ class FakeEngine:
 def install(engine: FakeEngine) -> types.ModuleType:
     """Makes `from citer_core.engine import Engine` give `engine`, without importing torch.
 
-    In a test, put it under `monkeypatch.setitem(sys.modules, "citer_core.engine", ...)` instead; this one lasts for the
-    life of the process and is meant for a process of its own.
+    It lasts for the life of the process and is meant for a process of its own; in a test take `use`.
     """
     module = fake_module(engine)
     sys.modules["citer_core.engine"] = module
     return module
+
+
+def use(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeEngine:
+    """Puts `engine` in place of the real one for one test."""
+    monkeypatch.setitem(sys.modules, "citer_core.engine", fake_module(engine))
+    return engine
 
 
 def fake_module(engine: FakeEngine) -> types.ModuleType:

@@ -15,8 +15,7 @@ from citer_core.tasks.datasets import read_rows, validate_rows
 from citer_core.tasks.hub_datasets import HUB_DATASETS, official_rows, refuse_test_rows, without_shared_prompts
 from citer_core.tasks.problems import problem_from_row
 from citer_core.tasks.prompts import row_completion
-from tests.fakes import FakeEngine
-from tests.test_cli_route import use
+from tests.fakes import FakeEngine, use
 
 # Rows in the schema that each set has on the hub; the questions are our own.
 CQA = {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
 
 STORED = ASSETS / "benchmarks" / "profile.json"
-CHECKED = "An estimate on paper (assets/learn/scaling.md). Checked against the load of a real server: not measured."
+CHECKED = "An estimate on paper. How far it is from a load on a real server: assets/learn/scaling.md."
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -35,6 +35,13 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--context", type=int, default=256, metavar="N", help="tokens of each text (%(default)s)")
     parser.add_argument("--max-batch", type=int, default=256, metavar="N", help="texts in one pass (%(default)s)")
     parser.add_argument(
+        "--block-size",
+        type=int,
+        default=1,
+        metavar="N",
+        help="the LLM server's, whose cache forgets parts (%(default)s)",
+    )
+    parser.add_argument(
         "--profile", type=Path, metavar="FILE", help="that `profile --output-file` wrote (the bundled pair's)"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of words")
@@ -46,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CiterError: an impossible demand, or a profile that cannot be read.
     """
-    demand = Demand(args.users, args.tokens_per_s, args.llm_share, args.context, args.max_batch)
+    demand = Demand(args.users, args.tokens_per_s, args.llm_share, args.context, args.max_batch, args.block_size)
     profile = read_profile(args.profile or STORED)
     costs = costs_of(profile)
     routed, alone = routed_deployment(costs, demand), llm_only_deployment(costs, demand)

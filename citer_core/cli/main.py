@@ -28,6 +28,7 @@ from citer_core.cli import (
     gallery,
     iterate,
     label,
+    load,
     make_cot,
     merge_labels,
     pairs,
@@ -71,6 +72,7 @@ COMMANDS: dict[str, Command] = {
     "bench": bench,
     "profile": profile,
     "capacity": capacity,
+    "load": load,
     "gallery": gallery,
 }
 

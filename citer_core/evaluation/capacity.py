@@ -79,6 +79,8 @@ class Demand:
         llm_share: of tokens that the LLM writes, in (0, 1].
         n_context: tokens of context of each text.
         max_batch: jobs in a pass, of either model.
+        block_size: tokens that the LLM's cache keeps or reads again as a whole; 1 for a cache of one's own, as large as
+            the server's `--block-size` where the LLM is on one.
     """
 
     users: int
@@ -86,6 +88,7 @@ class Demand:
     llm_share: float
     n_context: int = 256
     max_batch: int = 256
+    block_size: int = 1
 
     def __post_init__(self) -> None:
         if self.users < 1:
@@ -94,8 +97,13 @@ class Demand:
             raise SettingError(f"tokens-per-s is {self.tokens_per_s}: give a number above 0.")
         if not 0 < self.llm_share <= 1:
             raise SettingError(f"llm-share is {self.llm_share}: give a number above 0, up to 1.")
-        if self.n_context < 1 or self.max_batch < 1:
-            raise SettingError("context and max-batch: give whole numbers from 1.")
+        if self.n_context < 1 or self.max_batch < 1 or self.block_size < 1:
+            raise SettingError("context, max-batch and block-size: give whole numbers from 1.")
+
+    @property
+    def tokens_fed(self) -> float:
+        """Tokens that an LLM call reads on average: its own, those since the last call, and the rest of a block."""
+        return min(self.n_context, 1 / self.llm_share + (self.block_size - 1) / 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +134,7 @@ def routed_deployment(costs: RoutedCosts, demand: Demand) -> Deployment:
         SettingError: no number of devices does; the passes of an idle device take too long already.
     """
     rate, share = demand.users * demand.tokens_per_s, demand.llm_share
-    per_call = costs.llm.per_token_s / share + costs.llm.per_context_s * demand.n_context + costs.switch_s
+    per_call = costs.llm.per_token_s * demand.tokens_fed + costs.llm.per_context_s * demand.n_context + costs.switch_s
     per_token = costs.slm.seconds(1, demand.n_context) - costs.slm.fixed_s
 
     def slm(n: int) -> BatchServer:

@@ -15,7 +15,9 @@ from transformers import (
 )
 
 from citer_core.assets import ASSETS
+from citer_core.models import server_client, store
 from citer_core.models.pair import ModelPair
+from tests.completions_server import CompletionsServer
 
 torch.set_num_threads(1)  # at this size threads cost more than they give
 
@@ -81,3 +83,20 @@ def tokenizer():
 @pytest.fixture(scope="session")
 def tiny_pair(tokenizer) -> ModelPair:
     return ModelPair.assemble("tiny", tiny_qwen2(1), tiny_llama(2), tokenizer)
+
+
+@pytest.fixture
+def server(tiny_pair, monkeypatch):
+    """The tiny pair's LLM on a server; what fails there is asked again without a person's pauses."""
+    monkeypatch.setattr(server_client, "BACKOFF_S", 0.01)
+    with CompletionsServer(tiny_pair.llm.model, tiny_pair.tokenizer) as server:
+        yield server
+
+
+@pytest.fixture
+def empty_caches(tmp_path, monkeypatch):
+    """Nobody's own models are looked at, and no test reaches the hub."""
+    monkeypatch.setenv("CITER_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(store, "_cached_snapshot", lambda repo_id: None)
+    monkeypatch.setattr(store, "_cached_file", lambda repo_id, name: None)
+    monkeypatch.setattr(store, "_download", lambda source: pytest.fail(f"{source} was downloaded by surprise"))

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import random
 
 import torch
 
+from citer_core.config import LlmServer
 from citer_core.labelling.teacher_forcing import Example
+from citer_core.models.pair import ModelPair
+from citer_core.models.remote_lm import RemoteLM
+from citer_core.models.server_client import ServerClient
+from citer_core.routing.decode import decode
 from citer_core.tasks.problems import problem_from_row
 from citer_core.trace import AnswerInfo
+from tests.completions_server import CompletionsServer
 
 ROWS = [
     (
@@ -29,6 +36,9 @@ def random_prompts(n, longest=30, seed=5):
     return [[rng.randrange(1, 1536) for _ in range(rng.randint(1, longest))] for _ in range(n)]
 
 
+PROMPTS = [[11, 402, 77], [8], list(range(200, 260)), *random_prompts(4)]
+
+
 def generated(lm, prompt, n, eos=0):
     """Greedy tokens by transformers' own `generate`."""
     ids = torch.tensor([prompt])
@@ -36,6 +46,22 @@ def generated(lm, prompt, n, eos=0):
         ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=n, eos_token_id=eos, pad_token_id=0
     )
     return output[0, len(prompt) :].tolist()
+
+
+def remote(pair: ModelPair, server: CompletionsServer, **options) -> ModelPair:
+    """The pair with its LLM on the server; asks for nothing yet."""
+    client = ServerClient(LlmServer(server.url, **{"timeout_s": 20.0, **options}))
+    return dataclasses.replace(pair, llm=RemoteLM(client, "tiny-llm", len(pair.tokenizer), 512))
+
+
+def decoded(pair, router, prompt, settings, **options):
+    """All events of a run, and why it ended."""
+    events, steps = [], decode(pair, router, prompt, settings, **options)
+    while True:
+        try:
+            events.append(next(steps))
+        except StopIteration as stop:
+            return events, stop.value
 
 
 def uncached(pair, prompt, pattern, n):

@@ -6,7 +6,7 @@
         core/test_batch_decode.py::test_a_row_that_ended_is_fed_nothing_more
     iteration 2 crashes on the rows of iteration 1
         core/test_iterate.py::test_round_2_labels_case_3_anew_under_the_router_of_round_1
-        test_cli_training.py::test_later_iterations_label_under_a_routers_card
+        cli/test_label.py::test_later_iterations_label_under_a_routers_card
     math labels of case 3 always 0
         core/test_labels.py::test_only_the_completion_is_searched_for_the_answer
         test_tasks_answers.py::test_the_answer_is_never_read_from_the_prompt
@@ -17,8 +17,8 @@
         core/test_batch_decode.py::test_a_row_that_ended_is_fed_nothing_more
         core/test_models.py::test_batched_completions_are_those_of_single_prompts
     output folder made after the run
-        test_cli_training.py::test_unusable_output_folders_are_found_before_the_work
-        test_cli_route.py::test_one_row_is_written_as_each_finishes
+        cli/test_commands.py::test_unusable_output_folders_are_found_before_the_work
+        cli/test_route_dataset.py::test_one_row_is_written_as_each_finishes
     "best" checkpoint is the last
         core/test_router_training.py::test_the_best_epoch_is_kept_and_not_the_last
     prompts of training and use differ
@@ -45,10 +45,10 @@
     a CPU crashes on a CUDA synchronise
         core/test_published_faults.py::test_a_cpu_needs_no_cuda
     a stopped run loses what was finished
-        test_cli_route.py::test_a_killed_run_resumes
+        cli/test_route_dataset.py::test_a_killed_run_resumes
         core/test_label_files.py::test_a_kill_while_a_part_is_written_leaves_no_part
         core/test_iterate.py::test_a_killed_run_ends_with_the_same_files
-        test_cli_training.py::test_a_labelling_killed_with_9_resumes_to_the_same_bytes
+        cli/test_label.py::test_a_labelling_killed_with_9_resumes_to_the_same_bytes
 
 The table is checked below: it lists every fault once and names only tests that exist.
 """

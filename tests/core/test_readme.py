@@ -106,6 +106,8 @@ def test_front_matter():
     assert tuple(map(int, low.split("."))) <= version < tuple(map(int, high.split(".")))
     assert facts["license"] == project["license"].lower() and (root / "LICENSE").is_file()
     assert len(facts["short_description"]) <= 60 and facts["title"]
+    allowed = {"red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray"}  # others fail a Space's build
+    assert {facts["colorFrom"], facts["colorTo"]} <= allowed and len(facts["emoji"]) == 1
 
 
 def requirements(root):

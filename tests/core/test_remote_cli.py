@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from citer_core.cli.load import load_rows
 from citer_core.cli.main import main
-from citer_core.models import server_client
 from tests.completions_server import CompletionsServer
 from tests.core.conftest import tiny_llama, tiny_qwen2
 
@@ -21,13 +21,6 @@ def folders(tmp_path_factory, tokenizer):
         model.save_pretrained(place / name)
         tokenizer.save_pretrained(place / name)
     return f"{place / 'slm'},{place / 'llm'}"
-
-
-@pytest.fixture
-def server(tokenizer, monkeypatch):
-    monkeypatch.setattr(server_client, "BACKOFF_S", 0.01)
-    with CompletionsServer(tiny_llama(2), tokenizer) as server:
-        yield server
 
 
 def command(folders, *more):
@@ -118,3 +111,18 @@ def test_routers_that_read_the_llm_are_refused(folders, server, capfd):
     more = ("--router", "disagreement", "--question", "What?", "--llm-url", server.url)
     assert main(command(folders, *more)) == 2
     assert "only gives its token" in capfd.readouterr().err
+
+
+def test_load_predicts_measures_and_stores(folders, server, tmp_path, capsys):
+    out = tmp_path / "new" / "capacity.json"
+    arguments = ["load", "--pair", folders, "--llm-url", server.url]
+    assert main([*arguments, "--users", "1", "2", "--seconds", "0.5", "--rounds", "2", "--output-file", str(out)]) == 0
+    result = json.loads(out.read_text())
+    assert [load["users"] for load in result["loads"]] == [1, 2]
+    assert all(load["n_calls"] > 0 and load["measured"]["tokens_per_s"] > 0 for load in result["loads"])
+    printed, err = capsys.readouterr()
+    for cells in load_rows(result):
+        line = next(line for line in printed.splitlines() if line.startswith(f"| {cells[0]} "))
+        assert tuple(cell.strip() for cell in line.strip("|").split("|")) == cells
+    assert err.rindex("predicted") < err.index("round 1, 1 users") < err.index("round 2, 1 users")
+    assert folders.split(",")[0] not in out.read_text() and "127.0.0.1" not in out.read_text()

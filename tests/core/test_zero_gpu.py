@@ -40,6 +40,7 @@ class FakeSpaces(types.ModuleType):
 def spaces(monkeypatch):
     fake = FakeSpaces()
     monkeypatch.setitem(sys.modules, "spaces", fake)
+    monkeypatch.setenv("SPACES_ZERO_GPU", "true")
     return fake
 
 
@@ -50,6 +51,22 @@ def spaces(monkeypatch):
 def test_seconds_from_the_request(n_tokens, share, seconds):
     """10 s to begin, 30 ms a token, 90 ms for one of the LLM; between 15 and 120."""
     assert zero_gpu.gpu_seconds(n_tokens, share) == seconds
+
+
+@pytest.mark.parametrize("says", [None, "", "false", "0"])
+def test_the_package_alone_is_no_gpu(spaces, monkeypatch, says):
+    """Spaces on a processor have it, too; the page would look for a GPU there and find none."""
+    if says is None:
+        monkeypatch.delenv("SPACES_ZERO_GPU")
+    else:
+        monkeypatch.setenv("SPACES_ZERO_GPU", says)
+
+    def work():
+        pass
+
+    assert zero_gpu.spaces_module() is None and zero_gpu.on_gpu(work, lambda: 1) is work
+    monkeypatch.setenv("SPACES_ZERO_GPU", "1")
+    assert zero_gpu.spaces_module() is spaces
 
 
 def test_without_the_package_nothing_is_wrapped(monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
-from citer_core.errors import RouterError
+from citer_core.errors import RouterError, ServerError
 from citer_core.trace import RoutingTrace
 from tests.fakes import FakeEngine
 from tests.ui.conftest import HOSTILE, Served, Visitor, script
@@ -203,6 +203,28 @@ def test_a_failing_model_keeps_what_was_written(browser: Browser, make_server: C
     expect(visitor.page.locator(".citer-viewer")).to_contain_text("went wrong on the server", timeout=10_000)
     expect(visitor.page.locator("body")).not_to_contain_text("secret path")
     assert visitor.page.evaluate("window.citer.viewer.events.length") == 3
+    visitor.leave()
+
+
+def test_a_lost_server_keeps_what_was_written_and_may_come_back(
+    browser: Browser, make_server: Callable[..., Served]
+) -> None:
+    lost = "The LLM's server gave no answer. Start it again if it has ended, and run again."
+    served = make_server(FakeEngine(script, fail_at=3, error=ServerError(lost)))
+    served.may_load.set()
+    visitor = Visitor(browser, served.url)
+    visitor.ask("This will break.")
+    expect(visitor.page.locator(".citer-viewer")).to_contain_text(lost, timeout=10_000)
+    visitor.wait_idle()
+    assert visitor.page.evaluate("window.citer.viewer.events.length") == 3
+    visitor.tokens.nth(1).click()
+    expect(visitor.page.locator(".citer-viewer")).to_contain_text("Token 2 of 3")
+    served.engine.fail_at = None
+    visitor.page.locator("button#cx-generate").click()
+    expect(visitor.page.locator(".citer-viewer")).not_to_contain_text(lost)
+    visitor.wait_idle()
+    assert visitor.page.evaluate("window.citer.viewer.events.length") > 3
+    assert visitor.complaints == []
     visitor.leave()
 
 

@@ -1,0 +1,178 @@
+"""`load`: puts users on an LLM server and sets what they get beside what was predicted from the server's own passes."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import statistics
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from citer_core.assets import ASSETS
+from citer_core.cli.model_arguments import add_model_arguments, add_server_arguments, load_engine
+from citer_core.cli.tables import text_table
+from citer_core.cli.terminal import say
+from citer_core.errors import SettingError
+from citer_core.evaluation.closed_loop import Load, LoadPoint, closed_loop, random_arrivals
+from citer_core.evaluation.profile_file import costs_of, read_profile
+
+if TYPE_CHECKING:
+    from citer_core.cli.main import Subparsers
+    from citer_core.engine import Engine
+    from citer_core.evaluation.server_load import KnownText
+
+STORED = ASSETS / "benchmarks" / "profile.json"
+USERS = (1, 2, 4, 8, 16)
+HEAD = ("users", "tokens/s each", "median round", "call p50 ms", "call p95 ms", "random: tokens/s", "p50 ms", "p95 ms")
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Adds `load` and its arguments."""
+    parser = subparsers.add_parser(
+        "load",
+        help="measure an LLM server under several users, beside what the queueing model predicts",
+        description="Measures what a pass of the server takes, predicts what users will get, then lets them write. The "
+        "users write known texts; the SLM's time is slept, from a profile.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--users", type=int, nargs="+", default=list(USERS), metavar="N", help="(%(default)s)")
+    parser.add_argument("--llm-share", type=float, default=0.2, metavar="S", help="of the tokens (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=10.0, metavar="T", help="for each load (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of which the best is shown (%(default)s)")
+    parser.add_argument("--profile", type=Path, metavar="FILE", help="that the SLM's time is from (the bundled pair's)")
+    parser.add_argument("--note", default="", metavar="TEXT", help="what the server runs on, to be stored and printed")
+    parser.add_argument("--output-file", type=Path, metavar="OUT", help="store the result here as JSON")
+    add_model_arguments(parser)
+    add_server_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Calibrates, predicts, measures, prints and stores.
+
+    Raises:
+        CiterError: wrong arguments, no server, or one that is lost.
+    """
+    if args.llm_url is None:
+        raise SettingError("load needs a server: give --llm-url, e.g. --llm-url http://host:8000/v1.")
+    if not args.seconds > 0 or args.rounds < 1:
+        raise SettingError("--seconds and --rounds: give a number above 0, and a whole number from 1.")
+    costs = costs_of(read_profile(args.profile or STORED))
+    slm_s = costs.slm.seconds(1, 128) + costs.router_s + costs.loop_s
+    loads = [Load(users, args.llm_share, slm_s) for users in args.users]
+    result = _measure(args, load_engine(args), loads)
+    if args.output_file is not None:
+        args.output_file.parent.mkdir(parents=True, exist_ok=True)
+        args.output_file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{words(result)}\n")
+    return 0
+
+
+def _measure(args: argparse.Namespace, engine: Engine, loads: list[Load]) -> dict[str, Any]:
+    from citer_core.engine import hardware_in_words
+    from citer_core.evaluation.server_load import fit_service, fit_single_pass, measured_load, pass_times
+    from citer_core.models.remote_lm import RemoteLM
+
+    server, texts = engine.pair.llm, _texts(engine)
+    assert isinstance(server, RemoteLM), "there is a URL"
+    say("calibrating: calls alone, and several at once")
+    times = pass_times(server, texts, USERS)
+    service, single = fit_service(times), fit_single_pass(times)
+    # All predictions stand before the first user asks.
+    predicted = {load.users: (closed_loop(service, load), random_arrivals(single, load)) for load in loads}
+    for users, (expected, _) in predicted.items():
+        say(f"{users} users: {expected.tokens_per_s:.1f} tokens/s each predicted")
+    found: dict[int, list[tuple[LoadPoint, int]]] = {load.users: [] for load in loads}
+    for number in range(args.rounds):
+        for load in loads:
+            point, n_calls = measured_load(
+                server, texts, load, seconds=args.seconds, warm_s=min(2.0, args.seconds / 5), seed=number
+            )
+            found[load.users].append((point, n_calls))
+            say(f"round {number + 1}, {load.users} users: {point.tokens_per_s:.1f} tokens/s each measured")
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "hardware": hardware_in_words(),
+        "command": f"python -m citer_core load --llm-url URL --llm-share {args.llm_share:g} --seconds "
+        f"{args.seconds:g} --rounds {args.rounds}",
+        "note": args.note,
+        "pair": engine.pair.info.name,
+        "llm": engine.pair.info.llm.name,
+        "llm_share": args.llm_share,
+        "slm_s": loads[0].slm_s,
+        "passes": [{"n_calls": time.n_new, "seconds": time.seconds} for time in times],
+        "service": asdict(service),
+        "loads": [_summary(users, *predicted[users], rounds) for users, rounds in found.items()],
+    }
+
+
+def _summary(
+    users: int, closed: LoadPoint, at_random: LoadPoint, rounds: list[tuple[LoadPoint, int]]
+) -> dict[str, Any]:
+    """The prediction beside the least disturbed round: other work on the machine only slows users down."""
+    best, n_calls = max(rounds, key=lambda found: found[0].tokens_per_s)
+    return {
+        "users": users,
+        "predicted": asdict(closed),
+        "predicted_random_arrivals": asdict(at_random),
+        "measured": asdict(best),
+        "n_calls": n_calls,
+        "median_tokens_per_s": statistics.median(point.tokens_per_s for point, _ in rounds),
+    }
+
+
+def words(result: dict[str, Any]) -> str:
+    """The result for a person."""
+    service, where = result["service"], result["note"] or result["hardware"]
+    passes = ", ".join(f"{p['n_calls']}: {1000 * p['seconds']:.1f}" for p in result["passes"])
+    return "\n\n".join(
+        (
+            f"A pass takes {service_words(service)} (calls asked at once: ms until all are answered; {passes}).",
+            text_table(HEAD, load_rows(result)),
+            f"Predicted / measured in the least disturbed round, {result['llm_share']:.0%} LLM tokens; the last three "
+            f"columns are predicted as if calls came at random. {result['date']}, {where}.",
+        )
+    )
+
+
+def service_words(service: dict[str, float]) -> str:
+    """What a pass takes, in ms."""
+    fixed, per_call, delay = (1000 * service[name] for name in ("fixed_s", "per_call_s", "delay_s"))
+    return f"{fixed:.1f} ms + {per_call:.1f} ms for each call, and a call {delay:.1f} ms outside of passes"
+
+
+def load_rows(result: dict[str, Any]) -> list[tuple[str, ...]]:
+    """The cells of each load: predicted / measured, in tokens/s and ms."""
+    rows: list[tuple[str, ...]] = []
+    for load in result["loads"]:
+        closed, at_random, got = (
+            LoadPoint(**load[name]) for name in ("predicted", "predicted_random_arrivals", "measured")
+        )
+        rows.append(
+            (
+                str(load["users"]),
+                f"{closed.tokens_per_s:.0f} / {got.tokens_per_s:.0f}",
+                f"{load['median_tokens_per_s']:.0f}",
+                f"{1000 * closed.p50_s:.0f} / {1000 * got.p50_s:.0f}",
+                f"{1000 * closed.p95_s:.0f} / {1000 * got.p95_s:.0f}",
+                f"{at_random.tokens_per_s:.0f}",
+                f"{1000 * at_random.p50_s:.0f}",
+                f"{1000 * at_random.p95_s:.0f}",
+            )
+        )
+    return rows
+
+
+def _texts(engine: Engine) -> list[KnownText]:
+    """The bundled problems and their solutions in the pair's tokens: texts of the length that a run writes."""
+    from citer_core.evaluation.server_load import KnownText
+    from citer_core.tasks.datasets import bundled_rows
+    from citer_core.tasks.prompts import row_completion
+
+    found = []
+    for row in bundled_rows("math"):
+        prompt = engine.pair.encode(row.problem.prompt)
+        found.append(KnownText((*prompt, *engine.pair.encode_completion(row_completion(row.row, "math"))), len(prompt)))
+    return found

@@ -1,0 +1,116 @@
+"""Every command: its help, and bad input as one message before anything is loaded."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from citer_core.cli.main import COMMANDS, build_parser, main
+from citer_core.cli.train_router import KINDS
+from citer_core.labelling import label_files
+from citer_core.training.objectives import OBJECTIVES
+from tests.cli.examples import write_rows
+
+
+def options(command):
+    subparsers = next(a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return subparsers.choices[command]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_works_and_names_every_default(command, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--help"])
+    assert caught.value.code == 0 and capsys.readouterr().out.startswith(f"usage: python -m citer_core {command}")
+    parser = options(command)
+    formatter = parser._get_formatter()
+    for action in parser._actions:
+        if not action.option_strings or action.default in (None, False, argparse.SUPPRESS):
+            continue
+        text = formatter._expand_help(action)
+        shown = "(0, 0.1, ..., 1)" if "--thresholds" in action.option_strings else str(action.default)
+        assert shown in text, action.option_strings
+
+
+def test_kinds_on_the_command_line_are_the_objectives():
+    assert list(KINDS) == list(OBJECTIVES)
+
+
+BAD = [
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--batch-size", "0"], "--batch-size is 0"),
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--max-new-tokens", "0"], "max_new_tokens is 0"),
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--shard", "3/2"], "--shard is '3/2'"),
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--shard", "x"], "such as 2/4"),
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--rollouts", "some"], 'give "all" or'),
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--router-threshold", "2"], "threshold (tau) is 2.0"),
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--iteration", "0"], "--iteration is 0"),
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--both-branches", "-1"], "--both-branches is -1"),
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--limit", "0"], "--limit is 0"),
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--data-type", "mc"], "bad row(s)"),
+    (["label", "--dataset-path", "MISSING", "--output-dir", "OUT"], "cannot be read"),
+    (["label", "--dataset-path", "BARE", "--output-dir", "OUT"], "make-cot"),
+    (["label", "--dataset", "gsm8k:test", "--output-dir", "OUT"], "nothing may be trained on it"),
+    (["label", "--generated", "0", "--output-dir", "OUT"], "--generated is 0"),
+    (["label", "--generated", "2", "--limit", "1", "--output-dir", "OUT"], "--limit: leave it away"),
+    (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--rounds", "0"], "--rounds is 0"),
+    (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--share", "1"], "--share is 1.0"),
+    (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--epochs", "0"], "max_epochs is 0"),
+    (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--test-limit", "0"], "--test-limit is 0"),
+    (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--test-path", "ROWS"], "5 problems that rounds"),
+    (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--test-path", "OPEN"], "no known answer"),
+    (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--batch-size", "-2"], "--batch-size is -2"),
+    (["train-router", "--labels", "MISSING", "--output-dir", "OUT"], "holds no labels"),
+    (["train-router", "--labels", "MISSING", "--output-dir", "OUT", "--share", "0"], "--share is 0.0"),
+    (["train-router", "--labels", "MISSING", "--output-dir", "OUT", "--epochs", "0"], "max_epochs is 0"),
+    (["train-router", "--labels", "MISSING", "--output-dir", "OUT", "--batch-size", "1"], "batch_size is 1"),
+    (["train-router", "--labels", "MISSING", "--output-dir", "OUT", "--name", "../up"], "plain file name"),
+    (["merge-labels", "MISSING", "--output-dir", "OUT"], "holds no labels"),
+    (
+        ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--thresholds", "0.5", "1.5"],
+        "--thresholds has 1.5",
+    ),
+    (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--shares", "0.5"], "--shares needs --tuning-path"),
+    (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--batch-size", "0"], "--batch-size is 0"),
+    (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--max-new-tokens", "0"], "max_new_tokens is 0"),
+    (["evaluate", "--dataset-path", "OPEN", "--output-file", "OUT"], "row 1 has no known answer"),
+    (["evaluate", "--dataset-path", "MISSING", "--output-file", "OUT"], "cannot be read"),
+    (
+        ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--shares", "0.5", "--tuning-path", "ROWS"],
+        "5 problems are in the data set and in --tuning-path",
+    ),
+    (
+        ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--routers", "a/citer.json", "b/citer.json"],
+        'has "citer" twice',
+    ),
+    (["load", "--output-file", "OUT"], "give --llm-url"),
+    (["load", "--llm-url", "http://127.0.0.1:9/v1", "--seconds", "0", "--output-file", "OUT"], "above 0"),
+    (["load", "--llm-url", "http://127.0.0.1:9/v1", "--rounds", "0", "--output-file", "OUT"], "whole number from 1"),
+    (["load", "--llm-url", "http://127.0.0.1:9/v1", "--users", "0", "--output-file", "OUT"], "users is 0"),
+    (["load", "--llm-url", "http://127.0.0.1:9/v1", "--llm-share", "0", "--output-file", "OUT"], "llm-share is 0"),
+    (["load", "--llm-url", "http://127.0.0.1:9/v1", "--profile", "MISSING", "--output-file", "OUT"], "as a profile"),
+    (["route", "--question", "1+1?", "--budget", "2"], "--budget is 2.0"),
+    (["route", "--question", "1+1?", "--budget", "0.2", "--threshold", "0.5"], "give one of the two"),
+    (["route", "--dataset-path", "ROWS", "--output-file", "OUT", "--batch-size", "0"], "--batch-size is 0"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "part"), BAD, ids=[" ".join(a[:1] + a[-2:]) for a, _ in BAD])
+def test_bad_input_is_one_message_before_anything_is_loaded(no_loading, data, tmp_path, capsys, arguments, part):
+    bare = write_rows(tmp_path / "bare.jsonl", [{"problem": "1+1?"}])
+    places = {"ROWS": data, "OUT": tmp_path / "out", "MISSING": tmp_path / "missing", "BARE": bare, "OPEN": bare}
+    assert main([str(places.get(argument, argument)) for argument in arguments]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.startswith("error: ") and part in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_unusable_output_folders_are_found_before_the_work(data, tmp_path, capsys, monkeypatch):
+    """The published code made its folder after the run, and lost the results where it could not."""
+    (tmp_path / "taken").write_text("a file")
+    monkeypatch.setattr(label_files, "label_examples", lambda *_, **__: pytest.fail("labelled"))
+    monkeypatch.setattr("citer_core.evaluation.shortcut.compare_branches", lambda *_: pytest.fail("rolled out"))
+    label = ["label", "--dataset-path", str(data), "--output-dir", str(tmp_path / "taken" / "x")]
+    for more in ([], ["--both-branches", "3"]):
+        assert main([*label, *more]) == 2
+        assert "cannot be written" in capsys.readouterr().err

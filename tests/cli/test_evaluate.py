@@ -1,0 +1,90 @@
+"""`evaluate` on the bundled pair: its rows, its table, and the shares that it finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from citer_core.cli.main import main
+from citer_core.evaluation import accuracy
+from tests.cli.examples import lines
+
+
+def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_rest(data, tmp_path, capsys, monkeypatch):
+    out = tmp_path / "points.jsonl"
+    arguments = ["evaluate", "--dataset-path", str(data), "--output-file", str(out), "--max-new-tokens", "60"]
+    arguments += ["--routers", "margin", "random", "--thresholds", "0", "0.5", "1"]
+    asked = []
+    honest = accuracy.operating_points
+
+    def counted(engine, problems, router, thresholds, **limits):
+        asked.append((router, *thresholds))
+        if len(asked) == 5:
+            raise KeyboardInterrupt
+        return honest(engine, problems, router, thresholds, **limits)
+
+    monkeypatch.setattr(accuracy, "operating_points", counted)
+    assert main(arguments) == 130
+    assert len(lines(out)) == 4
+    capsys.readouterr()
+    assert main(arguments) == 0
+    wanted = [(router, tau) for router in ("margin", "random") for tau in (0.0, 0.5, 1.0)]
+    assert asked == [*wanted[:5], *wanted[4:]]  # the fifth was interrupted
+    rows, table = lines(out), capsys.readouterr().out.splitlines()
+    assert len(rows) == 6 and len(table) == 8
+    for row, line in zip(rows, table[2:], strict=True):
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        low, high = row["accuracy"]["interval_95"]
+        assert cells[:2] == [row["router"], f"{row['threshold']:g}"]
+        assert cells[2] == f"{row['accuracy']['n_correct'] / 5:.1%}"
+        assert cells[3] == f"{low:.1%} to {high:.1%}"
+        assert cells[4] == f"{row['llm_token_share']:.1%}" and cells[6] == f"{row['bytes_share']:.1%}"
+        value, unit = cells[5].split()
+        assert float(value) * {"MB": 1e6, "GB": 1e9}[unit] == pytest.approx(row["n_bytes"], rel=0.01)
+        assert float(cells[7]) == pytest.approx(row["flops"] / 1e12, rel=0.01)
+    by_id = {row["id"]: row for row in rows}
+    assert by_id["margin tau 0"]["llm_token_share"] == 0.0 and by_id["random tau 1"]["llm_token_share"] == 1.0
+    # Both ends are the same text whoever scored it, and the table agrees with a run of `route`.
+    for tau in (0, 1):
+        assert by_id[f"margin tau {tau}"]["accuracy"] == by_id[f"random tau {tau}"]["accuracy"]
+    routed = tmp_path / "routed.jsonl"
+    route = ["route", "--dataset-path", str(data), "--output-file", str(routed), "--max-new-tokens", "60"]
+    assert main([*route, "--router", "margin", "--threshold", "0.5"]) == 0
+    point, runs = by_id["margin tau 0.5"], lines(routed)
+    assert point["accuracy"]["n_correct"] == sum(row["is_correct"] for row in runs)
+    assert point["n_tokens"] == sum(row["n_tokens"] for row in runs)
+    assert point["n_bytes"] == pytest.approx(sum(row["estimated_bytes"] for row in runs))
+
+
+def test_points_of_other_problems_are_not_mixed(data, tmp_path, capsys):
+    out = tmp_path / "points.jsonl"
+    arguments = ["--output-file", str(out), "--routers", "margin", "--thresholds", "0", "--max-new-tokens", "5"]
+    assert main(["evaluate", "--dataset-path", str(data), *arguments]) == 0
+    before = out.read_bytes()
+    assert main(["evaluate", "--dataset-path", str(tmp_path / "tuning.jsonl"), *arguments]) == 2
+    assert "problems was '5 problems" in capsys.readouterr().err
+    assert out.read_bytes() == before
+
+
+def test_shares_are_found_on_the_tuning_problems(data, tmp_path, capsys, monkeypatch):
+    seen, honest = [], accuracy.threshold_for_share
+    monkeypatch.setattr(
+        accuracy,
+        "threshold_for_share",
+        lambda engine, problems, *more, **limits: (
+            seen.append([p.id for p in problems]) or honest(engine, problems, *more, **limits)
+        ),
+    )
+    out = tmp_path / "matched.jsonl"
+    arguments = ["evaluate", "--dataset-path", str(data), "--tuning-path", str(tmp_path / "tuning.jsonl")]
+    arguments += ["--shares", "0.4", "--routers", "random", "--max-new-tokens", "40", "--output-file", str(out)]
+    assert main(arguments) == 0
+    (row,) = lines(out)
+    assert seen == [["new-5", "new-6", "new-7"]]
+    assert (row["id"], row["share_wanted"]) == ("random share 0.4", 0.4)
+    assert row["llm_token_share"] == pytest.approx(0.4, abs=0.12) and 0.2 < row["threshold"] < 0.6
+
+
+def test_an_unknown_router_names_those_that_exist(data, tmp_path, capsys):
+    arguments = ["evaluate", "--dataset-path", str(data), "--output-file", str(tmp_path / "o"), "--routers", "nope"]
+    assert main(arguments) == 2
+    assert "max-probability" in capsys.readouterr().err

@@ -1,0 +1,106 @@
+"""`label` and `merge-labels` on the bundled pair: shards, interruptions, later rounds, both branches."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from citer_core.cli.main import main
+from citer_core.labelling import label_files
+from citer_core.labelling.label_files import load_labels
+from tests.cli.examples import LABEL, ROOT, contents, small_parts
+
+
+def test_labels_are_all_there_and_summed_up(trained):
+    header, labels, rows = load_labels(trained / "labels")
+    assert (header.n_rows, header.part_size, header.ask_slm, header.max_new_tokens) == (20, 6, True, 60)
+    assert [row["data_type"] for row in rows] == ["math"] * 10 + ["mc"] * 10
+    assert (labels.slm_is_correct >= 0).all() and (labels.label >= 0).all()
+
+
+def test_shards_into_two_folders_merge_into_the_same_bytes(trained, tmp_path, monkeypatch, capsys):
+    small_parts(monkeypatch)
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for i, folder in enumerate(folders, start=1):
+        assert main([*LABEL, "--output-dir", str(folder), "--shard", f"{i}/2"]) == 0
+    err = capsys.readouterr().err
+    assert "labelled 12 of 12 rows" in err and "labelled 8 of 8 rows" in err and "This shard is done" in err
+    assert main(["train-router", "--labels", str(folders[0]), "--output-dir", str(tmp_path / "r")]) == 2
+    assert "lack 2 of 4 parts" in capsys.readouterr().err
+    assert main(["merge-labels", *map(str, folders), "--output-dir", str(tmp_path / "all")]) == 0
+    assert capsys.readouterr().err == f"4 parts are in {tmp_path / 'all'}\n"
+    assert contents(tmp_path / "all") == contents(trained / "labels")
+    assert main(["merge-labels", str(folders[0]), str(folders[0]), "--output-dir", str(tmp_path / "no")]) == 2
+    assert "remove one of the two" in capsys.readouterr().err
+
+
+def test_an_interrupted_labelling_resumes_to_the_same_bytes(trained, tmp_path, monkeypatch, capsys):
+    small_parts(monkeypatch)
+    honest, n_calls = label_files.label_examples, []
+
+    def interrupted(*args, **options):
+        n_calls.append(1)
+        if len(n_calls) == 3:
+            raise KeyboardInterrupt
+        return honest(*args, **options)
+
+    monkeypatch.setattr(label_files, "label_examples", interrupted)
+    arguments = [*LABEL, "--output-dir", str(tmp_path / "labels")]
+    assert main(arguments) == 130
+    assert main(arguments) == 0
+    assert len(n_calls) == 3 + 2  # the two parts that were finished are not made again
+    assert contents(tmp_path / "labels") == contents(trained / "labels")
+    err = capsys.readouterr().err
+    assert "interrupted" in err and "tokens: case 1 9" in err
+    assert main([*arguments, "--seed", "1"]) == 2
+    assert "seed = 0, but now it is 1" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_labelling_killed_with_9_resumes_to_the_same_bytes(tmp_path):
+    """In a process of its own, in the middle of a part, parts of the size that people get."""
+
+    def command(name):
+        label = ["label", "--generated", "130", "--max-new-tokens", "60", "--output-dir", str(tmp_path / name)]
+        return [sys.executable, "-m", "citer_core", *label]
+
+    process = subprocess.Popen(command("killed"), cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + 300
+        while not list((tmp_path / "killed").glob("part-*.jsonl")):
+            assert process.poll() is None and time.monotonic() < deadline
+            time.sleep(0.02)
+    finally:
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert not (tmp_path / "killed" / "part-000200.jsonl").exists()
+    for name in ("killed", "whole"):
+        subprocess.run(command(name), cwd=ROOT, check=True, capture_output=True, timeout=300)
+    left = {name: data for name, data in contents(tmp_path / "killed").items() if not name.endswith(".partial")}
+    assert left == contents(tmp_path / "whole") and len(left) == 7
+
+
+def test_later_iterations_label_under_a_routers_card(trained, tmp_path, capsys):
+    card = trained / "routers" / "citer.json"
+    arguments = ["label", "--generated", "1", "--max-new-tokens", "20", "--output-dir", str(tmp_path / "2")]
+    assert main([*arguments, "--router", str(card), "--rollouts", "1"]) == 0
+    header, _, _ = load_labels(tmp_path / "2")
+    assert (header.iteration, header.router, header.threshold, header.n_rollouts) == (2, "citer", 0.95, 1)
+    assert header.router_revision == json.loads(card.read_text())["revision"]
+
+
+def test_both_branches_write_a_report(tmp_path, capsys):
+    out = tmp_path / "branches"
+    assert main(["label", "--generated", "2", "--both-branches", "3", "--output-dir", str(out)]) == 0
+    report = json.loads((out / "branches.json").read_text())
+    err = capsys.readouterr().err
+    for case, entry in report["cases"].items():
+        assert entry["n"] == min(3, entry["n_tokens"]) == entry["n_decided"] + entry["n_undecided"]
+        assert f"case {case}: label right for {entry['n_right']} of {entry['n_decided']} decided" in err
+    assert report["cases"]["1"]["n"] == 3 and not (out / "labels.json").exists()

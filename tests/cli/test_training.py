@@ -1,0 +1,114 @@
+"""`train-router`, `iterate`, and `route` with the router that came out, on the bundled pair."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from citer_core.cli.main import main
+from citer_core.cli.tables import number
+from citer_core.cli.train_router import KINDS
+from citer_core.training.objectives import OBJECTIVES
+from tests.cli.examples import QUICK, contents, lines
+
+# --- train-router
+
+
+def test_training_again_makes_the_same_router(trained, tmp_path, capsys):
+    arguments = ["train-router", "--labels", str(trained / "labels"), "--output-dir", str(tmp_path), *QUICK]
+    assert main(arguments) == 0
+    assert contents(tmp_path) == contents(trained / "routers")
+    card = json.loads((tmp_path / "citer.json").read_text())
+    assert f"AUC {number(card['training']['auc'])} on" in capsys.readouterr().err
+    assert main([*arguments, "--seed", "2"]) == 0
+    assert json.loads((tmp_path / "citer.json").read_text())["revision"] != card["revision"]
+
+
+@pytest.mark.parametrize("kind", KINDS[1:])
+def test_every_kind_trains_from_one_folder_of_labels(trained, tmp_path, kind):
+    arguments = ["train-router", "--labels", str(trained / "labels"), "--kind", kind, "--name", f"my-{kind}"]
+    assert main([*arguments, "--output-dir", str(tmp_path), *QUICK]) == 0
+    card = json.loads((tmp_path / f"my-{kind}.json").read_text())
+    assert card["kind"] == OBJECTIVES[kind].architecture.kind and 0 <= card["recommended_threshold"] <= 1
+
+
+def test_what_cannot_train_is_a_message(trained, tmp_path, capsys):
+    plain = tmp_path / "plain"
+    assert main(["label", "--generated", "1", "--max-new-tokens", "4", "--output-dir", str(plain)]) == 0
+    arguments = ["train-router", "--labels", str(plain), "--output-dir", str(tmp_path / "r")]
+    assert main([*arguments, "--kind", "query-level"]) == 2
+    assert "--ask-slm" in capsys.readouterr().err
+    (tmp_path / "taken").write_text("a file")
+    blocked = ["train-router", "--labels", str(trained / "labels"), "--output-dir", str(tmp_path / "taken"), *QUICK]
+    assert main(blocked) == 2
+    assert "cannot be written" in capsys.readouterr().err
+
+
+# --- route with what was trained
+
+
+def test_route_takes_a_card_and_turns_a_budget_into_its_tau(trained, data, tmp_path, capsys):
+    card = trained / "routers" / "citer.json"
+    out = tmp_path / "out.jsonl"
+    arguments = ["route", "--dataset-path", str(data), "--output-file", str(out), "--max-new-tokens", "40"]
+    arguments += ["--router", str(card), "--budget", "0.3"]
+    assert main([*arguments, "--batch-size", "2", "--limit", "3"]) == 0
+    assert main([*arguments, "--batch-size", "5"]) == 0  # the batch is no part of what a run is
+    quantiles = json.loads(card.read_text())["training"]["confidence_quantiles"]
+    rows = lines(out)
+    assert sorted(row["id"] for row in rows) == [f"new-{n}" for n in range(5)]
+    assert {row["threshold"] for row in rows} == {quantiles[30]} and {row["router"] for row in rows} == {"citer"}
+    assert main([*arguments[:-2], "--budget", "0.4"]) == 2
+    assert "budget was 0.3 and is 0.4" in capsys.readouterr().err
+
+
+def test_batches_write_what_single_problems_get(data, tmp_path, capsys):
+    def rows(name, *more):
+        arguments = ["route", "--dataset-path", str(data), "--output-file", str(tmp_path / name), "--threshold", "0.9"]
+        assert main([*arguments, "--max-new-tokens", "60", "--with-trace", *more]) == 0
+        return {row["id"]: row for row in lines(tmp_path / name)}
+
+    one, many = rows("1.jsonl", "--batch-size", "1"), rows("4.jsonl", "--batch-size", "4")
+    for row_id, row in one.items():
+        other = many[row_id]
+        for key in row.keys() - {"measured_s", "trace"}:
+            assert row[key] == other[key], key
+        for a, b in zip(row["trace"]["events"], other["trace"]["events"], strict=True):
+            assert (a["token_id"], a["source"], a["llm_tokens_fed"]) == (
+                b["token_id"],
+                b["source"],
+                b["llm_tokens_fed"],
+            )
+            assert a["slm_confidence"] == pytest.approx(b["slm_confidence"], abs=1e-4)
+            assert [c[0] for c in a["slm_top"]] == [c[0] for c in b["slm_top"]]
+    assert any(0 < row["llm_token_share"] < 1 for row in one.values())
+
+
+def test_a_router_without_a_card_has_no_budget(capsys):
+    assert main(["route", "--question", "1+1?", "--router", "margin", "--budget", "0.2"]) == 2
+    assert "was not trained" in capsys.readouterr().err
+
+
+# --- iterate
+
+
+def test_rounds_from_the_command_line_resume_and_end_in_a_table(data, tmp_path, capsys):
+    arguments = ["iterate", "--generated", "6", "--output-dir", str(tmp_path / "rounds"), *QUICK]
+    arguments += ["--max-new-tokens", "60", "--rollouts", "2", "--test-path", str(data), "--test-limit", "2"]
+    assert main([*arguments, "--rounds", "1"]) == 0
+    labels = contents(tmp_path / "rounds" / "round-1" / "labels")
+    capsys.readouterr()
+    assert main(arguments) == 0
+    out, err = capsys.readouterr()
+    assert "round 2: labelled 12 of 12 rows" in err and "round 1: training" not in err
+    assert contents(tmp_path / "rounds" / "round-1" / "labels") == labels
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines()]
+    assert [row[0] for row in table[2:]] == ["1", "2"] and "rows right" in table[0]
+    for n, row in enumerate(table[2:], start=1):
+        report = json.loads((tmp_path / "rounds" / f"round-{n}" / "report.json").read_text())
+        cells = dict(zip(table[0], row, strict=True))
+        assert cells["loss"] == f"{report['validation_loss']:.5f}" and cells["AUC"] == number(report["auc"])
+        assert cells["tau"] == f"{report['threshold']:.3f}" and report["points"]["rows"]["accuracy"]["n"] == 2
+        assert cells["rows right"] == f"{report['points']['rows']['accuracy']['share']:.1%}"
+        assert cells["flips"] == ("" if n == 1 else str(report["n_label_flips"]))
