@@ -117,7 +117,12 @@ def test_a_file_that_is_no_gguf_and_a_missing_package_are_messages(tmp_path, tin
 
 QUESTIONS = [
     "What is 17 * 3?", "Name the capital of France.", "Write a Python function that reverses a list.",
-    "A shop sells 4 pens at 3 dollars each. How much is that?",
+    "A shop sells 4 pens at 3 dollars each. How much is that?", "Why is the sky blue?",
+    "Translate 'good night' to German.",
+    "What is the square root of 144?", "List three prime numbers.", "Write a haiku about rain.", "Who wrote Hamlet?",
+    "Sort the numbers 4, 1, 3.", "What does HTTP stand for?", "A train goes 60 km in 40 minutes. How fast is it?",
+    "Erkläre das Wort Heimat.", "¿Cuántos días tiene un año?", "Write SQL that counts rows in a table t.",
+    "What is the opposite of cold?", "Solve x + 5 = 12.", "Give a recipe for tea.", "Is 91 a prime number?",
 ]  # fmt: skip
 
 
