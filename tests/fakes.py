@@ -190,6 +190,7 @@ class FakeEngine:
         router_files: Sequence[Path] = (),
         options: PairOptions | None = None,
         llm_server: object = None,
+        on_progress: object = None,
     ) -> FakeEngine:
         """Stands in for `Engine.load`: the same engine, with the pair's name, dtype and device in its description."""
         time.sleep(self.load_s)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 import gradio as gr
 
 from citer_core.errors import CiterError, SettingError
-from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.engine_slot import EngineSlot, Lease
+from citer_core.ui.other_pair import check_pair, error_notice
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.run_request import branch_request, probe_request
@@ -26,24 +27,24 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 LOADING = "The models are still loading: try it again in a moment."
 WAIT_S = 0.25
-OTHER_PAIR = "This run was made by another pair of models, so it cannot go on here: generate it with this one first."
 
 
 def branch_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -> Callable[..., Iterator[str]]:
     """Makes the generator behind "Continue from here" and "Flip"."""
 
     def branch(text: str | None, request: gr.Request) -> Iterator[str]:
-        try:
-            asked = branch_request(text, book)
-            engine = _engine_of(slot, asked.pair_revision)
-            run = engine.start(
-                asked.problem, router=asked.router, settings=asked.settings, fork=asked.fork, parent=asked.parent
-            )
-        except CiterError as error:
-            yield encode(notice(str(error)))
-            return
-        registry.add(run, session_of(request))
-        yield from map(encode, stream_run(run))
+        with slot.lease() as lease:
+            try:
+                asked = branch_request(text, book)
+                engine = _engine_of(lease, asked.pair_name, asked.pair_revision)
+                run = engine.start(
+                    asked.problem, router=asked.router, settings=asked.settings, fork=asked.fork, parent=asked.parent
+                )
+            except CiterError as error:
+                yield encode(error_notice(error))
+                return
+            registry.add(run, session_of(request))
+            yield from map(encode, stream_run(run))
 
     return branch
 
@@ -54,21 +55,22 @@ def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[s
     def probe_run(text: str | None) -> Iterator[str]:
         try:
             asked = probe_request(text, book)
-            engine = _engine_of(slot, asked.pair_revision)
-            start = time.perf_counter()
-            tokens = [
-                {
-                    "slm_top": [[c.token_id, c.text, c.probability] for c in token.slm_top],
-                    "llm_top": [[c.token_id, c.text, c.probability] for c in token.llm_top],
-                    "slm_entropy": token.slm_entropy,
-                    "llm_entropy": token.llm_entropy,
-                    "kl": token.kl,
-                    "agree": token.agree,
-                }
-                for token in engine.probe(asked.problem, asked.token_ids)
-            ]
+            with slot.lease() as lease:
+                engine = _engine_of(lease, asked.pair_name, asked.pair_revision)
+                start = time.perf_counter()
+                tokens = [
+                    {
+                        "slm_top": [[c.token_id, c.text, c.probability] for c in token.slm_top],
+                        "llm_top": [[c.token_id, c.text, c.probability] for c in token.llm_top],
+                        "slm_entropy": token.slm_entropy,
+                        "llm_entropy": token.llm_entropy,
+                        "kl": token.kl,
+                        "agree": token.agree,
+                    }
+                    for token in engine.probe(asked.problem, asked.token_ids)
+                ]
         except CiterError as error:
-            yield encode({"probe": None, **notice(str(error))})
+            yield encode({"probe": None, **error_notice(error)})
             return
         except Exception:
             logger.exception("a probe failed")
@@ -79,11 +81,10 @@ def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[s
     return probe_run
 
 
-def _engine_of(slot: EngineSlot, pair_revision: str) -> Engine:
+def _engine_of(lease: Lease, pair_name: str, pair_revision: str) -> Engine:
     """The loaded engine; raises `SettingError` while it is loading, or if the run is another pair's."""
-    engine = slot.wait(WAIT_S)
+    engine = lease.wait(WAIT_S)
     if engine is None:
         raise SettingError(LOADING)
-    if pair_revision != engine.pair_info.revision:
-        raise SettingError(OTHER_PAIR)
+    check_pair(engine, pair_name, pair_revision)
     return engine

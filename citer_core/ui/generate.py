@@ -35,16 +35,17 @@ def generate_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -
         seed: int,
         request: gr.Request,
     ) -> Iterator[str]:
-        try:
-            settings = DecodeSettings(threshold, max_new_tokens, temperature, top_p, seed)
-            problem = book.problem(text or "", data_type)
-            while (engine := slot.wait(WAIT_S)) is None:
-                yield encode(notice("The models are loading; your run starts as soon as they are ready.", "wait"))
-            run = engine.start(problem, router=router, settings=settings)
-        except CiterError as error:
-            yield encode(notice(str(error)))
-            return
-        registry.add(run, session_of(request))
-        yield from map(encode, stream_run(run))
+        with slot.lease() as lease:
+            try:
+                settings = DecodeSettings(threshold, max_new_tokens, temperature, top_p, seed)
+                problem = book.problem(text or "", data_type)
+                while (engine := lease.wait(WAIT_S)) is None:
+                    yield encode(notice("The models are loading; your run starts as soon as they are ready.", "wait"))
+                run = engine.start(problem, router=router, settings=settings)
+            except CiterError as error:
+                yield encode(notice(str(error)))
+                return
+            registry.add(run, session_of(request))
+            yield from map(encode, stream_run(run))
 
     return generate

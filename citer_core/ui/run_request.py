@@ -33,6 +33,7 @@ class BranchRequest:
     """A branch to be run: what was asked, who decides, and from where it goes on."""
 
     problem: Problem
+    pair_name: str
     pair_revision: str
     router: str
     settings: DecodeSettings
@@ -45,6 +46,7 @@ class ProbeRequest:
     """A finished run to be read once by both models; `key` is the browser's own and comes back with the result."""
 
     problem: Problem
+    pair_name: str
     pair_revision: str
     token_ids: list[int]
     key: str
@@ -54,7 +56,7 @@ def branch_request(text: object, book: ProblemBook) -> BranchRequest:
     """Reads the request for a branch.
 
     Args:
-        text: JSON with `prompt`, `true_answer`, `pair_revision`, `router`, `settings`, `events` (the shared ones, as in
+        text: JSON with `prompt`, `true_answer`, `pair_name`, `pair_revision`, `router`, `settings`, `events` (the shared ones, as in
             a trace), `source`, `token_id` and `parent` (the parent's key).
         book: the bundled problems, whose answers are known here.
 
@@ -72,6 +74,7 @@ def branch_request(text: object, book: ProblemBook) -> BranchRequest:
         settings = document["settings"]
         return BranchRequest(
             problem=_problem(document, book),
+            pair_name=_text(document.get("pair_name", ""), 200),
             pair_revision=_text(document["pair_revision"], 200),
             router=_text(document["router"], 200),
             settings=DecodeSettings(
@@ -85,7 +88,7 @@ def branch_request(text: object, book: ProblemBook) -> BranchRequest:
 
 
 def probe_request(text: object, book: ProblemBook) -> ProbeRequest:
-    """Reads the request for a probe: `prompt`, `true_answer`, `pair_revision`, `token_ids` and `key`.
+    """Reads the request for a probe: `prompt`, `true_answer`, `pair_name`, `pair_revision`, `token_ids` and `key`.
 
     Raises:
         CiterError: something is missing, of a wrong kind or out of its range.
@@ -94,6 +97,7 @@ def probe_request(text: object, book: ProblemBook) -> ProbeRequest:
     def read(document: Mapping[str, Any]) -> ProbeRequest:
         return ProbeRequest(
             problem=_problem(document, book),
+            pair_name=_text(document.get("pair_name", ""), 200),
             pair_revision=_text(document["pair_revision"], 200),
             token_ids=[_token_id(value) for value in _list(document["token_ids"], MAX_NEW_TOKENS)],
             key=_key(document["key"]),

@@ -41,7 +41,7 @@ def _empty_caches(tmp_path, monkeypatch):
     monkeypatch.setenv("CITER_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(store, "_cached_snapshot", lambda repo_id: None)
     monkeypatch.setattr(store, "_cached_file", lambda repo_id, name: None)
-    monkeypatch.setattr(store, "_download", lambda source: pytest.fail(f"{source} was downloaded by surprise"))
+    monkeypatch.setattr(store, "_download", lambda source, _: pytest.fail(f"{source} was downloaded by surprise"))
 
 
 @pytest.fixture
@@ -258,7 +258,7 @@ def test_a_checkpoint_is_whole_only_with_every_shard(tmp_path, tokenizer):
 
 
 def test_the_flag_downloads_and_the_pair_loads(tmp_path, monkeypatch, tokenizer):
-    def download(source):
+    def download(source, on_bytes):
         folder = tmp_path / "downloaded"
         tiny_qwen2(1).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -282,7 +282,7 @@ def test_the_flag_downloads_and_the_pair_loads(tmp_path, monkeypatch, tokenizer)
     ],
 )
 def test_a_download_that_fails_says_what_to_do(monkeypatch, error, says):
-    def download(source):
+    def download(source, on_bytes):
         raise error()
 
     monkeypatch.setattr(store, "_download", download)
@@ -297,7 +297,7 @@ def _response(status):
 
 
 def test_a_repository_without_safetensors_is_refused_and_a_full_disk_found_before(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "_download", lambda source: tmp_path)
+    monkeypatch.setattr(store, "_download", lambda source, _: tmp_path)
     with pytest.raises(ModelFileError, match="no complete transformers checkpoint in safetensors"):
         store.fetch(HubSource("org/pickles"))
     monkeypatch.setattr(store.shutil, "disk_usage", lambda place: type("Usage", (), {"free": 10**9}))
