@@ -293,6 +293,10 @@ class Engine:
         """The tau that the router recommends."""
         return self.router(name).default_threshold
 
+    def prompt_text(self, problem: Problem) -> str:
+        """The problem's prompt as the models read it, in its chat template where there is one."""
+        return self.pair.prompt_form.text(problem.prompt)
+
     def check(self, problem: Problem) -> None:
         """Raises `PromptError` if the problem's prompt leaves no room in the models' context."""
         check_prompt(self.pair, self.pair.encode(problem.prompt))

@@ -1,7 +1,8 @@
 """Recorded runs: what the page plays before any model is loaded, `NAME.json` traces and one `index.json` for all.
 
-A list of problems says what is asked; a run that is on disk already, of the same pair, router and question, is left
-alone, so a long recording goes on where it was. Runs of other pairs in the same folder stay.
+Beside each trace, `probes/NAME.json` holds what both models would have said at each of its tokens. A list of problems
+says what is asked; a run that is on disk already, of the same pair, router and question, is left alone, so a long
+recording goes on where it was. Runs of other pairs in the same folder stay. Imports no torch for those who only read.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from citer_core.engine import Engine
 from citer_core.errors import DatasetError, TraceError
 from citer_core.tasks.problems import problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES, DataType
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings
 
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
+
 INDEX = "index.json"
+PROBES = "probes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def record(
     threshold: float | None = None,
     first: bool = False,
 ) -> Iterator[tuple[RecordingPlan, RoutingTrace]]:
-    """Runs every plan greedily and writes its trace, and then the index of all.
+    """Runs every plan greedily, asks both models about every token of it, writes both, and then the index of all.
 
     Args:
         engine: the pair and its routers.
@@ -111,9 +115,11 @@ def record(
             for _ in run:
                 pass
             trace = run.trace().with_title(plan.title)
-            partial = path.with_suffix(".json.partial")
-            partial.write_text(trace.to_json() + "\n", encoding="utf-8")
-            partial.replace(path)
+            # The old probe goes first: a stop between the two writes must not leave it beside another text.
+            (folder / PROBES / plan.file).unlink(missing_ok=True)
+            _write(path, trace.to_json())
+        if not (folder / PROBES / plan.file).exists():
+            _write(folder / PROBES / plan.file, _probe_document(engine, trace))
         entries.append(_entry(plan, trace))
         yield plan, trace
     _write_index(engine.pair_info.name, entries, folder, first=first)
@@ -133,6 +139,34 @@ def read_index(folder: Path) -> list[dict[str, Any]]:
         return [dict(entry) for entry in entries]
     except (OSError, ValueError, TypeError) as error:
         raise TraceError(f"The index of the recorded runs in {folder} cannot be read ({error}).") from error
+
+
+def read_probe(folder: Path, file: str) -> list[dict[str, Any]]:
+    """The probe beside the run `file`: one `ProbedToken.to_dict` per token.
+
+    Raises:
+        TraceError: it cannot be read.
+    """
+    try:
+        tokens: list[dict[str, Any]] = json.loads((folder / PROBES / file).read_text(encoding="utf-8"))
+        return [dict(token) for token in tokens]
+    except (OSError, ValueError, TypeError) as error:
+        raise TraceError(f"The probe of the recorded run {file} cannot be read ({error}). Record it again.") from error
+
+
+def _probe_document(engine: Engine, trace: RoutingTrace) -> str:
+    from citer_core.routing.probe import probe_trace
+
+    tokens = [token.to_dict() for token in probe_trace(engine.pair, trace)]
+    return "[" + ",\n".join(json.dumps(token, ensure_ascii=False, separators=(",", ":")) for token in tokens) + "]"
+
+
+def _write(path: Path, text: str) -> None:
+    """All of it or nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".json.partial")
+    partial.write_text(text + "\n", encoding="utf-8")
+    partial.replace(path)
 
 
 def _recorded(path: Path, engine: Engine, router_revision: str, plan: RecordingPlan, tau: float) -> RoutingTrace | None:
@@ -164,6 +198,7 @@ def _entry(plan: RecordingPlan, trace: RoutingTrace) -> dict[str, Any]:
         "n_tokens": trace.n_tokens,
         "llm_token_share": round(trace.llm_token_share, 4),
         "is_correct": trace.answer.is_correct if trace.answer else None,
+        "is_probed": True,
         "pair": trace.pair.name,
         "date": trace.record.date,
         "hardware": trace.record.hardware,
@@ -176,7 +211,7 @@ def _write_index(pair: str, entries: list[dict[str, Any]], folder: Path, *, firs
     others = [e for e in read_index(folder) if e.get("pair") != pair and e["file"] not in ours]
     index = [*entries, *others] if first else [*others, *entries]
     named = {entry["file"] for entry in index}
-    for path in folder.glob("*.json"):
+    for path in (*folder.glob("*.json"), *(folder / PROBES).glob("*.json")):
         if path.name != INDEX and path.name not in named:
             path.unlink()
     (folder / INDEX).write_text(json.dumps(index, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

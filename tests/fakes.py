@@ -239,6 +239,9 @@ class FakeEngine:
                 slm_top=slm_top, llm_top=llm_top, slm_entropy=0.5, llm_entropy=0.25, kl=0.125, agree=bool(index % 3)
             )
 
+    def prompt_text(self, problem: Problem) -> str:
+        return problem.prompt
+
     def check(self, problem: Problem) -> None:
         """Raises the scripted error where it is one of the prompt and `fail_at` is None."""
         if self.fail_at is None and isinstance(self.error, PromptError):

@@ -38,8 +38,9 @@ export class Branching {
   }
 
   /** A run that is no branch of what is here. */
-  reset(trace) {
+  reset(trace, probe = null) {
     this.book.reset(trace);
+    if (this.book.shown) this.book.shown.probe = probe;
     this.#compareNone();
     this.totals.clear();
   }
@@ -53,10 +54,11 @@ export class Branching {
     this.mark(view);
   }
 
-  /** Marks what the shown run changes against its parent. */
+  /** Tells the view what is known of the shown run: what it changes against its parent, and its probe. */
   mark(view) {
     const entry = this.book.shown;
     view.changed = entry ? this.book.changes(entry) : null;
+    view.probe = entry?.probe ?? null;
   }
 
   /** What may be asked of the server about this run. */
@@ -157,7 +159,6 @@ export class Branching {
     if (!entry || id === this.book.shownId) return;
     this.book.shownId = id;
     this.viewer.show(entry.trace);
-    this.viewer.view.probe = entry.probe ?? null;
     this.viewer.schedule("all");
     this.options.onThresholdSuggest?.(entry.trace.settings.threshold);
   }

@@ -19,6 +19,13 @@ const BUSY = "The run did not start: every place in the queue is taken. Your tex
 
 const MODE_NAMES = { live: "Live", recorded: "Recorded", imported: "Imported" };
 
+/** A file of the recorded runs. @returns {Promise<any>} */
+async function readJson(file) {
+  const response = await fetch(new URL(file, TRACES));
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  return response.json();
+}
+
 const byId = (id) => document.getElementById(id);
 
 class Page {
@@ -58,14 +65,12 @@ class Page {
     if (this.run) this.replaced.add(this.run);
     this.wanted = card;
     try {
-      const response = await fetch(new URL(encodeURIComponent(card.dataset.file), TRACES));
-      if (!response.ok) throw new Error(`status ${response.status}`);
-      const trace = await response.json();
+      const [trace, probe] = await Promise.all([readJson(card.dataset.file), card.dataset.probe ? readJson(card.dataset.probe) : null]);
       if (this.wanted !== card) return;
       this.run = null;
       this.setMode("recorded", card);
       if (autoplay) this.notice("");
-      this.viewer.showTrace(trace, { autoplay, threshold: tau, pin: token });
+      this.viewer.showTrace(trace, { autoplay, probe, threshold: tau, pin: token });
       if (!keepProblem) {
         setProblem(trace.prompt.question, trace.prompt.data_type);
         setTau(tau ?? trace.settings.threshold);

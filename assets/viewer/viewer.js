@@ -62,10 +62,10 @@ class Viewer {
   /**
    * Shows a finished run, as the first of its own branches.
    * @param {Object} trace the trace JSON
-   * @param {{autoplay?: boolean, threshold?: number|null, pin?: number|null}} [how]
+   * @param {{autoplay?: boolean, probe?: Object[]|null, threshold?: number|null, pin?: number|null}} [how]
    */
   showTrace(trace, how = {}) {
-    this.branching.reset(trace);
+    this.branching.reset(trace, how.probe);
     this.show(trace, how);
   }
 

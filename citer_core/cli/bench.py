@@ -30,6 +30,7 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--what", choices=("decode", "batch", "labels"), default="decode", help="(%(default)s)")
     parser.add_argument("--rounds", type=int, default=7, metavar="N", help="of decode (%(default)s)")
+    parser.add_argument("--max-new-tokens", type=int, default=150, metavar="N", help="of decode (%(default)s)")
     parser.add_argument(
         "--threads", type=int, metavar="N", help="of the processor (all); a page gives each of several runs its share"
     )
@@ -45,8 +46,17 @@ def run(args: argparse.Namespace) -> int:
 
         torch.set_num_threads(args.threads)
     result = _measure(args, engine)
-    if args.threads is not None:
-        result["command"] += f" --threads {args.threads}"
+    result["command"] += "".join(
+        f" --{name} {value}"
+        for name, value, default in (
+            ("threads", args.threads, None),
+            ("max-new-tokens", args.max_new_tokens, 150),
+            ("rounds", args.rounds, 7),
+            ("pair", args.pair, "embedded"),
+            ("dtype", args.dtype, "float32"),
+        )
+        if value != default
+    )
     text = json.dumps(result, indent=2) + "\n"
     sys.stdout.write(text)
     if args.output_file is not None:
@@ -59,7 +69,8 @@ def _measure(args: argparse.Namespace, engine: Engine) -> dict[str, Any]:
     if args.what == "decode":
         from citer_core.evaluation.benchmark import decode_benchmark
 
-        return decode_benchmark(engine.pair, engine.router(), n_rounds=args.rounds)
+        prompt = engine.pair.encode(_rows("math")[0].problem.prompt)
+        return decode_benchmark(engine.pair, engine.router(), prompt, n_new=args.max_new_tokens, n_rounds=args.rounds)
     from citer_core.evaluation import pipeline_benchmark
 
     if args.what == "batch":

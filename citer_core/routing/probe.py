@@ -39,6 +39,22 @@ class ProbedToken:
     kl: float
     agree: bool
 
+    def to_dict(self) -> dict[str, Any]:
+        """JSON values, as the page, the API and the files beside recorded runs have them; numbers to six decimals.
+
+        Returns:
+            `slm_top` and `llm_top` as lists of [token id, text, probability], `slm_entropy`, `llm_entropy`, `kl` and
+            `agree`.
+        """
+        return {
+            "slm_top": [[c.token_id, c.text, round(c.probability, 6)] for c in self.slm_top],
+            "llm_top": [[c.token_id, c.text, round(c.probability, 6)] for c in self.llm_top],
+            "slm_entropy": round(self.slm_entropy, 6),
+            "llm_entropy": round(self.llm_entropy, 6),
+            "kl": round(self.kl, 6),
+            "agree": self.agree,
+        }
+
 
 def probe(
     pair: ModelPair,
@@ -88,11 +104,11 @@ def probe(
         yield from found
 
 
-def probe_trace(pair: ModelPair, trace: RoutingTrace) -> list[dict[str, Any]]:
-    """The probe of a run that came from outside, as JSON values.
+def probe_trace(pair: ModelPair, trace: RoutingTrace) -> list[ProbedToken]:
+    """The probe of a run that is only known by its trace.
 
     Returns:
-        Per token: its `index`, `slm_top` and `llm_top` as [token id, text, probability], `agrees` and `kl`.
+        One result per token.
 
     Raises:
         TraceError: the run was made by another pair or by other weights, or its prompt does not fit the tokenizer.
@@ -106,13 +122,4 @@ def probe_trace(pair: ModelPair, trace: RoutingTrace) -> list[dict[str, Any]]:
     prompt = pair.encode(trace.prompt.text)
     if len(prompt) != trace.prompt.n_tokens:
         raise TraceError("This trace is damaged: its prompt does not fit the tokenizer. Export it again.")
-    return [
-        {
-            "index": index,
-            "slm_top": [list(candidate) for candidate in token.slm_top],
-            "llm_top": [list(candidate) for candidate in token.llm_top],
-            "agrees": token.agree,
-            "kl": round(token.kl, 6),
-        }
-        for index, token in enumerate(probe(pair, prompt, [event.token_id for event in trace.events]))
-    ]
+    return list(probe(pair, prompt, [event.token_id for event in trace.events]))

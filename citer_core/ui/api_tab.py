@@ -27,7 +27,7 @@ print("first different token:", again["first_flip"], "LLM share:", again["llm_to
 
 # What the LLM would have said at every token, asked or not.
 for token in client.predict(trace, api_name="/probe")[:3]:
-    print(token["index"], token["agrees"], token["kl"], token["llm_top"][0])
+    print(token["agree"], token["kl"], token["llm_top"][0])
 
 print([run["preset"] for run in client.predict(api_name="/list_presets")])
 print([router["router"] for router in client.predict(api_name="/list_routers")])"""

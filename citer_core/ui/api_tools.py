@@ -11,6 +11,7 @@ from typing import Any
 import gradio as gr
 
 from citer_core.errors import CiterError, SettingError
+from citer_core.recording import read_probe
 from citer_core.replay import replay as replay_trace
 from citer_core.trace import RoutingTrace
 from citer_core.ui.api import loaded_engine
@@ -23,7 +24,8 @@ class RecordedRuns:
 
     def __init__(self, folder: Path, presets: Sequence[Preset]) -> None:
         self.presets = tuple(presets)
-        self._paths = {preset.file.removesuffix(".json"): folder / preset.file for preset in presets}
+        self._folder = folder
+        self._by_name = {preset.file.removesuffix(".json"): preset for preset in presets}
 
     def trace(self, document: object, name: object) -> RoutingTrace:
         """The document itself, or the recorded run of that name where there is none.
@@ -34,13 +36,27 @@ class RecordedRuns:
         """
         if document:
             return RoutingTrace.from_dict(document)
-        path = self._paths.get(name.removesuffix(".json")) if isinstance(name, str) else None
-        if path is None:
+        return RoutingTrace.from_json((self._folder / self._named(name).file).read_text(encoding="utf-8"))
+
+    def probe(self, document: object, name: object) -> list[dict[str, Any]] | None:
+        """The probe that was stored beside the recorded run of that name, None for a document or where there is none.
+
+        Raises:
+            SettingError: neither is given, or there is no such run.
+            TraceError: the file is damaged.
+        """
+        if document or not (preset := self._named(name)).is_probed:
+            return None
+        return read_probe(self._folder, preset.file)
+
+    def _named(self, name: object) -> Preset:
+        preset = self._by_name.get(name.removesuffix(".json")) if isinstance(name, str) else None
+        if preset is None:
             raise SettingError(
-                f"Give a trace, or as preset one of: {', '.join(self._paths)}."
+                f"Give a trace, or as preset one of: {', '.join(self._by_name)}."
                 + (f" There is no {name!r}." if name else "")
             )
-        return RoutingTrace.from_json(path.read_text(encoding="utf-8"))
+        return preset
 
 
 def replay_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
@@ -74,22 +90,25 @@ def probe_endpoint(slot: EngineSlot, runs: RecordedRuns) -> Callable[..., Any]:
 
     def probe(trace: dict[str, Any] | None = None, preset: str = "") -> list[dict[str, Any]]:
         """Asks the LLM at every token of a finished run, in one pass over its text; nothing is generated.
-        The run must have been made by the pair that this server has loaded.
+        The run must have been made by the pair that this server has loaded, or be a recorded run with a probe.
 
         Args:
             trace: a "citer-trace" document, as /route_trace gives it; or nothing, and name a preset.
             preset: the name of a recorded run from /list_presets; only read where there is no trace.
 
         Returns:
-            One entry per token: index, slm_top and llm_top (five most probable tokens as [token id, text,
-            probability]), agrees (do both models' greedy tokens agree?) and kl (KL divergence of the SLM from the LLM,
-            in nats).
+            One entry per token, in order: slm_top and llm_top (five most probable tokens as [token id, text,
+            probability]), slm_entropy and llm_entropy (nats), kl (KL divergence of the SLM from the LLM, in nats) and
+            agree (do both models' greedy tokens agree?).
         """
         try:
-            engine = loaded_engine(slot)
-            from citer_core.routing.probe import probe_trace  # torch, which the page must not wait for
+            if (stored := runs.probe(trace, preset)) is not None:
+                return stored
+            with slot.lease() as lease:
+                engine = loaded_engine(lease)
+                from citer_core.routing.probe import probe_trace  # torch, which the page must not wait for
 
-            return probe_trace(engine.pair, runs.trace(trace, preset))
+                return [token.to_dict() for token in probe_trace(engine.pair, runs.trace(trace, preset))]
         except CiterError as error:
             raise gr.Error(str(error), print_exception=False) from error
 
@@ -134,16 +153,17 @@ def list_routers_endpoint(slot: EngineSlot) -> Callable[..., Any]:
             is_default.
         """
         try:
-            engine = loaded_engine(slot)
+            with slot.lease() as lease:
+                engine = loaded_engine(lease)
+                return [
+                    {
+                        "router": name,
+                        "threshold": engine.default_threshold(name),
+                        "is_default": name == engine.default_router,
+                    }
+                    for name in engine.router_names
+                ]
         except CiterError as error:
             raise gr.Error(str(error), print_exception=False) from error
-        return [
-            {
-                "router": name,
-                "threshold": engine.default_threshold(name),
-                "is_default": name == engine.default_router,
-            }
-            for name in engine.router_names
-        ]
 
     return list_routers

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from citer_core.errors import CiterError, SettingError
+from citer_core.errors import CiterError, SettingError, TraceError
 from citer_core.ui.engine_slot import EngineSlot, Lease
 from citer_core.ui.other_pair import check_pair, error_notice
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_registry import RunRegistry, session_of
-from citer_core.ui.run_request import branch_request, probe_request
+from citer_core.ui.run_request import BranchRequest, ProbeRequest, branch_request, probe_request
 from citer_core.ui.streaming import UNEXPECTED, encode, notice, stream_run
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def branch_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -> 
             try:
                 asked = branch_request(text, book)
                 engine = _engine_of(lease, asked.pair_name, asked.pair_revision)
+                _check_prompt(engine, asked)
                 run = engine.start(
                     asked.problem, router=asked.router, settings=asked.settings, fork=asked.fork, parent=asked.parent
                 )
@@ -57,18 +58,9 @@ def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[s
             asked = probe_request(text, book)
             with slot.lease() as lease:
                 engine = _engine_of(lease, asked.pair_name, asked.pair_revision)
+                _check_prompt(engine, asked)
                 start = time.perf_counter()
-                tokens = [
-                    {
-                        "slm_top": [[c.token_id, c.text, c.probability] for c in token.slm_top],
-                        "llm_top": [[c.token_id, c.text, c.probability] for c in token.llm_top],
-                        "slm_entropy": token.slm_entropy,
-                        "llm_entropy": token.llm_entropy,
-                        "kl": token.kl,
-                        "agree": token.agree,
-                    }
-                    for token in engine.probe(asked.problem, asked.token_ids)
-                ]
+                tokens = [token.to_dict() for token in engine.probe(asked.problem, asked.token_ids)]
         except CiterError as error:
             yield encode({"probe": None, **error_notice(error)})
             return
@@ -88,3 +80,9 @@ def _engine_of(lease: Lease, pair_name: str, pair_revision: str) -> Engine:
         raise SettingError(LOADING)
     check_pair(engine, pair_name, pair_revision)
     return engine
+
+
+def _check_prompt(engine: Engine, asked: BranchRequest | ProbeRequest) -> None:
+    """Only the pair knows how a prompt reads, so this comes after it is the right one; raises `TraceError`."""
+    if engine.prompt_text(asked.problem) != asked.prompt_text:
+        raise TraceError("This run was asked with another prompt template, so it cannot go on here: generate it again.")

@@ -5,13 +5,13 @@ Knows the index of `assets/traces` and nothing of engines.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 import gradio as gr
 
 from citer_core.errors import TraceError
+from citer_core.recording import PROBES, read_index
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.tasks.prompts import DataType
 from citer_core.trace import RoutingTrace
@@ -36,6 +36,7 @@ class Preset:
     pair: str = ""
     date: str = ""
     hardware: str = ""
+    is_probed: bool = False
 
 
 def read_presets(folder: Path) -> list[Preset]:
@@ -45,8 +46,8 @@ def read_presets(folder: Path) -> list[Preset]:
         TraceError: the index is no list of presets.
     """
     try:
-        return [Preset(**entry) for entry in json.loads((folder / "index.json").read_text(encoding="utf-8"))]
-    except (OSError, ValueError, TypeError) as error:
+        return [Preset(**entry) for entry in read_index(folder)]
+    except TypeError as error:
         raise TraceError(f"The index of the recorded runs in {folder} cannot be read ({error}).") from error
 
 
@@ -95,8 +96,9 @@ def _card(preset: Preset) -> str:
     verdict = {True: "answer correct", False: "answer wrong", None: ""}[preset.is_correct]
     mark = {True: "✓", False: "✗", None: ""}[preset.is_correct]
     share = round(100 * preset.llm_token_share)
+    probe = f' data-probe="{PROBES}/{literal(preset.file)}"' if preset.is_probed else ""
     return (
-        f'<button type="button" class="cx-preset" data-file="{literal(preset.file)}" aria-pressed="false">'
+        f'<button type="button" class="cx-preset" data-file="{literal(preset.file)}"{probe} aria-pressed="false">'
         f'<span class="cx-preset-kind">{literal(DATA_TYPE_NAMES[preset.data_type])}'
         f'<span class="cx-preset-mark" title="{verdict}">{mark}<span class="cx-hidden">{verdict}</span></span></span>'
         f'<span class="cx-preset-title">{literal(preset.title)}</span>'

@@ -55,14 +55,14 @@ def test_a_recorded_run_is_probed_where_it_was_asked_and_where_not():
     pair = Engine.load().pair
     trace = RoutingTrace.from_json((ASSETS / "traces" / "capital.json").read_text(encoding="utf-8"))
     probed = probe_trace(pair, trace)
-    assert [token["index"] for token in probed] == list(range(trace.n_tokens))
+    assert len(probed) == trace.n_tokens
     asked = [event for event in trace.events if event.source == "llm"]
     assert asked
     for event in asked:
         token = probed[event.index]
-        assert [c[0] for c in token["llm_top"]] == [c.token_id for c in event.llm_top]
-        assert token["llm_top"][0][2] == pytest.approx(event.llm_top[0].probability, abs=1e-4)
-        assert token["agrees"] == (event.slm_token_id == event.token_id)
+        assert [c.token_id for c in token.llm_top] == [c.token_id for c in event.llm_top]
+        assert token.llm_top[0].probability == pytest.approx(event.llm_top[0].probability, abs=1e-4)
+        assert token.agree == (event.slm_token_id == event.token_id)
     other = dataclasses.replace(trace, pair=dataclasses.replace(trace.pair, revision="another"))
     with pytest.raises(TraceError, match="other weights"):
         probe_trace(pair, other)

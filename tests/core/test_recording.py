@@ -10,7 +10,8 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.engine import Engine
 from citer_core.errors import DatasetError, TraceError
-from citer_core.recording import RecordingPlan, read_index, read_plans, record
+from citer_core.recording import RecordingPlan, read_index, read_plans, read_probe, record
+from citer_core.routing import probe as probing
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.trace import RoutingTrace
 
@@ -58,6 +59,27 @@ def test_what_is_there_is_not_run_again_and_what_changed_is(engine, tmp_path, mo
     (tmp_path / "a.json").write_text("{", encoding="utf-8")  # torn
     list(record(engine, PLANS, tmp_path))
     assert started == ["Twice", "1 + 1?", "Once"]
+
+
+def test_both_models_are_asked_about_every_token_once(engine, tmp_path, monkeypatch):
+    runs = {plan.file: trace for plan, trace in record(engine, PLANS, tmp_path)}
+    for file, trace in runs.items():
+        probed = read_probe(tmp_path, file)
+        assert [token["slm_top"][0][0] for token in probed] == [event.slm_top[0].token_id for event in trace.events]
+        assert all(len(token["llm_top"]) == 5 and token["kl"] >= 0 for token in probed)
+    # One that is missing is made up for without a run; a new run gets a new probe.
+    (tmp_path / "probes" / "b.json").unlink()
+    asked = []
+    monkeypatch.setattr(probing, "probe_trace", lambda pair, trace: asked.append(trace.prompt.question) or [])
+    list(record(engine, PLANS, tmp_path))
+    assert asked == ["Once"]
+    list(record(engine, [dataclasses.replace(PLANS[0], question="1 + 2?"), PLANS[1]], tmp_path))
+    assert asked == ["Once", "1 + 2?"]
+    list(record(engine, PLANS[1:], tmp_path))
+    assert [path.name for path in (tmp_path / "probes").iterdir()] == ["b.json"]
+    (tmp_path / "probes" / "b.json").write_text("[1]", encoding="utf-8")
+    with pytest.raises(TraceError, match=r"probe of the recorded run b\.json"):
+        read_probe(tmp_path, "b.json")
 
 
 @pytest.mark.parametrize("first", [True, False])

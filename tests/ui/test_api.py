@@ -7,7 +7,6 @@ import importlib.util
 import shutil
 import subprocess
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from gradio_client import Client
@@ -15,7 +14,9 @@ from gradio_client.exceptions import AppError
 
 from citer_core.config import AppConfig
 from citer_core.replay import replay
+from citer_core.routing.probe import ProbedToken
 from citer_core.trace import RoutingTrace
+from citer_core.types import Candidate
 from citer_core.ui.api_tab import CURL_EXAMPLE, LOCAL_ADDRESS, PYTHON_EXAMPLE
 from citer_core.ui.page import serves_mcp
 from tests.ui.conftest import Served
@@ -115,10 +116,9 @@ def test_routers_are_listed_with_their_tau(client: Client) -> None:
 def probing(monkeypatch: pytest.MonkeyPatch) -> None:
     """The scripted pair has no models: a probe that answers by itself. The real one is in tests/core/test_probe.py."""
 
-    def probe_trace(pair: object, trace: RoutingTrace) -> list[dict[str, Any]]:
+    def probe_trace(pair: object, trace: RoutingTrace) -> list[ProbedToken]:
         return [
-            {"index": e.index, "slm_top": [], "llm_top": [[e.token_id, e.text, 0.9]], "agrees": True, "kl": 0.25}
-            for e in trace.events
+            ProbedToken((), (Candidate(e.token_id, e.text, 0.9),), 0.5, 0.5, 0.25, agree=True) for e in trace.events
         ]
 
     monkeypatch.setattr("citer_core.routing.probe.probe_trace", probe_trace)
@@ -127,7 +127,10 @@ def probing(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_probe_answers_for_every_token(client: Client, probing: None) -> None:
     probed = client.predict(preset="capital", api_name="/probe")
     assert len(probed) == 34
-    assert probed[0] == {"index": 0, "slm_top": [], "llm_top": [[272, " The", 0.9]], "agrees": True, "kl": 0.25}
+    assert probed[0] == {
+        "slm_top": [], "llm_top": [[272, " The", 0.9]], "slm_entropy": 0.5, "llm_entropy": 0.5, "kl": 0.25,
+        "agree": True,
+    }  # fmt: skip
 
 
 def test_the_examples_of_the_page_run(
