@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import logging
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from citer_core.config import AppConfig
 from citer_core.errors import CiterError
 from citer_core.hardware import cpu_budget
+from citer_core.types import LoadProgress
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.page import build_page, serve
+from citer_core.ui.pair_offers import PairOffers
+from citer_core.ui.pair_switch import PairSwitch
 from citer_core.zero_gpu import spaces_module
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
 
 
-def load_engine() -> Engine:
-    """Imports torch and reads the weights; called in the background."""
+def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress) -> Engine:  # noqa: FBT001
+    """Imports torch and reads a pair's weights; called in the background."""
     import torch
 
     from citer_core.engine import Engine
@@ -32,11 +36,12 @@ def load_engine() -> Engine:
     # On ZeroGPU to the device once, in this process; each run then borrows the GPU for as long as it may take.
     on_zero_gpu = spaces_module() is not None
     engine = Engine.load(
-        config.pair,
+        pair,
         device="cuda" if on_zero_gpu else config.device,
-        dtype=config.dtype,
-        options=config.options,
+        dtype=dtype,
+        options=replace(config.options, download=download),
         llm_server=config.llm_server,
+        on_progress=on_progress,
     )
     return engine.on_zero_gpu() if on_zero_gpu else engine
 
@@ -46,10 +51,11 @@ logging.getLogger("httpx").setLevel(logging.WARNING)
 try:
     # Flags are ours only where this file is the program; under `gradio app.py` they are not.
     config = AppConfig.read(sys.argv[1:] if __name__ == "__main__" else ())
-    slot = EngineSlot(load_engine)
+    slot = EngineSlot(lambda: load_engine(config.pair, config.dtype, config.options.download, lambda *_: None))
+    switch = PairSwitch(slot, load_engine, PairOffers(config), config.pair, config.dtype)
     if spaces_module() is not None:  # imported before torch, and the models placed while the module is read
         slot.fill()
-    demo = build_page(config, slot)
+    demo = build_page(config, slot, switch)
 except CiterError as error:
     sys.exit(f"error: {error}")
 

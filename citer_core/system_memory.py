@@ -6,6 +6,7 @@ nobody asks about before torch is there. Called by whoever loads and frees pairs
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import sys
@@ -47,10 +48,8 @@ def give_back() -> None:
     A freed tensor of a few MB stays with the allocator otherwise, and so do thousands of small objects.
     """
     gc.collect()
-    try:
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library, or no such way to reach it
         ctypes.CDLL(None).malloc_trim(0)
-    except (AttributeError, OSError, TypeError):  # another C library, or no such way to reach it
-        pass
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.empty_cache()

@@ -237,23 +237,19 @@ def pair_folders(
 
 
 def _fetch_missing(sources: Sequence[ModelSource], on_progress: LoadProgress) -> None:
-    """Downloads what is not here, with one count over all sources; those that are here only have their hash checked."""
-    fetched = [source for source in dict.fromkeys(sources) if not isinstance(source, FolderSource)]
-    missing = [source for source in fetched if store.find(source) is None]
+    """Downloads what is not here, with one count over all of it."""
+    missing = [source for source in dict.fromkeys(sources) if store.find(source) is None]
     sizes = [known_disk_bytes(source) for source in missing]
-    total = None if None in sizes else sum(size for size in sizes if size is not None)
+    total = None if None in sizes else sum(size or 0 for size in sizes)
     n_before = 0
-    for source in fetched:
-        counted = source in missing
+    for source in missing:
 
-        def tell(n_bytes: int, before: int = n_before, counted: bool = counted) -> None:
-            if counted:
-                on_progress("fetch", before + n_bytes, total)
+        def tell(n_bytes: int, before: int = n_before) -> None:
+            on_progress("fetch", before + n_bytes, total)
 
         path = store.fetch(source, on_bytes=tell)
-        if counted:
-            files = [path] if path.is_file() else list(path.glob("*"))
-            n_before += sum(file.stat().st_size for file in files)
+        files = [path] if path.is_file() else path.iterdir()
+        n_before += sum(file.stat().st_size for file in files)
 
 
 def _checkpoint(source: ModelSource, path: Path, dtype: str) -> Path:

@@ -244,6 +244,7 @@ class EngineSlot:
             "message": f"{info.device.upper()}, {info.dtype}",
             "default_router": engine.default_router,
             "thresholds": {name: engine.default_threshold(name) for name in engine.router_names},
+            "is_chat": info.prompt_form != "plain",
             "problems": [str(problem) for problem in engine.problems],
         }
 

@@ -22,7 +22,7 @@ DTYPES = ("float32", "bfloat16")
 HERE_ONLY = (
     "This server only loads pairs whose files it already has. On a machine of your own every pair can be chosen."
 )
-ZERO_GPU = "On ZeroGPU the models are placed on the GPU when the Space starts, so the pair is chosen there (CITER_PAIR)."
+ZERO_GPU = "On ZeroGPU the models are placed on the GPU when the Space starts, so it is chosen there (CITER_PAIR)."
 ON_SERVER = "The LLM of this page runs on a server of its own, so the pair is chosen when the page is started."
 FIXED = "Whoever runs this server has settled the pair (CITER_PAIRS=fixed)."
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from citer_core.errors import CiterError, ModelFileError, SettingError, StoppedError
-from citer_core.models.presets import parse_pair
+from citer_core.models.presets import EMBEDDED, parse_pair
 from citer_core.system_memory import give_back
 from citer_core.types import LoadProgress, LoadStage
 from citer_core.ui.engine_slot import EngineSlot
@@ -94,6 +94,11 @@ class PairSwitch:
     def pair(self) -> str:
         """What the slot holds, as `--pair` spells it."""
         return self._loaded[0]
+
+    @property
+    def holds_bundled(self) -> bool:
+        """Whether that is the pair whose problems come with the project."""
+        return self.pair == EMBEDDED
 
     def begin(self, pair: object, dtype: object = "") -> dict[str, Any]:
         """Begins a change in the background.
