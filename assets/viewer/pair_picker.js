@@ -35,7 +35,8 @@ export class PairPicker {
       { class: "cx-pairs", "aria-labelledby": "cx-pairs-title" },
       html("div", { class: "cx-pairs-head" }, html("h2", { id: "cx-pairs-title" }, "Pair of models"), action("Close", "cx-quiet", () => this.dialog.close())),
       this.loaded,
-      html("div", { class: "cx-pairs-body" }, this.list, this.precision, this.note),
+      this.precision,
+      html("div", { class: "cx-pairs-body" }, this.list, this.note),
       html("div", { class: "cx-pairs-foot" }, this.plan, this.bar, this.state, html("div", { class: "cx-pairs-go" }, this.cancel, this.load)),
     );
     // A click on the backdrop is one on the dialog itself: everything else is inside one of its parts.
@@ -70,6 +71,7 @@ export class PairPicker {
     const now = rows.find((row) => Object.values(row.variants).some((variant) => variant.is_loaded));
     setText(this.loaded, `${now ? `${now.title} is loaded` : "Another pair is loaded"}; ${free}. The pair is the server’s: everyone on this page gets the new one.`);
     setText(this.note, listed.note);
+    this.#drawPrecision();
     this.#drawList();
     this.#drawFoot();
   }
@@ -101,7 +103,6 @@ export class PairPicker {
     const cards = this.listed.pairs.map((row) => this.#card(row));
     if (this.listed.allows_own) cards.push(this.#ownCard());
     this.list.replaceChildren(html("legend", { class: "cx-hidden" }, "Pairs"), ...cards);
-    this.#drawPrecision();
   }
 
   #card(row) {
@@ -137,26 +138,23 @@ export class PairPicker {
   }
 
   #drawPrecision() {
-    const row = this.#row();
-    const names = row ? Object.keys(row.variants) : [...new Set(this.listed.pairs.flatMap((other) => Object.keys(other.variants)))];
+    const names = [...new Set(this.listed.pairs.filter((row) => !row.is_bundled).flatMap((row) => Object.keys(row.variants)))];
     const options = names.map((name) => {
-      const radio = html("input", { type: "radio", name: "cx-pair-dtype", value: name, checked: name === (row ? dtypeOf(row, this.dtype) : this.dtype) });
+      const radio = html("input", { type: "radio", name: "cx-pair-dtype", value: name, checked: name === this.dtype });
       radio.addEventListener("change", () => {
         this.dtype = name;
         this.#drawList();
         this.#drawFoot();
-        this.precision.querySelector("input:checked")?.focus();
       });
       return html("label", {}, radio, name);
     });
     this.precision.hidden = names.length < 2;
-    this.precision.replaceChildren(html("legend", {}, "Number format"), ...options);
+    this.precision.replaceChildren(html("legend", {}, "Number format of the weights"), ...options);
   }
 
   #choose(name) {
     this.chosen = name;
     this.said = "";
-    this.#drawPrecision();
     this.#drawFoot();
   }
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from citer_core.config import AppConfig
 from citer_core.errors import SettingError
+from citer_core.hardware import has_bfloat16
 from citer_core.models.needs import AUTO, PairNeeds, needs_of
 from citer_core.models.presets import EMBEDDED, PRESETS, Preset, parse_pair
 from citer_core.system_memory import free_bytes
@@ -52,6 +53,10 @@ class PairOffers:
         if pair == EMBEDDED:
             return ("float32",)
         first = self._config.dtype
+        # float32 is the server's default for the bundled pair's sake. Others were published in bfloat16, which takes
+        # half the memory; it is slow only where the hardware does not have it.
+        if first == "float32" and (self._config.device != "cpu" or has_bfloat16()):
+            first = "bfloat16"
         return (first, *(dtype for dtype in DTYPES if dtype != first))
 
     def listed(self, loaded: PairInfo | None) -> dict[str, Any]:
