@@ -62,6 +62,7 @@ class Change:
     total: int | None = None
     message: str = ""
     cancelled: threading.Event = field(default_factory=threading.Event)
+    over: threading.Event = field(default_factory=threading.Event)
 
     @property
     def is_over(self) -> bool:
@@ -129,6 +130,10 @@ class PairSwitch:
             return False
         change.cancelled.set()
         return True
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether no change goes on any more, after `timeout_s` at the latest."""
+        return self._change is None or self._change.over.wait(timeout_s)
 
     def status(self) -> dict[str, Any]:
         """The slot's status, with the change that is going on or was the last, and why none is possible."""
@@ -240,4 +245,5 @@ class PairSwitch:
     def _end(self, change: Change, stage: Stage, message: str) -> None:
         change.message = message
         change.stage = stage  # last: it is what others look at
+        change.over.set()
         logger.info("change to %s: %s. %s", change.pair, stage, message)
