@@ -51,11 +51,11 @@ def test_by_default_only_a_page_of_ones_own_may_download():
 def test_a_public_page_only_takes_what_is_here(here):
     public = offers(pairs="here")
     with pytest.raises(SettingError, match=r"files of Qwen2\.5-Coder 0\.5B / 1\.5B are not here"):
-        public.check(CODER, "bfloat16", PAIR)
-    row = next(row for row in public.listed(PAIR)["pairs"] if row["name"] == CODER)
+        public.check(CODER, "bfloat16", PAIR, "fake")
+    row = next(row for row in public.listed(PAIR, "fake")["pairs"] if row["name"] == CODER)
     assert not row["is_allowed"] and row["n_missing"] == 2
     here |= {PRESETS[CODER].slm.source, PRESETS[CODER].llm.source}
-    assert public.check(CODER, "bfloat16", PAIR) == (CODER, "bfloat16", "beside")
+    assert public.check(CODER, "bfloat16", PAIR, "fake") == (CODER, "bfloat16", "beside")
     assert not public.may_download
 
 
@@ -68,9 +68,9 @@ def test_a_public_page_only_takes_what_is_here(here):
 )
 def test_where_the_pair_stays_it_says_why(config, why):
     off = offers(**config)
-    assert why in off.why_off and off.listed(PAIR)["pairs"] == []
+    assert why in off.why_off and off.listed(PAIR, "fake")["pairs"] == []
     with pytest.raises(SettingError, match=why):
-        off.check("embedded", "", None)
+        off.check("embedded", "", None, "")
 
 
 def test_on_zero_gpu_the_pair_stays(monkeypatch):
@@ -80,9 +80,9 @@ def test_on_zero_gpu_the_pair_stays(monkeypatch):
 
 def test_models_of_ones_own_need_a_setting():
     with pytest.raises(SettingError, match="CITER_PAIRS=any"):
-        offers(pairs="presets").check("org/a,org/b", "float32", PAIR)
+        offers(pairs="presets").check("org/a,org/b", "float32", PAIR, "fake")
     # Of their size nothing is known, so the loaded pair makes way first.
-    assert offers(pairs="any").check(" org/a,org/b ", "float32", PAIR) == ("org/a,org/b", "float32", "after")
+    assert offers(pairs="any").check(" org/a,org/b ", "float32", PAIR, "fake") == ("org/a,org/b", "float32", "after")
 
 
 @pytest.mark.parametrize(
@@ -99,14 +99,14 @@ def test_models_of_ones_own_need_a_setting():
 )
 def test_a_browser_may_send_anything(pair, dtype, error):
     with pytest.raises(error):
-        offers(pairs="any").check(pair, dtype, PAIR)
+        offers(pairs="any").check(pair, dtype, PAIR, "fake")
 
 
 def test_the_loaded_pair_is_not_loaded_again():
     loaded = dataclasses.replace(PAIR, name=PRESETS[CODER].title, dtype="bfloat16")
     with pytest.raises(SettingError, match="is loaded already, in bfloat16"):
-        offers(pairs="presets").check(CODER, "bfloat16", loaded)
-    assert offers(pairs="presets").check(CODER, "float32", loaded)[1] == "float32"
+        offers(pairs="presets").check(CODER, "bfloat16", loaded, CODER)
+    assert offers(pairs="presets").check(CODER, "float32", loaded, CODER)[1] == "float32"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_room(free, old, room):
 
 def test_too_large_a_pair_says_what_it_needs_and_what_there_is():
     with pytest.raises(SettingError, match=r"needs 1\d\d\.\d GB in bfloat16, and 16\.0 GB would be free"):
-        offers(pairs="presets").check("qwen2-1.5b-72b", "bfloat16", None)
+        offers(pairs="presets").check("qwen2-1.5b-72b", "bfloat16", None, "")
 
 
 def test_loaded_bytes_are_the_weights():
@@ -148,7 +148,7 @@ def test_a_conversion_is_remembered(tmp_path):
 
 
 def test_every_row_has_what_the_picker_shows():
-    listed = offers(pairs="presets").listed(PAIR)
+    listed = offers(pairs="presets").listed(PAIR, "fake")
     assert [row["name"] for row in listed["pairs"]] == list(PRESETS)
     rows = {row["name"]: row for row in listed["pairs"]}
     assert set(rows["embedded"]["variants"]) == {"float32"}

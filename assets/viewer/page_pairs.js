@@ -55,11 +55,12 @@ export class PagePairs {
     else if (status.problems?.length) this.page.notice(status.problems.join("\n"));
     this.page.thresholds = status.thresholds ?? {};
     this.page.onReady();
-    if (this.title && status.pair && this.title !== status.pair) {
+    if (this.title && status.pair && this.generation !== status.generation) {
       this.nextTau = status.thresholds[status.default_router];
       this.page.notice(`The pair is ${status.pair} now. Routers, τ and problems to pick follow it.`, { tone: "calm" });
       this.#applyTau();
     }
+    this.generation = status.generation;
     this.title = status.pair ?? this.title;
   }
 

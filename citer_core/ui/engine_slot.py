@@ -90,6 +90,7 @@ class EngineSlot:
         self._error: CiterError | None = None
         self._closed_for = ""
         self._generation = 0
+        self._reaper: threading.Thread | None = None
 
     def start(self) -> None:
         """Begins to load in the background; further calls do nothing."""
@@ -203,7 +204,13 @@ class EngineSlot:
     def retire(self, tenancy: Tenancy | None) -> None:
         """Frees a replaced engine once its last lease has ended, in the background; returns at once."""
         if tenancy is not None:
-            threading.Thread(target=_free, args=(tenancy,), name="engine-reaper", daemon=True).start()
+            self._reaper = threading.Thread(target=_free, args=(tenancy,), name="engine-reaper", daemon=True)
+            self._reaper.start()
+
+    def settle(self, timeout_s: float) -> None:
+        """Waits until the engine that was retired last is gone, for `timeout_s` at most."""
+        if self._reaper is not None:
+            self._reaper.join(timeout_s)
 
     # ------------------------------------------------------------ those who look
 

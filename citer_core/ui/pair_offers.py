@@ -59,8 +59,8 @@ class PairOffers:
             first = "bfloat16"
         return (first, *(dtype for dtype in DTYPES if dtype != first))
 
-    def listed(self, loaded: PairInfo | None) -> dict[str, Any]:
-        """Everything that the picker shows, as JSON."""
+    def listed(self, loaded: PairInfo | None, loaded_as: str) -> dict[str, Any]:
+        """Everything that the picker shows, as JSON; arguments as for `check`."""
         free = free_bytes(self._config.device)
         shown = PRESETS.values() if not self.why_off else ()
         return {
@@ -69,16 +69,17 @@ class PairOffers:
             "loaded_bytes": loaded_bytes(loaded),
             "allows_own": self.allows_own,
             "note": HERE_ONLY if not self.why_off and not self.may_download else "",
-            "pairs": [self._row(preset, loaded, free) for preset in shown],
+            "pairs": [self._row(preset, loaded, loaded_as, free) for preset in shown],
         }
 
-    def check(self, pair: object, dtype: object, loaded: PairInfo | None) -> tuple[str, str, Room]:
+    def check(self, pair: object, dtype: object, loaded: PairInfo | None, loaded_as: str) -> tuple[str, str, Room]:
         """What a browser asks for, which may be anything.
 
         Args:
             pair: the name of a preset, or two models where they are allowed.
             dtype: one of `dtypes`; "" takes the first.
             loaded: the pair that is there.
+            loaded_as: its name as `--pair` has it; two pairs of folders may share a title.
 
         Returns:
             The pair, its dtype, and how there is room for it.
@@ -98,7 +99,7 @@ class PairOffers:
         dtype = dtype or self.dtypes(pair)[0]
         if dtype not in self.dtypes(pair):
             raise SettingError(f"{choice.name} cannot be loaded in {dtype!r:.40}: {' or '.join(self.dtypes(pair))}.")
-        if loaded is not None and loaded.name == choice.name and dtype in (loaded.dtype, AUTO):
+        if loaded is not None and loaded_as == pair and dtype in (loaded.dtype, AUTO):
             raise SettingError(f"{choice.name} is loaded already, in {loaded.dtype}.")
         needs = needs_of(pair, dtype, self._config.options.llm_quantization)
         if needs.n_missing and not self.may_download:
@@ -113,7 +114,7 @@ class PairOffers:
             )
         return pair, dtype, room
 
-    def _row(self, preset: Preset, loaded: PairInfo | None, free: int | None) -> dict[str, Any]:
+    def _row(self, preset: Preset, loaded: PairInfo | None, loaded_as: str, free: int | None) -> dict[str, Any]:
         from citer_core.routing.catalog import stored_router_names
 
         models = (preset.slm, preset.llm)
@@ -127,7 +128,7 @@ class PairOffers:
                 "peak_bytes": needs.peak_bytes,
                 "converts": needs.converts,
                 "room": room_for(needs, free, loaded_bytes(loaded)),
-                "is_loaded": loaded is not None and loaded.name == preset.title and dtype in (loaded.dtype, AUTO),
+                "is_loaded": loaded is not None and loaded_as == preset.name and dtype in (loaded.dtype, AUTO),
             }
         return {
             "name": preset.name,

@@ -115,7 +115,7 @@ class PairSwitch:
             status = self._slot.status()
             if status["state"] == "loading":
                 raise SettingError("The first pair is still being loaded: change it when it is there.")
-            name, number_format, room = self.offers.check(pair, dtype, self._loaded_info())
+            name, number_format, room = self.offers.check(pair, dtype, self._loaded_info(), self.pair)
             self._change = change = Change(name, number_format, parse_pair(name).name, room)
         threading.Thread(target=self._work, args=(change,), name="pair-switch", daemon=True).start()
         return self._state(change)
@@ -147,7 +147,7 @@ class PairSwitch:
 
     def listed(self) -> dict[str, Any]:
         """What the picker shows."""
-        return self.offers.listed(self._loaded_info())
+        return self.offers.listed(self._loaded_info(), self.pair)
 
     def _loaded_info(self) -> PairInfo | None:
         engine = self._slot.wait(0) if self._slot.status()["state"] == "ready" else None
