@@ -29,11 +29,12 @@ export class PairPicker {
     this.state = html("p", { class: "cx-pairs-state", role: "status" });
     this.load = action("Load this pair", "cx-pairs-load", () => this.#load());
     this.cancel = action("Cancel", "cx-quiet", () => this.on.onCancel(this.change.id));
+    this.close = action("Close", "cx-quiet", () => this.dialog.close());
     this.note = html("p", { class: "cx-pairs-note" });
     this.dialog = html(
       "dialog",
       { class: "cx-pairs", "aria-labelledby": "cx-pairs-title" },
-      html("div", { class: "cx-pairs-head" }, html("h2", { id: "cx-pairs-title" }, "Pair of models"), action("Close", "cx-quiet", () => this.dialog.close())),
+      html("div", { class: "cx-pairs-head" }, html("h2", { id: "cx-pairs-title" }, "Pair of models"), this.close),
       this.loaded,
       this.precision,
       html("div", { class: "cx-pairs-body" }, this.list, this.note),
@@ -85,6 +86,7 @@ export class PairPicker {
 
   /** @param {Object|null} change the one that goes on, or the last one */
   setChange(change) {
+    if (change && !change.is_over) this.said = "";
     this.change = change;
     if (this.dialog.open) this.#drawFoot();
   }
@@ -165,24 +167,28 @@ export class PairPicker {
 
   #drawFoot() {
     const { change, listed } = this;
+    const hadFocus = this.dialog.open && [this.load, this.cancel].includes(document.activeElement);
     const isGoing = Boolean(change) && !change.is_over;
     const row = this.#row();
     const isOwn = this.chosen === OWN;
     const why = row && listed ? whyNot(row, this.dtype, listed) : "";
     const canLoad = Boolean(listed) && !isGoing && (isOwn ? Boolean(this.#ownPair()) : Boolean(row) && !why);
     const { words, share } = change ? progressOf(change) : { words: "", share: null };
-    setText(this.state, this.said || (isGoing ? `${change.title}: ${words}` : words));
+    setText(this.state, isGoing ? `${change.title}: ${words}` : this.said || words);
     this.state.dataset.tone = !isGoing && (this.said || change?.stage === "failed") ? "bad" : "calm";
     setText(this.plan, isGoing || !listed ? "" : isOwn ? `What is missing is downloaded first. ${roomInWords("after")}` : why || (row ? planOf(row, this.dtype) : ""));
     this.bar.hidden = !isGoing;
     if (share === null) this.bar.removeAttribute("value");
     else this.bar.value = share;
     this.cancel.hidden = !isGoing;
-    this.cancel.disabled = Boolean(change?.is_cancelling);
+    setText(this.cancel, change?.is_cancelling ? "Cancelling…" : "Cancel");
     this.load.disabled = !canLoad;
-    // A button that disappears under the focus would throw the keyboard out of the dialog's order.
-    if (this.dialog.open && isGoing && document.activeElement === this.load) this.cancel.focus();
     this.load.hidden = isGoing;
+    // A button that disappears under the focus would throw the keyboard out of the dialog.
+    if (hadFocus && !this.dialog.contains(document.activeElement?.closest("button:not(:disabled):not([hidden])") ?? null)) {
+      const next = isGoing ? this.cancel : canLoad ? this.load : this.close;
+      next.focus();
+    }
   }
 
   #load() {
