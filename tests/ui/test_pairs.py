@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -58,6 +59,7 @@ class Gate:
         if pair == CODER:
             engine.router_names, engine.default_router = ("entropy", "margin"), "entropy"
             engine.default_threshold = lambda name=None: 0.41
+        engine._ids = itertools.count(1000 * (len(self.engines) + 1))  # ids of runs are unique on a server
         engine.load(PRESETS[pair].title, dtype=dtype)
         self.engines[pair] = engine
         return engine
