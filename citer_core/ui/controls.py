@@ -133,6 +133,8 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
                 value=None,
                 label="Router",
                 info="Filled when the models are loaded",
+                # Another session may have changed the pair: our own message says more than gradio's refusal would.
+                allow_custom_value=True,
                 elem_id="cx-router",
                 min_width=180,
             )
