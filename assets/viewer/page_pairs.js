@@ -12,13 +12,13 @@ import { buttonWords } from "./pair_words.js";
 const SOON_MS = 700;
 const NOW_AND_THEN_MS = 5000;
 
-const byId = (id) => document.getElementById(id);
+const headerPart = (id) => document.getElementById(id);
 
 export class PagePairs {
   /** @param {Object} page of page.js */
   constructor(page) {
     Object.assign(this, { page, status: null, picker: null, followed: null, nextTau: null, title: null, wake: () => {} });
-    this.button = byId("cx-pair");
+    this.button = headerPart("cx-pair");
     this.button?.addEventListener("click", () => this.open());
     document.addEventListener("visibilitychange", () => document.hidden || this.wake());
   }
@@ -65,7 +65,7 @@ export class PagePairs {
   }
 
   #drawHeader(status) {
-    const badge = byId("cx-device");
+    const badge = headerPart("cx-device");
     const words = status.state === "failed" ? "Recorded runs only" : status.message;
     if (badge) {
       setText(badge, words);
