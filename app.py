@@ -14,8 +14,11 @@ from typing import TYPE_CHECKING
 from citer_core.config import AppConfig
 from citer_core.errors import CiterError, ServerError
 from citer_core.hardware import cpu_budget
+from citer_core.types import LoadProgress
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.page import build_page, serve
+from citer_core.ui.pair_offers import PairOffers
+from citer_core.ui.pair_switch import PairSwitch
 from citer_core.zero_gpu import spaces_module
 
 if TYPE_CHECKING:
@@ -25,8 +28,8 @@ if TYPE_CHECKING:
 SERVER_START_S = 600.0
 
 
-def load_engine() -> Engine:
-    """Imports torch and reads the weights; called in the background."""
+def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress) -> Engine:  # noqa: FBT001
+    """Imports torch and reads a pair's weights; called in the background."""
     import torch
 
     from citer_core.engine import Engine
@@ -38,11 +41,12 @@ def load_engine() -> Engine:
     server = config.llm_server
     try:
         engine = Engine.load(
-            config.pair,
+            pair,
             device="cuda" if on_zero_gpu else config.device,
-            dtype=config.dtype,
-            options=config.options,
+            dtype=dtype,
+            options=replace(config.options, download=download),
             llm_server=None if server is None else replace(server, start_s=SERVER_START_S),
+            on_progress=on_progress,
         )
     except ServerError as error:
         raise ServerError(f"{error} Then start this page again: it looks for the server once.") from error
@@ -54,10 +58,11 @@ logging.getLogger("httpx").setLevel(logging.WARNING)
 try:
     # Flags are ours only where this file is the program; under `gradio app.py` they are not.
     config = AppConfig.read(sys.argv[1:] if __name__ == "__main__" else ())
-    slot = EngineSlot(load_engine)
+    slot = EngineSlot(lambda: load_engine(config.pair, config.dtype, config.options.download, lambda *_: None))
+    switch = PairSwitch(slot, load_engine, PairOffers(config), config.pair, config.dtype)
     if spaces_module() is not None:  # imported before torch, and the models placed while the module is read
         slot.fill()
-    demo = build_page(config, slot)
+    demo = build_page(config, slot, switch)
 except CiterError as error:
     sys.exit(f"error: {error}")
 

@@ -12,12 +12,16 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from citer_core.errors import SettingError
 from citer_core.types import QUANTIZATIONS, PairOptions
 
 TOKEN_TIMEOUT_S = 60.0
+# Which pairs a visitor of the page may change to, from none to anything: every step includes the ones before it.
+PairsAllowed = Literal["fixed", "here", "presets", "any"]
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 EVERY_INTERFACE = "0.0.0.0"  # what a container on Spaces must listen on
 
 
@@ -88,6 +92,10 @@ class AppConfig:
         n_queued_runs: runs that may wait for a place; one more is refused with a message.
         llm_server: where the LLM runs; None loads it here.
         mcp: offer the documented endpoints as MCP tools too, where gradio's `mcp` extra is installed.
+        pairs: which pairs may be chosen on the page: `fixed`, only the one it started with; `here`, those with all
+            files on this machine; `presets`, all that have a name, which may mean a download; `any`, also two models
+            that a visitor names, hub ids or folders. "" decides by the host: `presets` where only this machine can
+            reach the page, `here` where others can.
     """
 
     host: str = "127.0.0.1"
@@ -100,8 +108,11 @@ class AppConfig:
     n_queued_runs: int = 16
     llm_server: LlmServer | None = None
     mcp: bool = True
+    pairs: PairsAllowed | Literal[""] = ""
 
     def __post_init__(self) -> None:
+        if self.pairs not in ("", *get_args(PairsAllowed)):
+            raise SettingError(f"pairs is {self.pairs!r}: give one of {', '.join(get_args(PairsAllowed))}.")
         for name, value, low, high in (
             ("port", self.port, 1, 65_535),
             ("n_concurrent_runs", self.n_concurrent_runs, 1, 64),
@@ -109,6 +120,11 @@ class AppConfig:
         ):
             if not low <= value <= high:
                 raise SettingError(f"{name} is {value}: give a whole number from {low} to {high}.")
+
+    @property
+    def pairs_allowed(self) -> PairsAllowed:
+        """`pairs`, decided."""
+        return self.pairs or ("presets" if self.host in LOOPBACK else "here")
 
     @classmethod
     def read(cls, flags: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> AppConfig:
@@ -133,6 +149,8 @@ class AppConfig:
         add_pair_options(parser, env)
         parser.add_argument("--llm-url", default=env.get("CITER_LLM_URL"), metavar="URL")
         parser.add_argument("--llm-model", default=env.get("CITER_LLM_MODEL"), metavar="NAME")
+        pairs = env.get("CITER_PAIRS") or ("here" if on_spaces else default.pairs)
+        parser.add_argument("--pairs", default=pairs, help="that visitors may choose: fixed, here, presets or any")
         args = parser.parse_args(list(flags))
         return cls(
             host=args.host,
@@ -146,6 +164,7 @@ class AppConfig:
             ),
             n_queued_runs=_whole_number("CITER_QUEUED_RUNS", env.get("CITER_QUEUED_RUNS"), default.n_queued_runs),
             llm_server=LlmServer.read(args.llm_url, args.llm_model, None, env),
+            pairs=args.pairs,
             mcp=bool(_whole_number("CITER_MCP", env.get("CITER_MCP"), int(default.mcp))),
         )
 

@@ -32,8 +32,8 @@ from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.text import TextStream
-from citer_core.trace import ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
-from citer_core.types import DecodeSettings, FinishReason, PairOptions, TokenEvent
+from citer_core.trace import PairInfo, ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
+from citer_core.types import DecodeSettings, FinishReason, LoadProgress, PairOptions, TokenEvent
 from citer_core.zero_gpu import gpu_seconds, on_gpu
 
 # Decodes elsewhere: (router, prompt, settings, fork) -> events, and as the last item why it ended. See
@@ -64,6 +64,7 @@ class Run:
     """One routed run; iterate it, once, to decode.
 
     Attributes:
+        pair, router: what decodes it; None once it has ended, so that a run that is kept does not keep gigabytes.
         id: unguessable, so that a page can ask for its own run and for no other.
         finish_reason: None until it ended.
         fork: for a branch, the events that it shares with its parent; they come out first, as they were.
@@ -71,8 +72,8 @@ class Run:
         remote: decodes in another process; None decodes here.
     """
 
-    pair: ModelPair
-    router: Router
+    pair: ModelPair | None
+    router: Router | None
     problem: Problem
     prompt_ids: list[int]
     settings: DecodeSettings
@@ -83,6 +84,10 @@ class Run:
     remote: RemoteDecode | None = None
     _events: list[TokenEvent] = field(default_factory=list)
     _cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        assert self.pair is not None and self.router is not None, "a run begins with its models"
+        self._origin = Origin.of(self.pair, self.router, self.problem)
 
     def __iter__(self) -> Iterator[TokenEvent]:
         """Decodes; every event is kept before it is handed out. A consumer that goes away cancels the run."""
@@ -95,13 +100,15 @@ class Run:
             raise
         finally:
             self.finish_reason = reason
+            self.pair = self.router = self.remote = None
 
     def _recorded(self) -> Generator[TokenEvent, None, FinishReason]:
         for event in self.fork.events if self.fork else ():
             self._events.append(event)
             yield event
+        assert self.pair is not None and self.router is not None, "only an ended run has let them go"
         if self.remote is not None:
-            return (yield from self._from_elsewhere(self.remote))
+            return (yield from self._from_elsewhere(self.remote, self.router.name))
         steps = decode(
             self.pair, self.router, self.prompt_ids, self.settings, is_cancelled=self._cancelled.is_set, fork=self.fork
         )
@@ -114,9 +121,9 @@ class Run:
             self._events.append(event)
             yield event
 
-    def _from_elsewhere(self, remote: RemoteDecode) -> Generator[TokenEvent, None, FinishReason]:
+    def _from_elsewhere(self, remote: RemoteDecode, router: str) -> Generator[TokenEvent, None, FinishReason]:
         """Another process cannot see our flag, so it is looked at here, and the generator there is closed."""
-        for item in remote(self.router.name, self.prompt_ids, self.settings, self.fork):
+        for item in remote(router, self.prompt_ids, self.settings, self.fork):
             if not isinstance(item, TokenEvent):
                 return item
             self._events.append(item)
@@ -132,14 +139,28 @@ class Run:
     def trace(self) -> RoutingTrace:
         """The run so far; with the verdict on its answer once it has ended."""
         trace = trace_of(
-            self.pair, self.router, self.problem, self.settings, len(self.prompt_ids), self._events, self.finish_reason
+            self._origin, self.problem, self.settings, len(self.prompt_ids), self._events, self.finish_reason
         )
         return trace if self.parent is None else replace(trace, parent=self.parent)
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What a trace says of the pair and the router that wrote it, without holding either."""
+
+    pair: PairInfo
+    router: RouterInfo
+    prompt_text: str
+
+    @classmethod
+    def of(cls, pair: ModelPair, router: Router, problem: Problem) -> Origin:
+        """For a run of `problem`."""
+        described = RouterInfo(router.name, router.revision, router.n_params)
+        return cls(pair.info, described, pair.prompt_form.text(problem.prompt))
+
+
 def trace_of(
-    pair: ModelPair,
-    router: Router,
+    origin: Origin,
     problem: Problem,
     settings: DecodeSettings,
     n_prompt: int,
@@ -148,13 +169,13 @@ def trace_of(
 ) -> RoutingTrace:
     """What is known of a run as one trace; with the verdict on its answer once it has ended."""
     trace = RoutingTrace(
-        pair=pair.info,
-        router=RouterInfo(router.name, router.revision, router.n_params),
+        pair=origin.pair,
+        router=origin.router,
         settings=settings,
         prompt=PromptInfo(
             data_type=problem.data_type,
             question=problem.question,
-            text=pair.prompt_form.text(problem.prompt),
+            text=origin.prompt_text,
             n_tokens=n_prompt,
             version=0 if problem.data_type == "open" else PROMPT_VERSION,
         ),
@@ -218,6 +239,7 @@ class Engine:
         router_files: Sequence[Path] = (),
         options: PairOptions | None = None,
         llm_server: LlmServer | None = None,
+        on_progress: LoadProgress = lambda *_: None,
     ) -> Engine:
         """Loads a pair and every router that is stored for it.
 
@@ -225,6 +247,7 @@ class Engine:
             pair, device, dtype, options: see `load_pair`.
             router_files: cards of more routers, which come first; the first of them becomes the default.
             llm_server: where the LLM runs; None loads it here.
+            on_progress: see `LoadProgress`; not told of an LLM on a server.
 
         Raises:
             PairError, ModelFileError: see `load_pair`.
@@ -233,7 +256,7 @@ class Engine:
                 `problems` instead.
         """
         if llm_server is None:
-            loaded = load_pair(pair, device=device, dtype=dtype, options=options)
+            loaded = load_pair(pair, device=device, dtype=dtype, options=options, on_progress=on_progress)
         else:
             loaded = load_remote_pair(pair, llm_server, device=device, dtype=dtype, options=options)
         extra: dict[str, Router] = {}
@@ -269,6 +292,10 @@ class Engine:
     def default_threshold(self, name: str | None = None) -> float:
         """The tau that the router recommends."""
         return self.router(name).default_threshold
+
+    def prompt_text(self, problem: Problem) -> str:
+        """The problem's prompt as the models read it, in its chat template where there is one."""
+        return self.pair.prompt_form.text(problem.prompt)
 
     def check(self, problem: Problem) -> None:
         """Raises `PromptError` if the problem's prompt leaves no room in the models' context."""
@@ -359,7 +386,8 @@ class Engine:
             self.pair, chosen, prompts, settings, batch_size=batch_size, with_candidates=with_candidates
         ):
             problem, events = problems[done.index], done.events(self.pair)
+            origin = Origin.of(self.pair, chosen, problem)
             yield (
                 done.index,
-                trace_of(self.pair, chosen, problem, settings, done.n_prompt, events, done.finish_reason),
+                trace_of(origin, problem, settings, done.n_prompt, events, done.finish_reason),
             )

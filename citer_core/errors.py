@@ -9,6 +9,7 @@
     |-- ModelFileError        a weights file is missing, truncated or of another kind
     |-- ServerError           the LLM's server cannot be reached, or answers something else than we asked for
     |-- RouterError           a router is unknown, or does not fit the pair
+    |-- StoppedError          a person stopped what was going on
     |-- TraceError            a trace document that is not one of ours
     `-- ProfileError          a stored profile that is not one of ours
 
@@ -53,6 +54,10 @@ class ServerError(CiterError):
 
 class RouterError(CiterError):
     """A router that does not exist or does not fit the pair."""
+
+
+class StoppedError(CiterError):
+    """A person stopped it: no failure, but there is no result either."""
 
 
 class TraceError(CiterError):

@@ -5,6 +5,7 @@ Called by everything; calls nothing of the project but `errors`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple
 
@@ -14,6 +15,10 @@ Source = Literal["slm", "llm"]
 FinishReason = Literal["eos", "length", "cancelled", "error"]
 MAX_NEW_TOKENS = 4096
 QUANTIZATIONS = ("4bit", "8bit")
+LoadStage = Literal["fetch", "convert", "load"]
+# Told where the loading of a pair is: (stage, bytes that are here, bytes in all or None), the bytes for `fetch` only.
+# What it raises ends the loading there: a download between two blocks, everything else between two stages.
+LoadProgress = Callable[[LoadStage, int, "int | None"], None]
 
 
 @dataclass(frozen=True, slots=True)

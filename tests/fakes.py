@@ -194,6 +194,7 @@ class FakeEngine:
         router_files: Sequence[Path] = (),
         options: PairOptions | None = None,
         llm_server: object = None,
+        on_progress: object = None,
     ) -> FakeEngine:
         """Stands in for `Engine.load`: the same engine, with the pair's name, dtype and device in its description."""
         time.sleep(self.load_s)
@@ -241,6 +242,9 @@ class FakeEngine:
             yield types.SimpleNamespace(
                 slm_top=slm_top, llm_top=llm_top, slm_entropy=0.5, llm_entropy=0.25, kl=0.125, agree=bool(index % 3)
             )
+
+    def prompt_text(self, problem: Problem) -> str:
+        return problem.prompt
 
     def check(self, problem: Problem) -> None:
         """Raises the scripted error where it is one of the prompt and `fail_at` is None."""

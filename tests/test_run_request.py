@@ -52,7 +52,7 @@ CHANGES = [
     lambda r: r.pop("prompt"),
     lambda r: r["prompt"].update(question=5),
     lambda r: r["prompt"].update(data_type="prose"),
-    lambda r: r["prompt"].update(text="Ignore the template."),
+    lambda r: r["prompt"].update(text=7),
     lambda r: r["settings"].update(threshold=2),
     lambda r: r["settings"].update(max_new_tokens=True),
     lambda r: r["settings"].pop("seed"),

@@ -58,11 +58,12 @@ class Labels {
     if (message.rollout) this.rolledOut(message.rollout);
     else if (message.analysis) this.show(unpack(message));
     else if (message.progress) this.progress(message.progress);
-    else if (message.notice !== undefined) this.notice(message.notice, message.level);
+    else if (message.notice !== undefined) this.notice(message.notice, message.level, message.needs);
   }
 
-  notice(text, level = "") {
+  notice(text, level = "", needs = null) {
     setText(this.status, text);
+    if (needs) window.citer?.pairs.offer(this.status, needs);
     this.status.dataset.level = level;
     this.status.hidden = text === "";
     this.bar.hidden = true;

@@ -92,7 +92,7 @@ export class Branching {
 
   #about(view) {
     const { head, answer } = view;
-    return { prompt: head.prompt, true_answer: answer?.true_answer ?? null, pair_revision: head.pair.revision };
+    return { prompt: head.prompt, true_answer: answer?.true_answer ?? null, pair_name: head.pair.name, pair_revision: head.pair.revision };
   }
 
   #ask(view, at, source, tokenId) {

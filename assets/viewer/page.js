@@ -10,10 +10,10 @@ import { fillTemplate } from "../share/offline_file.js";
 import { PageLink } from "../share/page_link.js";
 import { PageBranches } from "./page_branches.js";
 import { leaveQueue, nameInputs, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
+import { PagePairs } from "./page_pairs.js";
 import { drawHistogram, mountViewer } from "./viewer.js";
 
 const TRACES = new URL("../traces/", import.meta.url);
-const STATUS_EVERY_MS = 700;
 const LATE_MS = 1000;
 const BUSY = "The run did not start: every place in the queue is taken. Your text is kept; try again in a moment.";
 
@@ -54,7 +54,8 @@ class Page {
     on("cx-present", async (button) => (await import("../learn/presenter.js")).present(this, button));
     setRunning(false);
     nameInputs();
-    this.watchEngine();
+    this.pairs = new PagePairs(this);
+    this.pairs.watch();
   }
 
   // ------------------------------------------------------------ recorded runs
@@ -114,7 +115,8 @@ class Page {
     if (message.notice !== undefined) {
       if (message.level === "wait") this.viewer.setStatus(message.notice, { busy: true });
       else {
-        this.notice(message.notice);
+        this.notice(message.notice, message);
+        this.pairs.wake(); // perhaps another page has changed the pair
         this.giveUp();
       }
       return;
@@ -204,9 +206,13 @@ class Page {
     setRunning(false);
   }
 
-  notice(text) {
+  /** @param {string} text @param {{needs?: Object, tone?: string}} more a pair that is needed; "calm" where nothing is wrong */
+  notice(text, { needs = null, tone = "" } = {}) {
     const line = byId("cx-notice");
-    if (line) line.textContent = text;
+    if (!line) return;
+    line.textContent = text;
+    line.dataset.tone = tone;
+    if (needs) this.pairs.offer(line, needs);
   }
 
   // ------------------------------------------------------------ tau and prices
@@ -247,27 +253,7 @@ class Page {
     if (name in this.thresholds) setTau(this.thresholds[name]);
   }
 
-  // ------------------------------------------------------------ engine, downloads
-
-  async watchEngine() {
-    const badge = byId("cx-device");
-    for (let state = "loading"; state === "loading"; ) {
-      try {
-        const status = await this.server.engine_status(null);
-        state = status.state;
-        const words = state === "failed" ? "Recorded runs only" : status.message;
-        if (badge) Object.assign(badge, { textContent: words, title: status.message }).dataset.state = state;
-        if (state === "failed") this.notice(status.message);
-        // A stored router that does not fit is left out; the others, and the page, go on.
-        if (status.problems?.length) this.notice(status.problems.join("\n"));
-        this.thresholds = status.thresholds ?? {};
-      } catch {
-        // The server is being restarted or the network is away: the badge keeps its words, and we ask again.
-      }
-      if (state === "loading") await new Promise((resolve) => setTimeout(resolve, STATUS_EVERY_MS));
-    }
-    this.onReady();
-  }
+  // ------------------------------------------------------------ downloads
 
   async offlinePage(json) {
     const { template } = await this.server.offline_page(null);

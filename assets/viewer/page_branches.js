@@ -50,7 +50,7 @@ export class PageBranches {
   receiveProbe(message) {
     this.isProbing = false;
     this.page.viewer.setStatus("");
-    if (message.probe === null) this.page.notice(message.notice);
+    if (message.probe === null) this.page.notice(message.notice, message);
     else this.page.viewer.setProbe(message.probe, message.tokens);
   }
 

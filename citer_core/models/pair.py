@@ -6,6 +6,7 @@ cache or made of GGUF files. Knows nothing about routing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,13 +25,13 @@ from citer_core.models.checkpoint import (
 from citer_core.models.gguf_conversion import convert
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.precision import AUTO, automatic_dtype
-from citer_core.models.presets import EMBEDDED, parse_pair
+from citer_core.models.presets import EMBEDDED, known_disk_bytes, parse_pair
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.sources import FolderSource, GgufSource, ModelSource
 from citer_core.models.spec import spec_of, weights_revision
 from citer_core.trace import PairInfo
-from citer_core.types import PairOptions
+from citer_core.types import LoadProgress, PairOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,12 @@ class ModelPair:
 
 
 def load_pair(
-    pair: str = EMBEDDED, *, device: str = "cpu", dtype: str = "float32", options: PairOptions | None = None
+    pair: str = EMBEDDED,
+    *,
+    device: str = "cpu",
+    dtype: str = "float32",
+    options: PairOptions | None = None,
+    on_progress: LoadProgress = lambda *_: None,
 ) -> ModelPair:
     """Loads a pair.
 
@@ -166,6 +172,7 @@ def load_pair(
         device: as torch spells it.
         dtype: of both models: `float32`, `bfloat16`, `float16`, or `auto` (see `precision.py`).
         options: see there.
+        on_progress: see `LoadProgress`.
 
     Raises:
         PairError: an unknown pair, dtype or quantization, one that this machine has no use for, or two models with
@@ -175,7 +182,8 @@ def load_pair(
     options = options or PairOptions()
     dtype = known_dtype(pair, device, dtype)
     quantization = quantization_config(options.llm_quantization, device, dtype)
-    name, folders, tokenizer_folders = pair_folders(pair, dtype, options)
+    name, folders, tokenizer_folders = pair_folders(pair, dtype, options, on_progress)
+    on_progress("load", 0, None)
     tokenizers = [load_tokenizer(folder) for folder in dict.fromkeys(tokenizer_folders)]
     check_shared_vocabulary(tokenizers[0], tokenizers[-1])
     slm = load_model(folders[0], device, DTYPES[dtype])
@@ -196,12 +204,15 @@ def known_dtype(pair: str, device: str, dtype: str) -> str:
     return dtype
 
 
-def pair_folders(pair: str, dtype: str, options: PairOptions) -> tuple[str, list[Path], list[Path]]:
+def pair_folders(
+    pair: str, dtype: str, options: PairOptions, on_progress: LoadProgress = lambda *_: None
+) -> tuple[str, list[Path], list[Path]]:
     """A pair's name, the two models' folders and the folders of their tokenizers.
 
     Args:
         pair, options: see `load_pair`.
         dtype: a key of `DTYPES`, for weights that have to be converted.
+        on_progress: see `LoadProgress`.
 
     Raises:
         PairError: an unknown pair.
@@ -210,17 +221,35 @@ def pair_folders(pair: str, dtype: str, options: PairOptions) -> tuple[str, list
     choice = parse_pair(pair)
     sources = (choice.slm, choice.llm)
     if options.download:
-        for source in sources:
-            if not isinstance(source, FolderSource):
-                store.fetch(source)
+        _fetch_missing(sources, on_progress)
     # Both are looked for before either is read or converted, which may take minutes.
     paths = store.require(sources, f'"{pair}"' if "," in pair else pair)
-    folders = [_checkpoint(source, path, dtype) for source, path in zip(sources, paths, strict=True)]
+    folders = []
+    for source, path in zip(sources, paths, strict=True):
+        if isinstance(source, GgufSource):
+            on_progress("convert", 0, None)
+        folders.append(_checkpoint(source, path, dtype))
     tokenizer_folders = [
         source.tokenizer or folder if isinstance(source, FolderSource) else folder
         for source, folder in zip(sources, folders, strict=True)
     ]
     return choice.name, folders, tokenizer_folders
+
+
+def _fetch_missing(sources: Sequence[ModelSource], on_progress: LoadProgress) -> None:
+    """Downloads what is not here, with one count over all of it."""
+    missing = [source for source in dict.fromkeys(sources) if store.find(source) is None]
+    sizes = [known_disk_bytes(source) for source in missing]
+    total = None if None in sizes else sum(size or 0 for size in sizes)
+    n_before = 0
+    for source in missing:
+
+        def tell(n_bytes: int, before: int = n_before) -> None:
+            on_progress("fetch", before + n_bytes, total)
+
+        path = store.fetch(source, on_bytes=tell)
+        files = [path] if path.is_file() else path.iterdir()
+        n_before += sum(file.stat().st_size for file in files)
 
 
 def _checkpoint(source: ModelSource, path: Path, dtype: str) -> Path:

@@ -76,12 +76,15 @@ def require(sources: Sequence[ModelSource], fetch_what: str) -> list[Path]:
     return [path for path in paths if path is not None]
 
 
-def fetch(source: ModelSource, say: Callable[[str], None] = log.info) -> Path:
+def fetch(
+    source: ModelSource, say: Callable[[str], None] = log.info, on_bytes: Callable[[int], None] = lambda _: None
+) -> Path:
     """Downloads what is missing of a source, with progress on stderr; what is there already is kept.
 
     Args:
         source: any; of local ones only the presence is checked.
         say: told in a line what happens.
+        on_bytes: told how many bytes are here, after every block; what it raises as a `CiterError` ends the download.
 
     Returns:
         Where the weights are.
@@ -101,7 +104,7 @@ def fetch(source: ModelSource, say: Callable[[str], None] = log.info) -> Path:
     _check_space(source, n_bytes)
     say(f"{source}: fetching {size_in_words(n_bytes)}")
     try:
-        path = _download(source)
+        path = _download(source, on_bytes)
     except CiterError:
         raise
     except Exception as error:  # the hub's client, its transport and the disk each have their own kinds
@@ -185,15 +188,15 @@ def _place_by_hand(source: GgufSource) -> str:
     return f"{source.file_name} into {cache_folder() / 'models' if known else _folder_of(source.repo_id)}"
 
 
-def _download(source: HubSource | GgufSource) -> Path:
+def _download(source: HubSource | GgufSource, on_bytes: Callable[[int], None]) -> Path:
     from citer_core.models.download import download_file, download_repository
 
     assert source.repo_id is not None
     folder = _folder_of(source.repo_id)
     if isinstance(source, HubSource):
-        download_repository(source.repo_id, folder, allowed=PATTERNS, ignored=NOT_NEEDED)
+        download_repository(source.repo_id, folder, allowed=PATTERNS, ignored=NOT_NEEDED, on_bytes=on_bytes)
         return folder
-    download_file(source.repo_id, source.name, folder / source.file_name)
+    download_file(source.repo_id, source.name, folder / source.file_name, on_bytes=on_bytes)
     return folder / source.file_name
 
 

@@ -12,7 +12,7 @@ import gradio as gr
 from citer_core.errors import CiterError, PromptError, SettingError
 from citer_core.tasks.prompts import DATA_TYPES
 from citer_core.types import DecodeSettings
-from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.engine_slot import EngineSlot, Lease
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_registry import RunRegistry, session_of
 
@@ -23,14 +23,14 @@ SNAPSHOT_S = 0.5
 LOAD_TIMEOUT_S = 120.0
 
 
-def loaded_engine(slot: EngineSlot) -> "Engine":
+def loaded_engine(lease: Lease) -> "Engine":
     """The engine, waited for.
 
     Raises:
         SettingError: it is still loading.
         CiterError: it could not be loaded.
     """
-    engine = slot.wait(LOAD_TIMEOUT_S)
+    engine = lease.wait(LOAD_TIMEOUT_S)
     if engine is None:
         raise SettingError("The models are still loading: ask again in a minute.")
     return engine
@@ -75,18 +75,18 @@ def route_trace_endpoint(slot: EngineSlot, registry: RunRegistry, book: ProblemB
             if data_type not in DATA_TYPES:
                 raise SettingError(f"data_type is {data_type!r}: give one of {', '.join(DATA_TYPES)}.")
             problem = book.problem(question, data_type)
-            engine = loaded_engine(slot)
-            run = engine.start(problem, router=router or None, settings=settings)
-            registry.add(run, session_of(request))
-            try:
-                snapshot_at = time.monotonic()
-                for _ in run:
-                    if time.monotonic() - snapshot_at >= SNAPSHOT_S:
-                        yield run.trace().to_dict()
-                        snapshot_at = time.monotonic()
-                yield run.trace().to_dict()
-            finally:
-                run.cancel()  # does nothing to a run that has ended
+            with slot.lease() as lease:
+                run = loaded_engine(lease).start(problem, router=router or None, settings=settings)
+                registry.add(run, session_of(request))
+                try:
+                    snapshot_at = time.monotonic()
+                    for _ in run:
+                        if time.monotonic() - snapshot_at >= SNAPSHOT_S:
+                            yield run.trace().to_dict()
+                            snapshot_at = time.monotonic()
+                    yield run.trace().to_dict()
+                finally:
+                    run.cancel()  # does nothing to a run that has ended
         except CiterError as error:
             raise gr.Error(str(error), print_exception=False) from error
 

@@ -104,10 +104,11 @@ def probe_endpoint(slot: EngineSlot, runs: RecordedRuns) -> Callable[..., Any]:
         try:
             if (stored := runs.probe(trace, preset)) is not None:
                 return stored
-            engine = loaded_engine(slot)
-            from citer_core.routing.probe import probe_trace  # torch, which the page must not wait for
+            with slot.lease() as lease:
+                engine = loaded_engine(lease)
+                from citer_core.routing.probe import probe_trace  # torch, which the page must not wait for
 
-            return [token.to_dict() for token in probe_trace(engine.pair, runs.trace(trace, preset))]
+                return [token.to_dict() for token in probe_trace(engine.pair, runs.trace(trace, preset))]
         except CiterError as error:
             raise gr.Error(str(error), print_exception=False) from error
 
@@ -152,16 +153,17 @@ def list_routers_endpoint(slot: EngineSlot) -> Callable[..., Any]:
             is_default.
         """
         try:
-            engine = loaded_engine(slot)
+            with slot.lease() as lease:
+                engine = loaded_engine(lease)
+                return [
+                    {
+                        "router": name,
+                        "threshold": engine.default_threshold(name),
+                        "is_default": name == engine.default_router,
+                    }
+                    for name in engine.router_names
+                ]
         except CiterError as error:
             raise gr.Error(str(error), print_exception=False) from error
-        return [
-            {
-                "router": name,
-                "threshold": engine.default_threshold(name),
-                "is_default": name == engine.default_router,
-            }
-            for name in engine.router_names
-        ]
 
     return list_routers

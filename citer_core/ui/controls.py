@@ -41,6 +41,11 @@ def how_well(card_path: Path) -> str:
     )
 
 
+def about_bundled() -> str:
+    """What the bundled pair may be asked, and how well it answers."""
+    return WHAT_IT_CAN + how_well(ASSETS / "models" / "card.json")
+
+
 @dataclass(frozen=True, slots=True)
 class Controls:
     """The components that events read or write."""
@@ -89,8 +94,9 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
     """Lays the controls out; `question` opens in the editor, so that nobody faces an empty box."""
     with gr.Row(elem_id="cx-controls", equal_height=True):
         with gr.Column(scale=8, min_width=300, elem_classes="cx-card"):
-            about_pair = WHAT_IT_CAN + how_well(ASSETS / "models" / "card.json")
-            prompt = gr.Textbox(question, label="Problem", info=about_pair, lines=2, max_lines=9, elem_id="cx-prompt")
+            prompt = gr.Textbox(
+                question, label="Problem", info=about_bundled(), lines=2, max_lines=9, elem_id="cx-prompt"
+            )
             with gr.Row(elem_id="cx-picking"):
                 kind = gr.Radio(
                     DATA_TYPE_CHOICES, value=data_type, label="Type", elem_id="cx-type", min_width=380, scale=0
@@ -127,6 +133,8 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
                 value=None,
                 label="Router",
                 info="Filled when the models are loaded",
+                # Another session may have changed the pair: our own message says more than gradio's refusal would.
+                allow_custom_value=True,
                 elem_id="cx-router",
                 min_width=180,
             )

@@ -1,6 +1,8 @@
-"""`EngineSlot`: the place where the engine will be, filled in the background so that the page opens at once.
+"""`EngineSlot`: the place where the engine is, filled in the background so that the page opens at once; and `Lease`.
 
-Must not import torch: the loader that it is given does, in its own thread. Knows nothing about components.
+Whoever computes with the engine holds a lease on it. Another engine may take its place at any time (`pair_switch`): who
+holds a lease goes on with the engine that it has, and the old one is freed when the last of them is done. Must not
+import torch: the loader that it is given does, in its own thread. Knows nothing about components or pairs by name.
 """
 
 from __future__ import annotations
@@ -8,27 +10,87 @@ from __future__ import annotations
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from citer_core.errors import CiterError, ModelFileError
+from citer_core.system_memory import give_back
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
 
 logger = logging.getLogger(__name__)
 FAILED = "The models could not be loaded. The recorded runs still work; the server's log says what went wrong."
+# Between the end of a lease and the last reference to the engine lie a few lines of its holder.
+GONE_TRIES, GONE_S = 20, 0.25
+
+
+@dataclass(eq=False)
+class Tenancy:
+    """One engine's time in the slot.
+
+    Attributes:
+        engine: None once it is to be freed.
+        n_leases: who computes with it.
+        unused: set while nobody does.
+    """
+
+    engine: Engine | None
+    n_leases: int = 0
+    unused: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self.unused.set()
+
+
+class Lease:
+    """The permission to compute with an engine: a context manager, at whose end the engine may be freed.
+
+    with slot.lease() as lease:
+        while (engine := lease.wait(0.25)) is None:
+            ...  # say that it is loading
+    """
+
+    def __init__(self, slot: EngineSlot) -> None:
+        self._slot = slot
+        self._tenancy: Tenancy | None = None
+
+    def wait(self, timeout_s: float) -> Engine | None:
+        """The engine, the same at every call once it was given; None where there is none after `timeout_s`.
+
+        Raises:
+            CiterError: it could not be loaded.
+        """
+        if self._tenancy is None:
+            self._tenancy = self._slot._take(timeout_s)
+        return self._tenancy.engine if self._tenancy else None
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        if self._tenancy is not None:
+            self._slot._give_back(self._tenancy)
+            self._tenancy = None
 
 
 class EngineSlot:
-    """Loads one engine, once; any thread may look at it or wait for it."""
+    """Holds one engine; any thread may look at it, wait for it or hold a lease on it."""
 
     def __init__(self, load: Callable[[], Engine]) -> None:
-        self._load = load
+        self._load: Callable[[], Engine] | None = load
         self._started = threading.Lock()
-        self._settled = threading.Event()
-        self._engine: Engine | None = None
+        self._changed = threading.Condition()
+        self._tenancy: Tenancy | None = None
         self._error: CiterError | None = None
+        self._closed_for = ""
+        self._generation = 0
+        self._reaper: threading.Thread | None = None
 
     def start(self) -> None:
         """Begins to load in the background; further calls do nothing."""
@@ -42,45 +104,173 @@ class EngineSlot:
 
     def _fill(self) -> None:
         began = time.perf_counter()
+        assert self._load is not None, "it is filled once"
         try:
-            self._engine = self._load()
+            self.put(self._load())
             logger.info("ready to generate after %.1f s of loading", time.perf_counter() - began)
         except CiterError as error:
             logger.error("%s", error)
-            self._error = error
+            self.fail(error)
         except Exception:
             # Whatever it was, the page must keep answering, and the cause belongs in the log, not on the page.
             logger.exception("the engine could not be loaded")
-            self._error = ModelFileError(FAILED)
+            self.fail(ModelFileError(FAILED))
         finally:
-            self._settled.set()
+            self._load = None  # which may hold what it loaded
+
+    # ------------------------------------------------------------ those who compute
+
+    def lease(self) -> Lease:
+        """For whoever is about to compute."""
+        return Lease(self)
 
     def wait(self, timeout_s: float) -> Engine | None:
-        """The engine, or None where it is still loading after `timeout_s`.
+        """The engine for a look at it, or None where it is still loading after `timeout_s`; to compute, take a lease.
 
         Raises:
             CiterError: it could not be loaded.
         """
-        self._settled.wait(timeout_s)
-        if self._error is not None:
-            raise self._error
-        return self._engine
+        with self.lease() as lease:
+            return lease.wait(timeout_s)
+
+    def _take(self, timeout_s: float) -> Tenancy | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._is_open() or self._error is not None, timeout_s)
+            if self._is_open():
+                assert self._tenancy is not None
+                self._tenancy.n_leases += 1
+                self._tenancy.unused.clear()
+                return self._tenancy
+            if self._error is not None:
+                raise self._error
+            return None
+
+    def _give_back(self, tenancy: Tenancy) -> None:
+        with self._changed:
+            tenancy.n_leases -= 1
+            if tenancy.n_leases == 0:
+                tenancy.unused.set()
+
+    def _is_open(self) -> bool:
+        return self._tenancy is not None and not self._closed_for
+
+    # ------------------------------------------------------------ those who change the engine
+
+    def put(self, engine: Engine) -> Tenancy | None:
+        """Makes `engine` the one that new leases get.
+
+        Returns:
+            The one before, where there was one, for `retire`.
+        """
+        with self._changed:
+            before, self._tenancy = self._tenancy, Tenancy(engine)
+            self._error, self._closed_for = None, ""
+            self._generation += 1
+            self._changed.notify_all()
+        return before
+
+    def fail(self, error: CiterError) -> None:
+        """There is no engine, and this is why."""
+        with self._changed:
+            self._error, self._closed_for = error, ""
+            self._changed.notify_all()
+
+    def close(self, why: str) -> Tenancy | None:
+        """Gives no new leases until `open`, `put` or `fail`; those that are held go on.
+
+        Args:
+            why: what the page says meanwhile.
+
+        Returns:
+            The engine that is there, if any.
+        """
+        with self._changed:
+            self._closed_for = why
+            return self._tenancy
+
+    def open(self) -> None:
+        """Gives leases again."""
+        with self._changed:
+            self._closed_for = ""
+            self._changed.notify_all()
+
+    def take_out(self) -> None:
+        """Frees the engine, on which nobody may hold a lease any more; returns when its memory has come back."""
+        with self._changed:
+            tenancy, self._tenancy = self._tenancy, None
+        if tenancy is not None:
+            _free(tenancy)
+
+    def retire(self, tenancy: Tenancy | None) -> None:
+        """Frees a replaced engine once its last lease has ended, in the background; returns at once."""
+        if tenancy is not None:
+            self._reaper = threading.Thread(target=_free, args=(tenancy,), name="engine-reaper", daemon=True)
+            self._reaper.start()
+
+    def settle(self, timeout_s: float) -> None:
+        """Waits until the engine that was retired last is gone, for `timeout_s` at most."""
+        if self._reaper is not None:
+            self._reaper.join(timeout_s)
+
+    # ------------------------------------------------------------ those who look
+
+    @property
+    def has_engine(self) -> bool:
+        """Whether one is there, though it may give no leases now."""
+        return self._tenancy is not None
+
+    @property
+    def n_leases(self) -> int:
+        """Who computes with the present engine."""
+        with self._changed:
+            return self._tenancy.n_leases if self._tenancy else 0
 
     def status(self) -> dict[str, Any]:
-        """What the page's badge shows, as JSON: `state` is `loading`, `ready` or `failed`."""
-        if self._error is not None:
-            return {"state": "failed", "message": str(self._error)}
-        engine = self._engine
-        if engine is None:
-            return {"state": "loading", "message": "Loading the models"}
+        """What the page's badge shows, as JSON: `state` is `loading`, `ready` or `failed`.
+
+        `generation` counts the engines that there were: another number means another pair.
+        """
+        with self._changed:
+            engine, error, closed_for = (
+                self._tenancy.engine if self._tenancy else None,
+                self._error,
+                self._closed_for,
+            )
+            generation = self._generation
+        if error is not None:
+            return {"state": "failed", "message": str(error), "generation": generation}
+        if engine is None or closed_for:
+            return {"state": "loading", "message": closed_for or "Loading the models", "generation": generation}
         info = engine.pair_info
         return {
             "state": "ready",
+            "generation": generation,
             "pair": info.name,
             "device": info.device,
             "dtype": info.dtype,
             "message": f"{info.device.upper()}, {info.dtype}",
             "default_router": engine.default_router,
             "thresholds": {name: engine.default_threshold(name) for name in engine.router_names},
+            "is_chat": info.prompt_form != "plain",
             "problems": [str(problem) for problem in engine.problems],
         }
+
+
+def _free(tenancy: Tenancy) -> None:
+    """Waits for the last lease, lets the engine go, and gives its memory back."""
+    tenancy.unused.wait()
+    engine, tenancy.engine = tenancy.engine, None
+    if engine is None:
+        return
+    gone = threading.Event()
+    weakref.finalize(engine, gone.set).atexit = False
+    name = engine.pair_info.name
+    del engine
+    for _ in range(GONE_TRIES):
+        give_back()  # models are full of cycles, so that only a collection ends them
+        if gone.wait(GONE_S):
+            break
+    else:
+        logger.warning("%s is still referred to by something, and keeps its memory", name)
+    give_back()
+    logger.info("%s was freed", name)

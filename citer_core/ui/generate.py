@@ -10,7 +10,7 @@ from typing import Any
 
 import gradio as gr
 
-from citer_core.errors import CiterError
+from citer_core.errors import CiterError, RouterError
 from citer_core.types import DecodeSettings
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.problem_book import ProblemBook
@@ -35,16 +35,22 @@ def generate_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -
         seed: int,
         request: gr.Request,
     ) -> Iterator[str]:
-        try:
-            settings = DecodeSettings(threshold, max_new_tokens, temperature, top_p, seed)
-            problem = book.problem(text or "", data_type)
-            while (engine := slot.wait(WAIT_S)) is None:
-                yield encode(notice("The models are loading; your run starts as soon as they are ready.", "wait"))
-            run = engine.start(problem, router=router, settings=settings)
-        except CiterError as error:
-            yield encode(notice(str(error)))
-            return
-        registry.add(run, session_of(request))
-        yield from map(encode, stream_run(run))
+        with slot.lease() as lease:
+            try:
+                settings = DecodeSettings(threshold, max_new_tokens, temperature, top_p, seed)
+                problem = book.problem(text or "", data_type)
+                while (engine := lease.wait(WAIT_S)) is None:
+                    yield encode(notice("The models are loading; your run starts as soon as they are ready.", "wait"))
+                if router and router not in engine.router_names:
+                    raise RouterError(
+                        f'{engine.pair_info.name} is loaded and has no router "{router}": perhaps the pair was changed '
+                        "meanwhile. Choose one of its routers, which this page lists in a moment, and generate again."
+                    )
+                run = engine.start(problem, router=router or None, settings=settings)
+            except CiterError as error:
+                yield encode(notice(str(error)))
+                return
+            registry.add(run, session_of(request))
+            yield from map(encode, stream_run(run))
 
     return generate

@@ -14,6 +14,7 @@ _TEMPLATE = f"""
   </div>
   <div class="cx-state">
     <span class="cx-badge" id="cx-device" data-state="loading">Loading the models</span>
+    <button type="button" class="cx-quiet" id="cx-pair" aria-haspopup="dialog" hidden>Pair</button>
     <span class="cx-chip" id="cx-mode" data-mode="recorded">Recorded</span>
     <button type="button" class="cx-quiet" id="cx-tour" title="Nine small steps on this page">Take the tour</button>
     <button type="button" class="cx-quiet" id="cx-present" title="Large type, by keyboard">Present</button>

@@ -19,6 +19,7 @@ from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.label_jobs import LabelJob, LabelJobs
 from citer_core.ui.label_messages import analysis_message, progress_message, rollout_message
 from citer_core.ui.label_rows import LabelInput, bundled_row, bundled_set, pasted_rows, uploaded_rows
+from citer_core.ui.other_pair import OtherPairError, error_notice
 from citer_core.ui.run_registry import session_of
 from citer_core.ui.streaming import Message, encode, notice
 
@@ -31,6 +32,7 @@ PROGRESS_S = 0.2
 FIRST_PROBLEM = "math 2"
 MAX_TOKENS = 60_000  # of all ground truths: about 4 MB for the browser
 UNEXPECTED = "Something went wrong on the server; its log says what. Try it again."
+LOADING = "The models are loading: try it again in a moment."
 GONE = "The server no longer keeps this analysis: pick the problem again."
 
 
@@ -77,11 +79,15 @@ class LabelEvents:
 
     def _messages(self, job: LabelJob, read: Callable[[], LabelInput]) -> Iterator[Message]:
         source = read()
-        engine: Engine | None
-        while (engine := self._slot.wait(WAIT_S)) is None:
-            if job.is_cancelled():
-                return
-            yield notice("The models are loading; your problem is read as soon as they are ready.", "wait")
+        with self._slot.lease() as lease:
+            while (engine := lease.wait(WAIT_S)) is None:
+                if job.is_cancelled():
+                    return
+                yield notice("The models are loading; your problem is read as soon as they are ready.", "wait")
+            yield from self._analysis(job, source, engine)
+
+    def _analysis(self, job: LabelJob, source: LabelInput, engine: Engine) -> Iterator[Message]:
+        job.pair, job.pair_revision = engine.pair_info.name, engine.pair_info.revision
         from citer_core.evaluation.label_view import label_texts
         from citer_core.labelling.teacher_forcing import example_of
 
@@ -111,15 +117,23 @@ class LabelEvents:
             raise SettingError('Ask for {"analysis": id, "index": token, "router": name, "tau": number}.')
         found = self._jobs.get(job_id)
         place = found.token(index) if found is not None and found.session == session else None
-        engine = self._slot.wait(0)
-        if found is None or place is None or engine is None:
+        if found is None or place is None:
             raise SettingError(GONE)
-        from citer_core.evaluation.branches import roll_out_branches
-
         text, position = place
         tokens = int(text.slm_ids[position]), int(text.llm_ids[position])
-        router = engine.router(name)
-        with self._jobs.rolling_out(session) as job:
+        with self._slot.lease() as lease, self._jobs.rolling_out(session) as job:
+            engine = lease.wait(0)
+            if engine is None:
+                raise SettingError(LOADING)
+            if found.pair_revision != engine.pair_info.revision:
+                raise OtherPairError(
+                    f"This text was read by {found.pair}, and {engine.pair_info.name} is loaded: change the pair to "
+                    f"{found.pair} to roll out its tokens, or read the text again.",
+                    found.pair,
+                )
+            from citer_core.evaluation.branches import roll_out_branches
+
+            router = engine.router(name)
             branches = roll_out_branches(
                 engine.pair, router, text.example, position, tokens, float(tau), is_cancelled=job.is_cancelled
             )
@@ -133,7 +147,7 @@ def _guarded(messages: Callable[[], Iterator[Message]]) -> Iterator[Message]:
     try:
         yield from messages()
     except CiterError as error:
-        yield notice(str(error))
+        yield error_notice(error)
     except Exception:
         logger.exception("an event of the Labels tab failed")
         yield notice(UNEXPECTED)

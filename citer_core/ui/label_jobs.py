@@ -28,11 +28,14 @@ class LabelJob:
         session: of the page that asked.
         id: unguessable, and therefore the permission to roll out its tokens.
         texts: grows while it runs.
+        pair, pair_revision: which read it; set when the models are there.
     """
 
     session: str
     id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     texts: list[LabelledText] = field(default_factory=list)
+    pair: str = ""
+    pair_revision: str = ""
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
     def cancel(self) -> None:

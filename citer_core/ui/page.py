@@ -15,6 +15,7 @@ from gradio.events import api as gr_api
 
 from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
+from citer_core.tasks.prompts import DataType
 from citer_core.ui.about import about
 from citer_core.ui.api import route_trace_endpoint
 from citer_core.ui.api_tab import api_tab
@@ -26,13 +27,15 @@ from citer_core.ui.api_tools import (
     replay_endpoint,
 )
 from citer_core.ui.branch_events import branch_event, probe_event
-from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, controls
+from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, about_bundled, controls
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.generate import generate_event
 from citer_core.ui.header import header
 from citer_core.ui.label_jobs import LabelJobs
 from citer_core.ui.labels_tab import labels_tab, static_folders
 from citer_core.ui.learn_tab import learn_tab
+from citer_core.ui.pair_books import PairBooks, what_it_can
+from citer_core.ui.pair_switch import PairSwitch
 from citer_core.ui.presets import preset_cards, read_presets, recorded_problems
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.profile_tab import profile_tab
@@ -44,27 +47,34 @@ TITLE = "CITER: two models write one answer"
 # Links rather than `css_paths`: gradio rewrites what it is given there and loses rules it does not know (@container).
 HEAD = "".join(
     f'<link rel="stylesheet" href="{file_url(ASSETS / name)}">'
-    for name in ("viewer/viewer.css", "viewer/page.css", "learn/learn.css")
+    for name in ("viewer/viewer.css", "viewer/page.css", "viewer/pairs.css", "learn/learn.css")
 )
 _LINKED_ROUTER = "(name) => window.citer?.link.router(name) ?? name"
 DECODING = "decoding"  # one concurrency group for the page and the API: they share the device
 MAX_UPLOAD = "8mb"  # the Labels tab has a lower limit, with a message of its own
 
 
-def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
-    """The page over an engine that may not be there yet; `slot.start()` is the caller's, after `serve`."""
+def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Blocks:
+    """The page over an engine that may not be there yet; `slot.start()` is the caller's, after `serve`.
+
+    Args:
+        config: of the process.
+        slot: of the engine.
+        switch: changes what is in it.
+    """
     shown = [ASSETS / name for name in ("viewer", "share", "learn", "traces", "profile")]
     gr.set_static_paths([*shown, *static_folders(ASSETS)])
     presets = read_presets(ASSETS / "traces")
     recorded = recorded_problems(ASSETS / "traces", presets)
-    registry, jobs, book = RunRegistry(), LabelJobs(), ProblemBook.bundled(recorded)
+    registry, jobs, books = RunRegistry(), LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
+    book = books.bundled
     question, data_type = (recorded[0].question, recorded[0].data_type) if recorded else (SAMPLE_QUESTION, "math")
     page: gr.Blocks
     with gr.Blocks(title=TITLE, analytics_enabled=False) as page:
         header()
         preset_cards(presets)
         panel = controls(book, question, data_type, presets[0].tau if presets else DEFAULTS.threshold)
-        screen = viewer(ASSETS, slot, registry)
+        screen = viewer(ASSETS, switch, registry)
         # Tabs render what they hold when they are first opened: nothing in them may be needed above.
         with gr.Tabs(elem_id="cx-tabs"):
             with gr.Tab("How it works", id="how", elem_id="cx-tab-how"):
@@ -79,8 +89,8 @@ def build_page(config: AppConfig, slot: EngineSlot) -> gr.Blocks:
                 api_tab(has_mcp=serves_mcp(config))
         _wire_run(panel, screen, config, slot, registry, book)
         _wire_browser(panel)
-        _wire_picking(panel, book)
-        _wire_engine(panel, screen, slot)
+        _wire_picking(panel, books, switch)
+        _wire_engine(panel, screen, books, switch)
         # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not.
         page.unload(_cancel_on_close(registry, jobs))
         _wire_api(config, slot, registry, book, RecordedRuns(ASSETS / "traces", presets))
@@ -162,15 +172,15 @@ def _wire_browser(panel: Controls) -> None:
     )
 
 
-def _wire_picking(panel: Controls, book: ProblemBook) -> None:
-    """The bundled problems."""
+def _wire_picking(panel: Controls, books: PairBooks, switch: PairSwitch) -> None:
+    """The problems that suit the pair."""
 
     def pick(key: str | None) -> tuple[object, object]:
-        problem = book.pick(key)
+        problem = books.pick(key)
         return (problem.question, problem.data_type) if problem else (gr.skip(), gr.skip())
 
-    def another(data_type: str) -> tuple[object, object]:
-        found = book.other("mc" if data_type == "mc" else "math")
+    def another(data_type: DataType) -> tuple[object, object]:
+        found = books.other(data_type, is_bundled=switch.holds_bundled)
         return (found[0], found[1].question) if found else (gr.skip(), gr.skip())
 
     quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
@@ -178,16 +188,22 @@ def _wire_picking(panel: Controls, book: ProblemBook) -> None:
     panel.another.click(another, panel.data_type, [panel.picker, panel.prompt], **quick)
 
 
-def _wire_engine(panel: Controls, screen: gr.HTML, slot: EngineSlot) -> None:
-    """The choices that only a loaded engine knows."""
+def _wire_engine(panel: Controls, screen: gr.HTML, books: PairBooks, switch: PairSwitch) -> None:
+    """What only a loaded engine knows: its routers, what it may be asked. `page_pairs.js` says when there is one."""
 
-    def routers() -> object:
-        status = slot.status()
+    def engine_changed() -> tuple[object, object, object]:
+        status, is_bundled = switch.status(), switch.holds_bundled
         names = list(status.get("thresholds", {}))
         info = "Who decides which model writes" if names else status["message"]
-        return gr.Dropdown(choices=names, value=status.get("default_router"), info=info)
+        router = gr.Dropdown(choices=names, value=status.get("default_router"), info=info)
+        if not names:
+            return router, gr.skip(), gr.skip()
+        words = about_bundled() if is_bundled else what_it_can(status["pair"], chat=status["is_chat"])
+        picker = gr.Dropdown(choices=books.choices(is_bundled=is_bundled), value=None)
+        return router, gr.Textbox(info=words), picker
 
-    ready = screen.ready(routers, None, panel.router, queue=False, show_progress="hidden", api_visibility="private")
+    changed = [panel.router, panel.prompt, panel.picker]
+    ready = screen.ready(engine_changed, None, changed, queue=False, show_progress="hidden", api_visibility="private")
     # Only now are there routers to choose from; the other settings of a link are put in at once.
     ready.then(None, panel.router, panel.router, js=_LINKED_ROUTER, api_visibility="private")
     screen.linked(None, None, panel.asked, js="() => window.citer.link.controls()", api_visibility="private")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -20,9 +20,6 @@ from citer_core.ui.labels_tab import plotly_script
 from citer_core.ui.profile_messages import profile_message, progress_message
 from citer_core.ui.streaming import Message, encode, notice
 from citer_core.ui.viewer import file_url
-
-if TYPE_CHECKING:
-    from citer_core.engine import Engine
 
 logger = logging.getLogger(__name__)
 WAIT_S = 0.25
@@ -79,19 +76,19 @@ def recorded_message(assets: Path) -> Message:
 def measure_messages(slot: EngineSlot) -> Iterator[Message]:
     """A quick profile of the loaded pair, with progress; an error becomes a calm notice."""
     try:
-        engine: Engine | None
-        while (engine := slot.wait(WAIT_S)) is None:
-            yield notice("The models are loading; the measurement starts as soon as they are ready.", "wait")
-        from citer_core.evaluation.profile import ProfilePlan, profile_pair
+        with slot.lease() as lease:
+            while (engine := lease.wait(WAIT_S)) is None:
+                yield notice("The models are loading; the measurement starts as soon as they are ready.", "wait")
+            from citer_core.evaluation.profile import ProfilePlan, profile_pair
 
-        steps = profile_pair(engine, ProfilePlan.quick(), command=COMMAND)
-        while True:
-            try:
-                progress = next(steps)
-            except StopIteration as stop:
-                yield profile_message(stop.value, "live")
-                return
-            yield progress_message(progress.done, progress.doing)
+            steps = profile_pair(engine, ProfilePlan.quick(), command=COMMAND)
+            while True:
+                try:
+                    progress = next(steps)
+                except StopIteration as stop:
+                    yield profile_message(stop.value, "live")
+                    return
+                yield progress_message(progress.done, progress.doing)
     except CiterError as error:
         yield notice(str(error))
     except Exception:

@@ -30,9 +30,15 @@ _KEY_CHARS = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True, slots=True)
 class BranchRequest:
-    """A branch to be run: what was asked, who decides, and from where it goes on."""
+    """A branch to be run: what was asked, who decides, and from where it goes on.
+
+    Attributes:
+        prompt_text: what the models read then, as the browser says; whoever has the pair compares it with its own.
+    """
 
     problem: Problem
+    prompt_text: str
+    pair_name: str
     pair_revision: str
     router: str
     settings: DecodeSettings
@@ -45,6 +51,8 @@ class ProbeRequest:
     """A finished run to be read once by both models; `key` is the browser's own and comes back with the result."""
 
     problem: Problem
+    prompt_text: str
+    pair_name: str
     pair_revision: str
     token_ids: list[int]
     key: str
@@ -54,8 +62,8 @@ def branch_request(text: object, book: ProblemBook) -> BranchRequest:
     """Reads the request for a branch.
 
     Args:
-        text: JSON with `prompt`, `true_answer`, `pair_revision`, `router`, `settings`, `events` (the shared ones, as in
-            a trace), `source`, `token_id` and `parent` (the parent's key).
+        text: JSON with `prompt`, `true_answer`, `pair_name`, `pair_revision`, `router`, `settings`, `events` (the
+            shared ones, as in a trace), `source`, `token_id` and `parent` (the parent's key).
         book: the bundled problems, whose answers are known here.
 
     Raises:
@@ -72,6 +80,8 @@ def branch_request(text: object, book: ProblemBook) -> BranchRequest:
         settings = document["settings"]
         return BranchRequest(
             problem=_problem(document, book),
+            prompt_text=_text(document["prompt"]["text"], MAX_TEXT),
+            pair_name=_text(document.get("pair_name", ""), 200),
             pair_revision=_text(document["pair_revision"], 200),
             router=_text(document["router"], 200),
             settings=DecodeSettings(
@@ -85,7 +95,7 @@ def branch_request(text: object, book: ProblemBook) -> BranchRequest:
 
 
 def probe_request(text: object, book: ProblemBook) -> ProbeRequest:
-    """Reads the request for a probe: `prompt`, `true_answer`, `pair_revision`, `token_ids` and `key`.
+    """Reads the request for a probe: `prompt`, `true_answer`, `pair_name`, `pair_revision`, `token_ids` and `key`.
 
     Raises:
         CiterError: something is missing, of a wrong kind or out of its range.
@@ -94,6 +104,8 @@ def probe_request(text: object, book: ProblemBook) -> ProbeRequest:
     def read(document: Mapping[str, Any]) -> ProbeRequest:
         return ProbeRequest(
             problem=_problem(document, book),
+            prompt_text=_text(document["prompt"]["text"], MAX_TEXT),
+            pair_name=_text(document.get("pair_name", ""), 200),
             pair_revision=_text(document["pair_revision"], 200),
             token_ids=[_token_id(value) for value in _list(document["token_ids"], MAX_NEW_TOKENS)],
             key=_key(document["key"]),
@@ -125,8 +137,6 @@ def _problem(document: Mapping[str, Any], book: ProblemBook) -> Problem:
     answer = document["true_answer"]
     if problem.true_answer is None and answer is not None and kind != "open":
         problem = problem_from_text(question, kind, _text(answer, 1000))
-    if problem.prompt != prompt["text"]:
-        raise TraceError("This run was asked with another prompt template, so it cannot go on here: generate it again.")
     return problem
 
 

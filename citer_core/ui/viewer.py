@@ -1,4 +1,4 @@
-"""The live viewer as one gr.HTML component, and the three server functions that its script may call.
+"""The live viewer as one gr.HTML component, and the server functions that its script may call.
 
 Its template is constant: token text reaches the page only as data (`streaming.encode`) and the DOM only as text nodes,
 so nothing in it can run. Must stay outside any tab: a component in a tab never opened loses stream updates.
@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 import gradio as gr
 
+from citer_core.errors import CiterError
 from citer_core.offline import offline_template
-from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.pair_switch import PairSwitch
 from citer_core.ui.pricing import price_list
 from citer_core.ui.run_registry import RunRegistry
 from citer_core.ui.streaming import Message, missing_part
@@ -36,7 +37,7 @@ def file_url(path: Path) -> str:
     return f"gradio_api/file={quote(str(path))}"
 
 
-def viewer(assets: Path, slot: EngineSlot, registry: RunRegistry) -> gr.HTML:
+def viewer(assets: Path, switch: PairSwitch, registry: RunRegistry) -> gr.HTML:
     """The routed text with everything around it; its value is a message in JSON."""
     return gr.HTML(
         value=None,
@@ -44,13 +45,13 @@ def viewer(assets: Path, slot: EngineSlot, registry: RunRegistry) -> gr.HTML:
         js_on_load=_ON_LOAD,
         apply_default_css=False,
         elem_id="cx-viewer",
-        server_functions=server_functions(slot, registry),
+        server_functions=server_functions(switch, registry),
         entry=file_url(assets / "viewer" / "page.js"),
         pricing=price_list(),
     )
 
 
-def server_functions(slot: EngineSlot, registry: RunRegistry) -> list[Callable[[Any], Message]]:
+def server_functions(switch: PairSwitch, registry: RunRegistry) -> list[Callable[[Any], Message]]:
     """They bypass the queue and take whatever a browser sends, so each checks what it is given."""
 
     def fetch_run(request: Any) -> Message:
@@ -64,9 +65,22 @@ def server_functions(slot: EngineSlot, registry: RunRegistry) -> list[Callable[[
         return {"stopped": run is not None}
 
     def engine_status(_: Any) -> Message:
-        return slot.status()
+        return switch.status()
 
     def offline_page(_: Any) -> Message:
         return {"template": offline_template()}
 
-    return [fetch_run, stop_run, engine_status, offline_page]
+    def list_pairs(_: Any) -> Message:
+        return switch.listed()
+
+    def change_pair(request: Any) -> Message:
+        asked = request if isinstance(request, dict) else {}
+        try:
+            return {"change": switch.begin(asked.get("pair"), asked.get("dtype", ""))}
+        except CiterError as error:
+            return {"error": str(error)}
+
+    def cancel_change(request: Any) -> Message:
+        return {"cancelled": switch.cancel(request.get("id") if isinstance(request, dict) else None)}
+
+    return [fetch_run, stop_run, engine_status, offline_page, list_pairs, change_pair, cancel_change]

@@ -99,4 +99,4 @@ def empty_caches(tmp_path, monkeypatch):
     monkeypatch.setenv("CITER_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(store, "_cached_snapshot", lambda repo_id: None)
     monkeypatch.setattr(store, "_cached_file", lambda repo_id, name: None)
-    monkeypatch.setattr(store, "_download", lambda source: pytest.fail(f"{source} was downloaded by surprise"))
+    monkeypatch.setattr(store, "_download", lambda source, _: pytest.fail(f"{source} was downloaded by surprise"))

@@ -94,7 +94,7 @@ def test_a_checkpoint_is_whole_only_with_every_shard(tmp_path, tokenizer):
 
 
 def test_the_flag_downloads_and_the_pair_loads(tmp_path, monkeypatch, tokenizer):
-    def download(source):
+    def download(source, on_bytes):
         folder = tmp_path / "downloaded"
         tiny_qwen2(1).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
@@ -118,7 +118,7 @@ def test_the_flag_downloads_and_the_pair_loads(tmp_path, monkeypatch, tokenizer)
     ],
 )
 def test_a_download_that_fails_says_what_to_do(monkeypatch, error, says):
-    def download(source):
+    def download(source, on_bytes):
         raise error()
 
     monkeypatch.setattr(store, "_download", download)
@@ -133,7 +133,7 @@ def _response(status):
 
 
 def test_a_repository_without_safetensors_is_refused_and_a_full_disk_found_before(tmp_path, monkeypatch):
-    monkeypatch.setattr(store, "_download", lambda source: tmp_path)
+    monkeypatch.setattr(store, "_download", lambda source, _: tmp_path)
     with pytest.raises(ModelFileError, match="no complete transformers checkpoint in safetensors"):
         store.fetch(HubSource("org/pickles"))
     monkeypatch.setattr(store.shutil, "disk_usage", lambda place: type("Usage", (), {"free": 10**9}))
@@ -194,15 +194,59 @@ def hub():
     thread.join()
 
 
-def fetch_by_command(server, pair, folder):
-    """`fetch` in a process of its own, with the hub's real client."""
+def by_command(server, folder, *arguments):
+    """Python in a process of its own, with the hub's real client."""
     environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")} | {
         "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
         "HF_HOME": str(folder / "hf"),
         "PYTHONPATH": str(Path(citer_core.__file__).parents[1]),
     }
-    command = [sys.executable, "-m", "citer_core", "fetch", pair]
+    command = [sys.executable, *arguments]
     return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+def fetch_by_command(server, pair, folder):
+    return by_command(server, folder, "-m", "citer_core", "fetch", pair)
+
+
+STOPPED_AND_RESUMED = """
+import json
+from citer_core.errors import StoppedError
+from citer_core.models.pair import pair_folders
+from citer_core.types import PairOptions
+
+seen = []
+def tell(stage, done, total):
+    seen.append([stage, done, total])
+    if len(seen) == 2:
+        raise StoppedError("Cancelled.")
+
+for _ in range(2):
+    try:
+        pair_folders("org/name:m.gguf,org/name:m.gguf", "float32", PairOptions(download=True), tell)
+    except StoppedError:
+        pass
+    except Exception as error:  # what was downloaded is no GGUF file
+        seen.append(type(error).__name__)
+print(json.dumps(seen))
+"""
+
+
+def test_a_download_tells_its_bytes_and_is_stopped_between_two_blocks(tmp_path, hub):
+    block = 10_485_760  # of the hub's client
+    content = hub.files["m.gguf"] = bytes(range(256)) * 100_000
+    done = by_command(hub, tmp_path, "-c", STOPPED_AND_RESUMED)
+    assert done.returncode == 0, done.stderr
+    fetched = [["fetch", n, None] for n in (0, block, block, 2 * block, len(content))]
+    assert json.loads(done.stdout) == [*fetched, ["convert", 0, None], "ModelFileError"]
+    assert hub.asked == [("m.gguf", 0), ("m.gguf", block)], "it goes on where it was stopped"
+    assert (cache_folder() / "models" / "org--name" / "m.gguf").read_bytes() == content
+
+
+def test_loading_tells_its_stages():
+    stages = []
+    load_pair(on_progress=lambda *told: stages.append(told))
+    assert stages == [("load", 0, None)]
 
 
 def test_fetch_goes_on_where_another_process_was_stopped(tmp_path, hub):

@@ -16,6 +16,8 @@ from citer_core.config import AppConfig
 from citer_core.tasks.problems import Problem
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.page import build_page, serve
+from citer_core.ui.pair_offers import PairOffers
+from citer_core.ui.pair_switch import LoadPair, PairSwitch
 from tests.browser import LAUNCH_ARGS, provide_browser
 from tests.fakes import FakeEngine, right_answer
 
@@ -59,21 +61,28 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def unchanging(*_: Any) -> Any:
+    """The loader of a page whose pair is not to be changed."""
+    raise AssertionError("the pair was changed")
+
+
 @pytest.fixture(scope="session")
 def make_server() -> Iterator[Callable[..., Served]]:
     """Serves a page over an engine of one's own; all are closed in the end."""
     pages = []
 
-    def make(engine: FakeEngine, **config: Any) -> Served:
+    def make(engine: FakeEngine, change: LoadPair = unchanging, **config: Any) -> Served:
         may_load = threading.Event()
 
         def load() -> FakeEngine:
             may_load.wait(60)
             return engine.load()
 
+        config.setdefault("pairs", "fixed")
         settings = AppConfig(port=free_port(), n_concurrent_runs=N_CONCURRENT, **config)
         slot = EngineSlot(load)  # type: ignore[arg-type]  # a fake engine
-        page = build_page(settings, slot)
+        switch = PairSwitch(slot, change, PairOffers(settings), settings.pair, settings.dtype)
+        page = build_page(settings, slot, switch)
         url = serve(page, settings)
         slot.start()
         pages.append(page)

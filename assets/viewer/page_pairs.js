@@ -1,0 +1,143 @@
+/**
+ * The page's side of the server's pair: watches it, shows it in the header, opens the picker, and follows a change that
+ * this page or another one has made.
+ *
+ * Glue only; `pair_picker.js` draws. While the picker is off, nothing is asked once the engine is ready.
+ */
+
+import { html, setText } from "./dom.js";
+import { setTau } from "./page_gradio.js";
+import { buttonWords } from "./pair_words.js";
+
+const SOON_MS = 700;
+const NOW_AND_THEN_MS = 5000;
+
+const headerPart = (id) => document.getElementById(id);
+
+export class PagePairs {
+  /** @param {Object} page of page.js */
+  constructor(page) {
+    Object.assign(this, { page, status: null, picker: null, followed: null, nextTau: null, title: null, wake: () => {} });
+    this.button = headerPart("cx-pair");
+    this.button?.addEventListener("click", () => this.open());
+    document.addEventListener("visibilitychange", () => document.hidden || this.wake());
+  }
+
+  /** Asks for the engine's state: often while something changes, now and then where another page may change it. */
+  async watch() {
+    for (;;) {
+      try {
+        this.#take(await this.page.server.engine_status(null));
+      } catch {
+        // The server is being restarted or the network is away: everything keeps its words, and we ask again.
+      }
+      const { status } = this;
+      const isChanging = !status || status.state === "loading" || (status.change && !status.change.is_over);
+      if (!isChanging && !status.picker?.on) return;
+      await new Promise((resolve) => {
+        this.wake = resolve;
+        setTimeout(resolve, isChanging || document.hidden ? SOON_MS * (document.hidden ? 10 : 1) : NOW_AND_THEN_MS);
+      });
+    }
+  }
+
+  #take(status) {
+    const before = this.status;
+    this.status = status;
+    this.#drawHeader(status);
+    this.#follow(status.change);
+    this.#applyTau();
+    if (before?.change && !before.change.is_over && status.change?.is_over) this.#changeEnded();
+    const isNew = before?.state === "loading" || !before || before.generation !== status.generation || before.state !== status.state;
+    if (status.state === "loading" || !isNew) return;
+    if (status.state === "failed") this.page.notice(status.message);
+    // A stored router that does not fit is left out; the others, and the page, go on.
+    else if (status.problems?.length) this.page.notice(status.problems.join("\n"));
+    this.page.thresholds = status.thresholds ?? {};
+    this.page.onReady();
+    if (this.title && status.pair && this.generation !== status.generation) {
+      this.nextTau = status.thresholds[status.default_router];
+      this.page.notice(`The pair is ${status.pair} now. Routers, τ and problems to pick follow it.`, { tone: "calm" });
+      this.#applyTau();
+    }
+    this.generation = status.generation;
+    this.title = status.pair ?? this.title;
+  }
+
+  #drawHeader(status) {
+    const badge = headerPart("cx-device");
+    const words = status.state === "failed" ? "Recorded runs only" : status.message;
+    if (badge) {
+      setText(badge, words);
+      Object.assign(badge, { title: status.message }).dataset.state = status.state;
+    }
+    if (!this.button) return;
+    this.button.hidden = !status.pair && !status.change && status.state !== "failed";
+    setText(this.button, buttonWords(status));
+    this.button.title = status.picker?.on ? "The pair of models: what is loaded, and others" : (status.picker?.why ?? "");
+  }
+
+  /** A run that is being written keeps its tau on the screen until its end. */
+  #applyTau() {
+    if (this.nextTau === null || this.page.isLive || this.page.isStarting) return;
+    setTau(this.nextTau);
+    this.nextTau = null;
+  }
+
+  /** The picker shows what goes on, and the end of what it has shown; not one of long ago. */
+  #follow(change) {
+    if (change && !change.is_over) this.followed = change.id;
+    this.picker?.setChange(change && change.id === this.followed ? change : null);
+  }
+
+  async #changeEnded() {
+    if (!this.picker?.isOpen) return;
+    await this.#list();
+  }
+
+  async #list(wanted = null) {
+    try {
+      const listed = await this.page.server.list_pairs(null);
+      this.picker.show(listed, wanted);
+    } catch {
+      this.picker.say("The server could not be reached. Close this and try it again.");
+    }
+  }
+
+  /** Opens the picker. @param {string|null} wanted a pair to be chosen at first */
+  async open(wanted = null) {
+    const { PairPicker } = await import("./pair_picker.js");
+    this.picker ??= new PairPicker(document.querySelector(".gradio-container") ?? document.body, {
+      onLoad: (pair, dtype) => this.#change(pair, dtype),
+      onCancel: (id) => this.page.server.cancel_change({ id }).then(this.wake, this.wake),
+    });
+    const { status } = this;
+    if (status?.change?.is_over) this.followed = null;
+    this.#follow(status?.change ?? null);
+    this.picker.open();
+    if (status && !status.picker.on) this.picker.showOff(status);
+    else await this.#list(wanted);
+  }
+
+  async #change(pair, dtype) {
+    try {
+      const answer = await this.page.server.change_pair({ pair, dtype });
+      if (answer.error) this.picker.say(answer.error);
+      else {
+        this.status = { ...this.status, change: answer.change };
+        this.#follow(answer.change);
+      }
+    } catch {
+      this.picker.say("The server could not be reached. Try it again.");
+    }
+    this.wake();
+  }
+
+  /** Beside a notice that another pair is needed: the way to it. @param {{pair: string|null}} needs */
+  offer(line, needs) {
+    if (!needs.pair || !this.status?.picker?.on) return;
+    const button = html("button", { type: "button", class: "cx-quiet cx-notice-action" }, "Change the pair");
+    button.addEventListener("click", () => this.open(needs.pair));
+    line.append(" ", button);
+  }
+}

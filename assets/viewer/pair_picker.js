@@ -1,0 +1,199 @@
+/**
+ * The dialog in which a pair is chosen: what each needs, what will happen, progress, Cancel and what came of it.
+ *
+ * Draws and reports; must not know the server. A native modal dialog, so that focus stays in it and Escape closes it.
+ */
+
+import { html, setText } from "./dom.js";
+import { bytesInWords, dtypeOf, factsOf, planOf, progressOf, roomInWords, whyNot } from "./pair_words.js";
+
+const OWN = "own";
+
+export class PairPicker {
+  /**
+   * @param {HTMLElement} place the dialog is appended here
+   * @param {{onLoad: (pair: string, dtype: string) => void, onCancel: (id: string) => void}} on
+   */
+  constructor(place, on) {
+    Object.assign(this, { on, listed: null, chosen: null, dtype: null, change: null });
+    const action = (words, className, act) => {
+      const button = html("button", { type: "button", class: className }, words);
+      button.addEventListener("click", act);
+      return button;
+    };
+    this.loaded = html("p", { class: "cx-pairs-loaded" });
+    this.list = html("fieldset", { class: "cx-pairs-list" });
+    this.precision = html("fieldset", { class: "cx-pairs-precision" });
+    this.plan = html("p", { class: "cx-pairs-plan" });
+    this.bar = html("progress", { class: "cx-pairs-bar", max: 1, "aria-label": "Progress" });
+    this.state = html("p", { class: "cx-pairs-state", role: "status" });
+    this.load = action("Load this pair", "cx-pairs-load", () => this.#load());
+    this.cancel = action("Cancel", "cx-quiet", () => this.on.onCancel(this.change.id));
+    this.close = action("Close", "cx-quiet", () => this.dialog.close());
+    this.note = html("p", { class: "cx-pairs-note" });
+    this.dialog = html(
+      "dialog",
+      { class: "cx-pairs", "aria-labelledby": "cx-pairs-title" },
+      html("div", { class: "cx-pairs-head" }, html("h2", { id: "cx-pairs-title" }, "Pair of models"), this.close),
+      this.loaded,
+      this.precision,
+      html("div", { class: "cx-pairs-body" }, this.list, this.note),
+      html("div", { class: "cx-pairs-foot" }, this.plan, this.bar, this.state, html("div", { class: "cx-pairs-go" }, this.cancel, this.load)),
+    );
+    // A click on the backdrop is one on the dialog itself: everything else is inside one of its parts.
+    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
+    place.append(this.dialog);
+  }
+
+  get isOpen() {
+    return this.dialog.open;
+  }
+
+  /** Opens it before the list is known: `show` fills it. */
+  open() {
+    if (this.dialog.open) return;
+    setText(this.loaded, "Looking at what is here and how much memory is free…");
+    this.#drawFoot();
+    this.dialog.showModal();
+  }
+
+  /**
+   * @param {Object} listed what `list_pairs` gives
+   * @param {string|null} wanted a pair to be chosen at first
+   */
+  show(listed, wanted = null) {
+    this.listed = listed;
+    const rows = listed.pairs;
+    const canLoad = (row) => !whyNot(row, this.dtype ?? "", listed);
+    if (rows.some((row) => row.name === wanted)) this.chosen = wanted;
+    else if (!this.chosen || !rows.some((row) => row.name === this.chosen && canLoad(row))) this.chosen = rows.find(canLoad)?.name ?? rows[0]?.name ?? null;
+    this.dtype ??= rows.map((row) => Object.keys(row.variants)[0]).at(-1);
+    const free = listed.free_bytes === null ? "how much memory is free is not known" : `${bytesInWords(listed.free_bytes)} of memory free on this ${listed.device === "cpu" ? "machine" : "device"}`;
+    const now = rows.find((row) => Object.values(row.variants).some((variant) => variant.is_loaded));
+    setText(this.loaded, `${now ? `${now.title} is loaded` : "Another pair is loaded"}; ${free}. The pair is the server’s: everyone on this page gets the new one.`);
+    setText(this.note, listed.note);
+    this.#drawPrecision();
+    this.#drawList();
+    this.#drawFoot();
+  }
+
+  /** Where the pair cannot be changed: which one is loaded, and why it stays. @param {Object} status */
+  showOff(status) {
+    setText(this.loaded, `${status.pair ?? "No pair"} is loaded (${status.message}).`);
+    setText(this.note, status.picker.why);
+    this.list.hidden = this.precision.hidden = this.load.hidden = true;
+  }
+
+  /** @param {Object|null} change the one that goes on, or the last one */
+  setChange(change) {
+    if (change && !change.is_over) this.said = "";
+    this.change = change;
+    if (this.dialog.open) this.#drawFoot();
+  }
+
+  /** Something that the server refused. */
+  say(words) {
+    this.said = words;
+    this.#drawFoot();
+  }
+
+  #row() {
+    return this.listed?.pairs.find((row) => row.name === this.chosen) ?? null;
+  }
+
+  #drawList() {
+    const cards = this.listed.pairs.map((row) => this.#card(row));
+    if (this.listed.allows_own) cards.push(this.#ownCard());
+    this.list.replaceChildren(html("legend", { class: "cx-hidden" }, "Pairs"), ...cards);
+  }
+
+  #card(row) {
+    const why = whyNot(row, this.dtype, this.listed);
+    const radio = html("input", { type: "radio", name: "cx-pair-choice", value: row.name, checked: row.name === this.chosen });
+    radio.addEventListener("change", () => this.#choose(row.name));
+    const marks = html("span", { class: "cx-pairs-marks" }, why === "Loaded now." ? html("span", { class: "cx-pairs-mark" }, "loaded") : null, row.is_gated ? html("span", { class: "cx-pairs-mark" }, "gated") : null);
+    const facts = factsOf(row, this.dtype).map((fact) => html("li", {}, fact));
+    return html(
+      "label",
+      { class: "cx-pairs-card", "data-off": Boolean(why) && why !== "Loaded now." },
+      radio,
+      html("span", { class: "cx-pairs-text" }, html("span", { class: "cx-pairs-title" }, row.title, marks), html("ul", { class: "cx-pairs-facts" }, ...facts), why && why !== "Loaded now." ? html("span", { class: "cx-pairs-why" }, why) : null),
+    );
+  }
+
+  /** Two models that a person names, where the server takes them. */
+  #ownCard() {
+    const radio = html("input", { type: "radio", name: "cx-pair-choice", value: OWN, checked: this.chosen === OWN });
+    radio.addEventListener("change", () => this.#choose(OWN));
+    const field = (label, value) => {
+      const input = html("input", { type: "text", "aria-label": label, placeholder: `${label}: org/name or a folder`, autocomplete: "off", spellcheck: "false" });
+      input.value = value ?? "";
+      input.addEventListener("focus", () => {
+        radio.checked = true;
+        this.#choose(OWN);
+      });
+      input.addEventListener("input", () => this.#drawFoot());
+      return input;
+    };
+    this.own = [field("SLM", this.own?.[0].value), field("LLM", this.own?.[1].value)];
+    return html("div", { class: "cx-pairs-card" }, html("label", { class: "cx-pairs-own" }, radio, html("span", { class: "cx-pairs-title" }, "Two models of your own, of one family")), html("div", { class: "cx-pairs-fields" }, ...this.own));
+  }
+
+  #drawPrecision() {
+    const names = [...new Set(this.listed.pairs.filter((row) => !row.is_bundled).flatMap((row) => Object.keys(row.variants)))];
+    const options = names.map((name) => {
+      const radio = html("input", { type: "radio", name: "cx-pair-dtype", value: name, checked: name === this.dtype });
+      radio.addEventListener("change", () => {
+        this.dtype = name;
+        this.#drawList();
+        this.#drawFoot();
+      });
+      return html("label", {}, radio, name);
+    });
+    this.precision.hidden = names.length < 2;
+    this.precision.replaceChildren(html("legend", {}, "Number format of the weights"), ...options);
+  }
+
+  #choose(name) {
+    this.chosen = name;
+    this.said = "";
+    this.#drawFoot();
+  }
+
+  #ownPair() {
+    const [slm, llm] = this.own.map((input) => input.value.trim());
+    return slm && llm ? `${slm},${llm}` : "";
+  }
+
+  #drawFoot() {
+    const { change, listed } = this;
+    const hadFocus = this.dialog.open && [this.load, this.cancel].includes(document.activeElement);
+    const isGoing = Boolean(change) && !change.is_over;
+    const row = this.#row();
+    const isOwn = this.chosen === OWN;
+    const why = row && listed ? whyNot(row, this.dtype, listed) : "";
+    const canLoad = Boolean(listed) && !isGoing && (isOwn ? Boolean(this.#ownPair()) : Boolean(row) && !why);
+    const { words, share } = change ? progressOf(change) : { words: "", share: null };
+    setText(this.state, isGoing ? `${change.title}: ${words}` : this.said || words);
+    this.state.dataset.tone = !isGoing && (this.said || change?.stage === "failed") ? "bad" : "calm";
+    setText(this.plan, isGoing || !listed ? "" : isOwn ? `What is missing is downloaded first. ${roomInWords("after")}` : why || (row ? planOf(row, this.dtype) : ""));
+    this.bar.hidden = !isGoing;
+    if (share === null) this.bar.removeAttribute("value");
+    else this.bar.value = share;
+    this.cancel.hidden = !isGoing;
+    setText(this.cancel, change?.is_cancelling ? "Cancelling…" : "Cancel");
+    this.load.disabled = !canLoad;
+    this.load.hidden = isGoing;
+    // A button that disappears under the focus would throw the keyboard out of the dialog.
+    if (hadFocus && !this.dialog.contains(document.activeElement?.closest("button:not(:disabled):not([hidden])") ?? null)) {
+      const next = isGoing ? this.cancel : canLoad ? this.load : this.close;
+      next.focus();
+    }
+  }
+
+  #load() {
+    this.said = "";
+    const row = this.#row();
+    this.on.onLoad(row ? row.name : this.#ownPair(), row ? dtypeOf(row, this.dtype) : (this.dtype ?? ""));
+  }
+}

@@ -1,0 +1,111 @@
+"""Memory of this process and of its machine: what is free for it, what it holds, and giving back what it let go.
+
+Reads Linux's own files; elsewhere nothing is known, and that is what is said. Imports torch only for a GPU, which
+nobody asks about before torch is there. Called by whoever loads and frees pairs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import gc
+import sys
+from pathlib import Path
+
+V2_NAMES = ("memory.max", "memory.current")
+V1_NAMES = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+
+
+def free_bytes(device: str = "cpu", root: Path = Path("/")) -> int | None:
+    """Bytes that a pair on this device may still take; None where that is not known.
+
+    Args:
+        device: as torch spells it. For a GPU it is the GPU's memory, else the machine's.
+        root: where `proc` and `sys` are; tests have their own.
+
+    Returns:
+        What the machine has available, or less where a control group (version 1 or 2) of this process or above it has
+        a limit. Pages of files that can be dropped count as free.
+    """
+    if device.startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.mem_get_info(device)[0]) if torch.cuda.is_available() else None
+    if device != "cpu":
+        return None
+    known = [_available(root), *(_left_in(folder) for folder in _group_folders(root))]
+    return min((n_bytes for n_bytes in known if n_bytes is not None), default=None)
+
+
+def resident_bytes(root: Path = Path("/")) -> int | None:
+    """Bytes of this process that are in memory, pages of shared files included; None where that is not known."""
+    return _kib(root / "proc/self/status", "VmRSS")
+
+
+def give_back() -> None:
+    """Collects what nothing refers to any more and hands its memory back to the system, as far as that is possible.
+
+    A freed tensor of a few MB stays with the allocator otherwise, and so do thousands of small objects.
+    """
+    gc.collect()
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library, or no such way to reach it
+        ctypes.CDLL(None).malloc_trim(0)
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+
+
+def _available(root: Path) -> int | None:
+    return _kib(root / "proc/meminfo", "MemAvailable")
+
+
+def _kib(path: Path, name: str) -> int | None:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return next((int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{name}:")), None)
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _group_folders(root: Path) -> list[Path]:
+    """The folders of this process's memory groups and of all above them; some may not be there."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = ["0::/", "1:memory:/"]
+    folders = []
+    for line in lines:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        mount = root / "sys/fs/cgroup" / ("memory" if controllers else "")
+        below = Path(path.strip("/"))
+        folders += [mount / part for part in (below, *below.parents)]
+    return folders
+
+
+def _left_in(folder: Path) -> int | None:
+    """Bytes that a group may still take, or None where it is not limited or no such group is there."""
+    for limit_name, usage_name in (V2_NAMES, V1_NAMES):
+        try:
+            limit = (folder / limit_name).read_text(encoding="utf-8").strip()
+            usage = int((folder / usage_name).read_text(encoding="utf-8"))
+            if limit == "max" or int(limit) >= 2**60:  # version 1 has a huge number for no limit
+                return None
+            return max(0, int(limit) - usage + _droppable(folder))
+        except (OSError, ValueError):
+            continue
+    return None
+
+
+def _droppable(folder: Path) -> int:
+    """Bytes of file pages that the system would drop first, of those that count as used."""
+    for name in ("inactive_file", "total_inactive_file"):
+        try:
+            lines = (folder / "memory.stat").read_text(encoding="utf-8").splitlines()
+        except OSError:
+            return 0
+        for line in lines:
+            if line.split(" ")[0] == name:
+                return int(line.split()[1])
+    return 0

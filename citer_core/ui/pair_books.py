@@ -1,0 +1,86 @@
+"""`PairBooks`: which problems and which words about its ability suit the loaded pair.
+
+The bundled pair knows its own word problems and facts; any other pair gets ordinary questions, written by this project.
+Knows no components and no engine.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from citer_core.errors import CiterError
+from citer_core.tasks.problems import Problem, problem_from_text
+from citer_core.tasks.prompts import DataType
+from citer_core.ui.problem_book import PICKED_TYPES, ProblemBook
+
+logger = logging.getLogger(__name__)
+SAMPLE = "sample "  # in front of a key of the ordinary questions, so that no key means two problems
+
+
+class PairBooks:
+    """The bundled problems and the ordinary questions.
+
+    Attributes:
+        bundled: the book through which every text on the page becomes a problem.
+    """
+
+    def __init__(self, bundled: ProblemBook, samples: ProblemBook) -> None:
+        self.bundled, self._samples = bundled, samples
+
+    @classmethod
+    def read(cls, datasets: Path, recorded: Sequence[Problem]) -> PairBooks:
+        """From the project's assets; a damaged file costs its questions, not the page.
+
+        Args:
+            datasets: the folder.
+            recorded: what the recorded runs were asked.
+        """
+        samples = _samples(datasets / "recorded-qwen.jsonl")
+        by_type: dict[DataType, list[Problem]] = {}
+        for problem in samples:
+            by_type.setdefault(problem.data_type, []).append(problem)
+        return cls(ProblemBook.bundled([*recorded, *samples]), ProblemBook(by_type))
+
+    def choices(self, *, is_bundled: bool) -> list[tuple[str, str]]:
+        """(label, key) of what suits the pair."""
+        if is_bundled:
+            return self.bundled.choices()
+        return [(label, SAMPLE + key) for label, key in self._samples.choices()]
+
+    def pick(self, key: str | None) -> Problem | None:
+        """The problem of that key, in either book: a page may not know yet that the pair has changed."""
+        if key is not None and key.startswith(SAMPLE):
+            return self._samples.pick(key.removeprefix(SAMPLE))
+        return self.bundled.pick(key)
+
+    def other(self, data_type: DataType, *, is_bundled: bool) -> tuple[str, Problem] | None:
+        """A random problem of a type that suits the pair, with its key; the bundled ones are `math` or `mc`."""
+        if is_bundled:
+            return self.bundled.other(data_type if data_type in PICKED_TYPES else "math")
+        found = self._samples.other(data_type)
+        return (SAMPLE + found[0], found[1]) if found else None
+
+
+def what_it_can(title: str, *, chat: bool) -> str:
+    """What a pair that is not the bundled one may be asked, in a few sentences under the problem's box."""
+    if chat:
+        return (
+            f"{title}: instruct models, which follow ordinary instructions in many languages. Ask what you like, or "
+            "pick a question. They can be wrong about facts and numbers, and know nothing later than their training."
+        )
+    return (
+        f"{title}: models without a chat form, which go on with a text. Problems are put to them as plain text; "
+        "what they can answer depends on their training."
+    )
+
+
+def _samples(path: Path) -> list[Problem]:
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        return [problem_from_text(row["question"], row["data_type"], row.get("answer") or None) for row in rows]
+    except (OSError, ValueError, KeyError, TypeError, CiterError) as error:
+        logger.warning("no ordinary questions: %s cannot be read (%s)", path.name, error)
+        return []
