@@ -193,7 +193,9 @@ class SlotCache:
         mask = store.new_zeros(is_hidden.shape).masked_fill_(is_hidden, -math.inf)
         mask = mask.repeat(1, group, 1)[:, None]  # the heads of one group go in as more queries of one head
         lowest = slots[0]
-        are_neighbours = list(slots) == list(range(lowest, lowest + batch))  # else their keys have to be copied together
+        are_neighbours = list(slots) == list(
+            range(lowest, lowest + batch)
+        )  # else their keys have to be copied together
 
         def both_of(layer: int) -> tuple[Tensor, Tensor]:
             seen = store[layer, :, :end]
