@@ -132,7 +132,9 @@ class SlotCache:
         n_padded = sum(n <= MAX_PADDED for n in n_new)
         groups = [slice(first, last) for first, last in ((0, n_single), (n_single, n_padded)) if last > first]
         capacity = store.shape[2]
-        lists = [[slot * capacity + p for slot, s, e in zip(slots, starts, ends, strict=True) for p in range(s, e)]]
+        lists: list[Sequence[int]] = [
+            [slot * capacity + p for slot, s, e in zip(slots, starts, ends, strict=True) for p in range(s, e)]
+        ]
         for group in groups:
             lists += [starts[group], slots[group], *_padding(n_new[group])]
         place, *indices = lists_to_device(lists, store.device)

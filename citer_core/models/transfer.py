@@ -39,9 +39,9 @@ def to_device(values: Sequence[int], device: torch.device) -> Tensor:
     return torch.tensor(values, dtype=torch.long, pin_memory=True).to(device, non_blocking=True)
 
 
-def lists_to_device(lists: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, ...]:
+def lists_to_device(lists: Sequence[Sequence[int]], device: torch.device) -> list[Tensor]:
     """Each list as int64 on the device; all of them go in one piece."""
-    return to_device(list(chain.from_iterable(lists)), device).split([len(values) for values in lists])
+    return list(torch.split(to_device(list(chain.from_iterable(lists)), device), [len(values) for values in lists]))
 
 
 def _bits(tensor: Tensor) -> Tensor:
