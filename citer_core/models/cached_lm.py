@@ -10,10 +10,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
 from citer_core.models.language_model import LanguageModel
+from citer_core.models.transfer import to_device
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class CachedLM:
         start = time.perf_counter()
         n_fed = len(ids) - self.n_cached
         assert n_fed > 0, f"nothing to feed: {len(ids)} tokens, {self.n_cached} cached"
-        new_ids = torch.tensor(ids[self.n_cached :], device=self._lm.device)
+        new_ids = to_device(ids[self.n_cached :], self._lm.device)
         logits, hidden = self._lm.forward(new_ids, self._cache)
         self.n_cached = len(ids)
         return Forward(logits, hidden, n_fed, time.perf_counter() - start)
@@ -79,6 +79,6 @@ class RecomputingLM:
     def catch_up(self, ids: Sequence[int]) -> Forward:
         """Feeds all of `ids`, builds a cache as a prefill would, and throws it away."""
         start = time.perf_counter()
-        all_ids = torch.tensor(ids, device=self._lm.device)
+        all_ids = to_device(ids, self._lm.device)
         logits, hidden = self._lm.forward(all_ids, self._lm.new_cache())
         return Forward(logits, hidden, len(ids), time.perf_counter() - start)

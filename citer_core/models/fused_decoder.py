@@ -21,6 +21,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from citer_core.models.kv_cache import Attend, Heads, KVCache, SlotCache
+from citer_core.models.transfer import lists_to_device
 
 ARCHITECTURES = frozenset({"Qwen2ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"})
 STATIC_ROPE = frozenset({"default", "linear", "llama3"})
@@ -137,22 +138,28 @@ class FusedDecoder:
         Returns:
             [N, H] in the weights' dtype: the states of all new tokens, one sequence after another.
         """
-        device = self._embedding.device
         order = sorted(range(len(slots)), key=lambda row: len(new_ids[row]))
         starts = [cache.lengths[slot] for slot in slots]
         self._grow_rope_tables(max(start + len(ids) for start, ids in zip(starts, new_ids, strict=True)))
-        packed = torch.tensor([i for row in order for i in new_ids[row]], device=device)
-        positions = torch.tensor([starts[row] + t for row in order for t in range(len(new_ids[row]))], device=device)
         n_new = [len(new_ids[row]) for row in order]
-        attend = cache.extend([slots[row] for row in order], n_new)
-        hidden = self._blocks_forward(packed, self._cos[positions], self._sin[positions], attend)
         ends = dict(zip(order, accumulate(n_new), strict=True))  # of each sequence in the packed text
         kept = [
             place
             for row, ids in enumerate(new_ids)
             for place in range(ends[row] - 1 if last_only else ends[row] - len(ids), ends[row])
         ]
-        return hidden if kept == list(range(len(packed))) else hidden[torch.tensor(kept, device=device)]
+        packed, positions, rows = lists_to_device(
+            (
+                [i for row in order for i in new_ids[row]],
+                [p for row in order for p in range(starts[row], starts[row] + len(new_ids[row]))],
+                kept,
+            ),
+            self._embedding.device,
+        )
+        attend = cache.extend([slots[row] for row in order], n_new)
+        cos, sin = self._cos.index_select(0, positions), self._sin.index_select(0, positions)
+        hidden = self._blocks_forward(packed, cos, sin, attend)
+        return hidden if kept == list(range(len(hidden))) else hidden.index_select(0, rows)
 
     def _blocks_forward(self, ids: Tensor, cos: Tensor, sin: Tensor, attend: Attend) -> Tensor:
         """All blocks and the final norm, [N, H].

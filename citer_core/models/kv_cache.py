@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+
+from citer_core.models.transfer import lists_to_device
 
 INITIAL_CAPACITY = 256
 # Up to so many new tokens a sequence shares one padded attention with others; a longer one goes by itself.
@@ -124,18 +127,21 @@ class SlotCache:
         store = self._reserve(max(ends))
         for slot, end in zip(slots, ends, strict=True):
             self.lengths[slot] = end
-        capacity = store.shape[2]
-        place = self._ids(
-            [slot * capacity + p for slot, s, e in zip(slots, starts, ends, strict=True) for p in range(s, e)]
-        )
         n_q, n_kv, _ = self._heads
-        parts: list[tuple[int, Attend]] = []  # how many packed tokens, and how they attend
         n_single = sum(n == 1 for n in n_new)
         n_padded = sum(n <= MAX_PADDED for n in n_new)
-        for first, last in ((0, n_single), (n_single, n_padded)):
-            if last > first:
-                attend = self._padded(store, slots[first:last], starts[first:last], n_new[first:last])
-                parts.append((sum(n_new[first:last]), attend))
+        groups = [slice(first, last) for first, last in ((0, n_single), (n_single, n_padded)) if last > first]
+        capacity = store.shape[2]
+        lists: list[Sequence[int]] = [
+            [slot * capacity + p for slot, s, e in zip(slots, starts, ends, strict=True) for p in range(s, e)]
+        ]
+        for group in groups:
+            lists += [starts[group], slots[group], *_padding(n_new[group])]
+        place, *indices = lists_to_device(lists, store.device)
+        parts: list[tuple[int, Attend]] = []  # how many packed tokens, and how they attend
+        for n, group in enumerate(groups):
+            attend = self._padded(store, slots[group], starts[group], n_new[group], indices[4 * n : 4 * n + 4])
+            parts.append((sum(n_new[group]), attend))
         long = range(n_padded, len(slots))
         parts += [(n_new[row], self._alone(store, slots[row], starts[row], n_new[row])) for row in long]
 
@@ -164,22 +170,39 @@ class SlotCache:
 
         return attend
 
-    def _padded(self, store: Tensor, slots: Sequence[int], starts: Sequence[int], n_new: Sequence[int]) -> Attend:
-        """The attention of several sequences, padded to the longest."""
+    def _padded(
+        self,
+        store: Tensor,
+        slots: Sequence[int],
+        starts: Sequence[int],
+        n_new: Sequence[int],
+        indices: Sequence[Tensor],
+    ) -> Attend:
+        """The attention of several sequences, padded to the longest.
+
+        Args:
+            store: the whole cache.
+            slots, starts, n_new: of these sequences.
+            indices: `starts`, `slots` and what `_padding` gives, on the device.
+        """
+        first_seen, rows, pad, unpad = indices
         n_q, n_kv, dim = self._heads
         group, batch, width = self._heads.group, len(slots), max(n_new)
         end = max(start + n for start, n in zip(starts, n_new, strict=True))
         # What a query of padding sees does not matter, as long as it sees something: softmax over nothing is no number.
-        last_seen = self._ids(starts)[:, None] + torch.arange(width, device=store.device)  # [B, T]
+        last_seen = first_seen[:, None] + torch.arange(width, device=store.device)  # [B, T]
         is_hidden = torch.arange(end, device=store.device) > last_seen[:, :, None]  # [B, T, end]
         mask = store.new_zeros(is_hidden.shape).masked_fill_(is_hidden, -math.inf)
         mask = mask.repeat(1, group, 1)[:, None]  # the heads of one group go in as more queries of one head
-        is_all = list(slots) == list(range(len(self.lengths)))
-        rows = self._ids(slots)
+        lowest = slots[0]
+        are_neighbours = list(slots) == list(
+            range(lowest, lowest + batch)
+        )  # else their keys have to be copied together
 
         def both_of(layer: int) -> tuple[Tensor, Tensor]:
             seen = store[layer, :, :end]
-            both = (seen if is_all else seen.index_select(0, rows)).transpose(1, 2)  # [B, 2 * H_kv, end, D]
+            seen = seen.narrow(0, lowest, batch) if are_neighbours else seen.index_select(0, rows)
+            both = seen.transpose(1, 2)  # [B, 2 * H_kv, end, D]
             return both.narrow(1, 0, n_kv), both.narrow(1, n_kv, n_kv)
 
         if width == 1:
@@ -191,10 +214,6 @@ class SlotCache:
 
             return attend_single
 
-        firsts = [sum(n_new[:row]) for row in range(batch)]
-        pad = self._ids([first + min(t, n - 1) for first, n in zip(firsts, n_new, strict=True) for t in range(width)])
-        unpad = self._ids([row * width + t for row, n in enumerate(n_new) for t in range(n)])
-
         def attend(layer: int, query: Tensor) -> Tensor:
             padded = query.index_select(0, pad).view(batch, width, n_kv, group, dim)
             grouped = padded.permute(0, 2, 3, 1, 4).reshape(batch, n_kv, group * width, dim)
@@ -203,9 +222,6 @@ class SlotCache:
             return mixed.index_select(0, unpad)
 
         return attend
-
-    def _ids(self, values: Sequence[int]) -> Tensor:
-        return torch.tensor(values, device=self._like.device)
 
     def _reserve(self, needed: int) -> Tensor:
         """Room for `needed` positions in every slot; grows by doubling."""
@@ -227,6 +243,19 @@ def _attend_one(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
 def _causal_mask(like: Tensor, n_new: int, start: int) -> Tensor:
     """[n_new, start + n_new]: 0 where a query may look, else -inf."""
     return like.new_full((n_new, start + n_new), -math.inf).triu_(start + 1)
+
+
+def _padding(n_new: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Where each place of the padded form is taken from in the packed one, and the other way round; empty for singles.
+
+    Padding repeats a sequence's last token.
+    """
+    width = max(n_new)
+    if width == 1:
+        return [], []
+    ends = list(accumulate(n_new))
+    pad = [min(end - n + t, end - 1) for end, n in zip(ends, n_new, strict=True) for t in range(width)]
+    return pad, [row * width + t for row, n in enumerate(n_new) for t in range(n)]
 
 
 def _capacity(needed: int) -> int:

@@ -15,6 +15,7 @@ from transformers import DynamicCache, PreTrainedModel
 
 from citer_core.models.fused_decoder import FusedDecoder
 from citer_core.models.kv_cache import KVCache, SlotCache
+from citer_core.models.transfer import to_device
 
 log = logging.getLogger(__name__)
 
@@ -159,7 +160,7 @@ class LanguageModel:
             return self._logits(last), last
         assert isinstance(cache, SlotCaches)
         results = [
-            self.forward(torch.tensor(list(ids), device=self.device), cache.caches[slot])
+            self.forward(to_device(ids, self.device), cache.caches[slot])
             for ids, slot in zip(new_ids, slots, strict=True)
         ]
         return torch.cat([logits for logits, _ in results]), torch.cat([hidden for _, hidden in results])
@@ -178,7 +179,7 @@ class LanguageModel:
         """
         if self._fused is None:
             for ids, n in zip(texts, n_last, strict=True):
-                text = torch.tensor(list(ids), device=self.device)
+                text = to_device(ids, self.device)
                 logits, hidden = self.forward(text, self.new_cache(), last_only=False)
                 yield logits[-n:], hidden[-n:]
             return

@@ -1,52 +1,89 @@
 """The most probable tokens of a distribution, and the one that is chosen from it; one position, or a row for each.
 
-Knows nothing about who is asked or why. Called by the decode loops for both models.
+What the host needs to know of a position leaves the device together, so that each decision waits once. Knows nothing
+about who is asked or why. Called by the decode loops for both models.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from citer_core.models.pair import ModelPair
-from citer_core.routing.sampling import choose_token
+from citer_core.models.transfer import to_host
+from citer_core.routing.sampling import choose_token, sampled_token
 from citer_core.types import Candidate, DecodeSettings
 
 TOP_K = 5
 
 
-def top_candidates(pair: ModelPair, log_probs: Tensor) -> tuple[tuple[Candidate, ...], int | None]:
-    """The `TOP_K` most probable tokens of a [1, V] distribution, best first, and the first one's id; None at a tie."""
-    values, ids = log_probs.view(-1).topk(min(TOP_K, log_probs.shape[-1]))
-    log_values: list[float] = values.tolist()
-    token_ids: list[int] = ids.tolist()
-    texts = map(pair.token_text, token_ids)
-    top = tuple(map(Candidate, token_ids, texts, [round(math.exp(value), 6) for value in log_values]))
-    is_tie = len(log_values) > 1 and log_values[0] == log_values[1]
-    return top, None if is_tie else token_ids[0]
+def top_candidates(pair: ModelPair, log_probs: Tensor) -> tuple[Candidate, ...]:
+    """The `TOP_K` most probable tokens of a [1, V] distribution, best first."""
+    return _candidates(pair, *to_host(*_top(log_probs.view(-1))))
 
 
-def choose(logits: Tensor, first: int | None, settings: DecodeSettings, index: int) -> int:
-    """`choose_token` of [1, V] logits, without looking through them once more where the greedy token is known."""
-    if settings.temperature == 0.0 and first is not None:
-        return first
-    return choose_token(logits[0], settings, index)
+def choose(
+    pair: ModelPair, logits: Tensor, log_probs: Tensor, settings: DecodeSettings, index: int, *others: Tensor
+) -> tuple[int, tuple[Candidate, ...], list[Any]]:
+    """The next token and the `TOP_K` most probable ones, with one wait for the device.
+
+    Args:
+        pair: whose tokens they are.
+        logits, log_probs: [1, V] of the same position.
+        settings: greedy or sampled.
+        index: position in the completion.
+        others: what else the host needs to know now.
+
+    Returns:
+        The token's id, the candidates, best first, and the numbers of `others`.
+    """
+    is_greedy = settings.temperature == 0.0
+    sampled = () if is_greedy else (sampled_token(logits[0], settings, index),)
+    log_values, token_ids, *numbers = to_host(*_top(log_probs.view(-1)), *others, *sampled)
+    if not is_greedy:
+        (chosen,) = numbers.pop()
+    elif len(log_values) > 1 and log_values[0] == log_values[1]:  # a tie, of which the lower id is taken
+        chosen = choose_token(logits[0], settings, index)
+    else:
+        chosen = token_ids[0]
+    return chosen, _candidates(pair, log_values, token_ids), numbers
 
 
-def top_rows(pair: ModelPair, log_probs: Tensor) -> list[tuple[Candidate, ...]]:
-    """The `TOP_K` most probable tokens of each row of [B, V] log-probabilities, best first."""
-    values, ids = log_probs.topk(min(TOP_K, log_probs.shape[-1]), dim=-1)
-    return [
-        tuple(Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(row_ids, row, strict=True))
-        for row_ids, row in zip(ids.tolist(), values.exp().tolist(), strict=True)
-    ]
-
-
-def choose_rows(logits: Tensor, settings: DecodeSettings, indices: Sequence[int]) -> list[int]:
-    """The next token of each row of [B, V] logits, whose position in its completion is in `indices`."""
+def choose_rows(
+    pair: ModelPair,
+    logits: Tensor,
+    log_probs: Tensor | None,
+    settings: DecodeSettings,
+    indices: Sequence[int],
+    *others: Tensor,
+) -> tuple[list[int], list[tuple[Candidate, ...]], list[Any]]:
+    """`choose` for each row of [B, V] logits, with one wait for all; no candidates without log-probabilities."""
     if settings.temperature == 0.0:
-        chosen: list[int] = logits.argmax(-1).tolist()
-        return chosen
-    return [choose_token(row, settings, index) for row, index in zip(logits, indices, strict=True)]
+        chosen = logits.argmax(-1)
+    else:
+        chosen = torch.cat([sampled_token(row, settings, i) for row, i in zip(logits, indices, strict=True)])
+    if log_probs is None:
+        token_ids, *numbers = to_host(chosen, *others)
+        return token_ids, [()] * len(token_ids), numbers
+    values, ids = _top(log_probs)
+    token_ids, probabilities, top_ids, *numbers = to_host(chosen, values.exp(), ids, *others)
+    tops = [
+        tuple(Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(row_ids, row, strict=True))
+        for row_ids, row in zip(top_ids, probabilities, strict=True)
+    ]
+    return token_ids, tops, numbers
+
+
+def _top(log_probs: Tensor) -> tuple[Tensor, Tensor]:
+    """Log-probabilities and ids of the most probable tokens over the last dimension."""
+    values, ids = log_probs.topk(min(TOP_K, log_probs.shape[-1]), dim=-1)
+    return values, ids
+
+
+def _candidates(pair: ModelPair, log_values: list[float], token_ids: list[int]) -> tuple[Candidate, ...]:
+    texts = map(pair.token_text, token_ids)
+    return tuple(map(Candidate, token_ids, texts, [round(math.exp(value), 6) for value in log_values]))

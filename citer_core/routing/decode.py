@@ -17,7 +17,8 @@ from citer_core.fork import Fork
 from citer_core.models.cached_lm import CachedLM
 from citer_core.models.pair import ModelPair
 from citer_core.models.server_client import CallCancelledError
-from citer_core.routing.candidates import choose, top_candidates
+from citer_core.models.transfer import is_away
+from citer_core.routing.candidates import choose
 from citer_core.routing.llm_writers import LLMWriter, Written, check_router, llm_writer
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.text import TextStream
@@ -98,15 +99,18 @@ def decode(
                 llm_logits=llm_forward.logits if llm_forward else None,
             )
 
-            # 2. The router scores the state behind the SLM's candidate. Reading the score is the one point where the
-            #    host has to wait for the device: the decision depends on it.
+            # 2. The router scores the state behind the SLM's candidate. Reading score and candidate is the one point
+            #    where the host has to wait for the device: the decision depends on it.
             start = time.perf_counter()
-            confidence = float(router.confidence(features)[0])
+            score = router.confidence(features)
             router_s = time.perf_counter() - start
+            slm_token_id, slm_top, ((confidence,),) = choose(
+                pair, slm_forward.logits, features.log_probs, settings, index, score
+            )
+            if is_away(score):  # it is only now that the router has done its work
+                router_s = time.perf_counter() - start
 
             # 3. One of the two writes the token. The LLM first reads what it has not seen.
-            slm_top, slm_first = top_candidates(pair, features.log_probs)
-            slm_token_id = choose(slm_forward.logits, slm_first, settings, index)
             token_id = slm_token_id
             source: Source = "slm"
             written: Written | None = None

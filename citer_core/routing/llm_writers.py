@@ -18,7 +18,8 @@ from citer_core.models.batched_lm import BatchedLM, BatchForward
 from citer_core.models.cached_lm import CachedLM, Forward, RecomputingLM
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import RemoteLM, RemoteToken
-from citer_core.routing.candidates import choose, choose_rows, top_candidates, top_rows
+from citer_core.models.transfer import to_device
+from citer_core.routing.candidates import choose, choose_rows
 from citer_core.routing.router import Router, entropy_of
 from citer_core.routing.sampling import seed_at
 from citer_core.types import Candidate, DecodeSettings
@@ -161,8 +162,7 @@ class _LocalWriter:
     def write(self, ids: Sequence[int], index: int, forward: Forward | None) -> Written:
         forward = forward or self._lm.catch_up(ids)
         log_probs = torch.log_softmax(forward.logits.float(), dim=-1)
-        top, first = top_candidates(self._pair, log_probs)
-        token_id = choose(forward.logits, first, self._settings, index)
+        token_id, top, _ = choose(self._pair, forward.logits, log_probs, self._settings, index)
         entropy = entropy_of(log_probs) if self._with_entropy else None
         return Written(token_id, top, forward.n_fed, forward.seconds, entropy)
 
@@ -182,20 +182,22 @@ class _LocalBatchWriter:
 
     def choose(self, forward: BatchForward, rows: Sequence[int], indices: Sequence[int]) -> BatchWritten:
         n_read = len(forward.n_fed)
-        logits = forward.logits if len(rows) == n_read else forward.logits[list(rows)]
-        tops: list[tuple[Candidate, ...]] = [()] * len(rows)
-        entropies = [float("nan")] * len(rows)
+        logits = forward.logits
+        if len(rows) < n_read:
+            logits = logits.index_select(0, to_device(rows, logits.device))
+        log_probs: Tensor | None = None
         if self._with_candidates or self._with_entropy:
             log_probs = torch.log_softmax(logits.float(), dim=-1)
-            entropies = entropy_of(log_probs).tolist()
-            if self._with_candidates:
-                tops = top_rows(self._pair, log_probs)
+        entropy = (entropy_of(log_probs),) if self._with_entropy and log_probs is not None else ()
+        token_ids, tops, numbers = choose_rows(
+            self._pair, logits, log_probs if self._with_candidates else None, self._settings, indices, *entropy
+        )
         return BatchWritten(
-            token_ids=choose_rows(logits, self._settings, indices),
+            token_ids=token_ids,
             tops=tops,
             n_fed=[forward.n_fed[row] for row in rows],
             seconds=[forward.seconds / n_read] * len(rows),
-            entropies=entropies,
+            entropies=numbers[0] if numbers else [float("nan")] * len(rows),
         )
 
 

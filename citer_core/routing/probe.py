@@ -98,7 +98,7 @@ def probe(
             entropies = zip(entropy_of(slm).tolist(), entropy_of(llm).tolist(), strict=True)
             found = []
             for row, (slm_entropy, llm_entropy) in enumerate(entropies):
-                slm_top, llm_top = top_candidates(pair, slm[row])[0], top_candidates(pair, llm[row])[0]
+                slm_top, llm_top = top_candidates(pair, slm[row]), top_candidates(pair, llm[row])
                 agree = int(slm[row].argmax()) == int(llm[row].argmax())
                 found.append(ProbedToken(slm_top, llm_top, slm_entropy, llm_entropy, kl[row], agree))
         yield from found

@@ -37,13 +37,16 @@ def choose_token(logits: Tensor, settings: DecodeSettings, index: int) -> int:
         settings: temperature 0 takes the greatest logit, the lower id at a tie.
         index: position in the completion.
     """
-    if settings.temperature == 0.0:
-        return int(logits.argmax())
+    return int(logits.argmax()) if settings.temperature == 0.0 else int(sampled_token(logits, settings, index))
+
+
+def sampled_token(logits: Tensor, settings: DecodeSettings, index: int) -> Tensor:
+    """`choose_token` above temperature 0 as a [1] tensor: nothing waits for the device."""
     probabilities = torch.softmax(logits.double() / settings.temperature, dim=-1)
     ordered, ids = probabilities.sort(descending=True, stable=True)
     cumulative = ordered.cumsum(-1)
     # The nucleus is the shortest prefix that holds top_p of the mass: a token is in it iff less lies before it.
-    n_kept = int((cumulative - ordered < settings.top_p).sum())
-    target = uniform_at(settings.seed, index) * cumulative[n_kept - 1]
-    chosen = int(torch.searchsorted(cumulative[:n_kept], target, right=True))
-    return int(ids[min(chosen, n_kept - 1)])
+    last = (cumulative - ordered < settings.top_p).sum(dim=0, keepdim=True) - 1
+    target = uniform_at(settings.seed, index) * cumulative.gather(0, last)
+    chosen = torch.searchsorted(cumulative, target, right=True)
+    return ids.gather(0, torch.minimum(chosen, last))

@@ -103,9 +103,9 @@ def test_one_long_prompt_does_not_pad_single_tokens(tiny_pair, monkeypatch):
     together = []
     padded = SlotCache._padded
 
-    def noted(self, store, slots, starts, n_new):
+    def noted(self, store, slots, starts, n_new, indices):
         together.append(list(n_new))
-        return padded(self, store, slots, starts, n_new)
+        return padded(self, store, slots, starts, n_new, indices)
 
     monkeypatch.setattr(SlotCache, "_padded", noted)
     texts = [[5], list(range(1, 201)), [6, 7], list(range(1, 151)), [8], [9, 10, 11]]

@@ -1,0 +1,193 @@
+"""How often decoding waits for a device and sends to it, counted on a CPU that plays one."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from citer_core.models import transfer
+from citer_core.models.batched_lm import BatchedLM
+from citer_core.routing import batch_decode
+from citer_core.routing import decode as single_decode
+from citer_core.routing.router import Router
+from citer_core.routing.routers import stored_kinds
+from citer_core.types import DecodeSettings
+from tests.core.examples import random_prompts
+
+NO_SECONDS = dict.fromkeys(("slm_s", "router_s", "llm_s"), 0.0)
+WAITS = {
+    torch.ops.aten._local_scalar_dense.default,
+    torch.ops.aten.nonzero.default,
+    torch.ops.aten.masked_select.default,
+}
+SAMPLINGS = [{}, {"temperature": 0.9, "top_p": 0.8, "seed": 4}]
+
+
+class OnHost(torch.Tensor):
+    """A tensor that has crossed, and what is made of it: reading it takes no wait."""
+
+
+class Crossings(TorchDispatchMode):
+    """Counts the reads for which a real device would make the host wait, and the lists that are sent to it."""
+
+    def __init__(self):
+        super().__init__()
+        self.n_waits = self.n_uploads = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        by_mask = func is torch.ops.aten.index.Tensor and any(i is not None and i.dtype == torch.bool for i in args[1])
+        self.n_waits += func in WAITS or by_mask
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.fixture
+def crossings(monkeypatch):
+    counter = Crossings()
+
+    def waiting(read):
+        def counted(tensor, *args, **kwargs):
+            counter.n_waits += not isinstance(tensor, OnHost)
+            return read(tensor, *args, **kwargs)
+
+        return counted
+
+    def arrive(tensor):
+        counter.n_waits += 1
+        return tensor.as_subclass(OnHost)
+
+    def sent(*args, **kwargs):
+        counter.n_uploads += 1
+        return tensor_of(*args, **kwargs)
+
+    tensor_of = torch.tensor
+    monkeypatch.setattr(torch, "tensor", sent)
+    monkeypatch.setattr(torch.Tensor, "cpu", arrive)
+    for name in ("tolist", "numpy"):
+        monkeypatch.setattr(torch.Tensor, name, waiting(getattr(torch.Tensor, name)))
+    for module in (transfer, single_decode, batch_decode):
+        monkeypatch.setattr(module, "is_away", lambda tensor: not isinstance(tensor, OnHost))
+    return counter
+
+
+class EveryThird(Router):
+    """The LLM at every third token, decided on the device."""
+
+    name, label = "every-third", "Every third"
+
+    def confidence(self, features):
+        return torch.where(features.position % 3 == 2, 0.1, 0.9)
+
+
+class Unsure(EveryThird):
+    """The same, and once more after a token of the LLM about which it was less than sure."""
+
+    name, label, uses_llm_entropy = "unsure", "Unsure", True
+
+    def confidence(self, features):
+        scores = super().confidence(features)
+        if features.llm_entropy is None:
+            return scores
+        return torch.where((features.llm_entropy > 0.0) & (features.position % 3 == 0), 0.2, scores)
+
+
+def citer(pair):
+    """A stored router with weights, its median score near 0.5."""
+    torch.manual_seed(0)
+    architecture = stored_kinds()["citer"]
+    return architecture(architecture.build(pair.hidden_size), {"name": "citer", "label": "citer"})
+
+
+ROUTERS = {"every-third": lambda _: EveryThird(), "unsure": lambda _: Unsure(), "citer": citer}
+
+
+def blank(events):
+    return [dataclasses.replace(event, **NO_SECONDS) for event in events]
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda t: t.tolist(),
+        lambda t: t[0].item(),
+        lambda t: float(t[0]),
+        lambda t: int(t[0]),
+        lambda t: bool(t[0] > 0),
+        lambda t: t.cpu(),
+        lambda t: t[t > 0],
+        lambda t: (t > 0).nonzero(),
+        lambda t: t.numpy(),
+    ],
+)
+def test_the_count_sees_every_way_to_wait(crossings, read):
+    numbers = torch.ones(3)
+    with crossings:
+        read(numbers)
+    assert crossings.n_waits >= 1
+
+
+def test_several_tensors_cross_together_and_exactly(crossings):
+    scores = torch.Tensor([[0.1, -math.inf, 1e-45], [math.pi, -0.0, 3.4e38]])
+    ids = torch.arange(151_930, 151_936).view(3, 2)
+    expected = [
+        [[0.10000000149011612, -math.inf, 1.401298464324817e-45], [3.1415927410125732, -0.0, scores[1, 2].item()]]
+    ]
+    found = transfer.to_host(scores, ids, scores[0, :1].bfloat16())
+    assert crossings.n_waits == 1
+    assert found[:1] == expected and math.copysign(1, found[0][1][1]) == -1
+    assert found[1] == [[151_930, 151_931], [151_932, 151_933], [151_934, 151_935]]
+    assert found[2] == [0.10009765625]
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled"])
+@pytest.mark.parametrize("router", ROUTERS.values(), ids=ROUTERS)
+def test_a_run_waits_once_per_decision(tiny_pair, request, router, sampling):
+    """A model's token, candidates and the score cross together; what is fed is sent once per pass, the key once."""
+    pair = dataclasses.replace(tiny_pair, eos_ids=frozenset())
+    settings, prompt = DecodeSettings(threshold=0.5, max_new_tokens=12, **sampling), [11, 402, 77]
+    expected = list(single_decode.decode(pair, router(pair), prompt, settings))
+    asked, crossings = router(pair), request.getfixturevalue("crossings")
+    with crossings:
+        events = list(single_decode.decode(pair, asked, prompt, settings))
+    assert blank(events) == blank(expected)
+    n_passes = len(events) + sum(event.source == "llm" for event in events)
+    assert {event.source for event in events} == {"slm", "llm"}
+    assert crossings.n_waits == n_passes
+    assert crossings.n_uploads == n_passes + 1
+
+
+@pytest.mark.parametrize("with_candidates", [False, True], ids=["tokens", "candidates"])
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled"])
+@pytest.mark.parametrize("router", ROUTERS.values(), ids=ROUTERS)
+def test_a_batch_waits_once_per_pass(tiny_pair, request, router, sampling, with_candidates):
+    """However many sequences are in it. Sent are tokens and places of a pass, and what the router knows of the rows."""
+    pair = dataclasses.replace(tiny_pair, eos_ids=frozenset())
+    settings = DecodeSettings(threshold=0.5, max_new_tokens=10, **sampling)
+
+    def run(asked):
+        found = batch_decode.decode_batch(
+            pair, asked, random_prompts(6), settings, batch_size=4, with_candidates=with_candidates
+        )
+        return {c.index: blank(c.events(pair)) for c in found}
+
+    expected = run(router(pair))
+    n_passes = {id(pair.slm): 0, id(pair.llm): 0}
+    catch_up = BatchedLM.catch_up
+
+    def noted(self, texts, slots):
+        n_passes[id(self._lm)] += 1
+        return catch_up(self, texts, slots)
+
+    asked = router(pair)
+    request.getfixturevalue("monkeypatch").setattr(BatchedLM, "catch_up", noted)
+    crossings = request.getfixturevalue("crossings")
+    with crossings:
+        found = run(asked)
+    assert found == expected
+    assert {event.source for events in found.values() for event in events} == {"slm", "llm"}
+    n_all, n_slm = sum(n_passes.values()), n_passes[id(pair.slm)]
+    assert crossings.n_waits == n_all
+    assert crossings.n_uploads == 2 * n_all + (1 + asked.uses_llm_entropy) * n_slm
