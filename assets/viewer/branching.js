@@ -157,8 +157,13 @@ export class Branching {
     if (!entry || id === this.book.shownId) return;
     this.book.shownId = id;
     this.viewer.show(entry.trace);
+    this.#shown(entry);
+  }
+
+  #shown(entry) {
     this.viewer.view.probe = entry.probe ?? null;
     this.viewer.schedule("all");
+    this.options.onShow?.(entry.trace);
     this.options.onThresholdSuggest?.(entry.trace.settings.threshold);
   }
 
@@ -167,9 +172,8 @@ export class Branching {
     if (!this.book.remove(id)) return;
     if (this.strip.compared.includes(id)) this.#compareNone();
     if (wasShown) {
-      const { trace } = this.book.shown;
-      this.viewer.show(trace);
-      this.options.onThresholdSuggest?.(trace.settings.threshold);
+      this.viewer.show(this.book.shown.trace);
+      this.#shown(this.book.shown);
     }
     this.mark(this.viewer.view);
     this.viewer.schedule("all");

@@ -30,12 +30,12 @@ export function setProblem(question, dataType) {
   if (radio && !radio.checked) radio.click();
 }
 
-/** Generate while idle, Stop while a run is going. */
-export function setRunning(isRunning) {
+/** Generate while idle, Stop while there is something to stop. */
+export function setRunning(isRunning, canStop = isRunning) {
   const generate = find("button#cx-generate");
   const stop = find("button#cx-stop");
   if (generate) generate.disabled = isRunning;
-  if (stop) stop.disabled = !isRunning;
+  if (stop) stop.disabled = !canStop;
 }
 
 /** Presses a button of Gradio's. */

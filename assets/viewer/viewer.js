@@ -23,6 +23,7 @@ export { drawHistogram } from "./histogram.js";
  * @property {(index: number|null) => void} [onPin] a token was pinned or let go
  * @property {(tau: number) => void} [onThresholdSuggest] the viewer wants this tau; move the slider there
  * @property {(trace: Object) => void} [onRunEnd] a streamed run has ended
+ * @property {(trace: Object) => void} [onShow] another entry of the branch strip is on the screen
  * @property {(request: Object) => void} [onBranch] run a branch; without it nothing offers one
  * @property {(request: Object) => void} [onProbe] ask the LLM everywhere; the answer comes back through `setProbe`
  * @property {import("./cost.js").DeviceSpec} [device] prices runs; the H100's data sheet where absent
