@@ -22,7 +22,7 @@ export function lookAt(page) {
     filter: find('.cv-legend [aria-pressed="true"]')?.textContent ?? "",
     pinned: pinned?.dataset.i ?? null,
     pinnedLlm: pinned?.classList.contains("cv-llm") ?? false,
-    tau: find("#cx-tau input[type=range]")?.value,
+    tau: find("#cx-tau input[type=number]")?.value,
     unit: find('.cv-chart [aria-pressed="true"]')?.textContent ?? "",
     run: page.run,
     isLive: page.isLive,

@@ -110,11 +110,10 @@ export class Branching {
   }
 
   /** @returns {boolean} whether the probe is of the run on the screen */
-  takeProbe(view, key, tokens) {
+  takeProbe(view, key, tokens, truth) {
     if (view.live || tokens.length !== view.n || traceKey(view.trace()) !== key) return false;
-    view.probe = tokens;
-    const entry = this.book.shown;
-    if (entry) entry.probe = tokens;
+    Object.assign(view, { probe: tokens, truth });
+    if (this.book.shown) Object.assign(this.book.shown, { probe: tokens, truth });
     return true;
   }
 
@@ -161,7 +160,7 @@ export class Branching {
   }
 
   #shown(entry) {
-    this.viewer.view.probe = entry.probe ?? null;
+    Object.assign(this.viewer.view, { probe: entry.probe ?? null, truth: entry.truth ?? null });
     this.viewer.schedule("all");
     this.options.onShow?.(entry.trace);
     this.options.onThresholdSuggest?.(entry.trace.settings.threshold);

@@ -112,9 +112,12 @@ class Viewer {
     this.schedule("panels");
   }
 
-  /** What both models say at every token of the run named `key`; ignored where another run is shown by now. */
-  setProbe(key, tokens) {
-    if (!this.branching.takeProbe(this.view, key, tokens)) return;
+  /**
+   * What both models say at every token of the run named `key`; ignored where another run is shown by now.
+   * @param {string} key @param {Object[]} tokens @param {import("./truth.js").Truth|null} [truth] its labels, or why there are none
+   */
+  setProbe(key, tokens, truth = null) {
+    if (!this.branching.takeProbe(this.view, key, tokens, truth)) return;
     this.announcer.say("The LLM was asked at every token.", true);
     this.schedule("all");
   }

@@ -18,6 +18,7 @@ from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.run_request import branch_request, probe_request
+from citer_core.ui.run_truth import truth_message
 from citer_core.ui.streaming import UNEXPECTED, encode, notice, stream_run
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def branch_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -> 
 
 
 def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[str]]:
-    """Makes the generator behind "Ask the LLM everywhere": one message with an entry per token."""
+    """Makes the generator behind "Ask the LLM everywhere": one message with an entry per token, and labels if known."""
 
     def probe_run(text: str | None) -> Iterator[str]:
         try:
@@ -67,6 +68,8 @@ def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[s
                 }
                 for token in engine.probe(asked.problem, asked.token_ids)
             ]
+            problem = asked.problem
+            truth = truth_message(engine, book.row(problem), problem.data_type, asked.token_ids)
         except CiterError as error:
             yield encode({"probe": None, **notice(str(error))})
             return
@@ -74,7 +77,8 @@ def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[s
             logger.exception("a probe failed")
             yield encode({"probe": None, **notice(UNEXPECTED)})
             return
-        yield encode({"probe": asked.key, "tokens": tokens, "seconds": time.perf_counter() - start})
+        seconds = time.perf_counter() - start
+        yield encode({"probe": asked.key, "tokens": tokens, "truth": truth, "seconds": seconds})
 
     return probe_run
 
