@@ -163,6 +163,7 @@ class Viewer {
     this.announcer.destroy();
     this.chart.destroy();
     this.abort.abort();
+    this.tokens.reset();
     this.root.replaceChildren();
     this.root.classList.remove("citer-viewer");
   }

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from citer_core.fork import Fork
 from citer_core.trace import event_to_dict
 from citer_core.types import TokenEvent, prefers_llm
+from tests.ui.axe import grave
 from tests.ui.conftest import Served, Visitor
 
 pytestmark = pytest.mark.ui
@@ -65,9 +65,7 @@ def test_a_flip_by_key_makes_a_branch_that_is_named_compared_and_deleted(visit: 
     compared = page.get_by_role("region", name="Two runs compared")
     expect(compared).to_be_visible()
     expect(compared).to_contain_text("Mine")
-    found = Axe().run(page).response["violations"]
-    grave = [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]
-    assert grave == []
+    assert grave(page) == []
     page.get_by_role("button", name="Original").first.press("Enter")
     assert visitor.text() == parent.trace().completion
     page.get_by_role("button", name="Delete Mine").press("Enter")
@@ -260,6 +258,22 @@ def test_four_thousand_tokens_scrub_and_move_tau_within_a_tenth_of_a_second(visi
     def busy_ms() -> float:
         metrics = devtools.send("Performance.getMetrics")["metrics"]
         return 1000 * next(m["value"] for m in metrics if m["name"] == "TaskDuration")
+
+    wrong = f"""(ends) => {{ const {{ tokens }} = window.citer.viewer, box = tokens.scroller.getBoundingClientRect();
+      return tokens.nodes.filter((node, i) => {{
+        const at = node.getBoundingClientRect();
+        return (ends || (at.top > box.top && at.bottom < box.bottom))
+          && node.classList.contains('cv-llm') !== Boolean({VIEW}.decisions.isLlm[i]); }}).length; }}"""
+    # Those in sight at once, wherever the reader goes next, and the others soon.
+    page.evaluate("window.citer.viewer.setThreshold(0.9); window.citer.viewer.flush()")
+    assert page.evaluate(wrong, False) == 0 < page.evaluate(wrong, True)
+    page.evaluate("window.citer.viewer.tokens.scroller.scrollTop = 1e6")
+    page.evaluate("new Promise(requestAnimationFrame)")
+    assert page.evaluate(wrong, False) == 0
+    page.wait_for_function("window.citer.viewer.tokens.restTimer === null")
+    assert page.evaluate(wrong, True) == 0
+    page.evaluate("window.citer.viewer.setThreshold(0.5)")
+    page.wait_for_function("window.citer.viewer.frame === null && window.citer.viewer.tokens.restTimer === null")
 
     before = busy_ms()
     page.evaluate(

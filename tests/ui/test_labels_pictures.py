@@ -1,11 +1,10 @@
-"""The Labels tab's branches and charts, and that it fits and passes axe."""
+"""The Labels tab's branches and charts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from citer_core.evaluation.branches import roll_out_branches
@@ -55,27 +54,3 @@ def test_the_charts_are_drawn_in_both_themes_with_their_numbers(open_tab: Callab
     cells = visitor.page.locator("[data-chart=histogram] tbody td").all_inner_texts()
     total = sum(int(n.replace(",", "")) for k, n in enumerate(cells) if k % 3)
     assert total == visitor.page.evaluate("window.citerLabels.view.analysis.n")
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_the_tab_fits_and_passes_axe(open_tab: Callable[..., Visitor], theme: str, width: int) -> None:
-    visitor = open_tab(theme=theme, width=width)
-    page = visitor.page
-    page.get_by_text("Your own row or file").click()
-    page.get_by_label("Second router", exact=True).select_option("entropy")
-    page.get_by_role("button", name="Roll out both branches").click()
-    expect(page.locator(".cl-conclusion")).to_be_visible(timeout=10_000)
-    page.locator(".cl-charts").scroll_into_view_if_needed()
-    expect(page.locator(".cl-plot[data-drawn]")).to_have_count(4, timeout=15_000)
-    for summary in page.locator(".cl-details summary").all():
-        summary.click()
-    for cell in (None, "waste"):
-        if cell:
-            page.locator(f"[data-cell={cell}]").click()
-        page.wait_for_timeout(400)
-        assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") == 0
-        found = Axe().run(page).response["violations"]
-        grave = [v for v in found if v["impact"] in ("serious", "critical")]
-        grave = [(v["id"], node["html"][:160]) for v in grave for node in v["nodes"]]
-        assert grave == []
