@@ -42,9 +42,8 @@ def one_run(visitor: Visitor, number: int) -> None:
     """A run with all that a person does to it: a pin, another tau, a probe, a branch, a comparison, pictures."""
     page = visitor.page
     visitor.ask(f"How many words has question {number % 7}?")
-    page.wait_for_function("window.citer.isLive || window.citer.isStarting")
-    visitor.wait_idle()
     visitor.wait_live()
+    visitor.wait_idle()
     page.evaluate("window.citer.viewer.goTo(3)")
     page.evaluate("window.citer.moveTau(0.5)")
     page.get_by_role("button", name="Ask the LLM everywhere").click()
