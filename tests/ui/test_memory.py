@@ -15,8 +15,8 @@ from tests.ui.conftest import Served, Visitor, script
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 N_RUNS = 50
 N_FIRST = 8  # caches fill
-# A run of 256 tokens that is kept by mistake is ten times this. What is left grows to a bound: the browser's own timeline
-# keeps the last 150 paints with their elements.
+# A run of 256 tokens that is kept by mistake is ten times this. What is left grows to a bound: the browser's own
+# timeline keeps the last 150 paints with their elements.
 MOST_BYTES_PER_RUN = 8_000
 MOST_NODES_PER_RUN = 4
 MOST_LISTENERS_PER_RUN = 1
