@@ -8,17 +8,10 @@ import { prefersLlm } from "../viewer/decision.js";
 import { button, html } from "../viewer/dom.js";
 import { FINISH_WORDS, plural, probability } from "../viewer/format.js";
 import { fillTokenText, visibleText } from "../viewer/text.js";
+import { caseWords, labelWords } from "../viewer/truth.js";
 import { valueOf } from "./rows.js";
 import { VERDICT_WORDS, tokenWords } from "./text_panel.js";
 import { formatTauExact } from "./threshold_panel.js";
-
-const CASE_WORDS = { 1: "Case 1: the SLM would have written the true token.", 2: "Case 2: the SLM would not have written the true token, the LLM would.", 3: "Case 3: neither model would have written the true token." };
-
-function labelWords(caseOf, label) {
-  if (caseOf === 1) return "Label 1: prefer the SLM, it is right here.";
-  if (caseOf === 2) return "Label 0: prefer the LLM.";
-  return label ? "Label 1: the SLM, going on alone from the true text before it, still reached the right answer." : "Label 0: the SLM, going on alone from the true text before it, did not reach the right answer.";
-}
 
 export class DetailPanel {
   /** @param {{onRollOut: (index: number) => void}} on */
@@ -48,7 +41,7 @@ export class DetailPanel {
       html("div", { class: "cl-two" },
         model("SLM", "slm", analysis.slm[i], analysis.slmProbability[i], analysis.slmTruthProbability[i]),
         model("LLM", "llm", analysis.llm[i], analysis.llmProbability[i], analysis.llmTruthProbability[i])),
-      html("p", { class: "cl-small" }, `${CASE_WORDS[analysis.caseOf[i]]} ${labelWords(analysis.caseOf[i], analysis.label[i])}`),
+      html("p", { class: "cl-small" }, `${caseWords(analysis.caseOf[i])} ${labelWords(analysis.caseOf[i], analysis.label[i])}`),
       html("p", { class: "cl-small" }, decide(view.router, view.tau), view.other ? ` ${decide(view.other, view.otherTau)}` : ""),
       this.#branches(view, i, rollout),
     );

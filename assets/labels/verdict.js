@@ -8,11 +8,11 @@
  * @typedef {"kept"|"waste"|"caught"|"risk"} Cell
  */
 
+import { tauOfCut } from "../viewer/cut.js";
 import { prefersLlm } from "../viewer/decision.js";
 
 /** @type {Cell[]} */
 export const CELLS = ["kept", "waste", "risk", "caught"];
-const MAX_DECIMALS = 12;
 
 /** @returns {Cell} */
 export function cellOf(label, confidence, tau) {
@@ -28,17 +28,6 @@ export function confusion(confidence, label, tau) {
   return counts;
 }
 
-/** The number with the fewest decimals in (low, high], but below 1, where tau would hand over every token. */
-export function shortestBetween(low, high) {
-  for (let decimals = 1; decimals <= MAX_DECIMALS; decimals++) {
-    const scale = 10 ** decimals;
-    let number = Math.floor(high * scale) / scale;
-    if (number >= 1) number = (scale - 1) / scale;
-    if (low < number && number <= high) return number;
-  }
-  return high < 1 ? high : (low + high) / 2;
-}
-
 /** Distinct confidences in order, with the easy and critical tokens at each. */
 function groups(confidence, label) {
   const order = Uint32Array.from(confidence, (_, i) => i).sort((a, b) => confidence[a] - confidence[b]);
@@ -50,11 +39,7 @@ function groups(confidence, label) {
   return found;
 }
 
-/** The tau that gives the k lowest distinct confidences to the LLM. */
-function tauOfCut(found, k) {
-  if (k === 0) return 0;
-  return k === found.length ? 1 : shortestBetween(found[k - 1].edge, found[k].edge);
-}
+const edgesOf = (found) => found.map((group) => group.edge);
 
 /**
  * The tau at which `ratio * risk + waste` is least; among equals the one with the fewest LLM tokens.
@@ -71,7 +56,7 @@ export function bestThreshold(confidence, label, ratio) {
     const cost = ratio * risk + waste;
     if (cost < best.cost) best = { k: i + 1, cost, risk, waste };
   });
-  return { tau: tauOfCut(found, best.k), cost: best.cost, risk: best.risk, waste: best.waste };
+  return { tau: tauOfCut(edgesOf(found), best.k), cost: best.cost, risk: best.risk, waste: best.waste };
 }
 
 /** The tau at which a router hands over as near to `count` tokens as its distinct confidences allow. */
@@ -84,5 +69,5 @@ export function tauForCount(confidence, count) {
     const gap = Math.abs(below - count);
     if (gap < best.gap) best = { k: i + 1, gap };
   });
-  return tauOfCut(found, best.k);
+  return tauOfCut(edgesOf(found), best.k);
 }

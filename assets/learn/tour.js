@@ -70,8 +70,11 @@ class Tour {
   /** The card covers the foot of the window, so the target goes to the middle of what is left above it. */
   scrollTo() {
     if (!this.here) return;
-    const box = this.here.getBoundingClientRect();
     const room = innerHeight - this.root.offsetHeight - 24;
+    let box = this.here.getBoundingClientRect();
+    // On a small window a card of controls is taller than that: then what is to be pressed goes there.
+    const inside = box.height < room ? null : this.inside();
+    if (inside) box = inside.getBoundingClientRect();
     const top = box.height < room ? (room - box.height) / 2 : 12;
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     scrollBy({ top: box.top - top, behavior: calm ? "auto" : "smooth" });
@@ -92,11 +95,16 @@ class Tour {
     this.later = setTimeout(() => this.next(), NEXT_AFTER_MS);
   }
 
+  /** What "Go there" puts the keyboard on, where the step names it. */
+  inside() {
+    const { focus } = this.step;
+    return focus ? (this.here.querySelector(focus) ?? document.querySelector(focus)) : null;
+  }
+
   focusTarget() {
     const { step } = this;
     if (!step || !this.here) return;
-    const inside = step.focus ? (this.here.querySelector(step.focus) ?? document.querySelector(step.focus)) : null;
-    const target = inside ?? (this.here.matches("button") ? this.here : document.querySelector(".citer-viewer .cv-t[tabindex]"));
+    const target = this.inside() ?? (this.here.matches("button") ? this.here : document.querySelector(".citer-viewer .cv-t[tabindex]"));
     target?.focus({ preventScroll: true });
     this.scrollTo();
   }

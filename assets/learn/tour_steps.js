@@ -22,10 +22,9 @@ export function lookAt(page) {
     filter: find('.cv-legend [aria-pressed="true"]')?.textContent ?? "",
     pinned: pinned?.dataset.i ?? null,
     pinnedLlm: pinned?.classList.contains("cv-llm") ?? false,
-    tau: find("#cx-tau input[type=range]")?.value,
+    tau: find("#cx-tau input[type=number]")?.value,
     unit: find('.cv-chart [aria-pressed="true"]')?.textContent ?? "",
     run: page.run,
-    isLive: page.isLive,
     labelsOpen: Boolean(find("#cx-tab-labels")?.offsetParent),
   };
 }
@@ -45,12 +44,12 @@ export const TOUR_STEPS = [
   {
     title: "Pin a token",
     text: "Press a token, or reach the text with Tab and press Enter. It stays chosen, and the inspector tells about it.",
-    target: ".cv-text", focus: ".cv-t[tabindex]", isDone: (now, start) => now.pinned !== null && now.pinned !== start.pinned,
+    target: ".cv-text-scroller", focus: ".cv-t[tabindex]", isDone: (now, start) => now.pinned !== null && now.pinned !== start.pinned,
   },
   {
     title: "Go to a token of the LLM",
     text: "Press an underlined token, or ] on the keyboard. The inspector, beside the text or below it, shows the router’s confidence, τ, and what each model would have written.",
-    target: ".cv-text", focus: ".cv-t[tabindex]", isDone: (now, start) => now.pinnedLlm && now.pinned !== start.pinned,
+    target: ".cv-text-scroller", focus: ".cv-t[tabindex]", isDone: (now, start) => now.pinnedLlm && now.pinned !== start.pinned,
   },
   {
     title: "Move the threshold",
@@ -65,7 +64,9 @@ export const TOUR_STEPS = [
   {
     title: "Write one yourself",
     text: "Change a number in the problem if you like, then press Generate. Both models run now, token by token.",
-    target: "#cx-controls", focus: "#cx-generate", isDone: (now, start) => now.isLive && now.run !== start.run,
+    target: "#cx-controls", focus: "#cx-generate",
+    // A short run may be over between two looks.
+    isDone: (now, start) => now.run !== null && now.run !== start.run,
   },
   {
     title: "Was the router right?",

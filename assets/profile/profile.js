@@ -7,6 +7,7 @@
 
 import { html, setText } from "../viewer/dom.js";
 import { passesFigure, sharesFigure } from "./figures.js";
+import { press } from "../viewer/page_gradio.js";
 import { loadPlotly } from "../viewer/plotly.js";
 
 const CONFIG = { displayModeBar: false, responsive: true };
@@ -55,9 +56,25 @@ class Profile {
     const message = JSON.parse(payload);
     if (message.profile) this.show(message.profile);
     else if (message.progress) {
+      this.measuring(true);
       this.say(`Measuring: ${message.progress.doing}.`);
       Object.assign(this.bar, { hidden: false, value: message.progress.done });
     } else if (message.notice !== undefined) this.say(message.notice, message.level);
+  }
+
+  /** While it measures there is something to stop, here and with the page's own Stop. */
+  measuring(isMeasuring) {
+    for (const [id, disabled] of [["cx-profile-measure", isMeasuring], ["cx-profile-stop", !isMeasuring]]) {
+      const button = document.querySelector(`button#${id}`);
+      if (button) button.disabled = disabled;
+    }
+    globalThis.citer?.setOther(isMeasuring ? () => press("button#cx-profile-stop") : null);
+  }
+
+  /** Gradio's event is over, however it went. */
+  settled() {
+    this.measuring(false);
+    if (!this.bar.hidden) this.say("");
   }
 
   say(text, level = "") {
@@ -122,5 +139,7 @@ export async function mountProfile({ element, props, watch, onOpen }) {
   await Promise.all([stylesheet("../labels/labels.css"), stylesheet("./profile.css")]);
   const profile = new Profile(element.querySelector(".cx-profile"), props.plotly);
   watch("value", () => profile.receive(props.value));
+  window.citerProfile = profile;
+  profile.measuring(false);
   profile.receive(props.value);
 }

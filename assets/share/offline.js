@@ -20,7 +20,10 @@ function offlineSlider(onTau) {
     histogram, range,
     html("p", { class: "co-small", id: "co-tau-help" }, "The LLM writes a token when the router's confidence in the SLM is below τ. Moving it replays the run’s decisions; the text stays as it was written."),
   );
+  // The range rounds to its steps; a tau for a budget may lie between two.
+  let current = 0;
   const set = (tau) => {
+    current = tau;
     range.value = String(tau);
     setText(value, formatTau(Number(tau)));
   };
@@ -28,7 +31,7 @@ function offlineSlider(onTau) {
     set(Number(range.value));
     onTau(Number(range.value));
   });
-  return { root, histogram, set, read: () => Number(range.value) };
+  return { root, histogram, set, read: () => current };
 }
 
 function themeButton() {

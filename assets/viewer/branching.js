@@ -54,11 +54,11 @@ export class Branching {
     this.mark(view);
   }
 
-  /** Tells the view what is known of the shown run: what it changes against its parent, and its probe. */
+  /** Tells the view what is known of the shown run: what it changes against its parent, its probe and its labels. */
   mark(view) {
     const entry = this.book.shown;
     view.changed = entry ? this.book.changes(entry) : null;
-    view.probe = entry?.probe ?? null;
+    Object.assign(view, { probe: entry?.probe ?? null, truth: entry?.truth ?? null });
   }
 
   /** What may be asked of the server about this run. */
@@ -112,11 +112,10 @@ export class Branching {
   }
 
   /** @returns {boolean} whether the probe is of the run on the screen */
-  takeProbe(view, key, tokens) {
+  takeProbe(view, key, tokens, truth) {
     if (view.live || tokens.length !== view.n || traceKey(view.trace()) !== key) return false;
-    view.probe = tokens;
-    const entry = this.book.shown;
-    if (entry) entry.probe = tokens;
+    Object.assign(view, { probe: tokens, truth });
+    if (this.book.shown) Object.assign(this.book.shown, { probe: tokens, truth });
     return true;
   }
 
@@ -160,6 +159,7 @@ export class Branching {
     this.book.shownId = id;
     this.viewer.show(entry.trace);
     this.viewer.schedule("all");
+    this.options.onShow?.(entry.trace);
     this.options.onThresholdSuggest?.(entry.trace.settings.threshold);
   }
 
@@ -170,9 +170,9 @@ export class Branching {
     if (wasShown) {
       const { trace } = this.book.shown;
       this.viewer.show(trace);
+      this.options.onShow?.(trace);
       this.options.onThresholdSuggest?.(trace.settings.threshold);
-    }
-    this.mark(this.viewer.view);
+    } else this.mark(this.viewer.view);
     this.viewer.schedule("all");
     this.#redraw();
   }

@@ -43,11 +43,11 @@ export function probability(value) {
   return value.toFixed(2);
 }
 
-/** A tau in as many decimals as it needs, two at least: 0.625 must not be shown as 0.63, which decides differently. */
+/** A tau in as many decimals as it needs, two at least: 0.625 must not be shown as 0.63, which decides differently. Twelve drop what adding 0.01s leaves. */
 export function formatTau(value) {
-  const exact = String(Number(value.toFixed(4)));
+  const exact = String(Number(value.toFixed(12)));
   const decimals = exact.split(".")[1]?.length ?? 0;
-  return value.toFixed(Math.max(2, Math.min(4, decimals)));
+  return value.toFixed(Math.max(2, Math.min(12, decimals)));
 }
 
 /** "1 token", "37 tokens". */

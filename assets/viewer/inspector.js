@@ -10,6 +10,7 @@ import { confidenceDial } from "./dial.js";
 import { button, html } from "./dom.js";
 import { WRITER_NAMES, percent, plural, probability, quantity, significant } from "./format.js";
 import { visibleText } from "./text.js";
+import { truthBlock } from "./truth.js";
 
 /** What the SLM would have written here, as text, or its id where it is not among the recorded candidates. */
 function slmCandidate(event) {
@@ -101,6 +102,7 @@ export class Inspector {
       this.#candidates("slm", event.slm_top, view, index, can),
       this.#candidates("llm", event.llm_top.length ? event.llm_top : (view.probe?.[index]?.llm_top ?? []), view, index, can),
       this.#uncertainty(view, event, index),
+      view.truth ? truthBlock(view, index) : null,
       this.#probeBlock(view, can),
       this.#cost(view, event, index),
     ].filter(Boolean);
@@ -123,7 +125,7 @@ export class Inspector {
     if (!can.probe) return null;
     const ask = button("Ask the LLM everywhere", "cv-link", { "data-key": "probe" });
     ask.addEventListener("click", () => this.on.onProbe());
-    return html("div", { class: "cv-block" }, ask, html("p", { class: "cv-caption" }, "One more pass of both models over this text. It is not counted in the cost."));
+    return html("div", { class: "cv-block" }, ask, html("p", { class: "cv-caption" }, "One more pass of both models over this text. It is not counted in the cost. Where a solution of the problem is known, it gives case and label too."));
   }
 
   /** How undecided each model is; exact after a probe, a bound from the recorded candidates before. */

@@ -31,7 +31,9 @@ const byId = (id) => document.getElementById(id);
 class Page {
   constructor({ element, props, server, onReady, onLinked }) {
     Object.assign(this, { server, onReady, pricing: props.pricing, thresholds: {}, frame: null });
-    Object.assign(this, { run: null, isLive: false, isStarting: false, nAsked: 0, wanted: null, replaced: new Set() });
+    Object.assign(this, { run: null, isLive: false, isStarting: false, stopOther: null, nAsked: 0, wanted: null, replaced: new Set() });
+    /** How a trace came here, as `setMode` was told; any other one was streamed. */
+    this.origins = new WeakMap();
     this.branches = new PageBranches(this);
     this.viewer = mountViewer(element.querySelector(".cx-viewer"), {
       fetchRun: (run, base) => this.fetchRun(run, base),
@@ -39,6 +41,7 @@ class Page {
       onRunEnd: () => this.ended(),
       onBranch: (request) => this.branches.run(request),
       onProbe: (request) => this.branches.probe(request),
+      onShow: (trace) => this.setMode(...(this.origins.get(trace) ?? ["live"])),
       onPin: (index) => (this.pinned = index),
       device: props.pricing.device,
       stylesheet: false,
@@ -52,7 +55,7 @@ class Page {
     // Few people need these two, so nobody waits for them.
     on("cx-tour", async (button) => (await import("../learn/tour.js")).startTour(this, button));
     on("cx-present", async (button) => (await import("../learn/presenter.js")).present(this, button));
-    setRunning(false);
+    this.showRunning(false);
     nameInputs();
     this.pairs = new PagePairs(this);
     this.pairs.watch();
@@ -69,6 +72,7 @@ class Page {
       const [trace, probe] = await Promise.all([readJson(card.dataset.file), card.dataset.probe ? readJson(card.dataset.probe) : null]);
       if (this.wanted !== card) return;
       this.run = null;
+      this.origins.set(trace, ["recorded", card]);
       this.setMode("recorded", card);
       if (autoplay) this.notice("");
       this.viewer.showTrace(trace, { autoplay, probe, threshold: tau, pin: token });
@@ -87,6 +91,7 @@ class Page {
     if (this.isLive || this.isStarting) this.stop();
     if (this.run) this.replaced.add(this.run);
     Object.assign(this, { run: null, wanted: null });
+    this.origins.set(trace, ["imported"]);
     this.setMode("imported");
     this.notice("");
     this.viewer.showTrace(trace);
@@ -130,7 +135,7 @@ class Page {
       this.isStarting = false;
       this.isLive = true;
       this.wanted = null;
-      setRunning(true);
+      this.showRunning(true);
       this.viewer.setStatus("");
       this.setMode("live");
     }
@@ -149,7 +154,18 @@ class Page {
     this.isStarting = true;
     this.notice("");
     this.viewer.setStatus("Waiting for the first token.", { busy: true });
-    setRunning(true);
+    this.showRunning(true);
+  }
+
+  /** Something else than a run that Stop may end, such as a measurement; null where there is nothing. */
+  setOther(stop) {
+    this.stopOther = stop;
+    this.showRunning(this.isLive || this.isStarting);
+  }
+
+  /** Generate while idle, Stop while there is something to stop. */
+  showRunning(isRunning) {
+    setRunning(isRunning, isRunning || Boolean(this.stopOther));
   }
 
   /** Between two tokens on the server; the run's last message ends it here. */
@@ -159,8 +175,8 @@ class Page {
     } else if (this.isStarting) {
       leaveQueue();
       this.giveUp();
-      setRunning(false);
-    }
+      this.showRunning(false);
+    } else this.stopOther?.();
   }
 
   ended() {
@@ -169,12 +185,12 @@ class Page {
     this.viewer.setThreshold(tau);
     this.link.runEnded();
     this.drawHistogram();
-    setRunning(false);
+    this.showRunning(false);
   }
 
   /** Gradio's event is over, however it went. Its last messages may still be on their way through Gradio's rendering. */
   settled() {
-    if (!this.isLive) setRunning(false);
+    if (!this.isLive) this.showRunning(false);
     const asked = this.nAsked;
     setTimeout(() => {
       if (asked !== this.nAsked) return;
@@ -203,7 +219,7 @@ class Page {
   refused() {
     if (this.isStarting) this.notice(BUSY);
     this.giveUp();
-    setRunning(false);
+    this.showRunning(false);
   }
 
   /** @param {string} text @param {{needs?: Object, tone?: string}} more a pair that is needed; "calm" where nothing is wrong */

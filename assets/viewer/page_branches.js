@@ -46,12 +46,12 @@ export class PageBranches {
     return request;
   }
 
-  /** @param {{probe: string|null, tokens?: Object[], notice?: string}} message */
+  /** @param {{probe: string|null, tokens?: Object[], truth?: Object, notice?: string}} message */
   receiveProbe(message) {
     this.isProbing = false;
     this.page.viewer.setStatus("");
     if (message.probe === null) this.page.notice(message.notice, message);
-    else this.page.viewer.setProbe(message.probe, message.tokens);
+    else this.page.viewer.setProbe(message.probe, message.tokens, message.truth);
   }
 
   /** Gradio did not take the event. */

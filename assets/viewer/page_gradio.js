@@ -13,14 +13,17 @@ function assign(input, value) {
 
 const find = (selector) => document.querySelector(selector);
 
-/** Moves the tau slider; its listeners hear of it. */
+/** Moves the tau slider; its listeners hear of it. By its number field: the range itself knows only its own steps. */
 export function setTau(tau) {
-  const range = find("#cx-tau input[type=range]");
-  if (range && Number(range.value) !== tau) assign(range, String(tau));
+  const number = find("#cx-tau input[type=number]");
+  if (number && Number(number.value) !== tau) assign(number, String(tau));
 }
 
-/** @returns {number} where the slider stands */
-export const readTau = () => Number(find("#cx-tau input[type=range]")?.value ?? 0.7);
+/** @returns {number} where the slider stands, between two of its steps too */
+export function readTau() {
+  const typed = find("#cx-tau input[type=number]")?.value;
+  return Number(typed || (find("#cx-tau input[type=range]")?.value ?? 0.7));
+}
 
 /** Puts a problem in the editor. */
 export function setProblem(question, dataType) {
@@ -30,12 +33,12 @@ export function setProblem(question, dataType) {
   if (radio && !radio.checked) radio.click();
 }
 
-/** Generate while idle, Stop while a run is going. */
-export function setRunning(isRunning) {
+/** Generate while idle, Stop while there is something to stop. */
+export function setRunning(isRunning, canStop = isRunning) {
   const generate = find("button#cx-generate");
   const stop = find("button#cx-stop");
   if (generate) generate.disabled = isRunning;
-  if (stop) stop.disabled = !isRunning;
+  if (stop) stop.disabled = !canStop;
 }
 
 /** Presses a button of Gradio's. */

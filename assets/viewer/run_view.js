@@ -43,6 +43,8 @@ export class RunView {
     this.changed = null;
     /** What both models said at each token, where somebody asked after the run. */
     this.probe = null;
+    /** Case and label of its tokens, as far as they are defined; asked with the probe. */
+    this.truth = null;
     /** Tokens that a search has found: 1, and 2 for the one that was gone to. */
     this.matches = null;
     // Live decisions grow with the run, so they are plain arrays; a replay's are typed.

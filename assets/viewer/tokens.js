@@ -2,7 +2,8 @@
  * The routed text: one inline element per token, tinted by writer and certainty.
  *
  * Must not know prices, streaming or what a click does; viewer.js tells it what to draw. It only ever appends, and on a
- * repaint touches only tokens whose look has changed, which keeps a tau drag within one frame.
+ * repaint touches only tokens whose look has changed. In a long run those that can be seen come first, and the others when
+ * the reader's hand rests, which keeps a tau drag within one frame at any length.
  */
 
 import { certaintyStep, isForced } from "./decision.js";
@@ -10,15 +11,27 @@ import { html } from "./dom.js";
 import { WRITER_NAMES, probability } from "./format.js";
 import { fillTokenText, visibleText } from "./text.js";
 
+/** Up to so many tokens are brought up to date at once. */
+const AT_ONCE = 1000;
+const REST_MS = 120;
+const SLICE = 500;
+
 export class TokenPanel {
   constructor() {
     this.text = html("div", { class: "cv-text", role: "group", "aria-label": "Routed text" });
     this.scroller = html("div", { class: "cv-text-scroller" }, this.text);
     this.root = this.scroller;
+    this.restTimer = null;
     this.reset();
+    // Before the frame that shows the place: a reader never sees what is still to be brought up to date.
+    this.scroller.addEventListener("scroll", () => {
+      if (this.restTimer !== null) this.#paint(this.late, ...this.#visible());
+    }, { passive: true });
   }
 
   reset() {
+    clearTimeout(this.restTimer);
+    this.restTimer = this.late = null;
     this.text.replaceChildren();
     this.nodes = [];
     this.looks = [];
@@ -81,8 +94,43 @@ export class TokenPanel {
     return look;
   }
 
-  /** Brings tokens `from` to `to` up to date. */
+  /** Brings tokens `from` to `to` up to date: all of a short run, of a long one those in sight, and soon the others. */
   repaint(view, from = 0, to = this.nodes.length) {
+    if (to - from <= AT_ONCE && this.restTimer === null) {
+      this.#paint(view, from, to);
+      return;
+    }
+    const [first, end] = this.#visible();
+    this.#paint(view, Math.max(from, first), Math.min(to, end));
+    this.late = view;
+    clearTimeout(this.restTimer);
+    this.restTimer = setTimeout(() => this.#paintRest(0), REST_MS);
+  }
+
+  #paintRest(from) {
+    this.#paint(this.late, from, Math.min(this.nodes.length, from + SLICE));
+    const isDone = from + SLICE >= this.nodes.length;
+    this.restTimer = isDone ? null : setTimeout(() => this.#paintRest(from + SLICE), 0);
+    if (isDone) this.late = null;
+  }
+
+  /** The tokens in sight and a screenful before and after, as [first, end). */
+  #visible() {
+    const frame = this.scroller.getBoundingClientRect();
+    const firstAt = (isThere) => {
+      let low = 0;
+      let high = this.nodes.length;
+      while (low < high) {
+        const middle = (low + high) >> 1;
+        if (isThere(this.nodes[middle].getBoundingClientRect())) high = middle;
+        else low = middle + 1;
+      }
+      return low;
+    };
+    return [firstAt((box) => box.bottom > frame.top - frame.height), firstAt((box) => box.top > frame.bottom + frame.height)];
+  }
+
+  #paint(view, from, to) {
     for (let i = from; i < to; i++) {
       const look = this.#look(view, i);
       if (look !== this.looks[i]) this.nodes[i].className = this.looks[i] = look;

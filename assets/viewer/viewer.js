@@ -23,6 +23,7 @@ export { drawHistogram } from "./histogram.js";
  * @property {(index: number|null) => void} [onPin] a token was pinned or let go
  * @property {(tau: number) => void} [onThresholdSuggest] the viewer wants this tau; move the slider there
  * @property {(trace: Object) => void} [onRunEnd] a streamed run has ended
+ * @property {(trace: Object) => void} [onShow] another entry of the branch strip is on the screen
  * @property {(request: Object) => void} [onBranch] run a branch; without it nothing offers one
  * @property {(request: Object) => void} [onProbe] ask the LLM everywhere; the answer comes back through `setProbe`
  * @property {import("./cost.js").DeviceSpec} [device] prices runs; the H100's data sheet where absent
@@ -111,9 +112,12 @@ class Viewer {
     this.schedule("panels");
   }
 
-  /** What both models say at every token of the run named `key`; ignored where another run is shown by now. */
-  setProbe(key, tokens) {
-    if (!this.branching.takeProbe(this.view, key, tokens)) return;
+  /**
+   * What both models say at every token of the run named `key`; ignored where another run is shown by now.
+   * @param {string} key @param {Object[]} tokens @param {import("./truth.js").Truth|null} [truth] its labels, or why there are none
+   */
+  setProbe(key, tokens, truth = null) {
+    if (!this.branching.takeProbe(this.view, key, tokens, truth)) return;
     this.announcer.say("The LLM was asked at every token.", true);
     this.schedule("all");
   }
@@ -159,6 +163,7 @@ class Viewer {
     this.announcer.destroy();
     this.chart.destroy();
     this.abort.abort();
+    this.tokens.reset();
     this.root.replaceChildren();
     this.root.classList.remove("citer-viewer");
   }

@@ -40,12 +40,14 @@ export class WhatIf {
       setText(this.found, "Give a number of at least 0.");
       return;
     }
-    const { tau, value, least } = solveTau(view, this.unit.value, limit);
+    const { tau, value, least, next, isExact } = solveTau(view, this.unit.value, limit);
     const unit = BUDGETS[this.unit.value].label;
     if (tau === null) setText(this.found, `Not possible: even at tau 0 it is ${significant(least)} ${unit}.`);
     else {
       // A prediction: past the first flip another text would be written.
-      setText(this.found, `tau ${formatTau(tau)}: ${significant(value)} ${unit}, by replay`);
+      const reached = `tau ${formatTau(tau)}: ${significant(value)} ${unit}, by replay`;
+      const near = next === null ? "all that there is to spend" : `the nearest reachable; the next is ${significant(next)}`;
+      setText(this.found, isExact ? reached : `${reached}: ${near}`);
       this.on.onTau(tau);
     }
   }

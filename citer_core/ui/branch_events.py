@@ -19,6 +19,7 @@ from citer_core.ui.other_pair import check_pair, error_notice
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.run_request import BranchRequest, ProbeRequest, branch_request, probe_request
+from citer_core.ui.run_truth import truth_message
 from citer_core.ui.streaming import UNEXPECTED, encode, notice, stream_run
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def branch_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -> 
 
 
 def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[str]]:
-    """Makes the generator behind "Ask the LLM everywhere": one message with an entry per token."""
+    """Makes the generator behind "Ask the LLM everywhere": one message with an entry per token, and labels if known."""
 
     def probe_run(text: str | None) -> Iterator[str]:
         try:
@@ -61,6 +62,8 @@ def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[s
                 _check_prompt(engine, asked)
                 start = time.perf_counter()
                 tokens = [token.to_dict() for token in engine.probe(asked.problem, asked.token_ids)]
+                problem = asked.problem
+                truth = truth_message(engine, book.row(problem), problem.data_type, asked.token_ids)
         except CiterError as error:
             yield encode({"probe": None, **error_notice(error)})
             return
@@ -68,7 +71,8 @@ def probe_event(slot: EngineSlot, book: ProblemBook) -> Callable[..., Iterator[s
             logger.exception("a probe failed")
             yield encode({"probe": None, **notice(UNEXPECTED)})
             return
-        yield encode({"probe": asked.key, "tokens": tokens, "seconds": time.perf_counter() - start})
+        seconds = time.perf_counter() - start
+        yield encode({"probe": asked.key, "tokens": tokens, "truth": truth, "seconds": seconds})
 
     return probe_run
 

@@ -38,6 +38,7 @@ from citer_core.ui.pair_books import PairBooks, what_it_can
 from citer_core.ui.pair_switch import PairSwitch
 from citer_core.ui.presets import preset_cards, read_presets, recorded_problems
 from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.profile_jobs import ProfileJobs
 from citer_core.ui.profile_tab import profile_tab
 from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.theme import theme
@@ -67,7 +68,7 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Bl
     presets = read_presets(ASSETS / "traces")
     recorded = recorded_problems(ASSETS / "traces", presets)
     registry, jobs, books = RunRegistry(), LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
-    book = books.bundled
+    book, measurements = books.bundled, ProfileJobs()
     question, data_type = (recorded[0].question, recorded[0].data_type) if recorded else (SAMPLE_QUESTION, "math")
     page: gr.Blocks
     with gr.Blocks(title=TITLE, analytics_enabled=False) as page:
@@ -82,7 +83,7 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Bl
             with gr.Tab("Labels", id="labels", elem_id="cx-tab-labels"):
                 labels_tab(ASSETS, slot, book, jobs, _decoding(config))
             with gr.Tab("Worth it here?", id="profile", elem_id="cx-tab-profile"):
-                profile_tab(ASSETS, slot, _decoding(config))
+                profile_tab(ASSETS, slot, measurements, _decoding(config))
             with gr.Tab("Learn", id="learn", elem_id="cx-tab-learn"):
                 learn_tab(ASSETS)
             with gr.Tab("API", id="api", elem_id="cx-tab-api"):
@@ -92,7 +93,7 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Bl
         _wire_picking(panel, books, switch)
         _wire_engine(panel, screen, books, switch)
         # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not.
-        page.unload(_cancel_on_close(registry, jobs))
+        page.unload(_cancel_on_close(registry, jobs, measurements))
         _wire_api(config, slot, registry, book, RecordedRuns(ASSETS / "traces", presets))
     page.queue(default_concurrency_limit=config.n_concurrent_runs, max_size=config.n_queued_runs)
     return page
@@ -229,9 +230,10 @@ def _decoding(config: AppConfig) -> dict[str, Any]:
     return {"concurrency_id": DECODING, "concurrency_limit": config.n_concurrent_runs}
 
 
-def _cancel_on_close(registry: RunRegistry, jobs: LabelJobs) -> Callable[..., None]:
+def _cancel_on_close(registry: RunRegistry, jobs: LabelJobs, measurements: ProfileJobs) -> Callable[..., None]:
     def closed(request: gr.Request) -> None:
         registry.cancel_session(session_of(request))
         jobs.cancel_session(session_of(request))
+        measurements.stop(session_of(request))
 
     return closed

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from citer_core.errors import DatasetError
 from citer_core.tasks.datasets import bundled_rows
@@ -22,7 +23,12 @@ LABEL_CHARS = 90
 class ProblemBook:
     """Problems by a short key (`math 12`) and by their exact text."""
 
-    def __init__(self, problems: Mapping[DataType, Sequence[Problem]], known: Sequence[Problem] = ()) -> None:
+    def __init__(
+        self,
+        problems: Mapping[DataType, Sequence[Problem]],
+        known: Sequence[Problem] = (),
+        rows: Sequence[tuple[Problem, Mapping[str, Any]]] = (),
+    ) -> None:
         self._by_key = {
             f"{data_type} {number}": problem
             for data_type, some in problems.items()
@@ -30,6 +36,7 @@ class ProblemBook:
         }
         listed = [*known, *self._by_key.values()]
         self._by_text = {(problem.data_type, problem.question): problem for problem in listed}
+        self._rows = {(problem.data_type, problem.question): row for problem, row in rows}
 
     @classmethod
     def bundled(cls, known: Sequence[Problem] = ()) -> ProblemBook:
@@ -39,12 +46,15 @@ class ProblemBook:
             known: problems that are recognized by their text without being offered, such as those of recorded runs.
         """
         problems: dict[DataType, list[Problem]] = {}
+        rows: list[tuple[Problem, Mapping[str, Any]]] = []
         for data_type in PICKED_TYPES:
             try:
-                problems[data_type] = [row.problem for row in bundled_rows(data_type)]
+                bundled = bundled_rows(data_type)
+                problems[data_type] = [row.problem for row in bundled]
+                rows += [(row.problem, row.row) for row in bundled]
             except DatasetError as error:
                 logger.warning("no bundled problems of the type %s: %s", data_type, error)
-        return cls(problems, known)
+        return cls(problems, known, rows)
 
     def choices(self) -> list[tuple[str, str]]:
         """(label, key) of every problem; a label starts with its key: typing finds a data set, a number or a word."""
@@ -53,6 +63,10 @@ class ProblemBook:
     def pick(self, key: str | None) -> Problem | None:
         """The problem of that key, or None."""
         return self._by_key.get(key or "")
+
+    def row(self, problem: Problem) -> Mapping[str, Any] | None:
+        """The bundled row of exactly this text, with its worked solution; None where there is none."""
+        return self._rows.get((problem.data_type, problem.question))
 
     def other(self, data_type: DataType) -> tuple[str, Problem] | None:
         """A random problem of a type, with its key."""

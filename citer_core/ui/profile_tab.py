@@ -7,7 +7,7 @@ all decoding, or it would measure the page's own runs. Imports torch only where 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,15 @@ from citer_core.errors import CiterError
 from citer_core.evaluation.profile_file import read_profile
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.labels_tab import plotly_script
+from citer_core.ui.profile_jobs import ProfileJobs
 from citer_core.ui.profile_messages import profile_message, progress_message
+from citer_core.ui.run_registry import session_of
 from citer_core.ui.streaming import Message, encode, notice
 from citer_core.ui.viewer import file_url
 
 logger = logging.getLogger(__name__)
 WAIT_S = 0.25
+STOPPED = "The measurement was stopped: nothing of it is kept."
 UNEXPECTED = "The measurement failed on the server; its log says why. Try it again."
 COMMAND = "python -m citer_core profile --quick"
 _ON_LOAD = """
@@ -32,16 +35,18 @@ import(new URL(props.entry, document.baseURI).href)
 """
 
 
-def profile_tab(assets: Path, slot: EngineSlot, queue: dict[str, Any]) -> None:
+def profile_tab(assets: Path, slot: EngineSlot, jobs: ProfileJobs, queue: dict[str, Any]) -> None:
     """Lays the tab out and wires it.
 
     Args:
         assets: the project's assets.
         slot: of the engine.
+        jobs: of this page.
         queue: the concurrency group that all decoding shares.
     """
     with gr.Row(elem_id="cx-profile-buttons"):
         measure = gr.Button("Measure on this device", elem_id="cx-profile-measure", scale=0, min_width=260)
+        stop = gr.Button("Stop measuring", elem_id="cx-profile-stop", scale=0, min_width=160)
         recorded = gr.Button("Show the recorded profile", elem_id="cx-profile-recorded", scale=0, min_width=230)
     screen = gr.HTML(
         value=None,
@@ -56,13 +61,21 @@ def profile_tab(assets: Path, slot: EngineSlot, queue: dict[str, Any]) -> None:
     def opened() -> Iterator[str]:
         yield encode(recorded_message(assets))
 
-    def measured() -> Iterator[str]:
-        yield from map(encode, measure_messages(slot))
+    def measured(request: gr.Request) -> Iterator[str]:
+        with jobs.running(session_of(request)) as stopped:
+            yield from map(encode, measure_messages(slot, is_stopped=stopped.is_set))
+
+    def stopped(request: gr.Request) -> None:
+        jobs.stop(session_of(request))
 
     how: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     screen.opened(opened, None, screen, queue=False, **how)
     recorded.click(opened, None, screen, queue=False, **how)
-    measure.click(measured, None, screen, **how, **queue)
+    measuring = measure.click(measured, None, screen, **how, **queue)
+    # However it ended: the queue may be full, or the connection lost.
+    measuring.then(None, js="() => window.citerProfile?.settled()", api_visibility="private")
+    # Not `cancels`: that would throw the last message away, and the thread would go on measuring.
+    stop.click(stopped, None, None, queue=False, **how)
 
 
 def recorded_message(assets: Path) -> Message:
@@ -73,16 +86,27 @@ def recorded_message(assets: Path) -> Message:
         return notice(str(error))
 
 
-def measure_messages(slot: EngineSlot) -> Iterator[Message]:
-    """A quick profile of the loaded pair, with progress; an error becomes a calm notice."""
+def measure_messages(slot: EngineSlot, *, is_stopped: Callable[[], bool] = lambda: False) -> Iterator[Message]:
+    """A quick profile of the loaded pair, with progress; an error becomes a calm notice.
+
+    Args:
+        slot: of the engine.
+        is_stopped: asked between steps; a stopped measurement ends with a notice.
+    """
     try:
         with slot.lease() as lease:
             while (engine := lease.wait(WAIT_S)) is None:
+                if is_stopped():
+                    yield notice(STOPPED, "info")
+                    return
                 yield notice("The models are loading; the measurement starts as soon as they are ready.", "wait")
             from citer_core.evaluation.profile import ProfilePlan, profile_pair
 
             steps = profile_pair(engine, ProfilePlan.quick(), command=COMMAND)
             while True:
+                if is_stopped():
+                    yield notice(STOPPED, "info")
+                    return
                 try:
                     progress = next(steps)
                 except StopIteration as stop:

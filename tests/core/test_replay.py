@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from citer_core.assets import ASSETS
 from citer_core.cost import H100_SXM, CostModel, CostSummary
 from citer_core.errors import SettingError
 from citer_core.replay import replay
+from citer_core.trace import RoutingTrace
 from tests.traces import made_trace, random_trace
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,9 +48,14 @@ def test_a_tau_that_is_none_is_named(tau: object) -> None:
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
-def test_the_browser_replays_and_prices_fifty_runs_the_same() -> None:
+def test_the_browser_replays_and_prices_fifty_different_runs_the_same() -> None:
     traces = [random_trace(seed) for seed in range(N_TRACES)]
+    assert len({trace.key for trace in traces}) == N_TRACES
     assert sum(trace.n_tokens > 1 for trace in traces) > 40
+    # And what real models and routers made.
+    recorded = [path for path in (ASSETS / "traces").glob("*.json") if path.name != "index.json"]
+    traces += [RoutingTrace.from_json(path.read_text(encoding="utf-8")) for path in recorded]
+    assert len(traces) > N_TRACES
     device = {"name": H100_SXM.name, "bandwidth": H100_SXM.bandwidth, "peak_flops": H100_SXM.peak_flops}
     asked = json.dumps({"taus": TAUS, "device": device, "traces": [trace.to_dict() for trace in traces]})
     done = subprocess.run(["node", SCRIPT], input=asked, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -8,10 +8,12 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from unittest import mock
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
+import citer_core.ui.page
 from citer_core.config import AppConfig
 from citer_core.tasks.problems import Problem
 from citer_core.ui.engine_slot import EngineSlot
@@ -187,3 +189,28 @@ def visit(browser: Browser, served: Served) -> Iterator[Callable[..., Visitor]]:
     assert list(itertools.chain.from_iterable(visitor.complaints for visitor in visitors)) == []
     elsewhere = [url for v in visitors for url in v.requests if not url.startswith((v.home, "blob:", "data:", "file:"))]
     assert elsewhere == []
+
+
+@pytest.fixture(scope="session")
+def labelled(make_server: Callable[..., Served]) -> Served:
+    """A server with the bundled pair."""
+    from tests.ui.labels import RealEngine, SeenJobs  # torch, which most tests of the page do without
+
+    with mock.patch.object(citer_core.ui.page, "LabelJobs", SeenJobs):
+        server = make_server(RealEngine())
+    server.may_load.set()
+    assert server.slot.wait(60) is not None
+    return server
+
+
+@pytest.fixture
+def open_tab(visit: Callable[..., Visitor], labelled: Served) -> Callable[..., Visitor]:
+    """A window in which the Labels tab is open and its first problem read."""
+
+    def opened(**how: Any) -> Visitor:
+        visitor = visit(url=labelled.url, **how)
+        visitor.page.get_by_role("tab", name="Labels").click()
+        expect(visitor.page.locator(".cl-text .cl-t").first).to_be_visible(timeout=10_000)
+        return visitor
+
+    return opened

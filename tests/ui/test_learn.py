@@ -1,13 +1,13 @@
-"""The tour, done by acting; predict and reveal; formulas; presenter mode; axe on every tab."""
+"""The tour, done by acting; predict and reveal; formulas; presenter mode."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
+from tests.ui.axe import grave, overflow
 from tests.ui.conftest import Served, Visitor
 
 pytestmark = pytest.mark.ui
@@ -19,17 +19,6 @@ def _patience() -> Iterator[None]:
     expect.set_options(timeout=20_000)
     yield
     expect.set_options(timeout=5_000)
-
-
-def grave(page: Page) -> list[tuple[str, str]]:
-    """Serious and critical findings of axe."""
-    found = Axe().run(page).response["violations"]
-    return [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]
-
-
-def overflow(page: Page) -> int:
-    """Pixels by which the page is wider than its window."""
-    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
 @pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
@@ -159,14 +148,3 @@ def test_presenter_mode_is_driven_by_keys(visit: Visit) -> None:
     page.keyboard.press("Escape")
     expect(page.locator(".citer-presenter")).to_have_count(0)
     expect(page.locator("#cx-present")).to_be_focused()
-
-
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
-def test_every_new_tab_fits_and_passes_axe(visit: Visit, theme: str, width: int) -> None:
-    visitor = visit(theme=theme, width=width)
-    page = visitor.page
-    for name, marker in (("Learn", ".cx-guess"), ("API", ".cx-endpoints")):
-        visitor.open_tab(name)
-        expect(page.locator(marker).first).to_be_visible()
-        assert overflow(page) == 0
-        assert grave(page) == [], name

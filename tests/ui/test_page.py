@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, expect
 
 from citer_core.errors import RouterError, ServerError
@@ -284,19 +283,6 @@ def test_the_downloads_hold_the_run(visit: Visit) -> None:
         visitor.page.get_by_role("button", name="Table (CSV)").click()
     lines = waiting.value.path().read_text(encoding="utf-8").splitlines()
     assert len(lines) == 1 + trace.n_tokens
-
-
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_it_fits_and_passes_axe(visit: Visit, theme: str, width: int) -> None:
-    visitor = visit(theme=theme, width=width)
-    visitor.page.get_by_text("Router, decoding and price").click()
-    visitor.page.wait_for_timeout(400)
-    root = "document.documentElement"
-    assert visitor.page.evaluate(f"{root}.scrollWidth - {root}.clientWidth") == 0
-    found = Axe().run(visitor.page).response["violations"]
-    grave = [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]
-    assert grave == []
 
 
 def test_a_bundled_problem_is_found_by_its_number_and_asked_with_its_answer(visit: Visit, served: Served) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -63,7 +66,7 @@ def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.M
     profile = json.loads((ASSETS / "benchmarks" / "profile.json").read_text(encoding="utf-8"))
     profile["break_even"]["time"] = 0.123
 
-    def measured(_slot: EngineSlot) -> Any:
+    def measured(_slot: EngineSlot, **_: Any) -> Any:
         yield profile_tab.progress_message(0.5, "forward passes")
         yield profile_tab.profile_message(profile, "live")
 
@@ -76,3 +79,57 @@ def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.M
     expect(page.locator(".citer-profile .cl-heading")).to_contain_text("12%")
     page.locator("button#cx-profile-recorded").click()
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
+
+
+@pytest.mark.ui
+@pytest.mark.parametrize("button", ["button#cx-profile-stop", "button#cx-stop"])
+def test_stop_ends_a_measurement(visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch, button: str) -> None:
+    """Its own button and the page's; what was shown before stays, and another one can be asked for."""
+    n_steps, ended = iter(range(10_000)), threading.Event()
+
+    def endless(*_: Any, **__: Any) -> Any:
+        try:
+            for number in n_steps:
+                time.sleep(0.02)
+                yield SimpleNamespace(done=0.5, doing=f"round {number}")
+        finally:
+            ended.set()
+
+    monkeypatch.setattr("citer_core.evaluation.profile.profile_pair", endless)
+    visitor = visit()
+    page = visitor.page
+    visitor.open_tab("Worth it here?")
+    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded", timeout=20_000)
+    expect(page.locator("button#cx-profile-stop")).to_be_disabled()
+    expect(page.locator("button#cx-stop")).to_be_disabled()
+    page.locator("button#cx-profile-measure").click()
+    status = page.locator(".citer-profile .cl-status")
+    expect(status).to_contain_text("Measuring: round", timeout=20_000)
+    expect(page.locator("button#cx-generate")).to_be_enabled()
+    page.locator(button).click()
+    expect(status).to_contain_text("was stopped", timeout=10_000)
+    assert ended.wait(5)
+    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
+    expect(page.locator("button#cx-profile-measure")).to_be_enabled()
+    expect(page.locator("button#cx-stop")).to_be_disabled()
+
+
+@pytest.mark.ui
+def test_a_closed_page_ends_its_measurement(visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    def endless(*_: Any, **__: Any) -> Any:
+        try:
+            while True:
+                time.sleep(0.02)
+                yield SimpleNamespace(done=0.5, doing="a round")
+        finally:
+            ended.set()
+
+    monkeypatch.setattr("citer_core.evaluation.profile.profile_pair", endless)
+    visitor = visit()
+    visitor.open_tab("Worth it here?")
+    visitor.page.locator("button#cx-profile-measure").click()
+    expect(visitor.page.locator(".citer-profile .cl-status")).to_contain_text("Measuring", timeout=20_000)
+    visitor.page.close()
+    assert ended.wait(10)

@@ -9,13 +9,13 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from citer_core.cli.main import main
 from citer_core.trace import RoutingTrace
 from tests.hostile import hostile_strings
 from tests.traces import trace_of_texts
+from tests.ui.axe import grave
 from tests.ui.conftest import Served, Visitor
 
 pytestmark = pytest.mark.ui
@@ -204,9 +204,3 @@ def test_the_gallery_opens_from_the_disk(browser: Browser, tmp_path: Path) -> No
         assert page.evaluate("window.hacked === undefined")
     assert complaints == []
     context.close()
-
-
-def grave(page: Page) -> list[tuple[str, str]]:
-    """Serious and critical findings of axe."""
-    found = Axe().run(page).response["violations"]
-    return [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]

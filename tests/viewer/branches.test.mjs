@@ -9,6 +9,7 @@ import { diffTokens, traceKey } from "../../assets/viewer/branch_diff.js";
 import { leastEntropy, marginOf, splitStep } from "../../assets/viewer/cost_split.js";
 import { isForced, replay } from "../../assets/viewer/decision.js";
 import { CostModel } from "../../assets/viewer/cost.js";
+import { seriesOf } from "../../assets/viewer/series.js";
 import { BUDGETS, solveTau } from "../../assets/viewer/solve.js";
 import { DEVICE, LLM, SLM, finished, makeEvents } from "./fixtures.mjs";
 
@@ -52,15 +53,25 @@ test("a token that a person forced says so, even where the rule would have chose
   assert.equal(replay([{ ...event, forced: true }], 1).isFlipped[0], 0);
 });
 
-test("the tau for a budget is the greatest step within it", () => {
-  const view = finished(Array.from({ length: 97 }, (_, i) => ((i * 37) % 97) / 97));
-  for (const [budget, limit] of [["share", 20], ["share", 0], ["share", 100], ["bytesShare", 60]]) {
-    const { tau, value } = solveTau(view, budget, limit);
-    assert.ok(value <= limit);
-    if (tau === 1) continue;
-    const above = finished(view.events.map((event) => event.slm_confidence));
-    above.setWhatIf(Math.round((tau + 0.01) * 100) / 100);
-    assert.ok(BUDGETS[budget].of(above.series) > limit, `${budget} ${limit}`);
+test("the tau for a budget reaches every point that the run can reach, and names its neighbours", () => {
+  // Two equal confidences, two that differ in the fourth decimal, one sure token and one chosen by hand.
+  const confidences = [0.2, 0.2, 0.61231, 0.61239, 0.9, 1, 0.35, 0.35001];
+  const view = finished(confidences);
+  view.events[4] = { ...view.events[4], forced: true };
+  for (const budget of Object.keys(BUDGETS)) {
+    // Every point by brute force: one tau between any two neighbours, which is all that can be told apart.
+    const edges = [...new Set(confidences)].sort((a, b) => a - b);
+    const taus = [0, ...edges.slice(1).map((edge, i) => (edges[i] + edge) / 2), 1];
+    const points = [...new Set(taus.map((tau) => BUDGETS[budget].of(seriesOf(view.costModel, view.events, replay(view.events, tau)))))].sort((a, b) => a - b);
+    assert.ok(points.length >= 7, budget);
+    for (const [i, point] of points.entries()) {
+      const at = solveTau(view, budget, point);
+      assert.deepEqual([at.value, at.isExact, at.next], [point, true, points[i + 1] ?? null], `${budget} ${point}`);
+      assert.equal(BUDGETS[budget].of(seriesOf(view.costModel, view.events, replay(view.events, at.tau))), point);
+      if (i === 0) continue;
+      const below = solveTau(view, budget, (point + points[i - 1]) / 2);
+      assert.deepEqual([below.value, below.isExact, below.next], [points[i - 1], false, point]);
+    }
   }
   assert.equal(solveTau(view, "share", 100).tau, 1);
   assert.equal(solveTau(view, "gigabytes", 0).tau, null);

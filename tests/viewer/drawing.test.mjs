@@ -25,6 +25,7 @@ test("numbers read as a person would write them", () => {
   assert.equal(probability(0.001), "<0.01");
   assert.equal(formatTau(0.7), "0.70");
   assert.equal(formatTau(0.625), "0.625");
+  assert.deepEqual([0.61235, 0.1 + 0.2, 0.999999].map(formatTau), ["0.61235", "0.30", "0.999999"]);
 });
 
 test("axis ticks are round and start at zero; labels keep apart and inside", () => {

@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
+import { shortestBetween } from "../../assets/viewer/cut.js";
 import { floats, isEnd, unpack } from "../../assets/labels/analysis.js";
 import { histogramFigure, prFigure, reliabilityFigure, rocFigure, shifted } from "../../assets/labels/figures.js";
 import { differs, inCell, selectRows, toCsv } from "../../assets/labels/rows.js";
-import { CELLS, bestThreshold, cellOf, confusion, shortestBetween, tauForCount } from "../../assets/labels/verdict.js";
+import { CELLS, bestThreshold, cellOf, confusion, tauForCount } from "../../assets/labels/verdict.js";
 
 const base64 = (values) => Buffer.from(Float32Array.from(values).buffer).toString("base64");
 

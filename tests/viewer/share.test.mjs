@@ -50,7 +50,7 @@ test("what is out of range in a link is as good as absent", () => {
 
 test("export, import, export: the same to the byte, in the order of the other half", () => {
   for (const name of readdirSync(`${ROOT}assets/traces`)) {
-    if (name === "index.json") continue;
+    if (name === "index.json" || !name.endsWith(".json")) continue;
     const stored = readFileSync(`${ROOT}assets/traces/${name}`, "utf8");
     const once = traceToJson(parseTrace(stored));
     assert.equal(traceToJson(parseTrace(once)), once);

@@ -1,0 +1,132 @@
+"""Axe, serious and critical, on all that a person can open, with a finished run on the page; and that it fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from citer_core.tasks.datasets import bundled_rows
+from tests.ui.axe import grave, overflow
+from tests.ui.conftest import Served, Visitor
+
+pytestmark = pytest.mark.ui
+Visit = Callable[..., Visitor]
+TABS = ("How it works", "Labels", "Worth it here?", "Learn", "API")
+N_TOUR_STEPS = 9
+
+
+@pytest.mark.parametrize(
+    ("theme", "width"),
+    [
+        ("light", 1280),
+        ("dark", 390),
+        pytest.param("light", 390, marks=pytest.mark.slow),
+        pytest.param("dark", 1280, marks=pytest.mark.slow),
+    ],
+)
+def test_nothing_grave_anywhere(visit: Visit, labelled: Served, tmp_path: Path, theme: str, width: int) -> None:
+    visitor = visit(url=labelled.url, theme=theme, width=width)
+    page = visitor.page
+    page.set_default_timeout(30_000)
+    expect.set_options(timeout=30_000)
+    found: dict[str, object] = {}
+
+    def look(state: str, context: str | None = None) -> None:
+        found[state] = (overflow(page), grave(page, context))
+
+    look("a recorded run")
+    finished_run(visitor)
+    look("a finished run at another tau, pinned, probed, with two branches compared and the settings open")
+    page.locator(".cv-branch-tools").get_by_role("button", name="Rename Branch 1").click()
+    look("a branch being renamed", ".cv-branches")
+    page.keyboard.press("Escape")
+
+    for name in TABS:
+        visitor.open_tab(name)
+        settled(page, name)
+        look(f"the tab {name}", "#cx-tabs")
+
+    bad = tmp_path / "bad.json"
+    bad.write_text("{", encoding="utf-8")
+    page.set_input_files("#cx-import-file", str(bad))
+    expect(page.locator(".cx-export-said")).to_contain_text("not JSON")
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("#cx-copy-link").click()
+    expect(page.locator("#cx-copy-link")).to_have_text("Link copied")
+    look("a refused import and a copied link")
+
+    page.locator("#cx-present").click()
+    page.keyboard.press("?")
+    expect(page.locator(".cp-keys")).to_be_visible()
+    look("the presenter with its keys")
+    for _ in range(2):
+        page.keyboard.press("Escape")
+    if page.locator(".citer-presenter").count():
+        page.keyboard.press("Escape")
+    expect(page.locator(".citer-presenter")).to_have_count(0)
+
+    page.locator("#cx-tour").click()
+    card = page.locator(".citer-tour")
+    for step in range(1, N_TOUR_STEPS + 1):
+        expect(card).to_have_attribute("data-step", str(step))
+        if step in (1, 5):  # beside a row of cards and beside the slider; the card itself at every step
+            look(f"step {step} of the tour")
+        else:
+            look(f"step {step} of the tour", ".citer-tour")
+        page.get_by_role("button", name="Skip this step").click()
+    expect(card).to_have_attribute("data-step", "end")
+    look("the end of the tour", ".citer-tour")
+    expect.set_options(timeout=5_000)
+    assert {state: result for state, result in found.items() if result != (0, [])} == {}
+
+
+def finished_run(visitor: Visitor) -> None:
+    """A live run of a bundled question with everything open that a run can have."""
+    page = visitor.page
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready")
+    page.get_by_label("Multiple choice").check()
+    visitor.ask(bundled_rows("mc")[7].problem.question)
+    visitor.wait_live()
+    visitor.wait_idle()
+    page.evaluate("window.citer.viewer.goTo(3)")
+    page.keyboard.press("f")
+    expect(page.locator(".cv-branch")).to_have_count(2)
+    visitor.wait_idle()
+    for mark in (page.get_by_role("checkbox", name="Compare").nth(i) for i in range(2)):
+        mark.check()
+    expect(page.get_by_role("region", name="Two runs compared")).to_be_visible()
+    page.evaluate("window.citer.viewer.goTo(3)")
+    page.get_by_role("button", name="Ask the LLM everywhere").click()
+    expect(page.locator(".cv-truth")).to_be_visible()
+    page.get_by_role("button", name="Find tau").click()
+    page.evaluate("window.citer.moveTau(0.97)")
+    expect(page.locator(".cv-notice")).to_contain_text("At tau 0.97")
+    page.get_by_label("Search the text").fill("the")
+    page.get_by_text("Router, decoding and price").click()
+
+
+def settled(page: Page, tab: str) -> None:
+    """Until a tab shows all that it has, with what folds in it open."""
+    if tab == "Labels":
+        expect(page.locator(".cl-text .cl-t").first).to_be_visible()
+        page.get_by_text("Your own row or file").click()
+        page.get_by_label("Second router", exact=True).select_option("entropy")
+        page.get_by_role("button", name="Roll out both branches").click()
+        expect(page.locator(".cl-conclusion")).to_be_visible()
+        page.locator(".cl-charts").first.scroll_into_view_if_needed()
+        expect(page.locator(".citer-labels:not(.citer-profile) .cl-plot[data-drawn]")).to_have_count(4)
+        for summary in page.locator(".cl-details summary").all():
+            summary.click()
+        page.locator("[data-cell=waste]").click()
+    elif tab == "Worth it here?":
+        expect(page.locator('.citer-profile .cl-plot[data-drawn="true"]')).to_have_count(2)
+        page.get_by_text("All numbers as tables").click()
+    elif tab == "Learn":
+        expect(page.locator(".cx-guess").first).to_be_visible()
+        page.locator(".cx-guess").nth(2).click()
+        page.get_by_role("button", name="Reveal").click()
+    elif tab == "API":
+        expect(page.locator(".cx-endpoints").first).to_be_visible()

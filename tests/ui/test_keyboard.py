@@ -1,0 +1,61 @@
+"""The way through the page with Tab alone: everything is on it, once, and one always sees where one is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.ui.conftest import Visitor
+
+pytestmark = pytest.mark.ui
+# What has the focus, and whether it or the frame around it looks otherwise than without.
+STOP = """() => {
+  const node = document.activeElement;
+  if (!node || node === document.body) return null;
+  const around = [node];
+  while (around.length < 4) around.push(around.at(-1).parentElement);
+  const looks = () => around.map((one) => {
+    const style = getComputedStyle(one);
+    return [style.outline, style.boxShadow, style.borderColor, style.backgroundColor].join();
+  }).join();
+  for (const one of around) one.style.transition = 'none';
+  const box = node.getBoundingClientRect();
+  const focused = looks();
+  node.blur();
+  const differs = looks() !== focused;
+  node.focus({ preventScroll: true, focusVisible: true });
+  const text = node.getAttribute('aria-label') || node.textContent || node.labels?.[0]?.textContent || '';
+  const inView = box.bottom > 0 && box.top < innerHeight;
+  return { name: text.trim().replace(/\\s+/g, ' '), id: node.id, seen: differs, inView };
+}"""
+ON_THE_WAY = (
+    "Take the tour", "Present", "Copy link", "Another one", "Generate", "SLM wrote it", "LLM wrote it", "Play",
+    "Tokens shown", "Playback speed", "Search the text", "Budget", "Find tau", "Ask the LLM everywhere", "Seconds",
+    "Trace (JSON)", "Page (HTML)", "Open a trace", "How it works",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_every_stop_of_the_tab_key_can_be_seen(visit: Callable[..., Visitor], theme: str) -> None:
+    visitor = visit(theme=theme)
+    page = visitor.page
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    stops = []
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        stop = page.evaluate(STOP)
+        if stop is None:
+            continue  # the list of the picker closes
+        stops.append(stop)
+        if stop["id"] == "cx-tab-api-button":
+            break
+    assert [stop["name"] for stop in stops if not stop["seen"]] == []
+    assert [stop["name"] for stop in stops if not stop["inView"]] == []
+    names = [stop["name"] for stop in stops]
+    places = [names.index(name) for name in ON_THE_WAY]
+    assert places == sorted(places)
+    # Nothing catches the keyboard: Shift and Tab lead back.
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate(STOP)["name"] == "Learn"

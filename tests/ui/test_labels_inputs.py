@@ -1,0 +1,108 @@
+"""What the Labels tab is given: nothing before it is opened, pasted rows, files, whole sets, and the end of those."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.ui.label_events import FIRST_PROBLEM
+from tests.ui.conftest import HOSTILE, Served, Visitor
+from tests.ui.labels import SeenJobs, matrix, paste, pick, rows_of
+
+pytestmark = pytest.mark.ui
+# The brackets after the hostile text would be the box's otherwise.
+HOSTILE_ROW = {"problem": f"hostile {HOSTILE}", "solution": f"{HOSTILE} The final answer is $\\boxed{{42}}$."}
+MC_ROW = {
+    "question": "Which is a fruit?",
+    "choices": {"text": ["pear", "stone"], "label": ["A", "B"]},
+    "answerKey": "A",
+    "cot": "A pear grows on a tree. Therefore, the answer is pear (A).",
+}
+
+
+def test_nothing_of_the_tab_is_loaded_before_it_is_opened(visit: Callable[..., Visitor], labelled: Served) -> None:
+    visitor = visit(url=labelled.url)
+    visitor.page.wait_for_timeout(500)
+    n_jobs = len(SeenJobs.seen)
+    assert not [url for url in visitor.requests if "/labels/" in url or "plotly" in url]
+    visitor.page.get_by_role("tab", name="Labels").click()
+    expect(visitor.page.locator(".cl-reading h3")).to_have_text(FIRST_PROBLEM, timeout=10_000)
+    assert len(SeenJobs.seen) == n_jobs + 1
+    expect(visitor.tokens.first).to_be_visible()  # the live viewer stays, above the tabs
+    expect(visitor.page.locator("#cx-labels-picker input")).to_have_value(re.compile(rf"^{FIRST_PROBLEM} · "))
+    visitor.page.get_by_role("tab", name="How it works").click()
+    visitor.page.get_by_role("tab", name="Labels").click()
+    expect(visitor.page.locator(".cl-text .cl-t").first).to_be_visible()
+    assert len(SeenJobs.seen) == n_jobs + 1
+
+
+def test_a_pasted_row_a_bad_row_and_hostile_text(open_tab: Callable[..., Visitor]) -> None:
+    visitor = open_tab()
+    paste(visitor, json.dumps(MC_ROW))
+    expect(visitor.page.locator(".cl-reading h3")).to_have_text("pasted row", timeout=10_000)
+    expect(visitor.page.locator(".cl-question")).to_contain_text("Which is a fruit?")
+    paste(visitor, '{"problem": "1 + 1?"}')
+    status = visitor.page.locator("#cx-labels .cl-status")
+    expect(status).to_contain_text('add "solution"', timeout=10_000)
+    expect(visitor.page.locator(".cl-question")).to_contain_text("Which is a fruit?")  # what was there stays
+    paste(visitor, json.dumps(HOSTILE_ROW))
+    expect(visitor.page.locator(".cl-question")).to_contain_text("hostile", timeout=10_000)
+    expect(status).to_be_hidden()
+    shown = visitor.page.locator(".cl-text").evaluate("node => node.textContent")
+    assert shown == " " + HOSTILE_ROW["solution"].strip()
+    visitor.page.locator(".cl-search").fill("<")
+    visitor.page.locator(".cl-pick").first.click()
+    visitor.page.get_by_role("button", name="Roll out both branches").click()
+    expect(visitor.page.locator(".cl-conclusion")).to_be_visible(timeout=20_000)
+    assert visitor.page.evaluate("window.hacked") is None
+
+
+def test_an_uploaded_file_and_a_whole_set(open_tab: Callable[..., Visitor], tmp_path: Any) -> None:
+    visitor = open_tab()
+    visitor.page.get_by_text("Your own row or file").click()
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    lines = [json.dumps(row.row) for row in (*bundled_rows("math")[:3], *bundled_rows("mc")[:2])]
+    good.write_text("\n".join(lines), encoding="utf-8")
+    bad.write_text(lines[0] + "\n{}\n", encoding="utf-8")
+    upload = visitor.page.locator("#cx-labels-own input[type=file]")
+    upload.set_input_files(bad)
+    expect(visitor.page.locator("#cx-labels .cl-status")).to_contain_text("Row 2: it has neither", timeout=10_000)
+    upload.set_input_files(good)
+    expect(visitor.page.locator(".cl-reading h3")).to_have_text("good.jsonl", timeout=10_000)
+    expect(visitor.page.locator(".cl-place")).to_contain_text("of 5")
+    visitor.page.locator("#cx-labels-math").click()
+    expect(visitor.page.locator("#cx-labels progress")).to_be_visible(timeout=10_000)
+    expect(visitor.page.locator(".cl-reading h3")).to_have_text("200 math problems", timeout=60_000)
+    assert sum(matrix(visitor).values()) == visitor.page.evaluate("window.citerLabels.view.analysis.n") > 10_000
+    risks = matrix(visitor)["risk"]
+    visitor.page.locator("[data-cell=risk]").click()
+    assert len(rows_of(visitor)) == risks
+    selected = visitor.page.evaluate("window.citerLabels.view.selected")
+    assert selected == rows_of(visitor)[0]  # the text has gone to the problem of the first one
+    expect(visitor.page.locator(f'.cl-text .cl-t[data-i="{selected}"]')).to_be_visible()
+
+
+@pytest.mark.parametrize("how", ["leave", "pick another"])
+def test_a_running_set_ends_when_nobody_waits_for_it(open_tab: Callable[..., Visitor], how: str) -> None:
+    visitor = open_tab()
+    visitor.page.locator("#cx-labels-mc").click()
+    expect(visitor.page.locator("#cx-labels progress")).to_be_visible(timeout=10_000)
+    job = SeenJobs.seen[-1]
+    if how == "leave":
+        visitor.page.close()
+    else:
+        pick(visitor, "math 3")
+    deadline = time.monotonic() + 3
+    while not job.is_cancelled():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    n_read = len(job.texts)
+    time.sleep(1.5)
+    assert len(job.texts) <= n_read + 20 and len(job.texts) < 200

@@ -1,0 +1,139 @@
+"""The numbers of the Labels tab, which people will quote: cases, verdicts, cells, the table and two routers."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from citer_core.evaluation.curves import best_threshold, confusion
+from citer_core.ui.label_events import FIRST_PROBLEM
+from tests.ui.conftest import Served, Visitor
+from tests.ui.labels import CELLS, labelled_text, matrix, numbers_of, pick, rows_of, set_tau
+
+pytestmark = pytest.mark.ui
+
+
+def test_every_token_has_its_case_and_its_verdict_at_any_tau_without_a_request(
+    open_tab: Callable[..., Visitor], labelled: Served
+) -> None:
+    visitor = open_tab()
+    pick(visitor, "mc 8")
+    text = labelled_text(labelled, "mc 8")
+    confidence, label = numbers_of(text, "citer")
+    tokens = visitor.page.locator(".cl-text .cl-t")
+    assert visitor.page.locator(".cl-text").evaluate("node => node.textContent") == "".join(text.pieces)
+    cases = tokens.evaluate_all("nodes => nodes.map(node => Number(node.dataset.case ?? 1))")
+    assert cases == text.case.tolist() and 2 in cases
+    chosen = visitor.page.evaluate("window.citerLabels.view.selected")
+    visitor.page.locator(".cl-text [tabindex='0']").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowRight"):
+        visitor.page.keyboard.press(key)
+    visitor.page.wait_for_function(f"window.citerLabels.view.selected === {chosen + 2}")
+    visitor.page.locator(".cl-charts").scroll_into_view_if_needed()
+    expect(visitor.page.locator(".cl-plot[data-drawn]")).to_have_count(4, timeout=15_000)
+    visitor.requests.clear()
+    for tau in (0, 0.3, float(confidence[0]), 0.97, 1):
+        set_tau(visitor, tau)
+        expected = confusion(confidence, label, tau)
+        assert matrix(visitor) == {cell: getattr(expected, cell) for cell in CELLS}
+        risky = tokens.evaluate_all("nodes => nodes.map(n => Number(n.classList.contains('cl-risk')))")
+        assert sum(risky) == expected.risk
+        best = best_threshold(confidence, label, 10)
+        expect(visitor.page.locator(".cl-cost")).to_contain_text(f"= {best.cost:,.0f}. Now:")
+    slider = visitor.page.locator(".cl-threshold .cl-range").first
+    slider.focus()
+    for _ in range(5):
+        slider.press("ArrowLeft")
+    visitor.page.wait_for_function("Math.abs(window.citerLabels.view.tau - 0.95) < 1e-9")
+    visitor.page.get_by_role("button", name="Set τ to").click()
+    visitor.page.wait_for_function(f"window.citerLabels.view.tau === {best.tau}")
+    ratio = visitor.page.get_by_label("How many wastes one risk is worth")
+    ratio.press("End")
+    expect(visitor.page.locator(".cl-formula")).to_have_text("cost(τ) = 100 · risks(τ) + wastes(τ)")
+    visitor.page.wait_for_timeout(300)
+    assert visitor.requests == []
+
+
+def test_each_cell_selects_exactly_its_tokens(open_tab: Callable[..., Visitor], labelled: Served) -> None:
+    visitor = open_tab()
+    text = labelled_text(labelled, FIRST_PROBLEM)
+    confidence, label = numbers_of(text, "citer")
+    # Any tau will do at which no cell is empty.
+    tau = next(
+        t / 100
+        for t in range(99, 0, -1)
+        if all(
+            ((label == kind) & (side(confidence, t / 100))).any()
+            for kind in (0, 1)
+            for side in (np.less, np.greater_equal)
+        )
+    )
+    set_tau(visitor, tau)
+    by_llm = confidence < tau
+    expected = {
+        "kept": (label == 1) & ~by_llm, "waste": (label == 1) & by_llm,
+        "risk": (label == 0) & ~by_llm, "caught": (label == 0) & by_llm,
+    }  # fmt: skip
+    for cell, members in expected.items():
+        visitor.page.locator(f"[data-cell={cell}]").click()
+        expect(visitor.page.locator(f"[data-cell={cell}]")).to_have_attribute("aria-pressed", "true")
+        wanted = np.flatnonzero(members).tolist()
+        if visitor.page.get_by_role("button", name="Show more").is_visible():
+            visitor.page.get_by_role("button", name="Show more").click()
+        assert rows_of(visitor) == wanted and len(wanted) > 0
+        lit = visitor.page.locator(".cl-text .cl-chosen").evaluate_all("n => n.map(x => Number(x.dataset.i))")
+        assert lit == wanted
+    visitor.page.locator("[data-cell=caught]").click()  # a second click lets it go
+    expect(visitor.page.locator(".cl-tokens")).to_contain_text(f"{text.n_tokens} tokens")
+
+
+def test_the_table_is_sorted_searched_and_taken_away(open_tab: Callable[..., Visitor], labelled: Served) -> None:
+    visitor = open_tab()
+    text = labelled_text(labelled, FIRST_PROBLEM)
+    confidence, _ = numbers_of(text, "citer")
+    header = visitor.page.locator("[data-column=confidence]")
+    header.click()
+    expect(header.locator("..")).to_have_attribute("aria-sort", "ascending")
+    order = np.argsort(confidence, kind="stable").tolist()
+    assert rows_of(visitor) == order[:50]
+    header.click()
+    assert confidence[rows_of(visitor)[0]] == confidence.max()
+    visitor.page.locator(".cl-search").fill("dollars")
+    expect(visitor.page.locator(".cl-tokens")).to_contain_text("with “dollars”")
+    found = rows_of(visitor)
+    assert found and all(" dollars" in (text.pieces[i], "", " dollars") for i in found)
+    visitor.page.locator(".cl-search").fill("")
+    visitor.page.locator("[data-column=index]").click()
+    with visitor.page.expect_download() as waiting:
+        visitor.page.get_by_role("button", name="Download table (CSV)").last.click()
+    rows = list(csv.DictReader(waiting.value.path().read_text(encoding="utf-8").splitlines()))
+    assert len(rows) == text.n_tokens
+    assert [int(row["case"]) for row in rows] == text.case.tolist()
+    assert [float(row["confidence citer"]) for row in rows] == confidence.tolist()
+    pieces = [json.loads(row["token"]) for row in rows[:-1]]
+    assert "".join(pieces) == "".join(text.pieces) and rows[-1]["token"] == "end of text"
+
+
+def test_two_routers_are_compared_on_the_same_tokens(open_tab: Callable[..., Visitor], labelled: Served) -> None:
+    visitor = open_tab()
+    pick(visitor, "mc 8")
+    text = labelled_text(labelled, "mc 8")
+    set_tau(visitor, 0.9)
+    visitor.page.get_by_label("Second router", exact=True).select_option("max-probability")
+    first, label = numbers_of(text, "citer")
+    second, _ = numbers_of(text, "max-probability")
+    other = confusion(second, label, 0.9)
+    row = visitor.page.locator(".cl-compare-table tbody tr").nth(1)
+    expect(row.locator("td").nth(1)).to_have_text(str(other.risk))
+    expect(row.locator("td").nth(2)).to_have_text(str(other.waste))
+    visitor.page.get_by_role("button", name="decided differently").click()
+    assert rows_of(visitor) == np.flatnonzero((first < 0.9) != (second < 0.9)).tolist()
+    visitor.page.get_by_label("Where the second router stands").select_option("share")
+    mine = confusion(first, label, 0.9)
+    share = f"{100 * (mine.waste + mine.caught) / len(label):.1f}%"
+    expect(visitor.page.locator(".cl-compare-table tbody td:nth-of-type(4)")).to_have_text([share, share])
