@@ -194,6 +194,8 @@ def _entry(plan: RecordingPlan, trace: RoutingTrace) -> dict[str, Any]:
         "title": plan.title,
         "subtitle": plan.subtitle,
         "data_type": plan.data_type,
+        "question": plan.question,
+        "true_answer": trace.answer.true_answer if trace.answer else None,
         "tau": trace.settings.threshold,
         "n_tokens": trace.n_tokens,
         "llm_token_share": round(trace.llm_token_share, 4),

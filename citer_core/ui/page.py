@@ -66,7 +66,7 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Bl
     shown = [ASSETS / name for name in ("viewer", "share", "learn", "traces", "profile")]
     gr.set_static_paths([*shown, *static_folders(ASSETS)])
     presets = read_presets(ASSETS / "traces")
-    recorded = recorded_problems(ASSETS / "traces", presets)
+    recorded = recorded_problems(presets)
     registry, jobs, books = RunRegistry(), LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
     book, measurements = books.bundled, ProfileJobs()
     question, data_type = (recorded[0].question, recorded[0].data_type) if recorded else (SAMPLE_QUESTION, "math")

@@ -14,7 +14,6 @@ from citer_core.errors import TraceError
 from citer_core.recording import PROBES, read_index
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.tasks.prompts import DataType
-from citer_core.trace import RoutingTrace
 from citer_core.ui.markup import literal
 
 MOST_IN_GRID = 8
@@ -28,6 +27,8 @@ class Preset:
     file: str
     title: str
     data_type: DataType
+    question: str
+    true_answer: str | None
     tau: float
     n_tokens: int
     llm_token_share: float
@@ -51,21 +52,9 @@ def read_presets(folder: Path) -> list[Preset]:
         raise TraceError(f"The index of the recorded runs in {folder} cannot be read ({error}).") from error
 
 
-def recorded_problems(folder: Path, presets: list[Preset]) -> list[Problem]:
-    """What the recorded runs were asked, with the known answers, so that the same question asked live is judged too.
-
-    Raises:
-        TraceError: a recorded run cannot be read.
-    """
-    problems = []
-    for preset in presets:
-        try:
-            trace = RoutingTrace.from_json((folder / preset.file).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise TraceError(f"The recorded run {preset.file} cannot be read ({error}).") from error
-        answer = trace.answer.true_answer if trace.answer else None
-        problems.append(problem_from_text(trace.prompt.question, preset.data_type, answer))
-    return problems
+def recorded_problems(presets: list[Preset]) -> list[Problem]:
+    """What the recorded runs were asked, with the known answers, so that the same question asked live is judged too."""
+    return [problem_from_text(preset.question, preset.data_type, preset.true_answer) for preset in presets]
 
 
 def preset_cards(presets: list[Preset]) -> gr.HTML:
