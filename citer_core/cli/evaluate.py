@@ -45,6 +45,8 @@ examples:
   python -m citer_core evaluate --dataset-path assets/datasets/math.jsonl --data-type math --output-file sweep.jsonl
   python -m citer_core evaluate --dataset-path test.jsonl --tuning-path tuning.jsonl --shares 0.1 0.2 0.3 0.4 \\
       --routers citer citer-plus max-probability random --output-file matched.jsonl
+  python -m citer_core evaluate --dataset-path test.jsonl --points always-slm=0 always-llm=1 citer=0.8 citer-plus=0.7 \\
+      --output-file points.jsonl
 """
 
 
@@ -77,6 +79,9 @@ def add_parser(subparsers: Subparsers) -> None:
         help="(0, 0.1, ..., 1)",
         default=[i / 10 for i in range(11)],
     )
+    where.add_argument(
+        "--points", nargs="+", metavar="NAME=TAU", help="just these, instead of --routers; a router may come often"
+    )
     where.add_argument("--shares", type=float, nargs="+", metavar="S", help="LLM tokens to match, each 0 to 1")
     parser.add_argument("--max-new-tokens", type=int, default=256, metavar="N", help="(%(default)s)")
     parser.add_argument("--batch-size", type=int, default=32, metavar="N", help="problems at once (%(default)s)")
@@ -98,15 +103,18 @@ def run(args: argparse.Namespace) -> int:
     if shared:
         raise DatasetError(f"{len(shared)} problems are in the data set and in --tuning-path: tune on others.")
     with RowFile(args.output_file, _identity(args, problems, tuning)) as output:
-        engine = load_engine(args, *(args.routers or ()))
-        names = [router_name(r) or r for r in args.routers] if args.routers else list(engine.router_names)
+        pairs = _points(args)
+        asked = list(dict.fromkeys(router for router, _ in pairs)) if pairs else args.routers or []
+        engine = load_engine(args, *asked)
+        names = [router_name(r) or r for r in asked] or list(engine.router_names)
         output.bind(
             {
                 "pair_revision": engine.pair_info.revision,
                 "routers": {name: engine.router(name).revision for name in names},
             }
         )
-        points = [(name, goal) for name in names for goal in args.shares or args.thresholds]
+        sweep = [(name, goal) for name in names for goal in args.shares or args.thresholds]
+        points = [(router_name(router) or router, tau) for router, tau in pairs] or sweep
         with tqdm(points, unit="point") as bar:
             for name, goal in bar:
                 bar.set_postfix_str(f"{name} {goal:g}")
@@ -121,7 +129,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     decoding_limits(args)
-    names = [router_name(router) for router in args.routers or ()]
+    if args.points is not None and args.routers is not None:
+        raise SettingError("--points names its routers: leave --routers away.")
+    names = [router_name(router) for router in dict.fromkeys(r for r, _ in _points(args)) or args.routers or ()]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise SettingError(f'--routers has "{twice[0]}" twice, and rows go by that name: rename the files of one.')
@@ -129,10 +139,25 @@ def _check(args: argparse.Namespace) -> None:
         raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it away for all problems.")
     if args.shares is not None and args.tuning_path is None:
         raise SettingError("--shares needs --tuning-path: problems that tau is found on, none of those measured.")
-    for name, values in (("--shares", args.shares or ()), ("--thresholds", args.thresholds)):
+    taus = [tau for _, tau in _points(args)]
+    for name, values in (("--shares", args.shares or ()), ("--thresholds", args.thresholds), ("--points", taus)):
         for value in values:
             if not 0 <= value <= 1:
                 raise SettingError(f"{name} has {value}: give numbers from 0 to 1.")
+
+
+def _points(args: argparse.Namespace) -> list[tuple[str, float]]:
+    """(router as it was given, tau) of every --points."""
+    points = []
+    for text in args.points or ():
+        router, _, tau = text.rpartition("=")
+        try:
+            points.append((router, float(tau)))
+        except ValueError:
+            router = ""
+        if not router:
+            raise SettingError(f"--points has {text!r}: give a router and its tau, as in citer=0.8.")
+    return points
 
 
 def _identity(args: argparse.Namespace, problems: Sequence[Problem], tuning: Sequence[Problem]) -> dict[str, Any]:

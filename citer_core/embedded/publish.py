@@ -27,6 +27,7 @@ from citer_core.labelling.label_files import LabelHeader, Rows, label_dataset, l
 from citer_core.labelling.labels import Labels, LabelSettings
 from citer_core.labelling.rollouts import Policy
 from citer_core.models.pair import ModelPair, load_pair
+from citer_core.models.presets import EMBEDDED
 from citer_core.routing.stored import read_card
 from citer_core.tasks.problems import Problem, problem_from_row
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType
@@ -133,7 +134,7 @@ def publish_routers(work_dir: Path, assets: Path = ASSETS) -> None:
     header, labels, rows = label_router_rows(pair, work_dir)
     recipe = RouterRecipe(learning_rates=(2e-3,), batch_size=4096, max_epochs=25, patience=4)
     for kind in OBJECTIVES:
-        path = assets / "routers" / f"{kind}.json"
+        path = assets / "routers" / EMBEDDED / f"{kind}.json"
         if path.exists() and (card := read_card(path)).get("labels") == asdict(header) and "test" in card:
             continue
         router = train_and_describe([header], labels, rows, kind, recipe, share=AT_MOST_LLM / 2)
@@ -153,7 +154,7 @@ def publish_routers(work_dir: Path, assets: Path = ASSETS) -> None:
             "tuning": {t: [p.to_dict() for p in points] for t, points in tuning.items()},
             "test": {t: [p.to_dict() for p in points] for t, points in tested.items()},
         }
-        router.save(assets / "routers")
+        router.save(assets / "routers" / EMBEDDED)
 
 
 def _points(

@@ -57,13 +57,14 @@ def _block_bits(model: PreTrainedModel) -> float | None:
 def weights_revision(model: PreTrainedModel) -> str:
     """Sixteen hex digits of a SHA-256 over the model's shape and a sample of every parameter.
 
-    Every tensor contributes its name, shape and up to 64 evenly spaced values in float32, so that retrained weights
-    get another name while a 1.5 B model is still named in well under a second.
+    Every tensor contributes its name, shape and up to 64 evenly spaced values, so that retrained weights get another
+    name while a 1.5 B model is still named in well under a second. Values are rounded to bfloat16 first: the same
+    weights in float32 and in bfloat16 are one revision, because a router trained on either reads both.
     """
     digest = hashlib.sha256()
     for name, parameter in sorted(model.named_parameters()):
         flat = parameter.detach().flatten()
-        sample = flat[:: max(1, flat.numel() // 64)][:64].float().cpu()
+        sample = flat[:: max(1, flat.numel() // 64)][:64].bfloat16().float().cpu()
         digest.update(f"{name}{tuple(parameter.shape)}".encode())
         digest.update(sample.contiguous().numpy().tobytes())
     return digest.hexdigest()[:16]

@@ -8,6 +8,7 @@ from citer_core.assets import ASSETS
 from citer_core.errors import RouterError
 from citer_core.models.pair import ModelPair
 from citer_core.models.prompt_form import PLAIN
+from citer_core.models.spec import is_same_pair
 from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.routing.stored import StoredRouter, read_card
@@ -18,7 +19,8 @@ def load_routers(pair: ModelPair, folder: Path = ASSETS / "routers") -> tuple[di
 
     Args:
         pair: the loaded pair.
-        folder: holds one `NAME.json` with `NAME.safetensors` per trained router.
+        folder: holds one `NAME.json` with `NAME.safetensors` per trained router, those of each pair in a folder of
+            their own or all together; other pairs' are passed over.
 
     Returns:
         The routers, and what is wrong with those that could not be loaded: one damaged file must not take the others,
@@ -26,10 +28,12 @@ def load_routers(pair: ModelPair, folder: Path = ASSETS / "routers") -> tuple[di
     """
     routers: dict[str, Router] = {}
     problems = []
-    for card in sorted(folder.glob("*.json"), key=lambda path: path.stem):
+    for path in _cards(folder):
         try:
-            router = load_router(card, pair)
-            routers[router.name] = router
+            card = read_card(path)
+            ours = is_same_pair(card.get("pair_revision", ""), pair.info.revision)
+            if ours or card.get("pair") in (None, pair.info.name):
+                routers[path.stem] = load_router(path, pair)
         except RouterError as error:
             problems.append(error)
     return {**routers, **training_free_routers()}, problems
@@ -69,7 +73,7 @@ def load_router(card_path: Path, pair: ModelPair) -> StoredRouter:
 def stored_router_names(pair_name: str, folder: Path = ASSETS / "routers") -> list[str]:
     """Names of the trained routers whose cards say that they are for the pair of that name; damaged cards are not."""
     names = []
-    for path in sorted(folder.glob("*.json")):
+    for path in _cards(folder):
         try:
             card = read_card(path)
         except RouterError:
@@ -77,3 +81,7 @@ def stored_router_names(pair_name: str, folder: Path = ASSETS / "routers") -> li
         if card.get("pair") == pair_name:
             names.append(path.stem)
     return names
+
+
+def _cards(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.json"), key=lambda path: path.stem)

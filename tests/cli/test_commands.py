@@ -71,6 +71,12 @@ BAD = [
         "--thresholds has 1.5",
     ),
     (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--shares", "0.5"], "--shares needs --tuning-path"),
+    (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--points", "citer"], "give a router and its tau"),
+    (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--points", "citer=2"], "--points has 2.0"),
+    (
+        ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--points", "citer=1", "--routers", "citer"],
+        "leave --routers away",
+    ),
     (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--batch-size", "0"], "--batch-size is 0"),
     (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--max-new-tokens", "0"], "max_new_tokens is 0"),
     (["evaluate", "--dataset-path", "OPEN", "--output-file", "OUT"], "row 1 has no known answer"),

@@ -84,6 +84,18 @@ def test_shares_are_found_on_the_tuning_problems(data, tmp_path, capsys, monkeyp
     assert row["llm_token_share"] == pytest.approx(0.4, abs=0.12) and 0.2 < row["threshold"] < 0.6
 
 
+def test_each_router_has_taus_of_its_own(data, tmp_path):
+    common = ["evaluate", "--dataset-path", str(data), "--max-new-tokens", "20", "--limit", "2"]
+    points, sweep = tmp_path / "points.jsonl", tmp_path / "sweep.jsonl"
+    chosen = ["margin=0.2", "always-llm=1", "margin=0.9"]
+    assert main([*common, "--output-file", str(points), "--points", *chosen]) == 0
+    assert [row["id"] for row in lines(points)] == ["margin tau 0.2", "always-llm tau 1", "margin tau 0.9"]
+    assert main([*common, "--output-file", str(sweep), "--routers", "margin", "--thresholds", "0.2", "0.9"]) == 0
+    of_margin = [row for row in lines(points) if row["router"] == "margin"]
+    for row, other in zip(of_margin, lines(sweep), strict=True):
+        assert row | {"measured_s": 0} == other | {"measured_s": 0}
+
+
 def test_an_unknown_router_names_those_that_exist(data, tmp_path, capsys):
     arguments = ["evaluate", "--dataset-path", str(data), "--output-file", str(tmp_path / "o"), "--routers", "nope"]
     assert main(arguments) == 2

@@ -81,7 +81,7 @@ def test_the_pair_is_as_its_card_says(engine):
 
 
 def router_card():
-    return json.loads((ASSETS / "routers" / "citer.json").read_text())
+    return json.loads((ASSETS / "routers" / "embedded" / "citer.json").read_text())
 
 
 def test_the_router_card_measures_its_recommended_tau_within_the_budget():

@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.engine import trace_of
+from citer_core.engine import Origin, trace_of
 from citer_core.errors import DatasetError, PairError, RouterError
 from citer_core.labelling.label_files import LabelHeader, label_dataset, load_labels
 from citer_core.labelling.labels import LabelSettings
@@ -103,7 +103,7 @@ def test_an_instruct_model_ends_its_turn_with_its_own_token(chat_tokenizer):
 def test_a_trace_says_what_the_models_read_and_old_traces_still_load(chat_pair):
     problem = problem_from_row(*ROWS[0])
     router = next(iter(training_free_routers().values()))
-    trace = trace_of(chat_pair, router, problem, DecodeSettings(), 5, [], None)
+    trace = trace_of(Origin.of(chat_pair, router, problem), problem, DecodeSettings(), 5, [], None)
     assert trace.prompt.text == chat_pair.prompt_form.text(problem.prompt)
     assert RoutingTrace.from_json(trace.to_json()).pair.prompt_form == chat_pair.info.prompt_form
     old = trace.to_dict()
@@ -133,7 +133,7 @@ def test_a_router_of_another_form_is_refused(tmp_path):
     from citer_core.models.pair import load_pair
 
     for suffix in ("json", "safetensors"):
-        shutil.copy(ASSETS / "routers" / f"citer.{suffix}", tmp_path)
+        shutil.copy(ASSETS / "routers" / "embedded" / f"citer.{suffix}", tmp_path)
     card = tmp_path / "citer.json"
     pair = load_pair()
     assert load_router(card, pair).name == "citer"

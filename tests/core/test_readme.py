@@ -26,7 +26,7 @@ def test_pair_table(which, label):
 
 @pytest.mark.parametrize("kind", ["math", "mc"])
 def test_router_table(kind):
-    router = card("routers/citer.json")
+    router = card("routers/embedded/citer.json")
     for point, label in zip(router["test"][kind], ("SLM only", "CITER", "LLM only (routed at tau = 1)"), strict=True):
         cells = [f"{point['accuracy']['share']:.1%}", f"{point['llm_token_share']:.1%}", f"{point['bytes_share']:.1%}"]
         assert f"| {kind} | {label} | {' | '.join(cells)} |" in README
@@ -67,7 +67,7 @@ def test_matched_table():
             assert (f"(at {row['llm_token_share']:.0%})" in cell) == missed
     assert matched["date"] in README
     for name in ("citer", "citer-plus"):
-        assert f"{card(f'routers/{name}.json')['training']['auc']:.3f}" in README
+        assert f"{card(f'routers/embedded/{name}.json')['training']['auc']:.3f}" in README
 
 
 def test_shortcut_numbers():
