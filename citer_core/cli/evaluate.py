@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import datetime
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -185,12 +186,14 @@ def _measure(
     problems: Sequence[Problem],
     tuning: Sequence[Problem],
 ) -> dict[str, Any]:
+    from citer_core.engine import hardware_in_words
     from citer_core.evaluation.accuracy import operating_points, threshold_for_share
 
     limits = decoding_limits(args)
     threshold = threshold_for_share(engine, tuning, name, goal, **limits) if args.shares else goal
     (point,) = operating_points(engine, problems, name, [threshold], **limits)
-    return ({"share_wanted": goal} if args.shares else {}) | point.to_dict()
+    when = {"date": datetime.date.today().isoformat(), "hardware": hardware_in_words()}
+    return ({"share_wanted": goal} if args.shares else {}) | point.to_dict() | when
 
 
 def _table(rows: Iterable[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
