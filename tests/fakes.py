@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from citer_core.cost import ModelSpec
 from citer_core.errors import PromptError, RouterError
 from citer_core.fork import Fork
+from citer_core.routing.probe import ProbedToken
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
@@ -232,16 +233,14 @@ class FakeEngine:
         self.runs.append(run)
         return run
 
-    def probe(self, problem: Problem, token_ids: Sequence[int]) -> Iterator[types.SimpleNamespace]:
+    def probe(self, problem: Problem, token_ids: Sequence[int]) -> Iterator[ProbedToken]:
         """The SLM is wrong at every third token, as if by script."""
         for index, token_id in enumerate(token_ids):
             llm_top = (Candidate(token_id, "right", 0.9),)
             slm_top = (
                 llm_top if index % 3 else (Candidate(token_id + 1, "other", 0.6), Candidate(token_id, "right", 0.3))
             )
-            yield types.SimpleNamespace(
-                slm_top=slm_top, llm_top=llm_top, slm_entropy=0.5, llm_entropy=0.25, kl=0.125, agree=bool(index % 3)
-            )
+            yield ProbedToken(slm_top, llm_top, slm_entropy=0.5, llm_entropy=0.25, kl=0.125, agree=bool(index % 3))
 
     def prompt_text(self, problem: Problem) -> str:
         return problem.prompt

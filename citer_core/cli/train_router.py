@@ -59,6 +59,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--share", type=float, default=0.2, help="LLM tokens that the card's recommended tau aims at (%(default)s)"
     )
+    parser.add_argument("--bfloat16", action="store_true", help="store matrices in bfloat16: half the file")
     parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
 
 
@@ -80,6 +81,8 @@ def run(args: argparse.Namespace) -> int:
     recipe = RouterRecipe(tuple(args.learning_rates), args.batch_size, args.epochs, args.patience, seed=args.seed)
     headers, labels, rows = load_label_folders(args.labels)
     router = train_and_describe(headers, labels, rows, args.kind, recipe, args.share, name=args.name)
+    if args.bfloat16:
+        router = router.rounded()
     router.save(args.output_dir)
     report = router.card["training"]
     say(

@@ -7,6 +7,7 @@ well it does, and which pair it fits). What it computes is its subclass's busine
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from abc import abstractmethod
@@ -23,6 +24,7 @@ from citer_core.models.spec import is_same_pair
 from citer_core.routing.router import Router, RouterFeatures
 
 CARD_SCHEMA_VERSION = 1
+MATRIX = 2  # dimensions of the tensors that make a file large
 AGAIN = (
     "For the bundled pair, `python -m citer_core embedded router` trains one; for another, "
     "`python -m citer_core train-router`."
@@ -89,6 +91,14 @@ class StoredRouter(Router):
         low = min(int(place), len(quantiles) - 2)
         return float(quantiles[low] + (place - low) * (quantiles[low + 1] - quantiles[low]))
 
+    def rounded(self) -> Self:
+        """The same router with its matrices rounded to bfloat16, which halves the file; it still computes in float32."""
+        network = copy.deepcopy(self.network)
+        for tensor in _weights(network).values():
+            if tensor.ndim == MATRIX:
+                tensor.copy_(tensor.bfloat16())
+        return type(self)(network, self.card | {"matrices": "rounded to bfloat16 after training"})
+
     def save(self, folder: Path) -> None:
         """Writes `NAME.safetensors` and then `NAME.json` into `folder`; a card that is there is always a whole one.
 
@@ -106,7 +116,7 @@ class StoredRouter(Router):
         partial = [path.with_name(path.name + ".partial") for path in (weights, document)]
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            save_file(_weights(self.network), partial[0])
+            save_file(_smallest(_weights(self.network)), partial[0])
             partial[1].write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
             partial[0].replace(weights)
             partial[1].replace(document)
@@ -179,6 +189,12 @@ def read_card(path: Path) -> dict[str, Any]:
 def _weights(network: nn.Module) -> dict[str, Tensor]:
     """The tensors that inference reads: all but the batch counters."""
     return {k: v.contiguous() for k, v in network.state_dict().items() if not k.endswith("num_batches_tracked")}
+
+
+def _smallest(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Matrices in bfloat16 where that is the same number; reading gives float32 again."""
+    halves = {k: v.bfloat16() for k, v in tensors.items() if v.ndim == MATRIX}
+    return tensors | {k: half for k, half in halves.items() if torch.equal(half.float(), tensors[k])}
 
 
 def _digest(tensors: dict[str, Tensor]) -> str:

@@ -263,6 +263,25 @@ def described(pair, labels=None, kind="citer", **options):
     return train_and_describe([header], labels, rows, kind, ONCE, 0.3, **options)
 
 
+def test_a_rounded_router_is_half_the_file_and_scores_nearly_the_same(tiny_pair, tmp_path):
+    router = described(tiny_pair)
+    rounded = router.rounded()
+    for name, saved in (("whole", router), ("half", rounded)):
+        saved.save(tmp_path / name)
+    whole, half = ((tmp_path / name / "citer.safetensors").stat().st_size for name in ("whole", "half"))
+    assert half < 0.6 * whole
+    read = CiterRouter.read(
+        read_card(tmp_path / "half" / "citer.json") | {"name": "citer"}, tmp_path / "half" / "citer.safetensors",
+        hidden_size=8, pair_revision=tiny_pair.info.revision,
+    )  # fmt: skip
+    labels = synthetic_labels(n_questions=5)
+    features = labels.features(torch.arange(len(labels)))
+    assert torch.equal(read.confidence(features), rounded.confidence(features))
+    assert (read.confidence(features) - router.confidence(features)).abs().max() < 0.02
+    assert read.revision == rounded.revision != router.revision
+    assert "rounded" in read.card["matrices"]
+
+
 def test_the_card_says_what_it_was_trained_on_and_for_which_share(tiny_pair, tmp_path):
     router = described(tiny_pair, kind="citer-plus", name="mine")
     assert router.name == "mine" and router.default_threshold == router.card["recommended_threshold"]

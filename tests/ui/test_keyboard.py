@@ -32,7 +32,7 @@ STOP = """() => {
 }"""
 ON_THE_WAY = (
     "Take the tour", "Present", "Copy link", "Another one", "Generate", "SLM wrote it", "LLM wrote it", "Play",
-    "Tokens shown", "Playback speed", "Search the text", "Budget", "Find tau", "Ask the LLM everywhere", "Seconds",
+    "Tokens shown", "Playback speed", "Search the text", "Budget", "Find tau", "Seconds",
     "Trace (JSON)", "Page (HTML)", "Open a trace", "How it works",
 )  # fmt: skip
 
