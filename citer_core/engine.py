@@ -70,6 +70,7 @@ class Run:
         fork: for a branch, the events that it shares with its parent; they come out first, as they were.
         parent: for a branch, what the trace says about its parent.
         remote: decodes in another process; None decodes here.
+        error: why it ended early, in words for a person; None where it did not, or for a reason that is only logged.
     """
 
     pair: ModelPair | None
@@ -82,6 +83,7 @@ class Run:
     id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
     finish_reason: FinishReason | None = None
     remote: RemoteDecode | None = None
+    error: str | None = None
     _events: list[TokenEvent] = field(default_factory=list)
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
@@ -97,6 +99,9 @@ class Run:
             reason = yield from self._recorded()
         except GeneratorExit:
             reason = "cancelled"
+            raise
+        except CiterError as problem:
+            self.error = str(problem)
             raise
         finally:
             self.finish_reason = reason

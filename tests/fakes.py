@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from citer_core.cost import ModelSpec
-from citer_core.errors import PromptError, RouterError
+from citer_core.errors import CiterError, PromptError, RouterError
 from citer_core.fork import Fork
 from citer_core.routing.probe import ProbedToken
 from citer_core.tasks.answers import check_answer
@@ -64,6 +64,7 @@ class FakeRun:
     fork: Fork | None = None
     parent: ParentInfo | None = None
     finish_reason: FinishReason | None = None
+    error: str | None = None
     events: list[TokenEvent] = field(default_factory=list)
     _cancelled: threading.Event = field(default_factory=threading.Event)
 
@@ -87,6 +88,9 @@ class FakeRun:
             reason = "eos" if self.events and self.events[-1].token_id == EOS_ID else "length"
         except GeneratorExit:
             reason = "cancelled"
+            raise
+        except CiterError as problem:
+            self.error = str(problem)
             raise
         finally:
             self.finish_reason = reason

@@ -57,8 +57,12 @@ class PromptForm:
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that belong in front."""
+        return self.encode_text(self.text(prompt))
+
+    def encode_text(self, text: str) -> list[int]:
+        """Token ids of what `text` gave, such as the prompt that a trace holds."""
         # A template spells out the special tokens itself; adding them again would put two of them there.
-        ids: list[int] = self.tokenizer(self.text(prompt), add_special_tokens=not self.chat)["input_ids"]
+        ids: list[int] = self.tokenizer(text, add_special_tokens=not self.chat)["input_ids"]
         return ids
 
     def encode_completion(self, completion: str) -> list[int]:

@@ -119,7 +119,7 @@ def probe_trace(pair: ModelPair, trace: RoutingTrace) -> list[ProbedToken]:
             f"This run was written by {trace.pair.name!r} with other weights than the loaded pair {pair.info.name!r}, "
             "so its tokens mean something else here. Record it again with this pair."
         )
-    prompt = pair.encode(trace.prompt.text)
+    prompt = pair.prompt_form.encode_text(trace.prompt.text)
     if len(prompt) != trace.prompt.n_tokens:
         raise TraceError("This trace is damaged: its prompt does not fit the tokenizer. Export it again.")
     return list(probe(pair, prompt, [event.token_id for event in trace.events]))

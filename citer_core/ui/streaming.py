@@ -68,7 +68,7 @@ def missing_part(registry: RunRegistry, request: object) -> Message:
         run.finish_reason
     )  # before the snapshot: a run that ends in between is reported as ended by its last message
     tokens = [event_to_dict(event) for event in run.trace().events[base:]]
-    end = None if reason is None else _end(run, UNEXPECTED if reason == "error" else None)
+    end = None if reason is None else _end(run, (run.error or UNEXPECTED) if reason == "error" else None)
     return _message(run, _head(run) if base == 0 else None, base, tokens, end)
 
 

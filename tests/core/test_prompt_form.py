@@ -10,7 +10,7 @@ import shutil
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.engine import Origin, trace_of
+from citer_core.engine import Engine, Origin, trace_of
 from citer_core.errors import DatasetError, PairError, RouterError
 from citer_core.labelling.label_files import LabelHeader, label_dataset, load_labels
 from citer_core.labelling.labels import LabelSettings
@@ -19,8 +19,10 @@ from citer_core.labelling.teacher_forcing import example_of
 from citer_core.models.pair import ModelPair
 from citer_core.models.prompt_form import PromptForm
 from citer_core.routing.catalog import load_router
+from citer_core.routing.probe import probe_trace
 from citer_core.routing.routers import training_free_routers
-from citer_core.tasks.problems import problem_from_row
+from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.tasks.problems import problem_from_row, problem_from_text
 from citer_core.tasks.prompts import row_completion
 from citer_core.trace import RoutingTrace
 from citer_core.training.finetune_rows import encode_row
@@ -140,3 +142,14 @@ def test_a_router_of_another_form_is_refused(tmp_path):
     card.write_text(json.dumps(json.loads(card.read_text()) | {"prompt_form": "chat-12345678"}))
     with pytest.raises(RouterError, match=r"in the form chat-12345678, but this pair's are plain"):
         load_router(card, pair)
+
+
+def test_a_prompt_in_a_chat_is_read_as_the_run_read_it(chat_pair):
+    """The trace holds the prompt with its template: applying that again would read another text."""
+    engine = Engine(chat_pair, {"max-probability": MaxProbabilityRouter()})
+    run = engine.start(
+        problem_from_text("1 + 1?", "math", "2"), settings=DecodeSettings(threshold=0.5, max_new_tokens=6)
+    )
+    events = list(run)
+    found = probe_trace(chat_pair, run.trace())
+    assert [token.slm_top[0].token_id for token in found] == [event.slm_top[0].token_id for event in events]
