@@ -92,7 +92,7 @@ class StoredRouter(Router):
         return float(quantiles[low] + (place - low) * (quantiles[low + 1] - quantiles[low]))
 
     def rounded(self) -> Self:
-        """The same router with its matrices rounded to bfloat16, which halves the file; it still computes in float32."""
+        """The same router with its matrices rounded to bfloat16, half the file; it computes in float32 still."""
         network = copy.deepcopy(self.network)
         for tensor in _weights(network).values():
             if tensor.ndim == MATRIX:
