@@ -30,7 +30,7 @@ const byId = (id) => document.getElementById(id);
 
 class Page {
   constructor({ element, props, server, onReady, onLinked }) {
-    Object.assign(this, { server, onReady, pricing: props.pricing, thresholds: {}, frame: null });
+    Object.assign(this, { server, onReady, pricing: props.pricing, pairTitle: props.pair, thresholds: {}, frame: null });
     Object.assign(this, { run: null, isLive: false, isStarting: false, stopOther: null, nAsked: 0, wanted: null, replaced: new Set() });
     /** How a trace came here, as `setMode` was told; any other one was streamed. */
     this.origins = new WeakMap();
@@ -74,12 +74,13 @@ class Page {
       this.run = null;
       this.origins.set(trace, ["recorded", card]);
       this.setMode("recorded", card);
-      if (autoplay) this.notice("");
+      const { pair, needs } = card.dataset;
+      const isOther = pair !== this.pairs.loaded;
+      if (autoplay) this.notice(isOther ? `This run was recorded with ${pair}. Generate asks the pair that is loaded, ${this.pairs.loaded}.` : "", isOther ? { needs: { pair: needs }, tone: "calm" } : {});
       this.viewer.showTrace(trace, { autoplay, probe, threshold: tau, pin: token });
-      if (!keepProblem) {
-        setProblem(trace.prompt.question, trace.prompt.data_type);
-        setTau(tau ?? trace.settings.threshold);
-      }
+      // A question for other models would only mislead: the box keeps one that suits the pair that would answer it.
+      if (!keepProblem && !isOther) setProblem(trace.prompt.question, trace.prompt.data_type);
+      if (!keepProblem) setTau(tau ?? trace.settings.threshold);
       this.drawHistogram();
     } catch (error) {
       this.notice(`This recorded run could not be read (${error.message}). Reload the page.`);

@@ -23,6 +23,11 @@ export class PagePairs {
     document.addEventListener("visibilitychange", () => document.hidden || this.wake());
   }
 
+  /** Title of the pair that is loaded, or that is being loaded at first. */
+  get loaded() {
+    return this.title ?? this.page.pairTitle;
+  }
+
   /** Asks for the engine's state: often while something changes, now and then where another page may change it. */
   async watch() {
     for (;;) {

@@ -15,6 +15,7 @@ from gradio.events import api as gr_api
 
 from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
+from citer_core.models.presets import parse_pair
 from citer_core.tasks.prompts import DataType
 from citer_core.ui.about import about
 from citer_core.ui.api import route_trace_endpoint
@@ -69,7 +70,10 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Bl
     recorded = recorded_problems(presets)
     registry, jobs, books = RunRegistry(), LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
     book, measurements = books.bundled, ProfileJobs()
-    question, data_type = (recorded[0].question, recorded[0].data_type) if recorded else (SAMPLE_QUESTION, "math")
+    # What the page's box holds at first must suit the pair that is loaded, whoever wrote the run that is shown.
+    title = parse_pair(config.pair).name
+    own = [problem for preset, problem in zip(presets, recorded, strict=True) if preset.pair == title]
+    question, data_type = (own[0].question, own[0].data_type) if own else (SAMPLE_QUESTION, "math")
     page: gr.Blocks
     with gr.Blocks(title=TITLE, analytics_enabled=False) as page:
         header()

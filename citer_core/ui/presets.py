@@ -15,6 +15,7 @@ from citer_core.recording import PROBES, read_index
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.tasks.prompts import DataType
 from citer_core.ui.markup import literal
+from citer_core.ui.pair_offers import preset_of
 
 MOST_IN_GRID = 8
 DATA_TYPE_NAMES = {"math": "Math", "mc": "Multiple choice", "open": "Free text"}
@@ -86,8 +87,9 @@ def _card(preset: Preset) -> str:
     mark = {True: "✓", False: "✗", None: ""}[preset.is_correct]
     share = round(100 * preset.llm_token_share)
     probe = f' data-probe="{PROBES}/{literal(preset.file)}"' if preset.is_probed else ""
+    pair = f' data-pair="{literal(preset.pair)}" data-needs="{literal(preset_of(preset.pair) or "")}"'
     return (
-        f'<button type="button" class="cx-preset" data-file="{literal(preset.file)}"{probe} aria-pressed="false">'
+        f'<button type="button" class="cx-preset" data-file="{literal(preset.file)}"{probe}{pair} aria-pressed="false">'
         f'<span class="cx-preset-kind">{literal(DATA_TYPE_NAMES[preset.data_type])}'
         f'<span class="cx-preset-mark" title="{verdict}">{mark}<span class="cx-hidden">{verdict}</span></span></span>'
         f'<span class="cx-preset-title">{literal(preset.title)}</span>'

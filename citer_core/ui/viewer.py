@@ -14,6 +14,7 @@ from urllib.parse import quote
 import gradio as gr
 
 from citer_core.errors import CiterError
+from citer_core.models.presets import parse_pair
 from citer_core.offline import offline_template
 from citer_core.ui.pair_switch import PairSwitch
 from citer_core.ui.pricing import price_list
@@ -48,6 +49,7 @@ def viewer(assets: Path, switch: PairSwitch, registry: RunRegistry) -> gr.HTML:
         server_functions=server_functions(switch, registry),
         entry=file_url(assets / "viewer" / "page.js"),
         pricing=price_list(),
+        pair=parse_pair(switch.pair).name,
     )
 
 
