@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 SLM = ModelSpec("fake-slm", 100_000, 2, 2, 1, 16, 500, 32, True, 4)
 LLM = ModelSpec("fake-llm", 2_000_000, 4, 4, 2, 32, 500, 128, True, 4)
-PAIR = PairInfo("fake", "fake-revision", SLM, LLM, "float32", "cpu")
+PAIR = PairInfo("Bundled pair", "fake-revision", SLM, LLM, "float32", "cpu")
 CONFIDENCES = (0.95, 0.9, 0.3, 0.85, 0.6, 0.99)
 EOS_ID = 0
 
