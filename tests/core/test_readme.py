@@ -70,6 +70,31 @@ def test_matched_table():
         assert f"{card(f'routers/embedded/{name}.json')['training']['auc']:.3f}" in README
 
 
+def test_qwen_table():
+    table = README.split("<!-- qwen table -->")[1].split("<!-- /qwen table -->")[0].strip().splitlines()[2:]
+    rows = []
+    for file, name in (("gsm8k", "GSM8K"), ("cqa", "CommonsenseQA")):
+        lines = (ASSETS / "benchmarks" / f"qwen-{file}.jsonl").read_text(encoding="utf-8").splitlines()
+        rows += [(name, json.loads(line)) for line in lines]
+    for line, (name, row) in zip(table, rows, strict=True):
+        right = row["accuracy"]
+        low, high = right["interval_95"]
+        assert [cell.strip() for cell in line.strip("|").split("|")] == [
+            name,
+            row["router"],
+            f"{row['threshold']:g}",
+            f"{row['llm_token_share']:.1%}",
+            f"{right['n_correct']} of {right['n']} ({low:.0%} to {high:.0%})",
+            f"{row['n_bytes'] / 1e12:.1f} TB",
+            f"{row['bytes_share']:.0%}",
+            f"{row['measured_s']:.0f}",
+        ]
+        assert row["date"] in README and row["hardware"] in README
+    for name in ("citer", "citer-plus"):
+        training = card(f"routers/qwen2.5-coder-0.5b-1.5b/{name}.json")["training"]
+        assert f"{training['auc']:.3f}" in README and f"{training['auc_max_probability']:.3f}" in README
+
+
 def test_shortcut_numbers():
     case = card("benchmarks/shortcut.json")["cases"]["2"]
     low, high = case["interval_95"]
