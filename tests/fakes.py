@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from citer_core.cost import ModelSpec
 from citer_core.errors import CiterError, PromptError, RouterError
 from citer_core.fork import Fork
+from citer_core.models.presets import PRESETS
 from citer_core.routing.probe import ProbedToken
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
@@ -201,10 +202,11 @@ class FakeEngine:
         llm_server: object = None,
         on_progress: object = None,
     ) -> FakeEngine:
-        """Stands in for `Engine.load`: the same engine, with the pair's name, dtype and device in its description."""
+        """Stands in for `Engine.load`: the same engine, with the pair's title, dtype and device in its description."""
         time.sleep(self.load_s)
         self.n_loads += 1
-        self.pair_info = replace(PAIR, name=pair, device=device, dtype=dtype)
+        title = PRESETS[pair].title if pair in PRESETS else pair
+        self.pair_info = replace(PAIR, name=title, device=device, dtype=dtype)
         self.router_names = (*(path.stem for path in router_files), *self.router_names)
         return self
 

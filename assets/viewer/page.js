@@ -30,7 +30,7 @@ const byId = (id) => document.getElementById(id);
 
 class Page {
   constructor({ element, props, server, onReady, onLinked }) {
-    Object.assign(this, { server, onReady, pricing: props.pricing, pairTitle: props.pair, thresholds: {}, frame: null });
+    Object.assign(this, { server, onReady, pricing: props.pricing, pairTitle: props.pair, foreignTau: null, thresholds: {}, frame: null });
     Object.assign(this, { run: null, isLive: false, isStarting: false, stopOther: null, nAsked: 0, wanted: null, replaced: new Set() });
     /** How a trace came here, as `setMode` was told; any other one was streamed. */
     this.origins = new WeakMap();
@@ -81,6 +81,7 @@ class Page {
       // A question for other models would only mislead: the box keeps one that suits the pair that would answer it.
       if (!keepProblem && !isOther) setProblem(trace.prompt.question, trace.prompt.data_type);
       if (!keepProblem) setTau(tau ?? trace.settings.threshold);
+      this.foreignTau = isOther ? readTau() : null;
       this.drawHistogram();
     } catch (error) {
       this.notice(`This recorded run could not be read (${error.message}). Reload the page.`);
@@ -264,6 +265,19 @@ class Page {
     const isSheet = device.bandwidth === sheet.bandwidth && device.peak_flops === sheet.peak_flops;
     const pair = this.pricing.pairs.find((candidate) => candidate.label === name);
     this.viewer.setPricing(!pair && isSheet ? null : { ...pair, device: isSheet ? sheet : device });
+  }
+
+  /**
+   * What Generate sends. A tau that came with a run of other models says nothing about the loaded ones: unless it was
+   * moved since, their router's own takes its place.
+   * @param {Array} values in the order of `Controls.asked`
+   */
+  asked(values) {
+    const [text, dataType, tau, router, ...rest] = values;
+    const own = this.thresholds[router] ?? this.thresholds[this.pairs.status?.default_router];
+    if (tau !== this.foreignTau || own === undefined) return values;
+    setTau(own);
+    return [text, dataType, own, router, ...rest];
   }
 
   routerChosen(name) {

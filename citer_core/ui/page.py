@@ -133,6 +133,7 @@ def _wire_run(
         generate_event(slot, registry, book),
         panel.asked,
         screen,
+        js="(...asked) => window.citer?.asked(asked) ?? asked",
         show_progress="hidden",
         api_visibility="private",
         **_decoding(config),

@@ -252,7 +252,7 @@ def test_a_full_queue_is_said_and_stop_leaves_the_queue(browser: Browser, make_s
 
 def test_a_preset_plays_and_brings_its_problem_and_tau(visit: Visit) -> None:
     visitor = visit()
-    card = visitor.page.locator(".cx-preset").nth(1)
+    card = visitor.page.locator('.cx-preset[data-pair="Bundled pair"]').nth(1)
     card.click()
     expect(card).to_have_attribute("aria-pressed", "true")
     question, tau = visitor.page.evaluate(
@@ -260,6 +260,29 @@ def test_a_preset_plays_and_brings_its_problem_and_tau(visit: Visit) -> None:
     )
     expect(visitor.page.locator("#cx-prompt textarea")).to_have_value(question)
     expect(visitor.page.locator("#cx-tau input[type=range]")).to_have_value(f"{tau:g}")
+
+
+def test_a_run_of_another_pair_leaves_the_box_alone_and_lends_no_tau(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    page = visitor.page
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    text = page.locator("#cx-prompt textarea").input_value()
+    other = page.locator('.cx-preset:not([data-pair="Bundled pair"])').nth(1)
+    other.click()
+    expect(other).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#cx-notice")).to_contain_text("Generate asks the pair that is loaded, Bundled pair.")
+    tau = page.evaluate("window.citer.viewer.trace().settings.threshold")
+    expect(page.locator("#cx-tau input[type=range]")).to_have_value(f"{tau:g}")
+    expect(page.locator("#cx-prompt textarea")).to_have_value(text)
+    visitor.ask("Own question.")
+    visitor.wait_idle()
+    assert served.engine.runs[-1].settings.threshold == 0.7 != tau  # the tau that the router recommends
+    other.click()
+    page.locator("#cx-tau input[type=range]").press("ArrowLeft")
+    moved = float(page.locator("#cx-tau input[type=range]").input_value())
+    visitor.ask("And again.")
+    visitor.wait_idle()
+    assert served.engine.runs[-1].settings.threshold == moved
 
 
 def test_a_run_can_be_priced_for_another_pair_without_a_request(visit: Visit) -> None:
