@@ -10,6 +10,7 @@ import torch
 from citer_core.assets import ASSETS
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
+from citer_core.recording import read_index
 from citer_core.routing.decode import decode
 from citer_core.routing.scripted import ScriptedRouter
 from citer_core.tasks.problems import problem_from_row, problem_from_text
@@ -110,7 +111,7 @@ def test_the_stored_router_is_the_default_and_fits(engine):
     assert 0.0 < engine.default_threshold() < 1.0
 
 
-INDEX = json.loads((ASSETS / "traces" / "index.json").read_text(encoding="utf-8"))
+INDEX = [entry for entry in read_index(ASSETS / "traces") if entry["pair"] == "Bundled pair"]
 
 
 @pytest.mark.parametrize("entry", INDEX, ids=lambda entry: entry["file"])

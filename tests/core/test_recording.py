@@ -127,3 +127,18 @@ def test_the_lists_that_ship_are_plans(name):
         assert plan.data_type == "open" or plan.answer
         if plan.data_type == "mc":
             assert f"\n{plan.answer}. " in plan.question
+
+
+def test_every_shipped_run_has_its_probe_and_is_of_a_router_that_is_shipped():
+    cards = [json.loads(path.read_text(encoding="utf-8")) for path in (ASSETS / "routers").glob("*/*.json")]
+    shipped = {(card["pair_revision"], card["revision"]) for card in cards}
+    index = read_index(ASSETS / "traces")
+    assert sum(entry["pair"] != "Bundled pair" for entry in index) >= 24
+    for entry in index:
+        trace = RoutingTrace.from_json((ASSETS / "traces" / entry["file"]).read_text(encoding="utf-8"))
+        assert (trace.pair.revision, trace.router.revision) in shipped, entry["file"]
+        probed = read_probe(ASSETS / "traces", entry["file"])
+        assert len(probed) == trace.n_tokens == entry["n_tokens"]
+        for event, token in zip(trace.events, probed, strict=True):
+            assert len(token["slm_top"]) == len(token["llm_top"]) == 5
+            assert token["agree"] == (token["slm_top"][0][0] == token["llm_top"][0][0]), (entry["file"], event.index)

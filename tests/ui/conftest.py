@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -20,8 +21,9 @@ from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.page import build_page, serve
 from citer_core.ui.pair_offers import PairOffers
 from citer_core.ui.pair_switch import LoadPair, PairSwitch
+from citer_core.ui.presets import Preset, read_presets
 from tests.browser import LAUNCH_ARGS, provide_browser
-from tests.fakes import FakeEngine, right_answer
+from tests.fakes import PAIR, FakeEngine, right_answer
 
 HOSTILE = (
     " <script>window.hacked=1</script> ${window.hacked=2} `tick` {{value}} \u202eשלום\u202c 🎉"
@@ -68,12 +70,17 @@ def unchanging(*_: Any) -> Any:
     raise AssertionError("the pair was changed")
 
 
+def bundled_presets(folder: Path) -> list[Preset]:
+    """The recorded runs of the pair that the fakes stand for."""
+    return [preset for preset in read_presets(folder) if preset.pair == PAIR.name]
+
+
 @pytest.fixture(scope="session")
 def make_server() -> Iterator[Callable[..., Served]]:
     """Serves a page over an engine of one's own; all are closed in the end."""
     pages = []
 
-    def make(engine: FakeEngine, change: LoadPair = unchanging, **config: Any) -> Served:
+    def make(engine: FakeEngine, change: LoadPair = unchanging, *, all_runs: bool = False, **config: Any) -> Served:
         may_load = threading.Event()
 
         def load() -> FakeEngine:
@@ -84,7 +91,10 @@ def make_server() -> Iterator[Callable[..., Served]]:
         settings = AppConfig(port=free_port(), n_concurrent_runs=N_CONCURRENT, **config)
         slot = EngineSlot(load)  # type: ignore[arg-type]  # a fake engine
         switch = PairSwitch(slot, change, PairOffers(settings), settings.pair, settings.dtype)
-        page = build_page(settings, slot, switch)
+        with pytest.MonkeyPatch.context() as patch:
+            if not all_runs:  # tests know the bundled pair's by heart; which others are shipped is not their business
+                patch.setattr("citer_core.ui.page.read_presets", bundled_presets)
+            page = build_page(settings, slot, switch)
         url = serve(page, settings)
         slot.start()
         pages.append(page)

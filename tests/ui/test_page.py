@@ -262,8 +262,12 @@ def test_a_preset_plays_and_brings_its_problem_and_tau(visit: Visit) -> None:
     expect(visitor.page.locator("#cx-tau input[type=range]")).to_have_value(f"{tau:g}")
 
 
-def test_a_run_of_another_pair_leaves_the_box_alone_and_lends_no_tau(visit: Visit, served: Served) -> None:
-    visitor = visit()
+def test_a_run_of_another_pair_leaves_the_box_alone_and_lends_no_tau(
+    browser: Browser, make_server: Callable[..., Served]
+) -> None:
+    served = make_server(FakeEngine(script), all_runs=True)
+    served.may_load.set()
+    visitor = Visitor(browser, served.url)
     page = visitor.page
     expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
     text = page.locator("#cx-prompt textarea").input_value()
@@ -283,6 +287,7 @@ def test_a_run_of_another_pair_leaves_the_box_alone_and_lends_no_tau(visit: Visi
     visitor.ask("And again.")
     visitor.wait_idle()
     assert served.engine.runs[-1].settings.threshold == moved
+    visitor.leave()
 
 
 def test_a_run_can_be_priced_for_another_pair_without_a_request(visit: Visit) -> None:
