@@ -141,4 +141,6 @@ def test_every_shipped_run_has_its_probe_and_is_of_a_router_that_is_shipped():
         assert len(probed) == trace.n_tokens == entry["n_tokens"]
         for event, token in zip(trace.events, probed, strict=True):
             assert len(token["slm_top"]) == len(token["llm_top"]) == 5
-            assert token["agree"] == (token["slm_top"][0][0] == token["llm_top"][0][0]), (entry["file"], event.index)
+            tops = [token[f"{model}_top"] for model in ("slm", "llm")]
+            if all(best[2] > second[2] for best, second, *_ in tops):  # half precision has ties, and any may be first
+                assert token["agree"] == (tops[0][0][0] == tops[1][0][0]), (entry["file"], event.index)
