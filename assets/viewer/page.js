@@ -81,7 +81,7 @@ class Page {
       // A question for other models would only mislead: the box keeps one that suits the pair that would answer it.
       if (!keepProblem && !isOther) setProblem(trace.prompt.question, trace.prompt.data_type);
       if (!keepProblem) setTau(tau ?? trace.settings.threshold);
-      this.foreignTau = isOther ? readTau() : null;
+      this.foreignTau = isOther && !keepProblem ? readTau() : null;
       this.drawHistogram();
     } catch (error) {
       this.notice(`This recorded run could not be read (${error.message}). Reload the page.`);
@@ -92,7 +92,7 @@ class Page {
   showImported(trace) {
     if (this.isLive || this.isStarting) this.stop();
     if (this.run) this.replaced.add(this.run);
-    Object.assign(this, { run: null, wanted: null });
+    Object.assign(this, { run: null, wanted: null, foreignTau: null });
     this.origins.set(trace, ["imported"]);
     this.setMode("imported");
     this.notice("");
@@ -236,6 +236,7 @@ class Page {
   // ------------------------------------------------------------ tau and prices
 
   setThreshold(tau) {
+    if (tau !== this.foreignTau) this.foreignTau = null; // moved by hand, perhaps back again
     this.viewer.setThreshold(tau);
     this.drawHistogram();
   }
@@ -275,7 +276,9 @@ class Page {
   asked(values) {
     const [text, dataType, tau, router, ...rest] = values;
     const own = this.thresholds[router] ?? this.thresholds[this.pairs.status?.default_router];
-    if (tau !== this.foreignTau || own === undefined) return values;
+    const isForeign = tau === this.foreignTau;
+    this.foreignTau = null;
+    if (!isForeign || own === undefined) return values;
     setTau(own);
     return [text, dataType, own, router, ...rest];
   }

@@ -287,6 +287,11 @@ def test_a_run_of_another_pair_leaves_the_box_alone_and_lends_no_tau(
     visitor.ask("And again.")
     visitor.wait_idle()
     assert served.engine.runs[-1].settings.threshold == moved
+    page.locator("#cx-tau input[type=number]").fill(f"{tau:g}")  # the same number, but chosen by the person now
+    page.keyboard.press("Tab")
+    visitor.ask("Once more.")
+    visitor.wait_idle()
+    assert served.engine.runs[-1].settings.threshold == tau
     visitor.leave()
 
 
