@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from citer_core.config import AppConfig
-from citer_core.errors import CiterError, ServerError
+from citer_core.errors import CiterError
 from citer_core.hardware import cpu_budget
 from citer_core.types import LoadProgress
 from citer_core.ui.engine_slot import EngineSlot
@@ -23,9 +23,6 @@ from citer_core.zero_gpu import spaces_module
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
-
-# A page and the LLM's server are often started together, and a server takes minutes to read a large model.
-SERVER_START_S = 600.0
 
 
 def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress) -> Engine:  # noqa: FBT001
@@ -38,18 +35,14 @@ def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress
     torch.set_num_threads(max(1, cpu_budget() // config.n_concurrent_runs))
     # On ZeroGPU to the device once, in this process; each run then borrows the GPU for as long as it may take.
     on_zero_gpu = spaces_module() is not None
-    server = config.llm_server
-    try:
-        engine = Engine.load(
-            pair,
-            device="cuda" if on_zero_gpu else config.device,
-            dtype=dtype,
-            options=replace(config.options, download=download),
-            llm_server=None if server is None else replace(server, start_s=SERVER_START_S),
-            on_progress=on_progress,
-        )
-    except ServerError as error:
-        raise ServerError(f"{error} Then start this page again: it looks for the server once.") from error
+    engine = Engine.load(
+        pair,
+        device="cuda" if on_zero_gpu else config.device,
+        dtype=dtype,
+        options=replace(config.options, download=download),
+        llm_server=config.llm_server,
+        on_progress=on_progress,
+    )
     return engine.on_zero_gpu() if on_zero_gpu else engine
 
 

@@ -34,7 +34,6 @@ class LlmServer:
         model: the name that it serves the LLM under; "" takes the only one there is.
         timeout_s: seconds to wait for one token, retries included; above 0.
         api_key: sent as a bearer token where not "". Never shown or stored.
-        start_s: seconds to wait at the beginning for a server that does not answer yet; from 0.
 
     Raises:
         SettingError: a value outside its range.
@@ -44,7 +43,6 @@ class LlmServer:
     model: str = ""
     timeout_s: float = TOKEN_TIMEOUT_S
     api_key: str = field(default="", repr=False)
-    start_s: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", self.url.strip().rstrip("/"))

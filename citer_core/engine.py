@@ -21,6 +21,7 @@ from citer_core.errors import CiterError, RouterError
 from citer_core.fork import Fork
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.models.presets import EMBEDDED
+from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.remote_pair import load_remote_pair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.catalog import load_router, load_routers
@@ -275,6 +276,11 @@ class Engine:
     def router_names(self) -> tuple[str, ...]:
         """Name of every router that this pair can be routed by, the default first."""
         return tuple(self._routers)
+
+    @property
+    def llm_is_here(self) -> bool:
+        """Whether the LLM's logits can be had at every position; a server gives tokens only."""
+        return not isinstance(self.pair.llm, RemoteLM)
 
     @property
     def default_router(self) -> str:

@@ -167,6 +167,7 @@ class FakeEngine:
     """
 
     pair = None  # there are no models to look into
+    llm_is_here = True
     router_names = ("citer", "max-probability")
     default_router = "citer"
     problems = ()

@@ -63,9 +63,9 @@ export class Branching {
 
   /** What may be asked of the server about this run. */
   can(view) {
-    const { onBranch, onProbe } = this.options;
+    const { onBranch, onProbe, canProbe } = this.options;
     if (!view.head || view.live || view.n === 0 || view.finishReason === null) return NOTHING_MORE;
-    const probe = Boolean(onProbe) && !view.probe;
+    const probe = Boolean(onProbe) && !view.probe && (!canProbe || canProbe());
     if (!onBranch) return { ...NOTHING_MORE, probe };
     if (this.book.isFull) return { ...NOTHING_MORE, probe, whyNot: `There are ${MOST_BRANCHES} branches: delete one to make another.` };
     const { firstFlip } = view.decisions;

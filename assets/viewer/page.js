@@ -41,6 +41,7 @@ class Page {
       onRunEnd: () => this.ended(),
       onBranch: (request) => this.branches.run(request),
       onProbe: (request) => this.branches.probe(request),
+      canProbe: () => this.pairs.status?.llm_is_here !== false,
       onShow: (trace) => this.setMode(...(this.origins.get(trace) ?? ["live"])),
       onPin: (index) => (this.pinned = index),
       device: props.pricing.device,

@@ -38,7 +38,7 @@ export class PagePairs {
       }
       const { status } = this;
       const isChanging = !status || status.state === "loading" || (status.change && !status.change.is_over);
-      if (!isChanging && !status.picker?.on) return;
+      if (!isChanging && !status.picker?.on && !status.will_retry) return;
       await new Promise((resolve) => {
         this.wake = resolve;
         setTimeout(resolve, isChanging || document.hidden ? SOON_MS * (document.hidden ? 10 : 1) : NOW_AND_THEN_MS);
@@ -58,6 +58,7 @@ export class PagePairs {
     if (status.state === "failed") this.page.notice(status.message);
     // A stored router that does not fit is left out; the others, and the page, go on.
     else if (status.problems?.length) this.page.notice(status.problems.join("\n"));
+    else if (before?.state === "failed") this.page.notice("");
     this.page.thresholds = status.thresholds ?? {};
     this.page.onReady();
     if (this.title && status.pair && this.generation !== status.generation) {

@@ -26,6 +26,7 @@ export { drawHistogram } from "./histogram.js";
  * @property {(trace: Object) => void} [onShow] another entry of the branch strip is on the screen
  * @property {(request: Object) => void} [onBranch] run a branch; without it nothing offers one
  * @property {(request: Object) => void} [onProbe] ask the LLM everywhere; the answer comes back through `setProbe`
+ * @property {() => boolean} [canProbe] whether the LLM can be asked everywhere now; it can where absent
  * @property {import("./cost.js").DeviceSpec} [device] prices runs; the H100's data sheet where absent
  * @property {boolean} [stylesheet] false where the page brings viewer.css itself
  */

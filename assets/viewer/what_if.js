@@ -70,7 +70,7 @@ export class WhatIf {
         : `${at} the first different decision is token ${firstFlip + 1}; up to there this is exact, after it (hatched) the text would be different.`;
     } else if (view.head && view.n) {
       text = view.live ? `Writing at tau ${formatTau(view.runTau)}.` : `Written at tau ${formatTau(view.runTau)}.`;
-    } else if (view.head) text = "Reading the prompt.";
+    } else if (view.head) text = view.live ? "Reading the prompt." : "Ended before the first token.";
     setText(this.sentence, text);
     setText(this.back, `Back to the run’s tau ${formatTau(view.runTau)}`);
     setText(this.goOn, firstFlip < 0 ? "" : `Continue from token ${firstFlip + 1} for real`);

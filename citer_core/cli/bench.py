@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.model_arguments import add_model_arguments, load_engine
+from citer_core.cli.report_file import report_file
+from citer_core.errors import SettingError
 from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.prompts import row_completion
 
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
@@ -32,6 +34,13 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--rounds", type=int, default=7, metavar="N", help="of decode (%(default)s)")
     parser.add_argument("--max-new-tokens", type=int, default=150, metavar="N", help="of decode (%(default)s)")
     parser.add_argument(
+        "--shots",
+        type=int,
+        default=0,
+        metavar="N",
+        help="solved problems in front of decode's question, as few-shot prompts have (%(default)s)",
+    )
+    parser.add_argument(
         "--threads", type=int, metavar="N", help="of the processor (all); a page gives each of several runs its share"
     )
     parser.add_argument("--output-file", type=Path, metavar="OUT", help="store the result here as well")
@@ -39,29 +48,39 @@ def add_parser(subparsers: Subparsers) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Measures and prints."""
-    engine = load_engine(args)
-    if args.threads is not None:
-        import torch
+    """Measures, prints and stores.
 
-        torch.set_num_threads(args.threads)
-    result = _measure(args, engine)
-    result["command"] += "".join(
-        f" --{name} {value}"
-        for name, value, default in (
-            ("threads", args.threads, None),
-            ("max-new-tokens", args.max_new_tokens, 150),
-            ("rounds", args.rounds, 7),
-            ("pair", args.pair, "embedded"),
-            ("dtype", args.dtype, "float32"),
+    Raises:
+        CiterError: wrong arguments, or a pair that cannot be read.
+    """
+    for name, value, least in (
+        ("rounds", args.rounds, 1),
+        ("max-new-tokens", args.max_new_tokens, 1),
+        ("shots", args.shots, 0),
+        ("threads", args.threads, 1),
+    ):
+        if value is not None and value < least:
+            raise SettingError(f"--{name} is {value}: give a whole number from {least}.")
+    with report_file(args.output_file) as store:
+        engine = load_engine(args)
+        if args.threads is not None:
+            import torch
+
+            torch.set_num_threads(args.threads)
+        result = _measure(args, engine)
+        result["command"] += "".join(
+            f" --{name} {value}"
+            for name, value, default in (
+                ("threads", args.threads, None),
+                ("max-new-tokens", args.max_new_tokens, 150),
+                ("rounds", args.rounds, 7),
+                ("shots", args.shots, 0),
+                ("pair", args.pair, "embedded"),
+                ("dtype", args.dtype, "float32"),
+            )
+            if value != default
         )
-        if value != default
-    )
-    text = json.dumps(result, indent=2) + "\n"
-    sys.stdout.write(text)
-    if args.output_file is not None:
-        args.output_file.parent.mkdir(parents=True, exist_ok=True)
-        args.output_file.write_text(text, encoding="utf-8")
+        sys.stdout.write(store(result))
     return 0
 
 
@@ -69,7 +88,9 @@ def _measure(args: argparse.Namespace, engine: Engine) -> dict[str, Any]:
     if args.what == "decode":
         from citer_core.evaluation.benchmark import decode_benchmark
 
-        prompt = engine.pair.encode(_rows("math")[0].problem.prompt)
+        question, *others = _rows("math")
+        shots = [row.problem.prompt + row_completion(row.row, "math") for row in others[: args.shots]]
+        prompt = engine.pair.encode("\n\n".join([*shots, question.problem.prompt]))
         return decode_benchmark(engine.pair, engine.router(), prompt, n_new=args.max_new_tokens, n_rounds=args.rounds)
     from citer_core.evaluation import pipeline_benchmark
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import json
 import statistics
 import sys
 from dataclasses import asdict
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from citer_core.assets import ASSETS
 from citer_core.cli.model_arguments import add_model_arguments, add_server_arguments, load_engine
+from citer_core.cli.report_file import report_file
 from citer_core.cli.tables import text_table
 from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
@@ -62,10 +62,9 @@ def run(args: argparse.Namespace) -> int:
     costs = costs_of(read_profile(args.profile or STORED))
     slm_s = costs.slm.seconds(1, 128) + costs.router_s + costs.loop_s
     loads = [Load(users, args.llm_share, slm_s) for users in args.users]
-    result = _measure(args, load_engine(args), loads)
-    if args.output_file is not None:
-        args.output_file.parent.mkdir(parents=True, exist_ok=True)
-        args.output_file.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    with report_file(args.output_file) as store:
+        result = _measure(args, load_engine(args), loads)
+        store(result)
     sys.stdout.write(f"{words(result)}\n")
     return 0
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.model_arguments import add_model_arguments, load_engine
+from citer_core.cli.report_file import report_file
 from citer_core.cli.tables import text_table
 from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
@@ -54,11 +54,9 @@ def run(args: argparse.Namespace) -> int:
     import torch
 
     torch.set_num_threads(args.threads or cpu_budget())
-    profile = _measure(args, load_engine(args))
-    text = json.dumps(profile, indent=1) + "\n"
-    if args.output_file is not None:
-        args.output_file.parent.mkdir(parents=True, exist_ok=True)
-        args.output_file.write_text(text, encoding="utf-8")
+    with report_file(args.output_file) as store:
+        profile = _measure(args, load_engine(args))
+        text = store(profile)
     sys.stdout.write(text if args.json else report(profile))
     return 0
 

@@ -65,9 +65,15 @@ def load_checkpoint(
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """A folder's tokenizer; raises `ModelFileError` where there is none."""
     try:
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
     except (OSError, ValueError) as error:
         raise ModelFileError(f"No tokenizer could be read from {folder.name}/ ({_first_line(error)}).") from error
+    if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes an empty one where there are no files
+        raise ModelFileError(
+            f"There is no tokenizer in {folder.name}/: put the model's tokenizer.json (or vocab.json and merges.txt, "
+            "or tokenizer.model) and tokenizer_config.json there."
+        )
+    return tokenizer
 
 
 def load_model(

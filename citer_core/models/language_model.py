@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 
-from citer_core.models.fused_decoder import FusedDecoder
+from citer_core.models.fused_decoder import FusedDecoder, product
 from citer_core.models.kv_cache import KVCache, SlotCache
 from citer_core.models.transfer import to_device
 
@@ -132,7 +132,9 @@ class LanguageModel:
 
     def _logits(self, hidden: Tensor) -> Tensor:
         """[N, V] of hidden states [N, H]."""
-        logits: Tensor = self._head(hidden)
+        head = self._head
+        is_matrix = type(head) is nn.Linear and head.bias is None
+        logits: Tensor = product(hidden, head.weight.t()) if is_matrix else head(hidden)
         return logits if logits.shape[-1] == self.vocab_size else logits[:, : self.vocab_size]
 
     def new_slot_cache(self, n_slots: int) -> SlotCache | SlotCaches:

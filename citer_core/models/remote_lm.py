@@ -74,7 +74,7 @@ class RemoteLM:
             PairError: it reads the same text as other tokens.
         """
         client = ServerClient(server)
-        name, max_context = _served_model(client.get("/models", server.start_s), server.model)
+        name, max_context = _served_model(client.get("/models"), server.model)
         lm = cls(client, name, len(tokenizer), max_context)
         lm._check_vocabulary(tokenizer)
         lm.next_tokens([tokenizer(PROBE_TEXT)["input_ids"]])  # in the form that every run will ask

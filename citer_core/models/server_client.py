@@ -70,14 +70,9 @@ class ServerClient:
         self._threads = ThreadPoolExecutor(N_THREADS, thread_name_prefix="llm-server")
         self.close = weakref.finalize(self, _close, self._idle, self._threads)
 
-    def get(self, path: str, patience_s: float = 0.0) -> Any:
-        """The JSON at `path`; errors as in `post`.
-
-        Args:
-            path: below the server's root, with its slash.
-            patience_s: how long to go on asking, however often that is, a server that may still be starting.
-        """
-        return self._wait(_Call(self, "GET", path, None, patience_s), lambda: False)
+    def get(self, path: str) -> Any:
+        """The JSON at `path`, below the server's root, with its slash; errors as in `post`."""
+        return self._wait(_Call(self, "GET", path, None), lambda: False)
 
     def post(self, path: str, body: Any, is_cancelled: Callable[[], bool] = lambda: False) -> Any:
         """Sends JSON and gives the JSON that comes back. Asks again, later each time, where that may help.
@@ -140,14 +135,13 @@ class ServerClient:
 class _Call:
     """One request with all its attempts, in a thread of its own."""
 
-    def __init__(self, client: ServerClient, method: str, path: str, body: Any, patience_s: float = 0.0) -> None:
+    def __init__(self, client: ServerClient, method: str, path: str, body: Any) -> None:
         self._client, self._method, self._path = client, method, client._path + path
         self._body = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         self._aborted = threading.Event()
         self._connection: http.client.HTTPConnection | None = None
         self.seconds = 0.0
-        self._patient_until = time.monotonic() + patience_s
-        self.deadline = time.monotonic() + max(client._timeout_s, patience_s)
+        self.deadline = time.monotonic() + client._timeout_s
         self.future: Future[Any] = client._threads.submit(self._run)
 
     def abort(self) -> None:
@@ -173,12 +167,11 @@ class _Call:
                 problem: Exception = error
             except (OSError, http.client.HTTPException) as error:
                 problem = error
-            pause = BACKOFF_S * 2 ** (min(attempt, N_ATTEMPTS) - 1)
+            pause = BACKOFF_S * 2 ** (attempt - 1)
             if self._aborted.is_set():
                 raise CallCancelledError
             log.warning("attempt %d at the LLM's server failed: %s", attempt, _in_words(problem))
-            is_over = attempt >= N_ATTEMPTS and time.monotonic() + pause >= self._patient_until
-            if is_over or time.monotonic() + pause >= deadline:
+            if attempt >= N_ATTEMPTS or time.monotonic() + pause >= deadline:
                 raise ServerError(
                     f"The LLM's server gave no answer in {attempt} attempt{'s' if attempt > 1 else ''} and "
                     f"{time.monotonic() - start:.1f} s: {_in_words(problem)}. {AGAIN}"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from citer_core.errors import CiterError, ModelFileError
+from citer_core.errors import CiterError, ModelFileError, ServerError
 from citer_core.system_memory import give_back
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ logger = logging.getLogger(__name__)
 FAILED = "The models could not be loaded. The recorded runs still work; the server's log says what went wrong."
 # Between the end of a lease and the last reference to the engine lie a few lines of its holder.
 GONE_TRIES, GONE_S = 20, 0.25
+RETRY_S = 10.0
 
 
 @dataclass(eq=False)
@@ -82,32 +83,38 @@ class Lease:
 class EngineSlot:
     """Holds one engine; any thread may look at it, wait for it or hold a lease on it."""
 
-    def __init__(self, load: Callable[[], Engine]) -> None:
+    def __init__(self, load: Callable[[], Engine], *, retry_s: float = RETRY_S) -> None:
         self._load: Callable[[], Engine] | None = load
+        self._retry_s = retry_s
         self._started = threading.Lock()
         self._changed = threading.Condition()
         self._tenancy: Tenancy | None = None
         self._error: CiterError | None = None
+        self._will_retry = False
         self._closed_for = ""
         self._generation = 0
         self._reaper: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begins to load in the background; further calls do nothing."""
+        """Begins to load in the background; further calls do nothing.
+
+        Where the LLM's server is not there, it is tried again until it is: it may still be starting, as this one is.
+        """
         if self._started.acquire(blocking=False):
-            threading.Thread(target=self._fill, name="engine-loader", daemon=True).start()
+            threading.Thread(target=self._fill, kwargs={"may_retry": True}, name="engine-loader", daemon=True).start()
 
     def fill(self) -> None:
         """Loads here and now, for a host that wants the models before anything is served."""
         if self._started.acquire(blocking=False):
-            self._fill()
+            self._fill(may_retry=False)
 
-    def _fill(self) -> None:
-        began = time.perf_counter()
-        assert self._load is not None, "it is filled once"
+    def _fill(self, *, may_retry: bool) -> None:
         try:
-            self.put(self._load())
-            logger.info("ready to generate after %.1f s of loading", time.perf_counter() - began)
+            engine = self._loaded(may_retry=may_retry)
+            while engine is None:
+                time.sleep(self._retry_s)
+                engine = self._loaded(may_retry=may_retry)
+            self.put(engine)
         except CiterError as error:
             logger.error("%s", error)
             self.fail(error)
@@ -117,6 +124,21 @@ class EngineSlot:
             self.fail(ModelFileError(FAILED))
         finally:
             self._load = None  # which may hold what it loaded
+
+    def _loaded(self, *, may_retry: bool) -> Engine | None:
+        """The engine; None where it was not to be had and is to be tried again."""
+        assert self._load is not None, "it is filled once"
+        began = time.perf_counter()
+        try:
+            engine = self._load()
+        except ServerError as error:
+            if not may_retry:
+                raise
+            logger.warning("%s Trying again in %g s.", error, self._retry_s)
+            self.fail(ServerError(f"{error} This page looks for it every {self._retry_s:g} seconds."), will_retry=True)
+            return None
+        logger.info("ready to generate after %.1f s of loading", time.perf_counter() - began)
+        return engine
 
     # ------------------------------------------------------------ those who compute
 
@@ -164,15 +186,15 @@ class EngineSlot:
         """
         with self._changed:
             before, self._tenancy = self._tenancy, Tenancy(engine)
-            self._error, self._closed_for = None, ""
+            self._error, self._will_retry, self._closed_for = None, False, ""
             self._generation += 1
             self._changed.notify_all()
         return before
 
-    def fail(self, error: CiterError) -> None:
-        """There is no engine, and this is why."""
+    def fail(self, error: CiterError, *, will_retry: bool = False) -> None:
+        """There is no engine, and this is why; perhaps there will be one without anybody's doing."""
         with self._changed:
-            self._error, self._closed_for = error, ""
+            self._error, self._will_retry, self._closed_for = error, will_retry, ""
             self._changed.notify_all()
 
     def close(self, why: str) -> Tenancy | None:
@@ -236,9 +258,9 @@ class EngineSlot:
                 self._error,
                 self._closed_for,
             )
-            generation = self._generation
+            generation, will_retry = self._generation, self._will_retry
         if error is not None:
-            return {"state": "failed", "message": str(error), "generation": generation}
+            return {"state": "failed", "message": str(error), "will_retry": will_retry, "generation": generation}
         if engine is None or closed_for:
             return {"state": "loading", "message": closed_for or "Loading the models", "generation": generation}
         info = engine.pair_info
@@ -248,7 +270,8 @@ class EngineSlot:
             "pair": info.name,
             "device": info.device,
             "dtype": info.dtype,
-            "message": f"{info.device.upper()}, {info.dtype}",
+            "message": f"{info.device.upper()}, {info.dtype}" + ("" if engine.llm_is_here else "; LLM on a server"),
+            "llm_is_here": engine.llm_is_here,
             "default_router": engine.default_router,
             "thresholds": {name: engine.default_threshold(name) for name in engine.router_names},
             "is_chat": info.prompt_form != "plain",

@@ -89,6 +89,8 @@ BAD = [
         ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--routers", "a/citer.json", "b/citer.json"],
         'has "citer" twice',
     ),
+    (["bench", "--rounds", "0"], "--rounds is 0"),
+    (["bench", "--shots", "-1"], "--shots is -1"),
     (["load", "--output-file", "OUT"], "give --llm-url"),
     (["load", "--llm-url", "http://127.0.0.1:9/v1", "--seconds", "0", "--output-file", "OUT"], "above 0"),
     (["load", "--llm-url", "http://127.0.0.1:9/v1", "--rounds", "0", "--output-file", "OUT"], "whole number from 1"),

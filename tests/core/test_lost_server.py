@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from citer_core.config import LlmServer
 from citer_core.engine import Run
 from citer_core.errors import ServerError
 from citer_core.models import server_client
-from citer_core.models.remote_lm import RemoteLM
-from citer_core.models.server_client import CallCancelledError, ServerClient
+from citer_core.models.server_client import CallCancelledError
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
@@ -115,33 +112,6 @@ def test_a_server_that_comes_back_is_used_again(tiny_pair, server):
     with CompletionsServer(tiny_pair.llm.model, tiny_pair.tokenizer, port=server.port) as again:
         assert lm.next_tokens([[1, 2, 3]])[0].token_id == before
         assert len(again.bodies) == 1
-
-
-def test_a_server_that_is_still_starting_is_waited_for(tiny_pair, server, monkeypatch):
-    monkeypatch.setattr(server_client, "BACKOFF_S", 0.001)
-    server.kill()
-    attempts = []
-    warned = threading.Event()
-
-    def warning(*words):
-        attempts.append(words)
-        if len(attempts) > 2 * server_client.N_ATTEMPTS:
-            warned.set()
-
-    monkeypatch.setattr(server_client.log, "warning", warning)
-    with ThreadPoolExecutor(1) as thread:
-        found = thread.submit(RemoteLM.connect, LlmServer(server.url, start_s=60.0), tiny_pair.tokenizer)
-        assert warned.wait(20), "it gave up, or never asked again"
-        with CompletionsServer(tiny_pair.llm.model, tiny_pair.tokenizer, port=server.port):
-            assert found.result(30).name == "tiny-llm"
-
-
-def test_waiting_for_a_server_has_an_end_and_no_part_in_a_run(tiny_pair, server):
-    server.kill()
-    with pytest.raises(ServerError, match="nothing listens there"):
-        RemoteLM.connect(LlmServer(server.url, start_s=0.5), tiny_pair.tokenizer)
-    with pytest.raises(ServerError, match="no answer in 5 attempts"):
-        ServerClient(LlmServer(server.url, start_s=60.0)).post("/completions", {})
 
 
 # --- cancellation

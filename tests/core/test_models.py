@@ -12,7 +12,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError, PairError
 from citer_core.models.batch import greedy_completions
-from citer_core.models.fused_decoder import FusedDecoder
+from citer_core.models.fused_decoder import MOST_SHORT_ROWS, FusedDecoder, product
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.models.spec import weights_revision
@@ -52,6 +52,19 @@ def test_fused_pass_is_transformers_pass(make, dtype):
         # In bfloat16 both round, each in its own places: ours may be as far from the float32 truth as theirs is.
         rounding = (reference - truth).abs().max() if dtype == torch.bfloat16 else 1e-4 * truth.abs().max()
         assert float((ours - truth).abs().max()) < 1.5 * float(rounding)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, MOST_SHORT_ROWS, MOST_SHORT_ROWS + 1])
+def test_products_of_few_rows_in_bfloat16_are_as_exact_as_those_of_many(n_rows):
+    """Against float64: off by what rounding the result costs, and not by rounded sums."""
+    numbers = torch.Generator().manual_seed(n_rows)
+    sizes = ((n_rows, 300), (300, 70), (70,))
+    x, weight, bias = (torch.randn(size, generator=numbers).bfloat16() for size in sizes)
+    exact = x.double() @ weight.double()
+    step = torch.finfo(torch.bfloat16).eps
+    for ours, truth in ((product(x, weight), exact), (product(x, weight, bias), exact + bias.double())):
+        assert ours.shape == (n_rows, 70) and ours.dtype == torch.bfloat16 and ours.is_contiguous()
+        assert float((ours.double() - truth).abs().max()) < 2 * step * float(exact.abs().max())
 
 
 def test_what_the_fused_pass_cannot_do_goes_through_transformers():
@@ -140,6 +153,16 @@ def test_damaged_weights_are_a_clear_error(tmp_path, tokenizer, damage):
         weights.write_bytes(b"not a weights file at all")
     with pytest.raises(ModelFileError, match="model/ could not be read"):
         load_pair(f"{folder},{folder}")
+
+
+def test_a_folder_without_a_tokenizer_says_what_belongs_there(tmp_path, tokenizer):
+    whole, bare = tmp_path / "whole", tmp_path / "bare"
+    for folder in (whole, bare):
+        tiny_qwen2(1).save_pretrained(folder)
+    tokenizer.save_pretrained(whole)
+    for pair in (f"{bare},{bare}", f"{whole},{bare}"):
+        with pytest.raises(ModelFileError, match=r"no tokenizer in bare/: put the model's tokenizer\.json"):
+            load_pair(pair)
 
 
 def test_unknown_pairs_and_dtypes_say_what_is_allowed(tmp_path):

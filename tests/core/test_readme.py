@@ -46,6 +46,30 @@ def test_speed_table():
     assert bench["hardware"] in README
 
 
+def test_qwen_speed():
+    text = README.split("<!-- qwen speed -->")[1].split("<!-- /qwen speed -->")[0].replace("\n", " ")
+    short, long = card("benchmarks/decode-qwen.json"), card("benchmarks/decode-qwen-4-shots.json")
+    for name, row in short["contenders"].items():
+        speeds = f"| {name} | {row['tokens_per_s']:.1f} | {long['contenders'][name]['tokens_per_s']:.1f} |"
+        if "speedup_over_llm_passes" in row:
+            speeds += f" {row['speedup_over_llm_passes']:.2f} | {row['speedup_estimated_from_bytes']:.2f} |"
+        assert speeds in text
+    for result in (short, long):
+        assert result["date"] in text and result["hardware"] in text and f"`{result['command']}`" in text
+        assert f"{result['speedup_over_reprefill_at_30']:.1f} times" in text
+        assert f"{result['n_prompt']} " in text
+    llm, slm, again = (
+        1000 / short["contenders"][name]["tokens_per_s"]
+        for name in (
+            "LLM alone, the routed loop's passes",
+            "routed at 0%",
+            "routed at 30%, LLM re-prefilled at every call",
+        )
+    )
+    assert f"step of the SLM takes {slm:.0f} ms and one of the LLM {llm:.0f} ms, a ratio of {llm / slm:.1f}" in text
+    assert f"costs only {(again - slm) / 0.3 / llm:.1f} steps of the LLM" in text
+
+
 def test_batch_table():
     bench = card("benchmarks/batch.json")
     for threshold, row in bench["thresholds"].items():

@@ -89,7 +89,7 @@ def make_server() -> Iterator[Callable[..., Served]]:
 
         config.setdefault("pairs", "fixed")
         settings = AppConfig(port=free_port(), n_concurrent_runs=N_CONCURRENT, **config)
-        slot = EngineSlot(load)  # type: ignore[arg-type]  # a fake engine
+        slot = EngineSlot(load, retry_s=0.3)  # type: ignore[arg-type]  # a fake engine
         switch = PairSwitch(slot, change, PairOffers(settings), settings.pair, settings.dtype)
         with pytest.MonkeyPatch.context() as patch:
             if not all_runs:  # tests know the bundled pair's by heart; which others are shipped is not their business

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -227,6 +228,44 @@ def test_a_lost_server_keeps_what_was_written_and_may_come_back(
     visitor.leave()
 
 
+class ServedEngine(FakeEngine):
+    """Its LLM is on a server that comes up late."""
+
+    llm_is_here = False
+    is_up = False
+
+    def load(self, *arguments: Any, **options: Any) -> FakeEngine:
+        if not self.is_up:
+            raise ServerError("The LLM's server gave no answer.")
+        return super().load(*arguments, **options)
+
+
+def test_a_server_that_comes_up_late_is_waited_for_and_offers_what_it_can(
+    browser: Browser, make_server: Callable[..., Served]
+) -> None:
+    engine = ServedEngine(script, fail_at=0, error=ServerError("The LLM's server was lost."))
+    served = make_server(engine)
+    served.may_load.set()
+    visitor = Visitor(browser, served.url)
+    page = visitor.page
+    expect(page.locator("#cx-notice")).to_contain_text("gave no answer. This page looks for it every", timeout=10_000)
+    expect(page.locator("#cx-device")).to_have_text("Recorded runs only")
+    engine.is_up = True
+    expect(page.locator("#cx-device")).to_have_text("CPU, float32; LLM on a server", timeout=15_000)
+    expect(page.locator("#cx-notice")).to_be_empty()
+    visitor.ask("Lost at once.")
+    expect(page.locator(".citer-viewer")).to_contain_text("Ended before the first token.", timeout=10_000)
+    expect(page.locator(".citer-viewer")).not_to_contain_text("Reading the prompt.")
+    engine.fail_at = None
+    visitor.ask("Good now.")
+    visitor.wait_live()
+    visitor.wait_idle()
+    visitor.tokens.first.click()
+    expect(page.get_by_role("button", name="Flip:")).to_be_visible()
+    expect(page.get_by_role("button", name="Ask the LLM everywhere")).to_have_count(0)
+    visitor.leave()
+
+
 def test_a_full_queue_is_said_and_stop_leaves_the_queue(browser: Browser, make_server: Callable[..., Served]) -> None:
     served = make_server(FakeEngine(script, delay_s=0.05), n_queued_runs=1)
     served.may_load.set()
@@ -292,6 +331,28 @@ def test_a_run_of_another_pair_leaves_the_box_alone_and_lends_no_tau(
     visitor.ask("Once more.")
     visitor.wait_idle()
     assert served.engine.runs[-1].settings.threshold == tau
+    visitor.leave()
+
+
+def test_a_tau_that_came_by_link_is_kept_beside_a_run_of_another_pair(
+    browser: Browser, make_server: Callable[..., Served]
+) -> None:
+    served = make_server(FakeEngine(script), all_runs=True)
+    served.may_load.set()
+    first = Visitor(browser, served.url)
+    card = first.page.locator(".cx-preset").first
+    assert card.get_attribute("data-pair") != "Bundled pair"  # or this would test nothing
+    expect(first.tokens.first).to_be_visible()
+    tau = first.page.evaluate("window.citer.viewer.trace().settings.threshold")
+    first.leave()
+    visitor = Visitor(browser, f"{served.url}?type=open&q=By+link%3F&at={tau:g}")
+    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    expect(visitor.page.locator("#cx-notice")).to_contain_text("Press Generate")
+    visitor.page.locator("button#cx-generate").click()
+    visitor.wait_live()
+    visitor.wait_idle()
+    run = served.engine.runs[-1]
+    assert (run.problem.question, run.settings.threshold) == ("By link?", tau)
     visitor.leave()
 
 

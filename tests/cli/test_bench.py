@@ -1,0 +1,50 @@
+"""`bench` on the bundled pair, and where measurements are stored."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from citer_core.cli.main import main
+from citer_core.cli.report_file import report_file
+from citer_core.errors import SettingError
+
+
+def test_bench_counts_what_it_measured_and_shots_lengthen_the_prompt(tmp_path, capsys):
+    lengths = []
+    for shots in ([], ["--shots", "2"]):
+        out = tmp_path / f"{len(shots)}.json"
+        assert main(["bench", "--rounds", "1", "--max-new-tokens", "4", *shots, "--output-file", str(out)]) == 0
+        result = json.loads(out.read_text(encoding="utf-8"))
+        assert json.loads(capsys.readouterr().out) == result
+        assert result["command"] == " ".join(["python -m citer_core bench --max-new-tokens 4 --rounds 1", *shots])
+        assert (result["n_new"], result["n_rounds"], result["dtype"]) == (4, 1, "float32")
+        speeds = {name: row["tokens_per_s"] for name, row in result["contenders"].items()}
+        assert len(speeds) == 9 and all(speed > 0 for speed in speeds.values())
+        lengths.append(result["n_prompt"])
+    assert lengths[1] > 2 * lengths[0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.json", "2.json"]
+
+
+def test_what_was_measured_before_stays_until_the_next_is_complete(tmp_path):
+    path = tmp_path / "new" / "report.json"
+    with report_file(path) as store:
+        assert json.loads(store({"a": 1})) == {"a": 1}
+    with pytest.raises(KeyboardInterrupt), report_file(path):
+        raise KeyboardInterrupt
+    assert json.loads(path.read_text(encoding="utf-8")) == {"a": 1}
+    with report_file(path) as store:
+        store({"a": 2})
+    assert json.loads(path.read_text(encoding="utf-8")) == {"a": 2}
+    assert list(path.parent.iterdir()) == [path]
+    with report_file(None) as store:
+        assert json.loads(store({"b": 1})) == {"b": 1}
+
+
+def test_a_place_that_cannot_be_written_is_said_before_the_work(tmp_path):
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    for path in (tmp_path, file / "report.json"):
+        with pytest.raises(SettingError, match="cannot be written"), report_file(path):
+            pytest.fail("measured")
