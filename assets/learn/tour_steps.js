@@ -38,7 +38,7 @@ export const TOUR_STEPS = [
   },
   {
     title: "See who wrote what",
-    text: "The legend is a filter. Press “LLM wrote it” to keep only what the large model wrote.",
+    text: "The legend is a filter. Press “LLM” in it to keep only what the large model wrote.",
     target: ".cv-legend", focus: ".cv-key-button:nth-of-type(2)", isDone: (now, start) => now.filter !== start.filter,
   },
   {

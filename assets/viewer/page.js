@@ -11,6 +11,7 @@ import { PageLink } from "../share/page_link.js";
 import { PageBranches } from "./page_branches.js";
 import { leaveQueue, nameInputs, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
 import { PagePairs } from "./page_pairs.js";
+import { oneTabStop } from "./shelf.js";
 import { drawHistogram, mountViewer } from "./viewer.js";
 
 const TRACES = new URL("../traces/", import.meta.url);
@@ -51,6 +52,7 @@ class Page {
     element.append(exportBar({ viewer: this.viewer, onImport: (trace) => this.showImported(trace), offlinePage: (json) => this.offlinePage(json) }));
     this.cards = [...document.querySelectorAll(".cx-preset")];
     for (const card of this.cards) card.addEventListener("click", () => this.showPreset(card, true));
+    document.querySelectorAll(".cx-presets").forEach(oneTabStop);
     const on = (id, act) => byId(id)?.addEventListener("click", (event) => act(event.currentTarget));
     on("cx-copy-link", () => this.link.copy());
     // Few people need these two, so nobody waits for them.

@@ -79,7 +79,8 @@ def _group(pair: str, presets: list[Preset], *, n_groups: int) -> str:
     caption = f'<p class="cx-presets-caption">{literal(recorded)}</p>' if n_groups > 1 else ""
     strip = " cx-strip" if len(presets) > MOST_IN_GRID else ""
     cards = "".join(map(_card, presets))
-    return f'{caption}<nav class="cx-presets{strip}" aria-label="Recorded runs: {literal(pair)}">{cards}</nav>'
+    named = f'role="toolbar" aria-label="Recorded runs: {literal(pair)}"'
+    return f'{caption}<div class="cx-presets{strip}" {named}>{cards}</div>'
 
 
 def _card(preset: Preset) -> str:

@@ -28,7 +28,7 @@ STOP = """() => {
   node.focus({ preventScroll: true, focusVisible: true });
   const text = node.getAttribute('aria-label') || node.textContent || node.labels?.[0]?.textContent || '';
   const inView = box.bottom > 0 && box.top < innerHeight;
-  return { name: text.trim().replace(/\\s+/g, ' '), id: node.id, seen: differs, inView };
+  return { name: text.trim().replace(/\\s+/g, ' '), kind: node.className, seen: differs, inView };
 }"""
 ON_THE_WAY = (
     "Take the tour", "Present", "Copy link", "Another one", "Generate", "SLM wrote it", "LLM wrote it", "Play",
@@ -37,9 +37,13 @@ ON_THE_WAY = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_every_stop_of_the_tab_key_can_be_seen(visit: Callable[..., Visitor], theme: str) -> None:
-    visitor = visit(theme=theme)
+@pytest.mark.parametrize(
+    ("theme", "width", "last"), [("light", 1280, "API"), ("dark", 1280, "API"), ("light", 390, "More tabs")]
+)
+def test_every_stop_of_the_tab_key_can_be_seen(
+    visit: Callable[..., Visitor], theme: str, width: int, last: str
+) -> None:
+    visitor = visit(theme=theme, width=width)
     page = visitor.page
     expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
     stops = []
@@ -49,13 +53,31 @@ def test_every_stop_of_the_tab_key_can_be_seen(visit: Callable[..., Visitor], th
         if stop is None:
             continue  # the list of the picker closes
         stops.append(stop)
-        if stop["id"] == "cx-tab-api-button":
+        if stop["name"] == last:
             break
     assert [stop["name"] for stop in stops if not stop["seen"]] == []
     assert [stop["name"] for stop in stops if not stop["inView"]] == []
     names = [stop["name"] for stop in stops]
     places = [names.index(name) for name in ON_THE_WAY]
     assert places == sorted(places)
+    assert sum("cx-preset" in stop["kind"] for stop in stops) == 1  # a row of cards is one stop
     # Nothing catches the keyboard: Shift and Tab lead back.
     page.keyboard.press("Shift+Tab")
-    assert page.evaluate(STOP)["name"] == "Learn"
+    assert page.evaluate(STOP)["name"] == names[-2]
+
+
+def test_arrows_go_along_a_row_of_cards_and_enter_plays_one(visit: Callable[..., Visitor]) -> None:
+    page = visit().page
+    cards = page.locator(".cx-preset")
+    expect(page.locator(".citer-viewer .cv-t").first).to_be_visible()
+    cards.first.focus()
+    for key, place in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", -1), ("ArrowRight", -1),
+                       ("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1)):  # fmt: skip
+        page.keyboard.press(key)
+        expect(cards.nth(place)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(cards.nth(1)).to_have_attribute("aria-pressed", "true")
+    # Back in the row, one is where one was.
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    expect(cards.nth(1)).to_be_focused()

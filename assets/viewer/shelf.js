@@ -1,0 +1,21 @@
+/**
+ * A row of cards as one stop of the Tab key, with arrows between them, as in any toolbar: nobody presses Tab thirty times
+ * to come to the problem.
+ */
+
+const STEPS = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
+
+/** @param {HTMLElement} row with buttons in it */
+export function oneTabStop(row) {
+  const cards = [...row.querySelectorAll("button")];
+  const stopAt = (stop) => cards.forEach((card) => (card.tabIndex = card === stop ? 0 : -1));
+  stopAt(cards[0]);
+  row.addEventListener("focusin", (event) => stopAt(event.target.closest("button")));
+  row.addEventListener("keydown", (event) => {
+    const step = STEPS[event.key];
+    if (step === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+    event.preventDefault();
+    const place = cards.indexOf(event.target.closest("button")) + step;
+    cards[Math.max(0, Math.min(cards.length - 1, place))].focus();
+  });
+}
