@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.tables import number
 from citer_core.cli.terminal import say
@@ -14,6 +14,13 @@ from citer_core.errors import SettingError
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
 
+DEFAULTS: dict[str, Any] = {
+    "learning_rates": [3e-4, 1e-3],
+    "batch_size": 512,
+    "epochs": 100,
+    "patience": 5,
+    "seed": 0,
+}
 KINDS = ("citer", "citer-plus", "citer-s-a", "citer-s-b", "co-llm", "query-level")
 EPILOG = """kinds:
   citer        the published MLP on the SLM's hidden state
@@ -49,18 +56,18 @@ def add_parser(subparsers: Subparsers) -> None:
         "--learning-rates",
         type=float,
         nargs="+",
-        default=[3e-4, 1e-3],
         metavar="LR",
         help="each is tried (%(default)s)",
     )
-    parser.add_argument("--batch-size", type=int, default=512, metavar="N", help="tokens per step (%(default)s)")
-    parser.add_argument("--epochs", type=int, default=100, metavar="N", help="at most (%(default)s)")
-    parser.add_argument("--patience", type=int, default=5, metavar="N", help="epochs without progress (%(default)s)")
+    parser.add_argument("--batch-size", type=int, metavar="N", help="tokens per step (%(default)s)")
+    parser.add_argument("--epochs", type=int, metavar="N", help="at most (%(default)s)")
+    parser.add_argument("--patience", type=int, metavar="N", help="epochs without progress (%(default)s)")
     parser.add_argument(
         "--share", type=float, default=0.2, help="LLM tokens that the card's recommended tau aims at (%(default)s)"
     )
     parser.add_argument("--bfloat16", action="store_true", help="store matrices in bfloat16: half the file")
-    parser.add_argument("--seed", type=int, default=0, help="(%(default)s)")
+    parser.add_argument("--seed", type=int, help="(%(default)s)")
+    parser.set_defaults(**DEFAULTS)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -80,7 +87,9 @@ def run(args: argparse.Namespace) -> int:
     logging.getLogger("citer_core.training").setLevel(logging.INFO)
     recipe = RouterRecipe(tuple(args.learning_rates), args.batch_size, args.epochs, args.patience, seed=args.seed)
     headers, labels, rows = load_label_folders(args.labels)
-    router = train_and_describe(headers, labels, rows, args.kind, recipe, args.share, name=args.name)
+    router = train_and_describe(
+        headers, labels, rows, args.kind, recipe, args.share, command=_command(args), name=args.name
+    )
     if args.bfloat16:
         router = router.rounded()
     router.save(args.output_dir)
@@ -91,3 +100,15 @@ def run(args: argparse.Namespace) -> int:
         f"{router.default_threshold:g} for about {args.share:.0%} LLM tokens; written to {args.output_dir}"
     )
     return 0
+
+
+def _command(args: argparse.Namespace) -> str:
+    """What makes this router again, without the places of files."""
+    words = ["python -m citer_core train-router --labels", *(folder.absolute().name for folder in args.labels)]
+    words += ["--kind", args.kind, "--share", f"{args.share:g}"]
+    for option, default in DEFAULTS.items():
+        value = getattr(args, option)
+        if value != default:
+            numbers = value if isinstance(value, list) else [value]
+            words += ["--" + option.replace("_", "-"), *(f"{number:g}" for number in numbers)]
+    return " ".join([*words, *(["--bfloat16"] if args.bfloat16 else [])])

@@ -42,6 +42,7 @@ N_ROUTER_ROWS = 6000  # per format; with 1,200 the router fell far behind max-pr
 TUNING, N_TUNING = "tuning2", 200  # a first stream had been looked at too often to choose anything by
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25)  # of validation tokens below tau: the taus that are tried
 DEFAULT_KIND = "citer"
+COMMAND = "python -m citer_core embedded router"
 AT_MOST_LLM = 0.40  # of the tokens: what the recommended tau must hold
 
 
@@ -135,9 +136,9 @@ def publish_routers(work_dir: Path, assets: Path = ASSETS) -> None:
     recipe = RouterRecipe(learning_rates=(2e-3,), batch_size=4096, max_epochs=25, patience=4)
     for kind in OBJECTIVES:
         path = assets / "routers" / EMBEDDED / f"{kind}.json"
-        if path.exists() and (card := read_card(path)).get("labels") == asdict(header) and "test" in card:
+        if path.exists() and (card := read_card(path)).get("labels") == [asdict(header)] and "test" in card:
             continue
-        router = train_and_describe([header], labels, rows, kind, recipe, share=AT_MOST_LLM / 2)
+        router = train_and_describe([header], labels, rows, kind, recipe, AT_MOST_LLM / 2, command=COMMAND)
         engine = Engine(pair, {kind: router})
         # In steps of 0.01, which is what the page's slider can be set to.
         thresholds = sorted({round(router.threshold_at(share), 2) for share in SHARES} - {0.0, 1.0})
@@ -148,7 +149,6 @@ def publish_routers(work_dir: Path, assets: Path = ASSETS) -> None:
         tested = {t: _points(engine, kind, t, "test", N_BUNDLED, at) for t in FORMATS}
         router.card.pop("recommended_for_share")
         router.card |= {
-            "command": "python -m citer_core embedded router",
             "data": f"{N_ROUTER_ROWS} generated problems of each format, unseen by both models and not in the test set",
             "recommended_threshold": threshold,
             "tuning": {t: [p.to_dict() for p in points] for t, points in tuning.items()},

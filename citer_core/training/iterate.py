@@ -95,9 +95,16 @@ def iterate(
         card = place / "router" / f"{settings.kind}.json"
         if not card.exists():
             say(f"round {number}: training on {len(labels)} tokens")
-            train_and_describe([header], labels, label_rows, settings.kind, settings.recipe, settings.share).save(
-                place / "router"
+            trained = train_and_describe(
+                [header],
+                labels,
+                label_rows,
+                settings.kind,
+                settings.recipe,
+                settings.share,
+                command=f"python -m citer_core iterate --kind {settings.kind}",
             )
+            trained.save(place / "router")
         router = load_router(card, pair)
         _check_same_training(router, settings, card)
         report_path = place / "report.json"

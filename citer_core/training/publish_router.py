@@ -26,6 +26,7 @@ def train_and_describe(
     recipe: RouterRecipe,
     share: float,
     *,
+    command: str,
     name: str | None = None,
 ) -> StoredRouter:
     """Trains a router and writes its card.
@@ -35,6 +36,7 @@ def train_and_describe(
         kind: of `OBJECTIVES`.
         recipe: how.
         share: of tokens for the LLM, which the recommended tau aims at.
+        command: that the card says made it.
         name: of the router; None takes the kind.
 
     Raises:
@@ -61,7 +63,7 @@ def train_and_describe(
             "prompt_form": first.prompt_form,
             "date": datetime.date.today().isoformat(),
             "hardware": hardware_in_words(),
-            "command": f"python -m citer_core train-router --kind {kind}",
+            "command": command,
             "labels": [asdict(header) for header in headers],
             "label_shares": {case: round(value, 4) for case, value in labels.case_shares().items()}
             | {"n_tokens": len(labels), "n_unknown": int((labels.label < 0).sum())},

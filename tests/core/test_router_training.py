@@ -262,7 +262,7 @@ def described(pair, labels=None, kind="citer", **options):
     header = LabelHeader.of(pair, ROWS, LabelSettings(Policy.slm_alone()))
     labels = labels or synthetic_labels(n_questions=20)
     rows = [{"question": n, "data_type": "math" if n < 10 else "mc"} for n in range(20)]
-    return train_and_describe([header], labels, rows, kind, ONCE, 0.3, **options)
+    return train_and_describe([header], labels, rows, kind, ONCE, 0.3, command="test", **options)
 
 
 def test_a_rounded_routers_matrices_take_half_the_room_and_score_nearly_the_same(tiny_pair, tmp_path):

@@ -1,18 +1,23 @@
-"""How long a person waits for a 4,000-token run to follow a scrub, a step of the slider or a jump of tau."""
+"""How long a person waits for a long run to follow a scrub, a step of tau or a jump of it; what streaming costs.
+
+`pytest -m slow -s tests/ui/test_speed.py` prints the medians, for a machine that does nothing else.
+"""
 
 from __future__ import annotations
 
 import statistics
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page, expect
 
 from citer_core.trace import event_to_dict
 from citer_core.types import Candidate, TokenEvent
-from tests.ui.conftest import Visitor
+from tests.fakes import FakeEngine
+from tests.ui.conftest import Served, Visitor
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 N_TOKENS = 4000
@@ -49,12 +54,12 @@ TIMED = """async ({ selector, values, reached }) => {
 }"""
 
 
-def long_run(page: Page) -> None:
-    """Shows a run of 4,000 tokens with all that a real one has, as a recorded one's continuation would look."""
+def long_run(page: Page, n_tokens: int = N_TOKENS) -> None:
+    """Shows a run with all that a real one has, as a recorded one's continuation would look."""
     top = tuple(Candidate(i, f" word{i}", 0.5 / 2**i) for i in range(5))
     empty = TokenEvent(0, 0, "", "slm", 1, 0.0, 0.5, 1, 0, 0, 1e-3, 1e-4, 0, slm_top=top)
     events, llm_cached = [], 0
-    for i in range(N_TOKENS):
+    for i in range(n_tokens):
         confidence = ((i * 37) % 1009) / 1009
         by_llm = confidence < 0.5
         event = replace(empty, index=i, token_id=i % 900, text=f" word{i % 97}", slm_confidence=confidence)
@@ -94,22 +99,66 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
+def check_waits(page: Page, kind: str, limit_ms: float, words: str) -> None:
+    """All but one in twenty of these steps are on the screen within the limit."""
+    p95s: list[float] = []
+    # Whatever else the machine does is no fault of the page: it gets another try, and every one is said.
+    while len(p95s) < N_TRIES and min(p95s, default=limit_ms) >= limit_ms:
+        waits = sorted(page.evaluate(TIMED, KINDS[kind]))
+        assert len(waits) == N_STEPS and waits[0] > 0
+        p95s.append(waits[int(0.95 * N_STEPS)])
+        print(f"{kind}, {words}: median {statistics.median(waits):.1f} ms, p95 {p95s[-1]:.1f} ms")
+    assert min(p95s) < limit_ms
+
+
 @pytest.mark.parametrize("kind", list(KINDS))
 @pytest.mark.parametrize("pinned", [False, True], ids=["", "pinned"])
 def test_a_step_is_on_the_screen_within_a_tenth_of_a_second(
     visit: Callable[..., Visitor], kind: str, pinned: bool
 ) -> None:
-    """`pytest -m slow -s tests/ui/test_speed.py` prints the medians, for a machine that does nothing else."""
     page = visit().page
     long_run(page)
     if pinned:
         page.evaluate("window.citer.viewer.pin(1200)")
-    p95s = []
-    # Whatever else the machine does is no fault of the page: it gets another try, and every one is said.
-    while len(p95s) < N_TRIES and min(p95s, default=LIMIT_MS) >= LIMIT_MS:
-        waits = sorted(page.evaluate(TIMED, KINDS[kind]))
-        assert len(waits) == N_STEPS and waits[0] > 0
-        p95s.append(waits[int(0.95 * N_STEPS)])
-        median = statistics.median(waits)
-        print(f"{kind}{', a token pinned' if pinned else ''}: median {median:.1f} ms, p95 {p95s[-1]:.1f} ms")
-    assert min(p95s) < LIMIT_MS
+    check_waits(page, kind, LIMIT_MS, f"{N_TOKENS:,} tokens{', one pinned' if pinned else ''}")
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("tau")])
+def test_tau_repaints_500_tokens_within_a_twentieth_of_a_second(visit: Callable[..., Visitor], kind: str) -> None:
+    visitor = visit()
+    long_run(visitor.page, 500)
+    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    before = list(visitor.requests)
+    check_waits(visitor.page, kind, 50, "500 tokens")
+    assert visitor.requests == before
+
+
+def test_a_thousand_streamed_tokens_take_two_seconds_of_the_main_thread(
+    browser: Browser, make_server: Callable[..., Served]
+) -> None:
+    """All that the main thread does meanwhile, Gradio's own work included, in time that it really ran."""
+    n_tokens = 1000
+    served = make_server(FakeEngine(" ".join(f"word{i % 97}" for i in range(n_tokens - 1)), delay_s=0.008))
+    served.may_load.set()
+    visitor = Visitor(browser, served.url)
+    page = visitor.page
+    page.get_by_text("Router, decoding and price").click()
+    limit = page.get_by_role("spinbutton", name="number input for Most new tokens")
+    limit.fill(str(n_tokens))
+    limit.press("Tab")
+    devtools = page.context.new_cdp_session(page)
+    devtools.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def busy_s() -> float:
+        metrics = devtools.send("Performance.getMetrics")["metrics"]
+        return float(next(metric["value"] for metric in metrics if metric["name"] == "TaskDuration"))
+
+    before, start = busy_s(), time.perf_counter()
+    visitor.ask("How does a long story go?")
+    visitor.wait_live()
+    expect(page.locator("button#cx-generate")).to_be_enabled(timeout=60_000)
+    busy = busy_s() - before
+    print(f"{n_tokens:,} tokens in {time.perf_counter() - start:.1f} s: {busy:.2f} s of the main thread")
+    assert page.evaluate("window.citer.viewer.events.length") == n_tokens
+    assert busy < 2.0
+    visitor.leave()
