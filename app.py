@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from citer_core.config import AppConfig
-from citer_core.errors import CiterError
+from citer_core.errors import CiterError, SettingError
 from citer_core.hardware import cpu_budget
 from citer_core.types import LoadProgress
 from citer_core.ui.engine_slot import EngineSlot
@@ -35,6 +35,10 @@ def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress
     torch.set_num_threads(max(1, cpu_budget() // config.n_concurrent_runs))
     # On ZeroGPU to the device once, in this process; each run then borrows the GPU for as long as it may take.
     on_zero_gpu = spaces_module() is not None
+    if on_zero_gpu and config.options.cuda_graphs:
+        raise SettingError(
+            "CUDA graphs do not go with ZeroGPU, which lends the GPU anew for each run: leave them away."
+        )
     engine = Engine.load(
         pair,
         device="cuda" if on_zero_gpu else config.device,

@@ -198,6 +198,12 @@ def add_pair_options(
         help="give prompts as plain text, even where the tokenizer has a chat template",
     )
     parser.add_argument(
+        "--cuda-graphs",
+        action="store_true",
+        default=_switch("CITER_CUDA_GRAPHS", env),
+        help="replay single tokens as CUDA graphs (needs an NVIDIA GPU; never measured by us)",
+    )
+    parser.add_argument(
         "--download", action="store_true", default=_switch("CITER_DOWNLOAD", env), help="fetch models that are not here"
     )
 
@@ -208,6 +214,7 @@ def pair_options(args: argparse.Namespace) -> PairOptions:
         llm_quantization=args.llm_quantization,
         device_map=args.device_map,
         chat=False if args.no_chat else None,
+        cuda_graphs=args.cuda_graphs,
         download=args.download,
     )
 

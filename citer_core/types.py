@@ -127,12 +127,14 @@ class PairOptions:
         llm_quantization: one of `QUANTIZATIONS`, by bitsandbytes on an NVIDIA GPU; None leaves the LLM as it is.
         device_map: how accelerate spreads the LLM over devices, e.g. `auto`; None puts it where the SLM is.
         chat: whether prompts go through the tokenizer's chat template; None does so where there is one.
+        cuda_graphs: replay single tokens as CUDA graphs (`models/static_step.py`), on an NVIDIA GPU.
         download: fetch what is not on this machine instead of saying so.
     """
 
     llm_quantization: str | None = None
     device_map: str | None = None
     chat: bool | None = None
+    cuda_graphs: bool = False
     download: bool = False
 
     def identity(self) -> dict[str, Any]:

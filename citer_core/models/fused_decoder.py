@@ -62,7 +62,7 @@ class FusedDecoder:
         self._eps_leg = torch.tensor(math.sqrt(hidden_size * self._eps))
         self._norm = self._body.norm.weight.detach() * norm_scale
         self._blocks = [_fuse(layer, norm_scale) for layer in self._body.layers]
-        self._cos, self._sin = self._rope_tables(256)
+        self._cos, self._sin = self._make_rope_tables(256)
 
     @staticmethod
     def supports(model: PreTrainedModel) -> bool:
@@ -90,11 +90,19 @@ class FusedDecoder:
         """An empty cache of `n_slots` sequences."""
         return SlotCache(n_slots, len(self._blocks), self._heads, self._embedding)
 
-    def _grow_rope_tables(self, n_positions: int) -> None:
-        while n_positions > len(self._cos):
-            self._cos, self._sin = self._rope_tables(2 * len(self._cos))
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        device: torch.device = self._embedding.device
+        return device
 
-    def _rope_tables(self, n_positions: int) -> tuple[Tensor, Tensor]:
+    def rope_tables(self, n_positions: int) -> tuple[Tensor, Tensor]:
+        """Cosines and sines, [positions, H_q + 2 * H_kv, D], of at least so many positions."""
+        while n_positions > len(self._cos):
+            self._cos, self._sin = self._make_rope_tables(2 * len(self._cos))
+        return self._cos, self._sin
+
+    def _make_rope_tables(self, n_positions: int) -> tuple[Tensor, Tensor]:
         positions = torch.arange(n_positions, device=self._embedding.device)[None]
         cos, sin = self._body.rotary_emb(self._embedding[:1, None], positions)
         # rotate_half(x) = (-x2, x1): the sign goes into the table once instead of into every token.
@@ -120,8 +128,8 @@ class FusedDecoder:
             [T, H] in the weights' dtype.
         """
         start, end = cache.length, cache.length + len(ids)
-        self._grow_rope_tables(end)
-        return self._blocks_forward(ids, self._cos[start:end], self._sin[start:end], cache.extend(len(ids)))
+        cos, sin = self.rope_tables(end)
+        return self.blocks_forward(ids, cos[start:end], sin[start:end], cache.extend(len(ids)))
 
     def slot_hidden_states(
         self, new_ids: Sequence[Sequence[int]], slots: Sequence[int], cache: SlotCache, *, last_only: bool = False
@@ -141,7 +149,7 @@ class FusedDecoder:
         """
         order = sorted(range(len(slots)), key=lambda row: len(new_ids[row]))
         starts = [cache.lengths[slot] for slot in slots]
-        self._grow_rope_tables(max(start + len(ids) for start, ids in zip(starts, new_ids, strict=True)))
+        tables = self.rope_tables(max(start + len(ids) for start, ids in zip(starts, new_ids, strict=True)))
         n_new = [len(new_ids[row]) for row in order]
         ends = dict(zip(order, accumulate(n_new), strict=True))  # of each sequence in the packed text
         kept = [
@@ -158,11 +166,11 @@ class FusedDecoder:
             self._embedding.device,
         )
         attend = cache.extend([slots[row] for row in order], n_new)
-        cos, sin = self._cos.index_select(0, positions), self._sin.index_select(0, positions)
-        hidden = self._blocks_forward(packed, cos, sin, attend)
+        cos, sin = (table.index_select(0, positions) for table in tables)
+        hidden = self.blocks_forward(packed, cos, sin, attend)
         return hidden if kept == list(range(len(hidden))) else hidden.index_select(0, rows)
 
-    def _blocks_forward(self, ids: Tensor, cos: Tensor, sin: Tensor, attend: Attend) -> Tensor:
+    def blocks_forward(self, ids: Tensor, cos: Tensor, sin: Tensor, attend: Attend) -> Tensor:
         """All blocks and the final norm, [N, H].
 
         Args:

@@ -68,7 +68,7 @@ class KVCache:
         n_q, n_kv, dim = self._heads
         group = self._heads.group
         start, end = self.length, self.length + n_new
-        self._reserve(end)
+        self.reserve(end)
         self.length = end
         layers = self._layers
         mask = None if n_new == 1 else _causal_mask(self._like, n_new, start)
@@ -81,8 +81,37 @@ class KVCache:
 
         return attend
 
-    def _reserve(self, needed: int) -> None:
-        """Doubles when it is full, so that appending is cheap on average."""
+    @property
+    def capacity(self) -> int:
+        """Positions that there is room for."""
+        return len(self._layers[0].rows) if self._layers else 0
+
+    def static_attention(self) -> Callable[[Tensor], Attend]:
+        """Attention of a single token in which nothing depends on the length, over the cache's present memory.
+
+        Returns:
+            From the new token's position, [1] int64 on the device, to the attention of its pass. Keeps no reference to
+            this cache.
+        """
+        n_q, n_kv, dim = self._heads
+        group, layers = self._heads.group, self._layers
+        places = torch.arange(self.capacity, device=self._like.device)
+        hidden, seen = (self._like.new_full((), value) for value in (-math.inf, 0.0))
+
+        def at(position: Tensor) -> Attend:
+            mask = torch.where(places > position, hidden, seen)[None]
+
+            def attend(layer: int, qkv: Tensor) -> Tensor:
+                rows, keys, values = layers[layer]
+                rows.index_copy_(0, position, qkv.narrow(1, n_q, 2 * n_kv))
+                return _attend_one(qkv.narrow(1, 0, n_q).view(1, n_kv, group, dim), keys, values, mask)
+
+            return attend
+
+        return at
+
+    def reserve(self, needed: int) -> None:
+        """Makes room for `needed` positions in all; doubles when it is full, so that appending is cheap on average."""
         if self._layers and needed <= len(self._layers[0].rows):
             return
         grown = self._like.new_zeros(self._n_layers, _capacity(needed), 2 * self._heads.n_kv, self._heads.dim)

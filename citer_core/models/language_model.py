@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -15,8 +16,10 @@ from transformers import DynamicCache, PreTrainedModel
 
 from citer_core.models.fused_decoder import FusedDecoder, product
 from citer_core.models.kv_cache import KVCache, SlotCache
+from citer_core.models.static_step import Capture, StaticStep
 from citer_core.models.transfer import to_device
 
+N_BEFORE_CAPTURE = 4  # single tokens after which a run is taken to go on
 log = logging.getLogger(__name__)
 
 
@@ -60,38 +63,51 @@ class LanguageModel:
         model: in eval mode, on its device, in its final dtype.
         vocab_size: tokens of the shared tokenizer; the padding rows of the head are cut off.
         fused: False keeps to the model's own forward, as a reference.
+        capture: replays the pass of single tokens (`static_step`), where the fused pass is used; None computes it anew.
 
     Attributes:
         device: where the model's inputs go.
     """
 
-    def __init__(self, model: PreTrainedModel, vocab_size: int, *, fused: bool = True) -> None:
+    def __init__(
+        self, model: PreTrainedModel, vocab_size: int, *, fused: bool = True, capture: Capture | None = None
+    ) -> None:
         self.model = model
         self.vocab_size = vocab_size
         # Kept: transformers looks for it among the parameters each time, which takes as long as a small layer.
         self.device: torch.device = model.device
         self._head = model.get_output_embeddings()
+        self._capture: Capture | None = None
+        self._steps: WeakKeyDictionary[KVCache, StaticStep | int] = WeakKeyDictionary()
         self._fused = FusedDecoder(model) if fused and FusedDecoder.supports(model) else None
-        if self._fused is not None and not self._agrees():
+        if self._fused is not None and not self._agrees([4, 3]):
             log.warning("%s: the fused pass disagrees with transformers and is not used", type(model).__name__)
             self._fused = None
+        if self._fused is not None and capture is not None:
+            self._capture = capture
+            if not self._agrees([4, *[1] * (N_BEFORE_CAPTURE + 3)]):
+                log.warning("%s: replayed tokens disagree with transformers: not replayed", type(model).__name__)
+                self._capture = None
 
-    def _agrees(self) -> bool:
-        """Feeds a few tokens in two steps to both ways; equal up to the rounding of the dtype.
+    def _agrees(self, chunks: Sequence[int]) -> bool:
+        """Feeds a few tokens in chunks to our way, and at once to the model's own; equal up to the dtype's rounding.
 
         In half precision that rounding is large on meaningless text (a tenth of the logits' spread was seen with
         Qwen2.5-0.5B, where the same weights agree to 1e-5 in float32), while a wrong pass is off by the spread itself.
         """
-        ids = torch.arange(7, device=self.device) * 31 % self.vocab_size
+        ids = torch.arange(sum(chunks), device=self.device) * 31 % self.vocab_size
         cache = self.new_cache()
-        first, _ = self.forward(ids[:4], cache, last_only=False)
-        second, _ = self.forward(ids[4:], cache, last_only=False)
-        ours = torch.cat((first, second)).float()
+        ours = torch.cat([self.forward(chunk, cache, last_only=False)[0] for chunk in ids.split(list(chunks))]).float()
         with torch.inference_mode():
             theirs = self.model(input_ids=ids[None], use_cache=False).logits[0, :, : self.vocab_size].float()
         if self.model.dtype == torch.float32:
             return bool((ours - theirs).abs().max() <= 1e-3 * theirs.abs().max().clamp_min(1e-6))
         return bool((ours - theirs).square().mean().sqrt() <= 0.3 * theirs.std().clamp_min(1e-6))
+
+    @property
+    def is_replayed(self) -> bool:
+        """Whether single tokens of a run are replayed."""
+        return self._capture is not None
 
     @property
     def is_fused(self) -> bool:
@@ -116,6 +132,8 @@ class LanguageModel:
         """
         if self._fused is not None:
             assert isinstance(cache, KVCache)
+            if self._capture is not None and len(ids) == 1 and (step := self._static_step(cache)) is not None:
+                return step(ids, cache)
             hidden = self._fused.hidden_states(ids, cache)
             hidden = hidden[-1:] if last_only else hidden
             return self._logits(hidden), hidden
@@ -129,6 +147,27 @@ class LanguageModel:
         )
         hidden = output.hidden_states[-1][0]
         return output.logits[0, :, : self.vocab_size], hidden[-1:] if last_only else hidden
+
+    def _static_step(self, cache: KVCache) -> StaticStep | None:
+        """The step that is tied to this cache, once it has had so many single tokens that making one pays."""
+        assert self._fused is not None and self._capture is not None
+        cache.reserve(cache.length + 1)
+        known = self._steps.get(cache, 0)
+        if isinstance(known, StaticStep):
+            if known.capacity == cache.capacity:
+                return known
+            known = N_BEFORE_CAPTURE  # the cache has grown, as that of a long text does
+        if known < N_BEFORE_CAPTURE:
+            self._steps[cache] = known + 1
+            return None
+        try:
+            step = StaticStep(self._fused, self._logits, cache, self._capture)
+        except RuntimeError as error:
+            log.warning("%s: single tokens are not replayed (%s)", type(self.model).__name__, error)
+            self._capture = None
+            return None
+        self._steps[cache] = step
+        return step
 
     def _logits(self, hidden: Tensor) -> Tensor:
         """[N, V] of hidden states [N, H]."""

@@ -30,6 +30,7 @@ from citer_core.models.prompt_form import PromptForm
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.sources import FolderSource, GgufSource, ModelSource
 from citer_core.models.spec import spec_of, weights_revision
+from citer_core.models.static_step import Capture, capture_for
 from citer_core.trace import PairInfo
 from citer_core.types import LoadProgress, PairOptions
 
@@ -115,6 +116,7 @@ class ModelPair:
         tokenizer: PreTrainedTokenizerBase,
         *,
         chat: bool | None = None,
+        capture: Capture | None = None,
     ) -> ModelPair:
         """A pair from loaded parts, which are put in eval mode.
 
@@ -123,6 +125,7 @@ class ModelPair:
             slm, llm: on their devices, in their final dtype.
             tokenizer: of both.
             chat: see `PairOptions`.
+            capture: see `LanguageModel`.
 
         Raises:
             PairError: a model cannot embed or predict every token of the tokenizer, or has no chat template.
@@ -147,8 +150,8 @@ class ModelPair:
             prompt_form=prompt_form.name,
         )
         return cls(
-            slm=LanguageModel(slm.eval(), len(tokenizer)),
-            llm=LanguageModel(llm.eval(), len(tokenizer)),
+            slm=LanguageModel(slm.eval(), len(tokenizer), capture=capture),
+            llm=LanguageModel(llm.eval(), len(tokenizer), capture=capture),
             tokenizer=tokenizer,
             eos_ids=eos_ids_of(tokenizer, slm, llm),
             max_context=min(config.max_position_embeddings for config in configs),
@@ -182,13 +185,14 @@ def load_pair(
     options = options or PairOptions()
     dtype = known_dtype(pair, device, dtype)
     quantization = quantization_config(options.llm_quantization, device, dtype)
+    capture = capture_for(device, cuda_graphs=options.cuda_graphs)
     name, folders, tokenizer_folders = pair_folders(pair, dtype, options, on_progress)
     on_progress("load", 0, None)
     tokenizers = [load_tokenizer(folder) for folder in dict.fromkeys(tokenizer_folders)]
     check_shared_vocabulary(tokenizers[0], tokenizers[-1])
     slm = load_model(folders[0], device, DTYPES[dtype])
     llm = load_model(folders[1], device, DTYPES[dtype], device_map=options.device_map, quantization=quantization)
-    return ModelPair.assemble(name, slm, llm, tokenizers[0], chat=options.chat)
+    return ModelPair.assemble(name, slm, llm, tokenizers[0], chat=options.chat, capture=capture)
 
 
 def known_dtype(pair: str, device: str, dtype: str) -> str:

@@ -18,6 +18,7 @@ from citer_core.models.pair import ModelPair, known_dtype, pair_folders
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.spec import SERVER_REVISION, spec_of, weights_revision
+from citer_core.models.static_step import capture_for
 from citer_core.trace import PairInfo
 from citer_core.types import PairOptions
 
@@ -39,6 +40,7 @@ def load_remote_pair(
     """
     options = options or PairOptions()
     dtype = known_dtype(pair, device, dtype)
+    capture = capture_for(device, cuda_graphs=options.cuda_graphs)
     name, (slm_folder, llm_folder), tokenizer_folders = pair_folders(pair, dtype, options)
     tokenizer = load_tokenizer(tokenizer_folders[0])
     form = PromptForm.of(tokenizer, chat=options.chat)
@@ -58,7 +60,7 @@ def load_remote_pair(
     )
     lengths = [config.max_position_embeddings for config in configs]
     return ModelPair(
-        slm=LanguageModel(slm, len(tokenizer)),
+        slm=LanguageModel(slm, len(tokenizer), capture=capture),
         llm=llm,
         tokenizer=tokenizer,
         eos_ids=eos_ids_of(tokenizer, slm, llm_shape),
