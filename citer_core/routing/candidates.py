@@ -16,6 +16,7 @@ from torch import Tensor
 from citer_core.models.pair import ModelPair
 from citer_core.models.transfer import to_host
 from citer_core.routing.sampling import choose_token, sampled_token
+from citer_core.routing.top_tokens import top_tokens
 from citer_core.types import Candidate, DecodeSettings
 
 TOP_K = 5
@@ -23,7 +24,7 @@ TOP_K = 5
 
 def top_candidates(pair: ModelPair, log_probs: Tensor) -> tuple[Candidate, ...]:
     """The `TOP_K` most probable tokens of a [1, V] distribution, best first."""
-    return _candidates(pair, *to_host(*_top(log_probs.view(-1))))
+    return _candidates(pair, *to_host(*top_tokens(log_probs.view(-1), TOP_K)))
 
 
 def choose(
@@ -43,7 +44,7 @@ def choose(
     """
     is_greedy = settings.temperature == 0.0
     sampled = () if is_greedy else (sampled_token(logits[0], settings, index),)
-    log_values, token_ids, *numbers = to_host(*_top(log_probs.view(-1)), *others, *sampled)
+    log_values, token_ids, *numbers = to_host(*top_tokens(log_probs.view(-1), TOP_K), *others, *sampled)
     if not is_greedy:
         (chosen,) = numbers.pop()
     elif len(log_values) > 1 and log_values[0] == log_values[1]:  # a tie, of which the lower id is taken
@@ -69,19 +70,13 @@ def choose_rows(
     if log_probs is None:
         token_ids, *numbers = to_host(chosen, *others)
         return token_ids, [()] * len(token_ids), numbers
-    values, ids = _top(log_probs)
+    values, ids = top_tokens(log_probs, TOP_K)
     token_ids, probabilities, top_ids, *numbers = to_host(chosen, values.exp(), ids, *others)
     tops = [
         tuple(Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(row_ids, row, strict=True))
         for row_ids, row in zip(top_ids, probabilities, strict=True)
     ]
     return token_ids, tops, numbers
-
-
-def _top(log_probs: Tensor) -> tuple[Tensor, Tensor]:
-    """Log-probabilities and ids of the most probable tokens over the last dimension."""
-    values, ids = log_probs.topk(min(TOP_K, log_probs.shape[-1]), dim=-1)
-    return values, ids
 
 
 def _candidates(pair: ModelPair, log_values: list[float], token_ids: list[int]) -> tuple[Candidate, ...]:

@@ -13,6 +13,8 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from citer_core.routing.top_tokens import top_tokens
+
 
 @dataclass(frozen=True)
 class RouterFeatures:
@@ -76,7 +78,7 @@ class RouterFeatures:
     @cached_property
     def margin(self) -> Tensor:
         """[B] float32, probability of the SLM's first choice less that of its second."""
-        two = self.log_probs.topk(2, dim=-1).values.exp()
+        two = top_tokens(self.log_probs, 2)[0].exp()
         return two[:, 0] - two[:, 1]
 
     @cached_property
