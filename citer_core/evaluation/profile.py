@@ -33,6 +33,7 @@ from citer_core.routing.candidates import TOP_K
 from citer_core.routing.decode import decode
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.routing.routers.constant import AlwaysSLMRouter
+from citer_core.routing.top_tokens import top_tokens
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import DataType
 from citer_core.types import DecodeSettings
@@ -211,8 +212,7 @@ def _small_parts(pair: ModelPair, router: Router, plan: ProfilePlan) -> tuple[fl
         return router.confidence(seen)
 
     def candidates() -> torch.Tensor:
-        values, _ = torch.log_softmax(llm_logits.float(), dim=-1).view(-1).topk(min(TOP_K, llm_logits.shape[-1]))
-        return values
+        return top_tokens(torch.log_softmax(llm_logits.float(), dim=-1).view(-1), TOP_K)[0]
 
     n_rounds = 10 * plan.n_rounds
     return seconds_of(confidence, n_rounds), seconds_of(candidates, n_rounds)

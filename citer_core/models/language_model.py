@@ -1,6 +1,7 @@
 """`LanguageModel`: a transformers model seen as one function, ids in, logits and the state behind them out.
 
-Shared by all runs and without state of its own; a cache belongs to whoever asked for it. Knows nothing about routing.
+Shared by all runs; a cache belongs to whoever asked for it, and what is kept here for one goes when it goes. Knows
+nothing about routing.
 """
 
 from __future__ import annotations
