@@ -6,19 +6,17 @@ The one door to generation for the page, the API and the command line. Knows not
 from __future__ import annotations
 
 import datetime
-import platform
 import secrets
 import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import torch
-
 import citer_core
 from citer_core.config import LlmServer
 from citer_core.errors import CiterError, RouterError
 from citer_core.fork import Fork
+from citer_core.hardware import hardware_in_words
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.models.presets import EMBEDDED
 from citer_core.models.remote_lm import RemoteLM
@@ -40,24 +38,6 @@ from citer_core.zero_gpu import gpu_seconds, on_gpu
 # Decodes elsewhere: (router, prompt, settings, fork) -> events, and as the last item why it ended. See
 # `Engine.on_zero_gpu`.
 RemoteDecode = Callable[[str, list[int], DecodeSettings, Fork | None], Iterator[TokenEvent | FinishReason]]
-
-
-def hardware_in_words() -> str:
-    """The device that a run is recorded on, as a person would name it."""
-    if torch.cuda.is_available():
-        return str(torch.cuda.get_device_name())
-    threads = torch.get_num_threads()
-    return f"{_cpu_name()}, {threads} thread{'s' if threads > 1 else ''}"
-
-
-def _cpu_name() -> str:
-    """The processor's own name where Linux tells it, else its architecture."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else f"{platform.machine()} CPU"
 
 
 @dataclass(eq=False)

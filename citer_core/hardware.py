@@ -1,12 +1,14 @@
-"""What this process may use of the processor: cores by affinity and by the container's quota, and number formats.
+"""What this process computes on: its name, and of a processor the cores by affinity and quota, and number formats.
 
-Standard library only. A container that may use two cores of ninety-six still sees ninety-six, and as many threads would
-wait for each other most of the time. Called by whoever decides about threads.
+Imports torch only to name the device, when somebody has it loaded. A container that may use two cores of ninety-six
+still sees ninety-six, and as many threads would wait for each other most of the time. Called by whoever decides about
+threads, or stores a measurement.
 """
 
 from __future__ import annotations
 
 import os
+import platform
 from pathlib import Path
 
 BF16_FLAGS = frozenset({"amx_bf16", "avx512_bf16"})
@@ -27,6 +29,26 @@ def cpu_budget(root: Path = Path("/"), affinity: int | None = None) -> int:
         affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quotas = [quota for folder in _group_folders(root) if (quota := _quota(folder)) is not None]
     return max(1, min([affinity, *(int(quota) for quota in quotas)]))
+
+
+def hardware_in_words() -> str:
+    """The device that a run is recorded on, as a person would name it."""
+    import torch
+
+    if torch.cuda.is_available():
+        return str(torch.cuda.get_device_name())
+    threads = torch.get_num_threads()
+    return f"{_cpu_name()}, {threads} thread{'s' if threads > 1 else ''}"
+
+
+def _cpu_name() -> str:
+    """The processor's own name where Linux tells it, else its architecture."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else f"{platform.machine()} CPU"
 
 
 def _group_folders(root: Path) -> list[Path]:

@@ -10,12 +10,14 @@ export function oneTabStop(row) {
   const cards = [...row.querySelectorAll("button")];
   const stopAt = (stop) => cards.forEach((card) => (card.tabIndex = card === stop ? 0 : -1));
   stopAt(cards[0]);
-  row.addEventListener("focusin", (event) => stopAt(event.target.closest("button")));
+  row.addEventListener("focusin", (event) => {
+    if (cards.includes(event.target)) stopAt(event.target); // some browsers focus the row, because it scrolls
+  });
   row.addEventListener("keydown", (event) => {
     const step = STEPS[event.key];
-    if (step === undefined || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (step === undefined || !cards.includes(event.target) || event.ctrlKey || event.altKey || event.metaKey) return;
     event.preventDefault();
-    const place = cards.indexOf(event.target.closest("button")) + step;
+    const place = cards.indexOf(event.target) + step;
     cards[Math.max(0, Math.min(cards.length - 1, place))].focus();
   });
 }

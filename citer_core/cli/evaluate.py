@@ -186,8 +186,8 @@ def _measure(
     problems: Sequence[Problem],
     tuning: Sequence[Problem],
 ) -> dict[str, Any]:
-    from citer_core.engine import hardware_in_words
     from citer_core.evaluation.accuracy import operating_points, threshold_for_share
+    from citer_core.hardware import hardware_in_words
 
     limits = decoding_limits(args)
     threshold = threshold_for_share(engine, tuning, name, goal, **limits) if args.shares else goal

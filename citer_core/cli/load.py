@@ -70,8 +70,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _measure(args: argparse.Namespace, engine: Engine, loads: list[Load]) -> dict[str, Any]:
-    from citer_core.engine import hardware_in_words
     from citer_core.evaluation.server_load import fit_service, fit_single_pass, measured_load, pass_times
+    from citer_core.hardware import hardware_in_words
     from citer_core.models.remote_lm import RemoteLM
 
     server, texts = engine.pair.llm, _texts(engine)

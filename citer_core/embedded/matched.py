@@ -13,8 +13,9 @@ from typing import Any
 
 from citer_core.assets import ASSETS
 from citer_core.embedded.publish import FORMATS, N_BUNDLED, N_CARD, held_out, problems_of
-from citer_core.engine import Engine, hardware_in_words
+from citer_core.engine import Engine
 from citer_core.evaluation.accuracy import operating_points, threshold_for_share
+from citer_core.hardware import hardware_in_words
 
 log = logging.getLogger(__name__)
 SHARES = (0.1, 0.2, 0.3, 0.4)

@@ -21,8 +21,9 @@ from citer_core.assets import ASSETS
 from citer_core.embedded import multiple_choice
 from citer_core.embedded.corpus import Row, held_out_rows
 from citer_core.embedded.pretrain import RECIPES, pretrain, tokenizer_for
-from citer_core.engine import Engine, hardware_in_words
+from citer_core.engine import Engine
 from citer_core.evaluation.accuracy import OperatingPoint, accuracy_alone, operating_points
+from citer_core.hardware import hardware_in_words
 from citer_core.labelling.label_files import LabelHeader, Rows, label_dataset, load_labels
 from citer_core.labelling.labels import Labels, LabelSettings
 from citer_core.labelling.rollouts import Policy

@@ -13,7 +13,8 @@ from typing import Any
 
 import torch
 
-from citer_core.engine import Engine, hardware_in_words
+from citer_core.engine import Engine
+from citer_core.hardware import hardware_in_words
 from citer_core.labelling.teacher_forcing import Example, teacher_force
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair

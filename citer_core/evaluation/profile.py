@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from citer_core.cost import ModelSpec
-from citer_core.engine import Engine, hardware_in_words
+from citer_core.engine import Engine
 from citer_core.errors import SettingError
 from citer_core.evaluation.benchmark import PatternRouter
 from citer_core.evaluation.bound import data_sheet_bandwidth, verdict_of
@@ -27,6 +27,7 @@ from citer_core.evaluation.break_even import RoutedCosts, break_even_share_of_by
 from citer_core.evaluation.device_probe import MIB, clock_for, copy_bandwidth, pass_times, peak_flops, seconds_of
 from citer_core.evaluation.profile_file import SCHEMA, SCHEMA_VERSION
 from citer_core.evaluation.step_cost import PassTime, StepCost, fit_step_cost
+from citer_core.hardware import hardware_in_words
 from citer_core.labelling.teacher_forcing import Example, example_of, teacher_force
 from citer_core.models.pair import ModelPair
 from citer_core.routing.candidates import TOP_K

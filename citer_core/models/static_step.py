@@ -44,7 +44,7 @@ class StaticStep:
         device = decoder.device
         self._ids = torch.zeros(1, dtype=torch.long, device=device)
         self._position = torch.full((1,), cache.length, dtype=torch.long, device=device)
-        tables = decoder.rope_tables(self.capacity)  # kept: a graph reads them where they are now
+        tables = decoder.rope_tables(self.capacity)
         attention = cache.static_attention()
 
         def compute() -> Outputs:
@@ -52,6 +52,8 @@ class StaticStep:
             hidden = decoder.blocks_forward(self._ids, cos, sin, attention(self._position))
             return logits_of(hidden), hidden
 
+        # Kept, because it holds what a graph reads where it lies: the tables, the mask's numbers, the cache's memory.
+        self._compute = compute
         with _capturing:
             self._replay, self._outputs = capture(compute)
 

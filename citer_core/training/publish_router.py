@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
-from citer_core.engine import hardware_in_words
 from citer_core.errors import DatasetError
+from citer_core.hardware import hardware_in_words
 from citer_core.labelling.label_files import LabelHeader
 from citer_core.labelling.labels import Labels
 from citer_core.routing.stored import StoredRouter
