@@ -133,7 +133,7 @@ class LanguageModel:
         """
         if self._fused is not None:
             assert isinstance(cache, KVCache)
-            if self._capture is not None and len(ids) == 1 and (step := self._static_step(cache)) is not None:
+            if len(ids) == 1 and (step := self._static_step(cache)) is not None:
                 return step(ids, cache)
             hidden = self._fused.hidden_states(ids, cache)
             hidden = hidden[-1:] if last_only else hidden
@@ -151,7 +151,9 @@ class LanguageModel:
 
     def _static_step(self, cache: KVCache) -> StaticStep | None:
         """The step that is tied to this cache, once it has had so many single tokens that making one pays."""
-        assert self._fused is not None and self._capture is not None
+        capture = self._capture  # another run may find meanwhile that it does not work
+        if capture is None or self._fused is None:
+            return None
         cache.reserve(cache.length + 1)
         known = self._steps.get(cache, 0)
         if isinstance(known, StaticStep):
@@ -162,7 +164,7 @@ class LanguageModel:
             self._steps[cache] = known + 1
             return None
         try:
-            step = StaticStep(self._fused, self._logits, cache, self._capture)
+            step = StaticStep(self._fused, self._logits, cache, capture)
         except RuntimeError as error:
             log.warning("%s: single tokens are not replayed (%s)", type(self.model).__name__, error)
             self._capture = None
