@@ -321,6 +321,7 @@ def test_a_run_of_another_pair_leaves_the_box_alone_and_lends_no_tau(
     visitor.wait_idle()
     assert served.engine.runs[-1].settings.threshold == 0.7 != tau  # the tau that the router recommends
     other.click()
+    expect(page.locator("#cx-tau input[type=range]")).to_have_value(f"{tau:g}")  # or what it brings would undo the key
     page.locator("#cx-tau input[type=range]").press("ArrowLeft")
     moved = float(page.locator("#cx-tau input[type=range]").input_value())
     visitor.ask("And again.")
