@@ -360,7 +360,7 @@ class Engine:
             problems: any number.
             router: by name; None takes the default.
             settings: the same for all.
-            batch_size: problems at once.
+            batch_size: problems per forward pass.
             with_candidates: keep both models' most probable tokens in the events.
 
         Yields:

@@ -117,19 +117,21 @@ class FusedDecoder:
         rest = table.new_full((len(table), self._heads.n_kv, self._heads.dim), for_values)
         return torch.cat((table[:, None].expand(-1, n_turned, -1), rest), dim=1)
 
-    def hidden_states(self, ids: Tensor, cache: KVCache) -> Tensor:
+    def hidden_states(self, ids: Tensor, cache: KVCache, *, last_only: bool = False) -> Tensor:
         """Last hidden states, after the final norm.
 
         Args:
             ids: [T] int64.
             cache: of the tokens before them, extended in place.
+            last_only: give only the state at the last token (T' = 1), else all (T' = T).
 
         Returns:
-            [T, H] in the weights' dtype.
+            [T', H] in the weights' dtype.
         """
         start, end = cache.length, cache.length + len(ids)
         cos, sin = self.rope_tables(end)
-        return self.blocks_forward(ids, cos[start:end], sin[start:end], cache.extend(len(ids)))
+        last = torch.arange(len(ids) - 1, len(ids), device=ids.device) if last_only and len(ids) > 1 else None
+        return self.blocks_forward(ids, cos[start:end], sin[start:end], cache.extend(len(ids)), last)
 
     def slot_hidden_states(
         self, new_ids: Sequence[Sequence[int]], slots: Sequence[int], cache: SlotCache, *, last_only: bool = False
@@ -167,17 +169,23 @@ class FusedDecoder:
         )
         attend = cache.extend([slots[row] for row in order], n_new)
         cos, sin = (table.index_select(0, positions) for table in tables)
-        hidden = self.blocks_forward(packed, cos, sin, attend)
-        return hidden if kept == list(range(len(hidden))) else hidden.index_select(0, rows)
+        return self.blocks_forward(packed, cos, sin, attend, None if kept == list(range(len(packed))) else rows)
 
-    def blocks_forward(self, ids: Tensor, cos: Tensor, sin: Tensor, attend: Attend) -> Tensor:
-        """All blocks and the final norm, [N, H].
+    def blocks_forward(
+        self, ids: Tensor, cos: Tensor, sin: Tensor, attend: Attend, kept: Tensor | None = None
+    ) -> Tensor:
+        """All blocks and the final norm.
 
         Args:
             ids: [N] int64.
             cos, sin: [N, H_q + 2 * H_kv, D] of the tokens' positions.
             attend: from (layer, query, key and value side by side [N, H_q + 2 * H_kv, D]) to mixed values
                 [N, H_q * D]; it also puts key and value into a cache.
+            kept: [M] int64, of which tokens the state is wanted, in which order; None for all as they are.
+
+        Returns:
+            [M, H]. What comes after the last block's attention is computed for these tokens only: nobody reads the
+            others' states there, and their keys and values are in the cache by then.
         """
         dim = self._heads.dim
         n_inner = len(self._blocks[0].down)
@@ -186,10 +194,13 @@ class FusedDecoder:
             x = self._rms_norm(hidden, block.attention_norm)
             qkv = product(x, block.qkv, block.qkv_bias).view(len(ids), -1, dim)
             qkv = torch.addcmul(qkv * cos, qkv.roll(dim // 2, -1), sin)  # both halves swapped, signs in the table
-            _add_product(hidden, attend(layer, qkv), block.out)
+            mixed = attend(layer, qkv)
+            if kept is not None and layer == len(self._blocks) - 1:
+                hidden, mixed = hidden.index_select(0, kept), mixed.index_select(0, kept)
+            _add_product(hidden, mixed, block.out)
             gate_up = product(self._rms_norm(hidden, block.mlp_norm), block.gate_up)
             gate, up = gate_up.narrow(1, 0, n_inner), gate_up.narrow(1, n_inner, n_inner)
-            _add_product(hidden, F.silu(gate).mul_(up), block.down)
+            _add_product(hidden, F.silu(gate, inplace=True).mul_(up), block.down)
         return self._rms_norm(hidden, self._norm)
 
     def _rms_norm(self, hidden: Tensor, weight: Tensor) -> Tensor:

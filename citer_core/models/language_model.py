@@ -135,8 +135,7 @@ class LanguageModel:
             assert isinstance(cache, KVCache)
             if len(ids) == 1 and (step := self._static_step(cache)) is not None:
                 return step(ids, cache)
-            hidden = self._fused.hidden_states(ids, cache)
-            hidden = hidden[-1:] if last_only else hidden
+            hidden = self._fused.hidden_states(ids, cache, last_only=last_only)
             return self._logits(hidden), hidden
         assert isinstance(cache, TransformersCache)
         output = self.model(
