@@ -14,12 +14,16 @@ from typing import TYPE_CHECKING
 from citer_core.config import AppConfig
 from citer_core.errors import CiterError, SettingError
 from citer_core.hardware import cpu_budget
+from citer_core.large_import import large_import
 from citer_core.types import LoadProgress
-from citer_core.ui.engine_slot import EngineSlot
-from citer_core.ui.page import build_page, serve
-from citer_core.ui.pair_offers import PairOffers
-from citer_core.ui.pair_switch import PairSwitch
 from citer_core.zero_gpu import spaces_module
+
+with large_import("citer_core.ui.page"):
+    from citer_core.ui.engine_slot import EngineSlot
+    from citer_core.ui.page import build_page, serve
+    from citer_core.ui.page_traffic import PageTraffic
+    from citer_core.ui.pair_offers import PairOffers
+    from citer_core.ui.pair_switch import PairSwitch
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -27,9 +31,10 @@ if TYPE_CHECKING:
 
 def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress) -> Engine:  # noqa: FBT001
     """Imports torch and reads a pair's weights; called in the background."""
-    import torch
+    with large_import("citer_core.engine", before_each=traffic.let_pass):
+        import torch
 
-    from citer_core.engine import Engine
+        from citer_core.engine import Engine
 
     # Two runs that both want every core slow each other down many times over; each gets its part.
     torch.set_num_threads(max(1, cpu_budget() // config.n_concurrent_runs))
@@ -50,6 +55,7 @@ def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress
     return engine.on_zero_gpu() if on_zero_gpu else engine
 
 
+traffic = PageTraffic()
 logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
 logging.getLogger("httpx").setLevel(logging.WARNING)
 try:
@@ -64,6 +70,6 @@ except CiterError as error:
     sys.exit(f"error: {error}")
 
 if __name__ == "__main__":
-    print(f"CITER is served on {serve(demo, config)}", flush=True)
+    print(f"CITER is served on {serve(demo, config, traffic)}", flush=True)
     slot.start()
     demo.block_thread()

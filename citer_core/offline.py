@@ -1,8 +1,7 @@
 """One-file pages: the viewer with one run in it, which opens from a disk and asks no server for anything.
 
-The browser's modules are joined into one inline script, in the order of their imports. That is possible because no two
-of them declare the same top-level name; `join_modules` refuses what it could not join. Standard library only. Called by
-the page (which fills in the run that is on the screen) and by `python -m citer_core gallery`.
+The browser's modules are joined into one inline script (`joined_script`). Standard library only. Called by the page
+(which fills in the run that is on the screen) and by `python -m citer_core gallery`.
 """
 
 from __future__ import annotations
@@ -10,61 +9,16 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from citer_core.assets import ASSETS
-from citer_core.errors import ModelFileError
+from citer_core.joined_script import JoinedScript
 from citer_core.trace import RoutingTrace
 
 ENTRY = ASSETS / "share" / "offline.js"
 STYLES = (ASSETS / "share" / "offline.css", ASSETS / "viewer" / "viewer.css")
 TRACE_PLACE = "CITER-TRACE-GOES-HERE"
-
-_IMPORT = re.compile(r'^(?:import|export) \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re.MULTILINE)
-_DECLARED = re.compile(r"^(?:async )?(?:function|class|const|let) ([A-Za-z_$][\w$]*)", re.MULTILINE)
-_COMMENT = re.compile(r"^[ ]*/\*\*.*?\*/\n", re.MULTILINE | re.DOTALL)
-_LEFT_OVER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
-
-
-def join_modules(entry: Path) -> str:
-    """One script of a module and everything that it imports, each before whoever needs it.
-
-    Raises:
-        ModelFileError: a module cannot be read, or uses what cannot be joined: another form of import or export, a
-            renamed import, a top-level name that another module has, or the end of a script element.
-    """
-    parts: list[str] = []
-    owners: dict[str, Path] = {}
-    _join(entry.resolve(), parts, owners, set())
-    return "\n".join(parts)
-
-
-def _join(path: Path, parts: list[str], owners: dict[str, Path], seen: set[Path]) -> None:
-    if path in seen:
-        return
-    seen.add(path)
-    try:
-        source = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise ModelFileError(f"The viewer's module {path.name} cannot be read ({error}). Install again.") from error
-    for names, imported in _IMPORT.findall(source):
-        if re.search(r"\bas\b", names):
-            raise ModelFileError(f"{path.name} renames an import, so it cannot be joined: use the name as it is.")
-        _join((path.parent / imported).resolve(), parts, owners, seen)
-    body = _EXPORT.sub("", _COMMENT.sub("", _IMPORT.sub("", source)))
-    if (odd := _LEFT_OVER.search(body)) or (odd := re.search(r"\bimport\(", body)):
-        raise ModelFileError(f"{path.name} cannot be joined into one script: {odd.group()[:80]!r}.")
-    if re.search("</script|<!--", body, re.IGNORECASE):
-        raise ModelFileError(f"{path.name} holds the end of a script element or a comment of HTML.")
-    for name in _DECLARED.findall(body):
-        if name in owners:
-            raise ModelFileError(f"{path.name} and {owners[name].name} both declare {name}: rename one of them.")
-        owners[name] = path
-    parts.append(f"// ---- {path.name}\n{body}")
 
 
 def offline_template() -> str:
@@ -73,7 +27,7 @@ def offline_template() -> str:
     Its own policy allows this one script, by its hash, and no request at all: even if a text of a run got where it must
     not, nothing would come of it.
     """
-    script = f"\n{join_modules(ENTRY)}\n"
+    script = f"\n{JoinedScript.of(ENTRY).text}\n"
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src blob: data:"
     return f"""<!doctype html>

@@ -11,7 +11,8 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.cli.main import main
 from citer_core.errors import ModelFileError
-from citer_core.offline import TRACE_PLACE, join_modules, offline_page, offline_template
+from citer_core.joined_script import JoinedScript
+from citer_core.offline import TRACE_PLACE, offline_page, offline_template
 from citer_core.trace import RoutingTrace
 from tests.hostile import hostile_strings
 from tests.traces import made_trace, trace_of_texts
@@ -57,7 +58,7 @@ def test_modules_that_cannot_be_joined_are_named(tmp_path: Path) -> None:
         return path
 
     (tmp_path / "other.js").write_text("export const one = 1;\n", encoding="utf-8")
-    assert "const one" in join_modules(entry('import { one } from "./other.js";\nconsole.log(one);\n'))
+    assert "const one" in JoinedScript.of(entry('import { one } from "./other.js";\nconsole.log(one);\n')).text
     for source, message in (
         ('import { one } from "./other.js";\nconst one = 2;\n', "both declare one"),
         ('import { one as two } from "./other.js";\n', "renames"),
@@ -67,4 +68,26 @@ def test_modules_that_cannot_be_joined_are_named(tmp_path: Path) -> None:
         ('import { one } from "./missing.js";\n', "cannot be read"),
     ):
         with pytest.raises(ModelFileError, match=message):
-            join_modules(entry(source))
+            JoinedScript.of(entry(source))
+
+
+def test_a_joined_module_exports_what_its_modules_did_and_finds_what_comes_later(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep" / "other.js").write_text(
+        "export const HERE = import.meta.url;\nexport async function two() {}\nconst own = 3;\n", encoding="utf-8"
+    )
+    (tmp_path / "later.js").write_text("export const late = 1;\n", encoding="utf-8")
+    entry = tmp_path / "entry.js"
+    entry.write_text(
+        'import { HERE, two } from "./deep/other.js";\n'
+        'export const start = async () => [HERE, await two(), await import("./later.js")];\n',
+        encoding="utf-8",
+    )
+    joined = JoinedScript.of(entry, lambda path: f"files/{path.name}")
+    assert [path.name for path in joined.modules] == ["other.js", "entry.js"]
+    assert joined.exports == ["HERE", "two", "start"]
+    assert joined.module_text.rstrip().endswith("export { HERE, two, start };")
+    assert 'HERE = (new URL("files/other.js", document.baseURI).href);' in joined.text
+    assert 'import(new URL("./later.js", (new URL("files/entry.js", document.baseURI).href)).href)' in joined.text
+    with pytest.raises(ModelFileError, match="cannot be joined"):
+        JoinedScript.of(entry)

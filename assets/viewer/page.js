@@ -9,7 +9,7 @@ import { exportBar } from "../share/export_bar.js";
 import { fillTemplate } from "../share/offline_file.js";
 import { PageLink } from "../share/page_link.js";
 import { PageBranches } from "./page_branches.js";
-import { leaveQueue, nameInputs, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
+import { leaveQueue, nameInputs, pageDrawn, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
 import { PagePairs } from "./page_pairs.js";
 import { oneTabStop } from "./shelf.js";
 import { drawHistogram, mountViewer } from "./viewer.js";
@@ -302,7 +302,8 @@ class Page {
  * Called once by the viewer component, with what Gradio gives a component's script.
  * @param {{element: HTMLElement, props: Object, server: Object, watch: Function, onReady: () => void, onLinked: () => void}} context
  */
-export function mountPage(context) {
+export async function mountPage(context) {
+  await pageDrawn(context.props.has_cards);
   const page = new Page(context);
   window.citer = page;
   context.watch("value", () => page.receive(context.props.value));

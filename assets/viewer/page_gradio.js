@@ -13,6 +13,31 @@ function assign(input, value) {
 
 const find = (selector) => document.querySelector(selector);
 
+// What the page's script takes hold of when it starts; gradio draws its components one by one, in no fixed order.
+const NEEDED = ["#cx-notice", "#cx-histogram", "#cx-device", "#cx-tau input[type=number]", "#cx-prompt textarea", "#cx-type input", "button#cx-generate", "button#cx-stop"];
+const LONG_ENOUGH_MS = 5000;
+
+/**
+ * Waits until gradio has drawn the parts of the page that its script needs; where one does not come, for five seconds.
+ * @param {boolean} hasCards whether there are recorded runs
+ * @returns {Promise<void>}
+ */
+export function pageDrawn(hasCards) {
+  const needed = hasCards ? [...NEEDED, ".cx-preset"] : NEEDED;
+  const isDrawn = () => needed.every(find);
+  return new Promise((resolve) => {
+    const observer = new MutationObserver(() => isDrawn() && end());
+    const timer = setTimeout(() => end(), LONG_ENOUGH_MS);
+    const end = () => {
+      observer.disconnect();
+      clearTimeout(timer);
+      resolve();
+    };
+    observer.observe(document.body, { childList: true, subtree: true });
+    if (isDrawn()) end();
+  });
+}
+
 /** Moves the tau slider; its listeners hear of it. By its number field: the range itself knows only its own steps. */
 export function setTau(tau) {
   const number = find("#cx-tau input[type=number]");

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from citer_core.config import LlmServer, add_pair_options, pair_options
 from citer_core.errors import SettingError
+from citer_core.large_import import large_import
 from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ def load_engine(args: argparse.Namespace, *cards: str | None) -> Engine:
     Raises:
         CiterError: the pair or a router cannot be loaded.
     """
-    from citer_core.engine import Engine
+    with large_import("citer_core.engine"):
+        from citer_core.engine import Engine
 
     files = [Path(card) for card in cards if card is not None and is_card(card)]
     show_what_takes_long()

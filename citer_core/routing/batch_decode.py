@@ -28,8 +28,8 @@ from citer_core.types import Candidate, DecodeSettings, FinishReason, Source, To
 # The LLM is called when this share of the live sequences waits for it. On the bundled pair at tau = 0.5 a quarter and
 # three quarters were as fast up to noise: fewer passes of the LLM, more of an emptier SLM. Waiting for all was slower.
 WAIT_SHARE = 0.5
-# Sequences in progress for each one of a pass. Without the second ones those that wait for the LLM left the SLM's passes
-# a third empty and the LLM's half empty (bundled pair, 8% LLM tokens).
+# Sequences in progress for each one of a pass. With one, those that waited for the LLM left the SLM's passes a third
+# empty and the LLM's half empty (bundled pair, 8% LLM tokens).
 IN_PROGRESS = 2
 
 

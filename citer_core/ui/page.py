@@ -7,11 +7,13 @@ no torch, so that the page answers before the models are read. Called by `app` a
 from __future__ import annotations
 
 import importlib.util
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
 from gradio.events import api as gr_api
+from starlette.middleware import Middleware
 
 from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
@@ -35,6 +37,8 @@ from citer_core.ui.header import header
 from citer_core.ui.label_jobs import LabelJobs
 from citer_core.ui.labels_tab import labels_tab, static_folders
 from citer_core.ui.learn_tab import learn_tab
+from citer_core.ui.page_script import PageScript
+from citer_core.ui.page_traffic import PageTraffic
 from citer_core.ui.pair_books import PairBooks, what_it_can
 from citer_core.ui.pair_switch import PairSwitch
 from citer_core.ui.presets import preset_cards, read_presets, recorded_problems
@@ -47,7 +51,7 @@ from citer_core.ui.viewer import file_url, viewer
 
 TITLE = "CITER: two models write one answer"
 # Links rather than `css_paths`: gradio rewrites what it is given there and loses rules it does not know (@container).
-HEAD = "".join(
+STYLES = "".join(
     f'<link rel="stylesheet" href="{file_url(ASSETS / name)}">'
     for name in ("viewer/viewer.css", "viewer/page.css", "viewer/pairs.css", "learn/learn.css")
 )
@@ -79,7 +83,7 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Bl
         header()
         preset_cards(presets)
         panel = controls(book, question, data_type, presets[0].tau if presets else DEFAULTS.threshold)
-        screen = viewer(ASSETS, switch, registry)
+        screen = viewer(ASSETS, switch, registry, has_cards=bool(presets))
         # Tabs render what they hold when they are first opened: nothing in them may be needed above.
         with gr.Tabs(elem_id="cx-tabs"):
             with gr.Tab("How it works", id="how", elem_id="cx-tab-how"):
@@ -103,13 +107,22 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Bl
     return page
 
 
-def serve(page: gr.Blocks, config: AppConfig) -> str:
-    """Starts to serve and returns the local address; does not block."""
+def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None) -> str:
+    """Starts to serve and returns the local address; does not block.
+
+    Args:
+        page: from `build_page`.
+        config: of the process.
+        traffic: notices the requests.
+    """
+    script = PageScript(ASSETS)
+    weakref.finalize(page, script.remove)
+    gr.set_static_paths([script.folder])
     _, url, _ = page.launch(
         server_name=config.host,
         server_port=config.port,
         theme=theme(),
-        head=HEAD,
+        head=STYLES + script.head(),
         favicon_path=ASSETS / "viewer" / "favicon.svg",
         footer_links=["api", "gradio"],
         run_history=False,
@@ -119,6 +132,7 @@ def serve(page: gr.Blocks, config: AppConfig) -> str:
         max_file_size=MAX_UPLOAD,
         mcp_server=serves_mcp(config),
         quiet=True,
+        app_kwargs={"middleware": [Middleware(traffic.watch)]} if traffic else None,
         prevent_thread_lock=True,
     )
     return url

@@ -38,8 +38,14 @@ def file_url(path: Path) -> str:
     return f"gradio_api/file={quote(str(path))}"
 
 
-def viewer(assets: Path, switch: PairSwitch, registry: RunRegistry) -> gr.HTML:
-    """The routed text with everything around it; its value is a message in JSON."""
+def viewer(assets: Path, switch: PairSwitch, registry: RunRegistry, *, has_cards: bool) -> gr.HTML:
+    """The routed text with everything around it; its value is a message in JSON.
+
+    Args:
+        assets: where the script is.
+        switch, registry: of the page.
+        has_cards: whether the page shows recorded runs, for which the script waits.
+    """
     return gr.HTML(
         value=None,
         html_template='<div class="cx-viewer"></div>',
@@ -50,6 +56,7 @@ def viewer(assets: Path, switch: PairSwitch, registry: RunRegistry) -> gr.HTML:
         entry=file_url(assets / "viewer" / "page.js"),
         pricing=price_list(),
         pair=parse_pair(switch.pair).name,
+        has_cards=has_cards,
     )
 
 

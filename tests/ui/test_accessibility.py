@@ -59,6 +59,7 @@ def test_nothing_grave_anywhere(visit: Visit, labelled: Served, tmp_path: Path, 
     look("a refused import and a copied link")
 
     page.locator("#cx-present").click()
+    expect(page.locator(".citer-presenter")).to_be_visible()  # its script is loaded when it is first wanted
     page.keyboard.press("?")
     expect(page.locator(".cp-keys")).to_be_visible()
     look("the presenter with its keys")

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from citer_core.errors import RouterError, ServerError
 from citer_core.trace import RoutingTrace
@@ -355,6 +355,37 @@ def test_a_tau_that_came_by_link_is_kept_beside_a_run_of_another_pair(
     run = served.engine.runs[-1]
     assert (run.problem.question, run.settings.threshold) == ("By link?", tau)
     visitor.leave()
+
+
+def test_the_pages_own_modules_are_one_request_and_what_is_loaded_later_shares_them(visit: Visit) -> None:
+    visitor = visit()
+    expect(visitor.tokens.first).to_be_visible()
+    own = [url for url in visitor.requests if url.endswith(".js") and ("/viewer/" in url or "citer-page-" in url)]
+    assert len(own) == 1
+    visitor.page.get_by_role("tab", name="Learn").click()
+    expect(visitor.page.locator("#cx-tab-learn-button, [aria-selected=true]").filter(has_text="Learn")).to_be_visible()
+    visitor.page.locator("#cx-tour").click()
+    expect(visitor.page.get_by_role("dialog")).to_be_visible()
+    visitor.page.keyboard.press("Escape")
+    assert any(url.endswith("/learn/tour.js") for url in visitor.requests)
+    assert not [url for url in visitor.requests if url.endswith(".js") and "/viewer/" in url]
+
+
+def test_a_browser_without_import_maps_loads_the_modules_one_by_one(browser: Browser, served: Served) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(request.url))
+
+    def without_map(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace("importmap", "unknown"))
+
+    page.route(served.url, without_map)
+    page.goto(served.url)
+    expect(page.locator(".citer-viewer .cv-t").first).to_be_visible()
+    assert sum("/viewer/" in url and url.endswith(".js") for url in loaded) > 30
+    context.close()
 
 
 def test_a_run_can_be_priced_for_another_pair_without_a_request(visit: Visit) -> None:
