@@ -70,6 +70,10 @@ except CiterError as error:
     sys.exit(f"error: {error}")
 
 if __name__ == "__main__":
-    print(f"CITER is served on {serve(demo, config, traffic)}", flush=True)
+    try:
+        address = serve(demo, config, traffic)
+    except CiterError as error:
+        sys.exit(f"error: {error}")
+    print(f"CITER is served on {address}", flush=True)
     slot.start()
     demo.block_thread()
