@@ -7,7 +7,6 @@ no torch, so that the page answers before the models are read. Called by `app` a
 from __future__ import annotations
 
 import importlib.util
-import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -116,8 +115,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         traffic: notices the requests.
     """
     script = PageScript(ASSETS)
-    weakref.finalize(page, script.remove)
-    gr.set_static_paths([script.folder])
+    watched = [Middleware(traffic.watch)] if traffic else []
     _, url, _ = page.launch(
         server_name=config.host,
         server_port=config.port,
@@ -132,7 +130,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         max_file_size=MAX_UPLOAD,
         mcp_server=serves_mcp(config),
         quiet=True,
-        app_kwargs={"middleware": [Middleware(traffic.watch)]} if traffic else None,
+        app_kwargs={"routes": [script.route()], "middleware": watched},
         prevent_thread_lock=True,
     )
     return url

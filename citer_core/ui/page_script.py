@@ -9,39 +9,48 @@ modules one by one, and the page is the same.
 from __future__ import annotations
 
 import hashlib
-import html
 import json
-import tempfile
 from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from citer_core.joined_script import JoinedScript
 from citer_core.ui.viewer import file_url
 
 ENTRY = "viewer/page.js"
+FOR_EVER = "public, max-age=31536000, immutable"
 
 
 class PageScript:
-    """The joined script in a folder of its own, which lasts until `remove`.
+    """The joined script, served from memory.
 
     Args:
         assets: where the modules are.
+
+    Raises:
+        ModelFileError: a module is damaged, or cannot be joined with the others.
     """
 
     def __init__(self, assets: Path) -> None:
         joined = JoinedScript.of(assets / ENTRY, file_url)
-        self._folder = tempfile.TemporaryDirectory(prefix="citer-page-", ignore_cleanup_errors=True)
-        self.folder, self.remove = Path(self._folder.name).resolve(), self._folder.cleanup
-        # The name says what is in it: a browser may keep what it has, and never keeps what is old.
-        digest = hashlib.sha256(joined.module_text.encode()).hexdigest()[:12]
-        path = self.folder / f"page-{digest}.js"
-        path.write_text(joined.module_text, encoding="utf-8")
-        self._url = file_url(path)
+        self._text = joined.module_text
+        # The name says what is in it, so a browser may keep it and never has an old one.
+        self._url = f"citer/page-{hashlib.sha256(self._text.encode()).hexdigest()[:12]}.js"
         self._modules = [file_url(module) for module in joined.modules]
+
+    def route(self) -> Route:
+        """Answers for the script's address."""
+
+        async def answer(_: Request) -> Response:
+            return Response(self._text, media_type="text/javascript", headers={"Cache-Control": FOR_EVER})
+
+        return Route(f"/{self._url}", answer)
 
     def head(self) -> str:
         """What goes into the document's head."""
         # An address in an import map has to begin with a dot or a slash, and these are relative to the document.
         import_map = {"imports": {f"./{module}": f"./{self._url}" for module in self._modules}}
         text = json.dumps(import_map).replace("<", "\\u003c")
-        preload = f'<link rel="modulepreload" href="{html.escape(self._url)}">'
-        return f'<script type="importmap">{text}</script>{preload}'
+        return f'<script type="importmap">{text}</script><link rel="modulepreload" href="{self._url}">'

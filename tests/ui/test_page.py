@@ -360,7 +360,7 @@ def test_a_tau_that_came_by_link_is_kept_beside_a_run_of_another_pair(
 def test_the_pages_own_modules_are_one_request_and_what_is_loaded_later_shares_them(visit: Visit) -> None:
     visitor = visit()
     expect(visitor.tokens.first).to_be_visible()
-    own = [url for url in visitor.requests if url.endswith(".js") and ("/viewer/" in url or "citer-page-" in url)]
+    own = [url for url in visitor.requests if url.endswith(".js") and ("/viewer/" in url or "/citer/" in url)]
     assert len(own) == 1
     visitor.page.get_by_role("tab", name="Learn").click()
     expect(visitor.page.locator("#cx-tab-learn-button, [aria-selected=true]").filter(has_text="Learn")).to_be_visible()
