@@ -83,8 +83,24 @@ def test_what_the_fused_pass_cannot_do_goes_through_transformers():
 
 def test_fused_pass_that_disagrees_is_dropped(monkeypatch):
     honest = FusedDecoder.hidden_states
-    monkeypatch.setattr(FusedDecoder, "hidden_states", lambda self, ids, cache: honest(self, ids, cache) * 1.5)
+    monkeypatch.setattr(FusedDecoder, "hidden_states", lambda *args, **options: honest(*args, **options) * 1.5)
     assert not LanguageModel(tiny_qwen2(1), 1536).is_fused
+
+
+@torch.inference_mode()
+def test_the_last_state_alone_is_the_last_of_all_and_leaves_the_same_cache():
+    fused = FusedDecoder(tiny_qwen2(1))
+    ids = torch.randint(1, 1536, (15,), generator=torch.Generator().manual_seed(3))
+    whole, partly = fused.new_cache(), fused.new_cache()
+    for part in ids.split([9, 1, 5]):
+        alone = fused.hidden_states(part, partly, last_only=True)
+        assert alone.shape == (1, 32)
+        torch.testing.assert_close(alone, fused.hidden_states(part, whole)[-1:])
+    slots, others = fused.new_slot_cache(2), fused.new_slot_cache(2)
+    for texts in (ids[:7].tolist(), ids[7:9].tolist()), (ids[9:10].tolist(), ids[10:].tolist()):
+        states = fused.slot_hidden_states(texts, [1, 0], slots)
+        last = fused.slot_hidden_states(texts, [1, 0], others, last_only=True)
+        torch.testing.assert_close(last, torch.stack([states[len(texts[0]) - 1], states[-1]]))
 
 
 def test_fusing_holds_no_weight_twice_and_leaves_the_model_as_it_was():
