@@ -6,12 +6,15 @@
 
 import { press } from "./page_gradio.js";
 
+const ANSWER_LATE_MS = 3000;
+
 export class PageBranches {
   /** @param {Object} page */
   constructor(page) {
     this.page = page;
     this.request = "";
     this.isProbing = false;
+    this.nProbes = 0;
   }
 
   /** Runs a branch of the run on the screen; it streams in like any run. */
@@ -29,6 +32,7 @@ export class PageBranches {
   probe(request) {
     if (this.isProbing) return;
     this.isProbing = true;
+    this.nProbes++;
     this.page.notice("");
     this.page.viewer.setStatus("Asking the LLM at every token.", { busy: true });
     this.#send("button#cx-probe", request);
@@ -50,8 +54,20 @@ export class PageBranches {
   receiveProbe(message) {
     this.isProbing = false;
     this.page.viewer.setStatus("");
-    if (message.probe === null) this.page.notice(message.notice, message);
-    else this.page.viewer.setProbe(message.probe, message.tokens, message.truth);
+    if (message.probe === null) {
+      this.page.notice(message.notice, message);
+      return;
+    }
+    this.page.notice(""); // it may have been given up as lost
+    this.page.viewer.setProbe(message.probe, message.tokens, message.truth);
+  }
+
+  /** Gradio's event is over. Its message may still be on its way through Gradio's rendering; it has been lost there, too. */
+  probeSettled() {
+    const asked = this.nProbes;
+    setTimeout(() => {
+      if (this.isProbing && asked === this.nProbes) this.receiveProbe({ probe: null, notice: "What the LLM said was lost on its way. Ask it again." });
+    }, ANSWER_LATE_MS);
   }
 
   /** Gradio did not take the event. */

@@ -171,6 +171,7 @@ def _wire_run(
         api_visibility="private",
         **_decoding(config),
     )
+    probe.then(None, js="() => window.citer?.branches.probeSettled()", api_visibility="private")
     probe.failure(None, js="() => window.citer?.branches.probeRefused()", api_visibility="private")
     # A run is stopped by its id between two tokens, so that its last message still arrives; `cancels` would throw that
     # away. It is for a run that has no id yet: one that waits in the queue. `page.js` chooses.

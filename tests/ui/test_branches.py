@@ -126,6 +126,29 @@ def test_the_probe_fills_what_was_not_asked_and_costs_nothing(visit: Visit, serv
     assert visitor.page.locator(".cv-counter-moved dd").inner_text() == moved
 
 
+def test_a_probe_whose_answer_is_lost_can_be_asked_for_again(visit: Visit, served: Served) -> None:
+    """Gradio may drop a message between the server and our script."""
+    visitor = visit()
+    page = visitor.page
+    asked(visitor, "Ask twice.")
+    focus_token(visitor, next(event.index for event in served.engine.runs[-1].events if event.source == "slm"))
+    page.evaluate(
+        """() => {
+          const { branches } = window.citer;
+          const receive = branches.receiveProbe;
+          branches.receiveProbe = function (message) {
+            if (message.probe === null) receive.call(this, message);
+            else branches.receiveProbe = receive; // the first answer; later ones arrive
+          };
+        }"""
+    )
+    page.get_by_role("button", name="Ask the LLM everywhere").press("Enter")
+    expect(page.locator("#cx-notice")).to_contain_text("was lost on its way", timeout=20_000)
+    page.get_by_role("button", name="Ask the LLM everywhere").press("Enter")
+    expect(page.locator(".cv-inspector")).to_contain_text("That pass is not in the cost.", timeout=20_000)
+    expect(page.locator("#cx-notice")).to_have_text("")
+
+
 def test_the_chip_says_where_the_run_on_the_screen_comes_from(visit: Visit, tmp_path: Path) -> None:
     """A recorded run, its branch, an imported one and its branch: each entry of the strip has its own."""
     visitor = visit()
