@@ -62,7 +62,7 @@ export class PageBranches {
     this.page.viewer.setProbe(message.probe, message.tokens, message.truth);
   }
 
-  /** Gradio's event is over. Its message may still be on its way through Gradio's rendering; it has been lost there, too. */
+  /** Gradio's event is over. Its message may still be on its way through Gradio's rendering, or have been lost there. */
   probeSettled() {
     const asked = this.nProbes;
     setTimeout(() => {

@@ -146,8 +146,8 @@ def decode_batch(
         router: scores all sequences of a step in one call.
         prompts: at least one token each.
         settings: the same for all. Sampled tokens are those of `decode`: they depend on seed and position only.
-        batch_size: sequences per pass. Where some wait for the LLM, up to twice as many are in progress, and it is so
-            many that the caches have room for.
+        batch_size: sequences per pass. While some wait for the LLM, up to twice as many are in progress, and both
+            caches have room for all of these.
         is_cancelled: asked between steps; sequences in progress are then handed out as `cancelled`.
         with_candidates: keep both models' most probable tokens, for traces.
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import Browser, expect
 
 from citer_core.errors import RouterError, ServerError
 from citer_core.trace import RoutingTrace
@@ -287,105 +287,6 @@ def test_a_full_queue_is_said_and_stop_leaves_the_queue(browser: Browser, make_s
         visitor.leave()
     wait_until(lambda: all(run.finish_reason for run in served.engine.runs), 2.0)
     assert "I wait." not in [run.problem.question for run in served.engine.runs]
-
-
-def test_a_preset_plays_and_brings_its_problem_and_tau(visit: Visit) -> None:
-    visitor = visit()
-    card = visitor.page.locator('.cx-preset[data-pair="Bundled pair"]').nth(1)
-    card.click()
-    expect(card).to_have_attribute("aria-pressed", "true")
-    question, tau = visitor.page.evaluate(
-        "(() => { const t = window.citer.viewer.trace(); return [t.prompt.question, t.settings.threshold]; })()"
-    )
-    expect(visitor.page.locator("#cx-prompt textarea")).to_have_value(question)
-    expect(visitor.page.locator("#cx-tau input[type=range]")).to_have_value(f"{tau:g}")
-
-
-@pytest.fixture(scope="module")
-def all_runs(make_server: Callable[..., Served]) -> Served:
-    """A page whose first recorded runs are another pair's than the loaded one."""
-    served = make_server(FakeEngine(script), all_runs=True)
-    served.may_load.set()
-    return served
-
-
-def test_a_run_of_another_pair_leaves_the_box_alone_and_lends_no_tau(browser: Browser, all_runs: Served) -> None:
-    visitor = Visitor(browser, all_runs.url)
-    page = visitor.page
-    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
-    text = page.locator("#cx-prompt textarea").input_value()
-    other = page.locator('.cx-preset:not([data-pair="Bundled pair"])').nth(1)
-    other.click()
-    expect(other).to_have_attribute("aria-pressed", "true")
-    expect(page.locator("#cx-notice")).to_contain_text("Generate asks the pair that is loaded, Bundled pair.")
-    tau = page.evaluate("window.citer.viewer.trace().settings.threshold")
-    expect(page.locator("#cx-tau input[type=range]")).to_have_value(f"{tau:g}")
-    expect(page.locator("#cx-prompt textarea")).to_have_value(text)
-    visitor.ask("Own question.")
-    visitor.wait_idle()
-    assert all_runs.engine.runs[-1].settings.threshold == 0.7 != tau  # the tau that the router recommends
-    other.click()
-    expect(page.locator("#cx-tau input[type=range]")).to_have_value(f"{tau:g}")  # or what it brings would undo the key
-    page.locator("#cx-tau input[type=range]").press("ArrowLeft")
-    moved = float(page.locator("#cx-tau input[type=range]").input_value())
-    visitor.ask("And again.")
-    visitor.wait_idle()
-    assert all_runs.engine.runs[-1].settings.threshold == moved
-    page.locator("#cx-tau input[type=number]").fill(f"{tau:g}")  # the same number, but chosen by the person now
-    page.keyboard.press("Tab")
-    visitor.ask("Once more.")
-    visitor.wait_idle()
-    assert all_runs.engine.runs[-1].settings.threshold == tau
-    visitor.leave()
-
-
-def test_a_tau_that_came_by_link_is_kept_beside_a_run_of_another_pair(browser: Browser, all_runs: Served) -> None:
-    first = Visitor(browser, all_runs.url)
-    card = first.page.locator(".cx-preset").first
-    assert card.get_attribute("data-pair") != "Bundled pair"  # or this would test nothing
-    expect(first.tokens.first).to_be_visible()
-    tau = first.page.evaluate("window.citer.viewer.trace().settings.threshold")
-    first.leave()
-    visitor = Visitor(browser, f"{all_runs.url}?type=open&q=By+link%3F&at={tau:g}")
-    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
-    expect(visitor.page.locator("#cx-notice")).to_contain_text("Press Generate")
-    visitor.page.locator("button#cx-generate").click()
-    visitor.wait_live()
-    visitor.wait_idle()
-    run = all_runs.engine.runs[-1]
-    assert (run.problem.question, run.settings.threshold) == ("By link?", tau)
-    visitor.leave()
-
-
-def test_the_pages_own_modules_are_one_request_and_what_is_loaded_later_shares_them(visit: Visit) -> None:
-    visitor = visit()
-    expect(visitor.tokens.first).to_be_visible()
-    own = [url for url in visitor.requests if url.endswith(".js") and ("/viewer/" in url or "/citer/" in url)]
-    assert len(own) == 1
-    visitor.page.get_by_role("tab", name="Learn").click()
-    expect(visitor.page.locator("#cx-tab-learn-button, [aria-selected=true]").filter(has_text="Learn")).to_be_visible()
-    visitor.page.locator("#cx-tour").click()
-    expect(visitor.page.get_by_role("dialog")).to_be_visible()
-    visitor.page.keyboard.press("Escape")
-    assert any(url.endswith("/learn/tour.js") for url in visitor.requests)
-    assert not [url for url in visitor.requests if url.endswith(".js") and "/viewer/" in url]
-
-
-def test_a_browser_without_import_maps_loads_the_modules_one_by_one(browser: Browser, served: Served) -> None:
-    context = browser.new_context()
-    page = context.new_page()
-    loaded: list[str] = []
-    page.on("request", lambda request: loaded.append(request.url))
-
-    def without_map(route: Route) -> None:
-        answer = route.fetch()
-        route.fulfill(response=answer, body=answer.text().replace("importmap", "unknown"))
-
-    page.route(served.url, without_map)
-    page.goto(served.url)
-    expect(page.locator(".citer-viewer .cv-t").first).to_be_visible()
-    assert sum("/viewer/" in url and url.endswith(".js") for url in loaded) > 30
-    context.close()
 
 
 def test_a_run_can_be_priced_for_another_pair_without_a_request(visit: Visit) -> None:

@@ -1,0 +1,44 @@
+"""The page's own modules: joined where the browser takes an import map, one by one where it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Browser, Route, expect
+
+from tests.ui.conftest import Served, Visitor
+
+pytestmark = pytest.mark.ui
+Visit = Callable[..., Visitor]
+
+
+def test_the_pages_own_modules_are_one_request_and_what_is_loaded_later_shares_them(visit: Visit) -> None:
+    visitor = visit()
+    expect(visitor.tokens.first).to_be_visible()
+    own = [url for url in visitor.requests if url.endswith(".js") and ("/viewer/" in url or "/citer/" in url)]
+    assert len(own) == 1
+    visitor.page.get_by_role("tab", name="Learn").click()
+    expect(visitor.page.locator("#cx-tab-learn-button, [aria-selected=true]").filter(has_text="Learn")).to_be_visible()
+    visitor.page.locator("#cx-tour").click()
+    expect(visitor.page.get_by_role("dialog")).to_be_visible()
+    visitor.page.keyboard.press("Escape")
+    assert any(url.endswith("/learn/tour.js") for url in visitor.requests)
+    assert not [url for url in visitor.requests if url.endswith(".js") and "/viewer/" in url]
+
+
+def test_a_browser_without_import_maps_loads_the_modules_one_by_one(browser: Browser, served: Served) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    loaded: list[str] = []
+    page.on("request", lambda request: loaded.append(request.url))
+
+    def without_map(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace("importmap", "unknown"))
+
+    page.route(served.url, without_map)
+    page.goto(served.url)
+    expect(page.locator(".citer-viewer .cv-t").first).to_be_visible()
+    assert sum("/viewer/" in url and url.endswith(".js") for url in loaded) > 30
+    context.close()
