@@ -121,6 +121,7 @@ def download_repository(
             name,
             folder / name,
             revision=info.sha,
+            # mypy infers no type for a lambda with a default, which holds this round's sum.
             on_bytes=lambda n_bytes, before=n_before: on_bytes(before + n_bytes),  # type: ignore[misc]
         )
         n_before += (folder / name).stat().st_size

@@ -201,8 +201,9 @@ def test_a_full_gpu_or_disk_is_a_message(model_folder, tmp_path, error, kind, pa
 def test_another_runs_folder_is_refused(model_folder, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         tune(model_folder, tmp_path / "a", callbacks=[StopAt(4)])
+    changed = Recipe(max_steps=8, batch_size=4, learning_rate=2e-2, max_length=200, save_steps=3)
     with pytest.raises(ModelFileError, match=r"another run's: learning_rate was 0\.01 and is 0\.02"):
-        tune(model_folder, tmp_path / "a", Recipe(max_steps=8, batch_size=4, learning_rate=2e-2, max_length=200, save_steps=3))  # fmt: skip  # noqa: E501
+        tune(model_folder, tmp_path / "a", changed)
     with pytest.raises(ModelFileError, match="rows was"):
         tune(model_folder, tmp_path / "a", rows=ROWS[1:])
     (tmp_path / "b.training" / "checkpoint-9").mkdir(parents=True)
