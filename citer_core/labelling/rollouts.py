@@ -93,8 +93,8 @@ def roll_out(
         else:
             running.append(i)
     prompts = [examples[starts[i].example].prompt_ids + prefixes[i] for i in running]
-    # Similar lengths side by side waste the least padding; the order of the results does not matter.
-    order = sorted(range(len(running)), key=lambda k: len(prompts[k]))
+    # Texts of one example side by side share their beginning; the order of the results does not matter.
+    order = sorted(range(len(running)), key=lambda k: (starts[running[k]].example, starts[running[k]].position))
     settings = DecodeSettings(threshold=policy.threshold, max_new_tokens=policy.max_new_tokens)
     if not order:
         return

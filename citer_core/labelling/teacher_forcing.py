@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from citer_core.errors import DatasetError
+from citer_core.models.greedy import greedy_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.routing.router import RouterFeatures
 from citer_core.tasks.problems import Problem, problem_from_row
@@ -118,7 +119,7 @@ def _compare(
     truth = torch.tensor(example.truth_ids, device=slm_logits.device)
     features = RouterFeatures(hidden, slm_logits)
     llm_log_probs = torch.log_softmax(llm_logits.float(), dim=-1)
-    slm_ids, llm_ids = slm_logits.argmax(-1), llm_logits.argmax(-1)
+    slm_ids, llm_ids = greedy_tokens(slm_logits), greedy_tokens(llm_logits)
     case = torch.where(slm_ids == truth, 1, torch.where(llm_ids == truth, 2, 3))
     return TeacherForced(
         truth_ids=truth.cpu(),

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from citer_core.models.batched_lm import BatchedLM
+from citer_core.models.greedy import greedy_tokens
 from citer_core.models.language_model import LanguageModel
 
 _FIRST_LOOK = 256  # most probable tokens that nearly always hold the nucleus; sorting a whole vocabulary takes longer
@@ -41,7 +42,7 @@ def greedy_completions(
     """
 
     def choose(logits: Tensor, _rows: list[int], _positions: list[int]) -> list[int]:
-        chosen: list[int] = logits.argmax(-1).tolist()
+        chosen: list[int] = greedy_tokens(logits).tolist()
         return chosen
 
     return _completions(lm, prompts, eos_ids, max_new_tokens, batch_size, choose)

@@ -20,7 +20,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedModel
 
-from citer_core.models.kv_cache import Attend, Heads, KVCache, SlotCache
+from citer_core.models.kv_cache import Attend, Heads, KVCache
+from citer_core.models.slot_cache import SlotCache
 from citer_core.models.transfer import lists_to_device
 
 ARCHITECTURES = frozenset({"Qwen2ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"})
@@ -56,7 +57,7 @@ class FusedDecoder:
         self._eps = config.rms_norm_eps
         self._body = model.base_model
         self._embedding = model.get_input_embeddings().weight
-        self._is_plain = _is_plain(self._embedding)
+        self._is_plain = is_plain(self._embedding)
         hidden_size = config.hidden_size
         norm_scale = math.sqrt(hidden_size) if self._is_plain else 1.0
         self._eps_leg = torch.tensor(math.sqrt(hidden_size * self._eps))
@@ -98,8 +99,8 @@ class FusedDecoder:
 
     def rope_tables(self, n_positions: int) -> tuple[Tensor, Tensor]:
         """Cosines and sines, [positions, H_q + 2 * H_kv, D], of at least so many positions."""
-        while n_positions > len(self._cos):
-            self._cos, self._sin = self._make_rope_tables(2 * len(self._cos))
+        while n_positions > self._cos.shape[0]:
+            self._cos, self._sin = self._make_rope_tables(2 * self._cos.shape[0])
         return self._cos, self._sin
 
     def _make_rope_tables(self, n_positions: int) -> tuple[Tensor, Tensor]:
@@ -149,8 +150,13 @@ class FusedDecoder:
         Returns:
             [N, H] in the weights' dtype: the states of all new tokens, one sequence after another.
         """
-        order = sorted(range(len(slots)), key=lambda row: len(new_ids[row]))
         starts = [cache.lengths[slot] for slot in slots]
+        if all(len(ids) == 1 for ids in new_ids):  # nearly every pass of an SLM
+            tables = self.rope_tables(max(starts) + 1)
+            packed, positions = lists_to_device(([ids[0] for ids in new_ids], starts), self._embedding.device)
+            cos, sin = (table.index_select(0, positions) for table in tables)
+            return self.blocks_forward(packed, cos, sin, cache.extend(slots, [1] * len(slots)))
+        order = sorted(range(len(slots)), key=lambda row: len(new_ids[row]))
         tables = self.rope_tables(max(start + len(ids) for start, ids in zip(starts, new_ids, strict=True)))
         n_new = [len(new_ids[row]) for row in order]
         ends = dict(zip(order, accumulate(n_new), strict=True))  # of each sequence in the packed text
@@ -187,12 +193,13 @@ class FusedDecoder:
             [M, H]. What comes after the last block's attention is computed for these tokens only: nobody reads the
             others' states there, and their keys and values are in the cache by then.
         """
-        dim = self._heads.dim
-        n_inner = len(self._blocks[0].down)
+        # Sizes by `shape`: the length of a tensor takes as long as a small operation.
+        n_tokens, dim = ids.shape[0], self._heads.dim
+        n_inner = self._blocks[0].down.shape[0]
         hidden = F.embedding(ids, self._embedding)
         for layer, block in enumerate(self._blocks):
             x = self._rms_norm(hidden, block.attention_norm)
-            qkv = product(x, block.qkv, block.qkv_bias).view(len(ids), -1, dim)
+            qkv = product(x, block.qkv, block.qkv_bias).view(n_tokens, -1, dim)
             qkv = torch.addcmul(qkv * cos, qkv.roll(dim // 2, -1), sin)  # both halves swapped, signs in the table
             mixed = attend(layer, qkv)
             if kept is not None and layer == len(self._blocks) - 1:
@@ -238,7 +245,7 @@ def _merge(*projections: nn.Linear) -> tuple[Tensor, Tensor | None]:
     for 1 to 64 rows; in bfloat16 it is the other way round).
     """
     weight = torch.cat([p.weight.detach() for p in projections])
-    if _is_plain(weight):
+    if is_plain(weight):
         weight = weight.t().contiguous().t()
     biased = getattr(projections[0], "bias", None) is not None
     bias = torch.cat([p.bias.detach() for p in projections]) if biased else None
@@ -278,6 +285,6 @@ def _is_short(x: Tensor) -> bool:
     return x.dtype == torch.bfloat16 and len(x) <= MOST_SHORT_ROWS and x.device.type == "cpu"
 
 
-def _is_plain(weight: Tensor) -> bool:
+def is_plain(weight: Tensor) -> bool:
     """Whether arithmetic is in float32 on a CPU, where the count of operations matters most."""
     return weight.dtype == torch.float32 and weight.device.type == "cpu"

@@ -15,12 +15,14 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 
-from citer_core.models.fused_decoder import FusedDecoder, product
-from citer_core.models.kv_cache import KVCache, SlotCache
+from citer_core.models.fused_decoder import FusedDecoder, is_plain, product
+from citer_core.models.kv_cache import KVCache
+from citer_core.models.slot_cache import SlotCache
 from citer_core.models.static_step import Capture, StaticStep
 from citer_core.models.transfer import to_device
 
 N_BEFORE_CAPTURE = 4  # single tokens after which a run is taken to go on
+MOST_COPIED_HEAD = 16 << 20  # bytes up to which a head is held a second time
 log = logging.getLogger(__name__)
 
 
@@ -78,6 +80,7 @@ class LanguageModel:
         # Kept: transformers looks for it among the parameters each time, which takes as long as a small layer.
         self.device: torch.device = model.device
         self._head = model.get_output_embeddings()
+        self._head_matrix = _head_matrix(self._head)
         self._capture: Capture | None = None
         self._steps: WeakKeyDictionary[KVCache, StaticStep | int] = WeakKeyDictionary()
         self._fused = FusedDecoder(model) if fused and FusedDecoder.supports(model) else None
@@ -173,9 +176,7 @@ class LanguageModel:
 
     def _logits(self, hidden: Tensor) -> Tensor:
         """[N, V] of hidden states [N, H]."""
-        head = self._head
-        is_matrix = type(head) is nn.Linear and head.bias is None
-        logits: Tensor = product(hidden, head.weight.t()) if is_matrix else head(hidden)
+        logits: Tensor = self._head(hidden) if self._head_matrix is None else product(hidden, self._head_matrix)
         return logits if logits.shape[-1] == self.vocab_size else logits[:, : self.vocab_size]
 
     def new_slot_cache(self, n_slots: int) -> SlotCache | SlotCaches:
@@ -231,3 +232,15 @@ class LanguageModel:
         for state, n in zip(states.split([len(ids) for ids in texts]), n_last, strict=True):
             kept = state[len(state) - n :]
             yield self._logits(kept), kept
+
+
+def _head_matrix(head: nn.Module) -> Tensor | None:
+    """The weights [H, V] of a head that is nothing but a product, else None.
+
+    A small one in float32 on a CPU is copied so that it also lies so in memory, which halves the product's time for up
+    to 16 rows. It cannot be turned in place as the blocks' matrices are: the embedding reads the same weights by token.
+    """
+    if type(head) is not nn.Linear or getattr(head, "bias", None) is not None:
+        return None
+    matrix = head.weight.detach().t()
+    return matrix.contiguous() if is_plain(matrix) and matrix.nbytes <= MOST_COPIED_HEAD else matrix

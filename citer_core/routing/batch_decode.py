@@ -164,8 +164,7 @@ def decode_batch(
     n_slots = min(IN_PROGRESS * batch_size, len(prompts))
     slm = BatchedLM(pair.slm, n_slots)
     llm = batch_writer(pair, router, settings, is_cancelled, n_slots=n_slots, with_candidates=with_candidates)
-    device = pair.slm.device
-    prompt_hidden = torch.zeros(n_slots, pair.hidden_size, dtype=pair.slm.model.dtype, device=device)
+    prompt_hidden = torch.zeros(n_slots, pair.hidden_size, dtype=pair.slm.model.dtype, device=pair.slm.device)
     free, live, next_prompt = list(range(n_slots))[::-1], list[_Sequence](), 0
     while live or next_prompt < len(prompts):
         if is_cancelled():
@@ -219,18 +218,23 @@ def _slm_step(
     device = prompt_hidden.device
     slots = [s.slot for s in live]
     texts = [s.ids for s in live]
+    indices = [len(s.completion.steps) for s in live]
 
     slm_forward = slm.catch_up(texts, slots)
-    for row, s in enumerate(live):
-        if not s.completion.steps:
-            prompt_hidden[s.slot] = slm_forward.hidden[row]
     llm_forward = llm.read(texts, slots) if router.reads_llm else None
-    indices = [len(s.completion.steps) for s in live]
-    rows, keys, positions = lists_to_device((slots, [s.key for s in live], indices), device)
+    states: Tensor | None = None
+    keys: Tensor | None = None
+    positions: Tensor | None = None
+    if router.uses_sequence:
+        for row, index in enumerate(indices):
+            if index == 0:
+                prompt_hidden[slots[row]] = slm_forward.hidden[row]
+        rows, keys, positions = lists_to_device((slots, [s.key for s in live], indices), device)
+        states = prompt_hidden.index_select(0, rows)
     features = RouterFeatures(
         hidden=slm_forward.hidden,
         logits=slm_forward.logits,
-        prompt_hidden=prompt_hidden.index_select(0, rows),
+        prompt_hidden=states,
         sequence_key=keys,
         position=positions,
         llm_entropy=torch.tensor([s.llm_entropy for s in live], device=device) if router.uses_llm_entropy else None,
@@ -245,26 +249,31 @@ def _slm_step(
     slm_ids, slm_tops, (confidences,) = choose_rows(pair, slm_forward.logits, log_probs, settings, indices, scores)
     if is_away(scores):  # it is only now that the router has done its work
         router_s = time.perf_counter() - start
+    n_live = len(live)
+    slm_s, router_s, llm_s = slm_forward.seconds / n_live, router_s / n_live, 0.0
+    n_read = [0] * n_live
+    if llm_forward is not None:
+        n_read, llm_s = llm_forward.n_fed, llm_forward.seconds / n_live
     by_llm: list[int] = []
     for row, s in enumerate(live):
         s.llm_entropy = float("nan")
-        s.waiting = Step(
+        step = Step(
             token_id=slm_ids[row],
             slm_token_id=slm_ids[row],
             source="slm",
             slm_confidence=confidences[row],
             slm_tokens_fed=slm_forward.n_fed[row],
-            llm_tokens_fed=llm_forward.n_fed[row] if llm_forward else 0,
-            slm_s=slm_forward.seconds / len(live),
-            router_s=router_s / len(live),
-            llm_s=llm_forward.seconds / len(live) if llm_forward else 0.0,
+            llm_tokens_fed=n_read[row],
+            slm_s=slm_s,
+            router_s=router_s,
+            llm_s=llm_s,
             slm_top=slm_tops[row],
         )
-        if prefers_llm(confidences[row], settings.threshold):
+        if prefers_llm(step.slm_confidence, settings.threshold):
+            s.waiting = step
             by_llm.append(row)
         else:
-            s.write(s.waiting, pair.eos_ids)
-            s.waiting = None
+            s.write(step, pair.eos_ids)
     if by_llm and llm_forward is not None:  # the LLM has answered already
         chosen = [live[row] for row in by_llm]
         written = llm.choose(llm_forward, by_llm, [indices[row] for row in by_llm])

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from citer_core.models.greedy import greedy_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.models.transfer import to_host
 from citer_core.routing.sampling import choose_token, sampled_token
@@ -64,7 +65,7 @@ def choose_rows(
 ) -> tuple[list[int], list[tuple[Candidate, ...]], list[Any]]:
     """`choose` for each row of [B, V] logits, with one wait for all; no candidates without log-probabilities."""
     if settings.temperature == 0.0:
-        chosen = logits.argmax(-1)
+        chosen = greedy_tokens(logits)
     else:
         chosen = torch.cat([sampled_token(row, settings, i) for row, i in zip(logits, indices, strict=True)])
     if log_probs is None:

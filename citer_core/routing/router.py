@@ -101,6 +101,8 @@ class Router(ABC):
         revision: hash of its weights, or "" where it has none.
         n_params: parameters read at every step.
         uses_llm_entropy: reads `RouterFeatures.llm_entropy`, which is only computed then.
+        uses_sequence: reads `prompt_hidden`, `sequence_key` or `position`; they are not prepared for a router that says
+            that it does not.
         reads_llm: needs the LLM's logits at every position. The LLM is then run for every token, and that is counted.
         default_threshold: a tau to start from.
         order: place in lists, the lowest first.
@@ -111,6 +113,7 @@ class Router(ABC):
     revision: str = ""
     n_params: int = 0
     uses_llm_entropy: bool = False
+    uses_sequence: bool = True
     reads_llm: bool = False
     default_threshold: float = 0.7
     order: int = 0

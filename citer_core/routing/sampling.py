@@ -12,6 +12,7 @@ import random
 import torch
 from torch import Tensor
 
+from citer_core.models.greedy import greedy_tokens
 from citer_core.types import DecodeSettings
 
 
@@ -37,7 +38,7 @@ def choose_token(logits: Tensor, settings: DecodeSettings, index: int) -> int:
         settings: temperature 0 takes the greatest logit, the lower id at a tie.
         index: position in the completion.
     """
-    return int(logits.argmax()) if settings.temperature == 0.0 else int(sampled_token(logits, settings, index))
+    return int(greedy_tokens(logits)) if settings.temperature == 0.0 else int(sampled_token(logits, settings, index))
 
 
 def sampled_token(logits: Tensor, settings: DecodeSettings, index: int) -> Tensor:

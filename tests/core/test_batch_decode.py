@@ -213,6 +213,24 @@ def test_rows_that_need_the_llm_wait_for_each_other(tiny_pair, monkeypatch):
     )
 
 
+def test_examples_in_front_of_every_question_are_read_once(tiny_pair, monkeypatch):
+    """And each run costs what it would cost alone, whoever was there before it."""
+    shots = [(17 * k) % 1535 + 1 for k in range(60)]
+    prompts = [[*shots, 20 + n, 3 * n + 1] for n in range(12)]
+    pair, router, settings_ = free(tiny_pair), PatternRouter(prompts, PATTERNS), DecodeSettings(0.5, 12)
+    expected, fed = one_by_one(pair, router, prompts, settings_), Counter()
+    forward = LanguageModel.forward_slots
+
+    def counted(self, new_ids, slots, cache):
+        fed[id(self)] += sum(map(len, new_ids))
+        return forward(self, new_ids, slots, cache)
+
+    monkeypatch.setattr(LanguageModel, "forward_slots", counted)
+    assert_same(batched(pair, router, prompts, settings_, 3, with_candidates=True), expected)
+    # The three prompts of the first pass come together; of the other nine only what follows the examples is read.
+    assert fed[id(pair.slm)] == 3 * len(shots) + 12 * (2 + 11)
+
+
 # --- how rows end
 
 

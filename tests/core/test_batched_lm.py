@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from citer_core.models import slot_cache
 from citer_core.models.batched_lm import BatchedLM
-from citer_core.models.kv_cache import SlotCache
 from citer_core.models.language_model import LanguageModel
+from citer_core.models.slot_cache import BAND, SlotCache
 from tests.core.conftest import LLAMA3_ROPE, tiny_llama, tiny_mistral, tiny_qwen2
 from tests.core.examples import random_prompts
 
@@ -18,6 +19,14 @@ MODELS = {
     "llama3-rope-mqa": lambda: tiny_llama(2, num_key_value_heads=1, rope_parameters=LLAMA3_ROPE),
     "mistral": tiny_mistral,
 }
+
+
+@pytest.fixture(params=["on the host", "as on a device"])
+def padding(request, monkeypatch):
+    """Whether only single tokens attend together, or short texts too, padded to one width."""
+    if request.param == "as on a device":
+        monkeypatch.setattr(slot_cache, "is_away", lambda tensor: True)
+    return request.param
 
 
 def alone(lm, text):
@@ -34,7 +43,7 @@ def close(ours, theirs):
 
 @pytest.mark.parametrize("fused", [True, False], ids=["fused", "plain"])
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_slots_of_any_length_grow_by_any_number_of_tokens(make, fused):
+def test_slots_of_any_length_grow_by_any_number_of_tokens(make, fused, padding):
     """Past the first growth of the cache; some slots rest while others go on; one is taken over by a shorter text."""
     lm = LanguageModel(make(), 1536, fused=fused)
     assert lm.is_fused == fused
@@ -74,9 +83,9 @@ def test_read_gives_the_last_positions_of_ragged_texts(make, fused):
         close(hidden, theirs[1][-n:])
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(-1, 50)), max_size=3), min_size=1, max_size=6))
-def test_any_order_of_catching_up_and_moving_in_keeps_the_slots(tiny_pair, rounds):
+def test_any_order_of_catching_up_and_moving_in_keeps_the_slots(tiny_pair, padding, rounds):
     """-1 clears a slot; else it grows by that many tokens and one, in one call with the others of its round."""
     for lm in (tiny_pair.slm, tiny_pair.llm):
         batched, texts = BatchedLM(lm, 3), [[], [], []]
@@ -98,21 +107,31 @@ def test_any_order_of_catching_up_and_moving_in_keeps_the_slots(tiny_pair, round
                 close(forward.hidden[row], alone(lm, texts[slot])[1][-1])
 
 
-def test_one_long_prompt_does_not_pad_single_tokens(tiny_pair, monkeypatch):
-    """Texts of very different length share one pass, in which only the short ones are padded to one width."""
-    together = []
-    padded = SlotCache._padded
+def test_one_long_prompt_does_not_pad_single_tokens(tiny_pair, monkeypatch, padding):
+    """Texts of very different length share one pass, in which at most the short ones are padded to one width."""
+    passes = []
+    together = SlotCache._together
 
-    def noted(self, store, slots, starts, n_new, indices):
-        together.append(list(n_new))
-        return padded(self, store, slots, starts, n_new, indices)
+    def noted(self, first, slots, ends, n_new, indices):
+        passes.append(list(n_new))
+        return together(self, first, slots, ends, n_new, indices)
 
-    monkeypatch.setattr(SlotCache, "_padded", noted)
-    texts = [[5], list(range(1, 201)), [6, 7], list(range(1, 151)), [8], [9, 10, 11]]
+    monkeypatch.setattr(SlotCache, "_together", noted)
+    texts = [[5], list(range(1, 201)), [6, 7], list(range(11, 161)), [8], [9, 10, 11]]
     found = BatchedLM(tiny_pair.slm, 6).catch_up(texts, [2, 0, 3, 1, 5, 4])
-    assert together == [[1, 1], [2, 3]] and found.n_fed == [1, 200, 2, 150, 1, 3]
+    assert passes == ([[1, 1]] if padding == "on the host" else [[1, 1], [2, 3]])
+    assert found.n_fed == [1, 200, 2, 150, 1, 3]
     for row, text in enumerate(texts):
         close(found.logits[row], alone(tiny_pair.slm, text)[0][-1])
+
+
+@pytest.mark.parametrize("n_new", [BAND, BAND + 1])
+def test_masks_of_short_and_of_long_texts_are_the_same(tiny_pair, n_new):
+    """After a cached text; the short ones are read from a table, also after the cache has grown."""
+    text = [(7 * i) % 1535 + 1 for i in range(400)]
+    batched = BatchedLM(tiny_pair.llm, 1)
+    for end in (5, 5 + n_new, 300, 300 + n_new):
+        close(batched.catch_up([text[:end]], [0]).logits[0], alone(tiny_pair.llm, text[:end])[0][-1])
 
 
 def test_nothing_to_feed_is_our_own_mistake(tiny_pair):
@@ -120,3 +139,69 @@ def test_nothing_to_feed_is_our_own_mistake(tiny_pair):
     batched.catch_up([[1, 2]], [0])
     with pytest.raises(AssertionError, match="nothing to feed"):
         batched.catch_up([[1, 2]], [0])
+
+
+def fed_tokens(lm, monkeypatch):
+    """Notes how many tokens each pass of a model really reads of each sequence."""
+    fed = []
+    forward_slots = lm.forward_slots
+
+    def noted(new_ids, slots, cache):
+        fed.append([len(ids) for ids in new_ids])
+        return forward_slots(new_ids, slots, cache)
+
+    monkeypatch.setattr(lm, "forward_slots", noted)
+    return fed
+
+
+def test_a_beginning_that_a_slot_holds_is_not_read_again(tiny_pair, monkeypatch):
+    fed = fed_tokens(tiny_pair.slm, monkeypatch)
+    batched, start = BatchedLM(tiny_pair.slm, 3), list(range(100, 130))
+    texts = [[*start, 7, 8], [*start, 7, 9, 10], start, [1, 2, 3], [*start[:9], 5]]
+    for text, slots, n_read in (
+        (texts[0], [0], 32),
+        (texts[1], [1], 2),  # all but the last two of the text in slot 0
+        (texts[2], [2], 1),  # the last token is always read: what comes after it is asked for
+    ):
+        found = batched.catch_up([text], slots)
+        assert fed.pop() == [n_read] and found.n_fed == [len(text)]
+        close(found.logits[0], alone(tiny_pair.slm, text)[0][-1])
+    for slot in range(3):
+        batched.clear(slot)
+    found = batched.catch_up([texts[3], texts[4], texts[1]], [1, 2, 0])
+    # Three tokens are not worth a copy; and what slot 1 held is there until the pass writes over it.
+    assert fed.pop() == [3, 1, 1] and found.n_fed == [3, 10, 33]
+    for row, text in enumerate((texts[3], texts[4], texts[1])):
+        close(found.logits[row], alone(tiny_pair.slm, text)[0][-1])
+
+
+def test_texts_that_come_in_the_same_pass_do_not_take_from_each_other(tiny_pair, monkeypatch):
+    """The keys of the first are not there yet when the second one looks."""
+    fed = fed_tokens(tiny_pair.slm, monkeypatch)
+    batched, text = BatchedLM(tiny_pair.slm, 2), list(range(50, 70))
+    found = batched.catch_up([text, [*text, 3]], [0, 1])
+    assert fed == [[20, 21]]
+    close(found.logits[1], alone(tiny_pair.slm, [*text, 3])[0][-1])
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans(), st.lists(st.integers(1, 2), min_size=1)), max_size=12))
+def test_shared_beginnings_change_no_number(tiny_pair, turns):
+    """Texts of two tokens begin alike more often than not."""
+    batched, texts = BatchedLM(tiny_pair.llm, 3), [[], [], []]
+    for slot, begins_anew, more in turns:
+        if begins_anew:
+            batched.clear(slot)
+            texts[slot] = []
+        texts[slot] = texts[slot] + more
+        found = batched.catch_up([texts[slot]], [slot])
+        close(found.logits[0], alone(tiny_pair.llm, texts[slot])[0][-1])
+
+
+def test_without_a_fused_pass_every_text_is_read(monkeypatch):
+    lm = LanguageModel(tiny_qwen2(1), 1536, fused=False)
+    fed = fed_tokens(lm, monkeypatch)
+    batched = BatchedLM(lm, 2)
+    for slot in range(2):
+        batched.catch_up([[5, 6, 7, 8, 9, 10]], [slot])
+    assert fed == [[6], [6]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -94,6 +95,18 @@ def test_a_router_runs_without_dropout_or_gradients_and_in_float32(tiny_pair):
     assert torch.equal(router.confidence(f), router.confidence(f))
     half = RouterFeatures(f.hidden.bfloat16(), f.logits.bfloat16())
     assert router.confidence(half).dtype == torch.float32 and not router.confidence(half).requires_grad
+
+
+def test_routers_say_truly_whether_they_read_the_sequence(tiny_pair):
+    """What they say that they do not read is not prepared for them."""
+    asked = [*training_free_routers().values(), *(a_router(kind, tiny_pair) for kind in stored_kinds())]
+    plain, states = features(), torch.randn(6, 32, generator=torch.Generator().manual_seed(1))
+    plain = dataclasses.replace(plain, llm_logits=plain.logits.flip(0), llm_entropy=torch.full((6,), 0.5))
+    known = dataclasses.replace(
+        plain, prompt_hidden=states, sequence_key=torch.arange(6) * 9 + 4, position=torch.arange(6) + 1
+    )
+    reads = {r.name for r in asked if not torch.equal(r.confidence(plain), r.confidence(known))}
+    assert reads == {r.name for r in asked if r.uses_sequence} == {"random", "query-level"}
 
 
 def test_query_level_looks_at_the_prompt_alone(tiny_pair):

@@ -45,6 +45,7 @@ class CiterRouter(StoredRouter):
     """`CiterMLP` on the state behind the SLM's candidate: CITER, its ablation CITER-S, and Co-LLM's deferral head."""
 
     kind = "citer"
+    uses_sequence = False
 
     @classmethod
     def build(cls, hidden_size: int) -> CiterMLP:

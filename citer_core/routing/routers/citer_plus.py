@@ -49,6 +49,7 @@ class CiterPlusRouter(StoredRouter):
     """Hidden state and the SLM's own uncertainty together."""
 
     kind = "citer-plus"
+    uses_sequence = False
 
     @classmethod
     def build(cls, hidden_size: int) -> CiterPlusNetwork:

@@ -12,6 +12,7 @@ class AlwaysSLMRouter(Router):
     """The SLM writes everything, at any tau below 1."""
 
     name, label, order, default_threshold = "always-slm", "Always the SLM", 70, 0.5
+    uses_sequence = False
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """1 everywhere."""
@@ -22,6 +23,7 @@ class AlwaysLLMRouter(Router):
     """The LLM writes everything, at any tau above 0."""
 
     name, label, order, default_threshold = "always-llm", "Always the LLM", 80, 0.5
+    uses_sequence = False
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """0 everywhere."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from citer_core.models.greedy import greedy_tokens
 from citer_core.routing.router import Router, RouterFeatures
 
 
@@ -13,8 +14,9 @@ class DisagreementRouter(Router):
 
     name, label, order, default_threshold = "disagreement", "Disagreement oracle (asks both)", 60, 0.5
     reads_llm = True
+    uses_sequence = False
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """1 where both greedy tokens agree, else 0."""
         assert features.llm_logits is not None, "the decode loop gives these to routers with reads_llm"
-        return (features.logits.argmax(-1) == features.llm_logits.argmax(-1)).to(torch.float32)
+        return (greedy_tokens(features.logits) == greedy_tokens(features.llm_logits)).to(torch.float32)

@@ -11,6 +11,7 @@ class EntropyRouter(Router):
     """Prefers the SLM as far as its whole distribution is narrow."""
 
     name, label, order = "entropy", "Entropy (no training)", 20
+    uses_sequence = False
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """exp(-entropy): one over the number of tokens that an equally uncertain uniform choice would be among."""

@@ -11,6 +11,7 @@ class MarginRouter(Router):
     """Prefers the SLM as far as its first choice is ahead of its second."""
 
     name, label, order = "margin", "Margin (no training)", 30
+    uses_sequence = False
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """Probability of the first choice less that of the second."""

@@ -11,6 +11,7 @@ class MaxProbabilityRouter(Router):
     """Prefers the SLM as far as it is sure of its first choice."""
 
     name, label, order = "max-probability", "Max probability (no training)", 10
+    uses_sequence = False
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """The probability of the SLM's greedy token."""
