@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from citer_core.engine import Engine
     from citer_core.tasks.datasets import NumberedRow
 
-N_PROBLEMS = 48  # of each format, for batches and labels
+N_PROBLEMS = 100  # of each format, for batches and labels
 
 
 def add_parser(subparsers: Subparsers) -> None:
