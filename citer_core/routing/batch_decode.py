@@ -2,7 +2,8 @@
 
 Each sequence has its own length, its own lagging LLM cache and its own decisions. One that ends leaves its slot, and
 the next prompt moves in; while some wait for the LLM, others fill the SLM's passes. So both models' passes stay full
-to the end. Knows nothing about prompts, answers or files.
+to the end. A beginning that prompts have in common is read once (`BatchedLM`), and counted for each as if it were
+alone. Knows nothing about prompts, answers or files.
 """
 
 from __future__ import annotations
