@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from citer_core.engine import Engine
 
 
+# Called with places by PairSwitch.
 def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress) -> Engine:  # noqa: FBT001
     """Imports torch and reads a pair's weights; called in the background."""
     with large_import("citer_core.engine", before_each=traffic.let_pass):

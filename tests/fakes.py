@@ -293,5 +293,5 @@ def use(monkeypatch: pytest.MonkeyPatch, engine: FakeEngine) -> FakeEngine:
 def fake_module(engine: FakeEngine) -> types.ModuleType:
     """A stand-in for the module `citer_core.engine`, whose `Engine.load` gives `engine`."""
     module = types.ModuleType("citer_core.engine")
-    module.Engine = types.SimpleNamespace(load=engine.load)  # type: ignore[attr-defined]
+    vars(module).update(Engine=types.SimpleNamespace(load=engine.load))
     return module

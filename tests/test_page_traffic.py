@@ -17,8 +17,9 @@ async def application(scope: Any, _receive: Any, _send: Any) -> None:
 def ask(traffic: PageTraffic, kind: str) -> None:
     """One request of this kind, which has to get through."""
     scope: dict[str, Any] = {"type": kind}
+    nobody: Any = None
     # Without an event loop, of which a thread of tests may have one already: nothing here has to be waited for.
-    answered = traffic.watch(application)(scope, None, None)  # type: ignore[arg-type]
+    answered = traffic.watch(application)(scope, nobody, nobody)
     with pytest.raises(StopIteration):
         answered.__await__().__next__()
     assert scope["reached"]

@@ -80,10 +80,10 @@ class LanguageModel:
         # Kept: transformers looks for it among the parameters each time, which takes as long as a small layer.
         self.device: torch.device = model.device
         self._head = model.get_output_embeddings()
-        self._head_matrix = _head_matrix(self._head)
         self._capture: Capture | None = None
         self._steps: WeakKeyDictionary[KVCache, StaticStep | int] = WeakKeyDictionary()
         self._fused = FusedDecoder(model) if fused and FusedDecoder.supports(model) else None
+        self._head_matrix = None if self._fused is None else _head_matrix(self._head)
         if self._fused is not None and not self._agrees([4, 3]):
             log.warning("%s: the fused pass disagrees with transformers and is not used", type(model).__name__)
             self._fused = None
@@ -175,7 +175,7 @@ class LanguageModel:
         return step
 
     def _logits(self, hidden: Tensor) -> Tensor:
-        """[N, V] of hidden states [N, H]."""
+        """[N, V] of hidden states [N, H] of the fused pass."""
         logits: Tensor = self._head(hidden) if self._head_matrix is None else product(hidden, self._head_matrix)
         return logits if logits.shape[-1] == self.vocab_size else logits[:, : self.vocab_size]
 

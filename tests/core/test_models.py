@@ -11,6 +11,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast
 
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError, PairError
+from citer_core.models import language_model
 from citer_core.models.batch import greedy_completions
 from citer_core.models.fused_decoder import MOST_SHORT_ROWS, FusedDecoder, product
 from citer_core.models.language_model import LanguageModel
@@ -114,6 +115,21 @@ def test_fusing_holds_no_weight_twice_and_leaves_the_model_as_it_was():
     attention = model.model.layers[0].self_attn
     assert attention.q_proj.weight.data_ptr() == block.qkv.data_ptr()
     assert attention.k_proj.weight.untyped_storage().data_ptr() == block.qkv.untyped_storage().data_ptr()
+
+
+def test_only_a_small_head_is_held_twice(monkeypatch):
+    """1,536 tokens of 32 numbers; the logits are the same, and nothing is held for a model that does not need it."""
+    ids = torch.randint(1, 1536, (9,), generator=torch.Generator().manual_seed(5))
+    logits = []
+    for most, is_copied in ((1536 * 32 * 4, True), (1536 * 32 * 4 - 1, False)):
+        monkeypatch.setattr(language_model, "MOST_COPIED_HEAD", most)
+        model = tiny_qwen2(1)
+        lm = LanguageModel(model, 1536)
+        weight = model.get_output_embeddings().weight
+        assert (lm._head_matrix.data_ptr() != weight.data_ptr()) == lm._head_matrix.is_contiguous() == is_copied
+        logits.append(lm.forward(ids, lm.new_cache())[0])
+    torch.testing.assert_close(*logits)
+    assert LanguageModel(tiny_qwen2(1), 1536, fused=False)._head_matrix is None
 
 
 def test_batched_completions_are_those_of_single_prompts(tiny_pair):

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,9 +43,9 @@ def test_at_another_tau_it_is_the_run_made_there_on_the_same_confidences() -> No
 
 
 @pytest.mark.parametrize("tau", [-0.1, 1.1, float("nan"), "0.5", True, None])
-def test_a_tau_that_is_none_is_named(tau: object) -> None:
+def test_a_tau_that_is_none_is_named(tau: Any) -> None:
     with pytest.raises(SettingError, match="from 0 to 1"):
-        replay(made_trace(), tau)  # type: ignore[arg-type]
+        replay(made_trace(), tau)
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")

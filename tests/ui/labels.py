@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from playwright.sync_api import expect
@@ -31,7 +31,7 @@ class RealEngine:
 class SeenJobs(LabelJobs):
     """Lets a test look at the jobs of all pages."""
 
-    seen: list[LabelJob] = []  # noqa: RUF012
+    seen: ClassVar[list[LabelJob]] = []
 
     def begin(self, session: str) -> LabelJob:
         job = super().begin(session)
