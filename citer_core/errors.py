@@ -4,7 +4,8 @@
     |-- InputError            a value, prompt or row that we cannot work with
     |   |-- PromptError       empty, or longer than the models' context
     |   |-- SettingError      a decoding setting outside its range
-    |   `-- DatasetError      a data file or one of its rows
+    |   |-- DatasetError      a data file or one of its rows
+    |   `-- GateError         a document, request or argument of another kind or size than we read
     |-- PairError             the two models cannot work together
     |-- ModelFileError        a weights file is missing, truncated or of another kind
     |-- ServerError           the LLM's server cannot be reached, or answers something else than we asked for
@@ -38,6 +39,10 @@ class SettingError(InputError):
 
 class DatasetError(InputError):
     """A data file or one of its rows."""
+
+
+class GateError(InputError):
+    """A value from outside that the gate does not let through: of another kind, too long, or outside its range."""
 
 
 class PairError(CiterError):
