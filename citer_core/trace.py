@@ -220,8 +220,8 @@ class RoutingTrace:
         )
 
     @classmethod
-    def from_json(cls, text: str | bytes) -> Self:
-        """Reads `to_json` back, from text or UTF-8; raises `TraceError` like `from_dict`, and for what is no JSON."""
+    def from_json(cls, text: object) -> Self:
+        """Reads `to_json` back, from text or UTF-8 bytes; raises `TraceError` for anything else."""
         try:
             document = parse_json(text, max_chars=MAX_TRACE_CHARS)
         except GateError as error:
