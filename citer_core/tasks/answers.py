@@ -120,7 +120,10 @@ def _mentions(span: str, choices: Choices) -> list[_Mention]:
     """Every choice named in `span`, in order; the longest text wins where several begin at one place."""
     by_text = {_key(text): label for label, text in choices}
     by_label = {label.casefold(): label for label, _ in choices}
-    texts = "|".join(sorted((_text_pattern(text) for _, text in choices), key=len, reverse=True))
+    # A pattern of 20,000 characters takes longer to make than to look for: of choices that do not occur there is none.
+    searched = _key(span)
+    found_texts = [text for _, text in choices if _key(text) in searched]
+    texts = "|".join(sorted(map(_text_pattern, found_texts), key=len, reverse=True)) or "(?!)"
     labels = "|".join(re.escape(label) for label, _ in choices)
     in_brackets = rf"[(\[]\s*(?P<label>{labels})\s*[)\]]"
     pattern = rf"(?P<text>{texts})(?:[\s*_.,:$}}\"']*{in_brackets})?|{in_brackets.replace('label', 'alone')}"
