@@ -17,6 +17,7 @@ MAX_NEW_TOKENS = 4096
 MAX_CANDIDATES = 20
 MAX_TOKEN_CHARS = 1_000  # the longest token of the vocabularies that we know has 256
 MAX_TRACE_CHARS = 12_000_000  # 4,096 tokens with five candidates of both models are about 3 million
+MAX_TRACE_BYTES = 4 * MAX_TRACE_CHARS
 MAX_SECONDS = 1e6
 
 _NAME = Text(1_000)

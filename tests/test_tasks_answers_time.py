@@ -108,8 +108,8 @@ HARD = {
     "choices of stars": problem_from_text("Which?\nA. *\nB. **\nC. $.$", "mc"),
 }
 PATTERNS = [
-    "*", "*_", " ", "\n", "\\", "(", "( ", "house ", "house*", "a ", "New ", "Therefore ", "answer ", "answer is ", "B) ",
-    "not ", "\\boxed{", "\\boxed ", "\\text{ ", "{", "}", "\n ", "or ", "1", "option ", SAME,
+    "*", "*_", " ", "\n", "\\", "(", "( ", "house ", "house*", "a ", "New ", "Therefore ", "answer ", "answer is ",
+    "B) ", "not ", "\\boxed{", "\\boxed ", "\\text{ ", "{", "}", "\n ", "or ", "1", "option ", SAME,
 ]  # fmt: skip
 
 
