@@ -172,7 +172,7 @@ def _write(path: Path, text: str) -> None:
 def _recorded(path: Path, engine: Engine, router_revision: str, plan: RecordingPlan, tau: float) -> RoutingTrace | None:
     """The trace at `path` if it is this very run."""
     try:
-        trace = RoutingTrace.from_json(path.read_text(encoding="utf-8"))
+        trace = RoutingTrace.from_json(path.read_bytes())
     except (OSError, TraceError):
         return None
     same = (

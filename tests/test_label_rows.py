@@ -42,8 +42,8 @@ def test_the_format_is_seen_from_the_fields():
         (json.dumps({**MC, "answerKey": ""}), 'add "answerKey"'),
         (json.dumps({**MC, "answerKey": "Z"}), "none of the labels"),
         (json.dumps({"problem": "1 + 1?", "cot": "It is 2."}), "right answer is not known"),
-        ("[" * 100_000, "too deep"),
-        ("9" * 5000 + "9", "JSON"),
+        ("[" * 100_000, "inside each other"),
+        ("9" * 5000 + "9", "number in this document is too long"),
     ],
 )
 def test_a_bad_row_is_answered_with_what_to_do(text, message):

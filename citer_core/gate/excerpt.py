@@ -28,7 +28,7 @@ def excerpt(value: object) -> str:
     if isinstance(value, int):
         return str(value) if -(10**20) < value < 10**20 else "a number of more than 20 digits"
     if isinstance(value, float):
-        return f"{value:.12g}"
+        return repr(float(value))
     if isinstance(value, str):
         return _quoted(value)
     if isinstance(value, list | tuple):

@@ -23,11 +23,11 @@ _SHORT_NUMBERS = re.compile(rf"(?:[^0-9]++|[0-9]{{1,{MAX_DIGITS}}}+(?![0-9]))*+"
 _HUGE_EXPONENT = re.compile(r"[eE]\+?[0-9]{3}")  # 1e100 and more, which ends at infinity; 1e-300 is a probability
 
 
-def parse_json(text: str | bytes, *, max_chars: int, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
+def parse_json(text: object, *, max_chars: int, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
     """Parses one JSON document.
 
     Args:
-        text: the document; bytes are read as UTF-8, a byte order mark is passed over.
+        text: the document, a text or its bytes in UTF-8 (a byte order mark is passed over); anything else is refused.
         max_chars: longest text.
         max_depth: most lists and objects inside each other.
         max_values: most values in lists and objects altogether.
@@ -39,10 +39,10 @@ def parse_json(text: str | bytes, *, max_chars: int, max_depth: int = MAX_DEPTH,
     Raises:
         GateError: it is no text, too long, too deep or no JSON; or it holds NaN, Infinity or an endless number.
     """
-    text = _as_text(text, max_chars)
-    _check_structure(text, max_depth, max_values)
+    document = _as_text(text, max_chars)
+    _check_structure(document, max_depth, max_values)
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(document, parse_constant=_no_constant)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise GateError(f"This is not JSON ({error.msg}, {where}). Give one whole JSON document.") from None

@@ -6,13 +6,14 @@ models and no components.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from citer_core.errors import DatasetError
+from citer_core.errors import DatasetError, GateError
+from citer_core.gate.excerpt import excerpt
+from citer_core.gate.json_text import parse_json
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import MAX_PROMPT_CHARS, problem_from_row
 from citer_core.tasks.prompts import DataType
@@ -39,19 +40,19 @@ class LabelInput:
     rows: tuple[tuple[Mapping[str, Any], DataType], ...]
 
 
-def bundled_row(key: str | None) -> LabelInput:
+def bundled_row(key: object) -> LabelInput:
     """One bundled problem by the key of the problem book, such as `math 12`.
 
     Raises:
         DatasetError: there is none of that key.
     """
-    kind, _, number = (key or "").partition(" ")
-    if kind in SET_NAMES and number.isdecimal():
+    kind, _, number = key.partition(" ") if isinstance(key, str) else ("", "", "")
+    if kind in SET_NAMES and number.isdecimal() and len(number) <= 6:
         data_type: DataType = "mc" if kind == "mc" else "math"
         rows = bundled_rows(data_type)
         if 1 <= int(number) <= len(rows):
             return LabelInput(f"{data_type} {int(number)}", ((rows[int(number) - 1].row, data_type),))
-    raise DatasetError(f'There is no bundled problem "{key}". Pick one from the list.')
+    raise DatasetError(f"There is no bundled problem {excerpt(key)}. Pick one from the list.")
 
 
 def bundled_set(data_type: DataType) -> LabelInput:
@@ -64,18 +65,22 @@ def bundled_set(data_type: DataType) -> LabelInput:
     return LabelInput(f"{len(rows)} {SET_NAMES[data_type]}", tuple((row.row, data_type) for row in rows))
 
 
-def pasted_rows(text: str | None) -> LabelInput:
+def pasted_rows(text: object) -> LabelInput:
     """One row in JSON, on one line or several; or some rows, one a line.
 
     Raises:
         DatasetError: it is empty, not JSON, in neither format or without a ground truth.
     """
+    if text is not None and not isinstance(text, str):
+        raise DatasetError(f"The row is {excerpt(text)}, no text. Paste one in JSON: {FORMS}.")
     content = (text or "").strip()
+    if len(content) > MAX_FILE_BYTES:
+        raise DatasetError(f"The text has {len(content):,} characters; at most {MAX_FILE_BYTES:,} are read at once.")
     if not content:
         raise DatasetError(f"There is no row yet. Paste one in JSON: {FORMS}.")
     try:
-        whole = json.loads(content)
-    except (ValueError, RecursionError):
+        whole = parse_json(content, max_chars=MAX_FILE_BYTES)
+    except GateError:
         return LabelInput("pasted rows", _rows_of_lines(content.splitlines()))
     try:
         return LabelInput("pasted row", (_checked(whole),))
@@ -121,13 +126,9 @@ def _rows_of_lines(lines: Sequence[str]) -> tuple[tuple[Mapping[str, Any], DataT
 
 def _parsed(line: str) -> object:
     try:
-        return json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DatasetError(
-            f"it is not JSON ({error.msg} at character {error.pos + 1}). Write one object a line: {FORMS}."
-        ) from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or brackets as deep
-        raise DatasetError("its JSON has a number too long or brackets too deep to be read.") from error
+        return parse_json(line, max_chars=MAX_FILE_BYTES)
+    except GateError as error:
+        raise DatasetError(f"{error} One object a line: {FORMS}.") from None
 
 
 def _checked(row: object) -> tuple[Mapping[str, Any], DataType]:

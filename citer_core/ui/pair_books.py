@@ -50,9 +50,9 @@ class PairBooks:
             return self.bundled.choices()
         return [(label, SAMPLE + key) for label, key in self._samples.choices()]
 
-    def pick(self, key: str | None) -> Problem | None:
+    def pick(self, key: object) -> Problem | None:
         """The problem of that key, in either book: a page may not know yet that the pair has changed."""
-        if key is not None and key.startswith(SAMPLE):
+        if isinstance(key, str) and key.startswith(SAMPLE):
             return self._samples.pick(key.removeprefix(SAMPLE))
         return self.bundled.pick(key)
 

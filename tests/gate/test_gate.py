@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from citer_core.errors import GateError, InputError
 from citer_core.gate.excerpt import clean, excerpt
 from citer_core.gate.fields import Choice, Flag, ListOf, Maybe, Real, Record, Row, Text, Whole
+from citer_core.gate.files import read_limited
 from citer_core.gate.json_text import parse_json
 from tests.hostile import hostile_strings
 
@@ -188,3 +189,13 @@ def test_whatever_comes_a_kind_reads_it_or_raises_a_gate_error(value):
         except GateError as error:
             said = str(error)
         assert len(said) < 300
+
+
+def test_a_file_is_read_no_further_than_was_said(tmp_path):
+    path = tmp_path / "x.json"
+    path.write_bytes(b"12345")
+    assert read_limited(path, 5) == b"12345"
+    with pytest.raises(GateError, match="more than 4 bytes"):
+        read_limited(path, 4)
+    with pytest.raises(OSError, match="absent"):
+        read_limited(tmp_path / "absent", 4)
