@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from citer_core.errors import DatasetError, PromptError
+from citer_core.gate.excerpt import clean, excerpt
 from citer_core.tasks.boxed import last_boxed
 from citer_core.tasks.prompts import DATA_TYPES, DataType, math_prompt, mc_prompt, row_prompt
 
@@ -58,7 +60,7 @@ def problem_from_text(text: str, data_type: DataType, true_answer: str | None = 
             a true answer that is none of them.
     """
     if data_type not in DATA_TYPES:
-        raise PromptError(f"The data type {data_type!r} does not exist: choose one of {', '.join(DATA_TYPES)}.")
+        raise PromptError(f"The data type {excerpt(data_type)} does not exist: choose one of {', '.join(DATA_TYPES)}.")
     _check_text("The prompt" if data_type == "open" else "The question", text, PromptError)
     answer = (true_answer or "").strip() or None
     if data_type == "open":
@@ -70,7 +72,7 @@ def problem_from_text(text: str, data_type: DataType, true_answer: str | None = 
     question, choices = _split_choices(text)
     label = _label_of(answer, choices) if answer else None
     if answer and label is None:
-        raise PromptError(f"The true answer {answer!r} is none of the choices: give one of {_labels(choices)}.")
+        raise PromptError(f"The true answer {excerpt(answer)} is none of the choices: give one of {_labels(choices)}.")
     return Problem("mc", _readable(question, choices), _prompt_of(question, choices), label, choices)
 
 
@@ -97,7 +99,7 @@ def problem_from_row(row: Mapping[str, Any], data_type: DataType) -> Problem:
     # Public test splits blank the key out instead of leaving the field away.
     label = None if key in (None, "") else _label_of(key, choices) if isinstance(key, str) else None
     if key not in (None, "") and label is None:
-        raise DatasetError(f'"answerKey" is {key!r}, which is none of the labels {_labels(choices)}.')
+        raise DatasetError(f'"answerKey" is {excerpt(key)}, which is none of the labels {_labels(choices)}.')
     return Problem("mc", _readable(question, choices), row_prompt(row, "mc"), label, choices, row_id)
 
 
@@ -156,7 +158,7 @@ def _check_distinct(
 ) -> None:
     labels = [label for label, _ in choices]
     if len({label.upper() for label in labels}) < len(labels):
-        raise error(f"{what} use a label twice ({', '.join(labels)}): give each its own.")
+        raise error(f"{what} use a label twice ({clean(', '.join(labels))[:100]}): give each its own.")
 
 
 def _boxed_answer(row: Mapping[str, Any]) -> str | None:
@@ -173,14 +175,16 @@ def _row_id(row: Mapping[str, Any]) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-        raise DatasetError(f'"id" is {value!r}: give a string or a whole number, or leave the field away.')
+        raise DatasetError(f'"id" is {excerpt(value)}: give a string or a whole number, or leave the field away.')
     _check_text('"id"', str(value), DatasetError)
     return str(value)
 
 
 def _field(row: Mapping[str, Any], name: str) -> str:
     if name not in row:
-        raise DatasetError(f'"{name}" is missing (the row has {", ".join(map(repr, row)) or "no fields"}).')
+        raise DatasetError(
+            f'"{name}" is missing (the row has {", ".join(map(excerpt, islice(row, 8))) or "no fields"}).'
+        )
     value = row[name]
     if not isinstance(value, str):
         raise DatasetError(f'"{name}" is of the type {type(value).__name__}: give a string.')
@@ -197,7 +201,7 @@ def _label_of(answer: str, choices: tuple[tuple[str, str], ...]) -> str | None:
 
 
 def _labels(choices: tuple[tuple[str, str], ...]) -> str:
-    return ", ".join(label for label, _ in choices)
+    return clean(", ".join(label for label, _ in choices))[:100]
 
 
 def _readable(question: str, choices: tuple[tuple[str, str], ...]) -> str:
