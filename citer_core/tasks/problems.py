@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from citer_core.errors import DatasetError, PromptError
@@ -181,7 +182,7 @@ def _row_id(row: Mapping[str, Any]) -> str | None:
 def _field(row: Mapping[str, Any], name: str) -> str:
     if name not in row:
         raise DatasetError(
-            f'"{name}" is missing (the row has {", ".join(map(excerpt, list(row)[:8])) or "no fields"}).'
+            f'"{name}" is missing (the row has {", ".join(map(excerpt, islice(row, 8))) or "no fields"}).'
         )
     value = row[name]
     if not isinstance(value, str):
