@@ -61,8 +61,8 @@ class LlmServer:
         # A header that holds a line break is refused later, with the whole of it in the message.
         if len(self.api_key) > MAX_KEY_CHARS or not all("!" <= character <= "~" for character in self.api_key):
             raise SettingError(
-                "CITER_LLM_API_KEY holds a space, a line break or another character that no key has: give the key alone, "
-                "up to 4,096 visible ASCII characters."
+                "CITER_LLM_API_KEY holds a space, a line break or another character that no key has: give the key "
+                "alone, up to 4,096 visible ASCII characters."
             )
         if not self.timeout_s > 0:
             raise SettingError(f"The LLM server's timeout is {self.timeout_s}: give seconds, above 0.")

@@ -17,7 +17,7 @@ const headerPart = (id) => document.getElementById(id);
 export class PagePairs {
   /** @param {Object} page of page.js */
   constructor(page) {
-    Object.assign(this, { page, status: null, picker: null, followed: null, nextTau: null, title: null, wake: () => {} });
+    Object.assign(this, { page, status: null, picker: null, followed: null, nextTau: null, title: null, own: null, wake: () => {} });
     this.button = headerPart("cx-pair");
     this.button?.addEventListener("click", () => this.open());
     document.addEventListener("visibilitychange", () => document.hidden || this.wake());
@@ -93,7 +93,9 @@ export class PagePairs {
   /** The picker shows what goes on, and the end of what it has shown; not one of long ago. */
   #follow(change) {
     if (change && !change.is_over) this.followed = change.id;
-    this.picker?.setChange(change && change.id === this.followed ? change : null);
+    // Only who began a change can cancel it: the server gives the token to that page alone.
+    const isOwn = Boolean(change) && change.id === this.own?.id;
+    this.picker?.setChange(change && change.id === this.followed ? change : null, isOwn);
   }
 
   async #changeEnded() {
@@ -115,7 +117,7 @@ export class PagePairs {
     const { PairPicker } = await import("./pair_picker.js");
     this.picker ??= new PairPicker(document.querySelector(".gradio-container") ?? document.body, {
       onLoad: (pair, dtype) => this.#change(pair, dtype),
-      onCancel: (id) => this.page.server.cancel_change({ id }).then(this.wake, this.wake),
+      onCancel: () => this.page.server.cancel_change({ token: this.own?.token }).then(this.wake, this.wake),
     });
     const { status } = this;
     if (status?.change?.is_over) this.followed = null;
@@ -130,6 +132,7 @@ export class PagePairs {
       const answer = await this.page.server.change_pair({ pair, dtype });
       if (answer.error) this.picker.say(answer.error);
       else {
+        this.own = answer.change;
         this.status = { ...this.status, change: answer.change };
         this.#follow(answer.change);
       }

@@ -93,9 +93,10 @@ class PairOffers:
         if not isinstance(pair, str) or not isinstance(dtype, str) or len(pair) > 500:
             raise SettingError('Ask for {"pair": name, "dtype": "float32" or "bfloat16"}.')
         pair = pair.strip()
-        choice = parse_pair(pair)
+        # Before the name is read: that may look at folders of this machine.
         if pair not in PRESETS and not self.allows_own:
             raise SettingError("This server takes pairs from its list only; CITER_PAIRS=any lets visitors name models.")
+        choice = parse_pair(pair)
         dtype = dtype or self.dtypes(pair)[0]
         if dtype not in self.dtypes(pair):
             raise SettingError(f"{choice.name} cannot be loaded in {dtype!r:.40}: {' or '.join(self.dtypes(pair))}.")

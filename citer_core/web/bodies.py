@@ -49,6 +49,7 @@ class Bodies:
         self._held = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Reads the body, looks at it, and hands it on."""
         opening: Opening = scope[OPENING]
         headers = Headers(scope=scope)
         if problem := _announced(opening, headers):
@@ -61,7 +62,7 @@ class Bodies:
                 return  # gone before it was there
             if opening.content == "json":
                 self._check(route_path(scope), body)
-        except _Refused as refusal:
+        except _RefusedError as refusal:
             await refuse(scope, receive, send, refusal.status, refusal.why)
             return
         except ShapeError as error:
@@ -79,16 +80,16 @@ class Bodies:
             try:
                 message = await asyncio.wait_for(receive(), max(left, 0.0))
             except TimeoutError:
-                raise _Refused(408, TOO_SLOW) from None
+                raise _RefusedError(408, TOO_SLOW) from None
             if message["type"] != "http.request":
                 return None
             piece = message.get("body", b"")
             held[0] += len(piece)
             self._held += len(piece)
             if held[0] > max_bytes:
-                raise _Refused(413, TOO_LARGE if max_bytes else NO_BODY)
+                raise _RefusedError(413, TOO_LARGE if max_bytes else NO_BODY)
             if self._held > MAX_HELD_BYTES:
-                raise _Refused(503, BUSY)
+                raise _RefusedError(503, BUSY)
             if piece:
                 pieces.append(piece)
             if not message.get("more_body", False):
@@ -106,7 +107,7 @@ class Bodies:
             check_request(document, self._limits)
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     def __init__(self, status: int, why: str) -> None:
         super().__init__(why)
         self.status, self.why = status, why

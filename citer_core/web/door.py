@@ -2,8 +2,8 @@
 
     SecurityHeaders > RequestLog > Visitors > OpenRoutes > LoginLimit > Bodies > gradio
 
-Gradio puts middleware of its own (CORS, compression) around what it is given as middleware, and its CORS answers for us.
-So the door is set before all of it, at the moment when the application starts and before it listens.
+Gradio puts middleware of its own (CORS, compression) around what it is given as middleware, and its CORS answers for
+us. So the door is set before all of it, at the moment when the application starts and before it listens.
 """
 
 from __future__ import annotations

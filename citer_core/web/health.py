@@ -39,7 +39,8 @@ class Health:
 
     def to_dict(self) -> dict[str, Any]:
         """`state` (ready, loading or degraded), `version`, `pair` (null where none is loaded), `rss_bytes` (null where
-        it is not known), `n_running`, `n_waiting`, `uptime_s`."""
+        it is not known), `n_running`, `n_waiting`, `uptime_s`.
+        """
         status = self.engine()
         return {
             "state": STATES.get(str(status.get("state")), "degraded"),

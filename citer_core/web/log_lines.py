@@ -40,6 +40,7 @@ class TextLines(logging.Formatter):
     """Lines for people."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """One line, and those of a traceback."""
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(record.created))
         fields = "".join(f" {name}={_word(value)}" for name, value in _fields(record).items())
         line = f"{at} {record.levelname} {record.name}: {bounded(record.getMessage())}{fields}"
@@ -50,6 +51,7 @@ class JsonLines(logging.Formatter):
     """One JSON object a line: `time` (seconds since 1970), `level`, `logger`, `message`, and what the record adds."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """One line; a traceback is a list in it."""
         entry: dict[str, Any] = {
             "time": round(record.created, 3),
             "level": record.levelname.lower(),

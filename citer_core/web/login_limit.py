@@ -34,6 +34,7 @@ class LoginLimit:
         self._all: deque[float] = deque()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Counts an attempt to log in."""
         if scope["method"] == "POST" and route_path(scope).rstrip("/") == "/login":
             client = scope.get("client")
             if not self._may_try(client[0] if client else ""):

@@ -93,6 +93,7 @@ class OpenRoutes:
         self._has_started = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lets through what is open."""
         path = route_path(scope)
         if path == STARTED and not self._has_started:
             self._has_started = True

@@ -1,7 +1,7 @@
 """`PageFiles`: the files that the page is made of, under addresses of our own: `citer/assets/VERSION/FOLDER/NAME`.
 
-Relative to the document, so that they work under a proxy's path, and without a path of this machine. VERSION is a hash of
-what is in them: a browser may keep them for ever, every replica has the same, and a new one never meets an old module.
+Relative to the document, so that they work under a proxy's path, and without a path of this machine. VERSION is a hash
+of what is in them: a browser may keep them for ever, every replica has the same, and no module meets an older one.
 """
 
 from __future__ import annotations

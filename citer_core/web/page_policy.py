@@ -1,10 +1,10 @@
 """`PagePolicy`: the Content-Security-Policy of the page, made of the scripts that are in it.
 
-Gradio writes its configuration into the document as inline scripts, which differ from visitor to visitor, and our import
-map comes as one that gradio's script puts there. So each page's answer names its own scripts by their hash, and no other
-inline script or event handler runs. `unsafe-eval` stays: gradio makes functions of the text that events and components
-carry (`js`, `js_on_load`), which is our own. Styles are inline all over gradio. Inside gradio's compression, because it
-reads the document.
+Gradio writes its configuration into the document as inline scripts, which differ from visitor to visitor, and our
+import map is one that gradio's script puts there. So each page's answer names its own scripts by their hash, and no
+other inline script or event handler runs. `unsafe-eval` stays: gradio makes functions of the text that events and
+components carry (`js`, `js_on_load`), which is our own. Styles are inline all over gradio. Inside gradio's compression,
+because it reads the document.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class PagePolicy:
         self._ancestors = " ".join(frame_ancestors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Adds the policy to a page."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return

@@ -37,6 +37,7 @@ class RequestLog:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Asks the application, and notes how it went."""
         request_id = _id_of(Headers(scope=scope))
         kept = [(name, value) for name, value in scope["headers"] if name != REQUEST_ID.encode()]
         scope = {**scope, "headers": [*kept, (REQUEST_ID.encode(), request_id.encode())]}

@@ -1,4 +1,4 @@
-"""The folder for what gradio writes: this process's own, and gone with it; those of killed processes go at the next start.
+"""The folder for what gradio writes: this process's own, gone with it; those of killed processes go at the next start.
 
 The page takes no files, so almost nothing is written there. Must be called before gradio is imported, which reads the
 place from `GRADIO_TEMP_DIR`. A lock says whether the process of a folder lives: the system lets go of it however the
@@ -18,7 +18,7 @@ from pathlib import Path
 try:
     import fcntl
 except ImportError:  # no POSIX: the folders go with their processes, and those of killed ones stay
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment]  # one name for a module and for its absence
 
 PREFIX = "citer-page-"
 LOCK = "in-use"
@@ -69,7 +69,7 @@ def _ours(parent: Path) -> Iterator[Path]:
 def _lock(path: Path, *, create: bool) -> int | None:
     """The open file, locked by us; None where another process has it, or where there are no locks."""
     if fcntl is None:
-        return None
+        return None  # type: ignore[unreachable]  # mypy looks at it as on Linux
     try:
         file = os.open(path, os.O_RDWR | (os.O_CREAT if create else 0) | os.O_NOFOLLOW, 0o600)
     except OSError:

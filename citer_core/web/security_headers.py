@@ -1,6 +1,6 @@
 """`SecurityHeaders`: what a browser may do with our answers. Put around everything, errors included.
 
-The policy of the page itself needs the scripts that are in it (`page_policy`); everything else may load and run nothing.
+The policy of the page itself needs the scripts that are in it (`page_policy`); everything else may load nothing.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ class SecurityHeaders:
             "Cross-Origin-Resource-Policy": "same-origin",
         }
         # The older header knows only these two; where others may frame the page, it would forbid that.
-        if frame := {("'self'",): "SAMEORIGIN", ("'none'",): "DENY"}.get(ancestors):
+        if frame := {"'self'": "SAMEORIGIN", "'none'": "DENY"}.get(" ".join(ancestors)):
             self._fixed["X-Frame-Options"] = frame
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Adds the headers to whatever is answered."""
         path = route_path(scope)
 
         async def send_with_headers(message: Message) -> None:

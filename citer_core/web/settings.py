@@ -54,8 +54,8 @@ class WebSettings:
         frames = self.frame_ancestors
         if not 0 < len(frames) <= MAX_NAMES or not all(map(_FRAME.fullmatch, frames)):
             raise SettingError(
-                "CITER_FRAME_ANCESTORS: give 'self', 'none' or origins such as https://example.org, with spaces between "
-                "them."
+                "CITER_FRAME_ANCESTORS: give 'self', 'none' or origins such as https://example.org, with spaces "
+                "between them."
             )
         if self.log_form not in get_args(LogForm):
             raise SettingError("CITER_LOG: give text or json.")
@@ -73,7 +73,7 @@ class WebSettings:
             raise SettingError("CITER_PROXY: give 1 where a proxy that you trust stands in front, else 0.")
         frames = environment.get("CITER_FRAME_ANCESTORS", "").lower().split()
         form = environment.get("CITER_LOG") or "text"
-        if form != "text" and form != "json":
+        if form not in get_args(LogForm):
             raise SettingError("CITER_LOG: give text or json.")
         return cls(
             allowed_hosts=tuple(
@@ -82,7 +82,7 @@ class WebSettings:
             is_proxied=proxied == "1",
             frame_ancestors=tuple(frames) or (SPACE_FRAMES if on_space else ("'self'",)),
             accounts=_accounts(environment.get("CITER_AUTH", "")),
-            log_form=form,
+            log_form="json" if form == "json" else "text",
         )
 
 
@@ -91,8 +91,8 @@ def _accounts(text: str) -> tuple[tuple[str, str], ...]:
     for entry in text.split(",") if text else []:
         if not _ACCOUNT.fullmatch(entry):
             raise SettingError(
-                "CITER_AUTH: give user:password, several with a comma between them; a name of up to 64 and a password of "
-                "8 to 128 visible ASCII characters, without a comma."
+                "CITER_AUTH: give user:password, several with a comma between them; a name of up to 64 and a password "
+                "of 8 to 128 visible ASCII characters, without a comma."
             )
         user, _, password = entry.partition(":")
         accounts.append((user, password))

@@ -37,6 +37,7 @@ class Visitors:
         self._app, self._hosts, self._is_proxied, self._open_paths = app, hosts, is_proxied, open_paths
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lets through who may ask."""
         headers = Headers(scope=scope)
         if len(headers.getlist("host")) > 1 or len(headers.getlist("origin")) > 1:
             await refuse(scope, receive, send, 400, "The request has two Host or Origin headers: send one.")

@@ -18,7 +18,7 @@ import citer_core.ui.page
 from citer_core.config import AppConfig
 from citer_core.tasks.problems import Problem
 from citer_core.ui.engine_slot import EngineSlot
-from citer_core.ui.page import build_page, serve
+from citer_core.ui.page import build_page, health_of, serve
 from citer_core.ui.pair_offers import PairOffers
 from citer_core.ui.pair_switch import LoadPair, PairSwitch
 from citer_core.ui.presets import Preset, read_presets
@@ -95,7 +95,7 @@ def make_server() -> Iterator[Callable[..., Served]]:
             if not all_runs:  # tests know the bundled pair's by heart; which others are shipped is not their business
                 patch.setattr("citer_core.ui.page.read_presets", bundled_presets)
             page = build_page(settings, slot, switch)
-        url = serve(page, settings)
+        url = serve(page, settings, health=health_of(page, slot))
         slot.start()
         pages.append(page)
         return Served(url, engine, slot, may_load)
