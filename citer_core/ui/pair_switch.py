@@ -161,7 +161,7 @@ class PairSwitch:
         change = self._change
         if change is not None and not change.is_over:
             raise SettingError(
-                f"{change.title} is {WORDS[change.stage]} already: wait for it, or cancel that change first."
+                f"{change.title} is {WORDS[change.stage]} already: wait for it, or cancel it where it was begun."
             )
 
     def _state(self, change: Change) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class JsonLines(logging.Formatter):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": bounded(record.getMessage()),
-            **_fields(record),
+            **{name: bounded(value) if isinstance(value, str) else value for name, value in _fields(record).items()},
         }
         if lines := _lines(record):
             entry["traceback"] = lines

@@ -76,9 +76,17 @@ def bundled_presets(folder: Path) -> list[Preset]:
 
 
 @pytest.fixture(scope="session")
-def make_server() -> Iterator[Callable[..., Served]]:
-    """Serves a page over an engine of one's own; all are closed in the end."""
-    pages = []
+def pages() -> Iterator[dict[str, Any]]:
+    """The pages that are served, by their address; all are closed in the end."""
+    pages: dict[str, Any] = {}
+    yield pages
+    for page in pages.values():
+        page.close(verbose=False)
+
+
+@pytest.fixture(scope="session")
+def make_server(pages: dict[str, Any]) -> Callable[..., Served]:
+    """Serves a page over an engine of one's own."""
 
     def make(engine: FakeEngine, change: LoadPair = unchanging, *, all_runs: bool = False, **config: Any) -> Served:
         may_load = threading.Event()
@@ -97,12 +105,10 @@ def make_server() -> Iterator[Callable[..., Served]]:
             page = build_page(settings, slot, switch)
         url = serve(page, settings, health=health_of(page, slot))
         slot.start()
-        pages.append(page)
+        pages[url] = page
         return Served(url, engine, slot, may_load)
 
-    yield make
-    for page in pages:
-        page.close(verbose=False)
+    return make
 
 
 @pytest.fixture(scope="session")

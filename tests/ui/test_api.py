@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib.util
 import shutil
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from citer_core.assets import ASSETS
-from citer_core.config import AppConfig
 from citer_core.replay import replay
 from citer_core.routing.probe import ProbedToken
 from citer_core.trace import RoutingTrace
 from citer_core.types import Candidate
 from citer_core.ui.api_tab import CURL_EXAMPLE, LOCAL_ADDRESS, PYTHON_EXAMPLE
-from citer_core.ui.page import serves_mcp
 from tests.ui.conftest import Served
 
 pytestmark = pytest.mark.ui
@@ -155,30 +150,3 @@ def test_the_examples_of_the_page_run(
     example = CURL_EXAMPLE.replace(LOCAL_ADDRESS, served.url.rstrip("/"))
     done = subprocess.run(["bash", "-c", example], capture_output=True, text=True, check=True, timeout=60)
     assert "event: complete" in done.stdout and '"first_flip": 1' in done.stdout
-
-
-@pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="gradio's extra mcp is not installed")
-def test_the_endpoints_are_mcp_tools(client: Client, served: Served) -> None:
-    from mcp import ClientSession
-    from mcp.client.streamable_http import streamable_http_client
-
-    async def ask() -> tuple[list[str], str]:
-        async with (
-            streamable_http_client(f"{served.url}gradio_api/mcp/") as (read, write, *_),
-            ClientSession(read, write) as session,
-        ):
-            await session.initialize()
-            tools = [tool.name for tool in (await session.list_tools()).tools]
-            answer = await session.call_tool("replay", {"preset": "bakery", "threshold": 0.5})
-            return tools, str(answer.content[0])
-
-    with ThreadPoolExecutor(1) as pool:  # a browser of other tests may have a running loop in this thread
-        tools, answer = pool.submit(asyncio.run, ask()).result()
-    assert tools == ["route_trace", "replay", "probe", "list_presets", "list_routers"]
-    assert "first_flip" in answer
-
-
-def test_mcp_can_be_turned_off() -> None:
-    config = AppConfig.read(environment={"CITER_MCP": "0"})
-    assert not config.mcp and not serves_mcp(config)
-    assert AppConfig.read(environment={}).mcp
