@@ -55,10 +55,10 @@ def _takes(path: str, max_bytes: int) -> Opening:
 _NAME = r"[\w-]{1,100}"
 _PAGE = (
     *_reads("/", "/config/?", "/theme\\.css", "/favicon\\.ico", "/manifest\\.json", "/pwa_icon", "/robots\\.txt"),
-    *_reads("/(static|assets|svelte)/.{1,200}", "/citer/.{1,200}", "/healthz"),
+    *_reads("/(static|assets|citer)/.{1,200}", "/healthz"),
 )
 _QUEUE = (
-    *_reads(f"{API}/(info/?|app_id/?|theme\\.css|queue/data)", f"{API}/heartbeat/{_NAME}"),
+    *_reads(f"{API}/(info/?|app_id/?|queue/data)", f"{API}/heartbeat/{_NAME}"),
     *_reads(f"{API}/call/(v2/)?{_NAME}/{_NAME}"),
     _takes(f"{API}/queue/join", RUN_BYTES),
     _takes(f"{API}/call/(v2/)?{_NAME}/?", RUN_BYTES),

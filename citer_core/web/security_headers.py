@@ -61,4 +61,4 @@ class SecurityHeaders:
 
 
 def _is_static(path: str) -> bool:
-    return path == "/" or path.startswith(("/assets/", "/static/", "/svelte/", "/citer/")) or "." in path[-6:]
+    return path == "/" or path.startswith(("/assets/", "/static/", "/citer/")) or "." in path[-6:]

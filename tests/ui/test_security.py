@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -33,10 +34,10 @@ NO_COMPONENT = {"data": 1, "component_id": 99_999, "fn_name": "x", "session_hash
 # What the page and its documented endpoints need, and nothing else: the templates of gradio's routes.
 NEEDED = {
     "GET /", "HEAD /", "GET /config", "GET /config/", "GET /theme.css", "GET /favicon.ico", "GET /manifest.json",
-    "GET /pwa_icon", "GET /robots.txt", "GET /static/{path:path}", "GET /assets/{path:path}", "GET /svelte/{path:path}",
+    "GET /pwa_icon", "GET /robots.txt", "GET /static/{path:path}", "GET /assets/{path:path}",
     "GET /healthz", "HEAD /healthz",
     "GET /gradio_api/info", "GET /gradio_api/info/", "GET /gradio_api/app_id", "GET /gradio_api/app_id/",
-    "GET /gradio_api/theme.css", "GET /gradio_api/queue/data", "GET /gradio_api/heartbeat/{session_hash}",
+    "GET /gradio_api/queue/data", "GET /gradio_api/heartbeat/{session_hash}",
     "GET /gradio_api/call/{api_name}/{event_id}", "GET /gradio_api/call/v2/{api_name}/{event_id}",
     "POST /gradio_api/queue/join", "POST /gradio_api/call/{api_name}", "POST /gradio_api/call/{api_name}/",
     "POST /gradio_api/call/v2/{api_name}", "POST /gradio_api/call/v2/{api_name}/", "POST /gradio_api/component_server",
@@ -212,7 +213,34 @@ def test_a_huge_choice_is_neither_logged_nor_sent_back(
     assert "QQQQQQ" not in printed.err + printed.out, "not past the log"
 
 
+def test_a_run_leaves_one_line_with_the_requests_id_and_no_text(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    served.slot.wait(30)
+    body = {"data": ["A secret question?", "open", 0.5, "", 20, 0, 0]}
+    with caplog.at_level(logging.INFO):
+        asked = post(served, "call/route_trace", body, headers={**JSON, "X-Request-ID": "my-request-0001"})
+        assert asked.headers["x-request-id"] == "my-request-0001"
+        answer = httpx.get(f"{served.url}gradio_api/call/route_trace/{asked.json()['event_id']}", timeout=30)
+    assert "event: complete" in answer.text
+    fields = [record.__dict__["fields"] for record in caplog.records if record.getMessage() == "run"]
+    (line,) = [entry for entry in fields if entry["request_id"] == "my-request-0001"]
+    assert line["finish"] == "eos" and line["tokens"] > 3 and line["seconds"] > 0
+    assert "secret" not in caplog.text
+
+
 # ------------------------------------------------------------ who may ask
+
+
+def test_a_server_for_others_keeps_to_its_names(make_server: Make) -> None:
+    web = WebSettings(allowed_hosts=("citer.example.org",))
+    server = make_server(FakeEngine(script), host="0.0.0.0", web=web)
+    statuses = {
+        name: httpx.get(f"{server.url}config", headers={"Host": name}).status_code
+        for name in ("citer.example.org", "evil.example", urlsplit(server.url).netloc)
+    }
+    assert list(statuses.values()) == [200, 421, 200]
+    assert httpx.get(f"{server.url}healthz", headers={"Host": "10.1.1.1"}).status_code == 200, "a check from outside"
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,7 +74,12 @@ def ask(
         "asgi": {"spec_version": "2.4"}, "client": ("127.0.0.1", 5000),
         "headers": [(name.lower().encode(), value.encode()) for name, value in given], **scope,
     }  # fmt: skip
-    asyncio.run(app(whole, receive, send))
+
+    async def answered() -> None:
+        await app(whole, receive, send)
+
+    with ThreadPoolExecutor(1) as pool:  # a browser of other tests may have a running loop in this thread
+        pool.submit(asyncio.run, answered()).result()
     start = next(message for message in sent if message["type"] == "http.response.start")
     content = b"".join(message.get("body", b"") for message in sent if message["type"] == "http.response.body")
     return Answer(start["status"], {name.decode(): value.decode() for name, value in start["headers"]}, content)
