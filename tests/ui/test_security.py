@@ -157,7 +157,9 @@ def test_no_path_of_this_machine_is_shown(served: Served, visit: Visit) -> None:
     visitor = visit()
     for tab in ("Labels", "Learn", "API"):
         visitor.open_tab(tab)
-    texts = {url: httpx.get(url).text for url in set(visitor.requests) if "/gradio_api/" not in url}
+    # All that is ours or made for the visitor; gradio's own scripts are the same everywhere.
+    fetched = [url for url in set(visitor.requests) if not re.search("/gradio_api/|:[0-9]+/assets/|plotly", url)]
+    texts = {url: httpx.get(url).text for url in fetched}
     for path in (
         "",
         "config",
@@ -175,7 +177,7 @@ def test_no_path_of_this_machine_is_shown(served: Served, visit: Visit) -> None:
         served, "component_server", {"data": 1, "component_id": 99_999, "fn_name": "x", "session_hash": "a"}
     ).text
     texts["urls"] = "\n".join(visitor.requests)
-    assert len(texts) > 20
+    assert len(texts) > 15
     for name, text in texts.items():
         for path in (str(ROOT), str(Path.home()), "site-packages", "Traceback"):
             assert path not in text, (name, path)
