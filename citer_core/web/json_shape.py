@@ -10,11 +10,12 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from citer_core.gate.json_text import MAX_DEPTH
+from citer_core.errors import GateError
+from citer_core.gate.json_text import MAX_DEPTH, MAX_VALUES, parse_json
 
 FILE_MARK = "gradio.FileData"
 _SESSION = re.compile(r"[\w-]{0,64}")
-NO_JSON = f"The body is no JSON that can be read: UTF-8, at most {MAX_DEPTH} levels deep, numbers of sane length."
+NO_JSON = f"The body is no JSON that can be read: UTF-8, at most {MAX_DEPTH} levels deep and of a sane size."
 NO_FILES = "This server takes no files: send a trace as it is, and rows as text."
 NO_SESSION = "session_hash is a text of up to 64 letters, digits, - and _."
 TOO_LONG = "A field is longer than it may be, or of another kind."
@@ -30,11 +31,14 @@ def read_json(body: bytes) -> Any:
     """The document.
 
     Raises:
-        ShapeError: it is none, is too deep, or has a number that is too long.
+        ShapeError: it is none, is too deep, has a number that is too long, or more than a million values.
     """
+    # Millions of small values take far more memory than their text. Marks inside of texts are counted too, so that only
+    # the exact and slower look says no.
+    is_suspicious = sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES
     try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
+        document = parse_json(body, max_chars=len(body)) if is_suspicious else json.loads(body)
+    except (ValueError, RecursionError, GateError) as error:
         raise ShapeError(NO_JSON) from error
     _look_through(document)
     return document

@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 REQUEST_ID = "x-request-id"
 FAILED = "Something went wrong on the server; its log says what, under this request's id."
 _SANE_ID = re.compile(r"[\w.-]{8,64}")
+_CAPABILITY = re.compile(rf"({API}/(?:heartbeat|call(?:/v2)?/[^/]+)/).+")
 # Asked for all the time, and of interest only where they fail.
 _QUIET = (f"{API}/component_server", f"{API}/heartbeat/", f"{API}/app_id", f"{API}/startup-events", "/healthz")
 
@@ -65,7 +66,7 @@ class RequestLog:
             path = route_path(scope)
             if status >= 400 or _is_of_interest(scope["method"], path):
                 fields = {
-                    "method": scope["method"], "path": path[:120], "status": status,
+                    "method": scope["method"], "path": _shown(path), "status": status,
                     "ms": round(1000 * (time.perf_counter() - began), 1), "bytes": n_bytes, "request_id": request_id,
                 }  # fmt: skip
                 if why := notes.get("refused"):
@@ -76,6 +77,11 @@ class RequestLog:
 def _is_of_interest(method: str, path: str) -> bool:
     """Whoever opens the page, and whoever has something done."""
     return path == "/" or (method not in ("GET", "HEAD") and not path.startswith(_QUIET))
+
+
+def _shown(path: str) -> str:
+    """Without what lets its holder read an answer: an event's id, a session."""
+    return _CAPABILITY.sub(r"\1*", path)[:120]
 
 
 def _id_of(headers: Headers) -> str:

@@ -184,7 +184,10 @@ def test_no_path_of_this_machine_is_shown(served: Served, visit: Visit) -> None:
 
 
 def test_an_unexpected_error_is_answered_calmly(served: Served, caplog: pytest.LogCaptureFixture) -> None:
-    answer = post(served, "component_server", NO_COMPONENT)
+    with caplog.at_level(logging.INFO):
+        answer = post(served, "component_server", NO_COMPONENT)
+    failed = [record.__dict__["fields"] for record in caplog.records if record.getMessage() == "a request failed"]
+    assert [entry["request_id"] for entry in failed] == [answer.headers["x-request-id"]]
     assert answer.status_code == 500 and answer.headers["x-request-id"]
     assert answer.headers["x-content-type-options"] == "nosniff"
 

@@ -80,11 +80,15 @@ def test_all_bodies_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> Non
     "body",
     [
         b"", b"{", b"\xff", b"[" * 100_000, b'{"a":' * 70 + b"1" + b"}" * 70, b"[" * 65 + b"]" * 65,
-        b"1" * 5_000, b'"\xed\xa0\x80"',
+        b"1" * 5_000, b"[" + b"[]," * 1_100_000 + b"[]]", b'"\xed\xa0\x80"',
     ],
 )  # fmt: skip
 def test_what_is_no_json_is_said_calmly(body: bytes) -> None:
     assert post(JOIN, body).status == 400
+
+
+def test_a_run_inside_a_text_may_have_many_marks() -> None:
+    assert post("/gradio_api/call/replay", {"data": ["[{," * 500_000]}).status == 200
 
 
 FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}

@@ -47,6 +47,17 @@ def test_an_id_is_taken_over_where_it_is_sane() -> None:
         assert (answer.headers["x-request-id"] == given) == taken
 
 
+def test_what_gives_a_right_is_not_written_down(caplog: pytest.LogCaptureFixture) -> None:
+    app = RequestLog(OpenRoutes(Inner(), has_login=False, has_mcp=False))
+    for path in (
+        "/gradio_api/call/replay/0123456789abcdef",
+        "/gradio_api/heartbeat/mysession",
+        "/gradio_api/call/v2/a/0123",
+    ):
+        assert ask(app, path, "DELETE").status == 405
+    assert "0123" not in str(fields(caplog)) and "mysession" not in str(fields(caplog))
+
+
 def test_a_refusal_says_why(caplog: pytest.LogCaptureFixture) -> None:
     app = RequestLog(OpenRoutes(Inner(), has_login=False, has_mcp=False))
     assert ask(app, "/gradio_api/upload", "POST").status == 404
