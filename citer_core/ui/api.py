@@ -16,6 +16,7 @@ from citer_core.errors import CiterError, SettingError
 from citer_core.ui.engine_slot import EngineSlot, Lease
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_asked import asked_run
+from citer_core.ui.run_log import logged_run
 from citer_core.ui.run_registry import RunRegistry, session_of
 
 if TYPE_CHECKING:
@@ -85,10 +86,11 @@ def route_trace_endpoint(slot: EngineSlot, registry: RunRegistry, book: ProblemB
                 registry.add(run, session_of(request))
                 try:
                     snapshot_at = time.monotonic()
-                    for _ in run:
-                        if time.monotonic() - snapshot_at >= SNAPSHOT_S:
-                            yield run.trace().to_json()
-                            snapshot_at = time.monotonic()
+                    with logged_run(run, request):
+                        for _ in run:
+                            if time.monotonic() - snapshot_at >= SNAPSHOT_S:
+                                yield run.trace().to_json()
+                                snapshot_at = time.monotonic()
                     yield run.trace().to_json()
                 finally:
                     run.cancel()  # does nothing to a run that has ended

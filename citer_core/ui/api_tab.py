@@ -61,8 +61,8 @@ WITH_MCP = (
     "(Cursor, Claude, VS Code):"
 )
 WITHOUT_MCP = (
-    'This server was started without MCP. Install it with <code>pip install "gradio[mcp]"</code> (and do not set '
-    "<code>CITER_MCP=0</code>); a client is then configured like this:"
+    "MCP is off on this server: start it with <code>CITER_MCP=1</code> (and gradio's extra <code>mcp</code>, which "
+    "<code>requirements.txt</code> has). A client is then configured like this:"
 )
 
 _ON_LOAD = """

@@ -14,6 +14,7 @@ from citer_core.gate.excerpt import excerpt
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_asked import asked_run
+from citer_core.ui.run_log import logged_run
 from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.streaming import encode, notice, stream_run
 
@@ -61,6 +62,7 @@ def generate_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -
                 yield encode(notice(str(error)))
                 return
             registry.add(run, session_of(request))
-            yield from map(encode, stream_run(run))
+            with logged_run(run, request):
+                yield from map(encode, stream_run(run))
 
     return generate

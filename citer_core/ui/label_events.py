@@ -1,4 +1,4 @@
-"""The events of the Labels tab: what a person picks, pastes or uploads in, messages for its component out.
+"""The events of the Labels tab: what a person picks, pastes or opens in, messages for its component out.
 
 Imports torch only where an engine is there already. Every `CiterError` becomes a calm notice. Knows no component.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -19,7 +18,7 @@ from citer_core.tasks.prompts import DataType
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.label_jobs import LabelJob, LabelJobs
 from citer_core.ui.label_messages import analysis_message, progress_message, rollout_message
-from citer_core.ui.label_rows import LabelInput, bundled_row, bundled_set, pasted_rows, uploaded_rows
+from citer_core.ui.label_rows import LabelInput, bundled_row, bundled_set, pasted_rows, rows_of_file
 from citer_core.ui.other_pair import OtherPairError, error_notice
 from citer_core.ui.run_registry import session_of
 from citer_core.ui.streaming import Message, encode, notice
@@ -64,9 +63,11 @@ class LabelEvents:
         """A row in JSON."""
         yield from self._analyse(lambda: pasted_rows(text), request)
 
-    def uploaded(self, path: str, request: gr.Request) -> Iterator[str]:
-        """A JSON Lines file."""
-        yield from self._analyse(lambda: uploaded_rows(Path(path)), request)
+    def opened(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
+        """A JSON Lines file that the browser has read: its name and its text."""
+        given = getattr(event, "_data", None)
+        file = given if isinstance(given, dict) else {}
+        yield from self._analyse(lambda: rows_of_file(file.get("name"), file.get("text")), request)
 
     def rolled_out(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
         """Both branches of one token; the browser says which, so everything it says is checked."""

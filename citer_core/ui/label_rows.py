@@ -1,4 +1,4 @@
-"""What the Labels tab can be given: bundled problems, a pasted row or an uploaded file, as rows with a ground truth.
+"""What the Labels tab can be given: bundled problems, a pasted row or a file, as rows with a ground truth.
 
 The format of a row is seen from its fields, so nobody has to say it. Every error names the row and what to do. Knows no
 models and no components.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from citer_core.errors import DatasetError, GateError
@@ -19,7 +18,8 @@ from citer_core.tasks.problems import MAX_PROMPT_CHARS, problem_from_row
 from citer_core.tasks.prompts import DataType
 
 MAX_ROWS = 200
-MAX_FILE_BYTES = 4_000_000
+MAX_FILE_BYTES = 4_000_000  # the browser looks too, and counts bytes
+MAX_NAME_CHARS = 255
 FORMS = (
     'a "math" row has "problem" and "solution" with the final answer in \\boxed{}; an "mc" row has "question", '
     '"choices" {"text": [...], "label": [...]}, "answerKey" and "cot"'
@@ -88,23 +88,25 @@ def pasted_rows(text: object) -> LabelInput:
         raise DatasetError(f"The row: {error}") from error
 
 
-def uploaded_rows(path: Path) -> LabelInput:
-    """A JSON Lines file that a person uploaded.
+def rows_of_file(name: object, text: object) -> LabelInput:
+    """A JSON Lines file that a browser has read.
+
+    Args:
+        name: of the file; only shown.
+        text: its content.
 
     Raises:
-        DatasetError: it is too large, no UTF-8, has no rows or a bad one.
+        DatasetError: it is too large, has no rows or a bad one.
     """
-    size = path.stat().st_size
-    if size > MAX_FILE_BYTES:
+    if not isinstance(name, str) or not isinstance(text, str) or not 0 < len(name) <= MAX_NAME_CHARS:
+        raise DatasetError("Choose a JSON Lines file; its name may have up to 255 characters.")
+    if len(text) > MAX_FILE_BYTES:
         raise DatasetError(
-            f"{path.name} has {size / 1e6:.1f} MB; the page takes up to {MAX_FILE_BYTES / 1e6:g} MB. Cut it into parts."
+            f"The file has {len(text) / 1e6:.1f} million characters; the page takes up to {MAX_FILE_BYTES / 1e6:g}. "
+            "Cut it into parts."
         )
-    try:
-        content = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{path.name} is not UTF-8: save it with that encoding.") from error
     # At line feeds only: U+2028 and its like may stand inside a JSON string.
-    return LabelInput(path.name, _rows_of_lines(content.split("\n")))
+    return LabelInput(name, _rows_of_lines(text.split("\n")))
 
 
 def _rows_of_lines(lines: Sequence[str]) -> tuple[tuple[Mapping[str, Any], DataType], ...]:

@@ -12,13 +12,11 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from citer_core.assets import ASSETS
-from citer_core.config import AppConfig
 from citer_core.replay import replay
 from citer_core.routing.probe import ProbedToken
 from citer_core.trace import RoutingTrace
 from citer_core.types import Candidate
 from citer_core.ui.api_tab import CURL_EXAMPLE, LOCAL_ADDRESS, PYTHON_EXAMPLE
-from citer_core.ui.page import serves_mcp
 from tests.ui.conftest import Served
 
 pytestmark = pytest.mark.ui
@@ -160,9 +158,3 @@ def test_the_examples_of_the_page_run(
     example = CURL_EXAMPLE.replace(LOCAL_ADDRESS, served.url.rstrip("/"))
     done = subprocess.run(["bash", "-c", example], capture_output=True, text=True, check=True, timeout=60)
     assert "event: complete" in done.stdout and '\\"first_flip\\":1,' in done.stdout
-
-
-def test_mcp_can_be_turned_off() -> None:
-    config = AppConfig.read(environment={"CITER_MCP": "0"})
-    assert not config.mcp and not serves_mcp(config)
-    assert AppConfig.read(environment={}).mcp
