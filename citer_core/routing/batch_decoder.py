@@ -41,8 +41,7 @@ class BatchDecoder:
         self._slm = SLMSide(pair, n_slots, pace)
         self._llm = llm_side(pair, n_slots, pace)
         self._free = list(range(n_slots))[::-1]
-        self._round = 0
-        self._numbers = count()
+        self._numbers, self._turns = count(), count(1)
 
     @property
     def n_free(self) -> int:
@@ -123,7 +122,6 @@ class BatchDecoder:
         Returns:
             The sequences that got a token or have ended. Those that have ended have left.
         """
-        self._round += 1
         live = self.live
         for s in live:
             if s.request.is_cancelled():
@@ -132,8 +130,9 @@ class BatchDecoder:
             self._llm.collect(0.0)
         ready = self._pace.for_slm([s for s in live if s.is_ready])
         if ready:
-            for s in ready:
-                s.last_round = self._round
+            if len(live) > len(ready):  # else nobody is left out
+                for s in sorted(ready, key=lambda s: s.turn):
+                    s.turn = next(self._turns)
             self._slm.step(ready, self._llm)
         if not self._call_llm() and not ready and self._llm.n_asked:
             self._llm.collect(POLL_S)

@@ -44,7 +44,7 @@ class Pace:
         """Who is in the SLM's next pass: those that it left out longest."""
         if len(ready) <= self.batch_size:
             return ready
-        chosen = sorted(ready, key=lambda sequence: sequence.last_round)[: self.batch_size]
+        chosen = sorted(ready, key=lambda sequence: sequence.turn)[: self.batch_size]
         return sorted(chosen, key=lambda sequence: sequence.slot)
 
     def for_llm(self, waiting: list[BatchSequence], n_live: int, n_ready: int) -> list[BatchSequence]:

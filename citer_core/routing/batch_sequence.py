@@ -64,7 +64,7 @@ class BatchSequence:
         is_asked: a server has been asked for it.
         n_waited: rounds since it began to wait.
         is_partly_read: by the LLM, in a pass that read as much of it as one may.
-        last_round: in which the SLM took it along.
+        turn: grows with every pass of the SLM that took it along while others were left out.
         number: of its admission.
         has_news: it got a token, or has ended, in this round.
         has_ended: nothing is to be done for it any more.
@@ -93,7 +93,7 @@ class BatchSequence:
     is_asked: bool = False
     n_waited: int = 0
     is_partly_read: bool = False
-    last_round: int = 0
+    turn: int = 0
     has_news: bool = False
     has_ended: bool = False
     error: Exception | None = None

@@ -78,6 +78,9 @@ class EventStream:
         n_prompt: tokens of the prompt.
         threshold: tau.
         shared_ids: tokens of a branch before its own.
+
+    Attributes:
+        n_told: steps that were turned into events.
     """
 
     def __init__(
@@ -86,12 +89,13 @@ class EventStream:
         self._text = TextStream(tokenizer)
         for token_id in shared_ids:
             self._text.push(token_id)
-        self._n_prompt, self._threshold, self._index = n_prompt, threshold, len(shared_ids)
+        self._n_prompt, self._threshold, self._n_shared = n_prompt, threshold, len(shared_ids)
+        self.n_told = 0
 
     def event(self, step: Step, *, is_last: bool) -> TokenEvent:
         """The next step's event; the last one brings what text is still held back."""
-        index = self._index
-        self._index += 1
+        index = self._n_shared + self.n_told
+        self.n_told += 1
         return TokenEvent(
             index=index,
             token_id=step.token_id,
