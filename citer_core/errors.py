@@ -8,6 +8,7 @@
     |   `-- GateError         a document, request or argument of another kind or size than we read
     |-- PairError             the two models cannot work together
     |-- ModelFileError        a weights file is missing, truncated or of another kind
+    |-- NotANumberError       a model or a router computed what is no number
     |-- ServerError           the LLM's server cannot be reached, or answers something else than we asked for
     |-- RouterError           a router is unknown, or does not fit the pair
     |-- StoppedError          a person stopped what was going on
@@ -51,6 +52,10 @@ class PairError(CiterError):
 
 class ModelFileError(CiterError):
     """A model file that cannot be read."""
+
+
+class NotANumberError(CiterError):
+    """A model or a router that computed something else than numbers, in the middle of a run."""
 
 
 class ServerError(CiterError):
