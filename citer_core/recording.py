@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.errors import DatasetError, TraceError
+from citer_core.models.same_pair import is_same_run
 from citer_core.tasks.problems import problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES, DataType
 from citer_core.trace import RoutingTrace
@@ -176,7 +177,7 @@ def _recorded(path: Path, engine: Engine, router_revision: str, plan: RecordingP
     except (OSError, TraceError):
         return None
     same = (
-        trace.pair.revision == engine.pair_info.revision
+        is_same_run(trace.pair.revision, engine.pair_info.revision)
         and trace.pair.dtype == engine.pair_info.dtype
         and trace.router.revision == router_revision
         and trace.settings.threshold == tau

@@ -16,9 +16,11 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self
 
 from citer_core.errors import DatasetError
+from citer_core.models.same_pair import is_same_run
 
 META_SCHEMA = "citer-route-output"
 META_VERSION = 1
+PAIR_REVISION = "pair_revision"
 
 
 class RowFile:
@@ -71,7 +73,12 @@ class RowFile:
             DatasetError: the rows that are there came from something else.
         """
         if self.rows:
-            self._compare(self._meta.get("loaded", {}), loaded)
+            before = self._meta.get("loaded", {})
+            recorded, now = (known.get(PAIR_REVISION) for known in (before, loaded))
+            # A name from before all weights were covered is still this pair's.
+            if isinstance(recorded, str) and isinstance(now, str) and is_same_run(recorded, now):
+                before = {**before, PAIR_REVISION: now}
+            self._compare(before, loaded)
             return
         self._meta["loaded"] = dict(loaded)
         self._write_meta()

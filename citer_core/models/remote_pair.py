@@ -17,7 +17,9 @@ from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, known_dtype, pair_folders
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.remote_lm import RemoteLM
-from citer_core.models.spec import SERVER_REVISION, spec_of, weights_revision
+from citer_core.models.revision import weights_revision
+from citer_core.models.same_pair import SERVER_REVISION
+from citer_core.models.spec import spec_of
 from citer_core.models.static_step import capture_for
 from citer_core.trace import PairInfo
 from citer_core.types import PairOptions

@@ -14,6 +14,7 @@ import torch
 from citer_core.errors import SettingError, TraceError
 from citer_core.gate.excerpt import excerpt
 from citer_core.models.pair import ModelPair
+from citer_core.models.same_pair import is_same_run
 from citer_core.routing.candidates import top_candidates
 from citer_core.routing.router import entropy_of
 from citer_core.trace import RoutingTrace
@@ -115,7 +116,7 @@ def probe_trace(pair: ModelPair, trace: RoutingTrace) -> list[ProbedToken]:
         TraceError: the run was made by another pair or by other weights, or its prompt does not fit the tokenizer.
         SettingError: see `probe`.
     """
-    if trace.pair.revision != pair.info.revision:
+    if not is_same_run(trace.pair.revision, pair.info.revision):
         raise TraceError(
             f"This run was written by {excerpt(trace.pair.name)} with other weights than the loaded pair "
             f"{excerpt(pair.info.name)}, so its tokens mean something else here. Record it again with this pair."
