@@ -16,11 +16,10 @@ from citer_core.labelling import label_files, rollouts
 from citer_core.labelling.label_files import (
     LabelHeader,
     label_dataset,
-    load_label_folders,
     load_labels,
-    merge_labels,
     shard_starts,
 )
+from citer_core.labelling.label_folders import load_label_folders, merge_labels
 from citer_core.labelling.labels import Labels, LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
