@@ -20,7 +20,8 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from citer_core.errors import ModelFileError, PairError
+from citer_core.errors import GateError, ModelFileError, PairError
+from citer_core.gate.fields import ListOf, Maybe, Whole
 from citer_core.models.config_file import check_sizes, read_config
 from citer_core.models.expected_files import check_files
 from citer_core.models.prompt_form import PromptForm
@@ -28,6 +29,7 @@ from citer_core.models.tensor_checks import check_finite, check_tensors, quiet_l
 from citer_core.types import QUANTIZATIONS
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_EOS = ListOf(Maybe(Whole(0, 10**7)), most=1000)
 BITSANDBYTES_PIN = "bitsandbytes==0.50.2"
 
 
@@ -174,13 +176,20 @@ def check_shared_vocabulary(slm: PreTrainedTokenizerBase, llm: PreTrainedTokeniz
 
 
 def eos_ids_of(tokenizer: PreTrainedTokenizerBase, *models: PreTrainedModel) -> frozenset[int]:
-    """All ids that end a text, from the tokenizer and both generation configs: instruct models have several."""
-    found: set[int] = set()
+    """All ids that end a text, from the tokenizer and both generation configs: instruct models have several.
+
+    Raises:
+        ModelFileError: one of them is no token's id.
+    """
+    found: set[int | None] = set()
     sources: list[Any] = [tokenizer.eos_token_id]
     sources += [m.generation_config.eos_token_id for m in models if m.generation_config is not None]
     for source in sources:
-        found.update(source if isinstance(source, list | tuple) else [] if source is None else [source])
-    return frozenset(found)
+        try:
+            found.update(_EOS.read(source if isinstance(source, list | tuple) else [source], "eos_token_id"))
+        except GateError as error:
+            raise ModelFileError(f"The model's generation_config.json cannot be used: {error}") from error
+    return frozenset(id_ for id_ in found if id_ is not None)
 
 
 def quantization_config(bits: str | None, device: str, dtype: str) -> BitsAndBytesConfig | None:

@@ -22,6 +22,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 from citer_core.config import cache_folder
 from citer_core.errors import ModelFileError
+from citer_core.gate.excerpt import clean, excerpt
+from citer_core.models.config_file import MAX_CONFIG_NUMBER, MAX_LAYERS
 from citer_core.models.expected_files import FILES, NOTE, sums_of
 from citer_core.models.hashes import sha256_of
 from citer_core.models.tensor_checks import check_finite, check_tensors, quiet_loading
@@ -82,6 +84,7 @@ def convert(path: Path, dtype: str) -> Path:
 
 def _write(path: Path, dtype: str, partial: Path) -> None:
     try:
+        _check_header(path)
         with quiet_loading():
             model, found = AutoModelForCausalLM.from_pretrained(
                 path.parent,
@@ -112,6 +115,17 @@ def _write(path: Path, dtype: str, partial: Path) -> None:
         "versions": {name: version(name) for name in ("gguf", "transformers", "torch")},
     }
     (partial / NOTE).write_text(json.dumps(provenance, indent=2) + "\n", encoding="utf-8")
+
+
+def _check_header(path: Path) -> None:
+    """Before transformers builds as many layers as a damaged number says."""
+    from gguf import GGUFReader
+
+    for name, field in GGUFReader(path).fields.items():
+        value = field.contents()
+        most = MAX_LAYERS if name.endswith("block_count") else MAX_CONFIG_NUMBER
+        if isinstance(value, int | float) and not abs(value) <= most:
+            raise ValueError(f"its header says {clean(name)[:60]} = {excerpt(value)}")
 
 
 def _sweep(target: Path) -> None:

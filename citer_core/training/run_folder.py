@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from citer_core.errors import GateError, ModelFileError
+from citer_core.gate.excerpt import clean
 from citer_core.gate.json_file import read_json
 from citer_core.models.same_pair import is_same_run
 
@@ -39,7 +40,9 @@ def open_work_dir(work_dir: Path, settings: Mapping[str, Any]) -> None:
                 before[MODEL] = identity.get(MODEL)
             names = [name for name in {**before, **identity} if before.get(name) != identity.get(name)]
             if names:
-                changes = ", ".join(f"{n} was {before.get(n)!r} and is {identity.get(n)!r}" for n in names)
+                changes = ", ".join(
+                    f"{_said(n)} was {_said(before.get(n))} and is {_said(identity.get(n))}" for n in names
+                )
                 raise ModelFileError(
                     f"{work_dir} is another run's: {changes}. Use the same arguments to resume it, remove "
                     "it, or choose another --output."
@@ -51,7 +54,13 @@ def open_work_dir(work_dir: Path, settings: Mapping[str, Any]) -> None:
         path.with_suffix(".part").write_text(json.dumps(identity, indent=2) + "\n", encoding="utf-8")
         path.with_suffix(".part").replace(path)
     except (OSError, ValueError, TypeError, GateError) as error:
-        raise ModelFileError(f"{work_dir} cannot be used ({error}): remove it, or choose another --output.") from error
+        raise ModelFileError(
+            f"{work_dir} cannot be used ({clean(str(error))[:200]}): remove it, or choose another --output."
+        ) from error
+
+
+def _said(value: object) -> str:
+    return clean(str(value))[:60]
 
 
 def last_complete_checkpoint(work_dir: Path) -> str | None:

@@ -40,7 +40,7 @@ from citer_core.ui.page_script import PageScript
 from citer_core.ui.page_traffic import PageTraffic
 from citer_core.ui.pair_books import PairBooks, what_it_can
 from citer_core.ui.pair_switch import PairSwitch
-from citer_core.ui.presets import preset_cards, read_presets, recorded_problems
+from citer_core.ui.presets import preset_cards, presets_to_show, recorded_problems
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.profile_jobs import ProfileJobs
 from citer_core.ui.profile_tab import profile_tab
@@ -69,7 +69,7 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Bl
     """
     shown = [ASSETS / name for name in ("viewer", "share", "learn", "traces", "profile")]
     gr.set_static_paths([*shown, *static_folders(ASSETS)])
-    presets = read_presets(ASSETS / "traces")
+    presets = presets_to_show(ASSETS / "traces")
     recorded = recorded_problems(presets)
     registry, jobs, books = RunRegistry(), LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
     book, measurements = books.bundled, ProfileJobs()
