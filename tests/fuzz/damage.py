@@ -35,7 +35,7 @@ ODD_VALUES = st.one_of(
     st.integers(),
     st.text(max_size=20),
     st.sampled_from(["", "\x00", "\ud800", "../../etc/passwd", "\u202e", "x" * 10_000, "a\nb", "NaN", "1e400"]),
-    st.sampled_from([[], {}, [[]], [None], {"": None}, [1] * 100, json.loads("[" * 80 + "]" * 80)]),
+    st.sampled_from([[], {}, [[]], [None], {"": None}, [1] * 100, json.loads("[" * 80 + "]" * 80)]).map(copy.deepcopy),
 )
 
 
