@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 
 from citer_core.errors import GateError
 from citer_core.gate.excerpt import excerpt
-from citer_core.gate.fields import Choice, ListOf, Record, Text, Whole
+from citer_core.gate.fields import Choice, ListOf, Maybe, Record, Text, Whole
 from citer_core.gate.json_file import read_json_lines
 from citer_core.labelling.labels import UNKNOWN, Labels
 from citer_core.models.tensor_checks import is_finite
@@ -28,7 +28,7 @@ _IDS = ListOf(Whole(0, 10**7), most=MAX_TOKENS)
 _ROW = Record(
     {
         "question": Whole(0, MAX_ROWS),
-        "id": Text(100_000),
+        "id": Maybe(Text(100_000)),
         "data_type": Choice("math", "mc"),
         "truth_ids": _IDS,
         "slm_ids": _IDS,
