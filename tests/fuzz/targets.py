@@ -30,7 +30,7 @@ from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings
 from citer_core.ui.api_tools import RecordedRuns, replay_endpoint
 from citer_core.ui.label_events import ROLL_OUT
-from citer_core.ui.label_rows import bundled_row, pasted_rows, uploaded_rows
+from citer_core.ui.label_rows import bundled_row, pasted_rows, rows_of_file
 from citer_core.ui.pair_offers import PairOffers
 from citer_core.ui.presets import read_presets
 from citer_core.ui.problem_book import ProblemBook
@@ -97,10 +97,10 @@ def arguments(good: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 def targets(folder: Path) -> list[Target]:
     """All of them; `folder` is for files."""
-    return [*_documents(folder), *_requests(), *_words(folder)]
+    return [*_documents(), *_requests(), *_words(folder)]
 
 
-def _documents(folder: Path) -> list[Target]:
+def _documents() -> list[Target]:
     whole = recorded()
     trace = {**whole, "events": whole["events"][:4]}
     row = {"question": "Where?", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": "A", "cot": "b."}
@@ -112,11 +112,6 @@ def _documents(folder: Path) -> list[Target]:
         assert RoutingTrace.from_json(once).to_json() == once
         return found.key, found.cost(H100_SXM), replay(found, 0.5).to_dict()
 
-    def upload(content: bytes) -> object:
-        path = folder / "rows.jsonl"
-        path.write_bytes(content)
-        return uploaded_rows(path)
-
     as_bytes = documents(trace).map(_encoded)
     rows = documents(row) | documents(math_row)
     return [
@@ -125,7 +120,7 @@ def _documents(folder: Path) -> list[Target]:
         Target("trace, bytes", as_bytes | st.binary(max_size=200), read_trace),
         Target("row of a data set", rows, lambda text: problem_from_row(_row(text), "mc" if "cho" in text else "math")),
         Target("pasted rows", rows | anything, pasted_rows),
-        Target("uploaded rows", rows.map(_encoded) | st.binary(max_size=200), upload),
+        Target("rows of a file", st.tuples(near("rows.jsonl"), rows | anything), lambda given: rows_of_file(*given)),
     ]  # fmt: skip
 
 
