@@ -3,9 +3,12 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= $(or $(GRADIO_SERVER_PORT),7860)
+FUZZ_EXAMPLES ?= 20000
+# What the tests in node need, as package-lock.json pins it; nothing of it is part of the page.
+NODE_MODULES := { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-audit --no-fund; }
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help setup dev browser app test test-js test-slow lint format clean
+.PHONY: help setup dev browser app test test-js test-slow fuzz lint format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -13,6 +16,7 @@ help:
 	@echo "make test       all tests but the slow ones, a real browser included"
 	@echo "make test-js    only those of the viewer's logic (needs node)"
 	@echo "make test-slow  the slow ones"
+	@echo "make fuzz       every reader fed with FUZZ_EXAMPLES odd inputs (default 20000), in Python and node; an hour"
 	@echo "make lint       ruff and mypy"
 	@echo "make format     let ruff format the code"
 	@echo "make setup      only make .venv and install the run-time requirements"
@@ -54,7 +58,15 @@ app: setup
 
 # The viewer's pure logic; everything that it decides is also tested through the page, so node is not required.
 test-js:
-	@if command -v node >/dev/null; then node --test tests/viewer/*.test.mjs; else echo "node not found: test-js skipped"; fi
+	@if ! command -v node >/dev/null; then echo "node not found: test-js skipped"; exit 0; fi; \
+	node --test tests/viewer/*.test.mjs || exit 1; \
+	if $(NODE_MODULES); then node --test tests/viewer/fuzz/*.test.mjs; \
+	else echo "fast-check could not be installed (npm ci): the fuzz tests in node are skipped"; fi
+
+fuzz: dev
+	FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/fuzz -q -n 2
+	@if ! command -v node >/dev/null; then echo "node not found: only Python was fuzzed"; exit 0; fi; \
+	$(NODE_MODULES) && FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) node --test tests/viewer/fuzz/*.test.mjs
 
 # One thread a process: the models of the tests are so small that a second one waits more than it works.
 test: dev browser test-js
@@ -73,4 +85,4 @@ format: dev
 	$(BIN)/ruff check --fix .
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results
+	rm -rf $(VENV) node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results

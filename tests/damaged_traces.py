@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from citer_core.assets import ASSETS
+from tests.mutations import changed
 
 N_RANDOM = 400
 JsonChange = Callable[[dict[str, Any]], Any]
@@ -197,29 +198,10 @@ def random_texts(n: int = N_RANDOM, seed: int = 14) -> list[str]:
     return [_randomly_changed(chance) for _ in range(n)]
 
 
-_ODD: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 0.5, 1.0, 2, 5, 4096, 2**31, 10**15, 2**53, 2**64, 1e99, -0.0, 1e-300, "", "x", "slm",
-    "\ud800", "🎉", "x" * 1001, [], {}, [[]], [1, "a", 0.5], [[1, "a", 0.5]], {"path": "x"},
-)  # fmt: skip
-
-
 def _randomly_changed(chance: random.Random) -> str:
     document = recorded()
     document["events"] = document["events"][:3]
-    for _ in range(chance.choice((1, 1, 1, 2))):
-        place: Any = document
-        while True:
-            keys = list(place) if isinstance(place, dict) else list(range(len(place)))
-            key = chance.choice(keys)
-            if isinstance(place[key], dict | list) and place[key] and chance.random() < 0.8:
-                place = place[key]
-                continue
-            if isinstance(place, dict) and chance.random() < 0.15 and len(place) > 1:
-                del place[key]
-            else:
-                place[key] = chance.choice(_ODD)
-            break
-    return json.dumps(document, ensure_ascii=chance.random() < 0.5)
+    return json.dumps(changed(document, chance, chance.choice((1, 1, 1, 2))), ensure_ascii=chance.random() < 0.5)
 
 
 def _changed() -> list[DamagedTrace]:

@@ -23,11 +23,50 @@
 export function floats(text) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const view = new DataView(bytes.buffer);
-  return Float32Array.from({ length: bytes.length / 4 }, (_, i) => view.getFloat32(4 * i, true));
+  return Float32Array.from({ length: Math.floor(bytes.length / 4) }, (_, i) => view.getFloat32(4 * i, true));
 }
 
-/** @returns {Analysis} */
+const DAMAGED = "This analysis arrived damaged: pick the problem again.";
+
+/** What is wrong with a message, for a person. */
+export class AnalysisError extends Error {}
+
+/** Throws unless every column has an entry for each token, and every entry leads somewhere. */
+function checkMessage(message) {
+  const isList = (value) => Array.isArray(value);
+  const { words, problems, routers, text, slm, llm } = message ?? {};
+  const isWord = (index) => Number.isInteger(index) && index >= -1 && index < words.length;
+  const n = text?.length;
+  const good = [words, problems, routers, text, slm, llm].every(isList) && routers.length > 0
+    && words.every((word) => typeof word === "string")
+    && [text, slm, llm].every((entries) => entries.length === n && entries.every(isWord))
+    && text.every((index) => index >= 0)
+    && problems.every((problem) => Number.isInteger(problem?.n) && problem.n > 0)
+    && problems.reduce((sum, problem) => sum + problem.n, 0) === n
+    && [message.case, message.label].every((digits) => /^\d*$/.test(digits) && digits.length === n)
+    && routers.every((router) => typeof router?.name === "string")
+    && routers.every((router) => Object.hasOwn(message.confidence ?? {}, router.name));
+  if (!good) throw new AnalysisError(DAMAGED);
+}
+
+/** A column of float32, one for each of `n` tokens. */
+function column(text, n) {
+  let values = null;
+  try {
+    values = typeof text === "string" ? floats(text) : null;
+  } catch {
+    // No base64: the same as a column that is missing.
+  }
+  if (values?.length !== n) throw new AnalysisError(DAMAGED);
+  return values;
+}
+
+/**
+ * @returns {Analysis}
+ * @throws {AnalysisError} the message is not what the server writes
+ */
 export function unpack(message) {
+  checkMessage(message);
   const word = (index) => (index < 0 ? null : message.words[index]);
   const n = message.text.length;
   const problemOf = new Uint32Array(n);
@@ -50,11 +89,11 @@ export function unpack(message) {
     caseOf: Uint8Array.from(message.case, Number),
     label: Uint8Array.from(message.label, Number),
     problemOf,
-    slmProbability: floats(message.slm_probability),
-    llmProbability: floats(message.llm_probability),
-    slmTruthProbability: floats(message.slm_truth_probability),
-    llmTruthProbability: floats(message.llm_truth_probability),
-    confidence: Object.fromEntries(Object.entries(message.confidence).map(([name, text]) => [name, floats(text)])),
+    slmProbability: column(message.slm_probability, n),
+    llmProbability: column(message.llm_probability, n),
+    slmTruthProbability: column(message.slm_truth_probability, n),
+    llmTruthProbability: column(message.llm_truth_probability, n),
+    confidence: Object.fromEntries(Object.entries(message.confidence).map(([name, text]) => [name, column(text, n)])),
     curves: message.curves,
   };
 }

@@ -8,7 +8,7 @@
 import { html, setText } from "../viewer/dom.js";
 import { probability } from "../viewer/format.js";
 import { Tooltip } from "../viewer/tooltip.js";
-import { unpack } from "./analysis.js";
+import { AnalysisError, unpack } from "./analysis.js";
 import { ChartsPanel } from "./charts_panel.js";
 import { ComparePanel } from "./compare_panel.js";
 import { DetailPanel } from "./detail_panel.js";
@@ -60,9 +60,18 @@ class Labels {
     if (!payload) return;
     const message = JSON.parse(payload);
     if (message.rollout) this.rolledOut(message.rollout);
-    else if (message.analysis) this.show(unpack(message));
+    else if (message.analysis) this.#take(message);
     else if (message.progress) this.progress(message.progress);
     else if (message.notice !== undefined) this.notice(message.notice, message.level, message.needs);
+  }
+
+  #take(message) {
+    try {
+      this.show(unpack(message));
+    } catch (error) {
+      if (!(error instanceof AnalysisError)) throw error;
+      this.notice(error.message, "error");
+    }
   }
 
   notice(text, level = "", needs = null) {

@@ -43,7 +43,8 @@ function checkStructure(text) {
     const code = text.charCodeAt(i);
     digits = code >= 48 && code <= 57 ? digits + 1 : 0;
     if (digits > JSON_LIMITS.digits || (EXPONENT.includes(code) && HUGE.test(text.slice(i + 1, i + 5)))) {
-      throw new GateError(`A number in this document is too long (more than ${JSON_LIMITS.digits} digits) or too large.`);
+      const most = JSON_LIMITS.digits;
+      throw new GateError(`A number in this document is too long (more than ${most} digits) or too large.`);
     }
     if (code === QUOTE) {
       for (i++; i < text.length && text.charCodeAt(i) !== QUOTE; i++) if (text.charCodeAt(i) === BACKSLASH) i++;

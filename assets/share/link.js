@@ -11,7 +11,11 @@
  * @property {number|null} token the pinned one, counted from 0
  */
 
+import { TRACE_TABLE } from "./trace_schema.js";
+
 const LINK_DATA_TYPES = ["math", "mc", "open"];
+const MAX_QUESTION = 20_000; // as on the server
+const MAX_SEED = TRACE_TABLE.required.settings.required.seed.high;
 export const MAX_LINK_LENGTH = 8000;
 
 /** What a link says of the run on the screen. */
@@ -62,7 +66,8 @@ function numberIn(query, name, low, high, isWhole = false) {
 export function readLink(search) {
   const query = new URLSearchParams(search);
   const preset = query.get("preset");
-  const question = query.get("q");
+  const asked = query.get("q");
+  const question = asked !== null && asked.length <= MAX_QUESTION ? asked : null;
   if (!preset && !question?.trim()) return null;
   const token = numberIn(query, "tok", 1, 1e6, true);
   const state = { preset: preset || null, problem: null, tau: numberIn(query, "tau", 0, 1), token: token === null ? null : token - 1 };
@@ -76,7 +81,7 @@ export function readLink(search) {
     maxNewTokens: numberIn(query, "n", 1, 4096, true),
     temperature: numberIn(query, "temp", 0, 2) ?? 0,
     topP: numberIn(query, "top_p", 0.05, 1) ?? 1,
-    seed: numberIn(query, "seed", -Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, true) ?? 0,
+    seed: numberIn(query, "seed", -MAX_SEED, MAX_SEED, true) ?? 0,
   };
   return state;
 }

@@ -75,7 +75,7 @@ export class PageLink {
   /** The link's router where the loaded engine has it, else the one that is chosen. */
   router(chosen) {
     const wanted = this.state?.problem?.router;
-    return wanted && wanted in this.page.thresholds ? wanted : chosen;
+    return wanted && Object.hasOwn(this.page.thresholds, wanted) ? wanted : chosen;
   }
 
   /** The first run of the link's problem opens where the link's writer stood. */

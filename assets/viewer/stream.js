@@ -14,6 +14,15 @@
 const RETRY_MS = [300, 1000, 3000];
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+const isRecord = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** Is this of the form that the server writes? Whatever came between may have cut or changed it. */
+function isMessage(message) {
+  return isRecord(message) && typeof message.run === "string" && Number.isInteger(message.base) && message.base >= 0
+    && Array.isArray(message.tokens) && !message.tokens.some((token) => token === null || token === undefined)
+    && [message.head, message.end].every((part) => part === null || part === undefined || isRecord(part));
+}
+
 export class RunReceiver {
   /**
    * @param {Object} on
@@ -43,9 +52,9 @@ export class RunReceiver {
     Object.assign(this, { run: null, n: 0, started: false, ended: false, waiting: [], repairing: false });
   }
 
-  /** @param {StreamMessage|null} message */
+  /** @param {StreamMessage|null} message what is no message of a run is passed over */
   receive(message) {
-    if (!message || typeof message.run !== "string" || this.retired.has(message.run)) return;
+    if (!isMessage(message) || this.retired.has(message.run)) return;
     if (message.run !== this.run) {
       this.retire();
       this.run = message.run;
@@ -90,7 +99,7 @@ export class RunReceiver {
       try {
         const message = await this.on.fetchRun(run, this.started ? this.n : 0);
         if (this.run !== run) return;
-        if (message && message.run === run) this.#apply(message);
+        if (isMessage(message) && message.run === run) this.#apply(message);
         if (this.#drain()) {
           this.repairing = false;
           return;

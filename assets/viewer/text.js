@@ -16,6 +16,8 @@ const INVISIBLE_NAMES = {
 };
 /** Names, not the Unicode control pictures, which many fonts lack. */
 const CONTROL_NAMES = "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
+/** Of one text, however many tokens it has; ordinary runs have a few for each line. */
+export const MAX_MARKS = 5000;
 /** Finds any character that may need a mark; most tokens have none and stop here. */
 const SUSPECT = /[\u0000-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2069\u3000\u3164\ufeff\uffa0]|[\u{e0000}-\u{e007f}]| {2,}|^ +$/u;
 const PICTOGRAPH_END = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]$/u;
@@ -76,13 +78,21 @@ export function splitMarks(text) {
   return parts;
 }
 
-/** Writes a token's text into its element. */
-export function fillTokenText(element, text) {
-  if (!SUSPECT.test(text)) {
+/**
+ * Writes a token's text into its element.
+ *
+ * @param {number} most marks that may be drawn; a text with more is written without any. Each mark is an element, and a
+ *   run of nothing but line ends would freeze the page.
+ * @returns {number} marks that were drawn
+ */
+export function fillTokenText(element, text, most = MAX_MARKS) {
+  const parts = SUSPECT.test(text) ? splitMarks(text) : [];
+  const nMarks = parts.filter((part) => part.mark !== null).length;
+  if (nMarks === 0 || nMarks > most) {
     element.textContent = text;
-    return;
+    return 0;
   }
-  for (const part of splitMarks(text)) {
+  for (const part of parts) {
     if (part.mark === null) {
       element.append(part.text);
       continue;
@@ -93,6 +103,7 @@ export function fillTokenText(element, text) {
     mark.textContent = part.text;
     element.append(mark);
   }
+  return nMarks;
 }
 
 /** One line in which every character can be seen, for labels and lists; not for copying. */

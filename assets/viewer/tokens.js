@@ -9,7 +9,7 @@
 import { certaintyStep, isForced } from "./decision.js";
 import { html } from "./dom.js";
 import { WRITER_NAMES, probability } from "./format.js";
-import { fillTokenText, visibleText } from "./text.js";
+import { MAX_MARKS, fillTokenText, visibleText } from "./text.js";
 
 /** Up to so many tokens are brought up to date at once. */
 const AT_ONCE = 1000;
@@ -36,6 +36,7 @@ export class TokenPanel {
     this.nodes = [];
     this.looks = [];
     this.shown = 0;
+    this.marks = 0;
     this.tabStop = null;
     this.pinned = null;
     this.hovered = null;
@@ -61,7 +62,7 @@ export class TokenPanel {
       node.dataset.i = String(i);
       const { text } = view.events[i];
       if (text === "") node.dataset.mark = "•";
-      else fillTokenText(node, text);
+      else this.marks += fillTokenText(node, text, MAX_MARKS - this.marks);
       node.className = this.looks[i] = this.#look(view, i);
       this.nodes.push(node);
       fragment.append(node);

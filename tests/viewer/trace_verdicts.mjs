@@ -1,4 +1,4 @@
-/** What the browser's reader says of each trace: texts in as JSON, `{refusal, json}` out. For tests/gate/test_trace_schema.py. */
+/** What the browser's reader says of each trace: texts in as JSON, `{refusal, json}` out. For test_trace_schema.py. */
 
 import { readFileSync } from "node:fs";
 
