@@ -13,7 +13,7 @@ const COPIED_MS = 2500;
 export class PageLink {
   /** @param {Object} page of page.js @param {() => void} onLinked asks Gradio to take `controls()` over */
   constructor(page, onLinked) {
-    Object.assign(this, { page, onLinked, state: null });
+    Object.assign(this, { page, onLinked, state: null, isChosen: false });
   }
 
   /** @returns {string|null} the address of what is on the screen; null where nothing is, or it is too long for one */
@@ -72,9 +72,9 @@ export class PageLink {
     return [problem.question, problem.dataType, problem.threshold, null, problem.maxNewTokens ?? 256, problem.temperature, problem.topP, problem.seed];
   }
 
-  /** The link's router where the loaded engine has it, else the one that is chosen. */
+  /** The link's router where the loaded engine has it and nobody has chosen another since, else the one that is chosen. */
   router(chosen) {
-    const wanted = this.state?.problem?.router;
+    const wanted = this.isChosen ? null : this.state?.problem?.router;
     return wanted && Object.hasOwn(this.page.thresholds, wanted) ? wanted : chosen;
   }
 

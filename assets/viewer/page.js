@@ -277,16 +277,19 @@ class Page {
    * @param {Array} values in the order of `Controls.asked`
    */
   asked(values) {
-    const [text, dataType, tau, router, ...rest] = values;
+    const [text, dataType, tau, chosen, ...rest] = values;
+    // Gradio hears of the routers a moment after the page knows that there are some: Generate may come in between.
+    const router = this.link.router(chosen);
     const own = this.thresholds[router] ?? this.thresholds[this.pairs.status?.default_router];
     const isForeign = tau === this.foreignTau;
     this.foreignTau = null;
-    if (!isForeign || own === undefined) return values;
+    if (!isForeign || own === undefined) return [text, dataType, tau, router, ...rest];
     setTau(own);
     return [text, dataType, own, router, ...rest];
   }
 
   routerChosen(name) {
+    this.link.isChosen = true;
     if (name in this.thresholds) setTau(this.thresholds[name]);
   }
 
