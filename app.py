@@ -22,6 +22,7 @@ from citer_core.zero_gpu import spaces_module
 own_scratch()  # gradio reads where it is when it is imported
 with large_import("citer_core.ui.page"):
     from citer_core.ui.engine_slot import EngineSlot
+    from citer_core.ui.lines import Lines
     from citer_core.ui.page import build_page, health_of, serve
     from citer_core.ui.page_traffic import PageTraffic
     from citer_core.ui.pair_offers import PairOffers
@@ -39,8 +40,9 @@ def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress
 
         from citer_core.engine import Engine
 
-    # Two runs that both want every core slow each other down many times over; each gets its part.
-    torch.set_num_threads(max(1, cpu_budget() // config.n_concurrent_runs))
+    # Runs share one thread and the other jobs have one; two that both want every core slow each other down many times
+    # over, so each gets its part.
+    torch.set_num_threads(max(1, cpu_budget() // 2))
     # On ZeroGPU to the device once, in this process; each run then borrows the GPU for as long as it may take.
     on_zero_gpu = spaces_module() is not None
     if on_zero_gpu and config.options.cuda_graphs:
@@ -64,17 +66,21 @@ try:
     # Flags are ours only where this file is the program; under `gradio app.py` they are not.
     config = AppConfig.read(sys.argv[1:] if __name__ == "__main__" else ())
     set_up_log(config.web.log_form)
-    slot = EngineSlot(lambda: load_engine(config.pair, config.dtype, config.options.download, lambda *_: None))
+    slot = EngineSlot(
+        lambda: load_engine(config.pair, config.dtype, config.options.download, lambda *_: None),
+        n_runs=config.n_concurrent_runs,
+    )
     switch = PairSwitch(slot, load_engine, PairOffers(config), config.pair, config.dtype)
     if spaces_module() is not None:  # imported before torch, and the models placed while the module is read
         slot.fill()
-    demo = build_page(config, slot, switch)
+    lines = Lines.of(config)
+    demo = build_page(config, slot, switch, lines)
 except CiterError as error:
     sys.exit(f"error: {error}")
 
 if __name__ == "__main__":
     try:
-        address = serve(demo, config, traffic, health_of(demo, slot))
+        address = serve(demo, config, traffic, health_of(slot, lines))
     except CiterError as error:
         sys.exit(f"error: {error}")
     print(f"CITER is served on {address}", flush=True)

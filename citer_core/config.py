@@ -94,8 +94,11 @@ class AppConfig:
         pair: a pair's name, or two models as "SLM,LLM".
         device, dtype: of both models, as torch spells them.
         options: how the pair is loaded.
-        n_concurrent_runs: runs that decode at the same time; more than the device has room for makes all of them slow.
-        n_queued_runs: runs that may wait for a place; one more is refused with a message.
+        n_concurrent_runs: runs that decode together, in one batch.
+        n_queued_runs: runs that may wait in line; one more is refused with a message.
+        n_jobs: label analyses, roll-outs and probes that compute at the same time.
+        measure: whether a visitor may have the device measured, which takes most of it for a minute; None allows it
+            where only this machine can reach the page.
         llm_server: where the LLM runs; None loads it here.
         mcp: offer the documented endpoints as MCP tools too, where gradio's `mcp` extra is installed. Not together with
             a password, which gradio's MCP server would not ask for.
@@ -112,8 +115,10 @@ class AppConfig:
     device: str = "cpu"
     dtype: str = "float32"
     options: PairOptions = field(default_factory=PairOptions)
-    n_concurrent_runs: int = 2
-    n_queued_runs: int = 16
+    n_concurrent_runs: int = 16
+    n_queued_runs: int = 300
+    n_jobs: int = 1
+    measure: bool | None = None
     llm_server: LlmServer | None = None
     mcp: bool = False
     pairs: PairsAllowed | Literal[""] = ""
@@ -128,6 +133,7 @@ class AppConfig:
             ("port", self.port, 1, 65_535),
             ("n_concurrent_runs", self.n_concurrent_runs, 1, 64),
             ("n_queued_runs", self.n_queued_runs, 1, 1024),
+            ("n_jobs", self.n_jobs, 1, 64),
         ):
             if not low <= value <= high:
                 raise SettingError(f"{name} is {value}: give a whole number from {low} to {high}.")
@@ -136,6 +142,11 @@ class AppConfig:
     def pairs_allowed(self) -> PairsAllowed:
         """`pairs`, decided."""
         return self.pairs or ("presets" if self.host in LOOPBACK else "here")
+
+    @property
+    def may_measure(self) -> bool:
+        """`measure`, decided."""
+        return self.host in LOOPBACK if self.measure is None else self.measure
 
     @classmethod
     def read(cls, flags: Sequence[str] = (), environment: Mapping[str, str] | None = None) -> AppConfig:
@@ -174,6 +185,8 @@ class AppConfig:
                 "CITER_CONCURRENT_RUNS", env.get("CITER_CONCURRENT_RUNS"), default.n_concurrent_runs
             ),
             n_queued_runs=_whole_number("CITER_QUEUED_RUNS", env.get("CITER_QUEUED_RUNS"), default.n_queued_runs),
+            n_jobs=_whole_number("CITER_JOBS", env.get("CITER_JOBS"), default.n_jobs),
+            measure=_switch("CITER_MEASURE", env) if env.get("CITER_MEASURE") else None,
             llm_server=LlmServer.read(args.llm_url, args.llm_model, None, env),
             pairs=args.pairs,
             mcp=_switch("CITER_MCP", env),

@@ -23,6 +23,7 @@ from citer_core.routing.llm_writers import check_router
 from citer_core.routing.probe import ProbedToken, probe
 from citer_core.routing.router import Router
 from citer_core.run import Origin, RemoteDecode, Run, trace_of
+from citer_core.serving.shared_decoder import SharedDecoder
 from citer_core.tasks.problems import Problem
 from citer_core.text import TextStream
 from citer_core.trace import ParentInfo, RoutingTrace
@@ -141,6 +142,14 @@ class Engine:
     def default_threshold(self, name: str | None = None) -> float:
         """The tau that the router recommends."""
         return self.router(name).default_threshold
+
+    def open_decoder(self, n_slots: int) -> SharedDecoder:
+        """What decodes the runs of many visitors together.
+
+        Args:
+            n_slots: how many at once.
+        """
+        return SharedDecoder(self, n_slots=n_slots)
 
     def prompt_text(self, problem: Problem) -> str:
         """The problem's prompt as the models read it, in its chat template where there is one."""

@@ -10,6 +10,7 @@
     |-- ModelFileError        a weights file is missing, truncated or of another kind
     |-- NotANumberError       a model or a router computed what is no number
     |-- ServerError           the LLM's server cannot be reached, or answers something else than we asked for
+    |-- LineFullError         more is waiting already than the line holds
     |-- RouterError           a router is unknown, or does not fit the pair
     |-- StoppedError          a person stopped what was going on
     |-- TraceError            a trace document that is not one of ours
@@ -60,6 +61,10 @@ class NotANumberError(CiterError):
 
 class ServerError(CiterError):
     """The server that the LLM runs on."""
+
+
+class LineFullError(CiterError):
+    """A waiting line that takes no more."""
 
 
 class RouterError(CiterError):

@@ -9,6 +9,7 @@ The routing rule, the lag of the LLM's cache and the trace are the real ones, so
 
 from __future__ import annotations
 
+import contextlib
 import re
 import sys
 import threading
@@ -68,13 +69,30 @@ class FakeRun:
     error: str | None = None
     events: list[TokenEvent] = field(default_factory=list)
     _cancelled: threading.Event = field(default_factory=threading.Event)
+    _watchers: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def n_events(self) -> int:
+        return len(self.events)
+
+    def events_since(self, base: int) -> list[TokenEvent]:
+        return self.events[base:]
+
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
+        self._watchers.append(callback)
+        return lambda: self._watchers.remove(callback)
+
+    def _keep(self, event: TokenEvent) -> None:
+        self.events.append(event)
+        for watcher in tuple(self._watchers):
+            watcher()
 
     def __iter__(self) -> Iterator[TokenEvent]:
         assert not self.events and self.finish_reason is None, "a run decodes once"
         reason: FinishReason = "error"
         try:
             for event in self.fork.events if self.fork else ():
-                self.events.append(event)
+                self._keep(event)
                 yield event
             for event in self._script():
                 if event.index < len(self.events):
@@ -84,7 +102,7 @@ class FakeRun:
                     return
                 if self.engine.fail_at == event.index:
                     raise self.engine.error
-                self.events.append(event)
+                self._keep(event)
                 yield event
             reason = "eos" if self.events and self.events[-1].token_id == EOS_ID else "length"
         except GeneratorExit:
@@ -95,6 +113,8 @@ class FakeRun:
             raise
         finally:
             self.finish_reason = reason
+            for watcher in tuple(self._watchers):
+                watcher()
 
     def _script(self) -> Iterator[TokenEvent]:
         pieces = [*self.engine.pieces(self.problem), ""]
@@ -150,6 +170,21 @@ class FakeRun:
         if self.finish_reason is None or problem.data_type == "open":
             return trace
         return replace(trace, answer=check_answer(trace.completion, problem))
+
+
+class ThreadDecoder:
+    """Stands in for `SharedDecoder`: every run is decoded in a thread of its own."""
+
+    def submit(self, run: FakeRun) -> None:
+        threading.Thread(target=self._decode, args=(run,), name="fake-decoder", daemon=True).start()
+
+    def _decode(self, run: FakeRun) -> None:
+        with contextlib.suppress(Exception):  # it is kept in the run
+            for _ in run:
+                pass
+
+    def close(self) -> None:
+        pass
 
 
 class FakeEngine:
@@ -210,6 +245,10 @@ class FakeEngine:
         self.pair_info = replace(PAIR, name=title, device=device, dtype=dtype)
         self.router_names = (*(path.stem for path in router_files), *self.router_names)
         return self
+
+    def open_decoder(self, n_slots: int = 16) -> ThreadDecoder:
+        self.n_slots = n_slots
+        return ThreadDecoder()
 
     def pieces(self, problem: Problem) -> list[str]:
         """The script for `problem`, as tokens."""

@@ -87,7 +87,9 @@ class Profile {
   show(profile) {
     this.say("");
     this.profile = profile;
-    setText(this.kind, `${KINDS[profile.kind]} · ${profile.pair}`);
+    const minutes = Math.round((profile.age_s ?? 0) / 60);
+    const kind = minutes > 0 ? `Measured ${minutes} min ago, for all who ask` : KINDS[profile.kind];
+    setText(this.kind, `${kind} · ${profile.pair}`);
     this.kind.dataset.kind = profile.kind;
     setText(this.headline, profile.headline);
     setText(this.provenance, profile.provenance);

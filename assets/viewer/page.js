@@ -11,12 +11,13 @@ import { PageLink } from "../share/page_link.js";
 import { PageBranches } from "./page_branches.js";
 import { leaveQueue, nameInputs, pageDrawn, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
 import { PagePairs } from "./page_pairs.js";
+import { PageRun } from "./page_run.js";
 import { oneTabStop } from "./shelf.js";
 import { drawHistogram, mountViewer } from "./viewer.js";
 
 const TRACES = new URL("../traces/", import.meta.url);
 const LATE_MS = 1000;
-const BUSY = "The run did not start: every place in the queue is taken. Your text is kept; try again in a moment.";
+const REFUSED = "The run did not start: the server could not be reached, or takes no more. Your text is kept; try again in a moment.";
 
 const MODE_NAMES = { live: "Live", recorded: "Recorded", imported: "Imported" };
 
@@ -32,10 +33,11 @@ const byId = (id) => document.getElementById(id);
 class Page {
   constructor({ element, props, server, onReady, onLinked }) {
     Object.assign(this, { server, onReady, pricing: props.pricing, pairTitle: props.pair, foreignTau: null, thresholds: {}, frame: null });
-    Object.assign(this, { run: null, isLive: false, isStarting: false, stopOther: null, nAsked: 0, wanted: null, replaced: new Set() });
+    Object.assign(this, { run: null, isLive: false, isStarting: false, waiting: null, stopOther: null, nAsked: 0, wanted: null, replaced: new Set() });
     /** How a trace came here, as `setMode` was told; any other one was streamed. */
     this.origins = new WeakMap();
     this.branches = new PageBranches(this);
+    this.ownRun = new PageRun(this);
     this.viewer = mountViewer(element.querySelector(".cx-viewer"), {
       fetchRun: (run, base) => this.fetchRun(run, base),
       onThresholdSuggest: (tau) => setTau(tau),
@@ -62,6 +64,7 @@ class Page {
     nameInputs();
     this.pairs = new PagePairs(this);
     this.pairs.watch();
+    this.ownRun.watch();
   }
 
   // ------------------------------------------------------------ recorded runs
@@ -70,6 +73,7 @@ class Page {
   async showPreset(card, autoplay, { tau = null, token = null, keepProblem = false } = {}) {
     if (this.isLive || this.isStarting) this.stop();
     if (this.run) this.replaced.add(this.run);
+    this.ownRun.forget();
     this.wanted = card;
     try {
       const [trace, probe] = await Promise.all([readJson(card.dataset.file), card.dataset.probe ? readJson(card.dataset.probe) : null]);
@@ -95,6 +99,7 @@ class Page {
   showImported(trace) {
     if (this.isLive || this.isStarting) this.stop();
     if (this.run) this.replaced.add(this.run);
+    this.ownRun.forget();
     Object.assign(this, { run: null, wanted: null, foreignTau: null });
     this.origins.set(trace, ["imported"]);
     this.setMode("imported");
@@ -116,15 +121,19 @@ class Page {
 
   /** A payload of the viewer component: a message of a run, or a notice. */
   receive(payload) {
-    if (!payload) return;
-    const message = JSON.parse(payload);
+    if (payload) this.take(JSON.parse(payload));
+  }
+
+  /** The same, read; or what the server answered when it was asked for the run. */
+  take(message) {
     if (message.probe !== undefined) {
       this.branches.receiveProbe(message);
       return;
     }
     if (message.notice !== undefined) {
-      if (message.level === "wait") this.viewer.setStatus(message.notice, { busy: true });
+      if (message.level === "wait") this.waits(message);
       else {
+        this.ownRun.forget();
         this.notice(message.notice, message);
         this.pairs.wake(); // perhaps another page has changed the pair
         this.giveUp();
@@ -137,15 +146,55 @@ class Page {
       if (this.replaced.has(message.run)) return;
       if (this.run) this.replaced.add(this.run);
       this.run = message.run;
-      this.isStarting = false;
-      this.isLive = true;
-      this.wanted = null;
+      if (this.waiting) this.notice("");
+      Object.assign(this, { isStarting: false, isLive: true, wanted: null, waiting: null });
       this.showRunning(true);
       this.viewer.setStatus("");
       this.setMode("live");
     }
+    this.ownRun.heard(message.run, Boolean(message.end));
     this.viewer.receive(message);
     this.drawHistogram();
+  }
+
+  /** A place in the line, or models that are still loading. */
+  waits(message) {
+    if (message.run) {
+      if (this.replaced.has(message.run) || message.run === this.run) return;
+      this.waiting = message.run;
+      this.ownRun.heard(message.run);
+    }
+    if (message.place) this.notice(message.notice, { tone: "calm" });
+    else if (message.notice) this.viewer.setStatus(message.notice, { busy: true });
+  }
+
+  /** How many tokens of a run are here. */
+  nTokens(run) {
+    return run === this.run ? this.viewer.events.length : 0;
+  }
+
+  /** After a reload: what this tab had asked for is there again, as a message of the run or of its place in the line. */
+  resumed(asked, message) {
+    const { head } = message;
+    if (head) {
+      setProblem(head.prompt.question, head.prompt.data_type);
+      setTau(head.settings.threshold);
+    } else {
+      if (asked) {
+        setProblem(asked.question, asked.dataType);
+        setTau(asked.tau);
+      }
+      this.awaits();
+    }
+    this.take(message);
+  }
+
+  /** The run cannot be had any more. */
+  lost(why) {
+    this.giveUp();
+    if (this.isLive) this.ended();
+    this.showRunning(false);
+    this.notice(why);
   }
 
   async fetchRun(run, base) {
@@ -155,8 +204,13 @@ class Page {
   }
 
   starting() {
+    this.ownRun.forget();
+    this.awaits();
+  }
+
+  awaits() {
     this.nAsked++;
-    this.isStarting = true;
+    Object.assign(this, { isStarting: true, waiting: null });
     this.notice("");
     this.viewer.setStatus("Waiting for the first token.", { busy: true });
     this.showRunning(true);
@@ -178,7 +232,13 @@ class Page {
     if (this.isLive) {
       this.server.stop_run({ run: this.run }).catch(() => this.notice("The server could not be reached to stop the run."));
     } else if (this.isStarting) {
+      if (this.waiting) {
+        this.replaced.add(this.waiting);
+        this.server.stop_run({ run: this.waiting }).catch(() => {}); // it is taken out of the line too when nobody looks
+        this.notice("");
+      }
       leaveQueue();
+      this.ownRun.forget();
       this.giveUp();
       this.showRunning(false);
     } else this.stopOther?.();
@@ -195,34 +255,29 @@ class Page {
 
   /** Gradio's event is over, however it went. Its last messages may still be on their way through Gradio's rendering. */
   settled() {
-    if (!this.isLive) this.showRunning(false);
+    if (!this.isLive && !this.waiting) this.showRunning(false);
     const asked = this.nAsked;
     setTimeout(() => {
       if (asked !== this.nAsked) return;
-      this.giveUp();
-      if (this.isLive) this.fetchEnd();
+      // The last message was lost, or Gradio ended the event without one: the server knows how the run stands.
+      if (this.isLive || this.waiting) this.ownRun.follow(this.waiting ?? this.run);
+      else this.giveUp();
     }, LATE_MS);
-  }
-
-  /** The last message was lost, or Gradio ended the event without one: the server knows how the run stands. */
-  async fetchEnd() {
-    try {
-      this.viewer.receive(await this.fetchRun(this.run, this.viewer.events.length));
-    } catch (error) {
-      this.notice(`The end of this run was lost (${error.message})`);
-    }
-    if (this.isLive) this.ended();
   }
 
   /** Nobody waits for a first token any more. */
   giveUp() {
     if (this.isStarting) this.viewer.setStatus("");
-    this.isStarting = false;
+    Object.assign(this, { isStarting: false, waiting: null });
   }
 
-  /** Gradio did not take the event; an error of ours would have come as a notice. */
+  /** Gradio did not take the event, or lost it; an error of ours would have come as a notice. */
   refused() {
-    if (this.isStarting) this.notice(BUSY);
+    if (this.isLive || this.waiting) {
+      this.ownRun.follow(this.waiting ?? this.run);
+      return;
+    }
+    if (this.isStarting) this.notice(REFUSED);
     this.giveUp();
     this.showRunning(false);
   }
@@ -281,11 +336,12 @@ class Page {
     // Gradio hears of the routers a moment after the page knows that there are some: Generate may come in between.
     const router = this.link.router(chosen);
     const own = this.thresholds[router] ?? this.thresholds[this.pairs.status?.default_router];
-    const isForeign = tau === this.foreignTau;
+    const isForeign = tau === this.foreignTau && own !== undefined;
     this.foreignTau = null;
-    if (!isForeign || own === undefined) return [text, dataType, tau, router, ...rest];
-    setTau(own);
-    return [text, dataType, own, router, ...rest];
+    if (isForeign) setTau(own);
+    const sent = [text, dataType, isForeign ? own : tau, router, ...rest];
+    this.ownRun.asking(sent);
+    return sent;
   }
 
   routerChosen(name) {
@@ -311,5 +367,6 @@ export async function mountPage(context) {
   window.citer = page;
   context.watch("value", () => page.receive(context.props.value));
   page.receive(context.props.value);
+  if (await page.ownRun.resume()) return;
   if (page.cards.length && !page.run && !page.link.restore()) page.showPreset(page.cards[0], false);
 }

@@ -1,1 +1,1 @@
-"""Decoding for many at once: what stands between those who ask for runs and the models. Knows no page."""
+"""Serving many visitors at once: who goes next, and many runs in one batch. Knows no gradio and no page."""

@@ -5,7 +5,7 @@ docstring is what people and language models read there. No `from __future__ imp
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,12 @@ from citer_core.gate.excerpt import excerpt
 from citer_core.recording import read_probe
 from citer_core.replay import replay as replay_trace
 from citer_core.trace import RoutingTrace
-from citer_core.ui.api import loaded_engine
+from citer_core.ui.api import LOADING, wait_loaded
 from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.job_line import JobLine
 from citer_core.ui.presets import Preset
+from citer_core.ui.run_registry import address_of, session_of
+from citer_core.ui.streaming import Message
 
 
 class RecordedRuns:
@@ -96,10 +99,14 @@ def replay_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
     return replay
 
 
-def probe_endpoint(slot: EngineSlot, runs: RecordedRuns) -> Callable[..., Any]:
+def probe_endpoint(line: JobLine, slot: EngineSlot, runs: RecordedRuns) -> Callable[..., Any]:
     """Makes the function behind `/probe`."""
 
-    def probe(trace: str = "", preset: str = "") -> str:
+    async def probe(
+        trace: str = "",
+        preset: str = "",
+        request: gr.Request | None = None,  # gradio fills it in and hides it
+    ) -> str:
         """Asks the LLM at every token of a finished run, in one pass over its text; nothing is generated.
         The run must have been made by the pair that this server has loaded, or be a recorded run with a probe.
 
@@ -116,15 +123,25 @@ def probe_endpoint(slot: EngineSlot, runs: RecordedRuns) -> Callable[..., Any]:
             if not is_given(trace) and (stored := runs.probe(preset)) is not None:
                 return json_of(stored)
             run = runs.trace(trace, preset)  # before anybody waits for the models
-            with slot.lease() as lease:
-                engine = loaded_engine(lease)
-                from citer_core.routing.probe import probe_trace  # torch, which the page must not wait for
-
-                return json_of([token.to_dict() for token in probe_trace(engine.pair, run)])
+            await wait_loaded(slot)
+            answer: list[dict[str, Any]] = []
+            async for message in line.run(lambda: _probed(slot, run), session_of(request), address_of(request)):
+                answer = message.get("tokens", answer)
+            return json_of(answer)
         except CiterError as error:
             raise gr.Error(str(error), print_exception=False) from error
 
     return probe
+
+
+def _probed(slot: EngineSlot, trace: RoutingTrace) -> Iterator[Message]:
+    with slot.lease() as lease:
+        engine = lease.wait(0)
+        if engine is None:
+            raise SettingError(LOADING)
+        from citer_core.routing.probe import probe_trace  # torch, which the page must not wait for
+
+        yield {"tokens": [token.to_dict() for token in probe_trace(engine.pair, trace)]}
 
 
 def list_presets_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
@@ -159,7 +176,7 @@ def list_presets_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
 def list_routers_endpoint(slot: EngineSlot) -> Callable[..., Any]:
     """Makes the function behind `/list_routers`."""
 
-    def list_routers() -> str:
+    async def list_routers() -> str:
         """Lists the routers of the loaded pair: what decides at each token which model writes it.
 
         Returns:
@@ -167,8 +184,11 @@ def list_routers_endpoint(slot: EngineSlot) -> Callable[..., Any]:
             and is_default.
         """
         try:
+            await wait_loaded(slot)
             with slot.lease() as lease:
-                engine = loaded_engine(lease)
+                engine = lease.wait(0)
+                if engine is None:
+                    raise SettingError(LOADING)
                 return json_of(
                     [
                         {

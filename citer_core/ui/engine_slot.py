@@ -14,19 +14,31 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from citer_core.errors import CiterError, ModelFileError, ServerError
 from citer_core.system_memory import give_back
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
+    from citer_core.run import Run
 
 logger = logging.getLogger(__name__)
 FAILED = "The models could not be loaded. The recorded runs still work; the server's log says what went wrong."
 # Between the end of a lease and the last reference to the engine lie a few lines of its holder.
 GONE_TRIES, GONE_S = 20, 0.25
 RETRY_S = 10.0
+N_RUNS = 16
+
+
+class RunDecoder(Protocol):
+    """Decodes runs beside each other; see `citer_core.serving.shared_decoder`."""
+
+    def submit(self, run: Run) -> None:
+        """Returns at once; the run's events appear in it."""
+
+    def close(self) -> None:
+        """Ends what is going on."""
 
 
 @dataclass(eq=False)
@@ -35,11 +47,13 @@ class Tenancy:
 
     Attributes:
         engine: None once it is to be freed.
+        decoder: of the runs of all visitors; made for the first of them.
         n_leases: who computes with it.
         unused: set while nobody does.
     """
 
     engine: Engine | None
+    decoder: RunDecoder | None = None
     n_leases: int = 0
     unused: threading.Event = field(default_factory=threading.Event)
 
@@ -69,21 +83,37 @@ class Lease:
             self._tenancy = self._slot._take(timeout_s)
         return self._tenancy.engine if self._tenancy else None
 
+    def decoder(self) -> RunDecoder:
+        """Where this engine decodes the runs of all visitors; only after `wait` gave an engine."""
+        assert self._tenancy is not None, "there is an engine first"
+        return self._slot._decoder_of(self._tenancy)
+
+    def release(self) -> None:
+        """Ends the lease; more calls do nothing. From any thread."""
+        tenancy, self._tenancy = self._tenancy, None
+        if tenancy is not None:
+            self._slot._give_back(tenancy)
+
     def __enter__(self) -> Lease:
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        if self._tenancy is not None:
-            self._slot._give_back(self._tenancy)
-            self._tenancy = None
+        self.release()
 
 
 class EngineSlot:
-    """Holds one engine; any thread may look at it, wait for it or hold a lease on it."""
+    """Holds one engine; any thread may look at it, wait for it or hold a lease on it.
 
-    def __init__(self, load: Callable[[], Engine], *, retry_s: float = RETRY_S) -> None:
+    Args:
+        load: makes the first engine.
+        retry_s: between two tries, where the LLM's server is not there.
+        n_runs: how many runs an engine decodes together.
+    """
+
+    def __init__(self, load: Callable[[], Engine], *, retry_s: float = RETRY_S, n_runs: int = N_RUNS) -> None:
+        self._n_runs = n_runs
         self._load: Callable[[], Engine] | None = load
         self._retry_s = retry_s
         self._started = threading.Lock()
@@ -172,6 +202,13 @@ class EngineSlot:
             tenancy.n_leases -= 1
             if tenancy.n_leases == 0:
                 tenancy.unused.set()
+
+    def _decoder_of(self, tenancy: Tenancy) -> RunDecoder:
+        with self._changed:
+            if tenancy.decoder is None:
+                assert tenancy.engine is not None, "a lease keeps the engine"
+                tenancy.decoder = tenancy.engine.open_decoder(self._n_runs)
+            return tenancy.decoder
 
     def _is_open(self) -> bool:
         return self._tenancy is not None and not self._closed_for
@@ -282,6 +319,10 @@ class EngineSlot:
 def _free(tenancy: Tenancy) -> None:
     """Waits for the last lease, lets the engine go, and gives its memory back."""
     tenancy.unused.wait()
+    decoder, tenancy.decoder = tenancy.decoder, None
+    if decoder is not None:
+        decoder.close()
+    del decoder
     engine, tenancy.engine = tenancy.engine, None
     if engine is None:
         return

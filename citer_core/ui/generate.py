@@ -5,27 +5,31 @@ Every `CiterError` becomes a calm notice on the page. Knows the order of the inp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
 from citer_core.errors import CiterError, RouterError
 from citer_core.gate.excerpt import excerpt
-from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_asked import asked_run
-from citer_core.ui.run_log import logged_run
-from citer_core.ui.run_registry import RunRegistry, session_of
-from citer_core.ui.streaming import encode, notice, stream_run
+from citer_core.ui.run_desk import RunDesk
+from citer_core.ui.run_log import request_id_of
+from citer_core.ui.run_registry import address_of, session_of
+from citer_core.ui.run_stream import follow
+from citer_core.ui.streaming import encode, notice
 
-# Between two looks at a loading engine the generator yields, which is where a closed page ends it.
-WAIT_S = 0.25
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
+    from citer_core.run import Run
 
 
-def generate_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -> Callable[..., Iterator[str]]:
+def generate_event(desk: RunDesk, book: ProblemBook) -> Callable[..., AsyncGenerator[str, None]]:
     """Makes the generator behind the Generate button."""
 
-    def generate(
+    async def generate(
         text: object,
         data_type: object,
         threshold: object,
@@ -35,34 +39,35 @@ def generate_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -
         top_p: object,
         seed: object,
         request: gr.Request,
-    ) -> Iterator[str]:
-        with slot.lease() as lease:
-            try:
-                asked = asked_run(
-                    book,
-                    question=text,
-                    data_type=data_type,
-                    threshold=threshold,
-                    router=router,
-                    max_new_tokens=max_new_tokens,
-                    temperature=temperature,
-                    top_p=top_p,
-                    seed=seed,
-                )
-                while (engine := lease.wait(WAIT_S)) is None:
-                    yield encode(notice("The models are loading; your run starts as soon as they are ready.", "wait"))
+    ) -> AsyncGenerator[str, None]:
+        try:
+            asked = asked_run(
+                book,
+                question=text,
+                data_type=data_type,
+                threshold=threshold,
+                router=router,
+                max_new_tokens=max_new_tokens,
+                temperature=temperature,
+                top_p=top_p,
+                seed=seed,
+            )
+
+            def start(engine: Engine) -> Run:
                 if asked.router and asked.router not in engine.router_names:
                     raise RouterError(
                         f"{engine.pair_info.name} is loaded and has no router {excerpt(asked.router)}: perhaps the "
                         "pair was changed meanwhile. Choose one of its routers, which this page lists in a moment, "
                         "and generate again."
                     )
-                run = engine.start(asked.problem, router=asked.router, settings=asked.settings)
-            except CiterError as error:
-                yield encode(notice(str(error)))
-                return
-            registry.add(run, session_of(request))
-            with logged_run(run, request):
-                yield from map(encode, stream_run(run))
+                return engine.start(asked.problem, router=asked.router, settings=asked.settings)
+
+            order = desk.ask(start, session_of(request), address_of(request), request_id_of(request))
+        except CiterError as error:
+            yield encode(notice(str(error)))
+            return
+        async with aclosing(follow(desk, order)) as messages:
+            async for message in messages:
+                yield encode(message)
 
     return generate

@@ -7,20 +7,22 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from citer_core.errors import CiterError, DatasetError, SettingError
+from citer_core.errors import CiterError, DatasetError, LineFullError, SettingError
 from citer_core.gate.fields import Real, Record, Text, Whole
 from citer_core.tasks.prompts import DataType
 from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.job_line import JobLine
 from citer_core.ui.label_jobs import LabelJob, LabelJobs
 from citer_core.ui.label_messages import analysis_message, progress_message, rollout_message
 from citer_core.ui.label_rows import LabelInput, bundled_row, bundled_set, pasted_rows, rows_of_file
 from citer_core.ui.other_pair import OtherPairError, error_notice
-from citer_core.ui.run_registry import session_of
+from citer_core.ui.run_registry import address_of, session_of
 from citer_core.ui.streaming import Message, encode, notice
 
 if TYPE_CHECKING:
@@ -40,43 +42,64 @@ GONE = "The server no longer keeps this analysis: pick the problem again."
 class LabelEvents:
     """The handlers over one engine slot; `labels_tab` wires them.
 
-    Each is itself a generator function: gradio looks at the function, and would show what a plain one returns.
+    Each is itself a generator function: gradio looks at the function, and would show what a plain one returns. They
+    wait in line and listen without a thread; what computes is `_messages` and `_roll_out`, in a thread of the line.
     """
 
-    def __init__(self, slot: EngineSlot, jobs: LabelJobs) -> None:
+    def __init__(self, slot: EngineSlot, jobs: LabelJobs, line: JobLine) -> None:
         self._slot = slot
         self._jobs = jobs
+        self._line = line
 
-    def picked(self, key: object, request: gr.Request) -> Iterator[str]:
+    async def picked(self, key: object, request: gr.Request) -> AsyncGenerator[str, None]:
         """A bundled problem."""
-        yield from self._analyse(lambda: bundled_row(key), request)
+        async for message in self._analyse(lambda: bundled_row(key), request):
+            yield message
 
-    def whole_set(self, data_type: DataType) -> Callable[..., Iterator[str]]:
+    def whole_set(self, data_type: DataType) -> Callable[..., AsyncGenerator[str, None]]:
         """The handler of a button that takes all bundled problems of a format."""
 
-        def chosen(request: gr.Request) -> Iterator[str]:
-            yield from self._analyse(lambda: bundled_set(data_type), request)
+        async def chosen(request: gr.Request) -> AsyncGenerator[str, None]:
+            async for message in self._analyse(lambda: bundled_set(data_type), request):
+                yield message
 
         return chosen
 
-    def pasted(self, text: object, request: gr.Request) -> Iterator[str]:
+    async def pasted(self, text: object, request: gr.Request) -> AsyncGenerator[str, None]:
         """A row in JSON."""
-        yield from self._analyse(lambda: pasted_rows(text), request)
+        async for message in self._analyse(lambda: pasted_rows(text), request):
+            yield message
 
-    def opened(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
+    async def opened(self, event: gr.EventData, request: gr.Request) -> AsyncGenerator[str, None]:
         """A JSON Lines file that the browser has read: its name and its text."""
         given = getattr(event, "_data", None)
         file = given if isinstance(given, dict) else {}
-        yield from self._analyse(lambda: rows_of_file(file.get("name"), file.get("text")), request)
+        async for message in self._analyse(lambda: rows_of_file(file.get("name"), file.get("text")), request):
+            yield message
 
-    def rolled_out(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
+    async def rolled_out(self, event: gr.EventData, request: gr.Request) -> AsyncGenerator[str, None]:
         """Both branches of one token; the browser says which, so everything it says is checked."""
-        yield from map(encode, _guarded(lambda: self._roll_out(getattr(event, "_data", None), session_of(request))))
+        asked, session = getattr(event, "_data", None), session_of(request)
+        with self._jobs.rolling_out(session) as job:
+            work = self._in_line(lambda: self._roll_out(asked, job), job, request)
+            async for message in work:
+                yield message
 
-    def _analyse(self, read: Callable[[], LabelInput], request: gr.Request) -> Iterator[str]:
+    async def _analyse(self, read: Callable[[], LabelInput], request: gr.Request) -> AsyncGenerator[str, None]:
         job = self._jobs.begin(session_of(request))
+        async for message in self._in_line(lambda: self._messages(job, read), job, request):
+            yield message
+
+    async def _in_line(
+        self, messages: Callable[[], Iterator[Message]], job: LabelJob, request: gr.Request
+    ) -> AsyncGenerator[str, None]:
         try:
-            yield from map(encode, _guarded(lambda: self._messages(job, read)))
+            work = self._line.run(lambda: _guarded(messages), job.session, address_of(request), job)
+            async with aclosing(work) as found:
+                async for message in found:
+                    yield encode(message)
+        except LineFullError as error:
+            yield encode(notice(str(error)))
         finally:
             job.cancel()  # does nothing to one that has ended
 
@@ -113,16 +136,16 @@ class LabelEvents:
         if not job.is_cancelled():
             yield analysis_message(job.id, source.title, engine.pair, routers, job.texts)
 
-    def _roll_out(self, asked: Any, session: str) -> Iterator[Message]:
+    def _roll_out(self, asked: Any, job: LabelJob) -> Iterator[Message]:
         read = ROLL_OUT.read(asked, "the token to roll out")
         job_id, index, tau, name = (read[key] for key in ("analysis", "index", "tau", "router"))
         found = self._jobs.get(job_id)
-        place = found.token(index) if found is not None and found.session == session else None
+        place = found.token(index) if found is not None and found.session == job.session else None
         if found is None or place is None:
             raise SettingError(GONE)
         text, position = place
         tokens = int(text.slm_ids[position]), int(text.llm_ids[position])
-        with self._slot.lease() as lease, self._jobs.rolling_out(session) as job:
+        with self._slot.lease() as lease:
             engine = lease.wait(0)
             if engine is None:
                 raise SettingError(LOADING)

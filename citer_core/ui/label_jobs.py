@@ -10,7 +10,7 @@ import contextlib
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -37,10 +37,17 @@ class LabelJob:
     pair: str = ""
     pair_revision: str = ""
     _cancelled: threading.Event = field(default_factory=threading.Event)
+    _told: list[Callable[[], None]] = field(default_factory=list)
 
     def cancel(self) -> None:
         """Ends it at its next step; from any thread."""
         self._cancelled.set()
+        for callback in tuple(self._told):
+            callback()
+
+    def when_cancelled(self, callback: Callable[[], None]) -> None:
+        """Has `callback` called when it is cancelled; from any thread."""
+        self._told.append(callback)
 
     def is_cancelled(self) -> bool:
         """Asked between steps."""

@@ -7,13 +7,14 @@ reads problems and rolls out branches.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.job_line import JobLine
 from citer_core.ui.label_events import FIRST_PROBLEM, LabelEvents
 from citer_core.ui.label_jobs import LabelJobs
 from citer_core.ui.label_rows import MAX_ROWS
@@ -37,7 +38,7 @@ import(new URL(props.entry, document.baseURI).href)
 """
 
 
-def labels_tab(assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJobs, queue: dict[str, Any]) -> None:
+def labels_tab(assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJobs, line: JobLine) -> None:
     """Lays the tab out and wires it.
 
     Args:
@@ -45,9 +46,9 @@ def labels_tab(assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJob
         slot: of the engine.
         book: the bundled problems.
         jobs: of this page.
-        queue: the concurrency group that all decoding shares.
+        line: where its computations take turns with others.
     """
-    events = LabelEvents(slot, jobs)
+    events = LabelEvents(slot, jobs, line)
     with gr.Row(elem_id="cx-labels-pick", elem_classes="cx-card"):
         picker = gr.Dropdown(
             [], value=None, label="A bundled problem with its solution (type to search)", elem_id="cx-labels-picker",
@@ -76,12 +77,12 @@ def labels_tab(assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJob
         plotly=file_url(plotly_script()),
     )
 
-    def opened(request: gr.Request) -> Iterator[tuple[object, object]]:
+    async def opened(request: gr.Request) -> AsyncGenerator[tuple[object, object], None]:
         yield gr.Dropdown(choices=book.choices(), value=FIRST_PROBLEM), gr.skip()
-        for message in events.picked(FIRST_PROBLEM, request):
+        async for message in events.picked(FIRST_PROBLEM, request):
             yield gr.skip(), message
 
-    how: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "trigger_mode": "multiple", **queue}
+    how: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "trigger_mode": "multiple"}
     screen.opened(opened, None, [picker, screen], **how)
     picker.input(events.picked, picker, screen, **how)
     all_math.click(events.whole_set("math"), None, screen, **how)

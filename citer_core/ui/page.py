@@ -7,6 +7,8 @@ no torch, so that the page answers before the models are read. Called by `app` a
 from __future__ import annotations
 
 import importlib.util
+import os
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -35,9 +37,12 @@ from citer_core.ui.field_limits import field_limits
 from citer_core.ui.generate import generate_event
 from citer_core.ui.gradio_log import quiet_gradio
 from citer_core.ui.header import header
+from citer_core.ui.job_line import JobLine
 from citer_core.ui.label_jobs import LabelJobs
 from citer_core.ui.labels_tab import labels_tab
 from citer_core.ui.learn_tab import learn_tab
+from citer_core.ui.lines import JOB_CAPACITY, Lines
+from citer_core.ui.measurement import Measurement
 from citer_core.ui.page_assets import file_url, page_files
 from citer_core.ui.page_script import PageScript
 from citer_core.ui.page_traffic import PageTraffic
@@ -45,8 +50,8 @@ from citer_core.ui.pair_books import PairBooks, what_it_can
 from citer_core.ui.pair_switch import PairSwitch
 from citer_core.ui.presets import preset_cards, presets_to_show, recorded_problems
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.profile_jobs import ProfileJobs
-from citer_core.ui.profile_tab import profile_tab
+from citer_core.ui.profile_tab import measurement_of, profile_tab
+from citer_core.ui.run_desk import RunDesk
 from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.theme import theme
 from citer_core.ui.viewer import viewer
@@ -61,21 +66,39 @@ STYLES = "".join(
     for name in ("viewer/viewer.css", "viewer/page.css", "viewer/pairs.css", "learn/learn.css")
 )
 _LINKED_ROUTER = "(name) => window.citer?.link.router(name) ?? name"
-DECODING = "decoding"  # one concurrency group for the page and the API: they share the device
+# Gradio's queue takes everybody: whoever waits does so in a line of ours, which is fair and says how long. Beside all
+# who wait there, some events need a moment.
+SPARE_EVENTS = 100
+WORKER_THREADS = 40
 
 
-def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Blocks:
+def _spare_gradio() -> None:
+    """Two things that gradio does for every message or event, and whose results nobody here wants.
+
+    It looks for matplotlib each time, through all folders where it is not installed: a quarter of a busy server's event
+    loop. And it makes statistics of the last 10,000 events.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        sys.modules["matplotlib"] = None  # type: ignore[assignment]  # Python's way to say that there is none
+    os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))
+
+
+def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch, lines: Lines | None = None) -> gr.Blocks:
     """The page over an engine that may not be there yet; `slot.start()` is the caller's, after `serve`.
 
     Args:
         config: of the process.
         slot: of the engine.
         switch: changes what is in it.
+        lines: where visitors wait, for whoever wants to count them; None makes them.
     """
+    _spare_gradio()
+    lines = lines or Lines.of(config)
     presets = presets_to_show(ASSETS / "traces")
     recorded = recorded_problems(presets)
-    registry, jobs, books = RunRegistry(), LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
-    book, measurements = books.bundled, ProfileJobs()
+    desk, line = RunDesk(slot, lines.runs, RunRegistry()), JobLine(lines.jobs)
+    jobs, books = LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
+    book, measurement = books.bundled, measurement_of(slot)
     # What the page's box holds at first must suit the pair that is loaded, whoever wrote the run that is shown.
     title = parse_pair(config.pair).name
     own = [problem for preset, problem in zip(presets, recorded, strict=True) if preset.pair == title]
@@ -85,33 +108,34 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Bl
         header()
         preset_cards(presets)
         panel = controls(book, question, data_type, presets[0].tau if presets else DEFAULTS.threshold)
-        screen = viewer(ASSETS, switch, registry, has_cards=bool(presets))
+        screen = viewer(ASSETS, switch, desk, has_cards=bool(presets))
         # Tabs render what they hold when they are first opened: nothing in them may be needed above.
         with gr.Tabs(elem_id="cx-tabs"):
             with gr.Tab("How it works", id="how", elem_id="cx-tab-how"):
                 about()
             with gr.Tab("Labels", id="labels", elem_id="cx-tab-labels"):
-                labels_tab(ASSETS, slot, book, jobs, _decoding(config))
+                labels_tab(ASSETS, slot, book, jobs, line)
             with gr.Tab("Worth it here?", id="profile", elem_id="cx-tab-profile"):
-                profile_tab(ASSETS, slot, measurements, _decoding(config))
+                profile_tab(ASSETS, measurement, may_measure=config.may_measure)
             with gr.Tab("Learn", id="learn", elem_id="cx-tab-learn"):
                 learn_tab(ASSETS)
             with gr.Tab("API", id="api", elem_id="cx-tab-api"):
                 api_tab(has_mcp=serves_mcp(config))
-        _wire_run(panel, screen, config, slot, registry, book)
+        _wire_run(panel, screen, desk, line, slot, book)
         _wire_browser(panel)
         _wire_picking(panel, books, switch)
         _wire_engine(panel, screen, books, switch)
-        # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not.
-        page.unload(_cancel_on_close(registry, jobs, measurements))
-        _wire_api(config, slot, registry, book, RecordedRuns(ASSETS / "traces", presets))
-    page.queue(default_concurrency_limit=config.n_concurrent_runs, max_size=config.n_queued_runs, api_open=False)
+        # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not. Runs
+        # have their time to be found again (`RunDesk`), so they are not ended here.
+        page.unload(_cancel_on_close(jobs, measurement))
+        _wire_api(desk, line, slot, book, RecordedRuns(ASSETS / "traces", presets))
+    page.queue(default_concurrency_limit=None, max_size=_n_events(config), api_open=False)
     return page
 
 
-def health_of(page: gr.Blocks, slot: EngineSlot) -> Health:
-    """What `/healthz` says of a page."""
-    return Health(slot.status, n_running=lambda: slot.n_leases, n_waiting=lambda: len(page._queue))
+def health_of(slot: EngineSlot, lines: Lines) -> Health:
+    """What `/healthz` says of a page with these lines."""
+    return Health(slot.status, n_running=lines.n_running, n_waiting=lines.n_waiting)
 
 
 def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None, health: Health | None = None) -> str:
@@ -141,6 +165,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         ssr_mode=False,
         share=False,
         max_file_size=1,  # no route takes a file
+        max_threads=_n_events(config),  # gradio's name for the number of events that go on at once
         mcp_server=serves_mcp(config),
         enable_monitoring=False,
         auth=list(config.web.accounts) or None,
@@ -148,43 +173,42 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         app_kwargs={"routes": routes, "middleware": [policy, *watched], "lifespan": door.lifespan, "openapi_url": None},
         prevent_thread_lock=True,
     )
+    limiter: Any = page.limiter
+    limiter.total_tokens = WORKER_THREADS  # events that wait have none, so real threads can be few
     return url
 
 
 def _wire_run(
-    panel: Controls, screen: gr.HTML, config: AppConfig, slot: EngineSlot, registry: RunRegistry, book: ProblemBook
+    panel: Controls, screen: gr.HTML, desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook
 ) -> None:
     """Generate, Stop, and what is asked about a finished run: a branch of it, a probe."""
     panel.generate.click(None, js="() => window.citer?.starting()", api_visibility="private")
     run = panel.generate.click(
-        generate_event(slot, registry, book),
+        generate_event(desk, book),
         panel.asked,
         screen,
         js="(...asked) => window.citer?.asked(asked) ?? asked",
         show_progress="hidden",
         api_visibility="private",
-        **_decoding(config),
     )
     branch = panel.branch.click(
-        branch_event(slot, registry, book),
+        branch_event(desk, slot, book),
         panel.request,
         screen,
         js="() => window.citer?.branches.takeRequest()",
         show_progress="hidden",
         api_visibility="private",
-        **_decoding(config),
     )
     for asked in (run, branch):
         asked.then(None, js="() => window.citer?.settled()", api_visibility="private")
         asked.failure(None, js="() => window.citer?.refused()", api_visibility="private")
     probe = panel.probe.click(
-        probe_event(slot, book),
+        probe_event(line, slot, book),
         panel.request,
         screen,
         js="() => window.citer?.branches.takeRequest()",
         show_progress="hidden",
         api_visibility="private",
-        **_decoding(config),
     )
     probe.then(None, js="() => window.citer?.branches.probeSettled()", api_visibility="private")
     probe.failure(None, js="() => window.citer?.branches.probeRefused()", api_visibility="private")
@@ -244,13 +268,11 @@ def _wire_engine(panel: Controls, screen: gr.HTML, books: PairBooks, switch: Pai
     screen.linked(None, None, panel.asked, js="() => window.citer.link.controls()", api_visibility="private")
 
 
-def _wire_api(
-    config: AppConfig, slot: EngineSlot, registry: RunRegistry, book: ProblemBook, runs: RecordedRuns
-) -> None:
-    """The documented endpoints; those that use a model take their turn with the page's runs."""
-    gr_api(route_trace_endpoint(slot, registry, book), api_name="route_trace", **_decoding(config))
+def _wire_api(desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook, runs: RecordedRuns) -> None:
+    """The documented endpoints; those that use a model wait in line with everybody else."""
+    gr_api(route_trace_endpoint(desk, slot, book), api_name="route_trace")
     gr_api(replay_endpoint(runs), api_name="replay")
-    gr_api(probe_endpoint(slot, runs), api_name="probe", **_decoding(config))
+    gr_api(probe_endpoint(line, slot, runs), api_name="probe")
     gr_api(list_presets_endpoint(runs), api_name="list_presets")
     gr_api(list_routers_endpoint(slot), api_name="list_routers")
 
@@ -260,14 +282,14 @@ def serves_mcp(config: AppConfig) -> bool:
     return config.mcp and importlib.util.find_spec("mcp") is not None
 
 
-def _decoding(config: AppConfig) -> dict[str, Any]:
-    return {"concurrency_id": DECODING, "concurrency_limit": config.n_concurrent_runs}
+def _n_events(config: AppConfig) -> int:
+    """How many events may go on at once."""
+    return config.n_concurrent_runs + config.n_queued_runs + JOB_CAPACITY + SPARE_EVENTS
 
 
-def _cancel_on_close(registry: RunRegistry, jobs: LabelJobs, measurements: ProfileJobs) -> Callable[..., None]:
+def _cancel_on_close(jobs: LabelJobs, measurement: Measurement) -> Callable[..., None]:
     def closed(request: gr.Request) -> None:
-        registry.cancel_session(session_of(request))
         jobs.cancel_session(session_of(request))
-        measurements.stop(session_of(request))
+        measurement.stop(session_of(request))
 
     return closed

@@ -1,13 +1,15 @@
 """The tab "Is routing worth it here?": a recorded profile, and a quick one of this device on demand.
 
-Nothing is read before the tab is opened: its component then mounts and asks. Measuring shares the concurrency group of
-all decoding, or it would measure the page's own runs. Imports torch only where an engine is there already.
+Nothing is read before the tab is opened: its component then mounts and asks. There is one measurement at a time for the
+whole server (`measurement`), beside which runs go on. Imports torch only where an engine is there already.
 """
 
 from __future__ import annotations
 
+import itertools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +18,20 @@ import gradio as gr
 from citer_core.errors import CiterError
 from citer_core.evaluation.profile_file import read_profile
 from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.measurement import Measurement, TooManyError
 from citer_core.ui.page_assets import file_url, plotly_script
-from citer_core.ui.profile_jobs import ProfileJobs
 from citer_core.ui.profile_messages import profile_message, progress_message
 from citer_core.ui.run_registry import session_of
 from citer_core.ui.streaming import Message, encode, notice
 
 logger = logging.getLogger(__name__)
 WAIT_S = 0.25
+NOT_HERE = (
+    "Measuring takes most of the device for a minute, so visitors of this page may not start it. Run "
+    "`python -m citer_core profile --quick` on a machine of yours; whoever serves this page may set CITER_MEASURE=1."
+)
+TOO_MANY = "A measurement is going on and too many follow it already: its result can be asked for in a minute."
+_numbers = itertools.count()  # gradio drops a value that equals the last one
 STOPPED = "The measurement was stopped: nothing of it is kept."
 UNEXPECTED = "The measurement failed on the server; its log says why. Try it again."
 COMMAND = "python -m citer_core profile --quick"
@@ -34,18 +42,19 @@ import(new URL(props.entry, document.baseURI).href)
 """
 
 
-def profile_tab(assets: Path, slot: EngineSlot, jobs: ProfileJobs, queue: dict[str, Any]) -> None:
+def profile_tab(assets: Path, measurement: Measurement, *, may_measure: bool) -> None:
     """Lays the tab out and wires it.
 
     Args:
         assets: the project's assets.
-        slot: of the engine.
-        jobs: of this page.
-        queue: the concurrency group that all decoding shares.
+        measurement: of this server.
+        may_measure: whether visitors may start one.
     """
     with gr.Row(elem_id="cx-profile-buttons"):
-        measure = gr.Button("Measure on this device", elem_id="cx-profile-measure", scale=0, min_width=260)
-        stop = gr.Button("Stop measuring", elem_id="cx-profile-stop", scale=0, min_width=160)
+        measure = gr.Button(
+            "Measure on this device", elem_id="cx-profile-measure", scale=0, min_width=260, visible=may_measure
+        )
+        stop = gr.Button("Stop measuring", elem_id="cx-profile-stop", scale=0, min_width=160, visible=may_measure)
         recorded = gr.Button("Show the recorded profile", elem_id="cx-profile-recorded", scale=0, min_width=230)
     screen = gr.HTML(
         value=None,
@@ -60,21 +69,45 @@ def profile_tab(assets: Path, slot: EngineSlot, jobs: ProfileJobs, queue: dict[s
     def opened() -> Iterator[str]:
         yield encode(recorded_message(assets))
 
-    def measured(request: gr.Request) -> Iterator[str]:
-        with jobs.running(session_of(request)) as stopped:
-            yield from map(encode, measure_messages(slot, is_stopped=stopped.is_set))
+    async def measured(request: gr.Request) -> AsyncGenerator[str, None]:
+        session = session_of(request)
+        if not may_measure:
+            yield encode(notice(NOT_HERE))
+            return
+        if (recent := measurement.recent(session)) is not None:
+            result, age_s = recent
+            yield encode({**result, "profile": {**result["profile"], "age_s": age_s}, "number": next(_numbers)})
+            return
+        message: Message = {}
+        try:
+            async with aclosing(measurement.follow(session)) as messages:
+                async for message in messages:
+                    yield encode({**message, "number": next(_numbers)})
+        except TooManyError:
+            yield encode(notice(TOO_MANY))
+        else:
+            if "profile" not in message and message.get("level") in (None, "wait"):
+                yield encode(notice(STOPPED, "info"))
 
-    def stopped(request: gr.Request) -> None:
-        jobs.stop(session_of(request))
+    async def stopped(request: gr.Request) -> None:
+        measurement.stop(session_of(request))
 
     how: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    screen.opened(opened, None, screen, concurrency_limit=None, **how)
-    recorded.click(opened, None, screen, concurrency_limit=None, **how)
-    measuring = measure.click(measured, None, screen, **how, **queue)
-    # However it ended: the queue may be full, or the connection lost.
+    screen.opened(opened, None, screen, **how)
+    recorded.click(opened, None, screen, **how)
+    measuring = measure.click(measured, None, screen, **how)
+    # However it ended: the line may be full, or the connection lost.
     measuring.then(None, js="() => window.citerProfile?.settled()", api_visibility="private")
-    # Not `cancels`: that would throw the last message away, and the thread would go on measuring.
-    stop.click(stopped, None, None, concurrency_limit=None, **how)
+    measuring.failure(None, js="() => window.citerProfile?.settled()", api_visibility="private")
+    # Not `cancels`: that would throw the last message away.
+    stop.click(stopped, None, None, **how)
+
+
+def measurement_of(slot: EngineSlot) -> Measurement:
+    """The one measurement that there is of what is in a slot."""
+    return Measurement(
+        lambda is_stopped: measure_messages(slot, is_stopped=is_stopped), lambda: slot.status()["generation"]
+    )
 
 
 def recorded_message(assets: Path) -> Message:

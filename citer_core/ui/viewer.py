@@ -18,8 +18,9 @@ from citer_core.offline import offline_template
 from citer_core.ui.page_assets import file_url
 from citer_core.ui.pair_switch import PairSwitch
 from citer_core.ui.pricing import price_list
-from citer_core.ui.run_registry import RunRegistry
-from citer_core.ui.streaming import Message, missing_part
+from citer_core.ui.run_desk import RunDesk
+from citer_core.ui.run_stream import missing_part
+from citer_core.ui.streaming import Message
 
 # Relative to the document, as gradio's own files are, so that it works under a proxy's path too. `ready` is an event of
 # the component: the engine has become ready, and choices that depend on it can be filled in. `linked` is another one:
@@ -33,12 +34,12 @@ import(new URL(props.entry, document.baseURI).href)
 """
 
 
-def viewer(assets: Path, switch: PairSwitch, registry: RunRegistry, *, has_cards: bool) -> gr.HTML:
+def viewer(assets: Path, switch: PairSwitch, desk: RunDesk, *, has_cards: bool) -> gr.HTML:
     """The routed text with everything around it; its value is a message in JSON.
 
     Args:
         assets: where the script is.
-        switch, registry: of the page.
+        switch, desk: of the page.
         has_cards: whether the page shows recorded runs, for which the script waits.
     """
     return gr.HTML(
@@ -47,7 +48,7 @@ def viewer(assets: Path, switch: PairSwitch, registry: RunRegistry, *, has_cards
         js_on_load=_ON_LOAD,
         apply_default_css=False,
         elem_id="cx-viewer",
-        server_functions=server_functions(switch, registry),
+        server_functions=server_functions(switch, desk),
         entry=file_url(assets / "viewer" / "page.js"),
         pricing=price_list(),
         pair=parse_pair(switch.pair).name,
@@ -55,18 +56,18 @@ def viewer(assets: Path, switch: PairSwitch, registry: RunRegistry, *, has_cards
     )
 
 
-def server_functions(switch: PairSwitch, registry: RunRegistry) -> list[Callable[[Any], Message]]:
+def server_functions(switch: PairSwitch, desk: RunDesk) -> list[Callable[[Any], Message]]:
     """They bypass the queue and take whatever a browser sends, so each checks what it is given."""
 
     def fetch_run(request: Any) -> Message:
-        return missing_part(registry, request)
+        return missing_part(desk, request)
 
     def stop_run(request: Any) -> Message:
         run_id = request.get("run") if isinstance(request, dict) else None
-        run = registry.get(run_id) if isinstance(run_id, str) else None
-        if run is not None:
-            run.cancel()
-        return {"stopped": run is not None}
+        order = desk.registry.get(run_id)
+        if order is not None:
+            desk.cancel(order)
+        return {"stopped": order is not None}
 
     def engine_status(_: Any) -> Message:
         return switch.status()

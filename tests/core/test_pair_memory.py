@@ -18,6 +18,7 @@ from citer_core.types import DecodeSettings
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.pair_offers import PairOffers
 from citer_core.ui.pair_switch import PairSwitch
+from citer_core.ui.run_order import Order
 from citer_core.ui.run_registry import RunRegistry
 from tests.core.conftest import tiny_qwen2
 
@@ -56,8 +57,11 @@ def running(pairs):
 def run_once(slot: EngineSlot, registry: RunRegistry) -> list[int]:
     with slot.lease() as lease:
         run = lease.wait(0).start(QUESTION, router="random", settings=DecodeSettings(threshold=0.5, max_new_tokens=8))
-        registry.add(run, "a session")
+        order = Order(lambda _: run)
+        order.begin(run)
+        registry.add(order)
         tokens = [event.token_id for event in run]
+    order.end(trace=run.trace())
     assert [event.token_id for event in run.trace().events] == tokens, "a kept run still has its trace"
     assert run.trace().pair.name and run.trace().router.name == "random"
     return tokens

@@ -7,6 +7,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -18,10 +19,12 @@ import citer_core.ui.page
 from citer_core.config import AppConfig
 from citer_core.tasks.problems import Problem
 from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.lines import Lines
 from citer_core.ui.page import build_page, health_of, serve
 from citer_core.ui.pair_offers import PairOffers
 from citer_core.ui.pair_switch import LoadPair, PairSwitch
 from citer_core.ui.presets import Preset, read_presets
+from citer_core.ui.run_desk import RunDesk
 from tests.browser import LAUNCH_ARGS, provide_browser
 from tests.fakes import PAIR, FakeEngine, right_answer
 
@@ -88,7 +91,14 @@ def pages() -> Iterator[dict[str, Any]]:
 def make_server(pages: dict[str, Any]) -> Callable[..., Served]:
     """Serves a page over an engine of one's own."""
 
-    def make(engine: FakeEngine, change: LoadPair = unchanging, *, all_runs: bool = False, **config: Any) -> Served:
+    def make(
+        engine: FakeEngine,
+        change: LoadPair = unchanging,
+        *,
+        all_runs: bool = False,
+        grace_s: float | None = None,
+        **config: Any,
+    ) -> Served:
         may_load = threading.Event()
 
         def load() -> FakeEngine:
@@ -96,14 +106,18 @@ def make_server(pages: dict[str, Any]) -> Callable[..., Served]:
             return engine.load()
 
         config.setdefault("pairs", "fixed")
-        settings = AppConfig(port=free_port(), n_concurrent_runs=N_CONCURRENT, **config)
-        slot = EngineSlot(load, retry_s=0.3)  # type: ignore[arg-type]  # a fake engine
+        config.setdefault("n_concurrent_runs", N_CONCURRENT)
+        settings = AppConfig(port=free_port(), **config)
+        slot = EngineSlot(load, retry_s=0.3, n_runs=N_CONCURRENT)  # type: ignore[arg-type]  # a fake engine
         switch = PairSwitch(slot, change, PairOffers(settings), settings.pair, settings.dtype)
         with pytest.MonkeyPatch.context() as patch:
             if not all_runs:  # tests know the bundled pair's by heart; which others are shipped is not their business
                 patch.setattr("citer_core.ui.page.presets_to_show", bundled_presets)
-            page = build_page(settings, slot, switch)
-        url = serve(page, settings, health=health_of(page, slot))
+            if grace_s is not None:
+                patch.setattr("citer_core.ui.page.RunDesk", partial(RunDesk, grace_s=grace_s))
+            lines = Lines.of(settings)
+            page = build_page(settings, slot, switch, lines)
+        url = serve(page, settings, health=health_of(slot, lines))
         slot.start()
         pages[url] = page
         return Served(url, engine, slot, may_load)

@@ -109,18 +109,6 @@ def test_stop_ends_the_run_within_a_second_and_keeps_what_was_written(visit: Vis
     assert visitor.page.evaluate("window.citer.viewer.trace().finish_reason") == "cancelled"
 
 
-@pytest.mark.parametrize("how", ["close", "reload"])
-def test_a_page_that_is_left_stops_its_generator_within_a_second(visit: Visit, served: Served, how: str) -> None:
-    visitor = visit()
-    visitor.ask("A long story that nobody waits for.")
-    visitor.wait_live()
-    run = served.engine.runs[-1]
-    visitor.page.close() if how == "close" else visitor.page.reload()
-    wait_until(lambda: run.finish_reason is not None, 1.0)
-    assert run.finish_reason == "cancelled"
-    visitor.complaints.clear()  # gradio's script reports the stream that a reload cuts off
-
-
 def test_tau_recolours_a_finished_run_without_a_request(visit: Visit) -> None:
     visitor = visit()
     expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready")
@@ -266,7 +254,7 @@ def test_a_server_that_comes_up_late_is_waited_for_and_offers_what_it_can(
     visitor.leave()
 
 
-def test_a_full_queue_is_said_and_stop_leaves_the_queue(browser: Browser, make_server: Callable[..., Served]) -> None:
+def test_a_full_line_is_said_and_stop_leaves_the_line(browser: Browser, make_server: Callable[..., Served]) -> None:
     served = make_server(FakeEngine(script, delay_s=0.05), n_queued_runs=1)
     served.may_load.set()
     visitors = [Visitor(browser, served.url) for _ in range(4)]
@@ -277,12 +265,16 @@ def test_a_full_queue_is_said_and_stop_leaves_the_queue(browser: Browser, make_s
         running.wait_live()
     waiting, refused = visitors[2:]
     waiting.ask("I wait.")
-    waiting.page.wait_for_timeout(700)
+    expect(waiting.page.locator("#cx-notice")).to_contain_text("You are next in line", timeout=10_000)
     refused.ask("I am refused.")
-    expect(refused.page.locator("#cx-notice")).to_contain_text("queue is taken", timeout=10_000)
+    expect(refused.page.locator("#cx-notice")).to_contain_text("1 runs are waiting", timeout=10_000)
     refused.wait_idle()
     waiting.page.locator("button#cx-stop").click()
     waiting.wait_idle()
+    expect(waiting.page.locator("#cx-notice")).to_be_empty()
+    for running in visitors[:2]:
+        running.page.locator("button#cx-stop").click()
+        running.wait_idle()
     for visitor in visitors:
         visitor.leave()
     wait_until(lambda: all(run.finish_reason for run in served.engine.runs), 2.0)

@@ -19,6 +19,7 @@ from citer_core.evaluation.profile_file import read_profile
 from citer_core.evaluation.profile_words import headline
 from citer_core.ui import profile_tab
 from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.measurement import Measurement
 from citer_core.ui.profile_tab import measure_messages, recorded_message
 from tests.ui.conftest import Visitor
 
@@ -60,7 +61,14 @@ def test_recorded_profile(visit: Callable[..., Visitor], theme: str, width: int)
     assert [violation["id"] for violation in found] == []
 
 
+@pytest.fixture
+def anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All tests share a server, which would hand out again what it measured for another one."""
+    monkeypatch.setattr(Measurement, "recent", lambda *_: None)
+
+
 @pytest.mark.ui
+@pytest.mark.usefixtures("anew")
 def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch) -> None:
     """Progress, then the new profile in place of the recorded one; the numbers are those of the server."""
     profile = json.loads((ASSETS / "benchmarks" / "profile.json").read_text(encoding="utf-8"))
@@ -82,6 +90,7 @@ def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.M
 
 
 @pytest.mark.ui
+@pytest.mark.usefixtures("anew")
 @pytest.mark.parametrize("button", ["button#cx-profile-stop", "button#cx-stop"])
 def test_stop_ends_a_measurement(visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch, button: str) -> None:
     """Its own button and the page's; what was shown before stays, and another one can be asked for."""
@@ -115,6 +124,7 @@ def test_stop_ends_a_measurement(visit: Callable[..., Visitor], monkeypatch: pyt
 
 
 @pytest.mark.ui
+@pytest.mark.usefixtures("anew")
 def test_a_closed_page_ends_its_measurement(visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
 
