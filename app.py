@@ -6,6 +6,8 @@ they must be placed on the device before anything is served.
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,12 +22,16 @@ from citer_core.web.scratch import own_scratch
 from citer_core.zero_gpu import spaces_module
 
 own_scratch()  # gradio reads where it is when it is imported
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while this is being read ends it without a traceback
 with large_import("citer_core.ui.page"):
     from citer_core.ui.engine_slot import EngineSlot
     from citer_core.ui.page import build_page, health_of, serve
     from citer_core.ui.page_traffic import PageTraffic
     from citer_core.ui.pair_offers import PairOffers
     from citer_core.ui.pair_switch import PairSwitch
+    from citer_core.ui.run_registry import RunRegistry
+    from citer_core.ui.stopping import Stopping
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -58,7 +64,7 @@ def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress
     return engine.on_zero_gpu() if on_zero_gpu else engine
 
 
-traffic = PageTraffic()
+traffic, registry = PageTraffic(), RunRegistry()
 set_up_log("text")
 try:
     # Flags are ours only where this file is the program; under `gradio app.py` they are not.
@@ -68,15 +74,22 @@ try:
     switch = PairSwitch(slot, load_engine, PairOffers(config), config.pair, config.dtype)
     if spaces_module() is not None:  # imported before torch, and the models placed while the module is read
         slot.fill()
-    demo = build_page(config, slot, switch)
+    demo = build_page(config, slot, switch, registry)
 except CiterError as error:
-    sys.exit(f"error: {error}")
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(2)
 
 if __name__ == "__main__":
     try:
         address = serve(demo, config, traffic, health_of(demo, slot))
     except CiterError as error:
-        sys.exit(f"error: {error}")
-    print(f"CITER is served on {address}", flush=True)
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    stopping = Stopping(registry)
+    stopping.install()
+    with contextlib.suppress(OSError):  # a closed terminal is no reason not to serve
+        print(f"CITER is served on {address}", flush=True)
     slot.start()
-    demo.block_thread()
+    code = stopping.wait()
+    stopping.end(lambda: demo.close(verbose=False))
+    sys.exit(code)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gradio as gr
@@ -16,9 +17,11 @@ from starlette.middleware import Middleware
 
 from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
+from citer_core.errors import SettingError
 from citer_core.models.presets import parse_pair
 from citer_core.tasks.prompts import DataType
 from citer_core.ui.about import about
+from citer_core.ui.address import OTHER_PORT, check_address
 from citer_core.ui.api import route_trace_endpoint
 from citer_core.ui.api_tab import api_tab
 from citer_core.ui.api_tools import (
@@ -64,17 +67,20 @@ _LINKED_ROUTER = "(name) => window.citer?.link.router(name) ?? name"
 DECODING = "decoding"  # one concurrency group for the page and the API: they share the device
 
 
-def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Blocks:
+def build_page(
+    config: AppConfig, slot: EngineSlot, switch: PairSwitch, registry: RunRegistry | None = None
+) -> gr.Blocks:
     """The page over an engine that may not be there yet; `slot.start()` is the caller's, after `serve`.
 
     Args:
         config: of the process.
         slot: of the engine.
         switch: changes what is in it.
+        registry: of the runs, for whoever ends the process; else one of its own.
     """
     presets = presets_to_show(ASSETS / "traces")
     recorded = recorded_problems(presets)
-    registry, jobs, books = RunRegistry(), LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
+    registry, jobs, books = registry or RunRegistry(), LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
     book, measurements = books.bundled, ProfileJobs()
     # What the page's box holds at first must suit the pair that is loaded, whoever wrote the run that is shown.
     title = parse_pair(config.pair).name
@@ -122,14 +128,19 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         config: of the process.
         traffic: notices the requests.
         health: what `/healthz` answers.
+
+    Raises:
+        SettingError: the port is used, or may not be, or the host is none of this machine's.
     """
+    check_address(config.host, config.port)
     script = PageScript(ASSETS)
     watched = [Middleware(traffic.watch)] if traffic else []
     policy = Middleware(PagePolicy, own_scripts=[script.import_map], frame_ancestors=config.web.frame_ancestors)
     door = Door(config.host, config.port, config.web, field_limits(page), has_mcp=serves_mcp(config))
     routes = [script.route(), page_files().route(), (health or Health()).route()]
     quiet_gradio()
-    _, url, _ = page.launch(
+    launch = partial(
+        page.launch,
         server_name=config.host,
         server_port=config.port,
         theme=theme(),
@@ -148,7 +159,11 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         app_kwargs={"routes": routes, "middleware": [policy, *watched], "lifespan": door.lifespan, "openapi_url": None},
         prevent_thread_lock=True,
     )
-    return url
+    try:
+        _, url, _ = launch()
+    except OSError as error:  # gradio's, after its own tries; between our look and its own another took the port
+        raise SettingError(f"Port {config.port} was taken while the page was being started. {OTHER_PORT}") from error
+    return str(url)
 
 
 def _wire_run(

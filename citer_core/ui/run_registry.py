@@ -33,6 +33,7 @@ class RunRegistry:
         self._n_kept = n_kept
         self._lock = threading.Lock()
         self._runs: OrderedDict[str, tuple[Run, str]] = OrderedDict()
+        self._farewell = ""
 
     def add(self, run: Run, session: str) -> None:
         """Keeps `run` for `session`; the oldest finished run makes room, a live one never does."""
@@ -41,6 +42,33 @@ class RunRegistry:
             ended = [key for key, (kept, _) in self._runs.items() if kept.finish_reason is not None]
             for key in ended[: max(0, len(self._runs) - self._n_kept)]:
                 del self._runs[key]
+            farewell = self._farewell
+        if farewell:
+            run.error = farewell
+            run.cancel()
+
+    @property
+    def n_live(self) -> int:
+        """Runs that have not ended yet."""
+        with self._lock:
+            return sum(run.finish_reason is None for run, _ in self._runs.values())
+
+    def end_all(self, why: str) -> int:
+        """Ends every live run, and at once each that is still to come: the process is about to end.
+
+        Args:
+            why: in words for whoever reads such a run.
+
+        Returns:
+            How many were live.
+        """
+        with self._lock:
+            self._farewell = why
+            live = [run for run, _ in self._runs.values() if run.finish_reason is None]
+        for run in live:
+            run.error = why
+            run.cancel()
+        return len(live)
 
     def get(self, run_id: str) -> Run | None:
         """The run of that id, if it is still kept."""

@@ -44,7 +44,7 @@ def stream_run(run: Run, interval_s: float = INTERVAL_S) -> Iterator[Message]:
         except Exception:
             logger.exception("run %s failed", run.id[:6])
             error = UNEXPECTED
-        yield _message(run, head, base, tokens, _end(run, error))
+        yield _message(run, head, base, tokens, _end(run, error or run.error))
     finally:
         run.cancel()  # does nothing to a run that has ended
 
@@ -68,7 +68,7 @@ def missing_part(registry: RunRegistry, request: object) -> Message:
         run.finish_reason
     )  # before the snapshot: a run that ends in between is reported as ended by its last message
     tokens = [event_to_dict(event) for event in run.trace().events[base:]]
-    end = None if reason is None else _end(run, (run.error or UNEXPECTED) if reason == "error" else None)
+    end = None if reason is None else _end(run, run.error or (UNEXPECTED if reason == "error" else None))
     return _message(run, _head(run) if base == 0 else None, base, tokens, end)
 
 
