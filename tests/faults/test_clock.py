@@ -11,8 +11,8 @@ from tests.core.examples import remote
 from tests.fakes import FakeEngine, use
 from tests.faults.table import ROOT
 
-# The day goes into cards and traces, for people; nobody reads it back.
-NAMES = {"time", "time_ns", "localtime", "gmtime", "ctime"}
+# The day goes into cards and traces, and the hour into the log, for people; nobody reads them back.
+NAMES = {"time", "time_ns"}
 CLOCKS = {f"time.{name}" for name in NAMES}
 
 
