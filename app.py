@@ -6,6 +6,8 @@ they must be placed on the device before anything is served.
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,6 +22,8 @@ from citer_core.web.scratch import own_scratch
 from citer_core.zero_gpu import spaces_module
 
 own_scratch()  # gradio reads where it is when it is imported
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while this is being read ends it without a traceback
 with large_import("citer_core.ui.page"):
     from citer_core.ui.engine_slot import EngineSlot
     from citer_core.ui.lines import Lines
@@ -27,6 +31,9 @@ with large_import("citer_core.ui.page"):
     from citer_core.ui.page_traffic import PageTraffic
     from citer_core.ui.pair_offers import PairOffers
     from citer_core.ui.pair_switch import PairSwitch
+    from citer_core.ui.run_desk import RunDesk
+    from citer_core.ui.run_registry import RunRegistry
+    from citer_core.ui.stopping import Stopping
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -74,15 +81,23 @@ try:
     if spaces_module() is not None:  # imported before torch, and the models placed while the module is read
         slot.fill()
     lines = Lines.of(config)
-    demo = build_page(config, slot, switch, lines)
+    desk = RunDesk(slot, lines.runs, RunRegistry())
+    demo = build_page(config, slot, switch, lines, desk)
 except CiterError as error:
-    sys.exit(f"error: {error}")
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(2)
 
 if __name__ == "__main__":
     try:
         address = serve(demo, config, traffic, health_of(slot, lines))
     except CiterError as error:
-        sys.exit(f"error: {error}")
-    print(f"CITER is served on {address}", flush=True)
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    stopping = Stopping(desk)
+    stopping.install()
+    with contextlib.suppress(OSError):  # a closed terminal is no reason not to serve
+        print(f"CITER is served on {address}", flush=True)
     slot.start()
-    demo.block_thread()
+    code = stopping.wait()
+    stopping.end(lambda: demo.close(verbose=False))
+    sys.exit(code)

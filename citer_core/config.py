@@ -21,6 +21,7 @@ from citer_core.web.settings import WebSettings
 
 TOKEN_TIMEOUT_S = 60.0
 MAX_KEY_CHARS = 4096
+MAX_TIMEOUT_S = 86_400.0
 # Which pairs a visitor of the page may change to, from none to anything: every step includes the ones before it.
 PairsAllowed = Literal["fixed", "here", "presets", "any"]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -59,13 +60,14 @@ class LlmServer:
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise SettingError("The LLM server's URL is host and path only: a key goes into CITER_LLM_API_KEY.")
         # A header that holds a line break is refused later, with the whole of it in the message.
+        object.__setattr__(self, "api_key", self.api_key.strip())  # a file's last line feed
         if len(self.api_key) > MAX_KEY_CHARS or not all("!" <= character <= "~" for character in self.api_key):
             raise SettingError(
                 "CITER_LLM_API_KEY holds a space, a line break or another character that no key has: give the key "
                 "alone, up to 4,096 visible ASCII characters."
             )
-        if not self.timeout_s > 0:
-            raise SettingError(f"The LLM server's timeout is {self.timeout_s}: give seconds, above 0.")
+        if not 0 < self.timeout_s <= MAX_TIMEOUT_S:
+            raise SettingError(f"The LLM server's timeout is {self.timeout_s}: give seconds, above 0, at most a day.")
 
     @classmethod
     def read(

@@ -12,6 +12,7 @@
     |-- ServerError           the LLM's server cannot be reached, or answers something else than we asked for
     |-- LineFullError         more is waiting already than the line holds
     |-- RouterError           a router is unknown, or does not fit the pair
+    |-- MachineError          the machine gave out in mid-work: disk full, memory full, a file that another run writes
     |-- StoppedError          a person stopped what was going on
     |-- TraceError            a trace document that is not one of ours
     `-- ProfileError          a stored profile that is not one of ours
@@ -69,6 +70,10 @@ class LineFullError(CiterError):
 
 class RouterError(CiterError):
     """A router that does not exist or does not fit the pair."""
+
+
+class MachineError(CiterError):
+    """Nothing is wrong with what was asked: the disk or the memory of this machine gave out. What is finished stays."""
 
 
 class StoppedError(CiterError):

@@ -13,6 +13,8 @@ from pathlib import Path
 
 BF16_FLAGS = frozenset({"amx_bf16", "avx512_bf16"})
 
+MAX_THREADS = 1024  # that may be asked for: torch would try to start as many
+
 
 def cpu_budget(root: Path = Path("/"), affinity: int | None = None) -> int:
     """Cores that this process may keep busy, at least 1.

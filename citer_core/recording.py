@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.errors import DatasetError, GateError, InputError, TraceError
+from citer_core.file_lock import only_writer
+from citer_core.files import need_folder, write_whole
 from citer_core.gate.excerpt import clean, excerpt
 from citer_core.gate.fields import Choice, Flag, ListOf, Maybe, Real, Record, Row, Text, Whole
 from citer_core.gate.json_file import read_json, read_json_lines
@@ -136,8 +138,25 @@ def record(
 
     Yields:
         Each plan with its trace as it is there.
+
+    Raises:
+        CiterError: the folder cannot be written, or another run writes it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    need_folder(folder)
+    need_folder(folder / PROBES)
+    with only_writer(folder / INDEX):
+        yield from _record(engine, plans, folder, router, threshold, first=first)
+
+
+def _record(
+    engine: Engine,
+    plans: Sequence[RecordingPlan],
+    folder: Path,
+    router: str | None,
+    threshold: float | None,
+    *,
+    first: bool,
+) -> Iterator[tuple[RecordingPlan, RoutingTrace]]:
     chosen = engine.router(router)
     entries = []
     for plan in plans:
@@ -155,9 +174,9 @@ def record(
             trace = run.trace().with_title(plan.title)
             # The old probe goes first: a stop between the two writes must not leave it beside another text.
             (folder / PROBES / plan.file).unlink(missing_ok=True)
-            _write(path, trace.to_json())
+            write_whole(path, trace.to_json() + "\n")
         if not (folder / PROBES / plan.file).exists():
-            _write(folder / PROBES / plan.file, _probe_document(engine, trace))
+            write_whole(folder / PROBES / plan.file, _probe_document(engine, trace) + "\n")
         entries.append(_entry(plan, trace))
         yield plan, trace
     _write_index(engine.pair_info.name, entries, folder, first=first)
@@ -214,14 +233,6 @@ def _probe_document(engine: Engine, trace: RoutingTrace) -> str:
     return "[" + ",\n".join(json.dumps(token, ensure_ascii=False, separators=(",", ":")) for token in tokens) + "]"
 
 
-def _write(path: Path, text: str) -> None:
-    """All of it or nothing."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".json.partial")
-    partial.write_text(text + "\n", encoding="utf-8")
-    partial.replace(path)
-
-
 def _recorded(path: Path, engine: Engine, router_revision: str, plan: RecordingPlan, tau: float) -> RoutingTrace | None:
     """The trace at `path` if it is this very run."""
     try:
@@ -266,7 +277,8 @@ def _write_index(pair: str, entries: list[dict[str, Any]], folder: Path, *, firs
     others = [e for e in read_index(folder) if e.get("pair") != pair and e["file"] not in ours]
     index = [*entries, *others] if first else [*others, *entries]
     named = {entry["file"] for entry in index}
+    # The index first: it must not name what a stop after it has removed.
+    write_whole(folder / INDEX, json.dumps(index, indent=2, ensure_ascii=False) + "\n")
     for path in (*folder.glob("*.json"), *(folder / PROBES).glob("*.json")):
         if path.name != INDEX and path.name not in named:
             path.unlink()
-    (folder / INDEX).write_text(json.dumps(index, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

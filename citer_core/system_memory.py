@@ -8,11 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import gc
 import sys
 from pathlib import Path
 
+_NO_MEMORY = ("can't allocate memory", "not enough memory", "Cannot allocate memory", "std::bad_alloc")
 V2_NAMES = ("memory.max", "memory.current")
+MEMORY_FULL = (
+    "the memory of this machine is full. Choose smaller models, the number format bfloat16 or a smaller batch, or end "
+    "other programs."
+)
 V1_NAMES = ("memory.limit_in_bytes", "memory.usage_in_bytes")
 
 
@@ -53,6 +59,15 @@ def give_back() -> None:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether a failure is for lack of memory, in whichever way Python, torch or the system says so."""
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":  # torch's, not imported for this
+        return True
+    if isinstance(error, OSError):
+        return error.errno == errno.ENOMEM
+    return isinstance(error, Exception) and any(words in str(error) for words in _NO_MEMORY)
 
 
 def _available(root: Path) -> int | None:

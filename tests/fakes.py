@@ -25,7 +25,6 @@ from citer_core.cost import ModelSpec
 from citer_core.errors import CiterError, PromptError, RouterError
 from citer_core.fork import Fork
 from citer_core.models.presets import PRESETS
-from citer_core.routing.probe import ProbedToken
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
@@ -34,6 +33,8 @@ from citer_core.types import Candidate, DecodeSettings, FinishReason, PairOption
 
 if TYPE_CHECKING:
     import pytest
+
+    from citer_core.routing.probe import ProbedToken
 
 SLM = ModelSpec("fake-slm", 100_000, 2, 2, 1, 16, 500, 32, True, 4)
 LLM = ModelSpec("fake-llm", 2_000_000, 4, 4, 2, 32, 500, 128, True, 4)
@@ -281,6 +282,8 @@ class FakeEngine:
 
     def probe(self, problem: Problem, token_ids: Sequence[int]) -> Iterator[ProbedToken]:
         """The SLM is wrong at every third token, as if by script."""
+        from citer_core.routing.probe import ProbedToken  # torch, which a scripted run does without
+
         for index, token_id in enumerate(token_ids):
             llm_top = (Candidate(token_id, "right", 0.9),)
             slm_top = (

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from citer_core.cli.model_arguments import add_model_arguments, load_engine
 from citer_core.cli.report_file import report_file
 from citer_core.errors import SettingError
+from citer_core.hardware import MAX_THREADS
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import row_completion
 
@@ -61,6 +62,8 @@ def run(args: argparse.Namespace) -> int:
     ):
         if value is not None and value < least:
             raise SettingError(f"--{name} is {value}: give a whole number from {least}.")
+    if args.threads is not None and args.threads > MAX_THREADS:
+        raise SettingError(f"--threads is {args.threads}: give a whole number to {MAX_THREADS}.")
     with report_file(args.output_file) as store:
         engine = load_engine(args)
         if args.threads is not None:

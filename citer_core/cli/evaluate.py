@@ -6,6 +6,7 @@ import argparse
 import datetime
 import hashlib
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from citer_core.cli.model_arguments import (
     model_identity,
     router_name,
 )
-from citer_core.cli.output import RowFile
+from citer_core.cli.output import NUMBER, RowFile
 from citer_core.cli.summary import format_bytes
 from citer_core.cli.tables import text_table
 from citer_core.cli.terminal import say
@@ -49,6 +50,13 @@ examples:
   python -m citer_core evaluate --dataset-path test.jsonl --points always-slm=0 always-llm=1 citer=0.8 citer-plus=0.7 \\
       --output-file points.jsonl
 """
+
+# What the table reads of rows that an earlier run wrote.
+ROW_KINDS = {
+    "router": str,
+    "accuracy": dict,
+    **dict.fromkeys(("threshold", "llm_token_share", "n_bytes", "bytes_share", "flops", "measured_s"), NUMBER),
+}
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -103,7 +111,7 @@ def run(args: argparse.Namespace) -> int:
     shared = {p.prompt for p in problems} & {p.prompt for p in tuning}
     if shared:
         raise DatasetError(f"{len(shared)} problems are in the data set and in --tuning-path: tune on others.")
-    with RowFile(args.output_file, _identity(args, problems, tuning)) as output:
+    with RowFile(args.output_file, _identity(args, problems, tuning), ROW_KINDS) as output:
         pairs = _points(args)
         asked = list(dict.fromkeys(router for router, _ in pairs)) if pairs else args.routers or []
         engine = load_engine(args, *asked)
@@ -116,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         )
         sweep = [(name, goal) for name in names for goal in args.shares or args.thresholds]
         points = [(router_name(router) or router, tau) for router, tau in pairs] or sweep
-        with tqdm(points, unit="point") as bar:
+        with tqdm(points, unit="point", disable=not sys.stderr.isatty()) as bar:
             for name, goal in bar:
                 bar.set_postfix_str(f"{name} {goal:g}")
                 point_id = f"{name} {'share' if args.shares else 'tau'} {goal:g}"

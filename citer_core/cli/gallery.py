@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 from citer_core.assets import ASSETS
 from citer_core.cli.terminal import say
 from citer_core.errors import GateError, TraceError
+from citer_core.file_lock import only_writer
+from citer_core.files import need_folder, why, write_whole
 from citer_core.gate.files import read_limited
 from citer_core.offline import GalleryEntry, gallery_index, offline_page, offline_template
 from citer_core.trace import RoutingTrace
@@ -38,6 +40,7 @@ def run(args: argparse.Namespace) -> int:
 
     Raises:
         TraceError: a trace cannot be read, or there is none at all.
+        CiterError: the folder cannot be written.
     """
     bundled = [] if args.only_given else _bundled()
     entries: list[GalleryEntry] = []
@@ -45,11 +48,12 @@ def run(args: argparse.Namespace) -> int:
         entries.append(GalleryEntry(_free_name(path.stem, {entry.file for entry in entries}), _read(path)))
     if not entries:
         raise TraceError("There is no run to show: give traces, or leave out --only-given.")
-    args.output_dir.mkdir(parents=True, exist_ok=True)
-    template = offline_template()
-    for entry in entries:
-        (args.output_dir / entry.file).write_text(offline_page(entry.trace, template), encoding="utf-8")
-    (args.output_dir / "index.html").write_text(gallery_index(entries), encoding="utf-8")
+    need_folder(args.output_dir)
+    with only_writer(args.output_dir / "index.html"):
+        template = offline_template()
+        for entry in entries:
+            write_whole(args.output_dir / entry.file, offline_page(entry.trace, template))
+        write_whole(args.output_dir / "index.html", gallery_index(entries))  # last: it names pages that are there
     say(f"{len(entries)} runs are in {args.output_dir / 'index.html'}")
     return 0
 
@@ -66,7 +70,7 @@ def _read(path: Path) -> RoutingTrace:
     try:
         return RoutingTrace.from_json(read_limited(path, MAX_TRACE_BYTES))
     except OSError as error:
-        raise TraceError(f"The trace {path} cannot be read ({error}).") from error
+        raise TraceError(f"The trace {path} cannot be read ({why(error)}).") from error
     except (GateError, TraceError) as error:
         raise TraceError(f"{path}: {error}") from error
 

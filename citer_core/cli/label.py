@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,8 +17,9 @@ from citer_core.cli.model_arguments import (
     load_engine,
     router_name,
 )
+from citer_core.cli.report_file import report_file
 from citer_core.cli.terminal import say
-from citer_core.errors import DatasetError, SettingError
+from citer_core.errors import SettingError
 from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
@@ -131,23 +131,20 @@ def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> i
     from citer_core.labelling.teacher_forcing import example_of
 
     path = args.output_dir / "branches.json"
-    try:  # before the rollouts: hours of work must find their place
-        args.output_dir.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DatasetError(f"{args.output_dir} cannot be written ({error.strerror}): choose another.") from error
-    examples = [example_of(row, data_type, engine.pair) for row, data_type in rows]
-    of = f" --generated {args.generated}" if args.generated is not None else ""
-    report = about(
-        engine.pair, f"python -m citer_core label{of} --both-branches {args.both_branches}"
-    ) | compare_branches(engine.pair, examples, _policy(args, engine), args.both_branches, args.seed)
-    path.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-    for case, entry in report["cases"].items():
-        low, high = entry["interval_95"]
-        say(
-            f"case {case}: label right for {entry['n_right']} of {entry['n_decided']} decided tokens "
-            f"({entry['share_right']:.1%}, 95% interval {low:.1%} to {high:.1%}); {entry['n_undecided']} of "
-            f"{entry['n']} undecided, neither branch is right"
-        )
+    with report_file(path) as store:  # before the rollouts: hours of work must find their place
+        examples = [example_of(row, data_type, engine.pair) for row, data_type in rows]
+        of = f" --generated {args.generated}" if args.generated is not None else ""
+        report = about(
+            engine.pair, f"python -m citer_core label{of} --both-branches {args.both_branches}"
+        ) | compare_branches(engine.pair, examples, _policy(args, engine), args.both_branches, args.seed)
+        store(report)
+        for case, entry in report["cases"].items():
+            low, high = entry["interval_95"]
+            say(
+                f"case {case}: label right for {entry['n_right']} of {entry['n_decided']} decided tokens "
+                f"({entry['share_right']:.1%}, 95% interval {low:.1%} to {high:.1%}); {entry['n_undecided']} of "
+                f"{entry['n']} undecided, neither branch is right"
+            )
     say(f"written to {path}")
     return 0
 

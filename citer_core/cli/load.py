@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     with report_file(args.output_file) as store:
         result = _measure(args, load_engine(args), loads)
         store(result)
-    sys.stdout.write(f"{words(result)}\n")
+        sys.stdout.write(f"{words(result)}\n")  # also where it could not be stored
     return 0
 
 

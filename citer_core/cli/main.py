@@ -1,10 +1,4 @@
-"""Parses the command line, runs one subcommand and turns its outcome into an exit code.
-
-    0    done
-    2    wrong usage or input; one line says what and what to do
-    3    the LLM's server was lost; what was finished is kept
-    130  interrupted with Ctrl-C
-    141  the reader of our output went away (`| head`)
+"""Parses the command line and runs one subcommand; `ending` says which exit codes there are.
 
 Knows the subcommands by their modules only: each has `add_parser(subparsers)` and `run(args) -> int`.
 """
@@ -12,10 +6,8 @@ Knows the subcommands by their modules only: each has `add_parser(subparsers)` a
 from __future__ import annotations
 
 import argparse
-import os
-import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Protocol, cast
 
 import citer_core
 from citer_core.cli import (
@@ -37,13 +29,11 @@ from citer_core.cli import (
     route,
     train_router,
 )
-from citer_core.cli.terminal import escape_controls
-from citer_core.errors import CiterError, ServerError
+from citer_core.cli.ending import exit_code_of, prepare_streams
+from citer_core.cli.parser import Parser, bound_numbers
 
 if TYPE_CHECKING:
     Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-EXIT_USAGE, EXIT_SERVER_LOST, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 2, 3, 130, 141
 
 
 class Command(Protocol):
@@ -79,41 +69,27 @@ COMMANDS: dict[str, Command] = {
 
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all subcommands; the chosen one's name is in `command`."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="python -m citer_core",
         description="Token-level routing: a small and a large language model share the writing of an answer.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"citer_core {citer_core.__version__}")
-    subparsers = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    # Of our own class too, which the commands need not know.
+    subparsers = cast("Subparsers", parser.add_subparsers(dest="command", required=True, metavar="COMMAND"))
     for command in COMMANDS.values():
         command.add_parser(subparsers)
+    for subparser in subparsers.choices.values():
+        bound_numbers(subparser)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line `argv` (default: the process's own) and returns its exit code."""
-    for stream in (sys.stdout, sys.stderr):
-        _never_fail_on_encoding(stream)
-    args = build_parser().parse_args(argv)
-    try:
-        code = COMMANDS[args.command].run(args)
-        sys.stdout.flush()
-    except CiterError as error:
-        print(f"error: {escape_controls(str(error))}", file=sys.stderr)
-        return EXIT_SERVER_LOST if isinstance(error, ServerError) else EXIT_USAGE
-    except KeyboardInterrupt:
-        print("\ninterrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    except BrokenPipeError:
-        # Python flushes stdout once more at exit; let it flush into nothing instead of a closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_BROKEN_PIPE
-    return code
+    prepare_streams()
 
+    def work() -> int:
+        args = build_parser().parse_args(argv)
+        return COMMANDS[args.command].run(args)
 
-def _never_fail_on_encoding(stream: TextIO) -> None:
-    r"""Lets a terminal that is not UTF-8 show `\u...` where it has no character, instead of stopping the run."""
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure is not None:
-        reconfigure(errors="backslashreplace")
+    return exit_code_of(work)

@@ -79,7 +79,10 @@ def run(args: argparse.Namespace) -> int:
     rows = training_rows(args, say)
     identity = _identity(args, settings)
     failed_path = args.output_file.with_name(f"{args.output_file.stem}.failed.jsonl")
-    with RowFile(args.output_file, identity) as output, RowFile(failed_path, {**identity, "part": "failed"}) as failed:
+    with (
+        RowFile(args.output_file, identity) as output,
+        RowFile(failed_path, {**identity, "part": "failed"}, {"reason": str}) as failed,
+    ):
         _refuse_changed_rows(rows, output)
         if output.rows or failed.rows:
             say(f"resuming {output.path}: {len(output.rows)} rows are done, {len(failed.rows)} have failed before")

@@ -1,21 +1,25 @@
 """The output file of a data set run: one JSON line per finished row, on disk before the next row starts.
 
 A run may die at any byte (kill -9, power). Its rows stay; the next start checks that it is the same run, cuts off a
-torn last line and goes on behind it. What "the same run" means is kept in a sidecar, `OUT.jsonl.meta.json`. Knows
-nothing about models. Needs POSIX for the lock.
+torn last line and goes on behind it. A row that a full disk took half of is cut off at once. What "the same run" means
+is kept in a sidecar, `OUT.jsonl.meta.json`. Knows nothing about models.
 """
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import json
 import os
+import stat
 from collections.abc import Mapping
+from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
-from citer_core.errors import DatasetError, GateError
+from citer_core.errors import DatasetError, GateError, MachineError
+from citer_core.file_lock import try_lock
+from citer_core.files import why, write_whole
 from citer_core.gate.excerpt import clean
 from citer_core.gate.json_file import read_json
 from citer_core.models.same_pair import is_same_run
@@ -23,6 +27,9 @@ from citer_core.models.same_pair import is_same_run
 META_SCHEMA = "citer-route-output"
 META_VERSION = 1
 PAIR_REVISION = "pair_revision"
+NUMBER = (int, float)
+# (field, what it must be) of the rows that are already there
+Kinds = Mapping[str, Any]
 
 
 class RowFile:
@@ -33,12 +40,13 @@ class RowFile:
         rows: finished rows by id, in the order of the file.
     """
 
-    def __init__(self, path: Path, settings: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, settings: Mapping[str, Any], kinds: Kinds | None = None) -> None:
         """Opens or creates the file, takes a lock on it and reads what is there.
 
         Args:
             path: of the output; its folder is created.
             settings: everything known before a model is loaded that decides what the rows contain; JSON values.
+            kinds: fields that every row has, beside its `id`, and what they are: else it is damaged.
 
         Raises:
             DatasetError: it cannot be written, is being written by another process, is not ours, or belongs to a run
@@ -46,13 +54,18 @@ class RowFile:
         """
         self.path = path
         self.rows: dict[str, Mapping[str, Any]] = {}
+        self._kinds: Kinds = {"id": str, **(kinds or {})}
         self._meta_path = path.with_name(path.name + ".meta.json")
         self._meta: dict[str, Any] = {"schema": META_SCHEMA, "schema_version": META_VERSION, "settings": dict(settings)}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: BinaryIO = path.open("a+b")
+            # A device or a pipe would be read without an end, to see which rows it holds.
+            if path.exists() and not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):
+                raise DatasetError(f"{path} is no ordinary file: choose another one for the rows.")
+            # Unbuffered: what a full disk refused must not be tried again when the file is closed.
+            self._file: FileIO = path.open("a+b", buffering=0)
         except OSError as error:
-            raise DatasetError(f"{path} cannot be written ({error.strerror or error}): choose another file.") from error
+            raise DatasetError(f"{path} cannot be written ({why(error)}): choose another file.") from error
         try:
             self._lock()
             self._resume()
@@ -89,30 +102,32 @@ class RowFile:
         """Writes one row through to the disk.
 
         Raises:
-            DatasetError: the disk is full or gone.
+            MachineError: the disk is full or gone; nothing of the row is left there.
         """
+        left = memoryview(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+        n_before = self._file.seek(0, os.SEEK_END)
         try:
-            self._file.write(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n")
-            self._file.flush()
+            while left:  # a disk that is nearly full takes a part of it
+                left = left[self._file.write(left) :]
             os.fsync(self._file.fileno())
-        except OSError as error:
-            raise DatasetError(
-                f"{self.path} cannot be written any more ({error.strerror or error}). Finished rows are kept: make "
-                "room and run the same command again."
+        except BaseException as error:
+            with contextlib.suppress(OSError):  # Ctrl-C in mid-row too
+                self._file.truncate(n_before)
+            if not isinstance(error, OSError):
+                raise
+            raise MachineError(
+                f"{self.path} cannot be written any more ({why(error)}). Finished rows are kept: make room and run "
+                "the same command again."
             ) from error
         self.rows[row["id"]] = row
 
     def _lock(self) -> None:
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise DatasetError(f"{self.path} is being written by another run: wait for it, or stop it.") from error
-        except OSError:  # a file system without locks: going on is better than refusing
-            return
+        if not try_lock(self._file.fileno()):
+            raise DatasetError(f"{self.path} is being written by another run: wait for it, or stop it.")
 
     def _resume(self) -> None:
         self._file.seek(0)
-        content = self._file.read()
+        content = self._file.readall()
         if not content:
             self._write_meta()
             return
@@ -124,6 +139,8 @@ class RowFile:
         for number, line in enumerate(content[:n_complete].split(b"\n")[:-1], start=1):
             try:
                 row = json.loads(line)
+                if wrong := [name for name, kind in self._kinds.items() if not isinstance(row[name], kind)]:
+                    raise ValueError(wrong[0])
                 self.rows[row["id"]] = row
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise DatasetError(
@@ -159,15 +176,7 @@ class RowFile:
             )
 
     def _write_meta(self) -> None:
-        partial = self._meta_path.with_name(self._meta_path.name + ".partial")
-        try:
-            with partial.open("w", encoding="utf-8") as file:
-                file.write(json.dumps(self._meta, indent=2) + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(self._meta_path)
-        except OSError as error:
-            raise DatasetError(f"{self._meta_path} cannot be written ({error.strerror or error}).") from error
+        write_whole(self._meta_path, json.dumps(self._meta, indent=2) + "\n")
 
 
 def _said(values: Mapping[str, Any], name: str) -> str:

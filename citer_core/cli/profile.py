@@ -13,7 +13,7 @@ from citer_core.cli.tables import text_table
 from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
 from citer_core.evaluation.profile_words import headline, provenance, sentences, tables
-from citer_core.hardware import cpu_budget
+from citer_core.hardware import MAX_THREADS, cpu_budget
 
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
@@ -49,15 +49,15 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.limit < 1:
         raise SettingError(f"--limit is {args.limit}: give a whole number from 1.")
-    if args.threads is not None and args.threads < 1:
-        raise SettingError(f"--threads is {args.threads}: give a whole number from 1.")
+    if args.threads is not None and not 1 <= args.threads <= MAX_THREADS:
+        raise SettingError(f"--threads is {args.threads}: give a whole number from 1 to {MAX_THREADS}.")
     import torch
 
     torch.set_num_threads(args.threads or cpu_budget())
     with report_file(args.output_file) as store:
         profile = _measure(args, load_engine(args))
         text = store(profile)
-    sys.stdout.write(text if args.json else report(profile))
+        sys.stdout.write(text if args.json else report(profile))  # also where it could not be stored
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     runs = record(
         engine, plans, args.output_dir, router=router_name(args.router), threshold=args.threshold, first=args.first
     )
-    for plan, trace in tqdm(runs, total=len(plans), unit="run"):
+    for plan, trace in tqdm(runs, total=len(plans), unit="run", disable=not sys.stderr.isatty()):
         verdict = "" if trace.answer is None else ", right" if trace.answer.is_correct else ", wrong"
         say(f"{plan.file}: {trace.n_tokens} tokens, {trace.llm_token_share:.0%} by the LLM{verdict}")
     return 0

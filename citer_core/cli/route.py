@@ -21,8 +21,9 @@ from citer_core.cli.model_arguments import (
     router_name,
 )
 from citer_core.cli.summary import summary_line
-from citer_core.cli.terminal import TokenPrinter
-from citer_core.errors import PromptError, ServerError, SettingError
+from citer_core.cli.terminal import TokenPrinter, say
+from citer_core.errors import CiterError, MachineError, PromptError, SettingError
+from citer_core.files import rescue, why
 from citer_core.tasks.problems import MAX_PROMPT_CHARS, Problem, problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES
 from citer_core.types import DecodeSettings
@@ -30,6 +31,7 @@ from citer_core.types import DecodeSettings
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
     from citer_core.engine import Engine
+    from citer_core.trace import RoutingTrace
 
 EPILOG = r"""tau is the threshold: the LLM writes a token when the router's confidence in the SLM is below it, so 0
 leaves all tokens to the SLM and 1 hands all of them to the LLM.
@@ -170,16 +172,15 @@ def _refuse_misplaced(args: argparse.Namespace) -> None:
 def _run_question(args: argparse.Namespace, problem: Problem) -> int:
     engine = load_engine(args, args.router)
     routed = engine.start(problem, router=router_name(args.router), settings=settings_for(args, engine))
-    lost: ServerError | None = None  # what was written until then is shown all the same
+    lost: CiterError | None = None  # what was written until then is shown all the same
     if args.json:
         try:
             for _ in routed:
                 pass
-        except ServerError as error:
+        except CiterError as error:
             lost = error
-        # Bytes, because JSON is UTF-8 whatever the terminal's encoding is.
-        sys.stdout.buffer.write(routed.trace().to_json().encode() + b"\n")
-        sys.stdout.buffer.flush()
+        if lost is None or routed.trace().events:
+            _print_trace(routed.trace())
         if lost:
             raise lost
         return 0
@@ -189,12 +190,28 @@ def _run_question(args: argparse.Namespace, problem: Problem) -> int:
     try:
         for event in routed:
             printer.write(event)
-    except ServerError as error:
+    except CiterError as error:
         lost = error
-    print(flush=True)
-    print(summary_line(routed.trace()), file=sys.stderr)
+    if lost is None or routed.trace().events:
+        print(flush=True)
+        say(summary_line(routed.trace()))
     if lost:
         raise lost
     if not printer.shows_source:
-        print("(plain text: --color always or --json shows which model wrote which token)", file=sys.stderr)
+        say("(plain text: --color always or --json shows which model wrote which token)")
     return 0
+
+
+def _print_trace(trace: RoutingTrace) -> None:
+    """The trace on standard output, or, where that is a file on a full disk, in another place."""
+    document = trace.to_json().encode() + b"\n"
+    try:
+        # Bytes, because JSON is UTF-8 whatever the terminal's encoding is.
+        sys.stdout.buffer.write(document)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        kept = rescue("trace.json", document)
+        where = f"The trace is kept in {kept}." if kept else "It could not be kept anywhere else either."
+        raise MachineError(f"The trace could not be written to standard output ({why(error)}). {where}") from error

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.dataset_arguments import refuse_bad_rows, use_named_dataset
 from citer_core.cli.model_arguments import llm_server, load_engine, model_identity, router_name
-from citer_core.cli.output import RowFile
+from citer_core.cli.output import NUMBER, RowFile
 from citer_core.cli.summary import output_row, progress_text, totals_line
 from citer_core.cli.terminal import say
 from citer_core.errors import DatasetError, InputError, SettingError
@@ -22,6 +22,14 @@ from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
+
+# What is read again of rows that an earlier run wrote; see `output_row`.
+ROW_KINDS = {
+    "prompt": str,
+    "is_correct": (bool, type(None)),
+    "n_tokens": int,
+    **dict.fromkeys(("llm_token_share", "estimated_bytes", "estimated_bytes_llm_only", "measured_s"), NUMBER),
+}
 
 
 def run_dataset(args: argparse.Namespace, settings_for: Callable[[argparse.Namespace, Engine], DecodeSettings]) -> int:
@@ -37,7 +45,7 @@ def run_dataset(args: argparse.Namespace, settings_for: Callable[[argparse.Names
     _check_arguments(args)
     use_named_dataset(args, "test", say)
     rows = _good_rows(args)
-    with RowFile(args.output_file, _identity(args)) as output:
+    with RowFile(args.output_file, _identity(args), ROW_KINDS) as output:
         pending = _pending(rows, output)
         if output.rows:
             say(f"resuming {output.path}: {len(rows) - len(pending)} of {len(rows)} rows are done")

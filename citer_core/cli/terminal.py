@@ -78,5 +78,10 @@ def _styles_for(stream: TextIO, color: ColorChoice) -> dict[Source, str]:
 
 
 def say(line: str) -> None:
-    """One line for the person, on standard error."""
-    print(escape_controls(line), file=sys.stderr, flush=True)
+    """One line for the person, on standard error; a log on a full disk does not stop the work that it is about."""
+    try:
+        print(escape_controls(line), file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import argparse
 import logging
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.tables import number
 from citer_core.cli.terminal import say
-from citer_core.errors import SettingError
+from citer_core.errors import MachineError, SettingError
+from citer_core.file_lock import only_writer
+from citer_core.files import need_folder
 
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
+    from citer_core.routing.stored import StoredRouter
 
 DEFAULTS: dict[str, Any] = {
     "learning_rates": [3e-4, 1e-3],
@@ -74,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
     """Trains and writes.
 
     Raises:
-        CiterError: the labels cannot be read, or are not enough.
+        CiterError: the labels cannot be read, or are not enough; or the folder cannot be written.
     """
     from citer_core.labelling.label_folders import load_label_folders
     from citer_core.training.publish_router import train_and_describe
@@ -87,12 +91,14 @@ def run(args: argparse.Namespace) -> int:
     logging.getLogger("citer_core.training").setLevel(logging.INFO)
     recipe = RouterRecipe(tuple(args.learning_rates), args.batch_size, args.epochs, args.patience, seed=args.seed)
     headers, labels, rows = load_label_folders(args.labels)
-    router = train_and_describe(
-        headers, labels, rows, args.kind, recipe, args.share, command=_command(args), name=args.name
-    )
-    if args.bfloat16:
-        router = router.rounded()
-    router.save(args.output_dir)
+    need_folder(args.output_dir)
+    with only_writer(args.output_dir / (args.name or args.kind)):
+        router = train_and_describe(
+            headers, labels, rows, args.kind, recipe, args.share, command=_command(args), name=args.name
+        )
+        if args.bfloat16:
+            router = router.rounded()
+        _save(router, args.output_dir)
     report = router.card["training"]
     say(
         f"{router.name}: AUC {number(report['auc'])} on {report['n_questions']['validation']} validation questions "
@@ -100,6 +106,19 @@ def run(args: argparse.Namespace) -> int:
         f"{router.default_threshold:g} for about {args.share:.0%} LLM tokens; written to {args.output_dir}"
     )
     return 0
+
+
+def _save(router: StoredRouter, folder: Path) -> None:
+    """Into its folder, or where there is room: it may have taken hours."""
+    try:
+        router.save(folder)
+    except MachineError as error:
+        try:
+            kept = Path(tempfile.mkdtemp(prefix="citer-rescued-"))
+            router.save(kept)
+        except (OSError, MachineError):
+            raise error from None
+        raise MachineError(f"{error} The router is kept in {kept}.") from error
 
 
 def _command(args: argparse.Namespace) -> str:

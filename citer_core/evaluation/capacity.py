@@ -15,6 +15,7 @@ from citer_core.errors import SettingError
 from citer_core.evaluation.break_even import RoutedCosts
 
 MAX_SERVERS = 100_000
+MOST = 10**9  # of whatever is counted: far more than anybody has, and far less than arithmetic ends at
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +92,14 @@ class Demand:
     block_size: int = 1
 
     def __post_init__(self) -> None:
-        if self.users < 1:
-            raise SettingError(f"users is {self.users}: give a whole number from 1.")
-        if not 0 < self.tokens_per_s < math.inf:
-            raise SettingError(f"tokens-per-s is {self.tokens_per_s}: give a number above 0.")
+        if not 1 <= self.users <= MOST:
+            raise SettingError(f"users is {self.users}: give a whole number from 1 to {MOST:,}.")
+        if not 0 < self.tokens_per_s <= MOST:
+            raise SettingError(f"tokens-per-s is {self.tokens_per_s}: give a number above 0, up to {MOST:,}.")
         if not 0 < self.llm_share <= 1:
             raise SettingError(f"llm-share is {self.llm_share}: give a number above 0, up to 1.")
-        if self.n_context < 1 or self.max_batch < 1 or self.block_size < 1:
-            raise SettingError("context, max-batch and block-size: give whole numbers from 1.")
+        if not all(1 <= number <= MOST for number in (self.n_context, self.max_batch, self.block_size)):
+            raise SettingError(f"context, max-batch and block-size: give whole numbers from 1 to {MOST:,}.")
 
     @property
     def tokens_fed(self) -> float:

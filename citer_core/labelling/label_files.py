@@ -21,7 +21,9 @@ from typing import Any
 from safetensors.torch import save_file
 
 import citer_core
-from citer_core.errors import DatasetError, GateError, SettingError
+from citer_core.errors import DatasetError, GateError, MachineError, SettingError
+from citer_core.file_lock import only_writer
+from citer_core.files import whole_file, why, write_whole
 from citer_core.gate.excerpt import clean, excerpt
 from citer_core.gate.fields import Flag, Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
@@ -134,9 +136,10 @@ class LabelHeader:
         document = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **asdict(self)}
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            _replace(path, json.dumps(document, indent=2) + "\n")
-        except OSError as error:
-            raise DatasetError(f"{folder} cannot be written ({error.strerror or error}): choose another.") from error
+            write_whole(path, json.dumps(document, indent=2) + "\n")
+        except (OSError, MachineError) as error:  # before anything is labelled, so that another folder costs nothing
+            reason = why(error.__cause__ if isinstance(error, MachineError) and error.__cause__ else error)
+            raise DatasetError(f"{folder} cannot be written ({reason}): choose another.") from error
 
     @classmethod
     def read(cls, folder: Path) -> LabelHeader:
@@ -198,6 +201,8 @@ def label_dataset(
 
     Raises:
         DatasetError: a row is malformed, or the folder holds something else.
+        SettingError: another run labels the same part.
+        MachineError: a part cannot be written any more; the parts before it stay.
     """
     header = LabelHeader.of(pair, rows, settings, part_size)
     header.write(folder)
@@ -205,9 +210,10 @@ def label_dataset(
     for start in shard_starts(len(rows), shard, part_size):
         part_rows = rows[start : start + part_size]
         if not part_path(folder, start).exists():
-            examples = [example_of(row, data_type, pair) for row, data_type in part_rows]
-            labels, forced = label_examples(pair, examples, settings, first_question=start)
-            _write_part(folder, start, labels, examples, forced, part_rows)
+            with only_writer(part_path(folder, start)):
+                examples = [example_of(row, data_type, pair) for row, data_type in part_rows]
+                labels, forced = label_examples(pair, examples, settings, first_question=start)
+                _write_part(folder, start, labels, examples, forced, part_rows)
         done += len(part_rows)
         yield done
 
@@ -230,9 +236,8 @@ def _write_part(
 ) -> None:
     path = part_path(folder, start)
     tensors = {f.name: getattr(labels, f.name).contiguous() for f in fields(labels)}
-    partial = path.with_suffix(".safetensors.partial")
-    save_file(tensors, partial)
-    partial.replace(path.with_suffix(".safetensors"))
+    with whole_file(path.with_suffix(".safetensors")) as partial:
+        save_file(tensors, partial)
     lines = []
     for number, (example, truth, (_, data_type)) in enumerate(zip(examples, forced, rows, strict=True), start):
         mine = labels.question == number
@@ -247,7 +252,7 @@ def _write_part(
             "labels": labels.label[mine].tolist(),
         }
         lines.append(json.dumps(record, separators=(",", ":")) + "\n")
-    _replace(path, "".join(lines))
+    write_whole(path, "".join(lines))
 
 
 def load_labels(
@@ -325,9 +330,3 @@ def first_hole(header: LabelHeader, there: Container[int]) -> int:
 def said(value: object) -> str:
     """A header's value in a message."""
     return clean(str(value))[:60]
-
-
-def _replace(path: Path, text: str) -> None:
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    partial.replace(path)

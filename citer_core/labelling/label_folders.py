@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from citer_core.errors import DatasetError, SettingError
+from citer_core.files import whole_file
 from citer_core.labelling.label_files import LabelHeader, first_hole, load_labels, part_path, parts_in, said
 from citer_core.labelling.labels import Labels
 from citer_core.models.same_pair import is_same_run
@@ -84,10 +85,6 @@ def merge_labels(folders: Sequence[Path], target: Path) -> int:
     for start, folder in found.items():
         for suffix in (".safetensors", ".jsonl"):
             source = part_path(folder, start).with_suffix(suffix)
-            partial = target / f"{source.name}.partial"
-            try:
+            with whole_file(target / source.name) as partial:
                 shutil.copyfile(source, partial)
-                partial.replace(target / source.name)
-            except OSError as error:
-                raise DatasetError(f"{source} could not be copied to {target} ({error.strerror or error}).") from error
     return len(found)

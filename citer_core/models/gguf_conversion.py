@@ -22,6 +22,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 from citer_core.config import cache_folder
 from citer_core.errors import ModelFileError
+from citer_core.files import is_write_failure, why
 from citer_core.gate.excerpt import clean, excerpt
 from citer_core.models.config_file import MAX_CONFIG_NUMBER, MAX_LAYERS
 from citer_core.models.expected_files import FILES, NOTE, sums_of
@@ -70,10 +71,12 @@ def convert(path: Path, dtype: str) -> Path:
     try:
         _write(path, dtype, partial)
         partial.rename(target)
-    except OSError as error:
+    except Exception as error:
+        if not is_write_failure(error):
+            raise
         if not (target / NOTE).is_file():  # else another process was faster, and its result is as good
             raise ModelFileError(
-                f"{path.name} could not be converted into {target} ({error.strerror or _first_line(error)}): make "
+                f"{path.name} could not be converted into {target} ({why(error)}): make "
                 "room, or set CITER_CACHE to a folder on a larger disk."
             ) from error
     finally:

@@ -28,6 +28,7 @@ PLAIN_SAMPLING = {
     "frequency_penalty": 0.0,
 }
 PROBE_TEXT = "Tom buys 4 books at 12 dollars each.\nWhat is \\frac{1}{2}? Überall, 東京, 🙂 <b>x</b>\t"
+MAX_LOG_PROBABILITY = 0.01
 N_PROBED_IDS, PROBE_LENGTH = 192, 32
 NEEDED = "Needed is a server that takes token ids and honours return_token_ids, such as vLLM 0.10.2 or later."
 
@@ -185,14 +186,21 @@ class RemoteLM:
     def _token(self, choice: Mapping[str, Any], seconds: float) -> RemoteToken:
         try:
             token_id = _token_id(choice)
-            top = _top(choice)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise ServerError(f"The LLM's server gave no token id with its token. {NEEDED}") from error
-        if not 0 <= token_id < self.vocab_size:
+        try:
+            top = _top(choice)
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ServerError(
-                f"The LLM's server wrote token {token_id}, but the shared vocabulary has {self.vocab_size} tokens: "
-                "serve an LLM of the SLM's family."
-            )
+                f"The LLM's server gave candidates with no token id, or no log-probability from 0 down. {NEEDED}"
+            ) from error
+        for found in (token_id, *(i for i, _ in top)):
+            if not 0 <= found < self.vocab_size:
+                named = found if abs(found) < 10**12 else "of more than 12 digits"
+                raise ServerError(
+                    f"The LLM's server wrote token {named}, but the shared vocabulary has {self.vocab_size} tokens: "
+                    "serve an LLM of the SLM's family."
+                )
         return RemoteToken(token_id, top, seconds)
 
     def _check_vocabulary(self, tokenizer: PreTrainedTokenizerBase) -> None:
@@ -268,8 +276,16 @@ def _token_id(choice: Mapping[str, Any]) -> int:
 
 def _top(choice: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
     tops = (choice.get("logprobs") or {}).get("top_logprobs") or [{}]
-    found = [(_id_of(name), math.exp(min(0.0, float(value)))) for name, value in tops[0].items()]
+    found = [(_id_of(name), _probability(value)) for name, value in tops[0].items()]
     return tuple(sorted(found, key=lambda entry: (-entry[1], entry[0]))[:N_TOP])
+
+
+def _probability(log_probability: Any) -> float:
+    """In [0, 1]. A little above 0 is rounding; NaN, which is below no number, must not become 1."""
+    value = float(log_probability)
+    if math.isnan(value) or value > MAX_LOG_PROBABILITY:
+        raise ValueError("no log-probability")
+    return math.exp(min(0.0, value))
 
 
 def _id_of(name: str) -> int:

@@ -20,7 +20,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from citer_core.config import LlmServer
-from citer_core.errors import ServerError
+from citer_core.errors import GateError, ServerError
+from citer_core.gate.json_text import parse_json
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,9 @@ BACKOFF_S = (
     0.25  # before the second attempt, then doubled: 3.75 s in all, which a proxy's reload or a lost packet takes
 )
 CONNECT_S = 5.0
+# One answer carries a few hundred bytes for each text, and at the start the ids of texts; this is far above all that.
+MAX_ANSWER_BYTES = 32 * 2**20
+BLOCK_BYTES = 256 * 1024
 POLL_S = 0.1  # how long a cancelled run may go on waiting
 N_THREADS = 64
 # What another moment or another replica may do better; 500 too, because a server that failed at one request lives on.
@@ -227,8 +231,8 @@ class _Call:
     def _attempt(self, deadline: float) -> Any:
         status, reply = self._exchange(deadline)
         try:
-            document = json.loads(reply)
-        except ValueError as error:
+            document = parse_json(reply, max_chars=MAX_ANSWER_BYTES)
+        except GateError as error:
             if status != 200:
                 raise _BadStatusError(status, _one_line(reply.decode("utf-8", "replace"))) from error
             raise ServerError(
@@ -252,6 +256,7 @@ class _Call:
 
     def _send(self, connection: http.client.HTTPConnection, deadline: float) -> tuple[int, bytes]:
         self._connection = connection
+        response: http.client.HTTPResponse | None = None
         try:
             if connection.sock is None:
                 connection.timeout = max(0.001, min(CONNECT_S, deadline - time.monotonic()))
@@ -261,8 +266,10 @@ class _Call:
                 raise ConnectionAbortedError
             connection.request(self._method, self._path, self._body, self._client._headers)
             response = connection.getresponse()
-            reply = response.read()
+            reply = self._read(response, connection, deadline)
         except BaseException:
+            if response is not None:
+                response.close()  # which has the socket alone where the server does not keep connections
             connection.close()
             raise
         if response.will_close:
@@ -270,6 +277,28 @@ class _Call:
         else:
             self._client.give_back(connection)
         return response.status, reply
+
+    def _read(
+        self, response: http.client.HTTPResponse, connection: http.client.HTTPConnection, deadline: float
+    ) -> bytes:
+        """The whole answer, as long as it has an end in size and time."""
+        reply = bytearray()
+        while block := response.read1(BLOCK_BYTES):
+            reply += block
+            if len(reply) > MAX_ANSWER_BYTES:
+                raise ServerError(
+                    f"The LLM's server sent more than {MAX_ANSWER_BYTES // 2**20} MiB in one answer, which no "
+                    f"completion has. {AGAIN}"
+                )
+            left = deadline - time.monotonic()
+            if left <= 0 or self._aborted.is_set():  # each block restarts the socket's own limit
+                raise TimeoutError
+            if connection.sock is not None:
+                connection.sock.settimeout(left)
+        if response.length:  # `read1` does not say that the connection ended before the answer did
+            raise http.client.IncompleteRead(bytes(reply), response.length)
+        response.read()  # of nothing, after which the connection takes another request
+        return bytes(reply)
 
 
 def _close(idle: list[http.client.HTTPConnection], threads: ThreadPoolExecutor) -> None:

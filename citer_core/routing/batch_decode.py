@@ -58,7 +58,8 @@ def decode_batch(
 
     Raises:
         PromptError: a prompt is empty or too long; before anything is decoded.
-        RouterError: the router needs what an LLM on a server does not give.
+        RouterError: the router needs what an LLM on a server does not give; or it gave no confidence, after the
+            completions that had been handed out.
         ServerError: the LLM's server was lost, after the completions that had been handed out.
         NotANumberError: the router or a model computed no number for one of them; after all others were handed out.
     """

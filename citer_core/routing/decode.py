@@ -57,7 +57,8 @@ def decode(
     Raises:
         PromptError: the prompt is empty or leaves no room in the models' context.
         SettingError: nothing can follow the fork.
-        RouterError: the router needs what an LLM on a server does not give.
+        RouterError: the router needs what an LLM on a server does not give; or it gave something else than a
+            confidence, after the events that were written until then.
         ServerError: the LLM's server was lost, after the events that were written until then.
         NotANumberError: the router or a model computed no number; after the events until then.
     """
@@ -111,7 +112,6 @@ def decode(
             )
             if is_away(score):  # it is only now that the router has done its work
                 router_s = time.perf_counter() - start
-
             if not is_confidence(confidence):
                 raise no_confidence(router)
 

@@ -20,6 +20,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from citer_core.errors import GateError, RouterError
+from citer_core.files import whole_file, why
 from citer_core.gate.json_file import read_bytes
 from citer_core.models.same_pair import is_same_pair
 from citer_core.models.tensor_checks import is_finite
@@ -106,7 +107,8 @@ class StoredRouter(Router):
         A card that is there is always a whole one, and of the weights beside it.
 
         Raises:
-            RouterError: the folder cannot be written.
+            RouterError: the folder cannot be made.
+            MachineError: the files cannot be written; those of before are still there.
         """
         content = save(_smallest(_weights(self.network)))
         card = {
@@ -118,16 +120,14 @@ class StoredRouter(Router):
             WEIGHTS_HASH: hashlib.sha256(content).hexdigest(),
         }
         weights, document = (folder / f"{self.name}.{suffix}" for suffix in ("safetensors", "json"))
-        partial = [path.with_name(path.name + ".partial") for path in (weights, document)]
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            partial[0].write_bytes(content)
-            partial[1].write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
-            document.unlink(missing_ok=True)  # a stop between the two must not leave a card beside other weights
-            partial[0].replace(weights)
-            partial[1].replace(document)
         except OSError as error:
-            raise RouterError(f"{folder} cannot be written ({error}): choose another folder.") from error
+            raise RouterError(f"{folder} cannot be written ({why(error)}): choose another folder.") from error
+        with whole_file(document) as card_partial, whole_file(weights) as partial:  # named from right to left
+            partial.write_bytes(content)
+            card_partial.write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+            document.unlink(missing_ok=True)  # a stop between the two must not leave a card beside other weights
 
     @classmethod
     def read(

@@ -9,6 +9,7 @@ what a data set's rows look like is `hub_datasets`' business.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import fnmatch
 import importlib.util
@@ -161,6 +162,8 @@ def _write(path: Path, text: str) -> None:
         partial.write_text(text, encoding="utf-8")
         partial.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()  # half of a data set, which takes the room
         raise DatasetError(
             f"{path} cannot be written ({error.strerror or error}): choose another folder with --dataset-cache."
         ) from error

@@ -19,6 +19,7 @@ import json
 import shutil
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -33,9 +34,13 @@ from transformers import (
     TrainingArguments,
 )
 
-from citer_core.errors import DatasetError, ModelFileError, SettingError
+from citer_core.config import launch_rank
+from citer_core.errors import DatasetError, MachineError, ModelFileError, SettingError
+from citer_core.file_lock import only_writer
+from citer_core.files import is_write_failure, why
 from citer_core.models.checkpoint import DTYPES, load_checkpoint
 from citer_core.models.expected_files import FILES, NOTE, sums_of
+from citer_core.models.prompt_form import PromptForm
 from citer_core.models.revision import weights_revision
 from citer_core.tasks.datasets import NumberedRow
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType
@@ -43,6 +48,7 @@ from citer_core.training.finetune_rows import collate, completions, encode_row
 from citer_core.training.run_folder import last_complete_checkpoint, open_work_dir
 
 PEFT_PIN = "peft==0.21.2"
+KEPT = "The last checkpoint is kept: make room and run the same command again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +147,8 @@ def finetune(
     Raises:
         SettingError: a wrong device, LoRA without peft, or more than the GPU's memory holds.
         DatasetError: a row without a completion, or no row that fits `max_length`.
-        ModelFileError: the model cannot be read, the output exists or cannot be written, or its training folder is
-            another run's.
+        ModelFileError: the model cannot be read, the output exists, or its training folder is another run's.
+        MachineError: nothing can be written any more; the last checkpoint stays.
     """
     _check(output, device, recipe)
     texts = completions(rows, data_type)
@@ -165,8 +171,27 @@ def finetune(
         **asdict(recipe),
         **({"prompt_form": form.name} if form.chat else {}),
     }
-    with arguments.main_process_first(desc="opening the training folder"):
-        open_work_dir(work_dir, identity)
+    with ExitStack() as held:
+        with arguments.main_process_first(desc="opening the training folder"):
+            open_work_dir(work_dir, identity)
+            if launch_rank() == 0:  # the others of one launch belong together
+                held.enter_context(only_writer(work_dir / "run"))
+        losses, n_steps = _train(model, form, eos_id, fitting, arguments, recipe, output, callbacks)
+    return FinetuneResult(output, len(fitting), len(encoded) - len(fitting), n_steps, losses)
+
+
+def _train(
+    model: PreTrainedModel,
+    form: PromptForm,
+    eos_id: int,
+    fitting: list[dict[str, list[int]]],
+    arguments: TrainingArguments,
+    recipe: Recipe,
+    output: Path,
+    callbacks: Iterable[TrainerCallback],
+) -> tuple[tuple[tuple[int, float], ...], int]:
+    """Trains and saves; gives the losses by step, and how many steps there were."""
+    work_dir = Path(arguments.output_dir)
     if recipe.lora_rank is not None:
         model = _with_adapter(model, recipe)
     trainer = Trainer(
@@ -184,19 +209,17 @@ def finetune(
             f"The GPU's memory is full at --batch-size {recipe.batch_size}: lower it and raise --gradient-accumulation "
             "by as much, or lower --max-length, or train an adapter with --lora-rank."
         ) from error
-    except OSError as error:
-        raise ModelFileError(
-            f"{work_dir} cannot be written any more ({error.strerror or error}). The last checkpoint is kept: make "
-            "room and run the same command again."
-        ) from error
+    except Exception as error:
+        if not is_write_failure(error):
+            raise
+        raise MachineError(f"{work_dir} cannot be written any more ({why(error)}). {KEPT}") from error
     if trainer.is_world_process_zero():
         _save(trainer.accelerator.unwrap_model(trainer.model), form.tokenizer, output, recipe)
         shutil.rmtree(work_dir)
     trainer.accelerator.wait_for_everyone()
     trainer.accelerator.end_training()
     losses = tuple((int(entry["step"]), float(entry["loss"])) for entry in trainer.state.log_history if "loss" in entry)
-    n_too_long = len(encoded) - len(fitting)
-    return FinetuneResult(output, len(fitting), n_too_long, trainer.state.global_step, losses)
+    return losses, trainer.state.global_step
 
 
 def _check(output: Path, device: str, recipe: Recipe) -> None:
@@ -269,8 +292,8 @@ def _save(model: Any, tokenizer: PreTrainedTokenizerBase, output: Path, recipe: 
         sums = sums_of(partial, [path.name for path in partial.glob("*.safetensors")])
         (partial / NOTE).write_text(json.dumps({FILES: sums}, indent=2) + "\n", encoding="utf-8")
         partial.rename(output)
-    except OSError as error:
-        raise ModelFileError(
-            f"{output} cannot be written ({error.strerror or error}). The last checkpoint is kept: make room and run "
-            "the same command again."
-        ) from error
+    except Exception as error:
+        if not is_write_failure(error):
+            raise
+        shutil.rmtree(partial, ignore_errors=True)  # it takes the room that is needed
+        raise MachineError(f"{output} cannot be written ({why(error)}). {KEPT}") from error

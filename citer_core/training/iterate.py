@@ -19,6 +19,8 @@ from typing import Any
 from citer_core.engine import Engine
 from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.accuracy import operating_points
+from citer_core.file_lock import only_writer
+from citer_core.files import need_folder, write_whole
 from citer_core.gate.fields import Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
 from citer_core.labelling.label_files import Rows, label_dataset, load_labels
@@ -98,7 +100,21 @@ def iterate(
 
     Raises:
         DatasetError: the folder holds rounds of other labels, or there is nothing to learn.
+        SettingError: the folder cannot be written, or another run writes it.
     """
+    need_folder(folder)
+    with only_writer(folder / "rounds"):
+        yield from _rounds(pair, rows, folder, settings, problems, say)
+
+
+def _rounds(
+    pair: ModelPair,
+    rows: Rows,
+    folder: Path,
+    settings: IterateSettings,
+    problems: Mapping[str, Sequence[Problem]],
+    say: Callable[[str], None],
+) -> Iterator[dict[str, Any]]:
     before: Labels | None = None
     limits = {"max_new_tokens": settings.max_new_tokens, "batch_size": settings.batch_size}
     policy = Policy.slm_alone(**limits)
@@ -142,9 +158,7 @@ def iterate(
                 "threshold": router.default_threshold,
                 "points": _measure(pair, router, problems, limits),
             }
-            partial = report_path.with_suffix(".partial")
-            partial.write_text(json.dumps(report, indent=2) + "\n", encoding="utf-8")
-            partial.replace(report_path)
+            write_whole(report_path, json.dumps(report, indent=2) + "\n")
         yield report
         before = labels
         policy = Policy(router, COLLABORATIVE_THRESHOLD, **limits)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from citer_core.errors import GateError, ModelFileError
+from citer_core.files import why, write_whole
 from citer_core.gate.excerpt import clean
 from citer_core.gate.json_file import read_json
 from citer_core.models.same_pair import is_same_run
@@ -48,12 +49,13 @@ def open_work_dir(work_dir: Path, settings: Mapping[str, Any]) -> None:
                     "it, or choose another --output."
                 )
             return
-        if work_dir.exists() and any(work_dir.iterdir()):
+        if work_dir.exists() and any(not _is_of_a_kill(path) for path in work_dir.iterdir()):
             raise ModelFileError(f"{work_dir} is there, but no run.json in it: remove it, or choose another --output.")
         work_dir.mkdir(parents=True, exist_ok=True)
-        path.with_suffix(".part").write_text(json.dumps(identity, indent=2) + "\n", encoding="utf-8")
-        path.with_suffix(".part").replace(path)
-    except (OSError, ValueError, TypeError, GateError) as error:
+        write_whole(path, json.dumps(identity, indent=2) + "\n")
+    except OSError as error:
+        raise ModelFileError(f"{work_dir} cannot be written ({why(error)}): choose another --output.") from error
+    except (ValueError, TypeError, GateError) as error:
         raise ModelFileError(
             f"{work_dir} cannot be used ({clean(str(error))[:200]}): remove it, or choose another --output."
         ) from error
@@ -61,6 +63,11 @@ def open_work_dir(work_dir: Path, settings: Mapping[str, Any]) -> None:
 
 def _said(value: object) -> str:
     return clean(str(value))[:60]
+
+
+def _is_of_a_kill(path: Path) -> bool:
+    """Whether a file is what a kill leaves that came before run.json was there."""
+    return path.name.startswith("run.json.") or path.name == ".run.lock"
 
 
 def last_complete_checkpoint(work_dir: Path) -> str | None:

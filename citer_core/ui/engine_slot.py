@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from citer_core.errors import CiterError, ModelFileError, ServerError
-from citer_core.system_memory import give_back
+from citer_core.system_memory import MEMORY_FULL, give_back, is_out_of_memory
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 FAILED = "The models could not be loaded. The recorded runs still work; the server's log says what went wrong."
+NO_ROOM = f"It is for lack of memory: {MEMORY_FULL}"
 # Between the end of a lease and the last reference to the engine lie a few lines of its holder.
 GONE_TRIES, GONE_S = 20, 0.25
 RETRY_S = 10.0
@@ -148,10 +149,10 @@ class EngineSlot:
         except CiterError as error:
             logger.error("%s", error)
             self.fail(error)
-        except Exception:
+        except Exception as error:
             # Whatever it was, the page must keep answering, and the cause belongs in the log, not on the page.
             logger.exception("the engine could not be loaded")
-            self.fail(ModelFileError(FAILED))
+            self.fail(ModelFileError(f"{FAILED} {NO_ROOM}" if is_out_of_memory(error) else FAILED))
         finally:
             self._load = None  # which may hold what it loaded
 

@@ -18,9 +18,11 @@ from starlette.middleware import Middleware
 
 from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
+from citer_core.errors import SettingError
 from citer_core.models.presets import parse_pair
 from citer_core.tasks.prompts import DataType
 from citer_core.ui.about import about
+from citer_core.ui.address import OTHER_PORT, check_address
 from citer_core.ui.api import route_trace_endpoint
 from citer_core.ui.api_tab import api_tab
 from citer_core.ui.api_tools import (
@@ -83,7 +85,9 @@ def _spare_gradio() -> None:
     os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(10**9))
 
 
-def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch, lines: Lines | None = None) -> gr.Blocks:
+def build_page(
+    config: AppConfig, slot: EngineSlot, switch: PairSwitch, lines: Lines | None = None, desk: RunDesk | None = None
+) -> gr.Blocks:
     """The page over an engine that may not be there yet; `slot.start()` is the caller's, after `serve`.
 
     Args:
@@ -91,12 +95,13 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch, lines: L
         slot: of the engine.
         switch: changes what is in it.
         lines: where visitors wait, for whoever wants to count them; None makes them.
+        desk: over these lines, for whoever ends the process; None makes it.
     """
     _spare_gradio()
     lines = lines or Lines.of(config)
     presets = presets_to_show(ASSETS / "traces")
     recorded = recorded_problems(presets)
-    desk, line = RunDesk(slot, lines.runs, RunRegistry()), JobLine(lines.jobs)
+    desk, line = desk or RunDesk(slot, lines.runs, RunRegistry()), JobLine(lines.jobs)
     jobs, books = LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
     book, measurement = books.bundled, measurement_of(slot)
     # What the page's box holds at first must suit the pair that is loaded, whoever wrote the run that is shown.
@@ -146,36 +151,48 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         config: of the process.
         traffic: notices the requests.
         health: what `/healthz` answers.
+
+    Raises:
+        SettingError: the port is used, or may not be, or the host is none of this machine's.
     """
+    check_address(config.host, config.port)
     script = PageScript(ASSETS)
     watched = [Middleware(traffic.watch)] if traffic else []
     policy = Middleware(PagePolicy, own_scripts=[script.import_map], frame_ancestors=config.web.frame_ancestors)
     door = Door(config.host, config.port, config.web, field_limits(page), has_mcp=serves_mcp(config))
     routes = [script.route(), page_files().route(), (health or Health()).route()]
     quiet_gradio()
-    _, url, _ = page.launch(
-        server_name=config.host,
-        server_port=config.port,
-        theme=theme(),
-        head=STYLES + script.head(),
-        favicon_path=ASSETS / "viewer" / "favicon.svg",
-        footer_links=["api", "gradio"],
-        run_history=False,
-        show_error=False,
-        ssr_mode=False,
-        share=False,
-        max_file_size=1,  # no route takes a file
-        max_threads=_n_events(config),  # gradio's name for the number of events that go on at once
-        mcp_server=serves_mcp(config),
-        enable_monitoring=False,
-        auth=list(config.web.accounts) or None,
-        quiet=True,
-        app_kwargs={"routes": routes, "middleware": [policy, *watched], "lifespan": door.lifespan, "openapi_url": None},
-        prevent_thread_lock=True,
-    )
+    try:
+        _, url, _ = page.launch(
+            server_name=config.host,
+            server_port=config.port,
+            theme=theme(),
+            head=STYLES + script.head(),
+            favicon_path=ASSETS / "viewer" / "favicon.svg",
+            footer_links=["api", "gradio"],
+            run_history=False,
+            show_error=False,
+            ssr_mode=False,
+            share=False,
+            max_file_size=1,  # no route takes a file
+            max_threads=_n_events(config),  # gradio's name for the number of events that go on at once
+            mcp_server=serves_mcp(config),
+            enable_monitoring=False,
+            auth=list(config.web.accounts) or None,
+            quiet=True,
+            app_kwargs={
+                "routes": routes,
+                "middleware": [policy, *watched],
+                "lifespan": door.lifespan,
+                "openapi_url": None,
+            },
+            prevent_thread_lock=True,
+        )
+    except OSError as error:  # gradio's, after its own tries; between our look and its own another took the port
+        raise SettingError(f"Port {config.port} was taken while the page was being started. {OTHER_PORT}") from error
     limiter: Any = page.limiter
     limiter.total_tokens = WORKER_THREADS  # events that wait have none, so real threads can be few
-    return url
+    return str(url)
 
 
 def _wire_run(

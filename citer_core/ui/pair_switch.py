@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from citer_core.errors import CiterError, ModelFileError, SettingError, StoppedError
 from citer_core.models.presets import EMBEDDED, parse_pair
-from citer_core.system_memory import give_back
+from citer_core.system_memory import MEMORY_FULL, give_back, is_out_of_memory
 from citer_core.types import LoadProgress, LoadStage
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.pair_offers import PairOffers, Room
@@ -198,8 +198,10 @@ class PairSwitch:
             return "cancelled", "Cancelled."
         except CiterError as error:
             return "failed", str(error)
-        except Exception:
+        except Exception as error:
             logger.exception("the pair %s could not be loaded", change.pair)
+            if is_out_of_memory(error):
+                return "failed", f"{change.title} could not be loaded: {MEMORY_FULL}"
             return "failed", f"{change.title} could not be loaded: {UNEXPECTED}."
         before = self._slot.put(engine)
         self._loaded = (change.pair, change.dtype)

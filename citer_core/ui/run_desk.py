@@ -49,6 +49,7 @@ class RunDesk:
         self.is_loading = False  # runs have their turn and wait for the models
         self._lock = threading.Lock()
         self._has_threads = False
+        self._farewell = ""
 
     def ask(self, start: Start, session: str, address: str, request_id: str | None = None) -> Order:
         """Takes an order; it goes on by itself until it ends, is cancelled, or nobody has looked for a while.
@@ -60,7 +61,10 @@ class RunDesk:
 
         Raises:
             LineFullError: see `WaitingLine.join`.
+            StoppedError: the process is about to end.
         """
+        if self._farewell:
+            raise StoppedError(self._farewell)
         self._run_threads()
         order = Order(start, request_id)
 
@@ -79,13 +83,37 @@ class RunDesk:
     def cancel(self, order: Order) -> None:
         """Ends an order before its next token, or takes it out of the line; more calls do nothing."""
         order.is_cancelled = True
+        self._end_early(order, STOPPED)
+
+    def _end_early(self, order: Order, why: str) -> None:
         run = order.run
         if run is not None:
             run.cancel()
         elif order.ended_at is None:
-            order.end(error=StoppedError(STOPPED))
+            order.end(error=StoppedError(why))
             if order.ticket is not None:
                 order.ticket.leave()
+
+    @property
+    def n_live(self) -> int:
+        """Orders that have not ended yet."""
+        return len(self.registry.live())
+
+    def end_all(self, why: str) -> int:
+        """Ends every live order, and refuses each that is still to come: the process is about to end.
+
+        Args:
+            why: in words for whoever waits for such a run.
+
+        Returns:
+            How many were live.
+        """
+        self._farewell = why
+        live = self.registry.live()
+        for order in live:
+            order.is_cancelled, order.why_early = True, why
+            self._end_early(order, why)
+        return len(live)
 
     # ------------------------------------------------------------ in the threads of the desk
 
@@ -162,4 +190,5 @@ class RunDesk:
             order.end(error=SettingError(UNEXPECTED))
             return
         log_run(order.id, trace, time.monotonic() - order.began_at, order.request_id)
-        order.end(trace=trace, why=(run.error or UNEXPECTED) if run.finish_reason == "error" else None)
+        why = (run.error or UNEXPECTED) if run.finish_reason == "error" else order.why_early
+        order.end(trace=trace, why=why)

@@ -17,7 +17,7 @@ from transformers import TrainerCallback
 
 from citer_core.assets import ASSETS
 from citer_core.cli.main import main
-from citer_core.errors import DatasetError, ModelFileError, SettingError
+from citer_core.errors import DatasetError, MachineError, ModelFileError, SettingError
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.models.pair import load_pair
 from citer_core.tasks.datasets import bundled_rows, read_rows
@@ -190,7 +190,7 @@ def test_a_run_that_could_not_save_its_result_needs_no_training_again(model_fold
     ("error", "kind", "part"),
     [
         (torch.OutOfMemoryError("CUDA out of memory"), SettingError, "--batch-size 4"),
-        (OSError(28, "No space left on device"), ModelFileError, "No space left.*last checkpoint is kept"),
+        (OSError(28, "No space left on device"), MachineError, "No space left.*last checkpoint is kept"),
     ],
 )
 def test_a_full_gpu_or_disk_is_a_message(model_folder, tmp_path, error, kind, part):

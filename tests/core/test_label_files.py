@@ -109,7 +109,7 @@ def test_a_killed_run_ends_with_the_same_bytes(tiny_pair, finished, tmp_path):
 def test_a_kill_while_a_part_is_written_leaves_no_part(tiny_pair, finished, tmp_path, monkeypatch, moment):
     """The .jsonl says that a part is there, so it must come last and whole."""
     folder = tmp_path / "killed"
-    save, replace, calls = label_files.save_file, label_files._replace, []
+    save, write, calls = label_files.save_file, label_files.write_whole, []
 
     def die_at_tensors(tensors, path):
         save(tensors, path)
@@ -123,14 +123,14 @@ def test_a_kill_while_a_part_is_written_leaves_no_part(tiny_pair, finished, tmp_
             if moment == "half of the rows":
                 path.with_name(path.name + ".partial").write_text(text[: len(text) // 2])
             raise KeyboardInterrupt
-        replace(path, text)
+        write(path, text)
 
     monkeypatch.setattr(label_files, "save_file", die_at_tensors)
-    monkeypatch.setattr(label_files, "_replace", die_at_rows)
+    monkeypatch.setattr(label_files, "write_whole", die_at_rows)
     with pytest.raises(KeyboardInterrupt):
         label(tiny_pair, folder)
     monkeypatch.setattr(label_files, "save_file", save)
-    monkeypatch.setattr(label_files, "_replace", replace)
+    monkeypatch.setattr(label_files, "write_whole", write)
     assert not list(folder.glob("*.jsonl"))
     assert label(tiny_pair, folder) == [2, 4, 6]
     left = {name: data for name, data in contents(folder).items() if not name.endswith(".partial")}

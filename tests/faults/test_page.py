@@ -1,0 +1,147 @@
+"""The page's process: its port, and its end while somebody reads."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from citer_core.errors import SettingError
+from citer_core.ui.address import check_address
+from tests.browser import LAUNCH_ARGS, provide_browser
+from tests.faults.conftest import child
+from tests.faults.table import ROOT
+
+APP = (
+    "import runpy, sys; from tests import fakes\n"
+    "fakes.install(fakes.FakeEngine(' one more word' * 200, delay_s=0.05))\n"
+    "runpy.run_path('app.py', run_name='__main__')"
+)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def served(*flags: str, home):
+    """The page over a scripted engine, in a process of its own: (process, its address)."""
+    port = free_port()
+    log = (home / "log.txt").open("w+", encoding="utf-8")
+    process = child(
+        "--port", str(port), *flags, code=APP, stdout=log, stderr=log, start_new_session=True,
+        env={"GRADIO_TEMP_DIR": str(home / "gradio"), "GRADIO_ANALYTICS_ENABLED": "False"},
+    )  # fmt: skip
+    process.log = home / "log.txt"
+    url = f"http://127.0.0.1:{port}/"
+    try:
+        deadline = time.monotonic() + 90
+        while "ready to generate" not in process.log.read_text(encoding="utf-8"):
+            assert process.poll() is None and time.monotonic() < deadline, process.log.read_text(encoding="utf-8")
+            time.sleep(0.05)
+        yield process, url
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        log.close()
+
+
+def test_a_port_that_is_used(row):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        ended = subprocess.run(
+            [sys.executable, "app.py", "--port", str(other.getsockname()[1])],
+            cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert ended.returncode == 2
+    row.said(ended.stderr)
+    assert ended.stdout == ""
+
+
+TAKEN = """
+import socket, sys
+import gradio
+from citer_core.config import AppConfig
+from citer_core.errors import SettingError
+from citer_core.ui import page
+
+real, taken = page.check_address, []
+
+def look(host, port):
+    real(host, port)
+    taken.append(socket.create_server(("127.0.0.1", port)))
+
+page.check_address = look
+with gradio.Blocks() as blocks:
+    gradio.Markdown("nothing")
+try:
+    page.serve(blocks, AppConfig(port=int(sys.argv[1]), mcp=False))
+except SettingError as error:
+    sys.exit(str(error))
+"""
+
+
+def test_a_port_that_is_taken_between(row):
+    """Somebody takes it after our look at it and before the server's."""
+    process = child(str(free_port()), code=TAKEN)
+    said = process.communicate(timeout=120)[1]
+    assert process.returncode == 1
+    row.said(said)
+
+
+@pytest.mark.parametrize("host", ["nobody.invalid", "203.0.113.7", "a" * 300, "ü" * 80])
+def test_a_host_that_is_none_of_ours(row, host):
+    with pytest.raises(SettingError) as caught:
+        check_address(host, free_port())
+    row.said(str(caught.value))
+    assert host not in str(caught.value)
+
+
+def test_told_to_end_in_mid_stream(row, tmp_path):
+    """The words reach the open page; the process, its children and its port are gone within seconds."""
+    with served(home=tmp_path) as (process, url), sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(provide_browser()), args=list(LAUNCH_ARGS))
+        window = browser.new_page()
+        window.goto(url, wait_until="load")
+        expect(window.locator("#cx-mode")).to_be_visible(timeout=30_000)
+        window.locator("#cx-prompt textarea").fill("A long story?")
+        window.locator("button#cx-generate").click()
+        expect(window.locator("#cx-mode")).to_have_text("Live", timeout=20_000)
+        window.wait_for_function("window.citer.viewer.events.length > 3", timeout=20_000)
+        n_before = window.evaluate("window.citer.viewer.events.length")
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        for words in row.words:
+            expect(window.locator("body")).to_contain_text(words, timeout=10_000)
+        assert window.evaluate("window.citer.viewer.events.length") >= n_before, "what was written stays on the page"
+        assert process.wait(timeout=10) == 0
+        assert time.monotonic() - began < 8
+        with pytest.raises(OSError, match=r"refused|reset|closed"):
+            urllib.request.urlopen(url, timeout=5)
+        with pytest.raises(ProcessLookupError):
+            os.killpg(process.pid, 0)  # no child of it lives on
+        assert "Traceback" not in process.log.read_text(encoding="utf-8")
+        browser.close()
+
+
+def test_a_second_ctrl_c(row, tmp_path):
+    with served(home=tmp_path) as (process, url):
+        with socket.create_connection(("127.0.0.1", int(url.rsplit(":", 1)[1].strip("/")))) as slow:
+            slow.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n")  # a request that never ends
+            began = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            assert process.wait(timeout=10) == 130
+            assert time.monotonic() - began < 3
+        row.said(process.log.read_text(encoding="utf-8"))
