@@ -19,6 +19,7 @@ from citer_core.types import EVENT_FIELDS, Candidate, DecodeSettings, FinishReas
 SCHEMA = "citer-trace"
 SCHEMA_VERSION = 2  # 2: `forced` in events and `parent`; both may be missing, so version 1 is read as it is
 READ_VERSIONS = (1, 2)
+READS_LLM, DEPENDS_ON_WRITERS = "disagreement", "bidirectional-entropy"
 _EVENT_COUNTS = ("index", "token_id", "slm_token_id", "slm_tokens_fed", "llm_tokens_fed", "context_len")
 _EVENT_NUMBERS = ("slm_confidence", "threshold", "slm_s", "router_s", "llm_s")
 _SPEC_COUNTS = (
@@ -49,11 +50,22 @@ class PairInfo:
 
 @dataclass(frozen=True, slots=True)
 class RouterInfo:
-    """Which router decided: its registry name, a hash of its weights ("" where it has none), its parameters."""
+    """Which router decided.
+
+    Attributes:
+        name: in the registry.
+        revision: hash of its weights; "" where it has none.
+        n_params: its parameters.
+        reads_llm: it has the LLM called at every token, whoever writes.
+        depends_on_writers: its confidence depends on who wrote the tokens before, so it is known for these writers
+            only.
+    """
 
     name: str
     revision: str
     n_params: int
+    reads_llm: bool = False
+    depends_on_writers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +274,9 @@ def _spec_from_dict(entry: Mapping[str, Any]) -> ModelSpec:
 
 def _router_from_dict(entry: Mapping[str, Any]) -> RouterInfo:
     _check_numbers(entry, ("n_params",), whole=True)
-    return RouterInfo(**entry)
+    # Traces from before routers said so themselves.
+    said = {"reads_llm": entry["name"] == READS_LLM, "depends_on_writers": entry["name"] == DEPENDS_ON_WRITERS}
+    return RouterInfo(**{**said, **entry})
 
 
 def _check_numbers(entry: Mapping[str, Any], names: tuple[str, ...], *, whole: bool = False) -> None:
