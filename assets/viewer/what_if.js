@@ -5,6 +5,7 @@
  * Must not know how a branch is made: it calls back.
  */
 
+import { decisiveWords } from "./counters.js";
 import { button, html, setText } from "./dom.js";
 import { formatTau, plural, significant } from "./format.js";
 import { BUDGETS, solveTau } from "./solve.js";
@@ -22,6 +23,13 @@ export function whatIfWords(tau, { nFlips, nExact, doubt }) {
   if (nFlips === 0) return `${at} every decision is the same, and so is the text.`;
   if (doubt === null) return `${at} ${plural(nFlips, "token")} would change hands: the same text, exactly.`;
   return `${at} the same text, exactly, before token ${nExact + 1}; from there on (hatched) it may differ: ${DOUBTS[doubt]}.`;
+}
+
+/** What a finished run is, in a sentence: how many tokens the LLM wrote, and how many of them changed the text. */
+export function ownWords(tau, totals) {
+  const at = `Written at tau ${formatTau(tau)}`;
+  if (!totals.nLlmTokens) return `${at}, all of it by the SLM.`;
+  return `${at}: ${plural(totals.nLlmTokens, "token")} by the LLM; ${decisiveWords(totals)} of them decisive, where the SLM would have written another one.`;
 }
 
 export class WhatIf {
@@ -80,7 +88,7 @@ export class WhatIf {
     let text = "";
     if (moved) text = whatIfWords(view.whatIf, view.decisions);
     else if (view.head && view.n) {
-      text = view.live ? `Writing at tau ${formatTau(view.runTau)}.` : `Written at tau ${formatTau(view.runTau)}.`;
+      text = view.live ? `Writing at tau ${formatTau(view.runTau)}.` : ownWords(view.runTau, view.series.totals());
     } else if (view.head) text = view.live ? "Reading the prompt." : "Ended before the first token.";
     setText(this.sentence, text);
     setText(this.back, `Back to the run’s tau ${formatTau(view.runTau)}`);
