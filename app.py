@@ -6,7 +6,6 @@ they must be placed on the device before anything is served.
 
 from __future__ import annotations
 
-import logging
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -16,11 +15,14 @@ from citer_core.errors import CiterError, SettingError
 from citer_core.hardware import cpu_budget
 from citer_core.large_import import large_import
 from citer_core.types import LoadProgress
+from citer_core.web.log_lines import set_up_log
+from citer_core.web.scratch import own_scratch
 from citer_core.zero_gpu import spaces_module
 
+own_scratch()  # gradio reads where it is when it is imported
 with large_import("citer_core.ui.page"):
     from citer_core.ui.engine_slot import EngineSlot
-    from citer_core.ui.page import build_page, serve
+    from citer_core.ui.page import build_page, health_of, serve
     from citer_core.ui.page_traffic import PageTraffic
     from citer_core.ui.pair_offers import PairOffers
     from citer_core.ui.pair_switch import PairSwitch
@@ -57,11 +59,11 @@ def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress
 
 
 traffic = PageTraffic()
-logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-logging.getLogger("httpx").setLevel(logging.WARNING)
+set_up_log("text")
 try:
     # Flags are ours only where this file is the program; under `gradio app.py` they are not.
     config = AppConfig.read(sys.argv[1:] if __name__ == "__main__" else ())
+    set_up_log(config.web.log_form)
     slot = EngineSlot(lambda: load_engine(config.pair, config.dtype, config.options.download, lambda *_: None))
     switch = PairSwitch(slot, load_engine, PairOffers(config), config.pair, config.dtype)
     if spaces_module() is not None:  # imported before torch, and the models placed while the module is read
@@ -72,7 +74,7 @@ except CiterError as error:
 
 if __name__ == "__main__":
     try:
-        address = serve(demo, config, traffic)
+        address = serve(demo, config, traffic, health_of(demo, slot))
     except CiterError as error:
         sys.exit(f"error: {error}")
     print(f"CITER is served on {address}", flush=True)

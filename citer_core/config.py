@@ -17,8 +17,10 @@ from urllib.parse import urlsplit
 
 from citer_core.errors import SettingError
 from citer_core.types import QUANTIZATIONS, PairOptions
+from citer_core.web.settings import WebSettings
 
 TOKEN_TIMEOUT_S = 60.0
+MAX_KEY_CHARS = 4096
 # Which pairs a visitor of the page may change to, from none to anything: every step includes the ones before it.
 PairsAllowed = Literal["fixed", "here", "presets", "any"]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -33,7 +35,7 @@ class LlmServer:
         url: its API's root, e.g. `http://host:8000/v1`; no slash at the end.
         model: the name that it serves the LLM under; "" takes the only one there is.
         timeout_s: seconds to wait for one token, retries included; above 0.
-        api_key: sent as a bearer token where not "". Never shown or stored.
+        api_key: sent as a bearer token where not "": up to 4,096 visible ASCII characters. Never shown or stored.
 
     Raises:
         SettingError: a value outside its range.
@@ -56,6 +58,12 @@ class LlmServer:
         parts = urlsplit(self.url)
         if "@" in parts.netloc or parts.query or parts.fragment:
             raise SettingError("The LLM server's URL is host and path only: a key goes into CITER_LLM_API_KEY.")
+        # A header that holds a line break is refused later, with the whole of it in the message.
+        if len(self.api_key) > MAX_KEY_CHARS or not all("!" <= character <= "~" for character in self.api_key):
+            raise SettingError(
+                "CITER_LLM_API_KEY holds a space, a line break or another character that no key has: give the key "
+                "alone, up to 4,096 visible ASCII characters."
+            )
         if not self.timeout_s > 0:
             raise SettingError(f"The LLM server's timeout is {self.timeout_s}: give seconds, above 0.")
 
@@ -89,11 +97,13 @@ class AppConfig:
         n_concurrent_runs: runs that decode at the same time; more than the device has room for makes all of them slow.
         n_queued_runs: runs that may wait for a place; one more is refused with a message.
         llm_server: where the LLM runs; None loads it here.
-        mcp: offer the documented endpoints as MCP tools too, where gradio's `mcp` extra is installed.
+        mcp: offer the documented endpoints as MCP tools too, where gradio's `mcp` extra is installed. Not together with
+            a password, which gradio's MCP server would not ask for.
         pairs: which pairs may be chosen on the page: `fixed`, only the one it started with; `here`, those with all
             files on this machine; `presets`, all that have a name, which may mean a download; `any`, also two models
             that a visitor names, hub ids or folders. "" decides by the host: `presets` where only this machine can
             reach the page, `here` where others can.
+        web: how the page is published.
     """
 
     host: str = "127.0.0.1"
@@ -105,12 +115,15 @@ class AppConfig:
     n_concurrent_runs: int = 2
     n_queued_runs: int = 16
     llm_server: LlmServer | None = None
-    mcp: bool = True
+    mcp: bool = False
     pairs: PairsAllowed | Literal[""] = ""
+    web: WebSettings = field(default_factory=WebSettings)
 
     def __post_init__(self) -> None:
         if self.pairs not in ("", *get_args(PairsAllowed)):
             raise SettingError(f"pairs is {self.pairs!r}: give one of {', '.join(get_args(PairsAllowed))}.")
+        if self.mcp and self.web.accounts:
+            raise SettingError("CITER_MCP=1 and CITER_AUTH do not go together: MCP would be open to everybody.")
         for name, value, low, high in (
             ("port", self.port, 1, 65_535),
             ("n_concurrent_runs", self.n_concurrent_runs, 1, 64),
@@ -163,7 +176,8 @@ class AppConfig:
             n_queued_runs=_whole_number("CITER_QUEUED_RUNS", env.get("CITER_QUEUED_RUNS"), default.n_queued_runs),
             llm_server=LlmServer.read(args.llm_url, args.llm_model, None, env),
             pairs=args.pairs,
-            mcp=bool(_whole_number("CITER_MCP", env.get("CITER_MCP"), int(default.mcp))),
+            mcp=_switch("CITER_MCP", env),
+            web=WebSettings.read(env),
         )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Self
 
+from citer_core.trace_schema import MODEL
 from citer_core.types import TokenEvent
 
 
@@ -26,6 +27,9 @@ class ModelSpec:
         tied_embeddings: whether the output head is the input table.
         bytes_per_element: of weights and KV cache (2 for bfloat16).
         block_bits: bits per weight outside the embedding tables where those weights are quantized, else None.
+
+    Raises:
+        GateError: a field is of another kind or outside the range that `trace_schema.MODEL` gives it.
     """
 
     name: str
@@ -39,6 +43,10 @@ class ModelSpec:
     tied_embeddings: bool
     bytes_per_element: int = 2
     block_bits: float | None = None
+
+    def __post_init__(self) -> None:
+        # Here too and not only in the reader: a number times a text would be a text of that many copies.
+        MODEL.read({name: getattr(self, name) for name in (*MODEL.required, *MODEL.optional)}, "the model")
 
     @property
     def stored_bytes(self) -> int:

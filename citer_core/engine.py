@@ -1,22 +1,17 @@
-"""`Engine`: a loaded pair with its routers, and `Run`: one routed run in progress.
+"""`Engine`: a loaded pair with its routers, which makes runs (`citer_core.run`).
 
 The one door to generation for the page, the API and the command line. Knows nothing about any of them.
 """
 
 from __future__ import annotations
 
-import datetime
-import secrets
-import threading
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import citer_core
 from citer_core.config import LlmServer
 from citer_core.errors import CiterError, RouterError
 from citer_core.fork import Fork
-from citer_core.hardware import hardware_in_words
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.models.presets import EMBEDDED
 from citer_core.models.remote_lm import RemoteLM
@@ -27,153 +22,14 @@ from citer_core.routing.decode import check_prompt, decode
 from citer_core.routing.llm_writers import check_router
 from citer_core.routing.probe import ProbedToken, probe
 from citer_core.routing.router import Router
-from citer_core.tasks.answers import check_answer
+from citer_core.run import Origin, RemoteDecode, Run, trace_of
 from citer_core.tasks.problems import Problem
-from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.text import TextStream
-from citer_core.trace import PairInfo, ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
+from citer_core.trace import ParentInfo, RoutingTrace
 from citer_core.types import DecodeSettings, FinishReason, LoadProgress, PairOptions, TokenEvent
 from citer_core.zero_gpu import gpu_seconds, on_gpu
 
-# Decodes elsewhere: (router, prompt, settings, fork) -> events, and as the last item why it ended. See
-# `Engine.on_zero_gpu`.
-RemoteDecode = Callable[[str, list[int], DecodeSettings, Fork | None], Iterator[TokenEvent | FinishReason]]
-
-
-@dataclass(eq=False)
-class Run:
-    """One routed run; iterate it, once, to decode.
-
-    Attributes:
-        pair, router: what decodes it; None once it has ended, so that a run that is kept does not keep gigabytes.
-        id: unguessable, so that a page can ask for its own run and for no other.
-        finish_reason: None until it ended.
-        fork: for a branch, the events that it shares with its parent; they come out first, as they were.
-        parent: for a branch, what the trace says about its parent.
-        remote: decodes in another process; None decodes here.
-        error: why it ended early, in words for a person; None where it did not, or for a reason that is only logged.
-    """
-
-    pair: ModelPair | None
-    router: Router | None
-    problem: Problem
-    prompt_ids: list[int]
-    settings: DecodeSettings
-    fork: Fork | None = None
-    parent: ParentInfo | None = None
-    id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
-    finish_reason: FinishReason | None = None
-    remote: RemoteDecode | None = None
-    error: str | None = None
-    _events: list[TokenEvent] = field(default_factory=list)
-    _cancelled: threading.Event = field(default_factory=threading.Event)
-
-    def __post_init__(self) -> None:
-        assert self.pair is not None and self.router is not None, "a run begins with its models"
-        self._origin = Origin.of(self.pair, self.router, self.problem)
-
-    def __iter__(self) -> Iterator[TokenEvent]:
-        """Decodes; every event is kept before it is handed out. A consumer that goes away cancels the run."""
-        assert not self._events and self.finish_reason is None, "a run decodes once"
-        reason: FinishReason = "error"
-        try:
-            reason = yield from self._recorded()
-        except GeneratorExit:
-            reason = "cancelled"
-            raise
-        except CiterError as problem:
-            self.error = str(problem)
-            raise
-        finally:
-            self.finish_reason = reason
-            self.pair = self.router = self.remote = None
-
-    def _recorded(self) -> Generator[TokenEvent, None, FinishReason]:
-        for event in self.fork.events if self.fork else ():
-            self._events.append(event)
-            yield event
-        assert self.pair is not None and self.router is not None, "only an ended run has let them go"
-        if self.remote is not None:
-            return (yield from self._from_elsewhere(self.remote, self.router.name))
-        steps = decode(
-            self.pair, self.router, self.prompt_ids, self.settings, is_cancelled=self._cancelled.is_set, fork=self.fork
-        )
-        while True:
-            try:
-                event = next(steps)
-            except StopIteration as stop:
-                reason: FinishReason = stop.value
-                return reason
-            self._events.append(event)
-            yield event
-
-    def _from_elsewhere(self, remote: RemoteDecode, router: str) -> Generator[TokenEvent, None, FinishReason]:
-        """Another process cannot see our flag, so it is looked at here, and the generator there is closed."""
-        for item in remote(router, self.prompt_ids, self.settings, self.fork):
-            if not isinstance(item, TokenEvent):
-                return item
-            self._events.append(item)
-            yield item
-            if self._cancelled.is_set():
-                break
-        return "cancelled"
-
-    def cancel(self) -> None:
-        """Ends the run before its next token; may be called from any thread."""
-        self._cancelled.set()
-
-    def trace(self) -> RoutingTrace:
-        """The run so far; with the verdict on its answer once it has ended."""
-        trace = trace_of(
-            self._origin, self.problem, self.settings, len(self.prompt_ids), self._events, self.finish_reason
-        )
-        return trace if self.parent is None else replace(trace, parent=self.parent)
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """What a trace says of the pair and the router that wrote it, without holding either."""
-
-    pair: PairInfo
-    router: RouterInfo
-    prompt_text: str
-
-    @classmethod
-    def of(cls, pair: ModelPair, router: Router, problem: Problem) -> Origin:
-        """For a run of `problem`."""
-        described = RouterInfo(
-            router.name, router.revision, router.n_params, router.reads_llm, depends_on_writers=router.uses_llm_entropy
-        )
-        return cls(pair.info, described, pair.prompt_form.text(problem.prompt))
-
-
-def trace_of(
-    origin: Origin,
-    problem: Problem,
-    settings: DecodeSettings,
-    n_prompt: int,
-    events: Sequence[TokenEvent],
-    finish_reason: FinishReason | None,
-) -> RoutingTrace:
-    """What is known of a run as one trace; with the verdict on its answer once it has ended."""
-    trace = RoutingTrace(
-        pair=origin.pair,
-        router=origin.router,
-        settings=settings,
-        prompt=PromptInfo(
-            data_type=problem.data_type,
-            question=problem.question,
-            text=origin.prompt_text,
-            n_tokens=n_prompt,
-            version=0 if problem.data_type == "open" else PROMPT_VERSION,
-        ),
-        events=tuple(events),
-        finish_reason=finish_reason,
-        record=RecordInfo(datetime.date.today().isoformat(), hardware_in_words(), citer_core.__version__),
-    )
-    if finish_reason is None or problem.data_type == "open":
-        return trace
-    return trace.with_answer(check_answer(trace.completion, problem))
+__all__ = ["Engine", "Origin", "Run", "trace_of"]
 
 
 def _fits(pair: ModelPair, router: Router) -> bool:

@@ -4,9 +4,11 @@
     |-- InputError            a value, prompt or row that we cannot work with
     |   |-- PromptError       empty, or longer than the models' context
     |   |-- SettingError      a decoding setting outside its range
-    |   `-- DatasetError      a data file or one of its rows
+    |   |-- DatasetError      a data file or one of its rows
+    |   `-- GateError         a document, request or argument of another kind or size than we read
     |-- PairError             the two models cannot work together
     |-- ModelFileError        a weights file is missing, truncated or of another kind
+    |-- NotANumberError       a model or a router computed what is no number
     |-- ServerError           the LLM's server cannot be reached, or answers something else than we asked for
     |-- RouterError           a router is unknown, or does not fit the pair
     |-- StoppedError          a person stopped what was going on
@@ -40,12 +42,20 @@ class DatasetError(InputError):
     """A data file or one of its rows."""
 
 
+class GateError(InputError):
+    """A value from outside that the gate does not let through: of another kind, too long, or outside its range."""
+
+
 class PairError(CiterError):
     """Two models that do not share one vocabulary."""
 
 
 class ModelFileError(CiterError):
     """A model file that cannot be read."""
+
+
+class NotANumberError(CiterError):
+    """A model or a router that computed something else than numbers, in the middle of a run."""
 
 
 class ServerError(CiterError):

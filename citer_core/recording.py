@@ -13,17 +13,54 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citer_core.errors import DatasetError, TraceError
-from citer_core.tasks.problems import problem_from_text
+from citer_core.errors import DatasetError, GateError, InputError, TraceError
+from citer_core.gate.excerpt import clean, excerpt
+from citer_core.gate.fields import Choice, Flag, ListOf, Maybe, Real, Record, Row, Text, Whole
+from citer_core.gate.json_file import read_json, read_json_lines
+from citer_core.models.same_pair import is_same_run
+from citer_core.tasks.problems import MAX_PROMPT_CHARS, problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES, DataType
 from citer_core.trace import RoutingTrace
-from citer_core.types import DecodeSettings
+from citer_core.types import MAX_NEW_TOKENS, DecodeSettings
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
 
 INDEX = "index.json"
 PROBES = "probes"
+
+_TITLE, _QUESTION, _ANSWER = Text(300), Text(MAX_PROMPT_CHARS), Text(MAX_PROMPT_CHARS)
+_FILE = Text(200, min_chars=1)
+_PLAN = Record(
+    {"file": _FILE, "title": _TITLE, "subtitle": _TITLE, "data_type": Choice(*DATA_TYPES), "question": _QUESTION},
+    {"answer": _ANSWER, "threshold": Maybe(Real(0.0, 1.0)), "max_new_tokens": Whole(1, MAX_NEW_TOKENS)},
+)
+_ENTRIES = ListOf(
+    Record(
+        {
+            "file": _FILE,
+            "title": _TITLE,
+            "subtitle": _TITLE,
+            "data_type": Choice(*DATA_TYPES),
+            "question": _QUESTION,
+            "true_answer": Maybe(_ANSWER),
+            "tau": Real(0.0, 1.0),
+            "n_tokens": Whole(0, MAX_NEW_TOKENS),
+            "llm_token_share": Real(0.0, 1.0),
+            "is_correct": Maybe(Flag()),
+        },
+        {"is_probed": Flag(), "pair": _TITLE, "date": _TITLE, "hardware": Text(2000)},
+    ),
+    most=1000,
+)
+_NATS = Real(0.0, 1e6)
+_TOP = ListOf(Row(Whole(0, 10**7), Text(10_000), Real(0.0, 1.0)), most=20)
+_PROBE = ListOf(
+    Record(
+        {"slm_top": _TOP, "llm_top": _TOP, "slm_entropy": _NATS, "llm_entropy": _NATS, "kl": _NATS, "agree": Flag()}
+    ),
+    most=MAX_NEW_TOKENS,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +94,23 @@ def read_plans(path: Path) -> list[RecordingPlan]:
         DatasetError: the file cannot be read, or a line is no plan; it is named by its number.
     """
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise DatasetError(f"{path} cannot be read ({error.strerror}). Give a JSON Lines file of problems.") from error
+        lines = list(read_json_lines(path, max_bytes=20_000_000))
+    except GateError as error:
+        raise DatasetError(f"{path}: {error} Give a JSON Lines file of problems.") from error
     plans: list[RecordingPlan] = []
-    for number, line in enumerate(lines, 1):
+    for number, line in lines:
+        where = f"{path}, line {number}"
         try:
-            plan = RecordingPlan(**json.loads(line))
-        except (ValueError, TypeError) as error:
-            raise DatasetError(f"{path}, line {number}: this is no run to record ({error}).") from error
-        if plan.data_type not in DATA_TYPES or Path(plan.file).name != plan.file or not plan.file.endswith(".json"):
-            raise DatasetError(
-                f"{path}, line {number}: data_type must be one of {', '.join(DATA_TYPES)}, and file a plain name that "
-                "ends in .json."
-            )
+            plan = RecordingPlan(**_PLAN.read(line, ""))
+        except GateError as error:
+            raise DatasetError(f"{where}: this is no run to record ({error}).") from error
+        unknown = line.keys() - _PLAN.required.keys() - _PLAN.optional.keys()
+        if unknown:
+            raise DatasetError(f"{where}: a run to record has no field {excerpt(min(unknown))}.")
+        if not _is_plain_name(plan.file):
+            raise DatasetError(f"{where}: file is {excerpt(plan.file)}; it must be a plain name that ends in .json.")
         if any(plan.file == other.file for other in plans) or plan.file == INDEX:
-            raise DatasetError(f"{path}, line {number}: the file name {plan.file} is taken. Choose another.")
+            raise DatasetError(f"{where}: the file name {excerpt(plan.file)} is taken. Choose another.")
         plans.append(plan)
     return plans
 
@@ -135,10 +173,18 @@ def read_index(folder: Path) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     try:
-        entries: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-        return [dict(entry) for entry in entries]
-    except (OSError, ValueError, TypeError) as error:
-        raise TraceError(f"The index of the recorded runs in {folder} cannot be read ({error}).") from error
+        entries = _ENTRIES.read(read_json(path, max_bytes=20_000_000), "index")
+        for entry in entries:
+            if not _is_plain_name(entry["file"]):
+                raise GateError(f"It names the file {excerpt(entry['file'])}, which is no plain name ending in .json.")
+            # Also what its card opens: a question that nobody could have asked would fail when it is shown.
+            problem_from_text(entry["question"], entry["data_type"], entry["true_answer"])
+    except InputError as error:
+        raise TraceError(
+            f"The index of the recorded runs in {folder.name}/ cannot be read ({error}). Get it again, or record the "
+            "runs anew."
+        ) from error
+    return entries
 
 
 def read_probe(folder: Path, file: str) -> list[dict[str, Any]]:
@@ -148,10 +194,17 @@ def read_probe(folder: Path, file: str) -> list[dict[str, Any]]:
         TraceError: it cannot be read.
     """
     try:
-        tokens: list[dict[str, Any]] = json.loads((folder / PROBES / file).read_text(encoding="utf-8"))
-        return [dict(token) for token in tokens]
-    except (OSError, ValueError, TypeError) as error:
-        raise TraceError(f"The probe of the recorded run {file} cannot be read ({error}). Record it again.") from error
+        tokens: list[dict[str, Any]] = read_json(folder / PROBES / file)
+        _PROBE.read(tokens, "probe")
+    except GateError as error:
+        raise TraceError(
+            f"The probe of the recorded run {clean(file)[:200]} cannot be read ({error}). Record it again."
+        ) from error
+    return tokens
+
+
+def _is_plain_name(file: str) -> bool:
+    return Path(file).name == file == clean(file) and file.endswith(".json")
 
 
 def _probe_document(engine: Engine, trace: RoutingTrace) -> str:
@@ -172,11 +225,11 @@ def _write(path: Path, text: str) -> None:
 def _recorded(path: Path, engine: Engine, router_revision: str, plan: RecordingPlan, tau: float) -> RoutingTrace | None:
     """The trace at `path` if it is this very run."""
     try:
-        trace = RoutingTrace.from_json(path.read_text(encoding="utf-8"))
+        trace = RoutingTrace.from_json(path.read_bytes())
     except (OSError, TraceError):
         return None
     same = (
-        trace.pair.revision == engine.pair_info.revision
+        is_same_run(trace.pair.revision, engine.pair_info.revision)
         and trace.pair.dtype == engine.pair_info.dtype
         and trace.router.revision == router_revision
         and trace.settings.threshold == tau

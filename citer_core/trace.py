@@ -1,7 +1,7 @@
 """`RoutingTrace`: one routed run as data, with a versioned JSON form.
 
-A trace stores what happened (events, settings, who ran) and derives the rest: counts, shares, seconds, cost. Standard
-library only; the browser reads the same JSON.
+A trace stores what happened (events, settings, who ran) and derives the rest: counts, shares, seconds, cost. What each
+field may hold is said once, in `trace_schema`. Standard library only; the browser reads the same JSON.
 """
 
 from __future__ import annotations
@@ -10,21 +10,23 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, Self, get_args
+from typing import Any, Self
 
 from citer_core.cost import CostModel, CostSummary, DeviceSpec, ModelSpec
-from citer_core.errors import CiterError, TraceError
+from citer_core.errors import GateError, TraceError
+from citer_core.gate.excerpt import excerpt
+from citer_core.gate.json_text import parse_json
+from citer_core.trace_schema import (
+    MAX_COMPLETION_CHARS,
+    MAX_TRACE_CHARS,
+    READ_VERSIONS,
+    SCHEMA,
+    SCHEMA_VERSION,
+    TRACE,
+)
 from citer_core.types import EVENT_FIELDS, Candidate, DecodeSettings, FinishReason, TokenEvent
 
-SCHEMA = "citer-trace"
-SCHEMA_VERSION = 2  # 2: `forced` in events and `parent`; both may be missing, so version 1 is read as it is
-READ_VERSIONS = (1, 2)
 READS_LLM, DEPENDS_ON_WRITERS = "disagreement", "bidirectional-entropy"
-_EVENT_COUNTS = ("index", "token_id", "slm_token_id", "slm_tokens_fed", "llm_tokens_fed", "context_len")
-_EVENT_NUMBERS = ("slm_confidence", "threshold", "slm_s", "router_s", "llm_s")
-_SPEC_COUNTS = (
-    "n_params", "n_layers", "n_heads", "n_kv_heads", "head_dim", "vocab_size", "hidden_size", "bytes_per_element",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,51 +192,53 @@ class RoutingTrace:
 
     @classmethod
     def from_dict(cls, document: Any) -> Self:
-        """Reads the JSON form back.
+        """Reads the JSON form back, versions 1 and 2; fields that this version does not know are left out.
 
         Raises:
-            TraceError: it is not a trace, is of another version, or a field is missing or of a wrong kind.
+            TraceError: it is not a trace, is of another version, or a field is missing or not what `trace_schema.TRACE`
+                says; the message names it and holds no more of its value than `excerpt` gives.
         """
         if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
             raise TraceError(
                 f'This is not a CITER trace: its "schema" is not "{SCHEMA}". Export one from the page or the CLI.'
             )
-        if document.get("schema_version") not in READ_VERSIONS:
+        version = document.get("schema_version")
+        if isinstance(version, bool) or not isinstance(version, int | float) or version not in READ_VERSIONS:
             raise TraceError(
-                f"This trace has schema version {document.get('schema_version')!r}; this version of the project reads "
+                f"This trace has schema version {excerpt(version)}; this version of the project reads "
                 f"{' and '.join(map(str, READ_VERSIONS))}. Record the run again, or use the version that wrote it."
             )
         try:
-            pair = dict(document["pair"])
-            finish_reason = document["finish_reason"]
-            if finish_reason not in (None, *get_args(FinishReason)):
-                raise ValueError(f"finish_reason {finish_reason!r}")
-            _check_numbers(document["prompt"], ("n_tokens",), whole=True)
-            trace = cls(
-                pair=PairInfo(**{**pair, "slm": _spec_from_dict(pair["slm"]), "llm": _spec_from_dict(pair["llm"])}),
-                router=_router_from_dict(document["router"]),
-                settings=DecodeSettings(**document["settings"]),
-                prompt=PromptInfo(**document["prompt"]),
-                events=tuple(_event_from_dict(entry) for entry in document["events"]),
-                finish_reason=finish_reason,
-                record=RecordInfo(**document["record"]),
-                answer=AnswerInfo(**document["answer"]) if document.get("answer") else None,
-                title=str(document.get("title", "")),
-                parent=ParentInfo(**document["parent"]) if document.get("parent") else None,
-            )
-        except (KeyError, TypeError, ValueError, CiterError) as error:
-            raise TraceError(f"This trace is damaged ({error}). Export it again from the run it came from.") from error
-        if [event.index for event in trace.events] != list(range(trace.n_tokens)):
-            raise TraceError("This trace is damaged (its events are not numbered 0, 1, 2, ...). Export it again.")
-        return trace
+            body = TRACE.read(document, "")
+        except GateError as error:
+            raise TraceError(f"This trace is damaged: {error} Export it again from the run it came from.") from None
+        if any(entry["index"] != index for index, entry in enumerate(body["events"])):
+            raise TraceError("This trace is damaged: its events are not numbered 0, 1, 2, ... Export it again.")
+        if sum(len(entry["text"]) for entry in body["events"]) > MAX_COMPLETION_CHARS:
+            raise TraceError(f"This trace is damaged: its tokens have more than {MAX_COMPLETION_CHARS:,} characters.")
+        answer, parent = body.get("answer"), body.get("parent")
+        return cls(
+            pair=PairInfo(
+                **{**body["pair"], "slm": ModelSpec(**body["pair"]["slm"]), "llm": ModelSpec(**body["pair"]["llm"])}
+            ),
+            router=_router_from_dict(body["router"]),
+            settings=DecodeSettings(**body["settings"]),
+            prompt=PromptInfo(**body["prompt"]),
+            events=tuple(map(_event_from_dict, body["events"])),
+            finish_reason=body["finish_reason"],
+            record=RecordInfo(**body["record"]),
+            answer=AnswerInfo(**answer) if answer else None,
+            title=body.get("title") or "",
+            parent=ParentInfo(**parent) if parent else None,
+        )
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
-        """Reads `to_json` back; raises `TraceError` like `from_dict`."""
+    def from_json(cls, text: object) -> Self:
+        """Reads `to_json` back, from text or UTF-8 bytes; raises `TraceError` for anything else."""
         try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise TraceError(f"This is not JSON ({error}). Give a trace exported by this project.") from error
+            document = parse_json(text, max_chars=MAX_TRACE_CHARS)
+        except GateError as error:
+            raise TraceError(f"{error} A trace is what this project exported.") from None
         return cls.from_dict(document)
 
     def with_answer(self, answer: AnswerInfo) -> Self:
@@ -254,35 +258,13 @@ def event_to_dict(event: TokenEvent) -> dict[str, Any]:
     return entry
 
 
-def _event_from_dict(entry: Mapping[str, Any]) -> TokenEvent:
-    values = dict(entry)
-    if values["source"] not in ("slm", "llm"):
-        raise ValueError(f"source {values['source']!r}")
-    if not isinstance(values["text"], str):
-        raise TypeError(f"text {values['text']!r}")
-    _check_numbers(values, _EVENT_COUNTS, whole=True)
-    _check_numbers(values, _EVENT_NUMBERS)
+def _event_from_dict(entry: dict[str, Any]) -> TokenEvent:
     for top in ("slm_top", "llm_top"):
-        values[top] = tuple(Candidate(int(i), str(text), float(p)) for i, text, p in values.get(top, ()))
-    return TokenEvent(**values)
+        entry[top] = tuple(Candidate(*candidate) for candidate in entry.get(top, ()))
+    return TokenEvent(**entry)
 
 
-def _spec_from_dict(entry: Mapping[str, Any]) -> ModelSpec:
-    _check_numbers(entry, _SPEC_COUNTS, whole=True)
-    return ModelSpec(**entry)
-
-
-def _router_from_dict(entry: Mapping[str, Any]) -> RouterInfo:
-    _check_numbers(entry, ("n_params",), whole=True)
+def _router_from_dict(entry: dict[str, Any]) -> RouterInfo:
     # Traces from before routers said so themselves.
     said = {"reads_llm": entry["name"] == READS_LLM, "depends_on_writers": entry["name"] == DEPENDS_ON_WRITERS}
     return RouterInfo(**{**said, **entry})
-
-
-def _check_numbers(entry: Mapping[str, Any], names: tuple[str, ...], *, whole: bool = False) -> None:
-    """Raises `TypeError` unless each is a number from 0 on; JSON has no other way to say what a field may hold."""
-    for name in names:
-        value = entry[name]
-        kind = int if whole else (int, float)
-        if isinstance(value, bool) or not isinstance(value, kind) or not 0 <= value < float("inf"):
-            raise TypeError(f"{name} {value!r}")

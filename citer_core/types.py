@@ -1,6 +1,6 @@
 """The nouns of a routed run: options and settings in, one `TokenEvent` per token out. Standard library only.
 
-Called by everything; calls nothing of the project but `errors`.
+Called by everything; calls nothing of the project but `errors` and the table of what each field may hold.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple
 
-from citer_core.errors import SettingError
+from citer_core.errors import GateError, SettingError
+from citer_core.trace_schema import MAX_NEW_TOKENS as MAX_NEW_TOKENS
+from citer_core.trace_schema import SETTINGS
 
 Source = Literal["slm", "llm"]
 FinishReason = Literal["eos", "length", "cancelled", "error"]
-MAX_NEW_TOKENS = 4096
 QUANTIZATIONS = ("4bit", "8bit")
 LoadStage = Literal["fetch", "convert", "load"]
 # Told where the loading of a pair is: (stage, bytes that are here, bytes in all or None), the bytes for `fetch` only.
@@ -30,7 +31,7 @@ class DecodeSettings:
         max_new_tokens: 1 to 4096; end-of-text counts as a token.
         temperature: 0 (greedy) to 2.
         top_p: nucleus in (0, 1]; only used when sampling.
-        seed: any integer; only used when sampling.
+        seed: a whole number of up to 15 digits, which every JSON reader keeps as it is; only used when sampling.
 
     Raises:
         SettingError: a value outside its range.
@@ -43,24 +44,22 @@ class DecodeSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        _in_range("threshold (tau)", self.threshold, 0.0, 1.0, "0 gives every token to the SLM, 1 to the LLM")
-        _in_range("temperature", self.temperature, 0.0, 2.0, "0 decodes greedily")
-        _in_range("top_p", self.top_p, 0.0, 1.0, "1 keeps the whole distribution")
-        if self.top_p == 0.0:
-            raise SettingError("top_p is 0, which leaves no token to choose: give a value above 0, at most 1.")
-        _is_integer("max_new_tokens", self.max_new_tokens)
-        _in_range("max_new_tokens", self.max_new_tokens, 1, MAX_NEW_TOKENS, "each token takes one step")
-        _is_integer("seed", self.seed)
+        for name, kind in SETTINGS.required.items():
+            shown, hint = _SETTING_WORDS[name]
+            try:
+                value = kind.read(getattr(self, name), shown)
+            except GateError as error:
+                raise SettingError(f"{error} {hint}") from None
+            object.__setattr__(self, name, value)  # 256.0, as a browser may write it, is 256
 
 
-def _is_integer(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise SettingError(f"{name} is {value!r}: give a whole number.")
-
-
-def _in_range(name: str, value: object, low: float, high: float, hint: str) -> None:
-    if not (isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high):
-        raise SettingError(f"{name} is {value!r}: give a number from {low:g} to {high:g} ({hint}).")
+_SETTING_WORDS = {
+    "threshold": ("threshold (tau)", "0 gives every token to the SLM, 1 to the LLM."),
+    "max_new_tokens": ("max_new_tokens", "Each token takes one step."),
+    "temperature": ("temperature", "0 decodes greedily."),
+    "top_p": ("top_p", "1 keeps the whole distribution; 0 would leave no token to choose."),
+    "seed": ("seed", "Any number of up to 15 digits will do."),
+}
 
 
 class Candidate(NamedTuple):

@@ -8,7 +8,7 @@ import pytest
 
 from citer_core.errors import DatasetError
 from citer_core.ui.label_jobs import LabelJobs
-from citer_core.ui.label_rows import MAX_FILE_BYTES, MAX_ROWS, bundled_row, bundled_set, pasted_rows, uploaded_rows
+from citer_core.ui.label_rows import MAX_FILE_BYTES, MAX_ROWS, bundled_row, bundled_set, pasted_rows, rows_of_file
 
 MATH = {"problem": "What is 2 + 3?", "solution": "$2+3=5$, so $\\boxed{5}$."}
 MC = {
@@ -42,8 +42,8 @@ def test_the_format_is_seen_from_the_fields():
         (json.dumps({**MC, "answerKey": ""}), 'add "answerKey"'),
         (json.dumps({**MC, "answerKey": "Z"}), "none of the labels"),
         (json.dumps({"problem": "1 + 1?", "cot": "It is 2."}), "right answer is not known"),
-        ("[" * 100_000, "too deep"),
-        ("9" * 5000 + "9", "JSON"),
+        ("[" * 100_000, "inside each other"),
+        ("9" * 5000 + "9", "number in this document is too long"),
     ],
 )
 def test_a_bad_row_is_answered_with_what_to_do(text, message):
@@ -51,30 +51,28 @@ def test_a_bad_row_is_answered_with_what_to_do(text, message):
         pasted_rows(text)
 
 
-def test_a_file_names_the_bad_row(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes(b"\xef\xbb\xbf" + f"{json.dumps(MATH)}\r\n\n{json.dumps(MC)}\n".encode())
-    found = uploaded_rows(path)
+def test_a_file_names_the_bad_row():
+    found = rows_of_file("rows.jsonl", f"{json.dumps(MATH)}\r\n\n{json.dumps(MC)}\n")
     assert found.title == "rows.jsonl" and len(found.rows) == 2
-    path.write_text(f"{json.dumps(MATH)}\n{{}}\n", encoding="utf-8")
     with pytest.raises(DatasetError, match="Row 2: it has neither"):
-        uploaded_rows(path)
-    path.write_text("\n \n", encoding="utf-8")
+        rows_of_file("rows.jsonl", f"{json.dumps(MATH)}\n{{}}\n")
     with pytest.raises(DatasetError, match="no rows"):
-        uploaded_rows(path)
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(DatasetError, match="not UTF-8"):
-        uploaded_rows(path)
+        rows_of_file("rows.jsonl", "\n \n")
 
 
-def test_sizes_are_limited_with_a_message(tmp_path):
-    path = tmp_path / "rows.jsonl"
-    path.write_text(f"{json.dumps(MATH)}\n" * (MAX_ROWS + 1), encoding="utf-8")
+@pytest.mark.parametrize(
+    "file", [(None, "{}"), ("rows.jsonl", None), ("", "{}"), ("x" * 256, "{}"), ({"path": "/"}, [])]
+)
+def test_what_is_no_file_is_refused(file):
+    with pytest.raises(DatasetError, match="Choose a JSON Lines file"):
+        rows_of_file(*file)
+
+
+def test_sizes_are_limited_with_a_message():
     with pytest.raises(DatasetError, match=f"201 rows; the page takes up to {MAX_ROWS}"):
-        uploaded_rows(path)
-    path.write_bytes(b" " * (MAX_FILE_BYTES + 1))
-    with pytest.raises(DatasetError, match="up to 4 MB"):
-        uploaded_rows(path)
+        rows_of_file("rows.jsonl", f"{json.dumps(MATH)}\n" * (MAX_ROWS + 1))
+    with pytest.raises(DatasetError, match="takes up to 4"):
+        rows_of_file("rows.jsonl", " " * (MAX_FILE_BYTES + 1))
 
 
 def test_bundled_problems_are_found_by_their_key():

@@ -85,7 +85,8 @@ def make(loader: Loader) -> tuple[EngineSlot, PairSwitch]:
 
 
 def begin(switch: PairSwitch) -> str:
-    return switch.begin(NEW, "bfloat16")["id"]
+    """Begins a change; what cancels it."""
+    return switch.begin(NEW, "bfloat16")["token"]
 
 
 def ended(switch: PairSwitch) -> tuple[str, str]:
@@ -176,13 +177,16 @@ def test_what_it_is_doing_is_said_and_a_second_asker_is_told(room):
 def test_a_cancelled_change_leaves_the_old_pair_and_nothing_behind(room, stage):
     loader = Loader(stage)
     slot, switch = make(loader)
-    change_id = begin(switch)
+    token = begin(switch)
     assert loader.at.wait(LONG_S)
-    assert not switch.cancel("another") and switch.cancel(change_id)
+    seen = switch.status()["change"]
+    assert token not in str(seen), "everybody sees the status"
+    assert not any(map(switch.cancel, ("another", seen["id"], "", None, 7, "\ud800")))
+    assert switch.cancel(token)
     assert switch.status()["change"]["is_cancelling"]
     loader.go.set()
     assert ended(switch) == ("cancelled", f"Cancelled. {OLD_TITLE} goes on.")
-    assert not switch.cancel(change_id), "it is over"
+    assert not switch.cancel(token), "it is over"
     assert written(slot) == SCRIPTS[OLD] and switch.status()["generation"] == 1
     # Weights that were being read come back after all, and are dropped.
     assert len(loader.made) == (2 if stage == "load" else 1)
@@ -227,10 +231,10 @@ def test_cancelled_while_it_waits_for_a_run(room):
     slot, switch = make(Loader())
     with slot.lease() as lease:
         engine = lease.wait(0)
-        change_id = begin(switch)
+        token = begin(switch)
         while switch.status()["change"]["stage"] != "wait":
             assert not switch.wait(0.01)
-        switch.cancel(change_id)
+        assert switch.cancel(token)
         assert ended(switch)[0] == "cancelled"
         assert slot.wait(0) is engine, "it never went away"
 

@@ -41,6 +41,8 @@ def test_a_line_separator_inside_a_string_does_not_split_a_row(tmp_path: Path) -
         (b'{"problem": "\xff"}', "not UTF-8 (byte 14)"),
         ('{"problem": "\\ud800"}', "surrogate"),
         ("[" * 100_000, "too deep"),
+        ('{"problem": "1?", "n": NaN}', "NaN"),
+        ('{"problem": "' + "x" * 10_000_000 + '"}', "longer than 10 MB"),
         ('{"problem": "x", "n": ' + "9" * 5000 + "}", "too long"),
         ('{"problem": "x", "id": "a"}', 'the id "a" was used in row 1'),
     ],

@@ -89,7 +89,7 @@ def test_rows_of_both_formats() -> None:
     ("row", "data_type", "part"),
     [
         ({}, "math", '"problem" is missing'),
-        ({"question": "2+2?"}, "math", "'question'"),
+        ({"question": "2+2?"}, "math", 'the row has "question"'),
         ({"problem": 5}, "math", "type int"),
         ({"problem": " "}, "math", '"problem" is empty'),
         ({"problem": "x" * 20_001}, "math", "20,000"),

@@ -2,7 +2,7 @@
  * The Labels tab: a ground truth with cases, labels and verdicts, everything that follows from tau, and both branches of a token.
  *
  * Owns the state and decides when which panel draws; the panels draw and call back. Must not know Gradio: `mountLabels` is
- * given messages and two callbacks. Only a roll-out asks the server; tau, routers, cells, sorting and search do not.
+ * given messages and callbacks. Only a roll-out or a file asks the server; tau, routers, cells, sorting and search do not.
  */
 
 import { html, setText } from "../viewer/dom.js";
@@ -18,9 +18,11 @@ import { TextPanel, VERDICT_WORDS, tokenWords } from "./text_panel.js";
 import { ThresholdPanel } from "./threshold_panel.js";
 import { bestThreshold, cellOf, confusion, tauForCount } from "./verdict.js";
 
+const MAX_FILE_BYTES = 4_000_000;
+
 class Labels {
-  constructor(root, { plotly, onRollOut }) {
-    this.onRollOut = onRollOut;
+  constructor(root, { plotly, onRollOut, onFile }) {
+    Object.assign(this, { onRollOut, onFile });
     this.view = { analysis: null, router: "", other: "", tau: 0.7, otherTau: 0.7, matched: false, ratio: 10, cell: null, problem: 0, selected: null };
     this.rollouts = new Map();
     this.frame = null;
@@ -44,7 +46,9 @@ class Labels {
       this.compare.root, this.charts.root, this.table.root,
     );
     this.announcer = html("p", { class: "cl-sr", role: "status" });
-    this.root = html("div", { class: "citer-labels", role: "region", "aria-label": "Labels" }, this.status, this.bar, this.body, this.announcer);
+    this.file = html("input", { type: "file", accept: ".jsonl,.json", hidden: true, tabindex: "-1", "aria-label": "A file of rows", class: "cl-file" });
+    this.file.addEventListener("change", () => this.readFile());
+    this.root = html("div", { class: "citer-labels", role: "region", "aria-label": "Labels" }, this.status, this.bar, this.body, this.file, this.announcer);
     this.tooltip = new Tooltip(this.root);
     this.root.append(this.tooltip.root);
     root.replaceChildren(this.root);
@@ -157,6 +161,30 @@ class Labels {
     ]);
   }
 
+  chooseFile() {
+    this.file.click();
+  }
+
+  /** The file is read here, and its text is sent: the server takes no files. */
+  async readFile() {
+    const [chosen] = this.file.files;
+    if (!chosen) return;
+    try {
+      if (chosen.size > MAX_FILE_BYTES) throw new Error(`has ${(chosen.size / 1e6).toFixed(1)} MB; the page takes up to ${MAX_FILE_BYTES / 1e6} MB. Cut it into parts.`);
+      const bytes = await chosen.arrayBuffer();
+      let text;
+      try {
+        text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+      } catch {
+        throw new Error("is not UTF-8: save it with that encoding.");
+      }
+      this.onFile({ name: chosen.name, text });
+    } catch (error) {
+      this.notice(`${chosen.name} ${error.message}`, "error");
+    }
+    this.file.value = "";
+  }
+
   rollOut(index) {
     const { analysis, router, tau } = this.view;
     this.rollouts.set(index, { busy: true });
@@ -200,12 +228,13 @@ function stylesheet() {
 
 /**
  * Called when the tab is first opened, with what Gradio gives a component's script.
- * @param {{element: HTMLElement, props: Object, watch: Function, onOpen: () => void, onRollOut: (asked: Object) => void}} context
+ * @param {{element: HTMLElement, props: Object, watch: Function, onOpen: () => void, onRollOut: (asked: Object) => void,
+ *   onFile: (file: {name: string, text: string}) => void}} context
  */
-export async function mountLabels({ element, props, watch, onOpen, onRollOut }) {
+export async function mountLabels({ element, props, watch, onOpen, onRollOut, onFile }) {
   if (!props.value) onOpen();
   await stylesheet();
-  const labels = new Labels(element.querySelector(".cx-labels"), { plotly: props.plotly, onRollOut });
+  const labels = new Labels(element.querySelector(".cx-labels"), { plotly: props.plotly, onRollOut, onFile });
   window.citerLabels = labels;
   watch("value", () => labels.receive(props.value));
   labels.receive(props.value);

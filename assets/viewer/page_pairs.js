@@ -12,12 +12,32 @@ import { buttonWords } from "./pair_words.js";
 const SOON_MS = 700;
 const NOW_AND_THEN_MS = 5000;
 
+// Who began a change may cancel it, after a reload too; another tab has a store of its own.
+const OWN_CHANGE = "citer-own-change";
+
+function remember({ id, token }) {
+  try {
+    sessionStorage.setItem(OWN_CHANGE, JSON.stringify({ id, token }));
+  } catch {
+    // Without a store it is forgotten with the page.
+  }
+  return { id, token };
+}
+
+function remembered() {
+  try {
+    return JSON.parse(sessionStorage.getItem(OWN_CHANGE));
+  } catch {
+    return null;
+  }
+}
+
 const headerPart = (id) => document.getElementById(id);
 
 export class PagePairs {
   /** @param {Object} page of page.js */
   constructor(page) {
-    Object.assign(this, { page, status: null, picker: null, followed: null, nextTau: null, title: null, wake: () => {} });
+    Object.assign(this, { page, status: null, picker: null, followed: null, nextTau: null, title: null, own: remembered(), wake: () => {} });
     this.button = headerPart("cx-pair");
     this.button?.addEventListener("click", () => this.open());
     document.addEventListener("visibilitychange", () => document.hidden || this.wake());
@@ -93,7 +113,9 @@ export class PagePairs {
   /** The picker shows what goes on, and the end of what it has shown; not one of long ago. */
   #follow(change) {
     if (change && !change.is_over) this.followed = change.id;
-    this.picker?.setChange(change && change.id === this.followed ? change : null);
+    // Only who began a change can cancel it: the server gives the token to that page alone.
+    const isOwn = Boolean(change) && change.id === this.own?.id;
+    this.picker?.setChange(change && change.id === this.followed ? change : null, isOwn);
   }
 
   async #changeEnded() {
@@ -115,7 +137,7 @@ export class PagePairs {
     const { PairPicker } = await import("./pair_picker.js");
     this.picker ??= new PairPicker(document.querySelector(".gradio-container") ?? document.body, {
       onLoad: (pair, dtype) => this.#change(pair, dtype),
-      onCancel: (id) => this.page.server.cancel_change({ id }).then(this.wake, this.wake),
+      onCancel: () => this.page.server.cancel_change({ token: this.own?.token }).then(this.wake, this.wake),
     });
     const { status } = this;
     if (status?.change?.is_over) this.followed = null;
@@ -130,6 +152,7 @@ export class PagePairs {
       const answer = await this.page.server.change_pair({ pair, dtype });
       if (answer.error) this.picker.say(answer.error);
       else {
+        this.own = remember(answer.change);
         this.status = { ...this.status, change: answer.change };
         this.#follow(answer.change);
       }

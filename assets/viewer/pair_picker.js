@@ -12,10 +12,10 @@ const OWN = "own";
 export class PairPicker {
   /**
    * @param {HTMLElement} place the dialog is appended here
-   * @param {{onLoad: (pair: string, dtype: string) => void, onCancel: (id: string) => void}} on
+   * @param {{onLoad: (pair: string, dtype: string) => void, onCancel: () => void}} on
    */
   constructor(place, on) {
-    Object.assign(this, { on, listed: null, chosen: null, dtype: null, change: null });
+    Object.assign(this, { on, listed: null, chosen: null, dtype: null, change: null, isOwn: false });
     const action = (words, className, act) => {
       const button = html("button", { type: "button", class: className }, words);
       button.addEventListener("click", act);
@@ -28,7 +28,7 @@ export class PairPicker {
     this.bar = html("progress", { class: "cx-pairs-bar", max: 1, "aria-label": "Progress" });
     this.state = html("p", { class: "cx-pairs-state", role: "status" });
     this.load = action("Load this pair", "cx-pairs-load", () => this.#load());
-    this.cancel = action("Cancel", "cx-quiet", () => this.on.onCancel(this.change.id));
+    this.cancel = action("Cancel", "cx-quiet", () => this.on.onCancel());
     this.close = action("Close", "cx-quiet", () => this.dialog.close());
     this.note = html("p", { class: "cx-pairs-note" });
     this.dialog = html(
@@ -84,10 +84,13 @@ export class PairPicker {
     this.list.hidden = this.precision.hidden = this.load.hidden = true;
   }
 
-  /** @param {Object|null} change the one that goes on, or the last one */
-  setChange(change) {
+  /**
+   * @param {Object|null} change the one that goes on, or the last one
+   * @param {boolean} isOwn whether this page began it, and may cancel it
+   */
+  setChange(change, isOwn = false) {
     if (change && !change.is_over) this.said = "";
-    this.change = change;
+    Object.assign(this, { change, isOwn });
     if (this.dialog.open) this.#drawFoot();
   }
 
@@ -180,13 +183,13 @@ export class PairPicker {
     this.bar.hidden = !isGoing;
     if (share === null) this.bar.removeAttribute("value");
     else this.bar.value = share;
-    this.cancel.hidden = !isGoing;
+    this.cancel.hidden = !isGoing || !this.isOwn;
     setText(this.cancel, change?.is_cancelling ? "Cancelling…" : "Cancel");
     this.load.disabled = !canLoad;
     this.load.hidden = isGoing;
     // A button that disappears under the focus would throw the keyboard out of the dialog.
     if (hadFocus && !this.dialog.contains(document.activeElement?.closest("button:not(:disabled):not([hidden])") ?? null)) {
-      const next = isGoing ? this.cancel : canLoad ? this.load : this.close;
+      const next = isGoing ? (this.isOwn ? this.cancel : this.close) : canLoad ? this.load : this.close;
       next.focus();
     }
   }

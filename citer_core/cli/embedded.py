@@ -22,6 +22,7 @@ STEPS = {
     "router": "label (resumes), train the router, choose tau and measure it",
     "matched": "measure every router at the same shares of LLM tokens (resumes)",
     "record": "record the runs that the page plays from disk",
+    "hashes": "write SHA-256 of every shipped file into its card",
 }
 EPILOG = "steps, in this order:\n" + "\n".join(f"  {name:10}{text}" for name, text in STEPS.items())
 
@@ -48,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     logging.getLogger("httpx").setLevel(logging.WARNING)
     from citer_core.embedded import publish
     from citer_core.embedded.matched import publish_matched
+    from citer_core.embedded.names import publish_hashes
     from citer_core.engine import Engine
     from citer_core.recording import read_plans, record
 
@@ -59,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
         "router": lambda: publish.publish_routers(args.work_dir),
         "matched": lambda: publish_matched(Engine.load(), args.work_dir),
         "record": lambda: list(record(Engine.load(), read_plans(PLANS), ASSETS / "traces")),
+        "hashes": publish_hashes,
     }
     for step, action in actions.items():
         if step in args.step or "all" in args.step:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from citer_core.assets import ASSETS
 from citer_core.cli.terminal import say
-from citer_core.errors import TraceError
+from citer_core.errors import GateError, TraceError
+from citer_core.gate.files import read_limited
 from citer_core.offline import GalleryEntry, gallery_index, offline_page, offline_template
 from citer_core.trace import RoutingTrace
+from citer_core.trace_schema import MAX_TRACE_BYTES
 
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
@@ -62,10 +64,10 @@ def _bundled() -> list[Path]:
 
 def _read(path: Path) -> RoutingTrace:
     try:
-        return RoutingTrace.from_json(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
+        return RoutingTrace.from_json(read_limited(path, MAX_TRACE_BYTES))
+    except OSError as error:
         raise TraceError(f"The trace {path} cannot be read ({error}).") from error
-    except TraceError as error:
+    except (GateError, TraceError) as error:
         raise TraceError(f"{path}: {error}") from error
 
 

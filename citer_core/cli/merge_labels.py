@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         DatasetError: the folders do not make one whole.
     """
-    from citer_core.labelling.label_files import merge_labels
+    from citer_core.labelling.label_folders import merge_labels
 
     say(f"{merge_labels(args.folders, args.output_dir)} parts are in {args.output_dir}")
     return 0

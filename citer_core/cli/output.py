@@ -15,10 +15,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
 
-from citer_core.errors import DatasetError
+from citer_core.errors import DatasetError, GateError
+from citer_core.gate.excerpt import clean
+from citer_core.gate.json_file import read_json
+from citer_core.models.same_pair import is_same_run
 
 META_SCHEMA = "citer-route-output"
 META_VERSION = 1
+PAIR_REVISION = "pair_revision"
 
 
 class RowFile:
@@ -71,7 +75,12 @@ class RowFile:
             DatasetError: the rows that are there came from something else.
         """
         if self.rows:
-            self._compare(self._meta.get("loaded", {}), loaded)
+            before = self._meta.get("loaded", {})
+            recorded, now = (known.get(PAIR_REVISION) for known in (before, loaded))
+            # A name from before all weights were covered is still this pair's.
+            if isinstance(recorded, str) and isinstance(now, str) and is_same_run(recorded, now):
+                before = {**before, PAIR_REVISION: now}
+            self._compare(before, loaded)
             return
         self._meta["loaded"] = dict(loaded)
         self._write_meta()
@@ -116,7 +125,7 @@ class RowFile:
             try:
                 row = json.loads(line)
                 self.rows[row["id"]] = row
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise DatasetError(
                     f"{self.path}, row {number} is damaged: remove that line to have it run again, or choose another "
                     "output file."
@@ -125,13 +134,15 @@ class RowFile:
 
     def _read_meta(self) -> dict[str, Any]:
         try:
-            meta = json.loads(self._meta_path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
+            meta = read_json(self._meta_path)
+        except GateError as error:
             raise DatasetError(
                 f"{self.path} is not empty, and there is no readable {self._meta_path.name} beside it that says which "
                 "run wrote it. It is left as it is: choose another output file."
             ) from error
         known = isinstance(meta, dict) and meta.get("schema") == META_SCHEMA
+        if known:
+            known = all(isinstance(meta.get(part, {}), dict) for part in ("settings", "loaded"))
         if not known or meta.get("schema_version") != META_VERSION:
             raise DatasetError(f"{self._meta_path} is of another kind or version: choose another output file.")
         return dict(meta)
@@ -139,7 +150,9 @@ class RowFile:
     def _compare(self, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
         names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
         if names:
-            changes = ", ".join(f"{name} was {before.get(name)!r} and is {now.get(name)!r}" for name in names)
+            changes = ", ".join(
+                f"{clean(name)[:60]} was {_said(before, name)} and is {_said(now, name)}" for name in names
+            )
             raise DatasetError(
                 f"{self.path} holds rows of another run: {changes}. Use the same settings to resume it, or choose "
                 "another output file."
@@ -155,3 +168,7 @@ class RowFile:
             partial.replace(self._meta_path)
         except OSError as error:
             raise DatasetError(f"{self._meta_path} cannot be written ({error.strerror or error}).") from error
+
+
+def _said(values: Mapping[str, Any], name: str) -> str:
+    return clean(repr(values.get(name)))[:100]

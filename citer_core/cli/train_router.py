@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CiterError: the labels cannot be read, or are not enough.
     """
-    from citer_core.labelling.label_files import load_label_folders
+    from citer_core.labelling.label_folders import load_label_folders
     from citer_core.training.publish_router import train_and_describe
     from citer_core.training.router_training import RouterRecipe
 

@@ -20,6 +20,7 @@ from transformers import PreTrainedModel
 from citer_core.assets import ASSETS
 from citer_core.embedded import multiple_choice
 from citer_core.embedded.corpus import Row, held_out_rows
+from citer_core.embedded.names import publish_model_hashes
 from citer_core.embedded.pretrain import RECIPES, pretrain, tokenizer_for
 from citer_core.engine import Engine
 from citer_core.evaluation.accuracy import OperatingPoint, accuracy_alone, operating_points
@@ -27,9 +28,10 @@ from citer_core.hardware import hardware_in_words
 from citer_core.labelling.label_files import LabelHeader, Rows, label_dataset, load_labels
 from citer_core.labelling.labels import Labels, LabelSettings
 from citer_core.labelling.rollouts import Policy
+from citer_core.models.expected_files import FILES, bundled_files, sums_of
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.models.presets import EMBEDDED
-from citer_core.routing.stored import read_card
+from citer_core.routing.router_card import read_card
 from citer_core.tasks.problems import Problem, problem_from_row
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType
 from citer_core.training.objectives import OBJECTIVES
@@ -62,6 +64,7 @@ def publish_model(which: str, work_dir: Path, assets: Path = ASSETS) -> None:
     """Trains (or finishes) one model and writes it as a bfloat16 checkpoint into `models/`."""
     tokenizer = tokenizer_for(assets / "models" / "tokenizer")
     save_checkpoint(pretrain(RECIPES[which], tokenizer, work_dir / which), assets / "models" / which)
+    publish_model_hashes(assets)
 
 
 def save_checkpoint(model: PreTrainedModel, folder: Path) -> None:
@@ -88,6 +91,7 @@ def publish_pair_card(work_dir: Path, assets: Path = ASSETS) -> dict[str, Any]:
         "pair_revision": pair.info.revision,
         "prompt_version": PROMPT_VERSION,
         "n_facts": multiple_choice.n_facts(),
+        FILES: sums_of(assets / "models", bundled_files(assets / "models")),
         "models": {},
     }
     for which, lm, spec in (("slm", pair.slm, pair.info.slm), ("llm", pair.local_llm, pair.info.llm)):

@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from citer_core.errors import RouterError
 from citer_core.labelling.rollouts import Policy, Start, roll_out
 from citer_core.labelling.teacher_forcing import BATCH_TOKENS, Example, TeacherForced, teacher_force
 from citer_core.models.pair import ModelPair
+from citer_core.models.tensor_checks import is_finite
 from citer_core.routing.decode import sequence_key
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.text import TextStream
@@ -112,8 +114,18 @@ def _labelled(pair: ModelPair, routers: Sequence[Router], example: Example, forc
         llm_truth_probability=forced.llm_log_prob.exp(),
         case=forced.case,
         label=(forced.case == 1).to(torch.int8),
-        confidence={router.name: router.confidence(features).float().cpu() for router in routers},
+        confidence={router.name: _scores(router, features) for router in routers},
     )
+
+
+def _scores(router: Router, features: RouterFeatures) -> Tensor:
+    scores = router.confidence(features).float().cpu()
+    if not is_finite(scores):
+        raise RouterError(
+            f'The router "{router.name}" gives scores that are no numbers for this text, so it cannot be judged here. '
+            "Choose another router; if it happens again, train this one anew."
+        )
+    return scores
 
 
 def features_of(pair: ModelPair, example: Example, forced: TeacherForced) -> RouterFeatures:

@@ -13,20 +13,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 
 import citer_core
-from citer_core.errors import DatasetError, SettingError
+from citer_core.errors import DatasetError, GateError, SettingError
+from citer_core.gate.excerpt import clean, excerpt
+from citer_core.gate.fields import Flag, Maybe, Real, Record, Text, Whole
+from citer_core.gate.json_file import read_json
+from citer_core.labelling.label_parts import MAX_ROWS, read_rows_of, read_tensors_of
 from citer_core.labelling.labels import Labels, LabelSettings, label_examples
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, example_of
 from citer_core.models.pair import ModelPair
+from citer_core.models.same_pair import is_same_run
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType
 
 SCHEMA, SCHEMA_VERSION = "citer-labels", 2
@@ -34,6 +37,28 @@ HEADER_FILE = "labels.json"
 PART_SIZE = 100
 
 Rows = Sequence[tuple[Mapping[str, Any], DataType]]
+_NAME = Text(300)
+_HEADER = Record(
+    {
+        "pair": _NAME,
+        "pair_revision": _NAME,
+        "dtype": Text(50),
+        "prompt_version": Whole(0, 10**6),
+        "code_version": Text(100),
+        "rows": Text(64),
+        "n_rows": Whole(0, MAX_ROWS),
+        "part_size": Whole(1, MAX_ROWS),
+        "iteration": Whole(1, 10**6),
+        "router": _NAME,
+        "router_revision": Text(64),
+        "threshold": Real(0.0, 1.0),
+        "n_rollouts": Maybe(Whole()),
+        "ask_slm": Flag(),
+        "max_new_tokens": Whole(0, 10**6),
+        "seed": Whole(-(2**63), 2**64),
+    },
+    {"prompt_form": Text(50)},
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +146,13 @@ class LabelHeader:
             DatasetError: there is none, or it is of another kind or version.
         """
         try:
-            document = json.loads((folder / HEADER_FILE).read_text(encoding="utf-8"))
-            if (document.pop("schema"), document.pop("schema_version")) != (SCHEMA, SCHEMA_VERSION):
-                raise ValueError("another kind or version")
-            return cls(**document)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            document = read_json(folder / HEADER_FILE, max_bytes=1_000_000)
+            if not isinstance(document, dict):
+                raise GateError(f"its header is {excerpt(document)}")
+            if (document.get("schema"), document.get("schema_version")) != (SCHEMA, SCHEMA_VERSION):
+                raise GateError("another kind or version")
+            return cls(**_HEADER.read(document, ""))
+        except GateError as error:
             raise DatasetError(
                 f"{folder} holds no labels that this version reads ({error}). Make them with "
                 "`python -m citer_core label`."
@@ -139,11 +166,12 @@ class LabelHeader:
         """
         for f in fields(self):
             ours, theirs = getattr(self, f.name), getattr(found, f.name)
-            if ours != theirs:
-                raise DatasetError(
-                    f"The labels in {folder} were made with {f.name} = {theirs}, but now it is {ours}. Label into an "
-                    "empty folder, or use the same settings to resume."
-                )
+            if ours == theirs or (f.name == "pair_revision" and is_same_run(theirs, ours)):
+                continue
+            raise DatasetError(
+                f"The labels in {folder} were made with {f.name} = {said(theirs)}, but now it is {said(ours)}. Label "
+                "into an empty folder, or use the same settings to resume."
+            )
 
 
 def label_dataset(
@@ -239,123 +267,64 @@ def load_labels(
         DatasetError: a part is missing or damaged, or the labels are of another pair, prompt or version.
     """
     header = LabelHeader.read(folder)
-    if pair_revision is not None and header.pair_revision != pair_revision:
+    if pair_revision is not None and not is_same_run(header.pair_revision, pair_revision):
         raise DatasetError(
-            f"The labels in {folder} were made with the pair {header.pair_revision}, but this is {pair_revision}. "
-            "Label with this pair."
+            f"The labels in {folder} were made with the pair {said(header.pair_revision)}, but this is "
+            f"{pair_revision}. Label with this pair."
         )
     if prompt_form is not None and header.prompt_form != prompt_form:
         raise DatasetError(
-            f"The labels in {folder} were made with prompts in the form {header.prompt_form}, but this pair's are "
-            f"{prompt_form}. Label again, or load the pair as it was then (--no-chat makes plain prompts)."
+            f"The labels in {folder} were made with prompts in the form {said(header.prompt_form)}, but this pair's "
+            f"are {prompt_form}. Label again, or load the pair as it was then (--no-chat makes plain prompts)."
         )
     if header.prompt_version != PROMPT_VERSION:
         raise DatasetError(
             f"The labels in {folder} were made with prompt version {header.prompt_version}, but this is "
             f"{PROMPT_VERSION}. Label again."
         )
-    missing = [start for start in header.starts if not part_path(folder, start).exists()]
-    if missing:
+    there = parts_in(folder, header)
+    if len(there) < len(header.starts):
         raise DatasetError(
-            f"The labels in {folder} lack {len(missing)} of {len(header.starts)} parts, the first from example "
-            f"{missing[0]} on. Run the same `label` command to resume it, every shard of it, or merge their folders."
+            f"The labels in {folder} lack {len(header.starts) - len(there)} of {len(header.starts)} parts, the first "
+            f"from example {first_hole(header, there)} on. Run the same `label` command to resume it, every shard of "
+            "it, or merge their folders."
         )
-    parts, rows, numbers = [], list[dict[str, Any]](), list[int]()
+    parts, rows, numbers = list[Labels](), list[dict[str, Any]](), list[int]()
     for start in header.starts:
         path = part_path(folder, start)
         try:
-            parts.append(Labels(**load_file(path.with_suffix(".safetensors"))))
-            rows += [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+            part = read_tensors_of(path.with_suffix(".safetensors"), range(start, start + header.part_size))
+            if parts and part.hidden.shape[1] != parts[0].hidden.shape[1]:
+                raise GateError("its states are of another size than those before")
+            parts.append(part)
+            rows += read_rows_of(path)
             numbers += [row["question"] for row in rows[len(numbers) :]]
-        except (OSError, ValueError, TypeError, KeyError, SafetensorError) as error:
+        except GateError as error:
             raise DatasetError(
                 f"The part {path.stem} of the labels in {folder} could not be read ({error}). Delete its two files "
                 "and label again: only they are made anew."
             ) from error
-    labels = Labels.concatenate(parts)
-    if numbers != list(range(header.n_rows)):
+    if numbers != list(range(header.n_rows)) or not parts:
         raise DatasetError(f"The labels in {folder} do not number their examples 0 to {header.n_rows - 1}.")
+    labels = Labels.concatenate(parts)
     return header, labels, rows
 
 
-def load_label_folders(
-    folders: Sequence[Path],
-) -> tuple[list[LabelHeader], Labels, list[dict[str, Any]]]:
-    """Reads the labels of several data sets of one pair as one, questions numbered through.
-
-    Args:
-        folders: one or more, each complete, all different.
-
-    Returns:
-        The header of each folder, all tokens, and the rows of all examples in order.
-
-    Raises:
-        DatasetError: see `load_labels`; or two folders hold the same examples, or were made by different pairs or
-            with different prompts.
-    """
-    headers, parts, rows = list[LabelHeader](), list[Labels](), list[dict[str, Any]]()
-    for folder in folders:
-        header, labels, own_rows = load_labels(folder)
-        for other, name in zip(headers, folders, strict=False):
-            for field in ("pair_revision", "dtype", "prompt_form"):
-                ours, theirs = getattr(header, field), getattr(other, field)
-                if ours != theirs:
-                    raise DatasetError(
-                        f"The labels in {folder} were made with {field} = {ours}, those in {name} with {theirs}: one "
-                        "router learns from one pair. Label again with the same pair and settings."
-                    )
-            if header.rows == other.rows:
-                raise DatasetError(f"{name} and {folder} hold the same examples: give each data set once.")
-        headers.append(header)
-        parts.append(replace(labels, question=labels.question + len(rows)))
-        rows += [row | {"question": row["question"] + len(rows)} for row in own_rows]
-    return headers, Labels.concatenate(parts), rows
+def parts_in(folder: Path, header: LabelHeader) -> set[int]:
+    """First examples of the parts that are there, in a time that depends on the folder and not on what it says."""
+    numbers = (path.stem.removeprefix("part-") for path in folder.glob("part-*.jsonl"))
+    found = {int(number) for number in numbers if number.isdecimal() and len(number) < 12}
+    return {start for start in found if start in header.starts and part_path(folder, start).exists()}
 
 
-def merge_labels(folders: Sequence[Path], target: Path) -> int:
-    """Puts the parts of several folders into one.
+def first_hole(header: LabelHeader, there: Container[int]) -> int:
+    """First example of the first part that is not there; one is not."""
+    return next(start for start in header.starts if start not in there)
 
-    Returns:
-        The number of parts.
 
-    Raises:
-        DatasetError: their headers differ, a part is in two of them, or one is in none or lacks a file, and nothing is
-            written; or `target` cannot be.
-    """
-    if not folders:
-        raise SettingError("There is nothing to merge: name the folders.")
-    header = LabelHeader.read(folders[0])
-    found: dict[int, Path] = {}
-    for folder in folders:
-        header.check(LabelHeader.read(folder), folder)
-        for start in header.starts:
-            if not part_path(folder, start).exists():
-                continue
-            if start in found:
-                raise DatasetError(
-                    f"The part from example {start} on is in {found[start]} and in {folder}: remove one of the two."
-                )
-            tensors = part_path(folder, start).with_suffix(".safetensors")
-            if not tensors.exists():
-                raise DatasetError(f"{tensors} is missing: delete the .jsonl beside it and label again.")
-            found[start] = folder
-    holes = [start for start in header.starts if start not in found]
-    if holes:
-        raise DatasetError(
-            f"{len(holes)} of {len(header.starts)} parts are in none of the folders, the first from example {holes[0]} "
-            "on: label the missing shards first."
-        )
-    header.write(target)
-    for start, folder in found.items():
-        for suffix in (".safetensors", ".jsonl"):
-            source = part_path(folder, start).with_suffix(suffix)
-            partial = target / f"{source.name}.partial"
-            try:
-                shutil.copyfile(source, partial)
-                partial.replace(target / source.name)
-            except OSError as error:
-                raise DatasetError(f"{source} could not be copied to {target} ({error.strerror or error}).") from error
-    return len(found)
+def said(value: object) -> str:
+    """A header's value in a message."""
+    return clean(str(value))[:60]
 
 
 def _replace(path: Path, text: str) -> None:

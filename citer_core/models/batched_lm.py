@@ -52,6 +52,14 @@ class BatchedLM:
         self._cache.clear(slot)
         self.n_cached[slot] = 0
 
+    def begin(self, text: Sequence[int], slot: int) -> None:
+        """Takes over what the slots hold of the beginning of a text that is then read in parts.
+
+        Does nothing where the slot has begun with it. What is taken over counts as cached, unlike in `catch_up`.
+        """
+        if self.n_cached[slot] == 0:
+            self.n_cached[slot] = self._share_beginning(text, slot)
+
     def catch_up(self, texts: Sequence[Sequence[int]], slots: Sequence[int]) -> BatchForward:
         """Feeds every text's tokens that its slot has not seen, and so answers for the position after each text.
 

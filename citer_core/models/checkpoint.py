@@ -20,11 +20,16 @@ from transformers import (
 )
 from transformers.utils import logging as transformers_logging
 
-from citer_core.errors import ModelFileError, PairError
+from citer_core.errors import GateError, ModelFileError, PairError
+from citer_core.gate.fields import ListOf, Maybe, Whole
+from citer_core.models.config_file import check_sizes, read_config
+from citer_core.models.expected_files import check_files
 from citer_core.models.prompt_form import PromptForm
+from citer_core.models.tensor_checks import check_finite, check_tensors, quiet_loading
 from citer_core.types import QUANTIZATIONS
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+_EOS = ListOf(Maybe(Whole(0, 10**7)), most=1000)
 BITSANDBYTES_PIN = "bitsandbytes==0.50.2"
 
 
@@ -63,10 +68,11 @@ def load_checkpoint(
 
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
-    """A folder's tokenizer; raises `ModelFileError` where there is none."""
+    """A folder's tokenizer; raises `ModelFileError` where there is none, or another than its card names."""
+    check_files(folder)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-    except (OSError, ValueError) as error:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    except Exception as error:  # tokenizers raises plain `Exception`, and transformers whatever a field's kind leads to
         raise ModelFileError(f"No tokenizer could be read from {folder.name}/ ({_first_line(error)}).") from error
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes an empty one where there are no files
         raise ModelFileError(
@@ -87,7 +93,8 @@ def load_model(
     """A folder's model; `device_map` or `quantization` leave it to transformers where the weights go.
 
     Raises:
-        ModelFileError: it is missing or damaged.
+        ModelFileError: it is missing or damaged, is not what its card names, lacks tensors or has others, or has
+            weights that are no finite numbers.
         PairError: it does not fit onto the device, or the device is none.
     """
     placed: dict[str, Any] = {}
@@ -97,11 +104,24 @@ def load_model(
         placed["device_map"] = device_map
     if not folder.is_dir():
         raise ModelFileError(f"There is no model folder {folder}. Give the path of a transformers checkpoint.")
+    check_files(folder)
+    config = read_config(folder)
+    check_sizes(folder, config)
     transformers_logging.disable_progress_bar()  # a bar per shard says nothing about a model that loads in a second
     try:
-        model: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-            folder, dtype=dtype, local_files_only=True, use_safetensors=True, attn_implementation="sdpa", **placed
-        )
+        with quiet_loading():
+            model, found = AutoModelForCausalLM.from_pretrained(
+                folder,
+                config=config,
+                dtype=dtype,
+                local_files_only=True,
+                use_safetensors=True,
+                trust_remote_code=False,
+                attn_implementation="sdpa",
+                ignore_mismatched_sizes=True,  # else its error says to set this; it is ours that refuses them
+                output_loading_info=True,
+                **placed,
+            )
     except torch.OutOfMemoryError as error:
         raise _does_not_fit(folder, device_map or device) from error
     except Exception as error:  # safetensors, JSON and transformers each have their own kinds for a damaged file
@@ -109,6 +129,8 @@ def load_model(
             f"The model in {folder.name}/ could not be read ({_first_line(error)}). The file may be truncated: fetch "
             "or train it again; only safetensors weights are read."
         ) from error
+    check_tensors(folder.name, found)
+    check_finite(folder.name, model)
     if placed:
         if any(parameter.device.type == "meta" for parameter in model.parameters()):
             # Weights on the disk would be read again for every token.
@@ -154,13 +176,20 @@ def check_shared_vocabulary(slm: PreTrainedTokenizerBase, llm: PreTrainedTokeniz
 
 
 def eos_ids_of(tokenizer: PreTrainedTokenizerBase, *models: PreTrainedModel) -> frozenset[int]:
-    """All ids that end a text, from the tokenizer and both generation configs: instruct models have several."""
-    found: set[int] = set()
+    """All ids that end a text, from the tokenizer and both generation configs: instruct models have several.
+
+    Raises:
+        ModelFileError: one of them is no token's id.
+    """
+    found: set[int | None] = set()
     sources: list[Any] = [tokenizer.eos_token_id]
     sources += [m.generation_config.eos_token_id for m in models if m.generation_config is not None]
     for source in sources:
-        found.update(source if isinstance(source, list | tuple) else [] if source is None else [source])
-    return frozenset(found)
+        try:
+            found.update(_EOS.read(source if isinstance(source, list | tuple) else [source], "eos_token_id"))
+        except GateError as error:
+            raise ModelFileError(f"The model's generation_config.json cannot be used: {error}") from error
+    return frozenset(id_ for id_ in found if id_ is not None)
 
 
 def quantization_config(bits: str | None, device: str, dtype: str) -> BitsAndBytesConfig | None:

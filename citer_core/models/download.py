@@ -16,10 +16,13 @@ from huggingface_hub import HfApi, get_hf_file_metadata, hf_hub_url
 from huggingface_hub.file_download import http_get
 from huggingface_hub.utils import WeakFileLock, build_hf_headers, filter_repo_objects
 
-from citer_core.errors import ModelFileError
+from citer_core.errors import GateError, ModelFileError
+from citer_core.gate.fields import Record, Text
+from citer_core.gate.json_file import read_json
 from citer_core.models.hashes import sha256_of
 
 COMMIT_FILE = "commit.json"
+_NOTE = Record({"commit": Text(200, min_chars=1)})
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -107,7 +110,7 @@ def download_repository(
         ModelFileError, Exception: see `download_file`.
     """
     note = folder / COMMIT_FILE
-    commit = json.loads(note.read_text(encoding="utf-8"))["commit"] if note.exists() else None
+    commit = _noted_commit(note) if note.exists() else None
     info = HfApi().model_info(repo_id, revision=commit)
     if commit is None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -126,3 +129,13 @@ def download_repository(
         )
         n_before += (folder / name).stat().st_size
         on_bytes(n_before)
+
+
+def _noted_commit(note: Path) -> str:
+    try:
+        return str(_NOTE.read(read_json(note, max_bytes=100_000), "")["commit"])
+    except GateError as error:
+        raise ModelFileError(
+            f"{note} does not say which version the files beside it are of ({error}). Delete {note.parent.name}/ and "
+            "fetch it again."
+        ) from error

@@ -22,11 +22,14 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
 from citer_core.config import cache_folder
 from citer_core.errors import ModelFileError
+from citer_core.gate.excerpt import clean, excerpt
+from citer_core.models.config_file import MAX_CONFIG_NUMBER, MAX_LAYERS
+from citer_core.models.expected_files import FILES, NOTE, sums_of
 from citer_core.models.hashes import sha256_of
+from citer_core.models.tensor_checks import check_finite, check_tensors, quiet_loading
 
 log = logging.getLogger(__name__)
 
-PROVENANCE = "citer.json"
 GGUF_PIN = "gguf==0.19.0"
 
 
@@ -54,7 +57,7 @@ def convert(path: Path, dtype: str) -> Path:
             unpack, or the cache cannot be written.
     """
     target = converted_folder(path, dtype)
-    if (target / PROVENANCE).is_file():
+    if (target / NOTE).is_file():
         return target
     if importlib.util.find_spec("gguf") is None:
         raise ModelFileError(
@@ -68,7 +71,7 @@ def convert(path: Path, dtype: str) -> Path:
         _write(path, dtype, partial)
         partial.rename(target)
     except OSError as error:
-        if not (target / PROVENANCE).is_file():  # else another process was faster, and its result is as good
+        if not (target / NOTE).is_file():  # else another process was faster, and its result is as good
             raise ModelFileError(
                 f"{path.name} could not be converted into {target} ({error.strerror or _first_line(error)}): make "
                 "room, or set CITER_CACHE to a folder on a larger disk."
@@ -81,28 +84,48 @@ def convert(path: Path, dtype: str) -> Path:
 
 def _write(path: Path, dtype: str, partial: Path) -> None:
     try:
-        model = AutoModelForCausalLM.from_pretrained(
-            path.parent,
-            gguf_file=path.name,
-            dtype=getattr(torch, dtype),
-            quantization_config=GgufConfig(dequantize=True),
-            local_files_only=True,
+        _check_header(path)
+        with quiet_loading():
+            model, found = AutoModelForCausalLM.from_pretrained(
+                path.parent,
+                gguf_file=path.name,
+                dtype=getattr(torch, dtype),
+                quantization_config=GgufConfig(dequantize=True),
+                local_files_only=True,
+                trust_remote_code=False,
+                output_loading_info=True,
+            )
+        tokenizer = AutoTokenizer.from_pretrained(
+            path.parent, gguf_file=path.name, local_files_only=True, trust_remote_code=False
         )
-        tokenizer = AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name, local_files_only=True)
     except Exception as error:  # gguf and transformers each have their own kinds for a file that they cannot read
         raise ModelFileError(
             f"{path.name} could not be unpacked ({_first_line(error)}). The file may be truncated, or of a kind that "
             "transformers does not read: fetch it again, or give a checkpoint in safetensors."
         ) from error
+    check_tensors(path.name, found)
+    check_finite(path.name, model)
     model.save_pretrained(partial)
     tokenizer.save_pretrained(partial)
     provenance = {
         "file": path.name,
         "sha256": sha256_of(path),
         "dtype": dtype,
+        FILES: sums_of(partial, [file.name for file in partial.iterdir()]),
         "versions": {name: version(name) for name in ("gguf", "transformers", "torch")},
     }
-    (partial / PROVENANCE).write_text(json.dumps(provenance, indent=2) + "\n", encoding="utf-8")
+    (partial / NOTE).write_text(json.dumps(provenance, indent=2) + "\n", encoding="utf-8")
+
+
+def _check_header(path: Path) -> None:
+    """Before transformers builds as many layers as a damaged number says."""
+    from gguf import GGUFReader
+
+    for name, field in GGUFReader(path).fields.items():
+        value = field.contents()
+        most = MAX_LAYERS if name.endswith("block_count") else MAX_CONFIG_NUMBER
+        if isinstance(value, int | float) and not abs(value) <= most:
+            raise ValueError(f"its header says {clean(name)[:60]} = {excerpt(value)}")
 
 
 def _sweep(target: Path) -> None:

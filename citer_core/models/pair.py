@@ -28,8 +28,9 @@ from citer_core.models.precision import AUTO, automatic_dtype
 from citer_core.models.presets import EMBEDDED, known_disk_bytes, parse_pair
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.remote_lm import RemoteLM
+from citer_core.models.revision import weights_revision
 from citer_core.models.sources import FolderSource, GgufSource, ModelSource
-from citer_core.models.spec import spec_of, weights_revision
+from citer_core.models.spec import spec_of
 from citer_core.models.static_step import Capture, capture_for
 from citer_core.trace import PairInfo
 from citer_core.types import LoadProgress, PairOptions

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from citer_core.assets import ASSETS
 from citer_core.cost import LLAMA31_8B, LLAMA31_70B, QWEN2_1_5B, QWEN2_72B, ModelSpec
 from citer_core.errors import PairError
+from citer_core.gate.excerpt import excerpt
 from citer_core.models.memory import model_bytes
 from citer_core.models.sources import FORMS, FolderSource, GgufSource, HubSource, ModelSource, parse_source
 
@@ -147,7 +148,7 @@ def parse_pair(text: str) -> PairChoice:
     parts = text.split(",")
     if len(parts) != 2:
         raise PairError(
-            f'Unknown pair "{text}". Give one of {", ".join(PRESETS)}; or two models as "SLM,LLM", each {FORMS}.'
+            f'Unknown pair {excerpt(text)}. Give one of {", ".join(PRESETS)}; or two models as "SLM,LLM", each {FORMS}.'
         )
     slm, llm = (_with_known_hash(parse_source(part)) for part in parts)
     return PairChoice(f"{slm.short_name} / {llm.short_name}", slm, llm)

@@ -15,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 
 from citer_core.config import LlmServer
 from citer_core.errors import PairError, ServerError
-from citer_core.models.server_client import ServerClient
+from citer_core.models.server_client import PendingAnswers, ServerClient
 
 N_TOP = 5
 # A server may bring sampling defaults from the checkpoint's generation_config.json (vLLM does): all that would change
@@ -33,6 +33,15 @@ NEEDED = "Needed is a server that takes token ids and honours return_token_ids, 
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """How a server chooses a token: greedy, or with a temperature above 0, a nucleus in (0, 1] and a seed."""
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RemoteToken:
     """One token that a server wrote.
 
@@ -45,6 +54,37 @@ class RemoteToken:
     token_id: int
     top: tuple[tuple[int, float], ...]
     seconds: float
+
+
+class PendingTokens:
+    """Tokens that a server was asked for.
+
+    Args:
+        lm: whose server it is.
+        groups: the rows that each request carries.
+        pending: the requests.
+    """
+
+    def __init__(self, lm: RemoteLM, groups: Sequence[Sequence[int]], pending: PendingAnswers) -> None:
+        self._lm, self._groups, self._pending = lm, groups, pending
+        self.is_done, self.abort = pending.is_done, pending.abort
+
+    def tokens(self) -> list[RemoteToken]:
+        """One for each text, when `is_done`.
+
+        Raises:
+            ServerError: the server is lost, or answers in a form that we cannot read.
+        """
+        return self._lm.read_answers(self._groups, self._pending.answers())
+
+    def wait(self, is_cancelled: Callable[[], bool]) -> list[RemoteToken]:
+        """The same, waited for; raises `CallCancelledError` where `is_cancelled` says so."""
+        return self._lm.read_answers(self._groups, self._pending.wait(is_cancelled))
+
+    @staticmethod
+    def wait_for_any(several: Sequence[PendingTokens], timeout_s: float) -> None:
+        """Returns when an answer has come, or after `timeout_s`."""
+        PendingAnswers.wait_for_any([one._pending for one in several], timeout_s)
 
 
 class RemoteLM:
@@ -105,12 +145,21 @@ class RemoteLM:
             ServerError: the server is lost, or answers in a form that we cannot read.
             CallCancelledError: `is_cancelled` said so.
         """
-        groups: dict[int | None, list[int]] = {}
-        for row in range(len(texts)):
-            groups.setdefault(seeds[row] if seeds else None, []).append(row)
+        per_text = [Sampling(temperature, top_p, seed) for seed in seeds] if seeds else [Sampling()] * len(texts)
+        return self.ask(texts, per_text).wait(is_cancelled)
+
+    def ask(self, texts: Sequence[Sequence[int]], samplings: Sequence[Sampling]) -> PendingTokens:
+        """Asks for the next token of each of several texts, and waits for nothing.
+
+        Args:
+            texts: B times one token or more.
+            samplings: how each is chosen. One request carries all texts with the same.
+        """
+        groups: dict[Sampling, list[int]] = {}
+        for row, sampling in enumerate(samplings):
+            groups.setdefault(sampling, []).append(row)
         bodies = []
-        for seed, rows in groups.items():
-            sampling = {"temperature": temperature, "top_p": top_p if temperature else 1.0, **PLAIN_SAMPLING}
+        for sampling, rows in groups.items():
             body = {
                 "model": self.name,
                 "prompt": [list(texts[row]) for row in rows],
@@ -118,15 +167,20 @@ class RemoteLM:
                 "logprobs": N_TOP,
                 "return_token_ids": True,
                 "return_tokens_as_token_ids": True,
-                **sampling,
+                "temperature": sampling.temperature,
+                "top_p": sampling.top_p,
+                **PLAIN_SAMPLING,
             }
-            bodies.append(body if seed is None else body | {"seed": seed})
-        answers = self._client.post_all("/completions", bodies, is_cancelled)
+            bodies.append(body if sampling.seed is None else body | {"seed": sampling.seed})
+        return PendingTokens(self, list(groups.values()), self._client.ask_all("/completions", bodies))
+
+    def read_answers(self, groups: Sequence[Sequence[int]], answers: Sequence[tuple[Any, float]]) -> list[RemoteToken]:
+        """The tokens in the answers to requests that carried these rows each, in the order of the rows."""
         tokens: dict[int, RemoteToken] = {}
-        for rows, (document, seconds) in zip(groups.values(), answers, strict=True):
+        for rows, (document, seconds) in zip(groups, answers, strict=True):
             for row, choice in zip(rows, _choices(document, len(rows)), strict=True):
                 tokens[row] = self._token(choice, seconds / len(rows))
-        return [tokens[row] for row in range(len(texts))]
+        return [tokens[row] for row in range(len(tokens))]
 
     def _token(self, choice: Mapping[str, Any], seconds: float) -> RemoteToken:
         try:

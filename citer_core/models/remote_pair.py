@@ -8,16 +8,19 @@ from __future__ import annotations
 from pathlib import Path
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, GenerationConfig, PreTrainedModel
+from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedModel
 
 from citer_core.config import LlmServer
 from citer_core.errors import ModelFileError
 from citer_core.models.checkpoint import DTYPES, eos_ids_of, load_model, load_tokenizer
+from citer_core.models.config_file import read_config
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, known_dtype, pair_folders
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.remote_lm import RemoteLM
-from citer_core.models.spec import SERVER_REVISION, spec_of, weights_revision
+from citer_core.models.revision import weights_revision
+from citer_core.models.same_pair import SERVER_REVISION
+from citer_core.models.spec import spec_of
 from citer_core.models.static_step import capture_for
 from citer_core.trace import PairInfo
 from citer_core.types import PairOptions
@@ -73,14 +76,19 @@ def load_remote_pair(
 def _without_weights(folder: Path) -> PreTrainedModel:
     """The model's shape, for costs, and how its texts end; its parameters have sizes and no values."""
     try:
-        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        config = read_config(folder)
         with torch.device("meta"):
             model: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=config.dtype or torch.bfloat16)
-    except (OSError, ValueError, KeyError) as error:
+    except Exception as error:  # each architecture checks what it is built of by means of its own
         raise ModelFileError(
             f"No config.json of a causal language model could be read from {folder.name}/. The LLM's sizes are needed "
             "for costs: give its folder in --pair; config.json (and generation_config.json) is enough there."
         ) from error
     if (folder / "generation_config.json").is_file():
-        model.generation_config = GenerationConfig.from_pretrained(folder, local_files_only=True)
+        try:
+            model.generation_config = GenerationConfig.from_pretrained(folder, local_files_only=True)
+        except Exception as error:
+            raise ModelFileError(
+                f"{folder.name}/generation_config.json cannot be read ({type(error).__name__}): get it again."
+            ) from error
     return model

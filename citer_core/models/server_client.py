@@ -14,8 +14,8 @@ import socket
 import threading
 import time
 import weakref
-from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -96,29 +96,15 @@ class ServerClient:
         Raises:
             ServerError, CallCancelledError: see `post`; the other requests are then given up too.
         """
-        calls = [_Call(self, "POST", path, body) for body in bodies]
-        try:
-            return [(self._wait(call, is_cancelled), call.seconds) for call in calls]
-        except BaseException:
-            for call in calls:
-                call.abort()
-            raise
+        return self.ask_all(path, bodies).wait(is_cancelled)
+
+    def ask_all(self, path: str, bodies: list[Any]) -> PendingAnswers:
+        """The same without waiting."""
+        return PendingAnswers([_Call(self, "POST", path, body) for body in bodies], self._timeout_s)
 
     def _wait(self, call: _Call, is_cancelled: Callable[[], bool]) -> Any:
-        try:
-            while True:
-                try:
-                    return call.future.result(POLL_S)
-                except TimeoutError:
-                    if call.future.done():
-                        raise  # the call's own
-                if is_cancelled():
-                    raise CallCancelledError
-                if time.monotonic() > call.deadline + 1.0:  # an answer that trickles in resets the socket's own limit
-                    raise ServerError(f"The LLM's server gave no whole answer in {self._timeout_s:g} s. {AGAIN}")
-        except BaseException:  # Ctrl-C too: a thread that goes on waiting would hold the program up
-            call.abort()
-            raise
+        ((document, _),) = PendingAnswers([call], self._timeout_s).wait(is_cancelled)
+        return document
 
     def take(self) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it has been used before."""
@@ -130,6 +116,65 @@ class ServerClient:
     def give_back(self, connection: http.client.HTTPConnection) -> None:
         """Keeps a connection whose answer was read to its end."""
         self._idle.append(connection)
+
+
+class PendingAnswers:
+    """Requests that are on their way, at least one."""
+
+    def __init__(self, calls: list[_Call], timeout_s: float) -> None:
+        self._calls, self._timeout_s = calls, timeout_s
+
+    def is_done(self) -> bool:
+        """Whether `answers` gives them or raises: all have come, one has failed, or the time is over."""
+        return self._is_late() or self._has_failed() or all(call.future.done() for call in self._calls)
+
+    def answers(self) -> list[tuple[Any, float]]:
+        """Every answer with its seconds, in the order of the requests; when `is_done`.
+
+        Raises:
+            ServerError: see `ServerClient.post`; the other requests are then given up too.
+        """
+        try:
+            for call in self._calls:
+                if call.future.done():
+                    call.future.result()  # raises what is wrong
+            if not all(call.future.done() for call in self._calls):
+                raise ServerError(f"The LLM's server gave no whole answer in {self._timeout_s:g} s. {AGAIN}")
+            return [(call.future.result(), call.seconds) for call in self._calls]
+        except BaseException:
+            self.abort()
+            raise
+
+    def wait(self, is_cancelled: Callable[[], bool]) -> list[tuple[Any, float]]:
+        """`answers`, waited for; raises `CallCancelledError` where `is_cancelled`, asked now and then, says so."""
+        try:
+            while not self.is_done():
+                self.wait_for_any([self], POLL_S)
+                if not self.is_done() and is_cancelled():
+                    raise CallCancelledError
+            return self.answers()
+        except BaseException:
+            self.abort()
+            raise
+
+    def abort(self) -> None:
+        """Gives them up and closes their connections, which tells the server to stop."""
+        for call in self._calls:
+            call.abort()
+
+    @staticmethod
+    def wait_for_any(several: Sequence[PendingAnswers], timeout_s: float) -> None:
+        """Returns when one request more has been answered, or after `timeout_s`."""
+        open_ones = [call.future for one in several for call in one._calls if not call.future.done()]
+        if open_ones:
+            wait(open_ones, timeout_s, return_when=FIRST_COMPLETED)
+
+    def _is_late(self) -> bool:
+        """An answer that trickles in resets the socket's own limit."""
+        return time.monotonic() > max(call.deadline for call in self._calls) + 1.0
+
+    def _has_failed(self) -> bool:
+        return any(call.future.done() and call.future.exception() is not None for call in self._calls)
 
 
 class _Call:

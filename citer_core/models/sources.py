@@ -10,9 +10,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from citer_core.errors import PairError
+from citer_core.errors import GateError, PairError
+from citer_core.gate.excerpt import excerpt
+from citer_core.gate.fields import Text
 
-_NAME = r"[A-Za-z0-9][\w.-]*"
+MAX_SOURCE_CHARS = 1_000
+MAX_PART_BYTES = 255  # of a file's or folder's name, on all systems that we know
+MAX_HUB_NAME = 96  # the hub's own limit
+_NAME = rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{MAX_HUB_NAME - 1}}}"
 _HUB_ID = re.compile(rf"{_NAME}/{_NAME}")
 _HUB_GGUF = re.compile(rf"({_NAME}/{_NAME}):([^:]+\.gguf)", re.IGNORECASE)
 FORMS = (
@@ -85,19 +90,36 @@ ModelSource = FolderSource | HubSource | GgufSource
 
 
 def parse_source(text: str) -> ModelSource:
-    """Reads one half of `--pair "SLM,LLM"`.
+    """Reads one half of `--pair "SLM,LLM"`, which a visitor may have written.
 
     Raises:
-        PairError: it is none of `FORMS`.
+        PairError: it is none of `FORMS`, or nothing that can be the name of a file.
     """
     text = text.strip()
     if not text:
         raise PairError(f"One half of the pair is empty. Each is {FORMS}.")
     hub_file = _HUB_GGUF.fullmatch(text)
-    if hub_file is not None and not Path(text).expanduser().exists():
+    if hub_file is not None and not _is_hub_id(hub_file[1]):
+        hub_file = None
+    try:
+        path = Path(Text(MAX_SOURCE_CHARS).read(text, "a model's name")).expanduser()
+        if any(ord(char) < 32 for char in text) or any(len(part.encode()) > MAX_PART_BYTES for part in path.parts):
+            raise ValueError
+        is_there, is_folder = path.exists(), path.is_dir()
+    except (GateError, OSError, RuntimeError, ValueError):  # such as a name that is too long, or `~nobody`
+        raise PairError(
+            f"{excerpt(text)} cannot be the name of a model here. Each half of a pair is {FORMS}."
+        ) from None
+    if hub_file is not None and not is_there:
+        if any(part in ("", ".", "..") for part in hub_file[2].split("/")):
+            raise PairError(f"{excerpt(text)} names no file of a repository. Each half of a pair is {FORMS}.")
         return GgufSource(hub_file[2], repo_id=hub_file[1])
     if text.lower().endswith(".gguf"):
-        return GgufSource(str(Path(text).expanduser()))
-    path = Path(text).expanduser()
+        return GgufSource(str(path))
     # "a/b" names a repository, unless there is such a folder here; whatever else is no id can only be a path.
-    return HubSource(text) if _HUB_ID.fullmatch(text) and not path.is_dir() else FolderSource(path)
+    return HubSource(text) if _is_hub_id(text) and not is_folder else FolderSource(path)
+
+
+def _is_hub_id(text: str) -> bool:
+    """Whether the hub could have a repository of this id; its client refuses the rest with an error of its own."""
+    return bool(_HUB_ID.fullmatch(text)) and "--" not in text and ".." not in text and text[-1] not in "-."

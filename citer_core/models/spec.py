@@ -1,8 +1,7 @@
-"""`ModelSpec` read off a loaded model, and the hash that names its weights."""
+"""`ModelSpec`: a pair's cost numbers, read off a loaded model. How its weights are named is `revision`'s business."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 
 from torch import Tensor
@@ -10,8 +9,6 @@ from transformers import PreTrainedModel
 
 from citer_core.cost import ModelSpec
 from citer_core.models.memory import BLOCK_BITS
-
-SERVER_REVISION = "server:"  # begins the LLM's half of a pair's revision where its weights cannot be read
 
 
 def spec_of(model: PreTrainedModel, name: str, vocab_size: int) -> ModelSpec:
@@ -52,31 +49,3 @@ def _block_bits(model: PreTrainedModel) -> float | None:
         if getattr(model, attribute, False):
             return BLOCK_BITS[name]
     return None
-
-
-def weights_revision(model: PreTrainedModel) -> str:
-    """Sixteen hex digits of a SHA-256 over the model's shape and a sample of every parameter.
-
-    Every tensor contributes its name, shape and up to 64 evenly spaced values, so that retrained weights get another
-    name while a 1.5 B model is still named in well under a second. Values are rounded to bfloat16 first: the same
-    weights in float32 and in bfloat16 are one revision, because a router trained on either reads both.
-    """
-    digest = hashlib.sha256()
-    for name, parameter in sorted(model.named_parameters()):
-        flat = parameter.detach().flatten()
-        sample = flat[:: max(1, flat.numel() // 64)][:64].bfloat16().float().cpu()
-        digest.update(f"{name}{tuple(parameter.shape)}".encode())
-        digest.update(sample.contiguous().numpy().tobytes())
-    return digest.hexdigest()[:16]
-
-
-def is_same_pair(recorded: str, loaded: str) -> bool:
-    """Whether two revisions of pairs name the same weights, as far as can be known.
-
-    Args:
-        recorded: the revision that something was made for.
-        loaded: of the loaded pair. Of an LLM on a server nothing is known, so only the SLM is compared then: a router
-            reads the SLM's states.
-    """
-    slm, _, llm = loaded.partition("-")
-    return recorded.partition("-")[0] == slm if llm.startswith(SERVER_REVISION) else recorded == loaded

@@ -145,9 +145,10 @@ def is_whole(folder: Path) -> bool:
         return False
     if (folder / "model.safetensors").is_file():
         return True
-    index = read_object(folder / "model.safetensors.index.json")
-    shards = set(index["weight_map"].values()) if index and isinstance(index.get("weight_map"), dict) else set()
-    return bool(shards) and all((folder / shard).is_file() for shard in shards)
+    index = read_object(folder / "model.safetensors.index.json") or {}
+    named = index.get("weight_map")
+    shards = list(named.values()) if isinstance(named, dict) else []
+    return bool(shards) and set(map(str, shards)) <= {path.name for path in folder.iterdir()}
 
 
 def size_in_words(n_bytes: int | None) -> str:

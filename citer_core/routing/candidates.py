@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from citer_core.models.greedy import greedy_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.models.transfer import to_host
 from citer_core.routing.sampling import choose_token, sampled_token
+from citer_core.routing.soundness import not_a_number
 from citer_core.routing.top_tokens import top_tokens
 from citer_core.types import Candidate, DecodeSettings
 
@@ -28,13 +30,37 @@ def top_candidates(pair: ModelPair, log_probs: Tensor) -> tuple[Candidate, ...]:
     return _candidates(pair, *to_host(*top_tokens(log_probs.view(-1), TOP_K)))
 
 
+@dataclass(slots=True)
+class ChosenRows:
+    """What the host knows of B positions.
+
+    Attributes:
+        token_ids: one for each.
+        tops: candidates of each, best first; empty where nobody asked for them.
+        are_sound: whether the logits are numbers; if not, its token means nothing.
+        numbers: of the other tensors.
+    """
+
+    token_ids: list[int]
+    tops: list[tuple[Candidate, ...]]
+    are_sound: list[bool]
+    numbers: list[Any]
+
+
 def choose(
-    pair: ModelPair, logits: Tensor, log_probs: Tensor, settings: DecodeSettings, index: int, *others: Tensor
+    pair: ModelPair,
+    which: str,
+    logits: Tensor,
+    log_probs: Tensor,
+    settings: DecodeSettings,
+    index: int,
+    *others: Tensor,
 ) -> tuple[int, tuple[Candidate, ...], list[Any]]:
     """The next token and the `TOP_K` most probable ones, with one wait for the device.
 
     Args:
         pair: whose tokens they are.
+        which: `SLM` or `LLM`, for a message.
         logits, log_probs: [1, V] of the same position.
         settings: greedy or sampled.
         index: position in the completion.
@@ -42,10 +68,15 @@ def choose(
 
     Returns:
         The token's id, the candidates, best first, and the numbers of `others`.
+
+    Raises:
+        NotANumberError: the logits are none.
     """
     is_greedy = settings.temperature == 0.0
     sampled = () if is_greedy else (sampled_token(logits[0], settings, index),)
     log_values, token_ids, *numbers = to_host(*top_tokens(log_probs.view(-1), TOP_K), *others, *sampled)
+    if not math.isfinite(log_values[0]):
+        raise not_a_number(which)
     if not is_greedy:
         (chosen,) = numbers.pop()
     elif len(log_values) > 1 and log_values[0] == log_values[1]:  # a tie, of which the lower id is taken
@@ -59,25 +90,43 @@ def choose_rows(
     pair: ModelPair,
     logits: Tensor,
     log_probs: Tensor | None,
-    settings: DecodeSettings,
+    settings: Sequence[DecodeSettings],
     indices: Sequence[int],
     *others: Tensor,
-) -> tuple[list[int], list[tuple[Candidate, ...]], list[Any]]:
-    """`choose` for each row of [B, V] logits, with one wait for all; no candidates without log-probabilities."""
-    if settings.temperature == 0.0:
-        chosen = greedy_tokens(logits)
-    else:
-        chosen = torch.cat([sampled_token(row, settings, i) for row, i in zip(logits, indices, strict=True)])
+) -> ChosenRows:
+    """`choose` for each row of [B, V] logits, with one wait for all; no candidates without log-probabilities.
+
+    Args:
+        pair, log_probs, others: see `choose`.
+        logits: [B, V].
+        settings, indices: of each row.
+    """
+    chosen, best = _chosen(logits, settings, indices)
     if log_probs is None:
-        token_ids, *numbers = to_host(chosen, *others)
-        return token_ids, [()] * len(token_ids), numbers
-    values, ids = top_tokens(log_probs, TOP_K)
-    token_ids, probabilities, top_ids, *numbers = to_host(chosen, values.exp(), ids, *others)
+        token_ids, values, *numbers = to_host(chosen, best, *others)
+        return ChosenRows(token_ids, [()] * len(token_ids), list(map(math.isfinite, values)), numbers)
+    top_values, ids = top_tokens(log_probs, TOP_K)
+    token_ids, values, probabilities, top_ids, *numbers = to_host(chosen, best, top_values.exp(), ids, *others)
+    are_sound = list(map(math.isfinite, values))
     tops = [
-        tuple(Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(row_ids, row, strict=True))
-        for row_ids, row in zip(top_ids, probabilities, strict=True)
+        tuple(Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(row_ids, row, strict=True)) if sound else ()
+        for row_ids, row, sound in zip(top_ids, probabilities, are_sound, strict=True)
     ]
-    return token_ids, tops, numbers
+    return ChosenRows(token_ids, tops, are_sound, numbers)
+
+
+def _chosen(logits: Tensor, settings: Sequence[DecodeSettings], indices: Sequence[int]) -> tuple[Tensor, Tensor]:
+    """[B] token ids, and of each row a logit that is a finite number only if no logit of the row is NaN or infinite."""
+    n_sampled = sum(s.temperature > 0.0 for s in settings)
+    if n_sampled == 0:
+        chosen = greedy_tokens(logits)
+        return chosen, logits.gather(-1, chosen[:, None]).view(-1)
+    greedy = greedy_tokens(logits).split(1) if n_sampled < len(settings) else ()
+    rows = [
+        sampled_token(logits[row], s, index) if s.temperature > 0.0 else greedy[row]
+        for row, (s, index) in enumerate(zip(settings, indices, strict=True))
+    ]
+    return torch.cat(rows), logits.amax(-1)
 
 
 def _candidates(pair: ModelPair, log_values: list[float], token_ids: list[int]) -> tuple[Candidate, ...]:

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from citer_core.assets import ASSETS
 from citer_core.errors import RouterError
+from citer_core.gate.excerpt import excerpt
 from citer_core.models.pair import ModelPair
 from citer_core.models.prompt_form import PLAIN
-from citer_core.models.spec import is_same_pair
+from citer_core.models.same_pair import is_same_pair
 from citer_core.routing.router import Router
+from citer_core.routing.router_card import read_card
 from citer_core.routing.routers import stored_kinds, training_free_routers
-from citer_core.routing.stored import StoredRouter, read_card
+from citer_core.routing.stored import StoredRouter
 
 
 def load_routers(pair: ModelPair, folder: Path = ASSETS / "routers") -> tuple[dict[str, Router], list[RouterError]]:
@@ -50,7 +52,7 @@ def load_router(card_path: Path, pair: ModelPair) -> StoredRouter:
     kinds = stored_kinds()
     if kind not in kinds:
         raise RouterError(
-            f'The router "{card_path.stem}" is of the kind {kind!r}, which this version does not know: it has '
+            f'The router "{card_path.stem}" is of the kind {excerpt(kind)}, which this version does not know: it has '
             f"{', '.join(sorted(kinds))}."
         )
     router = kinds[kind].read(

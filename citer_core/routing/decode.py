@@ -21,6 +21,7 @@ from citer_core.models.transfer import is_away
 from citer_core.routing.candidates import choose
 from citer_core.routing.llm_writers import LLMWriter, Written, check_router, llm_writer
 from citer_core.routing.router import Router, RouterFeatures
+from citer_core.routing.soundness import is_confidence, no_confidence
 from citer_core.text import TextStream
 from citer_core.types import DecodeSettings, FinishReason, Source, TokenEvent, prefers_llm
 
@@ -58,6 +59,7 @@ def decode(
         SettingError: nothing can follow the fork.
         RouterError: the router needs what an LLM on a server does not give.
         ServerError: the LLM's server was lost, after the events that were written until then.
+        NotANumberError: the router or a model computed no number; after the events until then.
     """
     room = check_prompt(pair, prompt_ids)
     check_router(pair, router)
@@ -105,10 +107,13 @@ def decode(
             score = router.confidence(features)
             router_s = time.perf_counter() - start
             slm_token_id, slm_top, ((confidence,),) = choose(
-                pair, slm_forward.logits, features.log_probs, settings, index, score
+                pair, "SLM", slm_forward.logits, features.log_probs, settings, index, score
             )
             if is_away(score):  # it is only now that the router has done its work
                 router_s = time.perf_counter() - start
+
+            if not is_confidence(confidence):
+                raise no_confidence(router)
 
             # 3. One of the two writes the token. The LLM first reads what it has not seen.
             token_id = slm_token_id

@@ -12,7 +12,9 @@ from typing import Any
 import torch
 
 from citer_core.errors import SettingError, TraceError
+from citer_core.gate.excerpt import excerpt
 from citer_core.models.pair import ModelPair
+from citer_core.models.same_pair import is_same_run
 from citer_core.routing.candidates import top_candidates
 from citer_core.routing.router import entropy_of
 from citer_core.trace import RoutingTrace
@@ -114,10 +116,10 @@ def probe_trace(pair: ModelPair, trace: RoutingTrace) -> list[ProbedToken]:
         TraceError: the run was made by another pair or by other weights, or its prompt does not fit the tokenizer.
         SettingError: see `probe`.
     """
-    if trace.pair.revision != pair.info.revision:
+    if not is_same_run(trace.pair.revision, pair.info.revision):
         raise TraceError(
-            f"This run was written by {trace.pair.name!r} with other weights than the loaded pair {pair.info.name!r}, "
-            "so its tokens mean something else here. Record it again with this pair."
+            f"This run was written by {excerpt(trace.pair.name)} with other weights than the loaded pair "
+            f"{excerpt(pair.info.name)}, so its tokens mean something else here. Record it again with this pair."
         )
     prompt = pair.prompt_form.encode_text(trace.prompt.text)
     if len(prompt) != trace.prompt.n_tokens:

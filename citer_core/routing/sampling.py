@@ -47,7 +47,8 @@ def sampled_token(logits: Tensor, settings: DecodeSettings, index: int) -> Tenso
     ordered, ids = probabilities.sort(descending=True, stable=True)
     cumulative = ordered.cumsum(-1)
     # The nucleus is the shortest prefix that holds top_p of the mass: a token is in it iff less lies before it.
-    last = (cumulative - ordered < settings.top_p).sum(dim=0, keepdim=True) - 1
+    # Where the logits are no numbers none is, and the caller finds that out; an index of -1 would break a GPU.
+    last = ((cumulative - ordered < settings.top_p).sum(dim=0, keepdim=True) - 1).clamp_min(0)
     target = uniform_at(settings.seed, index) * cumulative.gather(0, last)
     chosen = torch.searchsorted(cumulative, target, right=True)
     return ids.gather(0, torch.minimum(chosen, last))

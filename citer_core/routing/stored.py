@@ -16,19 +16,18 @@ from typing import Any, ClassVar, Self
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from citer_core.errors import RouterError
-from citer_core.models.spec import is_same_pair
+from citer_core.errors import GateError, RouterError
+from citer_core.gate.json_file import read_bytes
+from citer_core.models.same_pair import is_same_pair
+from citer_core.models.tensor_checks import is_finite
 from citer_core.routing.router import Router, RouterFeatures
+from citer_core.routing.router_card import AGAIN, CARD_SCHEMA_VERSION, WEIGHTS_HASH
 
-CARD_SCHEMA_VERSION = 1
 MATRIX = 2  # dimensions of the tensors that make a file large
-AGAIN = (
-    "For the bundled pair, `python -m citer_core embedded router` trains one; for another, "
-    "`python -m citer_core train-router`."
-)
+MAX_WEIGHTS_BYTES = 1_000_000_000
 
 
 class StoredRouter(Router):
@@ -36,6 +35,7 @@ class StoredRouter(Router):
 
     Attributes:
         kind: the architecture, as cards name it.
+        hidden_size: numbers in the states that it reads.
         card: the JSON beside the weights.
         n_params: counts batch-norm statistics too, they are read.
     """
@@ -48,6 +48,7 @@ class StoredRouter(Router):
         self.card = card
         self.name = card["name"]
         self.label = card["label"]
+        self.hidden_size: int = card["hidden_size"]
         self.default_threshold = float(card.get("recommended_threshold", Router.default_threshold))
         tensors = _weights(network)
         self.n_params = sum(tensor.numel() for tensor in tensors.values())
@@ -100,27 +101,32 @@ class StoredRouter(Router):
         return type(self)(network, self.card | {"matrices": "rounded to bfloat16 after training"})
 
     def save(self, folder: Path) -> None:
-        """Writes `NAME.safetensors` and then `NAME.json` into `folder`; a card that is there is always a whole one.
+        """Writes `NAME.safetensors` and then `NAME.json`, which holds the other's SHA-256, into `folder`.
+
+        A card that is there is always a whole one, and of the weights beside it.
 
         Raises:
             RouterError: the folder cannot be written.
         """
+        content = save(_smallest(_weights(self.network)))
         card = {
             **self.card,
             "schema_version": CARD_SCHEMA_VERSION,
             "kind": self.kind,
             "revision": self.revision,
             "n_params": self.n_params,
+            WEIGHTS_HASH: hashlib.sha256(content).hexdigest(),
         }
         weights, document = (folder / f"{self.name}.{suffix}" for suffix in ("safetensors", "json"))
         partial = [path.with_name(path.name + ".partial") for path in (weights, document)]
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            save_file(_smallest(_weights(self.network)), partial[0])
+            partial[0].write_bytes(content)
             partial[1].write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
+            document.unlink(missing_ok=True)  # a stop between the two must not leave a card beside other weights
             partial[0].replace(weights)
             partial[1].replace(document)
-        except (OSError, SafetensorError) as error:
+        except OSError as error:
             raise RouterError(f"{folder} cannot be written ({error}): choose another folder.") from error
 
     @classmethod
@@ -137,18 +143,16 @@ class StoredRouter(Router):
             device: where the network runs.
 
         Raises:
-            RouterError: a file is missing or damaged, or the router is of another size or for another pair.
+            RouterError: a file is missing, damaged or not the card's; its weights are not finite; or the router is of
+                another size or for another pair.
         """
         name = weights.stem
-        try:
-            tensors = load_file(weights)
-        except (OSError, ValueError, SafetensorError) as error:
-            raise RouterError(f'The router "{name}" could not be read ({error}). {AGAIN}') from error
         if card["hidden_size"] != hidden_size:
             raise RouterError(
                 f'The router "{name}" reads hidden states of {card["hidden_size"]} numbers, but the SLM of this pair '
                 f"gives {hidden_size}. {AGAIN}"
             )
+        tensors = _read_weights(weights, card.get(WEIGHTS_HASH))
         network = cls.build(hidden_size)
         expected = _weights(network)
         shapes = {k: tuple(v.shape) for k, v in tensors.items()}
@@ -161,29 +165,22 @@ class StoredRouter(Router):
                 f'The router "{name}" was trained for the pair {card["pair_revision"]}, but this is {pair_revision}. '
                 f"{AGAIN}"
             )
-        return cls(network.to(device), card)
+        router = cls(network.to(device), card)
+        if router.revision != card["revision"]:  # cards from before they held the file's hash have this
+            raise RouterError(f'The weights of router "{name}" are not those that its card names. {AGAIN}')
+        if not router.gives_numbers():
+            raise RouterError(f'The router "{name}" gives scores that are no numbers: it is damaged. {AGAIN}')
+        return router
 
-
-def read_card(path: Path) -> dict[str, Any]:
-    """The card of a stored router.
-
-    Raises:
-        RouterError: it is missing, damaged or of another version.
-    """
-    try:
-        card = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(card, dict):
-            raise TypeError("it is no JSON object")
-        missing = [key for key in ("label", "hidden_size", "pair_revision") if key not in card]
-    except (OSError, ValueError, TypeError) as error:
-        raise RouterError(f'The router "{path.stem}" could not be read ({error}). {AGAIN}') from error
-    if card.get("schema_version") != CARD_SCHEMA_VERSION:
-        raise RouterError(
-            f'The card of router "{path.stem}" has schema version {card.get("schema_version")!r}. {AGAIN}'
-        )
-    if missing:
-        raise RouterError(f'The card of router "{path.stem}" has no "{missing[0]}". {AGAIN}')
-    return card
+    def gives_numbers(self) -> bool:
+        """Whether its weights are finite, and its scores of a few plain states are as well."""
+        if not all(map(is_finite, _weights(self.network).values())):
+            return False
+        states = torch.tensor([[-1.0], [0.0], [1.0]], device=next(self.network.parameters()).device)
+        logits = states * torch.arange(4.0, device=states.device)
+        with torch.inference_mode():
+            scores = self.confidence(RouterFeatures(states.expand(-1, self.hidden_size), logits))
+        return is_finite(scores)
 
 
 def _weights(network: nn.Module) -> dict[str, Tensor]:
@@ -203,3 +200,15 @@ def _digest(tensors: dict[str, Tensor]) -> str:
         digest.update(name.encode())
         digest.update(tensor.cpu().numpy().tobytes())
     return digest.hexdigest()[:16]
+
+
+def _read_weights(path: Path, sha256: str | None) -> dict[str, Tensor]:
+    """The tensors of a file, hashed on the way; None where the card does not say what its hash is."""
+    try:
+        content = read_bytes(path, max_bytes=MAX_WEIGHTS_BYTES)
+        if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
+            raise GateError("Its SHA-256 is not the one that its card names: it is damaged or was changed.")
+        return load(content)
+    except (GateError, ValueError, SafetensorError) as error:
+        said = str(error) if isinstance(error, GateError) else f"It is no safetensors file ({type(error).__name__})."
+        raise RouterError(f'The weights of router "{path.stem}" are not loaded. {said} {AGAIN}') from error

@@ -25,6 +25,9 @@ _NEGATION_CHARS = 24  # a negation stands right before what it negates
 _JOINED = re.compile(r"[\s*_]*(?:/|\b(?:or|and)\b)[\s*_]*(?:(?:the|a|an)\s+)?", re.IGNORECASE)
 # A blank line or a new question: a model that runs on starts the next exercise.
 _END_OF_ANSWER = re.compile(r"\n\s*\n|\n\s*Question:")
+# An answer is named within so many characters behind "Therefore", or at the end of a short text. A text may have any
+# length and choices 20,000 characters, all alike: each place in it is compared with each of them.
+_SPAN_CHARS = 1_000
 
 
 def extract_answer(completion: str, problem: Problem) -> str | None:
@@ -91,7 +94,7 @@ def _chosen_label(completion: str, choices: Choices) -> str | None:
     if spans:
         return None
     # Without a conclusion in so many words: all that was written is a choice ("B", "Paris"), or it ends in a label.
-    whole = text.strip().strip("*.").strip()
+    whole = text.strip().strip("*.").strip()[-_SPAN_CHARS:]
     for mention in _mentions(whole, choices):
         is_whole = mention.start == 0 and mention.end == len(whole)
         if is_whole or (mention.by_label and mention.end == len(whole) and not _is_negated(whole, mention)):
@@ -109,15 +112,18 @@ def _answer_spans(text: str) -> list[str]:
     if end := _END_OF_ANSWER.search(tail):
         tail = tail[: end.start()]
     if conclusions and (stated := list(_ANSWER_IS.finditer(tail))):
-        return [tail[stated[-1].end() :], tail]
-    return [tail]
+        return [tail[stated[-1].end() :][:_SPAN_CHARS], tail[:_SPAN_CHARS]]
+    return [tail[:_SPAN_CHARS]]
 
 
 def _mentions(span: str, choices: Choices) -> list[_Mention]:
     """Every choice named in `span`, in order; the longest text wins where several begin at one place."""
     by_text = {_key(text): label for label, text in choices}
     by_label = {label.casefold(): label for label, _ in choices}
-    texts = "|".join(sorted((_text_pattern(text) for _, text in choices), key=len, reverse=True))
+    # A pattern of 20,000 characters takes longer to make than to look for: of choices that do not occur there is none.
+    searched = _key(span)
+    found_texts = [text for _, text in choices if _key(text) in searched]
+    texts = "|".join(sorted(map(_text_pattern, found_texts), key=len, reverse=True)) or "(?!)"
     labels = "|".join(re.escape(label) for label, _ in choices)
     in_brackets = rf"[(\[]\s*(?P<label>{labels})\s*[)\]]"
     pattern = rf"(?P<text>{texts})(?:[\s*_.,:$}}\"']*{in_brackets})?|{in_brackets.replace('label', 'alone')}"

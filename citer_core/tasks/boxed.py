@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 
-# An opening box, any other escaped character (`\{` is no brace), or a brace. Models also write `\\boxed`.
-_BRACE = re.compile(r"\\+boxed\s*(?P<box>\{)|\\.|[{}]", re.DOTALL)
+# A run of backslashes, perhaps with an opening box behind it, or a brace; models also write `\\boxed`. Possessive: a
+# long run is read once.
+_MARK = re.compile(r"(?P<escape>\\++)(?:boxed\s*+(?P<box>\{))?|[{}]")
 
 
 def last_boxed(text: str) -> str | None:
@@ -19,9 +20,13 @@ def last_boxed(text: str) -> str | None:
     """
     found: tuple[int, str] | None = None
     starts: list[int | None] = []  # of each open brace: where its content begins, if it is a box's
-    for match in _BRACE.finditer(text):
+    position = 0
+    while match := _MARK.search(text, position):
+        position = match.end()
         if match["box"]:
-            starts.append(match.end())
+            starts.append(position)
+        elif match["escape"]:
+            position += len(match["escape"]) % 2  # pairs escape each other, the odd one what follows: `\\{` is no brace
         elif match[0] == "{":
             starts.append(None)
         elif match[0] == "}" and starts:

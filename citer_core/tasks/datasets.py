@@ -11,13 +11,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from citer_core.assets import ASSETS
 from citer_core.errors import DatasetError
+from citer_core.gate.excerpt import excerpt
 from citer_core.tasks.problems import Problem, problem_from_row
 from citer_core.tasks.prompts import DataType
+
+MAX_LINE_BYTES = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,9 @@ def read_rows(
             problem = problem_from_row(row, data_type)
             row_id = problem.id or f"row-{number}"
             if row_id in first_use:
-                raise DatasetError(f'the id "{row_id}" was used in row {first_use[row_id]}: give each row its own.')
+                raise DatasetError(
+                    f"the id {excerpt(row_id)} was used in row {first_use[row_id]}: give each row its own."
+                )
         except DatasetError as error:
             named = DatasetError(f"{path}, row {number}: {error}")
             if on_error is None:
@@ -93,23 +99,30 @@ def bundled_rows(data_type: DataType) -> tuple[NumberedRow, ...]:
 
 
 def _numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Line number and bytes of each line that is not blank.
+    """Line number and bytes of each line that is not blank, of one that is too long one byte too many.
 
     Splits at the byte of a line feed only: U+2028 and its like may stand inside a JSON string.
     """
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, start=1):
+            for number in count(1):
+                line = file.readline(MAX_LINE_BYTES + 1)
+                if not line:
+                    return
                 content = line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
                 if content.strip():
                     yield number, content
+                while line and not line.endswith(b"\n"):  # what is left of a line that was too long
+                    line = file.readline(MAX_LINE_BYTES)
     except OSError as error:
         raise DatasetError(f"{path} cannot be read ({error.strerror or error}): give the path of a file.") from error
 
 
 def _parse_row(line: bytes) -> dict[str, Any]:
+    if len(line) > MAX_LINE_BYTES:
+        raise DatasetError(f"it is longer than {MAX_LINE_BYTES / 1e6:g} MB: shorten it, or leave it out.")
     try:
-        row = json.loads(line.decode("utf-8"))
+        row = json.loads(line.decode("utf-8"), parse_constant=_no_constant)
     except UnicodeDecodeError as error:
         raise DatasetError(f"it is not UTF-8 (byte {error.start + 1}): save the file with that encoding.") from error
     except json.JSONDecodeError as error:
@@ -121,3 +134,7 @@ def _parse_row(line: bytes) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise DatasetError(f"it is a JSON {type(row).__name__}, not an object: write one object a line.")
     return row
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise DatasetError(f"it holds {name}, which is no JSON: give finite numbers.")

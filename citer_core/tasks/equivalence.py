@@ -29,7 +29,6 @@ _SPACE = re.compile(r"(?<!\d)(?:\\ |[\s~])+|(?:\\ |[\s~])+(?!\d)")
 _TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s*\{([^{}\\]*)\}")
 
 
-@lru_cache(maxsize=4096)
 def same_answer(true_answer: str, predicted: str) -> bool:
     r"""Compares two answers as mathematics: 2,125 = 2125 = 2125.0, `\frac{1}{2}` = 0.5, `2\sqrt{2}` = `\sqrt{8}`.
 
@@ -41,6 +40,12 @@ def same_answer(true_answer: str, predicted: str) -> bool:
         Whether they are equal; False for what cannot be read, is longer than 500 characters, or takes more than
         5 seconds or 2 GiB to compare.
     """
+    # Verdicts are kept, but not those of long texts, which would fill the memory.
+    is_short = max(len(true_answer), len(predicted)) <= MAX_ANSWER_CHARS
+    return (_same_kept if is_short else _same)(true_answer, predicted)
+
+
+def _same(true_answer: str, predicted: str) -> bool:
     left, right = _plain(true_answer), _plain(predicted)
     if not left or not right:
         return False
@@ -54,6 +59,9 @@ def same_answer(true_answer: str, predicted: str) -> bool:
     return _WORKER.same(true_answer, predicted)
 
 
+_same_kept = lru_cache(maxsize=4096)(_same)
+
+
 def _plain(answer: str) -> str:
     r"""Without spacing, dollar signs, `\text{}` and a full stop at the end; `{,}` and `\,` group thousands."""
     answer = _TEXT.sub(r"\1", answer).replace("{,}", ",").replace("\N{MINUS SIGN}", "-")
@@ -62,7 +70,7 @@ def _plain(answer: str) -> str:
 
 def _is_words(answer: str) -> bool:
     """Words compare without case; `x` and `X` are two unknowns."""
-    return bool(_TEXT.search(answer)) or bool(re.fullmatch(r"[A-Za-z]{2,}[A-Za-z\s.]*", answer))
+    return bool(_TEXT.search(answer)) or bool(re.fullmatch(r"[A-Za-z]{2,}+[A-Za-z\s.]*+", answer))
 
 
 def _number(plain: str) -> Decimal | None:

@@ -7,15 +7,18 @@ so that nothing behind them meets an empty question or a choice without a label.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from citer_core.errors import DatasetError, PromptError
+from citer_core.gate.excerpt import clean, excerpt
 from citer_core.tasks.boxed import last_boxed
 from citer_core.tasks.prompts import DATA_TYPES, DataType, math_prompt, mc_prompt, row_prompt
 
 MAX_PROMPT_CHARS = 20_000
+MAX_LABEL_WORDS = 120  # characters of all labels in a message
 MC_EXAMPLE = "What is the capital of France?\nA. Paris\nB. Lyon"
 
 # `A. Paris`, `B) Lyon`, `(C) Nice`, `4: Metz`
@@ -58,7 +61,7 @@ def problem_from_text(text: str, data_type: DataType, true_answer: str | None = 
             a true answer that is none of them.
     """
     if data_type not in DATA_TYPES:
-        raise PromptError(f"The data type {data_type!r} does not exist: choose one of {', '.join(DATA_TYPES)}.")
+        raise PromptError(f"The data type {excerpt(data_type)} does not exist: choose one of {', '.join(DATA_TYPES)}.")
     _check_text("The prompt" if data_type == "open" else "The question", text, PromptError)
     answer = (true_answer or "").strip() or None
     if data_type == "open":
@@ -70,7 +73,7 @@ def problem_from_text(text: str, data_type: DataType, true_answer: str | None = 
     question, choices = _split_choices(text)
     label = _label_of(answer, choices) if answer else None
     if answer and label is None:
-        raise PromptError(f"The true answer {answer!r} is none of the choices: give one of {_labels(choices)}.")
+        raise PromptError(f"The true answer {excerpt(answer)} is none of the choices: give one of {_labels(choices)}.")
     return Problem("mc", _readable(question, choices), _prompt_of(question, choices), label, choices)
 
 
@@ -97,7 +100,7 @@ def problem_from_row(row: Mapping[str, Any], data_type: DataType) -> Problem:
     # Public test splits blank the key out instead of leaving the field away.
     label = None if key in (None, "") else _label_of(key, choices) if isinstance(key, str) else None
     if key not in (None, "") and label is None:
-        raise DatasetError(f'"answerKey" is {key!r}, which is none of the labels {_labels(choices)}.')
+        raise DatasetError(f'"answerKey" is {excerpt(key)}, which is none of the labels {_labels(choices)}.')
     return Problem("mc", _readable(question, choices), row_prompt(row, "mc"), label, choices, row_id)
 
 
@@ -151,12 +154,10 @@ def _row_choices(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return choices
 
 
-def _check_distinct(
-    choices: list[tuple[str, str]] | tuple[tuple[str, str], ...], error: type[PromptError | DatasetError], what: str
-) -> None:
+def _check_distinct(choices: Sequence[tuple[str, str]], error: type[PromptError | DatasetError], what: str) -> None:
     labels = [label for label, _ in choices]
     if len({label.upper() for label in labels}) < len(labels):
-        raise error(f"{what} use a label twice ({', '.join(labels)}): give each its own.")
+        raise error(f"{what} use a label twice ({_labels(choices)}): give each its own.")
 
 
 def _boxed_answer(row: Mapping[str, Any]) -> str | None:
@@ -173,14 +174,16 @@ def _row_id(row: Mapping[str, Any]) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-        raise DatasetError(f'"id" is {value!r}: give a string or a whole number, or leave the field away.')
+        raise DatasetError(f'"id" is {excerpt(value)}: give a string or a whole number, or leave the field away.')
     _check_text('"id"', str(value), DatasetError)
     return str(value)
 
 
 def _field(row: Mapping[str, Any], name: str) -> str:
     if name not in row:
-        raise DatasetError(f'"{name}" is missing (the row has {", ".join(map(repr, row)) or "no fields"}).')
+        raise DatasetError(
+            f'"{name}" is missing (the row has {", ".join(map(excerpt, islice(row, 8))) or "no fields"}).'
+        )
     value = row[name]
     if not isinstance(value, str):
         raise DatasetError(f'"{name}" is of the type {type(value).__name__}: give a string.')
@@ -196,8 +199,8 @@ def _label_of(answer: str, choices: tuple[tuple[str, str], ...]) -> str | None:
     return next(iter(by_label or (by_text if len(by_text) == 1 else [])), None)
 
 
-def _labels(choices: tuple[tuple[str, str], ...]) -> str:
-    return ", ".join(label for label, _ in choices)
+def _labels(choices: Sequence[tuple[str, str]]) -> str:
+    return clean(", ".join(label for label, _ in choices)[:MAX_LABEL_WORDS])
 
 
 def _readable(question: str, choices: tuple[tuple[str, str], ...]) -> str:

@@ -35,7 +35,8 @@ from transformers import (
 
 from citer_core.errors import DatasetError, ModelFileError, SettingError
 from citer_core.models.checkpoint import DTYPES, load_checkpoint
-from citer_core.models.spec import weights_revision
+from citer_core.models.expected_files import FILES, NOTE, sums_of
+from citer_core.models.revision import weights_revision
 from citer_core.tasks.datasets import NumberedRow
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType
 from citer_core.training.finetune_rows import collate, completions, encode_row
@@ -264,6 +265,9 @@ def _save(model: Any, tokenizer: PreTrainedTokenizerBase, output: Path, recipe: 
         shutil.rmtree(partial, ignore_errors=True)
         model.to(DTYPES[recipe.dtype]).save_pretrained(partial)
         tokenizer.save_pretrained(partial)
+        # Weights only: a person may well change how their model is prompted.
+        sums = sums_of(partial, [path.name for path in partial.glob("*.safetensors")])
+        (partial / NOTE).write_text(json.dumps({FILES: sums}, indent=2) + "\n", encoding="utf-8")
         partial.rename(output)
     except OSError as error:
         raise ModelFileError(

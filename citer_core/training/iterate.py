@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from citer_core.engine import Engine
-from citer_core.errors import DatasetError
+from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.accuracy import operating_points
+from citer_core.gate.fields import Maybe, Real, Record, Text, Whole
+from citer_core.gate.json_file import read_json
 from citer_core.labelling.label_files import Rows, label_dataset, load_labels
 from citer_core.labelling.labels import Labels, LabelSettings
 from citer_core.labelling.rollouts import COLLABORATIVE_THRESHOLD, Policy
@@ -28,6 +30,25 @@ from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.problems import Problem
 from citer_core.training.publish_router import train_and_describe
 from citer_core.training.router_training import RouterRecipe
+
+FROM_TRAINING = ("validation_loss", "auc", "auc_max_probability", "ece")
+_SHARE = Real(0.0, 1.0)
+_POINT = Record({"accuracy": Record({"share": _SHARE}), "llm_token_share": _SHARE, "bytes_share": Real(0.0, 1e6)})
+_REPORT = Record(
+    {
+        "round": Whole(1, 1000),
+        "router_revision": Text(64),
+        "measured_on": Text(64),
+        "threshold": _SHARE,
+        "validation_loss": Real(-1e9, 1e9),
+        "auc": Maybe(_SHARE),
+        "auc_max_probability": Maybe(_SHARE),
+        "ece": _SHARE,
+        **dict.fromkeys(("n_case_3", "n_rolled_out", "n_case_3_prefer_slm"), Whole()),
+        "n_label_flips": Maybe(Whole()),
+        "points": Record({}),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -109,17 +130,15 @@ def iterate(
         _check_same_training(router, settings, card)
         report_path = place / "report.json"
         report = _read(report_path)
-        if report is None or (report["router_revision"], report["measured_on"]) != (router.revision, measured_on):
+        made_for = report and (report.get("router_revision"), report.get("measured_on"))
+        if report is None or made_for != (router.revision, measured_on):
             say(f"round {number}: measuring on {sum(map(len, problems.values()))} problems")
             report = {
                 "round": number,
                 "router_revision": router.revision,
                 "measured_on": measured_on,
                 **_label_changes(before, labels),
-                **{
-                    key: router.card["training"][key]
-                    for key in ("validation_loss", "auc", "auc_max_probability", "ece")
-                },
+                **{key: router.card["training"][key] for key in FROM_TRAINING},
                 "threshold": router.default_threshold,
                 "points": _measure(pair, router, problems, limits),
             }
@@ -134,11 +153,14 @@ def iterate(
 def _check_same_training(router: StoredRouter, settings: IterateSettings, card: Path) -> None:
     """A router that an earlier run left is only this run's if it was trained in the same way."""
     ours = {"recipe": json.loads(json.dumps(asdict(settings.recipe))), "share": settings.share}
-    theirs = {"recipe": router.card["training"]["recipe"], "share": router.card.get("recommended_for_share")}
-    if ours != theirs:
+    theirs = {
+        "recipe": router.card.get("training", {}).get("recipe"),
+        "share": router.card.get("recommended_for_share"),
+    }
+    if ours != theirs or not router.card["training"].keys() >= set(FROM_TRAINING):
         raise DatasetError(
-            f"The router {card} was trained with {theirs}, but now it is {ours}. Use another folder, or the same "
-            "settings to resume."
+            f"The router {card} was trained with other settings than {ours}. Use another folder, or the same settings "
+            "to resume."
         )
 
 
@@ -176,10 +198,13 @@ def _label_changes(before: Labels | None, now: Labels) -> dict[str, Any]:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    try:
-        report: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except ValueError as error:
+    try:
+        document = read_json(path)
+        report = {**document, **_REPORT.read(document, "")}
+        for name, point in document["points"].items():
+            _POINT.read(point, f"points.{name[:40]}")
+        return {**report, "points": document["points"]}
+    except GateError as error:
         raise DatasetError(f"{path} is damaged ({error}): delete it, it is made anew.") from error
-    return report

@@ -11,9 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from citer_core.errors import ModelFileError
+from citer_core.errors import GateError, ModelFileError
+from citer_core.gate.excerpt import clean
+from citer_core.gate.json_file import read_json
+from citer_core.models.same_pair import is_same_run
 
 RUN_SCHEMA_VERSION = 1
+MODEL = "model_revision"
 
 
 def open_work_dir(work_dir: Path, settings: Mapping[str, Any]) -> None:
@@ -30,10 +34,15 @@ def open_work_dir(work_dir: Path, settings: Mapping[str, Any]) -> None:
     path = work_dir / "run.json"
     try:
         if path.exists():
-            before = json.loads(path.read_text(encoding="utf-8"))
+            before = dict(read_json(path))
+            # A name from before all weights were covered is still this model's.
+            if is_same_run(str(before.get(MODEL)), str(identity.get(MODEL))):
+                before[MODEL] = identity.get(MODEL)
             names = [name for name in {**before, **identity} if before.get(name) != identity.get(name)]
             if names:
-                changes = ", ".join(f"{n} was {before.get(n)!r} and is {identity.get(n)!r}" for n in names)
+                changes = ", ".join(
+                    f"{_said(n)} was {_said(before.get(n))} and is {_said(identity.get(n))}" for n in names
+                )
                 raise ModelFileError(
                     f"{work_dir} is another run's: {changes}. Use the same arguments to resume it, remove "
                     "it, or choose another --output."
@@ -44,17 +53,27 @@ def open_work_dir(work_dir: Path, settings: Mapping[str, Any]) -> None:
         work_dir.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".part").write_text(json.dumps(identity, indent=2) + "\n", encoding="utf-8")
         path.with_suffix(".part").replace(path)
-    except (OSError, ValueError, AttributeError) as error:
-        raise ModelFileError(f"{work_dir} cannot be used ({error}): remove it, or choose another --output.") from error
+    except (OSError, ValueError, TypeError, GateError) as error:
+        raise ModelFileError(
+            f"{work_dir} cannot be used ({clean(str(error))[:200]}): remove it, or choose another --output."
+        ) from error
+
+
+def _said(value: object) -> str:
+    return clean(str(value))[:60]
 
 
 def last_complete_checkpoint(work_dir: Path) -> str | None:
     """The newest checkpoint whose last file is there and whole; a kill leaves one without it, which is passed over."""
-    numbered = [(int(path.name.rpartition("-")[2]), path) for path in work_dir.glob("checkpoint-*")]
+    numbered = [
+        (int(number), path)
+        for path in work_dir.glob("checkpoint-*")
+        if (number := path.name.rpartition("-")[2]).isdecimal() and len(number) < 12
+    ]
     for _, path in sorted(numbered, reverse=True):
         try:
-            json.loads((path / "trainer_state.json").read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+            read_json(path / "trainer_state.json")
+        except GateError:
             continue
         return str(path)
     return None

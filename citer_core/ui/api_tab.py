@@ -11,30 +11,32 @@ from citer_core.ui.markup import literal
 
 LOCAL_ADDRESS = "http://127.0.0.1:7860"
 
-PYTHON_EXAMPLE = """from gradio_client import Client  # pip install gradio_client
+PYTHON_EXAMPLE = """import json
+from gradio_client import Client  # pip install gradio_client
 
 client = Client("http://127.0.0.1:7860")
 question = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?"
 job = client.submit(question, data_type="math", threshold=0.7, api_name="/route_trace")
-for trace in job:  # snapshots while it runs; the last one is complete
+for text in job:  # snapshots while it runs, each a trace as JSON text; the last one is complete
+    trace = json.loads(text)
     print(len(trace["events"]), "tokens")
 print("".join(event["text"] for event in trace["events"]))
 print(trace["finish_reason"], trace["answer"])
 
 # The same run at another tau: no model is asked.
-again = client.predict(trace, 0.95, api_name="/replay")
+again = json.loads(client.predict(text, 0.95, api_name="/replay"))
 print("tokens that stay the same, exactly:", again["n_exact"], "LLM share:", again["llm_token_share"])
 
 # What the LLM would have said at every token, asked or not.
-for token in client.predict(trace, api_name="/probe")[:3]:
+for token in json.loads(client.predict(text, api_name="/probe"))[:3]:
     print(token["agree"], token["kl"], token["llm_top"][0])
 
-print([run["preset"] for run in client.predict(api_name="/list_presets")])
-print([router["router"] for router in client.predict(api_name="/list_routers")])"""
+print([run["preset"] for run in json.loads(client.predict(api_name="/list_presets"))])
+print([router["router"] for router in json.loads(client.predict(api_name="/list_routers"))])"""
 
 CURL_EXAMPLE = """# A call is asked for and then read, because it may wait in a queue. [trace, threshold, preset]
 id=$(curl -s http://127.0.0.1:7860/gradio_api/call/replay \\
-  -H "Content-Type: application/json" -d '{"data": [null, 0.5, "bakery"]}' | grep -o '[0-9a-f]\\{32\\}')
+  -H "Content-Type: application/json" -d '{"data": ["", 0.5, "bakery"]}' | grep -o '[0-9a-f]\\{32\\}')
 curl -sN http://127.0.0.1:7860/gradio_api/call/replay/$id"""
 
 MCP_EXAMPLE = """{
@@ -45,10 +47,10 @@ MCP_EXAMPLE = """{
 
 ENDPOINTS = (
     ("/route_trace", "question, data_type, threshold, router, max_new_tokens, seed, temperature",
-     "Answers a question with both models; streams the trace as it grows."),
-    ("/replay", "trace or preset, threshold",
+     "Answers a question with both models; streams the trace, as JSON text, as it grows."),
+    ("/replay", "trace (JSON text) or preset, threshold",
      "The decisions at another τ: counters, estimated cost, first different token. Runs no model."),
-    ("/probe", "trace or preset",
+    ("/probe", "trace (JSON text) or preset",
      "The LLM's five most probable tokens, agreement and KL at every token, in one pass."),
     ("/list_presets", "", "The recorded runs of this page."),
     ("/list_routers", "", "The routers of the loaded pair, with the τ that each recommends."),
@@ -59,8 +61,8 @@ WITH_MCP = (
     "(Cursor, Claude, VS Code):"
 )
 WITHOUT_MCP = (
-    'This server was started without MCP. Install it with <code>pip install "gradio[mcp]"</code> (and do not set '
-    "<code>CITER_MCP=0</code>); a client is then configured like this:"
+    "MCP is off on this server: start it with <code>CITER_MCP=1</code> (and gradio's extra <code>mcp</code>, which "
+    "<code>requirements.txt</code> has). A client is then configured like this:"
 )
 
 _ON_LOAD = """

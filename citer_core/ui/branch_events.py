@@ -17,6 +17,7 @@ from citer_core.errors import CiterError, SettingError, TraceError
 from citer_core.ui.engine_slot import EngineSlot, Lease
 from citer_core.ui.other_pair import check_pair, error_notice
 from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.run_log import logged_run
 from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.run_request import BranchRequest, ProbeRequest, branch_request, probe_request
 from citer_core.ui.run_truth import truth_message
@@ -46,7 +47,8 @@ def branch_event(slot: EngineSlot, registry: RunRegistry, book: ProblemBook) -> 
                 yield encode(error_notice(error))
                 return
             registry.add(run, session_of(request))
-            yield from map(encode, stream_run(run))
+            with logged_run(run, request):
+                yield from map(encode, stream_run(run))
 
     return branch
 

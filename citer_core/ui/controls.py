@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,9 @@ from typing import Any
 import gradio as gr
 
 from citer_core.assets import ASSETS
+from citer_core.errors import GateError
+from citer_core.gate.fields import Real, Record
+from citer_core.gate.json_file import read_json
 from citer_core.types import MAX_NEW_TOKENS, DecodeSettings
 from citer_core.ui.pricing import DATA_SHEET_GB_PER_S, DATA_SHEET_TFLOPS, PRICE_NAMES, THIS_PAIR
 from citer_core.ui.problem_book import ProblemBook
@@ -22,19 +24,21 @@ WHAT_IT_CAN = (
     "Change the numbers and the names, then generate. The bundled pair is tiny and was trained from scratch for this "
     "page: it answers arithmetic word problems like this one and multiple-choice facts, nothing else."
 )
+_SHARE = Record({"share": Real(0.0, 1.0)})
+_MODEL = Record({"accuracy": Record({"math": _SHARE, "mc": _SHARE})})
+_CARD = Record({"models": Record({"slm": _MODEL, "llm": _MODEL})})
 TAU_INFO = "The LLM writes a token when the router's confidence in the SLM is below τ."
 
 
 def how_well(card_path: Path) -> str:
     """What either model reaches alone on unseen problems, from the pair's card; empty where there is no card."""
     try:
-        models = json.loads(card_path.read_text(encoding="utf-8"))["models"]
-        slm, llm = (
-            [round(100 * models[which]["accuracy"][kind]["share"]) for kind in ("math", "mc")]
-            for which in ("slm", "llm")
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        models = _CARD.read(read_json(card_path, max_bytes=1_000_000), "card")["models"]
+    except GateError:
         return ""
+    slm, llm = (
+        [round(100 * models[which]["accuracy"][kind]["share"]) for kind in ("math", "mc")] for which in ("slm", "llm")
+    )
     return (
         f" Alone, the SLM is right on {slm[0]}% of unseen word problems and {slm[1]}% of questions, "
         f"the LLM on {llm[0]}% and {llm[1]}%."

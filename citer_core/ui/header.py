@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gradio as gr
 
+from citer_core import __version__
+
 TAGLINE = "A small model writes. Where a router expects it to fail, a large one writes the token."
 
 _TEMPLATE = f"""
 <header class="cx-header">
   <div class="cx-brand">
     <h1 class="cx-name" aria-label="CITER"><span class="cx-slm">CIT</span><span class="cx-llm">ER</span></h1>
+    <span class="cx-version" title="The version of this page">v{__version__}</span>
     <p class="cx-tagline">{TAGLINE}</p>
   </div>
   <div class="cx-state">

@@ -1,4 +1,4 @@
-"""The events of the Labels tab: what a person picks, pastes or uploads in, messages for its component out.
+"""The events of the Labels tab: what a person picks, pastes or opens in, messages for its component out.
 
 Imports torch only where an engine is there already. Every `CiterError` becomes a calm notice. Knows no component.
 """
@@ -8,17 +8,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from citer_core.errors import CiterError, DatasetError, SettingError
+from citer_core.gate.fields import Real, Record, Text, Whole
 from citer_core.tasks.prompts import DataType
 from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.label_jobs import LabelJob, LabelJobs
 from citer_core.ui.label_messages import analysis_message, progress_message, rollout_message
-from citer_core.ui.label_rows import LabelInput, bundled_row, bundled_set, pasted_rows, uploaded_rows
+from citer_core.ui.label_rows import LabelInput, bundled_row, bundled_set, pasted_rows, rows_of_file
 from citer_core.ui.other_pair import OtherPairError, error_notice
 from citer_core.ui.run_registry import session_of
 from citer_core.ui.streaming import Message, encode, notice
@@ -33,6 +33,7 @@ FIRST_PROBLEM = "math 2"
 MAX_TOKENS = 60_000  # of all ground truths: about 4 MB for the browser
 UNEXPECTED = "Something went wrong on the server; its log says what. Try it again."
 LOADING = "The models are loading: try it again in a moment."
+ROLL_OUT = Record({"analysis": Text(100), "index": Whole(), "router": Text(200), "tau": Real(0, 1)})
 GONE = "The server no longer keeps this analysis: pick the problem again."
 
 
@@ -46,7 +47,7 @@ class LabelEvents:
         self._slot = slot
         self._jobs = jobs
 
-    def picked(self, key: str | None, request: gr.Request) -> Iterator[str]:
+    def picked(self, key: object, request: gr.Request) -> Iterator[str]:
         """A bundled problem."""
         yield from self._analyse(lambda: bundled_row(key), request)
 
@@ -58,13 +59,15 @@ class LabelEvents:
 
         return chosen
 
-    def pasted(self, text: str | None, request: gr.Request) -> Iterator[str]:
+    def pasted(self, text: object, request: gr.Request) -> Iterator[str]:
         """A row in JSON."""
         yield from self._analyse(lambda: pasted_rows(text), request)
 
-    def uploaded(self, path: str, request: gr.Request) -> Iterator[str]:
-        """A JSON Lines file."""
-        yield from self._analyse(lambda: uploaded_rows(Path(path)), request)
+    def opened(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
+        """A JSON Lines file that the browser has read: its name and its text."""
+        given = getattr(event, "_data", None)
+        file = given if isinstance(given, dict) else {}
+        yield from self._analyse(lambda: rows_of_file(file.get("name"), file.get("text")), request)
 
     def rolled_out(self, event: gr.EventData, request: gr.Request) -> Iterator[str]:
         """Both branches of one token; the browser says which, so everything it says is checked."""
@@ -111,10 +114,8 @@ class LabelEvents:
             yield analysis_message(job.id, source.title, engine.pair, routers, job.texts)
 
     def _roll_out(self, asked: Any, session: str) -> Iterator[Message]:
-        asked = asked if isinstance(asked, dict) else {}
-        job_id, index, tau, name = (asked.get(key) for key in ("analysis", "index", "tau", "router"))
-        if not isinstance(index, int) or not isinstance(name, str) or not isinstance(tau, int | float) or index < 0:
-            raise SettingError('Ask for {"analysis": id, "index": token, "router": name, "tau": number}.')
+        read = ROLL_OUT.read(asked, "the token to roll out")
+        job_id, index, tau, name = (read[key] for key in ("analysis", "index", "tau", "router"))
         found = self._jobs.get(job_id)
         place = found.token(index) if found is not None and found.session == session else None
         if found is None or place is None:

@@ -1,4 +1,4 @@
-"""What the Labels tab can be given: bundled problems, a pasted row or an uploaded file, as rows with a ground truth.
+"""What the Labels tab can be given: bundled problems, a pasted row or a file, as rows with a ground truth.
 
 The format of a row is seen from its fields, so nobody has to say it. Every error names the row and what to do. Knows no
 models and no components.
@@ -6,19 +6,20 @@ models and no components.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-from citer_core.errors import DatasetError
+from citer_core.errors import DatasetError, GateError
+from citer_core.gate.excerpt import excerpt
+from citer_core.gate.json_text import parse_json
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import MAX_PROMPT_CHARS, problem_from_row
 from citer_core.tasks.prompts import DataType
 
 MAX_ROWS = 200
-MAX_FILE_BYTES = 4_000_000
+MAX_FILE_BYTES = 4_000_000  # the browser looks too, and counts bytes
+MAX_NAME_CHARS = 255
 FORMS = (
     'a "math" row has "problem" and "solution" with the final answer in \\boxed{}; an "mc" row has "question", '
     '"choices" {"text": [...], "label": [...]}, "answerKey" and "cot"'
@@ -39,19 +40,19 @@ class LabelInput:
     rows: tuple[tuple[Mapping[str, Any], DataType], ...]
 
 
-def bundled_row(key: str | None) -> LabelInput:
+def bundled_row(key: object) -> LabelInput:
     """One bundled problem by the key of the problem book, such as `math 12`.
 
     Raises:
         DatasetError: there is none of that key.
     """
-    kind, _, number = (key or "").partition(" ")
-    if kind in SET_NAMES and number.isdecimal():
+    kind, _, number = key.partition(" ") if isinstance(key, str) else ("", "", "")
+    if kind in SET_NAMES and number.isdecimal() and len(number) <= 6:
         data_type: DataType = "mc" if kind == "mc" else "math"
         rows = bundled_rows(data_type)
         if 1 <= int(number) <= len(rows):
             return LabelInput(f"{data_type} {int(number)}", ((rows[int(number) - 1].row, data_type),))
-    raise DatasetError(f'There is no bundled problem "{key}". Pick one from the list.')
+    raise DatasetError(f"There is no bundled problem {excerpt(key)}. Pick one from the list.")
 
 
 def bundled_set(data_type: DataType) -> LabelInput:
@@ -64,18 +65,22 @@ def bundled_set(data_type: DataType) -> LabelInput:
     return LabelInput(f"{len(rows)} {SET_NAMES[data_type]}", tuple((row.row, data_type) for row in rows))
 
 
-def pasted_rows(text: str | None) -> LabelInput:
+def pasted_rows(text: object) -> LabelInput:
     """One row in JSON, on one line or several; or some rows, one a line.
 
     Raises:
         DatasetError: it is empty, not JSON, in neither format or without a ground truth.
     """
+    if text is not None and not isinstance(text, str):
+        raise DatasetError(f"The row is {excerpt(text)}, no text. Paste one in JSON: {FORMS}.")
     content = (text or "").strip()
+    if len(content) > MAX_FILE_BYTES:
+        raise DatasetError(f"The text has {len(content):,} characters; at most {MAX_FILE_BYTES:,} are read at once.")
     if not content:
         raise DatasetError(f"There is no row yet. Paste one in JSON: {FORMS}.")
     try:
-        whole = json.loads(content)
-    except (ValueError, RecursionError):
+        whole = parse_json(content, max_chars=MAX_FILE_BYTES)
+    except GateError:
         return LabelInput("pasted rows", _rows_of_lines(content.splitlines()))
     try:
         return LabelInput("pasted row", (_checked(whole),))
@@ -83,23 +88,25 @@ def pasted_rows(text: str | None) -> LabelInput:
         raise DatasetError(f"The row: {error}") from error
 
 
-def uploaded_rows(path: Path) -> LabelInput:
-    """A JSON Lines file that a person uploaded.
+def rows_of_file(name: object, text: object) -> LabelInput:
+    """A JSON Lines file that a browser has read.
+
+    Args:
+        name: of the file; only shown.
+        text: its content.
 
     Raises:
-        DatasetError: it is too large, no UTF-8, has no rows or a bad one.
+        DatasetError: it is too large, has no rows or a bad one.
     """
-    size = path.stat().st_size
-    if size > MAX_FILE_BYTES:
+    if not isinstance(name, str) or not isinstance(text, str) or not 0 < len(name) <= MAX_NAME_CHARS:
+        raise DatasetError("Choose a JSON Lines file; its name may have up to 255 characters.")
+    if len(text) > MAX_FILE_BYTES:
         raise DatasetError(
-            f"{path.name} has {size / 1e6:.1f} MB; the page takes up to {MAX_FILE_BYTES / 1e6:g} MB. Cut it into parts."
+            f"The file has {len(text) / 1e6:.1f} million characters; the page takes up to {MAX_FILE_BYTES / 1e6:g}. "
+            "Cut it into parts."
         )
-    try:
-        content = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DatasetError(f"{path.name} is not UTF-8: save it with that encoding.") from error
     # At line feeds only: U+2028 and its like may stand inside a JSON string.
-    return LabelInput(path.name, _rows_of_lines(content.split("\n")))
+    return LabelInput(name, _rows_of_lines(text.split("\n")))
 
 
 def _rows_of_lines(lines: Sequence[str]) -> tuple[tuple[Mapping[str, Any], DataType], ...]:
@@ -121,13 +128,9 @@ def _rows_of_lines(lines: Sequence[str]) -> tuple[tuple[Mapping[str, Any], DataT
 
 def _parsed(line: str) -> object:
     try:
-        return json.loads(line)
-    except json.JSONDecodeError as error:
-        raise DatasetError(
-            f"it is not JSON ({error.msg} at character {error.pos + 1}). Write one object a line: {FORMS}."
-        ) from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or brackets as deep
-        raise DatasetError("its JSON has a number too long or brackets too deep to be read.") from error
+        return parse_json(line, max_chars=MAX_FILE_BYTES)
+    except GateError as error:
+        raise DatasetError(f"{error} One object a line: {FORMS}.") from None
 
 
 def _checked(row: object) -> tuple[Mapping[str, Any], DataType]:

@@ -7,7 +7,6 @@ reads problems and rolls out branches.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,8 @@ from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.label_events import FIRST_PROBLEM, LabelEvents
 from citer_core.ui.label_jobs import LabelJobs
 from citer_core.ui.label_rows import MAX_ROWS
+from citer_core.ui.page_assets import file_url, plotly_script
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.viewer import file_url
 
 PASTE_HINT = '{"problem": "What is 2 + 3?", "solution": "$2+3=5$. The final answer is $\\\\boxed{5}$."}'
 PASTE_INFO = (
@@ -32,21 +31,10 @@ import(new URL(props.entry, document.baseURI).href)
     element, props, watch,
     onOpen: () => trigger("opened"),
     onRollOut: (asked) => trigger("rollout", asked),
+    onFile: (file) => trigger("chosen", file),
   }))
   .catch((error) => { element.textContent = "The Labels tab could not be started: " + error.message; });
 """
-
-
-def static_folders(assets: Path) -> list[Path]:
-    """What the browser may fetch for this tab: our scripts, and plotly's, which its Python package brings."""
-    return [assets / "labels", plotly_script().parent]
-
-
-def plotly_script() -> Path:
-    """`plotly.min.js`; the package is found, not imported, because that would take a second."""
-    spec = importlib.util.find_spec("plotly")
-    assert spec is not None and spec.origin is not None, "plotly is in requirements.txt"
-    return Path(spec.origin).parent / "package_data" / "plotly.min.js"
 
 
 def labels_tab(assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJobs, queue: dict[str, Any]) -> None:
@@ -74,10 +62,10 @@ def labels_tab(assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJob
         )  # fmt: skip
         with gr.Row(elem_id="cx-labels-own-buttons"):
             read = gr.Button("Read this row", elem_id="cx-labels-read", scale=0, min_width=150)
-            upload = gr.UploadButton(
-                f"Upload JSON Lines, up to {MAX_ROWS} rows", file_types=[".jsonl", ".json"],
-                elem_id="cx-labels-upload", scale=0, min_width=260,
-            )  # fmt: skip
+            # The browser reads the file and sends its text: the server takes no files, so it keeps none.
+            choose = gr.Button(
+                f"Open JSON Lines, up to {MAX_ROWS} rows", elem_id="cx-labels-open", scale=0, min_width=260
+            )
     screen = gr.HTML(
         value=None,
         html_template='<div class="cx-labels"></div>',
@@ -99,5 +87,6 @@ def labels_tab(assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJob
     all_math.click(events.whole_set("math"), None, screen, **how)
     all_mc.click(events.whole_set("mc"), None, screen, **how)
     read.click(events.pasted, pasted, screen, **how)
-    upload.upload(events.uploaded, upload, screen, **how)
+    choose.click(None, js="() => window.citerLabels?.chooseFile()", api_visibility="private")
+    screen.chosen(events.opened, None, screen, **how)
     screen.rollout(events.rolled_out, None, screen, **how)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import gradio as gr
 
-from citer_core.ui.viewer import file_url
+from citer_core.ui.page_assets import file_url
 
 # The viewer is outside the tabs and starts with the page, so `window.citer` is there unless it could not be started.
 _ON_LOAD = """

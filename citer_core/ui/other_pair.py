@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from citer_core.errors import CiterError, SettingError
+from citer_core.models.same_pair import is_same_run
 from citer_core.ui.pair_offers import preset_of
 from citer_core.ui.streaming import Message, notice
 
@@ -31,7 +32,7 @@ def check_pair(engine: Engine, title: str, revision: str) -> None:
         OtherPairError: it cannot.
     """
     loaded = engine.pair_info
-    if revision == loaded.revision:
+    if is_same_run(revision, loaded.revision):
         return
     if not title or title == loaded.name:
         raise OtherPairError(

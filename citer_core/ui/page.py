@@ -31,22 +31,28 @@ from citer_core.ui.api_tools import (
 from citer_core.ui.branch_events import branch_event, probe_event
 from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, about_bundled, controls
 from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.field_limits import field_limits
 from citer_core.ui.generate import generate_event
+from citer_core.ui.gradio_log import quiet_gradio
 from citer_core.ui.header import header
 from citer_core.ui.label_jobs import LabelJobs
-from citer_core.ui.labels_tab import labels_tab, static_folders
+from citer_core.ui.labels_tab import labels_tab
 from citer_core.ui.learn_tab import learn_tab
+from citer_core.ui.page_assets import file_url, page_files
 from citer_core.ui.page_script import PageScript
 from citer_core.ui.page_traffic import PageTraffic
 from citer_core.ui.pair_books import PairBooks, what_it_can
 from citer_core.ui.pair_switch import PairSwitch
-from citer_core.ui.presets import preset_cards, read_presets, recorded_problems
+from citer_core.ui.presets import preset_cards, presets_to_show, recorded_problems
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.profile_jobs import ProfileJobs
 from citer_core.ui.profile_tab import profile_tab
 from citer_core.ui.run_registry import RunRegistry, session_of
 from citer_core.ui.theme import theme
-from citer_core.ui.viewer import file_url, viewer
+from citer_core.ui.viewer import viewer
+from citer_core.web.door import Door
+from citer_core.web.health import Health
+from citer_core.web.page_policy import PagePolicy
 
 TITLE = "CITER: two models write one answer"
 # Links rather than `css_paths`: gradio rewrites what it is given there and loses rules it does not know (@container).
@@ -56,7 +62,6 @@ STYLES = "".join(
 )
 _LINKED_ROUTER = "(name) => window.citer?.link.router(name) ?? name"
 DECODING = "decoding"  # one concurrency group for the page and the API: they share the device
-MAX_UPLOAD = "8mb"  # the Labels tab has a lower limit, with a message of its own
 
 
 def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Blocks:
@@ -67,9 +72,7 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Bl
         slot: of the engine.
         switch: changes what is in it.
     """
-    shown = [ASSETS / name for name in ("viewer", "share", "learn", "traces", "profile")]
-    gr.set_static_paths([*shown, *static_folders(ASSETS)])
-    presets = read_presets(ASSETS / "traces")
+    presets = presets_to_show(ASSETS / "traces")
     recorded = recorded_problems(presets)
     registry, jobs, books = RunRegistry(), LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
     book, measurements = books.bundled, ProfileJobs()
@@ -102,20 +105,30 @@ def build_page(config: AppConfig, slot: EngineSlot, switch: PairSwitch) -> gr.Bl
         # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not.
         page.unload(_cancel_on_close(registry, jobs, measurements))
         _wire_api(config, slot, registry, book, RecordedRuns(ASSETS / "traces", presets))
-    page.queue(default_concurrency_limit=config.n_concurrent_runs, max_size=config.n_queued_runs)
+    page.queue(default_concurrency_limit=config.n_concurrent_runs, max_size=config.n_queued_runs, api_open=False)
     return page
 
 
-def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None) -> str:
+def health_of(page: gr.Blocks, slot: EngineSlot) -> Health:
+    """What `/healthz` says of a page."""
+    return Health(slot.status, n_running=lambda: slot.n_leases, n_waiting=lambda: len(page._queue))
+
+
+def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None, health: Health | None = None) -> str:
     """Starts to serve and returns the local address; does not block.
 
     Args:
         page: from `build_page`.
         config: of the process.
         traffic: notices the requests.
+        health: what `/healthz` answers.
     """
     script = PageScript(ASSETS)
     watched = [Middleware(traffic.watch)] if traffic else []
+    policy = Middleware(PagePolicy, own_scripts=[script.import_map], frame_ancestors=config.web.frame_ancestors)
+    door = Door(config.host, config.port, config.web, field_limits(page), has_mcp=serves_mcp(config))
+    routes = [script.route(), page_files().route(), (health or Health()).route()]
+    quiet_gradio()
     _, url, _ = page.launch(
         server_name=config.host,
         server_port=config.port,
@@ -127,10 +140,12 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         show_error=False,
         ssr_mode=False,
         share=False,
-        max_file_size=MAX_UPLOAD,
+        max_file_size=1,  # no route takes a file
         mcp_server=serves_mcp(config),
+        enable_monitoring=False,
+        auth=list(config.web.accounts) or None,
         quiet=True,
-        app_kwargs={"routes": [script.route()], "middleware": watched},
+        app_kwargs={"routes": routes, "middleware": [policy, *watched], "lifespan": door.lifespan, "openapi_url": None},
         prevent_thread_lock=True,
     )
     return url
@@ -202,7 +217,7 @@ def _wire_picking(panel: Controls, books: PairBooks, switch: PairSwitch) -> None
         found = books.other(data_type, is_bundled=switch.holds_bundled)
         return (found[0], found[1].question) if found else (gr.skip(), gr.skip())
 
-    quick: dict[str, Any] = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+    quick: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
     panel.picker.input(pick, panel.picker, [panel.prompt, panel.data_type], **quick)
     panel.another.click(another, panel.data_type, [panel.picker, panel.prompt], **quick)
 
@@ -222,7 +237,8 @@ def _wire_engine(panel: Controls, screen: gr.HTML, books: PairBooks, switch: Pai
         return router, gr.Textbox(info=words), picker
 
     changed = [panel.router, panel.prompt, panel.picker]
-    ready = screen.ready(engine_changed, None, changed, queue=False, show_progress="hidden", api_visibility="private")
+    how: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
+    ready = screen.ready(engine_changed, None, changed, **how)
     # Only now are there routers to choose from; the other settings of a link are put in at once.
     ready.then(None, panel.router, panel.router, js=_LINKED_ROUTER, api_visibility="private")
     screen.linked(None, None, panel.asked, js="() => window.citer.link.controls()", api_visibility="private")

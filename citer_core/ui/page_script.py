@@ -17,7 +17,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from citer_core.joined_script import JoinedScript
-from citer_core.ui.viewer import file_url
+from citer_core.ui.page_assets import file_url
 
 ENTRY = "viewer/page.js"
 FOR_EVER = "public, max-age=31536000, immutable"
@@ -50,7 +50,11 @@ class PageScript:
 
     def head(self) -> str:
         """What goes into the document's head."""
+        return f'<script type="importmap">{self.import_map}</script><link rel="modulepreload" href="{self._url}">'
+
+    @property
+    def import_map(self) -> str:
+        """The text of the import map, as the document has it."""
         # An address in an import map has to begin with a dot or a slash, and these are relative to the document.
         import_map = {"imports": {f"./{module}": f"./{self._url}" for module in self._modules}}
-        text = json.dumps(import_map).replace("<", "\\u003c")
-        return f'<script type="importmap">{text}</script><link rel="modulepreload" href="{self._url}">'
+        return json.dumps(import_map).replace("<", "\\u003c")

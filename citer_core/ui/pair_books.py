@@ -6,18 +6,22 @@ Knows no components and no engine.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 
 from citer_core.errors import CiterError
-from citer_core.tasks.problems import Problem, problem_from_text
-from citer_core.tasks.prompts import DataType
+from citer_core.gate.fields import Choice, Record, Text
+from citer_core.gate.json_file import read_json_lines
+from citer_core.tasks.problems import MAX_PROMPT_CHARS, Problem, problem_from_text
+from citer_core.tasks.prompts import DATA_TYPES, DataType
 from citer_core.ui.problem_book import PICKED_TYPES, ProblemBook
 
 logger = logging.getLogger(__name__)
 SAMPLE = "sample "  # in front of a key of the ordinary questions, so that no key means two problems
+_SAMPLE = Record(
+    {"question": Text(MAX_PROMPT_CHARS), "data_type": Choice(*DATA_TYPES)}, {"answer": Text(MAX_PROMPT_CHARS)}
+)
 
 
 class PairBooks:
@@ -50,9 +54,9 @@ class PairBooks:
             return self.bundled.choices()
         return [(label, SAMPLE + key) for label, key in self._samples.choices()]
 
-    def pick(self, key: str | None) -> Problem | None:
+    def pick(self, key: object) -> Problem | None:
         """The problem of that key, in either book: a page may not know yet that the pair has changed."""
-        if key is not None and key.startswith(SAMPLE):
+        if isinstance(key, str) and key.startswith(SAMPLE):
             return self._samples.pick(key.removeprefix(SAMPLE))
         return self.bundled.pick(key)
 
@@ -79,8 +83,8 @@ def what_it_can(title: str, *, chat: bool) -> str:
 
 def _samples(path: Path) -> list[Problem]:
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        rows = [_SAMPLE.read(row, f"line {number}") for number, row in read_json_lines(path)]
         return [problem_from_text(row["question"], row["data_type"], row.get("answer") or None) for row in rows]
-    except (OSError, ValueError, KeyError, TypeError, CiterError) as error:
+    except CiterError as error:
         logger.warning("no ordinary questions: %s cannot be read (%s)", path.name, error)
         return []

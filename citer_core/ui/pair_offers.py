@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from citer_core.config import AppConfig
 from citer_core.errors import SettingError
+from citer_core.gate.excerpt import excerpt
 from citer_core.hardware import has_bfloat16
 from citer_core.models.needs import AUTO, PairNeeds, needs_of
 from citer_core.models.presets import EMBEDDED, PRESETS, Preset, parse_pair
@@ -93,12 +94,13 @@ class PairOffers:
         if not isinstance(pair, str) or not isinstance(dtype, str) or len(pair) > 500:
             raise SettingError('Ask for {"pair": name, "dtype": "float32" or "bfloat16"}.')
         pair = pair.strip()
-        choice = parse_pair(pair)
+        # Before anything is made of the name: whether there is such a folder here is nobody's business then.
         if pair not in PRESETS and not self.allows_own:
             raise SettingError("This server takes pairs from its list only; CITER_PAIRS=any lets visitors name models.")
+        choice = parse_pair(pair)
         dtype = dtype or self.dtypes(pair)[0]
         if dtype not in self.dtypes(pair):
-            raise SettingError(f"{choice.name} cannot be loaded in {dtype!r:.40}: {' or '.join(self.dtypes(pair))}.")
+            raise SettingError(f"{choice.name} cannot be loaded in {excerpt(dtype)}: {' or '.join(self.dtypes(pair))}.")
         if loaded is not None and loaded_as == pair and dtype in (loaded.dtype, AUTO):
             raise SettingError(f"{choice.name} is loaded already, in {loaded.dtype}.")
         needs = needs_of(pair, dtype, self._config.options.llm_quantization)

@@ -47,7 +47,8 @@ class Change:
     """One change of the pair, as far as it is.
 
     Attributes:
-        id: a stale "Cancel" must not end a later change.
+        id: by which pages that see it know it again.
+        token: who has it may cancel; only whoever began the change is given it.
         done, total: bytes while it downloads.
         message: what came of it, or what is special about now.
     """
@@ -57,6 +58,7 @@ class Change:
     title: str
     room: Room
     id: str = field(default_factory=lambda: secrets.token_urlsafe(8))
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
     stage: Stage = "fetch"
     done: int = 0
     total: int | None = None
@@ -105,7 +107,7 @@ class PairSwitch:
         """Begins a change in the background.
 
         Returns:
-            Its state, as `status` has it.
+            Its state, as `status` has it, and `token`, which `cancel` asks for and nobody else is told.
 
         Raises:
             CiterError: it is not possible or not allowed (see `PairOffers.check`), or another one is going on.
@@ -118,15 +120,17 @@ class PairSwitch:
             name, number_format, room = self.offers.check(pair, dtype, self._loaded_info(), self.pair)
             self._change = change = Change(name, number_format, parse_pair(name).name, room)
         threading.Thread(target=self._work, args=(change,), name="pair-switch", daemon=True).start()
-        return self._state(change)
+        return {**self._state(change), "token": change.token}
 
-    def cancel(self, change_id: object) -> bool:
-        """Ends the change of that id as soon as it can be; False where it is over or another one.
+    def cancel(self, token: object) -> bool:
+        """Ends the change of that token as soon as it can be; False where it is over or another one.
 
         Reading weights cannot be interrupted: what it gives is dropped then.
         """
         change = self._change
-        if change is None or change.is_over or change.id != change_id:
+        if change is None or change.is_over or not isinstance(token, str):
+            return False
+        if not secrets.compare_digest(change.token.encode(), token.encode("utf-8", "replace")):
             return False
         change.cancelled.set()
         return True
@@ -157,7 +161,7 @@ class PairSwitch:
         change = self._change
         if change is not None and not change.is_over:
             raise SettingError(
-                f"{change.title} is {WORDS[change.stage]} already: wait for it, or cancel that change first."
+                f"{change.title} is {WORDS[change.stage]} already: wait for it, or cancel it where it was begun."
             )
 
     def _state(self, change: Change) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Knows the index of `assets/traces` and nothing of engines.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from citer_core.tasks.prompts import DataType
 from citer_core.ui.markup import literal
 from citer_core.ui.pair_offers import preset_of
 
+logger = logging.getLogger(__name__)
 MOST_IN_GRID = 8
 DATA_TYPE_NAMES = {"math": "Math", "mc": "Multiple choice", "open": "Free text"}
 
@@ -47,10 +49,16 @@ def read_presets(folder: Path) -> list[Preset]:
     Raises:
         TraceError: the index is no list of presets.
     """
+    return [Preset(**entry) for entry in read_index(folder)]
+
+
+def presets_to_show(folder: Path) -> list[Preset]:
+    """As `read_presets`; none, with a line in the log, where the index is damaged: the page goes without its cards."""
     try:
-        return [Preset(**entry) for entry in read_index(folder)]
-    except TypeError as error:
-        raise TraceError(f"The index of the recorded runs in {folder} cannot be read ({error}).") from error
+        return read_presets(folder)
+    except TraceError as error:
+        logger.warning("%s", error)
+        return []
 
 
 def recorded_problems(presets: list[Preset]) -> list[Problem]:

@@ -60,9 +60,9 @@ class ProblemBook:
         """(label, key) of every problem; a label starts with its key: typing finds a data set, a number or a word."""
         return [(f"{key} · {_short(problem.question)}", key) for key, problem in self._by_key.items()]
 
-    def pick(self, key: str | None) -> Problem | None:
+    def pick(self, key: object) -> Problem | None:
         """The problem of that key, or None."""
-        return self._by_key.get(key or "")
+        return self._by_key.get(key) if isinstance(key, str) else None
 
     def row(self, problem: Problem) -> Mapping[str, Any] | None:
         """The bundled row of exactly this text, with its worked solution; None where there is none."""

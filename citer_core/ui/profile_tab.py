@@ -16,12 +16,11 @@ import gradio as gr
 from citer_core.errors import CiterError
 from citer_core.evaluation.profile_file import read_profile
 from citer_core.ui.engine_slot import EngineSlot
-from citer_core.ui.labels_tab import plotly_script
+from citer_core.ui.page_assets import file_url, plotly_script
 from citer_core.ui.profile_jobs import ProfileJobs
 from citer_core.ui.profile_messages import profile_message, progress_message
 from citer_core.ui.run_registry import session_of
 from citer_core.ui.streaming import Message, encode, notice
-from citer_core.ui.viewer import file_url
 
 logger = logging.getLogger(__name__)
 WAIT_S = 0.25
@@ -69,13 +68,13 @@ def profile_tab(assets: Path, slot: EngineSlot, jobs: ProfileJobs, queue: dict[s
         jobs.stop(session_of(request))
 
     how: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    screen.opened(opened, None, screen, queue=False, **how)
-    recorded.click(opened, None, screen, queue=False, **how)
+    screen.opened(opened, None, screen, concurrency_limit=None, **how)
+    recorded.click(opened, None, screen, concurrency_limit=None, **how)
     measuring = measure.click(measured, None, screen, **how, **queue)
     # However it ended: the queue may be full, or the connection lost.
     measuring.then(None, js="() => window.citerProfile?.settled()", api_visibility="private")
     # Not `cancels`: that would throw the last message away, and the thread would go on measuring.
-    stop.click(stopped, None, None, queue=False, **how)
+    stop.click(stopped, None, None, concurrency_limit=None, **how)
 
 
 def recorded_message(assets: Path) -> Message:

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from citer_core.engine import Run
+    from citer_core.run import Run
 
 KEPT_RUNS = 64
 

@@ -1,31 +1,57 @@
 """Requests about a finished run that the browser holds: a branch of it, or a probe. JSON text in, checked values out.
 
-The browser may send anything, so every field is looked at; what can be derived (texts, cache lengths, verdicts) is
-derived again by the engine. Knows the trace's form, no components and no engine.
+The browser may send anything, so every field is read by the gate, with the kinds of the trace's own table; what can be
+derived (texts, cache lengths, verdicts) is derived again by the engine. Knows the trace's form, no components and no
+engine.
 """
 
 from __future__ import annotations
 
-import json
-import math
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar, get_args
+from typing import Any
 
-from citer_core.errors import CiterError, TraceError
+from citer_core.errors import GateError, TraceError
 from citer_core.fork import Fork
+from citer_core.gate.fields import Kind, ListOf, Maybe, Record, Text
+from citer_core.gate.json_text import parse_json
 from citer_core.tasks.problems import Problem, problem_from_text
-from citer_core.tasks.prompts import DATA_TYPES
 from citer_core.trace import ParentInfo
-from citer_core.types import MAX_NEW_TOKENS, Candidate, DecodeSettings, Source, TokenEvent
+from citer_core.trace_schema import EVENT, MAX_NEW_TOKENS, MAX_TRACE_CHARS, PARENT, PROMPT, SETTINGS
+from citer_core.types import Candidate, DecodeSettings, TokenEvent
 from citer_core.ui.problem_book import ProblemBook
 
-MAX_REQUEST_CHARS = 12_000_000  # 4,096 events with both models' candidates are about 3 million
-MAX_TEXT = 100_000
-MAX_CANDIDATES = 20
-MAX_SECONDS = 1e6
-T = TypeVar("T")
-_KEY_CHARS = frozenset("0123456789abcdef")
+_NAME = Text(200)
+_KEY = PARENT.required["key"]
+_TOKEN_ID = EVENT.required["token_id"]
+_ABOUT: dict[str, Kind[Any]] = {
+    "prompt": Record({name: PROMPT.required[name] for name in ("data_type", "question", "text")}),
+    "true_answer": Maybe(Text(1_000)),
+    "pair_revision": _NAME,
+}
+_DERIVED = ("index", "text", "slm_tokens_fed", "context_len")
+_SHARED_EVENT = Record(
+    {
+        **{
+            name: EVENT.required[name] for name in ("token_id", "source", "slm_token_id", "slm_confidence", "threshold")
+        },
+        **{name: EVENT.required[name] for name in ("llm_tokens_fed", "slm_s", "router_s", "llm_s")},
+        **{name: EVENT.optional[name] for name in ("slm_top", "llm_top")},
+    },
+    {"forced": EVENT.optional["forced"]},
+)
+BRANCH = Record(
+    {
+        **_ABOUT,
+        "router": _NAME,
+        "settings": SETTINGS,
+        "events": ListOf(_SHARED_EVENT, MAX_NEW_TOKENS),
+        "source": Maybe(EVENT.required["source"]),
+        "token_id": Maybe(_TOKEN_ID),
+        "parent": _KEY,
+    },
+    {"pair_name": _NAME},
+)
+PROBE = Record({**_ABOUT, "token_ids": ListOf(_TOKEN_ID, MAX_NEW_TOKENS), "key": _KEY}, {"pair_name": _NAME})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,147 +88,66 @@ def branch_request(text: object, book: ProblemBook) -> BranchRequest:
     """Reads the request for a branch.
 
     Args:
-        text: JSON with `prompt`, `true_answer`, `pair_name`, `pair_revision`, `router`, `settings`, `events` (the
-            shared ones, as in a trace), `source`, `token_id` and `parent` (the parent's key).
+        text: JSON as `BRANCH` has it: the trace's own fields, the shared events, and `parent`, the parent's key.
         book: the bundled problems, whose answers are known here.
 
     Raises:
         CiterError: something is missing, of a wrong kind or out of its range.
     """
-
-    def read(document: Mapping[str, Any]) -> BranchRequest:
-        events = _list(document["events"], MAX_NEW_TOKENS)
-        fork = Fork(
-            events=tuple(_event(entry, index) for index, entry in enumerate(events)),
-            source=None if document["source"] is None else _source(document["source"]),
-            token_id=None if document["token_id"] is None else _token_id(document["token_id"]),
-        )
-        settings = document["settings"]
-        return BranchRequest(
-            problem=_problem(document, book),
-            prompt_text=_text(document["prompt"]["text"], MAX_TEXT),
-            pair_name=_text(document.get("pair_name", ""), 200),
-            pair_revision=_text(document["pair_revision"], 200),
-            router=_text(document["router"], 200),
-            settings=DecodeSettings(
-                **{name: settings[name] for name in ("threshold", "max_new_tokens", "temperature", "top_p", "seed")}
-            ),
-            fork=fork,
-            parent=ParentInfo(_key(document["parent"]), fork.n_shared),
-        )
-
-    return _read(text, read)
+    asked = _read(text, BRANCH)
+    fork = Fork(
+        events=tuple(_event(entry, index) for index, entry in enumerate(asked["events"])),
+        source=asked["source"],
+        token_id=asked["token_id"],
+    )
+    return BranchRequest(
+        problem=_problem(asked, book),
+        prompt_text=asked["prompt"]["text"],
+        pair_name=asked.get("pair_name", ""),
+        pair_revision=asked["pair_revision"],
+        router=asked["router"],
+        settings=DecodeSettings(**asked["settings"]),
+        fork=fork,
+        parent=ParentInfo(asked["parent"], fork.n_shared),
+    )
 
 
 def probe_request(text: object, book: ProblemBook) -> ProbeRequest:
-    """Reads the request for a probe: `prompt`, `true_answer`, `pair_name`, `pair_revision`, `token_ids` and `key`.
+    """Reads the request for a probe, JSON as `PROBE` has it; `key` is the browser's own.
 
     Raises:
         CiterError: something is missing, of a wrong kind or out of its range.
     """
-
-    def read(document: Mapping[str, Any]) -> ProbeRequest:
-        return ProbeRequest(
-            problem=_problem(document, book),
-            prompt_text=_text(document["prompt"]["text"], MAX_TEXT),
-            pair_name=_text(document.get("pair_name", ""), 200),
-            pair_revision=_text(document["pair_revision"], 200),
-            token_ids=[_token_id(value) for value in _list(document["token_ids"], MAX_NEW_TOKENS)],
-            key=_key(document["key"]),
-        )
-
-    return _read(text, read)
+    asked = _read(text, PROBE)
+    return ProbeRequest(
+        problem=_problem(asked, book),
+        prompt_text=asked["prompt"]["text"],
+        pair_name=asked.get("pair_name", ""),
+        pair_revision=asked["pair_revision"],
+        token_ids=asked["token_ids"],
+        key=asked["key"],
+    )
 
 
-def _read(text: object, read: Callable[[Mapping[str, Any]], T]) -> T:
+def _read(text: object, record: Record) -> dict[str, Any]:
     try:
-        if not isinstance(text, str) or len(text) > MAX_REQUEST_CHARS:
-            raise ValueError("no text, or too long a one")
-        document = json.loads(text)
-        if not isinstance(document, dict):
-            raise TypeError("no JSON object")
-        return read(document)
-    except CiterError:
-        raise
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise TraceError(f"The run on the page cannot be used ({error}). Reload the page and run it again.") from error
+        return record.read(parse_json(text, max_chars=MAX_TRACE_CHARS), "")
+    except GateError as error:
+        raise TraceError(f"The run on the page cannot be used: {error} Reload the page and run it again.") from None
 
 
-def _problem(document: Mapping[str, Any], book: ProblemBook) -> Problem:
-    prompt = document["prompt"]
-    question, kind = _text(prompt["question"], MAX_TEXT), prompt["data_type"]
-    if kind not in DATA_TYPES:
-        raise ValueError(f"data_type {kind!r:.40}")
+def _problem(asked: dict[str, Any], book: ProblemBook) -> Problem:
+    question, kind = asked["prompt"]["question"], asked["prompt"]["data_type"]
     problem = book.problem(question, kind)
-    answer = document["true_answer"]
+    answer = asked["true_answer"]
     if problem.true_answer is None and answer is not None and kind != "open":
-        problem = problem_from_text(question, kind, _text(answer, 1000))
+        problem = problem_from_text(question, kind, answer)
     return problem
 
 
-def _event(entry: Any, index: int) -> TokenEvent:
-    return TokenEvent(
-        index=index,
-        token_id=_token_id(entry["token_id"]),
-        text="",  # the engine decodes it
-        source=_source(entry["source"]),
-        slm_token_id=_token_id(entry["slm_token_id"]),
-        slm_confidence=_number(entry["slm_confidence"], 1.0),
-        threshold=_number(entry["threshold"], 1.0),
-        slm_tokens_fed=0,
-        # Only whether the LLM was called matters: the engine counts again how much it read.
-        llm_tokens_fed=int(_number(entry["llm_tokens_fed"], 1e9) > 0),
-        context_len=0,
-        slm_s=_number(entry["slm_s"], MAX_SECONDS),
-        router_s=_number(entry["router_s"], MAX_SECONDS),
-        llm_s=_number(entry["llm_s"], MAX_SECONDS),
-        slm_top=_top(entry["slm_top"]),
-        llm_top=_top(entry["llm_top"]),
-        forced=entry.get("forced", False) is True,
-    )
-
-
-def _top(entries: Any) -> tuple[Candidate, ...]:
-    return tuple(
-        Candidate(_token_id(token_id), _text(text, 1000), _number(probability, 1.0))
-        for token_id, text, probability in _list(entries, MAX_CANDIDATES)
-    )
-
-
-def _list(value: Any, most: int) -> list[Any]:
-    if not isinstance(value, list) or len(value) > most:
-        raise ValueError(f"a list of at most {most:,} entries is needed")
-    return value
-
-
-def _text(value: Any, most: int) -> str:
-    if not isinstance(value, str) or len(value) > most:
-        raise ValueError(f"a text of at most {most:,} characters is needed")
-    return value
-
-
-def _key(value: Any) -> str:
-    if not isinstance(value, str) or len(value) != 16 or not _KEY_CHARS.issuperset(value):
-        raise ValueError("a key of 16 hex digits is needed")
-    return value
-
-
-def _token_id(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
-        raise ValueError(f"token id {value!r:.40}")
-    return value
-
-
-def _source(value: Any) -> Source:
-    if value not in get_args(Source):
-        raise ValueError(f"source {value!r:.40}")
-    source: Source = value
-    return source
-
-
-def _number(value: Any, most: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"number {value!r:.40}")
-    if not 0 <= value <= most:
-        raise ValueError(f"number {value:g} outside 0 to {most:g}")
-    return float(value)
+def _event(entry: dict[str, Any], index: int) -> TokenEvent:
+    for top in ("slm_top", "llm_top"):
+        entry[top] = tuple(Candidate(*candidate) for candidate in entry[top])
+    # Only whether the LLM was called matters: the engine counts again how much it read. It decodes the text, too.
+    entry["llm_tokens_fed"] = int(entry["llm_tokens_fed"] > 0)
+    return TokenEvent(index=index, text="", slm_tokens_fed=0, context_len=0, **entry)

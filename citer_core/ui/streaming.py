@@ -19,7 +19,7 @@ from citer_core.types import MAX_NEW_TOKENS
 from citer_core.ui.run_registry import RunRegistry
 
 if TYPE_CHECKING:
-    from citer_core.engine import Run
+    from citer_core.run import Run
 
 logger = logging.getLogger(__name__)
 Message = dict[str, Any]

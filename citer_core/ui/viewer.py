@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import gradio as gr
 
 from citer_core.errors import CiterError
 from citer_core.models.presets import parse_pair
 from citer_core.offline import offline_template
+from citer_core.ui.page_assets import file_url
 from citer_core.ui.pair_switch import PairSwitch
 from citer_core.ui.pricing import price_list
 from citer_core.ui.run_registry import RunRegistry
@@ -31,11 +31,6 @@ import(new URL(props.entry, document.baseURI).href)
   }))
   .catch((error) => { element.textContent = "The viewer could not be started: " + error.message; });
 """
-
-
-def file_url(path: Path) -> str:
-    """Where gradio serves a static file, relative to the page."""
-    return f"gradio_api/file={quote(str(path))}"
 
 
 def viewer(assets: Path, switch: PairSwitch, registry: RunRegistry, *, has_cards: bool) -> gr.HTML:
@@ -90,6 +85,6 @@ def server_functions(switch: PairSwitch, registry: RunRegistry) -> list[Callable
             return {"error": str(error)}
 
     def cancel_change(request: Any) -> Message:
-        return {"cancelled": switch.cancel(request.get("id") if isinstance(request, dict) else None)}
+        return {"cancelled": switch.cancel(request.get("token") if isinstance(request, dict) else None)}
 
     return [fetch_run, stop_run, engine_status, offline_page, list_pairs, change_pair, cancel_change]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import os
@@ -119,6 +120,9 @@ def test_the_loss_falls_and_the_result_is_half_of_a_pair(model_folder, tmp_path)
     assert pair.info.revision.split("-")[0] != pair.info.revision.split("-")[1]
     assert all(torch.equal(before[name], tensor) for name, tensor in weights(model_folder).items())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["slm", "tuned"]
+    content = (tmp_path / "tuned" / "model.safetensors").read_bytes()
+    note = json.loads((tmp_path / "tuned" / "citer.json").read_text())
+    assert note == {"files": {"model.safetensors": hashlib.sha256(content).hexdigest()}}
 
 
 def test_it_learns_to_write_the_chain_and_to_stop(model_folder, tmp_path):

@@ -94,6 +94,40 @@ def test_a_gguf_file_becomes_a_checkpoint_once_and_loads_as_a_pair(tiny_file, mo
     assert converted_folder(tiny_file, "bfloat16") != folder
 
 
+def test_a_conversion_notes_its_files_and_a_changed_one_is_not_loaded(tiny_file):
+    folder = convert(tiny_file, "float32")
+    files = json.loads((folder / "citer.json").read_text())["files"]
+    assert set(files) == {path.name for path in folder.iterdir()} - {"citer.json"}
+    assert {"model.safetensors", "config.json", "tokenizer.json"} <= set(files)
+    weights = folder / "model.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1000] ^= 4
+    weights.write_bytes(content)
+    with pytest.raises(ModelFileError, match=r"model\.safetensors is not the file.*delete a converted folder"):
+        load_pair(f"{tiny_file},{tiny_file}")
+    weights.unlink()
+    with pytest.raises(ModelFileError, match=r"model\.safetensors is missing"):
+        load_pair(f"{tiny_file},{tiny_file}")
+
+
+@pytest.mark.parametrize("damage", ["layers", "NaN", "truncated", "missing"])
+def test_a_damaged_gguf_file_is_not_converted(tmp_path, damage):
+    path, model = tmp_path / "bad.gguf", tiny_qwen2(1)
+    if damage == "layers":
+        model.config.num_hidden_layers = 4_000_000_000
+    elif damage == "NaN":
+        model.model.layers[1].mlp.up_proj.weight.data[3, 3] = float("nan")
+    elif damage == "missing":
+        model.config.num_hidden_layers = 3
+    write_gguf(path, model)
+    if damage == "truncated":
+        path.write_bytes(path.read_bytes()[:-5000])
+    said = {"layers": "block_count", "NaN": "no finite numbers", "missing": "lacks 1[0-9] of"}.get(damage, "unpacked")
+    with pytest.raises(ModelFileError, match=rf"bad\.gguf.*{said}"):
+        convert(path, "float32")
+    assert not list(cache_folder().glob("converted/*"))
+
+
 def test_what_a_killed_conversion_left_is_swept_and_one_in_progress_is_not(tiny_file):
     target = converted_folder(tiny_file, "float32")
     dead, alive = (target.with_name(f"{target.name}.{pid}.partial") for pid in (2**22 + 1, os.getppid()))

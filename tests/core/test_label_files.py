@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import shutil
+import time
 
 import pytest
 import torch
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 
 import citer_core
 from citer_core.errors import DatasetError, SettingError
@@ -16,11 +17,10 @@ from citer_core.labelling import label_files, rollouts
 from citer_core.labelling.label_files import (
     LabelHeader,
     label_dataset,
-    load_label_folders,
     load_labels,
-    merge_labels,
     shard_starts,
 )
+from citer_core.labelling.label_folders import load_label_folders, merge_labels
 from citer_core.labelling.labels import Labels, LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
@@ -236,6 +236,80 @@ def test_a_folder_without_a_header_of_ours_holds_no_labels(copied, content):
     path.unlink() if content is None else path.write_text(content)
     with pytest.raises(DatasetError, match="holds no labels that this version reads"):
         load_labels(copied)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("n_rows", 1e30), ("n_rows", "6"), ("n_rows", -1), ("n_rows", None), ("n_rows", True), ("part_size", 0),
+        ("part_size", 0.5), ("pair", ["tiny"]), ("pair_revision", None), ("threshold", float("nan")), ("seed", "1"),
+        ("ask_slm", 1), ("prompt_version", [1]), ("prompt_form", {}), ("iteration", 10**400), ("router", "x" * 301),
+    ],
+)  # fmt: skip
+def test_a_header_of_nonsense_is_a_message_and_no_endless_loop(copied, tmp_path, field, value):
+    """`n_rows` 1e30 looked for 5e29 parts."""
+    path = copied / "labels.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {field: value}))
+    for read in (lambda: load_labels(copied), lambda: merge_labels([copied, copied], tmp_path / "all")):
+        with pytest.raises(DatasetError, match="holds no labels that this version reads") as caught:
+            read()
+        assert len(str(caught.value)) < 500
+
+
+def test_many_missing_parts_are_counted_without_looking_for_each(copied):
+    path = copied / "labels.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"n_rows": 10**7, "part_size": 1}))
+    start = time.perf_counter()
+    with pytest.raises(DatasetError, match="lack 9999997 of 10000000 parts, the first from example 1 on"):
+        load_labels(copied)
+    assert time.perf_counter() - start < 1
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda t: t.pop("margin"),
+        lambda t: t.update(extra=torch.zeros(2)),
+        lambda t: t.update(hidden=t["hidden"][:, 0].contiguous()),
+        lambda t: t.update(hidden=t["hidden"][:, :5].contiguous()),
+        lambda t: t.update(label=t["label"][:-1].contiguous()),
+        lambda t: t.update(label=t["label"].float()),
+        lambda t: t["entropy"].__setitem__(0, float("nan")),
+        lambda t: t["case"].__setitem__(0, 4),
+        lambda t: t["label"].__setitem__(0, 2),
+        lambda t: t["question"].__setitem__(0, 5),
+        lambda t: t["question"].__setitem__(0, -1),
+        lambda t: t["position"].__setitem__(0, 1),
+        lambda t: t["position"].__setitem__(0, -7),
+        lambda t: t.update({name: tensor[:0].contiguous() for name, tensor in t.items()}),
+    ],
+)
+def test_tensors_that_are_not_labels_are_named_and_never_trained_on(copied, edit):
+    path = copied / "part-000002.safetensors"
+    tensors = load_file(path)
+    edit(tensors)
+    save_file(tensors, path)
+    with pytest.raises(DatasetError, match=r"part-000002 .*could not be read.*Delete its two files"):
+        load_labels(copied)
+
+
+@pytest.mark.parametrize(
+    "line", [b"[1]", b"{}", b'{"question": 2}', b"\xff", b"[" * 100_000, b'{"question": 1e400}', b"9" * 5000]
+)
+def test_rows_that_are_not_ours_are_named(copied, line):
+    path = copied / "part-000002.jsonl"
+    path.write_bytes(line + b"\n" + path.read_bytes())
+    with pytest.raises(DatasetError, match=r"part-000002 .*could not be read"):
+        load_labels(copied)
+
+
+def test_labels_whose_pair_was_named_before_all_weights_were_covered_are_this_pairs(tiny_pair, copied):
+    path = copied / "labels.json"
+    whole = tiny_pair.info.revision
+    old = "-".join(half.partition(".")[0] for half in whole.split("-"))
+    path.write_text(path.read_text().replace(whole, old))
+    assert load_labels(copied, pair_revision=whole)[0].pair_revision == old != whole
+    assert label(tiny_pair, copied) == [2, 4, 6]
 
 
 # --- shards

@@ -16,7 +16,7 @@ from citer_core.models.batch import greedy_completions
 from citer_core.models.fused_decoder import MOST_SHORT_ROWS, FusedDecoder, product
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, load_pair
-from citer_core.models.spec import weights_revision
+from citer_core.models.revision import weights_revision
 from tests.core.conftest import LLAMA3_ROPE, tiny_llama, tiny_mistral, tiny_qwen2
 
 

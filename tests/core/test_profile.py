@@ -135,6 +135,25 @@ def test_what_is_no_profile(tmp_path, text):
         read_profile(path)
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("hardware",), None), (("clock",), "sundial"), (("break_even", "time"), "often"), (("check",), 5),
+        (("break_even", "n_context"), 10**30), (("slm", "passes"), [1]), (("llm", "pass_bytes"), 0),
+        (("probe", "copy"), []), (("router", "n_params"), -1), (("agreement",), []), (("slm", "bound"), None),
+        (("loop_s",), float("nan")), (("slm", "fit"), {"fixed_s": 0, "per_token_s": 0, "per_context_s": 0, "error": 0}),
+    ],
+)  # fmt: skip
+def test_a_field_of_nonsense_in_a_profile_is_a_message(tmp_path, stored, path, value):
+    inside = stored
+    for name in path[:-1]:
+        inside = inside[name]
+    inside[path[-1]] = value
+    (tmp_path / "p.json").write_text(json.dumps(stored), encoding="utf-8")
+    with pytest.raises(ProfileError, match=r"p\.json|Make it again"):
+        read_profile(tmp_path / "p.json")
+
+
 def test_damaged_profile(tmp_path, stored):
     stored["slm"]["fit"]["fixed_s"] = None
     path = tmp_path / "p.json"

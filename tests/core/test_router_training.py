@@ -14,9 +14,9 @@ from citer_core.errors import DatasetError, SettingError
 from citer_core.labelling.label_files import LabelHeader
 from citer_core.labelling.labels import LabelSettings, prior_logits
 from citer_core.labelling.rollouts import Policy
+from citer_core.routing.router_card import read_card
 from citer_core.routing.routers.citer import CiterRouter
 from citer_core.routing.routers.citer_plus import CiterPlusRouter
-from citer_core.routing.stored import read_card
 from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.training import publish_router, router_training
 from citer_core.training.objectives import OBJECTIVES

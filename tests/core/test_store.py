@@ -17,7 +17,7 @@ from huggingface_hub.errors import GatedRepoError, LocalEntryNotFoundError
 import citer_core
 from citer_core.config import cache_folder
 from citer_core.errors import ModelFileError
-from citer_core.models import store
+from citer_core.models import hashes, store
 from citer_core.models.pair import load_pair
 from citer_core.models.sources import GgufSource, HubSource
 from citer_core.types import PairOptions
@@ -54,7 +54,8 @@ def test_a_damaged_or_foreign_file_is_refused():
     assert path.exists(), "a person's file is theirs to delete"
 
 
-def test_a_hash_is_remembered_until_the_file_changes(monkeypatch):
+def test_a_large_files_hash_is_remembered_until_the_file_changes(monkeypatch):
+    monkeypatch.setattr(hashes, "SMALL_BYTES", 2)
     put(cache_folder() / "m.gguf", b"one")
     path = cache_folder() / "m.gguf"
     first = store.sha256_of(path)
@@ -63,7 +64,21 @@ def test_a_hash_is_remembered_until_the_file_changes(monkeypatch):
         assert store.sha256_of(path) == first
     path.write_bytes(b"two")
     os.utime(path, ns=(1, 1))
-    assert store.sha256_of(path) == hashlib.sha256(b"two").hexdigest() != first
+    second = hashlib.sha256(b"two").hexdigest()
+    assert store.sha256_of(path) == second != first
+    # Another file under the same path, of the same size and time.
+    put(path.with_name("other"), b"six")
+    os.utime(path.with_name("other"), ns=(1, 1))
+    path.with_name("other").replace(path)
+    assert store.sha256_of(path) == hashlib.sha256(b"six").hexdigest()
+
+
+def test_a_small_files_hash_is_never_remembered():
+    path = cache_folder() / "m.gguf"
+    for content in (b"one", b"two"):
+        put(path, content)
+        os.utime(path, ns=(1, 1))
+        assert store.sha256_of(path) == hashlib.sha256(content).hexdigest()
 
 
 def test_nothing_is_downloaded_by_surprise():

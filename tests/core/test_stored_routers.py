@@ -10,7 +10,10 @@ import pytest
 import torch
 from torch import nn
 
+from citer_core.engine import Engine
 from citer_core.errors import RouterError
+from citer_core.evaluation.label_view import label_texts
+from citer_core.labelling.teacher_forcing import example_of
 from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.router import RouterFeatures
 from citer_core.routing.routers import stored_kinds, training_free_routers
@@ -172,6 +175,86 @@ def test_a_router_that_does_not_fit_says_so_and_spares_the_others(tiny_pair, tmp
         load_router(card, tiny_pair)
     routers, problems = load_routers(tiny_pair, tmp_path)
     assert list(routers) == ["good", *training_free_routers()] and len(problems) == 1
+
+
+NONSENSE = {
+    "recommended_threshold": [None, "0.9", 7, -0.1, float("nan"), True, [0.5]],
+    "label": [None, 3, "", "x" * 201, "\ud800"],
+    "hidden_size": [None, "32", 32.5, 0, 10**30, True],
+    "pair_revision": [None, 4, "", {}],
+    "revision": [None, "", "0123", "Z" * 16, 7],
+    "kind": [None, 3, ["citer"], "x" * 51],
+    "name": [None, 5, ""],
+    "pair": [5, {}],
+    "prompt_form": [None, 4],
+    "weights_sha256": [None, 5, "abc", "g" * 64],
+    "n_params": [None, -1, "38017", 1e300],
+    "training": [None, [], {"confidence_quantiles": "0.1"}, {"confidence_quantiles": [0.5]},
+                 {"confidence_quantiles": [0.9, 0.1]}, {"confidence_quantiles": [0.1, None]},
+                 {"confidence_quantiles": [0.1, 1.5]}, {"auc": "high"}],
+    "prior": [4], "date": [20261121], "command": [None],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("field", "value"), [(field, value) for field, some in NONSENSE.items() for value in some])
+def test_a_card_with_a_field_of_nonsense_is_a_problem_and_no_end_of_the_engine(tiny_pair, tmp_path, field, value):
+    a_router("citer", tiny_pair, recommended_threshold=0.5).save(tmp_path)
+    edit(tmp_path / "citer.json", **{field: value})
+    routers, problems = load_routers(tiny_pair, tmp_path)
+    assert list(routers) == list(training_free_routers()) and len(problems) == 1
+    assert 'router "citer"' in str(problems[0]) and len(str(problems[0])) < 700
+    engine = Engine(tiny_pair, routers, problems)
+    assert engine.problems == tuple(problems) and engine.default_router in routers
+
+
+def broken(router, damage):
+    first = next(iter(router.network.parameters()))
+    if damage == "NaN":
+        first.data.view(-1)[-1] = float("nan")
+    elif damage == "infinite":
+        first.data.view(-1)[0] = float("inf")
+    else:
+        for module in router.network.modules():
+            if isinstance(module, nn.BatchNorm1d):
+                module.running_var -= 1e6  # finite, and the root of it is not
+    return router
+
+
+@pytest.mark.parametrize("damage", ["NaN", "infinite", "negative variance"])
+@pytest.mark.parametrize("kind", stored_kinds())
+def test_a_router_without_numbers_is_refused_when_it_is_loaded(tiny_pair, tmp_path, kind, damage):
+    """Its hash and its revision are right: it was saved like that."""
+    router = broken(a_router(kind, tiny_pair), damage)
+    again = stored_kinds()[kind](router.network, router.card)
+    again.save(tmp_path)
+    with pytest.raises(RouterError, match="scores that are no numbers"):
+        load_router(tmp_path / f"{kind}.json", tiny_pair)
+
+
+def test_scores_that_are_no_numbers_do_not_become_curves(tiny_pair):
+    router = broken(a_router("citer", tiny_pair), "NaN")
+    example = example_of({"problem": "1 + 1?", "solution": r"\boxed{2}"}, "math", tiny_pair)
+    with pytest.raises(RouterError, match="no numbers for this text"):
+        list(label_texts(tiny_pair, [type(router)(router.network, router.card)], [example]))
+
+
+def test_a_stop_between_weights_and_card_leaves_no_card_of_other_weights(tiny_pair, tmp_path, monkeypatch):
+    a_router("citer", tiny_pair).save(tmp_path)
+    replace = Path.replace
+
+    def die_before_the_card(self, target):
+        if target.suffix == ".json":
+            raise KeyboardInterrupt
+        return replace(self, target)
+
+    other = a_router("citer", tiny_pair)
+    other.network[0].weight.data += 1
+    monkeypatch.setattr(Path, "replace", die_before_the_card)
+    with pytest.raises(KeyboardInterrupt):
+        CiterRouter(other.network, other.card).save(tmp_path)
+    monkeypatch.undo()
+    assert not (tmp_path / "citer.json").exists()
+    assert load_routers(tiny_pair, tmp_path)[1] == []
 
 
 def test_a_copied_router_goes_by_the_name_of_its_file(tiny_pair, tmp_path):

@@ -18,7 +18,7 @@ import citer_core.ui.page
 from citer_core.config import AppConfig
 from citer_core.tasks.problems import Problem
 from citer_core.ui.engine_slot import EngineSlot
-from citer_core.ui.page import build_page, serve
+from citer_core.ui.page import build_page, health_of, serve
 from citer_core.ui.pair_offers import PairOffers
 from citer_core.ui.pair_switch import LoadPair, PairSwitch
 from citer_core.ui.presets import Preset, read_presets
@@ -76,9 +76,17 @@ def bundled_presets(folder: Path) -> list[Preset]:
 
 
 @pytest.fixture(scope="session")
-def make_server() -> Iterator[Callable[..., Served]]:
-    """Serves a page over an engine of one's own; all are closed in the end."""
-    pages = []
+def pages() -> Iterator[dict[str, Any]]:
+    """The pages that are served, by their address; all are closed in the end."""
+    pages: dict[str, Any] = {}
+    yield pages
+    for page in pages.values():
+        page.close(verbose=False)
+
+
+@pytest.fixture(scope="session")
+def make_server(pages: dict[str, Any]) -> Callable[..., Served]:
+    """Serves a page over an engine of one's own."""
 
     def make(engine: FakeEngine, change: LoadPair = unchanging, *, all_runs: bool = False, **config: Any) -> Served:
         may_load = threading.Event()
@@ -93,16 +101,14 @@ def make_server() -> Iterator[Callable[..., Served]]:
         switch = PairSwitch(slot, change, PairOffers(settings), settings.pair, settings.dtype)
         with pytest.MonkeyPatch.context() as patch:
             if not all_runs:  # tests know the bundled pair's by heart; which others are shipped is not their business
-                patch.setattr("citer_core.ui.page.read_presets", bundled_presets)
+                patch.setattr("citer_core.ui.page.presets_to_show", bundled_presets)
             page = build_page(settings, slot, switch)
-        url = serve(page, settings)
+        url = serve(page, settings, health=health_of(page, slot))
         slot.start()
-        pages.append(page)
+        pages[url] = page
         return Served(url, engine, slot, may_load)
 
-    yield make
-    for page in pages:
-        page.close(verbose=False)
+    return make
 
 
 @pytest.fixture(scope="session")

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-import importlib.util
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from citer_core.assets import ASSETS
-from citer_core.config import AppConfig
 from citer_core.replay import replay
 from citer_core.routing.probe import ProbedToken
 from citer_core.trace import RoutingTrace
 from citer_core.types import Candidate
 from citer_core.ui.api_tab import CURL_EXAMPLE, LOCAL_ADDRESS, PYTHON_EXAMPLE
-from citer_core.ui.page import serves_mcp
 from tests.ui.conftest import Served
 
 pytestmark = pytest.mark.ui
@@ -36,8 +32,9 @@ def client(served: Served) -> Iterator[Client]:
 
 
 def test_the_endpoint_gives_a_trace_that_we_can_read(client: Client, served: Served) -> None:
-    document = client.predict("What is 6 times 7?", "math", 0.5, "max-probability", 64, 1, api_name="/route_trace")
-    trace = RoutingTrace.from_dict(document)
+    text = client.predict("What is 6 times 7?", "math", 0.5, "max-probability", 64, 1, api_name="/route_trace")
+    trace = RoutingTrace.from_json(text)
+    assert trace.to_json() == text
     assert trace.finish_reason == "eos"
     assert trace.settings.threshold == 0.5 and trace.router.name == "max-probability"
     assert trace.completion == served.engine.runs[-1].trace().completion
@@ -45,7 +42,7 @@ def test_the_endpoint_gives_a_trace_that_we_can_read(client: Client, served: Ser
 
 def test_snapshots_grow_until_the_trace_is_complete(client: Client) -> None:
     job = client.submit(question="A long story.", max_new_tokens=40, api_name="/route_trace")
-    snapshots = [RoutingTrace.from_dict(document) for document in job]
+    snapshots = [RoutingTrace.from_json(text) for text in job]
     lengths = [snapshot.n_tokens for snapshot in snapshots]
     assert len(snapshots) >= 3 and lengths == sorted(lengths) and lengths[-1] == 40
     assert [snapshot.finish_reason for snapshot in snapshots[:-1]] == [None] * (len(snapshots) - 1)
@@ -61,7 +58,7 @@ def test_snapshots_grow_until_the_trace_is_complete(client: Client) -> None:
         ({"question": "1 + 1?", "threshold": "high"}, "from 0 to 1"),
         ({"question": "1 + 1?", "router": "nobody"}, "no router"),
         ({"question": "1 + 1?", "data_type": "poem"}, "data_type"),
-        ({"question": "1 + 1?", "max_new_tokens": 0}, "from 1 to 4096"),
+        ({"question": "1 + 1?", "max_new_tokens": 0}, "from 1 to 4,096"),
         ({"question": 7}, "text"),
     ],
 )
@@ -82,12 +79,12 @@ def test_these_endpoints_are_documented_with_their_types(client: Client) -> None
 
 
 def test_a_run_is_replayed_by_trace_and_by_name(client: Client) -> None:
-    document = client.predict("What is 6 times 7?", "math", 0.5, api_name="/route_trace")
-    again = client.predict(document, 0.95, api_name="/replay")
-    assert again == replay(RoutingTrace.from_dict(document), 0.95).to_dict()
-    presets = client.predict(api_name="/list_presets")
+    text = client.predict("What is 6 times 7?", "math", 0.5, api_name="/route_trace")
+    again = json.loads(client.predict(text, 0.95, api_name="/replay"))
+    assert again == replay(RoutingTrace.from_json(text), 0.95).to_dict()
+    presets = json.loads(client.predict(api_name="/list_presets"))
     assert [entry["preset"] for entry in presets][:2] == ["bakery", "bakery-slm"]
-    named = client.predict(preset="bakery", threshold=presets[0]["threshold"], api_name="/replay")
+    named = json.loads(client.predict(preset="bakery", threshold=presets[0]["threshold"], api_name="/replay"))
     assert named["first_flip"] is None and named["n_tokens"] == presets[0]["n_tokens"]
     assert named["llm_token_share"] == pytest.approx(presets[0]["llm_token_share"], abs=1e-4)
 
@@ -95,11 +92,15 @@ def test_a_run_is_replayed_by_trace_and_by_name(client: Client) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({}, "Give a trace, or as preset one of: bakery"),
-        ({"preset": "../index"}, "There is no '../index'"),
+        ({}, "Give a trace as JSON text, or as preset one of: bakery"),
+        ({"preset": "../index"}, '"../index", is none of them'),
         ({"preset": "bakery", "threshold": 2}, "from 0 to 1"),
-        ({"trace": {"schema": "other"}}, "not a CITER trace"),
-        ({"trace": {"schema": "citer-trace", "schema_version": 1}}, "damaged"),
+        ({"preset": "bakery", "threshold": True}, "threshold .tau. is true"),
+        ({"preset": ["bakery"]}, "a list of 1, is none of them"),
+        ({"trace": '{"schema": "other"}'}, "not a CITER trace"),
+        ({"trace": '{"schema": "citer-trace", "schema_version": 1}'}, "damaged: pair is missing"),
+        ({"trace": {"schema": "citer-trace"}}, "This is an object, no text"),
+        ({"trace": "[" * 100_000}, "inside each other"),
     ],
 )
 def test_bad_replays_are_named(client: Client, arguments: dict[str, object], message: str) -> None:
@@ -108,7 +109,7 @@ def test_bad_replays_are_named(client: Client, arguments: dict[str, object], mes
 
 
 def test_routers_are_listed_with_their_tau(client: Client) -> None:
-    assert client.predict(api_name="/list_routers") == [
+    assert json.loads(client.predict(api_name="/list_routers")) == [
         {"router": "citer", "threshold": 0.7, "is_default": True},
         {"router": "max-probability", "threshold": 0.7, "is_default": False},
     ]
@@ -127,8 +128,8 @@ def probing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_probe_answers_for_every_token(client: Client, probing: None) -> None:
-    document = client.predict(question="1 + 1?", api_name="/route_trace")
-    probed = client.predict(document, api_name="/probe")
+    text = client.predict(question="1 + 1?", api_name="/route_trace")
+    document, probed = json.loads(text), json.loads(client.predict(text, api_name="/probe"))
     assert len(probed) == len(document["events"])
     first = document["events"][0]
     assert probed[0] == {
@@ -139,7 +140,9 @@ def test_a_probe_answers_for_every_token(client: Client, probing: None) -> None:
 
 def test_a_recorded_run_is_answered_with_its_stored_probe(client: Client) -> None:
     trace = RoutingTrace.from_json((ASSETS / "traces" / "capital.json").read_text(encoding="utf-8"))
-    probed = client.predict(preset="capital", api_name="/probe")  # no `probing`: the scripted pair could not answer
+    probed = json.loads(
+        client.predict(preset="capital", api_name="/probe")
+    )  # no `probing`: the scripted pair could not answer
     assert [token["slm_top"][0][0] for token in probed] == [event.slm_top[0].token_id for event in trace.events]
     asked = [event.index for event in trace.events if event.source == "llm"]
     assert [probed[i]["llm_top"][0][0] for i in asked] == [trace.events[i].llm_top[0].token_id for i in asked]
@@ -154,31 +157,4 @@ def test_the_examples_of_the_page_run(
         return
     example = CURL_EXAMPLE.replace(LOCAL_ADDRESS, served.url.rstrip("/"))
     done = subprocess.run(["bash", "-c", example], capture_output=True, text=True, check=True, timeout=60)
-    assert "event: complete" in done.stdout and '"first_flip": 1' in done.stdout
-
-
-@pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="gradio's extra mcp is not installed")
-def test_the_endpoints_are_mcp_tools(client: Client, served: Served) -> None:
-    from mcp import ClientSession
-    from mcp.client.streamable_http import streamable_http_client
-
-    async def ask() -> tuple[list[str], str]:
-        async with (
-            streamable_http_client(f"{served.url}gradio_api/mcp/") as (read, write, *_),
-            ClientSession(read, write) as session,
-        ):
-            await session.initialize()
-            tools = [tool.name for tool in (await session.list_tools()).tools]
-            answer = await session.call_tool("replay", {"preset": "bakery", "threshold": 0.5})
-            return tools, str(answer.content[0])
-
-    with ThreadPoolExecutor(1) as pool:  # a browser of other tests may have a running loop in this thread
-        tools, answer = pool.submit(asyncio.run, ask()).result()
-    assert tools == ["route_trace", "replay", "probe", "list_presets", "list_routers"]
-    assert "first_flip" in answer
-
-
-def test_mcp_can_be_turned_off() -> None:
-    config = AppConfig.read(environment={"CITER_MCP": "0"})
-    assert not config.mcp and not serves_mcp(config)
-    assert AppConfig.read(environment={}).mcp
+    assert "event: complete" in done.stdout and '\\"first_flip\\":1,' in done.stdout

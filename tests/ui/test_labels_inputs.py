@@ -64,17 +64,33 @@ def test_a_pasted_row_a_bad_row_and_hostile_text(open_tab: Callable[..., Visitor
     assert visitor.page.evaluate("window.hacked") is None
 
 
-def test_an_uploaded_file_and_a_whole_set(open_tab: Callable[..., Visitor], tmp_path: Any) -> None:
+def test_a_file_and_a_whole_set(open_tab: Callable[..., Visitor], tmp_path: Any) -> None:
     visitor = open_tab()
     visitor.page.get_by_text("Your own row or file").click()
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     lines = [json.dumps(row.row) for row in (*bundled_rows("math")[:3], *bundled_rows("mc")[:2])]
     good.write_text("\n".join(lines), encoding="utf-8")
+    binary, large = tmp_path / "binary.jsonl", tmp_path / "large.jsonl"
+    binary.write_bytes(b"\xff\xfe")
+    large.write_bytes(b" " * 4_100_000)
     bad.write_text(lines[0] + "\n{}\n", encoding="utf-8")
-    upload = visitor.page.locator("#cx-labels-own input[type=file]")
-    upload.set_input_files(bad)
+
+    def upload(path: Any) -> None:
+        with visitor.page.expect_file_chooser() as chooser:
+            visitor.page.locator("button#cx-labels-open").click()
+        chooser.value.set_files(path)
+
+    upload(binary)
+    expect(visitor.page.locator("#cx-labels .cl-status")).to_have_text(
+        "binary.jsonl is not UTF-8: save it with that encoding."
+    )
+    upload(large)
+    expect(visitor.page.locator("#cx-labels .cl-status")).to_contain_text(
+        "large.jsonl has 4.1 MB; the page takes up to 4 MB"
+    )
+    upload(bad)
     expect(visitor.page.locator("#cx-labels .cl-status")).to_contain_text("Row 2: it has neither", timeout=10_000)
-    upload.set_input_files(good)
+    upload(good)
     expect(visitor.page.locator(".cl-reading h3")).to_have_text("good.jsonl", timeout=10_000)
     expect(visitor.page.locator(".cl-place")).to_contain_text("of 5")
     visitor.page.locator("#cx-labels-math").click()

@@ -213,8 +213,16 @@ def test_a_second_asker_is_told(come: Any, changing: Served, gate: Gate) -> None
     if load.is_visible() and load.is_enabled():  # it may have noticed by itself already
         load.click()
     expect(second.page.locator(".cx-pairs-state")).to_contain_text(f"{TITLE}", timeout=15_000)
-    expect(second.page.locator(".cx-pairs-foot button", has_text="Cancel")).to_be_visible(timeout=15_000)
-    second.page.locator(".cx-pairs-foot button", has_text="Cancel").click()
+    expect(second.page.locator(".cx-pairs-foot progress")).to_be_visible(timeout=15_000)
+    expect(second.page.locator(".cx-pairs-foot button", has_text="Cancel")).to_be_hidden()
+    # Nor with what it is told: the id is everybody's, and cancels nothing.
+    told = second.page.evaluate("window.citer.pairs.status.change")
+    for key in ({"id": told["id"]}, {"token": told["id"]}, {}):
+        assert second.page.evaluate("(key) => window.citer.server.cancel_change(key)", key) == {"cancelled": False}
+    # A reload does not take it from whoever began it.
+    first.page.reload()
+    open_picker(first.page)
+    first.page.locator(".cx-pairs-foot button", has_text="Cancel").click()
     for visitor in (first, second):
         expect(visitor.page.locator(".cx-pairs-state")).to_have_text(f"Cancelled. {BUNDLED} goes on.", timeout=15_000)
 

@@ -1,0 +1,110 @@
+"""Whether a model's files are those that its card names: SHA-256 of each, compared before anything is read.
+
+    FOLDER/citer.json         beside weights that this project converted or trained: "files" {name: SHA-256}
+    FOLDER/../card.json       of the pair that ships: "files" {"llm/model.safetensors": SHA-256, ...}
+
+A folder of somebody else's has neither, and is taken as it is. Called by whatever reads a folder; knows nothing about
+what is in the files.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from citer_core.assets import ASSETS
+from citer_core.errors import ModelFileError
+from citer_core.models.hashes import sha256_of
+
+NOTE = "citer.json"
+CARD = "card.json"
+FILES = "files"
+BUNDLED = ASSETS / "models"
+BUNDLED_FOLDERS = ("slm", "llm", "tokenizer")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_MAX_CARD_BYTES = 1_000_000
+
+
+def sums_of(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """SHA-256 of files beneath a folder, by their names there, sorted.
+
+    Raises:
+        ModelFileError: one cannot be read.
+    """
+    return {name: sha256_of(folder / name) for name in sorted(names)}
+
+
+def bundled_files(models: Path = BUNDLED) -> list[str]:
+    """Names of all weights, configurations and tokenizer files of the pair that ships, beneath its folder."""
+    return [f"{which}/{path.name}" for which in BUNDLED_FOLDERS for path in (models / which).iterdir()]
+
+
+def check_files(folder: Path) -> None:
+    """Compares a folder's files with what its card names.
+
+    Args:
+        folder: of a model or a tokenizer; one without a card is not looked at.
+
+    Raises:
+        ModelFileError: a file is missing, is another one, or the card cannot be read. It names the file and says where
+            to get it again.
+    """
+    if (folder / NOTE).is_file():
+        expected = _files_in(folder / NOTE, prefix="")
+        again = (
+            f"Make {folder.name}/ again (delete a converted folder and it is; train or copy a trained one); or, where "
+            f"the change is meant, delete its {NOTE}."
+        )
+    elif (folder.parent / CARD).is_file() or folder.parent == BUNDLED:
+        expected = _files_in(folder.parent / CARD, prefix=f"{folder.name}/")
+        again = "Get it again: `git checkout -- assets/models`, or copy the project anew."
+        if folder.parent == BUNDLED and not expected:
+            raise ModelFileError(f"The card of the bundled pair names no files of {folder.name}/. {again}")
+    else:
+        return
+    for name, sha256 in expected.items():
+        if not (folder / name).is_file():
+            raise ModelFileError(f"{folder.name}/{name} is missing. {again}")
+        if sha256_of(folder / name) != sha256:
+            raise ModelFileError(
+                f"{folder.name}/{name} is not the file that its card names (its SHA-256 is another): it is damaged or "
+                f"was changed, and is not loaded. {again}"
+            )
+
+
+def _files_in(card: Path, prefix: str) -> dict[str, str]:
+    """What a card says of the files whose names begin with `prefix`, without it."""
+    document = _document(card)
+    files = document.get(FILES, {})
+    if not isinstance(files, dict):
+        raise _damaged(card)
+    found: dict[str, str] = {}
+    for name, sha256 in files.items():
+        if not name.startswith(prefix):
+            continue
+        plain = name.removeprefix(prefix)
+        if plain != PurePosixPath(plain).name or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
+            raise _damaged(card)
+        found[plain] = sha256
+    return found
+
+
+def _document(card: Path) -> dict[str, Any]:
+    try:
+        with card.open("rb") as file:
+            document = json.loads(file.read(_MAX_CARD_BYTES).decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(card) from error
+    if not isinstance(document, dict):
+        raise _damaged(card)
+    return document
+
+
+def _damaged(card: Path) -> ModelFileError:
+    return ModelFileError(
+        f"{card.parent.name}/{card.name}, which says what the model's files must be, cannot be read. Get it again: "
+        "`git checkout -- assets/models` for what ships; train or convert again for what was made here."
+    )

@@ -1,0 +1,92 @@
+"""A stored router's card: the JSON beside its weights, read field by field. Knows nothing about networks or pairs.
+
+Fields that no program reads, and those of later versions, are kept as they are.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from citer_core.errors import GateError, RouterError
+from citer_core.gate.excerpt import excerpt
+from citer_core.gate.fields import ListOf, Maybe, Real, Record, Text, Whole
+from citer_core.gate.json_file import read_json
+
+CARD_SCHEMA_VERSION = 1
+AGAIN = (
+    "For what ships, `git checkout -- assets/routers` gets it again; for the bundled pair, `python -m citer_core "
+    "embedded router` trains one; for another, `python -m citer_core train-router`."
+)
+WEIGHTS_HASH = "weights_sha256"
+_HEX = "0123456789abcdef"
+_SHARE = Real(0.0, 1.0)
+_COUNT = Whole()
+_WORDS = Text(2000)
+_TRAINING = Record(
+    {},
+    {
+        "confidence_quantiles": ListOf(_SHARE, most=10_001),
+        "n_tokens": Record({}, {"train": _COUNT, "validation": _COUNT}),
+        "n_questions": Record({}, {"train": _COUNT, "validation": _COUNT}),
+        "prefer_slm_share": _SHARE,
+        "auc": Maybe(_SHARE),
+        "auc_max_probability": Maybe(_SHARE),
+        "ece": _SHARE,
+        "best_epoch": _COUNT,
+    },
+)
+_CARD = Record(
+    {
+        "label": Text(200, min_chars=1),
+        "hidden_size": Whole(1, 10**6),
+        "pair_revision": Text(300, min_chars=1),
+        "revision": Text(16, min_chars=16, alphabet=_HEX),
+    },
+    {
+        "name": Text(200, min_chars=1),
+        "kind": Text(50),
+        "pair": Text(300),
+        "prompt_form": Text(50),
+        "prompt_version": _COUNT,
+        "n_params": _COUNT,
+        "recommended_threshold": _SHARE,
+        "recommended_for_share": _SHARE,
+        WEIGHTS_HASH: Text(64, min_chars=64, alphabet=_HEX),
+        "training": _TRAINING,
+        "prior": _WORDS,
+        "date": Text(100),
+        "hardware": _WORDS,
+        "command": Text(20_000),
+        "matrices": _WORDS,
+    },
+)
+
+
+def read_card(path: Path) -> dict[str, Any]:
+    """The card of a stored router.
+
+    Raises:
+        RouterError: it is missing, damaged or of another version, or a field is outside what it may be.
+    """
+    try:
+        document = read_json(path, max_bytes=5_000_000)
+        if not isinstance(document, dict):
+            raise GateError(f"It is {excerpt(document)}, not an object.")
+        version = document.get("schema_version")
+        if version != CARD_SCHEMA_VERSION:
+            raise GateError(f"Its schema_version is {excerpt(version)}; it must be {CARD_SCHEMA_VERSION}.")
+        card = document | _CARD.read(document, "")
+        training = document.get("training")
+        if isinstance(training, dict):
+            card["training"] = training | card["training"]
+            _check_order(card["training"].get("confidence_quantiles", []))
+    except GateError as error:
+        raise RouterError(f'The card of router "{path.stem}" cannot be used. {error} {AGAIN}') from error
+    return card
+
+
+def _check_order(quantiles: list[float]) -> None:
+    if len(quantiles) == 1 or any(low > high for low, high in pairwise(quantiles)):
+        raise GateError("Its training.confidence_quantiles must be two or more numbers that do not fall.")

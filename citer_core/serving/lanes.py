@@ -1,0 +1,187 @@
+"""Ways in which runs get their tokens, a few from each call: together in one batch, or each by itself in turn.
+
+Belongs to one thread. An error of one run ends that run; what cannot be put down to one is raised, and whoever called
+lets all of them go with `drop`. Called by `shared_decoder`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator
+from typing import Protocol
+
+from citer_core.errors import CiterError
+from citer_core.models.kv_cache import capacity_for
+from citer_core.models.pair import ModelPair
+from citer_core.models.remote_lm import RemoteLM
+from citer_core.routing.batch_decoder import BatchDecoder
+from citer_core.routing.batch_pace import Pace
+from citer_core.routing.batch_sequence import BatchRequest, BatchSequence
+from citer_core.routing.completion import EventStream
+from citer_core.run import Run
+from citer_core.types import FinishReason, TokenEvent
+
+logger = logging.getLogger(__name__)
+UNEXPECTED = "Something went wrong on the server and this run ended early; the server's log says what. Try it again."
+# New tokens that a pass reads of prompts: about what the passes of a full batch take for a few tokens each.
+READ_TOKENS = 256
+# Of both models' caches together. A batch has room for its longest text in every slot, so that with long ones it has
+# fewer slots.
+MOST_CACHE_BYTES = 2 << 30
+
+
+class Lanes(Protocol):
+    """Some runs that go on together.
+
+    Attributes:
+        n_lanes: how many there may be.
+    """
+
+    n_lanes: int
+
+    @property
+    def n_live(self) -> int:
+        """Runs that have not ended."""
+
+    def fits(self, run: Run) -> bool:
+        """Whether there is a lane for this run now."""
+
+    def start(self, run: Run) -> None:
+        """Takes a run in that has begun; one that cannot be decoded is ended, with the reason."""
+
+    def step(self) -> None:
+        """A token for every run, or for most."""
+
+    def drop(self, reason: FinishReason, error: str | None) -> None:
+        """Ends all of them."""
+
+
+def end_with(run: Run, error: Exception) -> None:
+    """Ends a run because of an error: in its words, if it was made for people, else it is only logged."""
+    if isinstance(error, CiterError):
+        run.finish("error", str(error))
+        return
+    logger.error("run %s failed", run.id[:6], exc_info=error)
+    run.finish("error", UNEXPECTED)
+
+
+class BatchLanes:
+    """Runs of one pair in one batch.
+
+    Args:
+        pair: whose runs they are.
+        n_slots: the most runs at once.
+        n_positions: tokens that the longest of the first runs may come to; see `MOST_CACHE_BYTES`.
+        pace: None takes one that suits people who wait.
+    """
+
+    def __init__(self, pair: ModelPair, n_slots: int, n_positions: int, pace: Pace | None = None) -> None:
+        self.n_lanes = max(1, min(n_slots, MOST_CACHE_BYTES // _slot_bytes(pair, n_positions)))
+        self._pair = pair
+        self._decoder = BatchDecoder(pair, self.n_lanes, pace or Pace(read_tokens=READ_TOKENS))
+        self._runs: dict[BatchSequence, tuple[Run, EventStream]] = {}
+
+    @property
+    def n_live(self) -> int:
+        """Runs that have not ended."""
+        return len(self._runs)
+
+    def fits(self, run: Run) -> bool:
+        """Whether a slot is free and the caches may grow to what this run may come to."""
+        most = MOST_CACHE_BYTES // _slot_bytes(self._pair, n_positions_of(run, self._pair))
+        return self._decoder.n_free > 0 and (self.n_lanes <= most or self.n_lanes == 1)
+
+    def start(self, run: Run) -> None:
+        """Takes a run in; ends it where its prompt or fork cannot be decoded."""
+        assert run.pair is self._pair and run.router is not None, "a run of another pair, or one that has ended"
+        request = BatchRequest(run.prompt_ids, run.router, run.settings, run.fork, run.is_cancelled, True)
+        try:
+            sequence = self._decoder.admit(request)
+        except CiterError as error:
+            run.finish("error", str(error))
+            return
+        n_prompt, shared = len(run.prompt_ids), sequence.completion.shared_ids
+        stream = EventStream(self._pair.tokenizer, n_prompt, run.settings.threshold, shared)
+        self._runs[sequence] = run, stream
+
+    def step(self) -> None:
+        """One round of the batch."""
+        for sequence in self._decoder.step():
+            run, stream = self._runs[sequence]
+            try:
+                _tell(run, stream, sequence)
+            except Exception as error:  # of the text of one run: no other has to do with it
+                self._decoder.cancel(sequence)
+                end_with(run, error)
+            if sequence.has_ended:
+                del self._runs[sequence]
+
+    def drop(self, reason: FinishReason, error: str | None) -> None:
+        """Ends all of them."""
+        for run, _ in self._runs.values():
+            run.finish(reason, error)
+        self._runs.clear()
+        self._decoder.close()
+
+
+def _tell(run: Run, stream: EventStream, sequence: BatchSequence) -> None:
+    """Records the one token that a sequence may get in a round, and its end."""
+    steps, reason = sequence.completion.steps, sequence.completion.finish_reason
+    if stream.n_told < len(steps):
+        is_last = reason in ("eos", "length")
+        run.record([stream.event(steps[-1], is_last=is_last)])
+    if sequence.error is not None:
+        end_with(run, sequence.error)
+    elif reason is not None:
+        run.finish(reason)
+
+
+class SingleLanes:
+    """Each run decoded alone, one token of each in turn: for a pair whose single tokens are replayed on a GPU."""
+
+    def __init__(self, n_lanes: int) -> None:
+        self.n_lanes = n_lanes
+        self._runs: dict[Run, Generator[TokenEvent, None, FinishReason]] = {}
+
+    @property
+    def n_live(self) -> int:
+        """Runs that have not ended."""
+        return len(self._runs)
+
+    def fits(self, _: Run) -> bool:
+        """Whether a lane is free."""
+        return len(self._runs) < self.n_lanes
+
+    def start(self, run: Run) -> None:
+        """Takes a run in."""
+        self._runs[run] = run.steps()
+
+    def step(self) -> None:
+        """A token for each."""
+        for run, steps in list(self._runs.items()):
+            try:
+                run.record([next(steps)])
+            except StopIteration as stop:
+                run.finish(stop.value)
+            except Exception as error:
+                end_with(run, error)
+            if run.finish_reason is not None:
+                del self._runs[run]
+
+    def drop(self, reason: FinishReason, error: str | None) -> None:
+        """Ends all of them."""
+        for run, steps in self._runs.items():
+            steps.close()
+            run.finish(reason, error)
+        self._runs.clear()
+
+
+def n_positions_of(run: Run, pair: ModelPair) -> int:
+    """Tokens that a run may come to, its prompt included."""
+    return min(len(run.prompt_ids) + run.settings.max_new_tokens, pair.max_context)
+
+
+def _slot_bytes(pair: ModelPair, n_positions: int) -> int:
+    """Bytes of one slot in both models' caches, with room for so many positions: caches grow by doubling."""
+    specs = [pair.info.slm] if isinstance(pair.llm, RemoteLM) else [pair.info.slm, pair.info.llm]
+    return capacity_for(n_positions) * sum(spec.kv_bytes_per_token for spec in specs)

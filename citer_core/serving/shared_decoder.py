@@ -1,0 +1,239 @@
+"""`SharedDecoder`: the runs of many visitors decoded together by one thread, each with the tokens that it has alone.
+
+    decoder = SharedDecoder(engine)
+    decoder.submit(engine.start(problem, settings=settings))    # returns at once; look at the run
+
+Whoever submits holds the lease on the engine until the run has ended, and closes the decoder when the engine makes way
+for another. The decoder itself keeps no engine: a run that is under way keeps its models, and an idle decoder keeps
+none. Events are only ever appended to a run, so that nobody who reads slowly holds up anybody. Knows nothing about
+sessions, fairness or pages: whoever calls decides whose run comes next, and `n_free` says when.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import weakref
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import torch
+
+from citer_core.errors import CiterError
+from citer_core.run import Run
+from citer_core.serving.lanes import UNEXPECTED, BatchLanes, Lanes, SingleLanes, end_with, n_positions_of
+from citer_core.system_memory import give_back
+from citer_core.types import FinishReason
+
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
+
+logger = logging.getLogger(__name__)
+# How long caches are kept for the next run, when the last one has ended.
+IDLE_S = 5.0
+# Runs that decode elsewhere (ZeroGPU) at the same time; each of them waits for a GPU in a thread of its own.
+N_ELSEWHERE = 4
+CLOSED = "The pair was changed before this run began: generate it again."
+OUT_OF_MEMORY = (
+    "The server ran out of memory, and the runs that were under way ended early. Try again in a moment, with a shorter "
+    "text or fewer new tokens."
+)
+
+
+class MemoryShortageError(CiterError):
+    """There was no memory for a run."""
+
+    def __init__(self) -> None:
+        super().__init__(OUT_OF_MEMORY)
+
+
+class SharedDecoder:
+    """One thread that decodes the runs of one engine; it sleeps while there are none.
+
+    A pass that fails ends the runs that were in it, with an error in words, and the next ones begin with fresh caches.
+
+    Args:
+        engine: whose runs are submitted.
+        n_slots: runs at once; those beyond wait for a free slot in the order in which they came.
+        alone: decode each run by itself, one token of each in turn; None does so where single tokens are replayed as
+            CUDA graphs, which a batch cannot be.
+    """
+
+    def __init__(self, engine: Engine, *, n_slots: int = 16, alone: bool | None = None) -> None:
+        assert n_slots >= 1, "no run could ever be decoded"
+        self._n_slots = n_slots
+        self._alone = engine.pair.slm.is_replayed if alone is None else alone
+        self._changed = threading.Condition()
+        self._queue: deque[Run] = deque()
+        self._has_no_room = False  # for the first of the queue, though a slot may be free
+        self._lanes: Lanes | None = None
+        self._thread: threading.Thread | None = None
+        self._is_closed = False  # ends what is under way
+        self._is_left = False  # the engine is gone: ends when nothing is under way
+        self._elsewhere: ThreadPoolExecutor | None = None
+        self._n_elsewhere = 0
+        weakref.finalize(engine, _leave, weakref.ref(self)).atexit = False
+
+    @property
+    def n_free(self) -> int:
+        """Runs that would begin at once if they were submitted now."""
+        with self._changed:
+            if self._n_elsewhere:
+                return max(0, N_ELSEWHERE - self._n_elsewhere)
+            if self._queue and self._has_no_room:
+                return 0
+            lanes = self._lanes
+            n_lanes, n_live = (lanes.n_lanes, lanes.n_live) if lanes is not None else (self._n_slots, 0)
+            return max(0, (n_lanes if n_live else self._n_slots) - n_live - len(self._queue))
+
+    @property
+    def n_live(self) -> int:
+        """Runs that were submitted and have not ended."""
+        with self._changed:
+            return self._n_elsewhere + len(self._queue) + (self._lanes.n_live if self._lanes is not None else 0)
+
+    def submit(self, run: Run) -> None:
+        """Takes a run that nobody has begun and returns at once; its events appear in it as they are decoded.
+
+        Where it cannot be decoded, it ends with reason `error` and says why.
+        """
+        run.begin()
+        with self._changed:
+            if not (was_closed := self._is_closed):
+                self._take(run)
+        if was_closed:
+            run.finish("error", CLOSED)
+
+    def _take(self, run: Run) -> None:
+        """With the lock held."""
+        if run.remote is not None:
+            if self._elsewhere is None:
+                self._elsewhere = ThreadPoolExecutor(N_ELSEWHERE, thread_name_prefix="decoder-elsewhere")
+            self._n_elsewhere += 1
+            self._elsewhere.submit(self._decode_elsewhere, run)
+            return
+        self._queue.append(run)
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="decoder", daemon=True)
+            self._thread.start()
+        self._changed.notify_all()
+
+    def close(self, timeout_s: float = 5.0) -> None:
+        """Ends the thread, and as cancelled what is under way; may be called twice, and not from the thread itself.
+
+        Args:
+            timeout_s: how long to wait for the pass that is going on.
+        """
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+            thread, elsewhere = self._thread, self._elsewhere
+        if thread is not None:
+            thread.join(timeout_s)
+        if elsewhere is not None:
+            elsewhere.shutdown(wait=False, cancel_futures=False)
+
+    # ------------------------------------------------------------ the thread
+
+    def _work(self) -> None:
+        while self._has_work():
+            try:
+                self._admit()
+                if self._lanes is not None:
+                    self._lanes.step()
+            except Exception as error:
+                logger.exception("a pass failed, and ends the runs that were in it")
+                self._drop("error", OUT_OF_MEMORY if _is_out_of_memory(error) else UNEXPECTED)
+        self._drop("cancelled", None)
+
+    def _has_work(self) -> bool:
+        """Waits for runs; False where there will be none any more. Lets go of the caches after a while."""
+        with self._changed:
+            while not self._is_closed:
+                if self._queue or (self._lanes is not None and self._lanes.n_live):
+                    return True
+                if self._is_left:
+                    self._thread = None  # a run that somebody still has starts another
+                    return False
+                if not self._changed.wait(IDLE_S if self._lanes is not None else None):
+                    break
+            else:
+                return False
+        self._drop("cancelled", None)
+        return self._has_work()
+
+    def _admit(self) -> None:
+        """Takes in as many of those that wait as there is room for."""
+        self._end_cancelled()
+        while self._queue:  # only this thread takes runs out of it
+            run = self._queue[0]
+            try:
+                if self._lanes is None or (not self._lanes.n_live and not self._lanes.fits(run)):
+                    self._lanes = self._new_lanes(run)
+                self._has_no_room = not self._lanes.fits(run)
+                if self._has_no_room:
+                    return
+                self._lanes.start(run)
+            except Exception as error:
+                end_with(run, MemoryShortageError() if _is_out_of_memory(error) else error)
+            with self._changed:
+                self._queue.popleft()
+
+    def _end_cancelled(self) -> None:
+        """Those that were cancelled while they waited."""
+        if any(run.is_cancelled() for run in list(self._queue)):
+            with self._changed:
+                cancelled = [run for run in self._queue if run.is_cancelled()]
+                self._queue = deque(run for run in self._queue if run not in cancelled)
+            for run in cancelled:
+                run.finish("cancelled")
+
+    def _new_lanes(self, first: Run) -> Lanes:
+        if self._alone:
+            return SingleLanes(self._n_slots)
+        assert first.pair is not None, "only an ended run has let it go"
+        return BatchLanes(first.pair, self._n_slots, n_positions_of(first, first.pair))
+
+    def _drop(self, reason: FinishReason, error: str | None) -> None:
+        """Ends all that is under way and lets go of its memory; where it is closed, of those that wait too."""
+        with self._changed:
+            lanes, self._lanes = self._lanes, None
+            waiting = list(self._queue) if self._is_closed else []
+            if self._is_closed:
+                self._queue.clear()
+        if lanes is not None:
+            lanes.drop(reason, error)
+            del lanes
+            give_back()
+        for run in waiting:
+            run.finish("error", CLOSED)
+
+    def _decode_elsewhere(self, run: Run) -> None:
+        """Decodes a run in another process, from a thread of its own."""
+        try:
+            steps = run.steps()
+            while True:
+                run.record([next(steps)])
+        except StopIteration as stop:
+            run.finish(stop.value)
+        except Exception as error:
+            end_with(run, error)
+        finally:
+            with self._changed:
+                self._n_elsewhere -= 1
+
+
+def _leave(decoder: weakref.ref[SharedDecoder]) -> None:
+    """The engine is gone: its decoder ends with the last of its runs."""
+    left = decoder()
+    if left is not None:
+        with left._changed:
+            left._is_left = True
+            left._changed.notify_all()
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(error, RuntimeError) and "allocate memory" in str(error)  # as torch says it on a processor

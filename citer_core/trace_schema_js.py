@@ -1,0 +1,92 @@
+"""`trace_schema` as a module for the browser: the same kinds and ranges as data, so that neither language has its own.
+
+python -m citer_core.trace_schema_js      # writes assets/share/trace_schema.js; a test says when that is to be done
+
+Standard library only; knows nothing of a trace but its table.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from citer_core import trace_schema
+from citer_core.assets import ASSETS
+from citer_core.gate import json_text
+from citer_core.gate.fields import Choice, Flag, Kind, ListOf, Maybe, Real, Record, Row, Text, Whole
+
+MODULE = ASSETS / "share" / "trace_schema.js"
+WIDTH = 120
+_HEADER = """/**
+ * What each field of a trace may hold. Data only, made by `python -m citer_core.trace_schema_js` from the table that
+ * the server checks traces with: change `citer_core/trace_schema.py`, not this file.
+ */
+"""
+
+
+def module_text() -> str:
+    """The whole module."""
+    constants = {
+        "TRACE_SCHEMA": trace_schema.SCHEMA,
+        "TRACE_VERSIONS": list(trace_schema.READ_VERSIONS),
+        "MAX_TRACE_CHARS": trace_schema.MAX_TRACE_CHARS,
+        "MAX_COMPLETION_CHARS": trace_schema.MAX_COMPLETION_CHARS,
+        "JSON_LIMITS": {
+            "depth": json_text.MAX_DEPTH,
+            "values": json_text.MAX_VALUES,
+            "digits": json_text.MAX_DIGITS,
+        },
+        "TRACE_TABLE": table_of(trace_schema.TRACE),
+    }
+    lines = (f"export const {name} = {_written(value, 30)};\n" for name, value in constants.items())
+    return _HEADER + "\n" + "\n".join(lines)
+
+
+def table_of(kind: Kind[Any]) -> dict[str, Any]:
+    """A kind as JSON: `kind` names it, its bounds follow, and `wanted` is what a message says of it."""
+    match kind:
+        case Text():
+            least = {"min": kind.min_chars} if kind.min_chars else {}
+            only = {"alphabet": kind.alphabet} if kind.alphabet else {}
+            body = {"kind": "text", "max": kind.max_chars, **least, **only}
+        case Whole():
+            body = {"kind": "whole", "low": kind.low, "high": kind.high}
+        case Real():
+            body = {"kind": "real", "low": kind.low, "high": kind.high, "openLow": kind.open_low}
+        case Flag():
+            body = {"kind": "flag"}
+        case Choice():
+            body = {"kind": "choice", "names": list(kind.names)}
+        case Maybe():
+            body = {"kind": "maybe", "of": table_of(kind.kind)}
+        case ListOf():
+            body = {"kind": "list", "of": table_of(kind.kind), "most": kind.most, "least": kind.least}
+        case Row():
+            body = {"kind": "row", "of": [table_of(entry) for entry in kind.kinds]}
+        case Record():
+            fields = {"required": kind.required, "optional": kind.optional}
+            tables = {name: {key: table_of(value) for key, value in some.items()} for name, some in fields.items()}
+            return {"kind": "record", **tables}
+        case _:
+            raise AssertionError(f"{type(kind).__name__} has no form for the browser")
+    return {**body, "wanted": kind.wanted}
+
+
+def _written(value: Any, column: int, indent: int = 0) -> str:
+    """A literal, on one line where it fits behind `column`, else an entry a line. All names are identifiers."""
+    if isinstance(value, list):
+        opened, closed, entries = "[", "]", [("", entry) for entry in value]
+    elif isinstance(value, dict):
+        opened, closed, entries = "{ ", " }", [(f"{name}: ", entry) for name, entry in value.items()]
+    else:
+        return json.dumps(value, ensure_ascii=False)
+    line = opened + ", ".join(name + _written(entry, -(10**6)) for name, entry in entries) + closed
+    if column + len(line) < WIDTH:
+        return line
+    inner = " " * (indent + 2)
+    lines = (f"{inner}{name}{_written(entry, len(inner + name), indent + 2)},\n" for name, entry in entries)
+    return f"{opened.strip()}\n{''.join(lines)}{' ' * indent}{closed.strip()}"
+
+
+if __name__ == "__main__":
+    MODULE.write_text(module_text(), encoding="utf-8")

@@ -1,0 +1,40 @@
+"""How long each field of each function of a page may be, for the door, which refuses longer ones before gradio does.
+
+A choice that is none of its choices is printed and sent back as a whole by gradio; so only fields that take texts may
+hold long ones. Knows gradio's components by their kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import gradio as gr
+
+from citer_core.web.json_shape import FieldLimits
+from citer_core.web.open_routes import RUN_BYTES
+
+SHORT_CHARS = 1_000
+SHORT = (gr.Radio, gr.Dropdown, gr.Slider, gr.Number, gr.Checkbox, gr.HTML, gr.Button)
+
+
+def field_limits(page: gr.Blocks) -> FieldLimits:
+    """Looks a function up by its number or its name; None where there is no such one, which gradio then says.
+
+    Args:
+        page: with all its events.
+    """
+    by_number = {number: [_limit(block) for block in fn.inputs] for number, fn in page.fns.items()}
+    by_name = {fn.api_name: by_number[number] for number, fn in page.fns.items() if isinstance(fn.api_name, str)}
+
+    def limits(function: object) -> Sequence[int] | None:
+        if isinstance(function, bool):
+            return None
+        if isinstance(function, int):
+            return by_number.get(function)
+        return by_name.get(function) if isinstance(function, str) else None
+
+    return limits
+
+
+def _limit(block: object) -> int:
+    return SHORT_CHARS if isinstance(block, SHORT) else RUN_BYTES

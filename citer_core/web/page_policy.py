@@ -1,0 +1,87 @@
+"""`PagePolicy`: the Content-Security-Policy of the page, made of the scripts that are in it.
+
+Gradio writes its configuration into the document as inline scripts, which differ from visitor to visitor, and our
+import map is one that gradio's script puts there. So each page's answer names its own scripts by their hash, and no
+other inline script or event handler runs. `unsafe-eval` stays: gradio makes functions of the text that events and
+components carry (`js`, `js_on_load`), which is our own. Styles are inline all over gradio. Inside gradio's compression,
+because it reads the document.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Sequence
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from citer_core.web.security_headers import POLICY
+
+_INLINE = re.compile(rb"<script(?![^>]*\ssrc=)[^>]*>(.*?)</script>", re.DOTALL)
+
+
+class PagePolicy:
+    """Middleware.
+
+    Args:
+        app: whose pages get the policy.
+        own_scripts: texts of inline scripts that the page adds to itself.
+        frame_ancestors: who may show the page in a frame.
+    """
+
+    def __init__(self, app: ASGIApp, own_scripts: Sequence[str], frame_ancestors: Sequence[str]) -> None:
+        self._app = app
+        self._own = [_hash(text.encode()) for text in own_scripts]
+        self._ancestors = " ".join(frame_ancestors)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Adds the policy to a page."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start: Message | None = None
+        pieces: list[bytes] = []
+
+        async def send_page(message: Message) -> None:
+            nonlocal start
+            if message["type"] == "http.response.start":
+                if not Headers(raw=message.get("headers", [])).get("content-type", "").startswith("text/html"):
+                    await send(message)
+                    return
+                start = message
+            elif start is None:
+                await send(message)
+            else:
+                pieces.append(message.get("body", b""))
+                if message.get("more_body", False):
+                    return
+                body = b"".join(pieces)
+                MutableHeaders(scope=start)[POLICY] = self.policy(body)
+                await send(start)
+                await send({"type": "http.response.body", "body": body, "more_body": False})
+
+        await self._app(scope, receive, send_page)
+
+    def policy(self, document: bytes) -> str:
+        """The policy of a document in HTML."""
+        hashes = dict.fromkeys([*self._own, *map(_hash, _INLINE.findall(document))])
+        return "; ".join(
+            (
+                "default-src 'none'",
+                f"script-src 'self' 'unsafe-eval' {' '.join(hashes)}",
+                "style-src 'self' 'unsafe-inline'",
+                "img-src 'self' data: blob:",
+                "font-src 'self' data:",
+                "connect-src 'self'",
+                "manifest-src 'self'",
+                "base-uri 'self'",
+                "form-action 'self'",
+                f"frame-ancestors {self._ancestors}",
+            )
+        )
+
+
+def _hash(script: bytes) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script).digest()).decode()}'"

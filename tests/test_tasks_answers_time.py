@@ -1,0 +1,131 @@
+"""Reading an answer takes no longer than its text, whatever is in it, and reads what it read before it was so."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from citer_core.assets import ASSETS
+from citer_core.tasks import answers
+from citer_core.tasks.answers import extract_answer
+from citer_core.tasks.boxed import last_boxed
+from citer_core.tasks.equivalence import same_answer
+from citer_core.tasks.problems import Problem, problem_from_row, problem_from_text
+from citer_core.trace import RoutingTrace
+
+LONG = 100_000
+_BRACE = re.compile(r"\\+boxed\s*(?P<box>\{)|\\.|[{}]", re.DOTALL)
+
+
+def last_boxed_before(text: str) -> str | None:
+    """The reader of boxes as it was: right, and quadratic in a run of backslashes."""
+    found: tuple[int, str] | None = None
+    starts: list[int | None] = []
+    for match in _BRACE.finditer(text):
+        if match["box"]:
+            starts.append(match.end())
+        elif match[0] == "{":
+            starts.append(None)
+        elif match[0] == "}" and starts:
+            start = starts.pop()
+            if start is None or (found and found[0] > start):
+                continue
+            if content := text[start : match.start()].strip():
+                found = start, content
+    return found[1] if found else None
+
+
+def rows(name: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in (ASSETS / "datasets" / name).read_text(encoding="utf-8").splitlines()]
+
+
+def completions() -> list[tuple[str, Problem]]:
+    """Every text with an answer that comes with the project, beside its problem."""
+    found = [(str(row["solution"]), problem_from_row(row, "math")) for row in rows("math.jsonl")]
+    found += [(str(row["cot"]), problem_from_row(row, "mc")) for row in rows("mc.jsonl")]
+    found += [(f" Therefore, the answer is {text} ({label}).", problem) for _, problem in found
+              for label, text in problem.choices]  # fmt: skip
+    for path in sorted((ASSETS / "traces").glob("*.json")):
+        if path.name != "index.json":
+            trace = RoutingTrace.from_json(path.read_bytes())
+            found.append((trace.completion, problem_from_text(trace.prompt.question, trace.prompt.data_type)))
+    return found
+
+
+@pytest.fixture
+def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader of choices as it was, which read on without an end."""
+    monkeypatch.setattr(answers, "_SPAN_CHARS", 10**9)
+
+
+def test_all_real_texts_give_the_answers_that_they_gave(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = completions()
+    now = [extract_answer(text, problem) for text, problem in texts]
+    assert len(texts) > 1000 and sum(answer is not None for answer in now) > 1000
+    with monkeypatch.context() as patch:
+        patch.setattr(answers, "_SPAN_CHARS", 10**9)
+        patch.setattr(answers, "last_boxed", last_boxed_before)
+        assert [extract_answer(text, problem) for text, problem in texts] == now
+    assert [last_boxed(text) for text, _ in texts] == [last_boxed_before(text) for text, _ in texts]
+
+
+PIECES = ["\\", "\\\\", "boxed", "\\boxed{", "{", "}", " ", "\n", "x", "12", "\\boxed {", "\\{", "\\}", "b", "oxed{"]
+
+
+@settings(max_examples=500)
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_boxes_are_read_as_before(text: str) -> None:
+    assert last_boxed(text) == last_boxed_before(text)
+
+
+MC = problem_from_text("Where?\nA. house\nB. bathhouse\nC. New York\nD. a\nE. not here", "mc")
+WORDS = [
+    "Therefore, ", "the answer is ", "answer:", "house", "bathhouse", "New ", "York", " (B)", "[a]", "B.", "**", "_",
+    "not ", " or ", "/", "\n\n", "Question:", "option ", "\\boxed{", "}", ".", "A", "a", "not here",
+]  # fmt: skip
+
+
+def test_choices_are_read_as_before(unbounded: None) -> None:
+    chance = random.Random(7)
+    texts = ["".join(chance.choices(WORDS, k=chance.randint(1, 14))) for _ in range(3000)]
+    before = [extract_answer(text, MC) for text in texts]
+    answers._SPAN_CHARS = 1_000
+    assert [extract_answer(text, MC) for text in texts] == before
+    assert len(set(before)) == 6
+
+
+SAME = " a" * 90
+HARD = {
+    "as usual": MC,
+    "choices alike": problem_from_text("Which?\n" + "\n".join(f"{i}. {SAME} b{i}" for i in range(1, 99)), "mc"),
+    "two long choices": problem_from_text(f"Which?\nA. {'a ' * 4000}b\nB. {'a ' * 4000}c", "mc"),
+    "choices of stars": problem_from_text("Which?\nA. *\nB. **\nC. $.$", "mc"),
+}
+PATTERNS = [
+    "*", "*_", " ", "\n", "\\", "(", "( ", "house ", "house*", "a ", "New ", "Therefore ", "answer ", "answer is ",
+    "B) ", "not ", "\\boxed{", "\\boxed ", "\\text{ ", "{", "}", "\n ", "or ", "1", "option ", SAME,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_a_text_of_100_000_characters_is_read_at_once(pattern: str) -> None:
+    text = pattern * (LONG // len(pattern))
+    asked = [("\\boxed{5} ", problem_from_text("1 + 1?", "math", "2")), ("", MC), ("answer is ", HARD["choices alike"])]
+    asked += [("Therefore, the answer is ", problem) for problem in HARD.values()]
+    for lead, problem in asked:
+        began = time.process_time()
+        extract_answer(lead + text, problem)
+        assert time.process_time() - began < 0.2, (lead, problem.question[:20])
+
+
+def test_long_answers_are_compared_at_once_and_not_kept() -> None:
+    for text in ("a" * LONG + "!", "1" * LONG, "1 " * LONG, "\\text{" * LONG, "\\ " * LONG, "1,000" * LONG):
+        began = time.process_time()
+        assert not same_answer("5", text) and same_answer(text + "?", text + "?")
+        assert time.process_time() - began < 1.0

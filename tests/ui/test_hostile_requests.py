@@ -1,0 +1,204 @@
+"""What a program may send to the endpoints, over HTTP and MCP, that no page would: files, huge values, other kinds."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citer_core.errors import TraceError
+from citer_core.trace import RoutingTrace
+from tests.damaged_traces import recorded
+from tests.fakes import FakeEngine
+from tests.ui.conftest import Served, script
+
+pytestmark = pytest.mark.ui
+needs_mcp = pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="gradio's extra mcp is not installed")
+SECRET = "the contents of a file of the server"
+
+
+@pytest.fixture(scope="module")
+def server(make_server: Callable[..., Served]) -> Served:
+    """A server that speaks MCP, which it does only when asked to."""
+    server = make_server(FakeEngine(script), mcp=True)
+    server.may_load.set()
+    assert server.slot.wait(30) is not None
+    return server
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Path:
+    """A file that nobody gave to the server."""
+    path = tmp_path / "secret.txt"
+    path.write_text(SECRET, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where gradio, and its client inside the server, put files."""
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("GRADIO_TEMP_DIR", str(folder))
+    return folder
+
+
+def ask_mcp(server: Served, *calls: tuple[str, dict[str, Any]]) -> tuple[list[Any], list[str]]:
+    """The tools of the server, and the text of each call's answer."""
+    from mcp import ClientSession
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def ask() -> tuple[list[Any], list[str]]:
+        async with (
+            streamable_http_client(f"{server.url}gradio_api/mcp/") as (read, write, *_),
+            ClientSession(read, write) as session,
+        ):
+            await session.initialize()
+            tools = (await session.list_tools()).tools
+            answers = [await session.call_tool(name, arguments) for name, arguments in calls]
+            return tools, [" ".join(str(part.text) for part in answer.content) for answer in answers]
+
+    with ThreadPoolExecutor(1) as pool:  # a browser of other tests may have a running loop in this thread
+        return pool.submit(asyncio.run, ask()).result()
+
+
+def post(server: Served, name: str, *data: Any) -> tuple[int, str]:
+    """One call past gradio's client, which checks arguments: status and text of the answer."""
+    body = json.dumps({"data": data}).encode()
+    call = urllib.request.Request(
+        f"{server.url}gradio_api/call/{name}", body, {"Content-Type": "application/json"}, method="POST"
+    )
+    try:
+        with urllib.request.urlopen(call, timeout=30) as answer:
+            event = json.load(answer)["event_id"]
+        with urllib.request.urlopen(f"{server.url}gradio_api/call/{name}/{event}", timeout=30) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def file_of(path: object) -> dict[str, Any]:
+    """What gradio takes for a file."""
+    return {"path": str(path), "meta": {"_type": "gradio.FileData"}}
+
+
+@needs_mcp
+@pytest.mark.parametrize("tool", ["replay", "probe"])
+def test_no_file_of_the_server_can_be_read_through_mcp(server: Served, secret: Path, cache: Path, tool: str) -> None:
+    absent = secret.with_name("absent.txt")
+    shapes: list[Callable[[Path], Any]] = [
+        file_of,
+        lambda path: {"schema": file_of(path)},
+        lambda path: {**recorded(), "pair": file_of(path)},
+        lambda path: [file_of(path)],
+        lambda path: json.dumps(file_of(path)),
+        lambda path: json.dumps({**recorded(), "title": file_of(path)}),
+    ]
+    calls = [(tool, {"trace": shape(path)}) for shape in shapes for path in (secret, absent)]
+    calls += [(tool, {"preset": file_of(path)}) for path in (secret, absent)]
+    calls += [(tool, {"another": file_of(path)}) for path in (secret, absent)]
+    _, answers = ask_mcp(server, *calls)
+    for there, gone in zip(answers[::2], answers[1::2], strict=True):
+        # The validator of MCP may quote what was sent, but nothing may tell whether there is such a file.
+        assert there.replace(secret.name, absent.name) == gone
+        assert SECRET not in there and str(cache) not in there
+        for word in there.replace("'", " ").replace('"', " ").split():
+            if word.startswith("/"):
+                status, text = get(f"{server.url}gradio_api/file={word}")
+                assert status in (403, 404) and SECRET not in text
+    kept = [path for path in cache.rglob("*") if path.is_file()]
+    assert not any(SECRET.encode() in path.read_bytes() for path in kept)
+
+
+def get(url: str) -> tuple[int, str]:
+    """Status and text."""
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            return answer.status, answer.read().decode(errors="replace")
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode(errors="replace")
+
+
+@needs_mcp
+def test_every_argument_of_a_tool_is_plain_and_every_answer_is_json(server: Served) -> None:
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("replay", {"preset": "bakery", "threshold": 0.5}),
+        ("probe", {"preset": "capital"}),
+        ("list_presets", {}),
+        ("list_routers", {}),
+        ("route_trace", {"question": "What is 6 times 7?"}),
+    ]
+    tools, answers = ask_mcp(server, *calls)
+    assert [tool.name for tool in tools] == ["route_trace", "replay", "probe", "list_presets", "list_routers"]
+    for tool in tools:
+        for name, schema in tool.inputSchema["properties"].items():
+            # What may hold an object, gradio searches for files.
+            assert schema.get("type") in ("string", "number", "integer") or "enum" in schema, (tool.name, name)
+    replayed, probed, presets, routers, trace = map(json.loads, answers)
+    assert replayed["first_flip"] == 1 and replayed["cost"]["routed"]["bytes"] > 0
+    assert len(probed) > 5 and presets[0]["preset"] == "bakery" and routers[0]["router"] == "citer"
+    assert RoutingTrace.from_dict(trace).finish_reason == "eos"
+
+
+@pytest.mark.parametrize("name", ["replay", "probe"])
+def test_a_file_for_a_trace_is_refused_over_http(server: Served, secret: Path, name: str) -> None:
+    for document in (file_of(secret), {"x": file_of(secret)}, [file_of(secret)], json.dumps(file_of(secret))):
+        arguments = [document, 0.5, ""] if name == "replay" else [document, ""]
+        _, there = post(server, name, *arguments)
+        _, gone = post(server, name, *json.loads(json.dumps(arguments).replace(secret.name, "absent.txt")))
+        assert there.replace(secret.name, "absent.txt") == gone
+        assert SECRET not in there and "event: complete" not in there
+
+
+@pytest.fixture(scope="module")
+def big() -> dict[str, str]:
+    """Documents that are too much, as text."""
+    whole = recorded()
+    events = [{**whole["events"][0], "index": index} for index in range(100_000)]
+    return {
+        "100,000 small events": json.dumps({**whole, "events": [{}] * 100_000}),
+        "100,000 whole events": json.dumps({**whole, "events": events}),
+        "a prompt of 10 MB": json.dumps({**whole, "prompt": {**whole["prompt"], "text": "word " * 2_000_000}}),
+        "block_bits": json.dumps(whole).replace('"block_bits": null', '"block_bits": "x"').replace(
+            '"n_params": 443520', '"n_params": 999999999999999'
+        ),
+        "deep": "[" * 1_000_000,
+        "digits": json.dumps(whole).replace('"n_tokens": ', '"n_tokens": ' + "9" * 5000, 1),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "kind", ["100,000 small events", "100,000 whole events", "a prompt of 10 MB", "block_bits", "deep", "digits"]
+)
+def test_documents_that_are_too_much_are_calm_errors(server: Served, big: dict[str, str], kind: str) -> None:
+    began = time.process_time()
+    with pytest.raises(TraceError) as caught:
+        RoutingTrace.from_json(big[kind])
+    assert time.process_time() - began < 0.2 and len(str(caught.value)) < 400
+    for name, arguments in (("replay", [big[kind], 0.5, ""]), ("probe", [big[kind], ""])):
+        status, text = post(server, name, *arguments)
+        assert "event: complete" not in text and len(text) < 1000, (name, status, text[:200])
+
+
+@pytest.mark.parametrize("value", [10**400, True, "x" * 100_000, {"a": 1}, None, [0.5], -1])
+def test_any_value_for_a_number_is_a_calm_error(server: Served, value: Any) -> None:
+    calls = [
+        ("replay", ["", value, "bakery"]),
+        ("route_trace", ["1 + 1?", "math", value, "", 8, 0, 0.0]),
+        ("route_trace", ["1 + 1?", "math", 0.5, "", value, 0, 0.0]),
+        ("route_trace", ["1 + 1?", "math", 0.5, "", 8, value if value != -1 else 2**64, 0.0]),
+        ("route_trace", ["1 + 1?", "math", 0.5, "", 8, 0, value]),
+        ("route_trace", ["1 + 1?", value, 0.5, "", 8, 0, 0.0]),
+    ]
+    for name, arguments in calls:
+        status, text = post(server, name, *arguments)
+        assert "event: error" in text or status >= 400, (name, arguments, text[:300])
+        assert "event: complete" not in text and len(text) < 2000 and "xxxxxxxxxx" * 5 not in text

@@ -1,0 +1,65 @@
+/** The damaged traces that Python's reader is tested with too, and the browser's bounds. */
+
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import test from "node:test";
+
+import { GateError, excerpt, parseJson, readKind } from "../../assets/share/gate.js";
+import { TraceFileError, parseTrace, traceToJson } from "../../assets/share/trace_file.js";
+import { MAX_TRACE_CHARS } from "../../assets/share/trace_schema.js";
+
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+const PYTHON = existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3";
+const { damaged } = JSON.parse(execFileSync(PYTHON, ["-m", "tests.damaged_traces"], { cwd: ROOT, maxBuffer: 1e9 }));
+
+for (const { name, text, names } of damaged) {
+  test(`a trace: ${name}`, () => {
+    const began = performance.now();
+    if (names === null) {
+      const once = traceToJson(parseTrace(text));
+      assert.equal(traceToJson(parseTrace(once)), once);
+      assert.ok(!once.includes('"path"'));
+    } else {
+      assert.throws(() => parseTrace(text), (error) => {
+        assert.ok(error instanceof TraceFileError);
+        assert.ok(error.message.includes(names), error.message);
+        assert.ok(error.message.length < 400 && !error.message.includes("passwd"), error.message);
+        return true;
+      });
+    }
+    assert.ok(performance.now() - began < 1000);
+  });
+}
+
+test("an excerpt is short, cleaned, and names what has parts", () => {
+  assert.equal(excerpt("Paris"), '"Paris"');
+  assert.equal(excerpt('say "no"'), "\"say 'no'\"");
+  assert.equal(excerpt("a\nb\u001b[31m\u202ec\ud800"), '"a\ufffdb\ufffd[31m\ufffdc\ufffd"');
+  assert.equal(excerpt({ path: "/etc/passwd" }), "an object");
+  assert.equal(excerpt(["x"]), "a list of 1");
+  assert.equal([...excerpt("🎉".repeat(500))].length, 40);
+  assert.equal(excerpt(null), "nothing");
+});
+
+test("the worst texts take no longer than their length", () => {
+  for (const pattern of ["[", '{"a":', "1a", `${"1".repeat(40)}x`, '"', '\\"', "\\", "[],", "e1", "}", '["', "a"]) {
+    const text = `"${pattern.repeat(MAX_TRACE_CHARS / 4 / pattern.length)}`;
+    for (const start of [0, 1]) {
+      const began = performance.now();
+      assert.throws(() => parseJson(text.slice(start), MAX_TRACE_CHARS), GateError);
+      assert.ok(performance.now() - began < 1000, pattern);
+    }
+  }
+  assert.throws(() => parseJson(" ".repeat(MAX_TRACE_CHARS + 1), MAX_TRACE_CHARS), /at most 12,000,000/);
+});
+
+test("a kind reads what it says and nothing else", () => {
+  const kind = { kind: "text", max: 2, wanted: "two" };
+  assert.equal(readKind(kind, "🎉🎉", "x"), "🎉🎉");
+  assert.throws(() => readKind(kind, "🎉🎉🎉", "x"), /x is "🎉🎉🎉"; it must be two/);
+  assert.throws(() => readKind({ kind: "strange" }, 1, "x"), /no kind strange/);
+  const found = readKind({ kind: "record", required: {}, optional: { a: kind } }, JSON.parse('{"__proto__": {"a": 1}}'), "x");
+  assert.equal(found.a, undefined);
+});

@@ -1,0 +1,123 @@
+"""Bodies: kind, size, time and shape are looked at before anybody parses them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from citer_core.web import bodies
+from citer_core.web.bodies import Bodies
+from citer_core.web.open_routes import RUN_BYTES, SMALL_BYTES, OpenRoutes
+from tests.web.asgi import Answer, Inner, ask
+
+JSON = {"Content-Type": "application/json"}
+JOIN, SERVER = "/gradio_api/queue/join", "/gradio_api/component_server"
+LIMITS = {0: [10, 100_000], "generate": [10, 100_000]}
+
+
+def door(**how: float) -> tuple[OpenRoutes, Inner]:
+    inner = Inner()
+    app = Bodies(inner, lambda function: LIMITS.get(function), **how)  # type: ignore[call-overload]
+    return OpenRoutes(app, has_login=True, has_mcp=True), inner
+
+
+def post(path: str, document: Any, headers: dict[str, str] = JSON, **how: float) -> Answer:
+    app, inner = door(**how)
+    body = document if isinstance(document, bytes | list) else json.dumps(document).encode()
+    answer = ask(app, path, "POST", headers, body)
+    assert bool(inner.bodies) == (answer.status == 200)
+    if inner.bodies and isinstance(body, bytes):
+        assert inner.bodies == [body]
+    return answer
+
+
+def test_a_body_is_handed_on_as_it_came() -> None:
+    assert post(JOIN, {"data": ["a", "b" * 50_000], "fn_index": 0, "session_hash": "abc123"}).status == 200
+    assert post(JOIN, [b'{"data": ', b"[]", b"}"]).status == 200
+    assert post("/login", b"username=a&password=b", {"Content-Type": "application/x-www-form-urlencoded"}).status == 200
+
+
+@pytest.mark.parametrize(
+    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "", "text/json"]
+)
+def test_only_json_is_json(kind: str) -> None:
+    """The kinds that another site's page may send without asking first."""
+    answer = post(SERVER, {}, {"Content-Type": kind} if kind else {})
+    assert answer.status == 415 and "application/json" in answer.detail
+    assert post(SERVER, {}, {"Content-Type": "Application/JSON; charset=utf-8"}).status == 200
+
+
+def test_each_address_has_its_size() -> None:
+    small = b'{"data": "' + b"x" * (SMALL_BYTES - 12) + b'"}'
+    assert post(SERVER, small).status == 200
+    assert post(SERVER, small + b" ").status == 413
+    assert post(SERVER, [small, b" "]).status == 413, "however it is sent"
+    assert post(SERVER, b"", {**JSON, "Content-Length": str(SMALL_BYTES + 1)}).status == 413, "before it is sent"
+    assert post(JOIN, {"data": ["", "x" * 99_000]}).status == 200
+    assert post(JOIN, b"[" + b" " * RUN_BYTES + b"]").status == 413
+    assert post(JOIN, b"{}", {**JSON, "Content-Length": "-1"}).status == 400
+    app, inner = door()
+    assert ask(app, "/config", "GET", {}, b"x").status == 413 and not inner.scopes
+
+
+def test_a_slow_or_silent_body_is_cut() -> None:
+    assert post(JOIN, [b"{", None], silence_s=0.05).status == 408
+    assert post(JOIN, [b"{", b" ", b"}"], patience_s=0.0).status == 408
+
+
+def test_all_bodies_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "MAX_HELD_BYTES", 10)
+    app, inner = door()
+    for _ in range(3):  # what was refused is not held any more
+        assert ask(app, JOIN, "POST", JSON, b'{"data": [1, 2, 3]}').status == 503
+        assert ask(app, JOIN, "POST", JSON, b"{}").status == 200
+    assert len(inner.bodies) == 3
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"", b"{", b"\xff", b"[" * 100_000, b'{"a":' * 70 + b"1" + b"}" * 70, b"[" * 65 + b"]" * 65,
+        b"1" * 5_000, b"[" + b"[]," * 1_100_000 + b"[]]", b'"\xed\xa0\x80"',
+    ],
+)  # fmt: skip
+def test_what_is_no_json_is_said_calmly(body: bytes) -> None:
+    assert post(JOIN, body).status == 400
+
+
+def test_a_run_inside_a_text_may_have_many_marks() -> None:
+    assert post("/gradio_api/call/replay", {"data": ["[{," * 500_000]}).status == 200
+
+
+FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
+
+
+@pytest.mark.parametrize(
+    "path", [JOIN, SERVER, "/gradio_api/call/replay", "/gradio_api/call/v2/replay", "/gradio_api/mcp/"]
+)
+def test_nothing_may_be_taken_for_a_file(path: str) -> None:
+    for document in (FILE, {"data": [FILE]}, {"data": [{"a": [{"b": {**FILE, "url": "http://example.org/"}}]}]}):
+        answer = post(path, document)
+        assert answer.status == 400 and "takes no files" in answer.detail
+    hidden = json.dumps({"data": [FILE]}).replace("gradio.FileData", "gradio\\u002eFile\\u0044ata").encode()
+    assert post(path, hidden).status == 400
+    assert post(path, {"data": ["gradio.FileData"], "path": "x"}).status == 200
+
+
+def test_fields_keep_their_length() -> None:
+    for function in ({"fn_index": 0}, {}):
+        path = JOIN if function else "/gradio_api/call/generate"
+        assert post(path, {**function, "data": ["x" * 10, "y" * 1000]}).status == 200
+        for value in ("x" * 11, ["x"] * 4, {"a": "xxxxxxxx"}):
+            answer = post(path, {**function, "data": [value, ""]})
+            assert answer.status == 400 and len(answer.body) < 200
+        assert post(path, {**function, "data": ["", "", "more"]}).status == 400
+    assert post(JOIN, {"fn_index": 99, "data": ["x" * 11]}).status == 200, "nobody knows it: gradio says so"
+
+
+@pytest.mark.parametrize("session", ["x" * 65, "../..", 7, {}, "a b"])
+def test_a_session_is_a_short_name(session: object) -> None:
+    assert post(JOIN, {"data": [], "session_hash": session}).status == 400
+    assert post(SERVER, {"data": None, "session_hash": "k3j9x0q2abc"}).status == 200
