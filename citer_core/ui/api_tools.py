@@ -84,17 +84,16 @@ def replay_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
             preset: the name of a recorded run from /list_presets; only read where there is no trace.
 
         Returns:
-            JSON text: decisions ("slm" or "llm" per token), first_flip (null where no writer changes), n_flips, n_exact,
-            is_same_text, doubt (why n_exact is not all: "other", the token would be another one; "unknown", what the
+            JSON text: decisions ("slm" or "llm" per token), first_flip (null where no writer changes), n_flips,
+            n_exact, is_same_text, doubt (why n_exact is not all: "other", the token would be another one; "unknown", what the
             LLM would write there is not known; "confidence", this router looks at who wrote before), n_tokens,
             n_llm_tokens, llm_token_share, decisive_tokens (indices that the LLM writes and the SLM would have written
             otherwise), n_decisive_unknown, n_hand_offs, llm_tokens_fed per token, and the estimated cost (bytes,
             flops, seconds on an H100's data sheet) routed, with the SLM only and with the LLM only.
         """
         try:
-            return json_of(
-                replay_trace(runs.trace(trace, preset), threshold, probe=runs.probe(trace, preset)).to_dict()
-            )
+            probe = None if is_given(trace) else runs.probe(preset)
+            return json_of(replay_trace(runs.trace(trace, preset), threshold, probe=probe).to_dict())
         except CiterError as error:
             raise gr.Error(str(error), print_exception=False) from error
 
