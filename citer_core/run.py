@@ -227,7 +227,9 @@ class Origin:
     @classmethod
     def of(cls, pair: ModelPair, router: Router, problem: Problem) -> Origin:
         """For a run of `problem`."""
-        described = RouterInfo(router.name, router.revision, router.n_params)
+        described = RouterInfo(
+            router.name, router.revision, router.n_params, router.reads_llm, depends_on_writers=router.uses_llm_entropy
+        )
         return cls(pair.info, described, pair.prompt_form.text(problem.prompt))
 
 

@@ -26,6 +26,8 @@ from citer_core.trace_schema import (
 )
 from citer_core.types import EVENT_FIELDS, Candidate, DecodeSettings, FinishReason, TokenEvent
 
+READS_LLM, DEPENDS_ON_WRITERS = "disagreement", "bidirectional-entropy"
+
 
 @dataclass(frozen=True, slots=True)
 class PairInfo:
@@ -50,11 +52,22 @@ class PairInfo:
 
 @dataclass(frozen=True, slots=True)
 class RouterInfo:
-    """Which router decided: its registry name, a hash of its weights ("" where it has none), its parameters."""
+    """Which router decided.
+
+    Attributes:
+        name: in the registry.
+        revision: hash of its weights; "" where it has none.
+        n_params: its parameters.
+        reads_llm: it has the LLM called at every token, whoever writes.
+        depends_on_writers: its confidence depends on who wrote the tokens before, so it is known for these writers
+            only.
+    """
 
     name: str
     revision: str
     n_params: int
+    reads_llm: bool = False
+    depends_on_writers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +221,7 @@ class RoutingTrace:
             pair=PairInfo(
                 **{**body["pair"], "slm": ModelSpec(**body["pair"]["slm"]), "llm": ModelSpec(**body["pair"]["llm"])}
             ),
-            router=RouterInfo(**body["router"]),
+            router=_router_from_dict(body["router"]),
             settings=DecodeSettings(**body["settings"]),
             prompt=PromptInfo(**body["prompt"]),
             events=tuple(map(_event_from_dict, body["events"])),
@@ -249,3 +262,9 @@ def _event_from_dict(entry: dict[str, Any]) -> TokenEvent:
     for top in ("slm_top", "llm_top"):
         entry[top] = tuple(Candidate(*candidate) for candidate in entry.get(top, ()))
     return TokenEvent(**entry)
+
+
+def _router_from_dict(entry: dict[str, Any]) -> RouterInfo:
+    # Traces from before routers said so themselves.
+    said = {"reads_llm": entry["name"] == READS_LLM, "depends_on_writers": entry["name"] == DEPENDS_ON_WRITERS}
+    return RouterInfo(**{**said, **entry})

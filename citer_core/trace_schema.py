@@ -88,7 +88,10 @@ PARENT = Record({"key": Text(16, min_chars=16, alphabet="0123456789abcdef"), "fo
 TRACE = Record(
     {
         "pair": PAIR,
-        "router": Record({"name": _NAME, "revision": _NAME, "n_params": Whole()}),
+        "router": Record(
+            {"name": _NAME, "revision": _NAME, "n_params": Whole()},
+            {"reads_llm": Flag(), "depends_on_writers": Flag()},
+        ),
         "settings": SETTINGS,
         "prompt": PROMPT,
         "events": ListOf(EVENT, MAX_NEW_TOKENS),

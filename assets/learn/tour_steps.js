@@ -53,7 +53,7 @@ export const TOUR_STEPS = [
   },
   {
     title: "Move the threshold",
-    text: "Drag τ, or press the arrow keys on it. Decisions recolour at once: exact up to the first one that flips, hatched after it, because the text would have been another one.",
+    text: "Drag τ, or press the arrow keys on it. Decisions recolour at once. Where both models would write the same token the text stays as it is; it is hatched from the first token on that may be another one.",
     target: "#cx-tau-card", focus: "#cx-tau input[type=range]", isDone: (now, start) => now.tau !== start.tau,
   },
   {

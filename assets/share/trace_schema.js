@@ -92,7 +92,10 @@ export const TRACE_TABLE = {
           wanted: "a whole number from 0 to 999,999,999,999,999",
         },
       },
-      optional: {  },
+      optional: {
+        reads_llm: { kind: "flag", wanted: "true or false" },
+        depends_on_writers: { kind: "flag", wanted: "true or false" },
+      },
     },
     settings: {
       kind: "record",

@@ -36,7 +36,7 @@ export class Answer {
       if (answer.true_answer !== null) parts.push(`true answer ${answer.true_answer}`);
     }
     parts.push(FINISH_WORDS[view.finishReason] ?? view.finishReason);
-    if (view.decisions.firstFlip >= 0) parts.push("as recorded, not at this tau");
+    if (view.decisions.doubt !== null) parts.push("as recorded, not at this tau");
     setText(this.detail, parts.join(" · "));
   }
 }

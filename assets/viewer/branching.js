@@ -10,7 +10,7 @@ import { traceKey } from "./branch_diff.js";
 import { BranchStrip } from "./branch_strip.js";
 import { ComparePanel } from "./compare_panel.js";
 import { seriesOf } from "./series.js";
-import { replay } from "./decision.js";
+import { asRecorded } from "./decision.js";
 
 const NOTHING_MORE = { goOn: false, flip: false, probe: false, whyNot: "" };
 
@@ -58,7 +58,7 @@ export class Branching {
   mark(view) {
     const entry = this.book.shown;
     view.changed = entry ? this.book.changes(entry) : null;
-    Object.assign(view, { probe: entry?.probe ?? null, truth: entry?.truth ?? null });
+    view.setProbe(entry?.probe ?? null, entry?.truth ?? null);
   }
 
   /** What may be asked of the server about this run. */
@@ -69,8 +69,8 @@ export class Branching {
     if (!onBranch) return { ...NOTHING_MORE, probe };
     if (this.book.isFull) return { ...NOTHING_MORE, probe, whyNot: `There are ${MOST_BRANCHES} branches: delete one to make another.` };
     const { firstFlip } = view.decisions;
-    const isExact = firstFlip < 0 || view.pinned === null || view.pinned <= firstFlip;
-    return { goOn: true, flip: isExact, probe, whyNot: isExact ? "" : `At this tau the text is hypothetical after token ${firstFlip + 1}: continue from there first, or go back to the run’s tau.` };
+    const isAsMade = firstFlip < 0 || view.pinned === null || view.pinned <= firstFlip;
+    return { goOn: true, flip: isAsMade, probe, whyNot: isAsMade ? "" : `At this tau token ${firstFlip + 1} has another writer: continue from there first, or go back to the run’s tau.` };
   }
 
   /** Regenerates from the first token that another tau decides otherwise. */
@@ -114,7 +114,7 @@ export class Branching {
   /** @returns {boolean} whether the probe is of the run on the screen */
   takeProbe(view, key, tokens, truth) {
     if (view.live || tokens.length !== view.n || traceKey(view.trace()) !== key) return false;
-    Object.assign(view, { probe: tokens, truth });
+    view.setProbe(tokens, truth);
     if (this.book.shown) Object.assign(this.book.shown, { probe: tokens, truth });
     return true;
   }
@@ -123,7 +123,7 @@ export class Branching {
     let totals = this.totals.get(trace);
     if (!totals) {
       const { view } = this.viewer;
-      totals = seriesOf(view.costModel, trace.events, replay(trace.events, null)).totals();
+      totals = seriesOf(view.costModel, trace.events, asRecorded(trace.events)).totals();
       this.totals.set(trace, totals);
     }
     return totals;

@@ -147,13 +147,14 @@ export class Chart {
       for (const k of samplePoints(to)) if (k >= from) d += `${d ? "L" : "M"}${x(k).toFixed(1)} ${y(source.at(line, metric, k)).toFixed(1)}`;
       return d;
     };
-    // Past the first flip the text is hypothetical, and so is its price.
-    const exact = view.decisions.firstFlip >= 0 ? view.decisions.firstFlip : n;
+    // Where the text may be another one, its price is hypothetical too.
+    const exact = Math.min(n, view.decisions.nExact);
     this.lines.llmOnly.setAttribute("d", trace(series, "llmOnly", 0, n));
     this.lines.slmOnly.setAttribute("d", trace(series, "slmOnly", 0, n));
     this.lines.routed.setAttribute("d", trace(series, "routed", 0, exact));
     this.lines.hypothetical.setAttribute("d", exact < n ? trace(series, "routed", exact, n) : "");
-    this.lines.recorded.setAttribute("d", exact < n ? trace(view.ownSeries, "routed", exact, n) : "");
+    const flip = view.decisions.firstFlip;
+    this.lines.recorded.setAttribute("d", flip >= 0 ? trace(view.ownSeries, "routed", flip, n) : "");
     this.moved(view);
   }
 

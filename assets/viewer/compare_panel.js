@@ -4,6 +4,7 @@
  * Must not know where runs come from. Text goes in through text nodes, like everywhere.
  */
 
+import { decisiveWords } from "./counters.js";
 import { button, html } from "./dom.js";
 import { percent, plural, quantity } from "./format.js";
 import { fillTokenText } from "./text.js";
@@ -37,7 +38,8 @@ export class ComparePanel {
 
   #column({ name, trace }, changed, totalsOf) {
     const [sign, word] = verdictOf(trace);
-    const { bytes, llmShare, handOffs } = totalsOf(trace);
+    const totals = totalsOf(trace);
+    const { bytes, llmShare, handOffs } = totals;
     const text = html("p", { class: "cv-compare-text" });
     trace.events.forEach((event, i) => {
       if (event.text === "") return;
@@ -50,7 +52,7 @@ export class ComparePanel {
       "div",
       { class: "cv-compare-column" },
       html("h3", { class: "cv-subheading" }, `${name} `, html("span", { class: "cv-verdict", "data-verdict": word.split(" ")[0] }, html("span", { "aria-hidden": "true" }, sign), ` ${word}`)),
-      html("p", { class: "cv-caption" }, `${plural(trace.events.length, "token")}, ${nChanged} of them only here · ${percent(llmShare, 0)} LLM · ${plural(handOffs, "hand-off")} · ${quantity("bytes", bytes)}, estimated`),
+      html("p", { class: "cv-caption" }, `${plural(trace.events.length, "token")}, ${nChanged} of them only here · ${percent(llmShare, 0)} LLM, ${decisiveWords(totals)} decisive · ${plural(handOffs, "hand-off")} · ${quantity("bytes", bytes)}, estimated`),
       text,
     );
   }

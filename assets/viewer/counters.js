@@ -1,5 +1,5 @@
 /**
- * The run in six numbers. Must not know the DOM around it or how totals came about.
+ * The run in seven numbers. Must not know the DOM around it or how totals came about.
  */
 
 import { html, setText } from "./dom.js";
@@ -8,11 +8,19 @@ import { percent, quantity, significant } from "./format.js";
 const CELLS = [
   ["tokens", "tokens"],
   ["share", "by the LLM"],
+  ["decisive", "decisive tokens"],
   ["moved", "moved, estimated"],
   ["saved", "of LLM-only bytes"],
   ["handOffs", "hand-offs"],
   ["speed", "tokens/s, measured"],
 ];
+
+const DECISIVE_TITLE = "LLM tokens where the SLM would have written another one";
+
+/** How many are decisive, as far as that is known: "2", or "2 to 5" where three are not. */
+export function decisiveWords({ nDecisive, nDecisiveUnknown }) {
+  return nDecisiveUnknown ? `${nDecisive} to ${nDecisive + nDecisiveUnknown}` : String(nDecisive);
+}
 
 export class Counters {
   constructor() {
@@ -22,6 +30,7 @@ export class Counters {
     for (const [name, label] of CELLS) {
       this.values[name] = html("dd", { class: "cv-count" }, "–");
       this.notes[name] = html("dt", { class: "cv-count-label" }, label);
+      if (name === "decisive") this.notes[name].title = DECISIVE_TITLE;
       this.root.append(html("div", { class: `cv-counter cv-counter-${name}` }, this.notes[name], this.values[name]));
     }
   }
@@ -31,6 +40,7 @@ export class Counters {
     const empty = totals.nTokens === 0;
     setText(this.values.tokens, totals.nTokens.toLocaleString("en-US"));
     setText(this.values.share, empty ? "–" : percent(totals.llmShare));
+    setText(this.values.decisive, empty ? "–" : decisiveWords(totals));
     setText(this.values.moved, empty ? "–" : quantity("bytes", totals.bytes));
     setText(this.values.saved, empty ? "–" : percent(totals.bytesShare));
     setText(this.values.handOffs, String(totals.handOffs));

@@ -22,13 +22,27 @@
  * @property {[number, string, number][]} llm_top
  * @property {boolean} [forced] a person chose the writer or the token
  *
+ * @typedef {Object} RunFacts what a replay must know of a run beside its events
+ * @property {boolean} readsLlm the router has the LLM called at every token, whoever writes
+ * @property {boolean} dependsOnWriters the router's confidence depends on who wrote the tokens before
+ * @property {number|null} runTau at its own tau everything stays as it was, whatever tau a branch began with
+ * @property {(number|null)[]} llmIds what the LLM wrote or would have written at each token; null where nobody knows
+ *
  * @typedef {Object} Replay
- * @property {Uint8Array} isLlm 1 where the LLM writes
- * @property {Uint8Array} isFlipped 1 where that differs from the recorded writer
- * @property {Int32Array} llmFed tokens in the LLM's forward, catch-up included; 0 where it is not called
+ * @property {Uint8Array|number[]} isLlm 1 where the LLM writes
+ * @property {Uint8Array|number[]} isFlipped 1 where that differs from the recorded writer
+ * @property {Int32Array|number[]} llmFed tokens in the LLM's forward, catch-up included; 0 where it is not called
+ * @property {Int8Array|number[]} decisive 1 where the LLM writes and the SLM would have written another token; -1 where
+ *   it is not known what the LLM would write
  * @property {number} firstFlip index of the first different decision, -1 where there is none
  * @property {number} nFlips
+ * @property {number} nExact so many tokens of the text are known to come out the same
+ * @property {"other"|"unknown"|"confidence"|null} doubt why it is not more; null where it is all of them
  */
+
+// Traces from before routers said so themselves.
+const READS_LLM = "disagreement";
+const DEPENDS_ON_WRITERS = "bidirectional-entropy";
 
 /** Strictly below the threshold; tau = 1 is spelled out because a float32 sigmoid reaches 1.0. */
 export function prefersLlm(slmConfidence, threshold) {
@@ -40,39 +54,90 @@ export function isForced(event) {
   return event.forced === true || (event.source === "llm") !== prefersLlm(event.slm_confidence, event.threshold);
 }
 
+/** The greedy token of a distribution, best first; null where two are equally probable as far as they are written down. */
+function clearFirst(top) {
+  return !top?.length || (top.length > 1 && top[0][2] === top[1][2]) ? null : top[0][0];
+}
+
+/** 1, 0 or -1: does the LLM, writing `writtenId` here, differ from what the SLM would have written? */
+export function decisiveness(event, isLlm, writtenId) {
+  if (!isLlm) return 0;
+  if (writtenId === null) return -1;
+  return writtenId === event.slm_token_id ? 0 : 1;
+}
+
+/** The decisions of a run as they were made. @param {TokenEvent[]} events @returns {Replay} */
+export function asRecorded(events) {
+  const isLlm = events.map((event) => (event.source === "llm" ? 1 : 0));
+  return {
+    isLlm, isFlipped: isLlm.map(() => 0), llmFed: events.map((event) => event.llm_tokens_fed),
+    decisive: events.map((event, i) => decisiveness(event, isLlm[i] === 1, event.token_id)),
+    firstFlip: -1, nFlips: 0, nExact: events.length, doubt: null,
+  };
+}
+
 /**
- * Replays recorded confidences at `threshold`; null keeps the decisions as they were made.
+ * What a replay must know of a run.
+ * @param {Object|null} head the trace without its events
+ * @param {TokenEvent[]} events
+ * @param {Object[]|null} probe what both models said at every token, where somebody asked; it tells the LLM's greedy
+ *   token, so nothing of a run that was sampled
+ * @returns {RunFacts}
+ */
+export function runFacts(head, events, probe) {
+  const router = head?.router ?? {};
+  const isGreedy = (head?.settings?.temperature ?? 0) === 0;
+  return {
+    readsLlm: router.reads_llm ?? router.name === READS_LLM,
+    dependsOnWriters: router.depends_on_writers ?? router.name === DEPENDS_ON_WRITERS,
+    runTau: head?.settings?.threshold ?? null,
+    llmIds: events.map((event, i) => {
+      if (event.source === "llm" && !isForced(event)) return event.token_id;
+      return isGreedy ? clearFirst(probe?.[i]?.llm_top) : null;
+    }),
+  };
+}
+
+/**
+ * Replays recorded confidences at `threshold`; the mirror of `citer_core/replay.py`, which says what is exact and why.
  * A forced token stays forced: moving tau does not undo what a person chose.
  * The LLM's cache is replayed too, since the tokens it must catch up on depend on when it was last called.
  * @param {TokenEvent[]} events
- * @param {number|null} threshold
+ * @param {number} threshold
+ * @param {RunFacts} facts
  * @returns {Replay}
  */
-export function replay(events, threshold) {
+export function replay(events, threshold, facts = runFacts(null, events, null)) {
   const n = events.length;
   const isLlm = new Uint8Array(n);
   const isFlipped = new Uint8Array(n);
   const llmFed = new Int32Array(n);
+  const decisive = new Int8Array(n);
   let firstFlip = -1;
   let nFlips = 0;
+  let nExact = n;
+  let doubt = null;
   let llmCached = 0;
   for (let i = 0; i < n; i++) {
     const event = events[i];
     const recorded = event.source === "llm";
-    const decision =
-      threshold === null || isForced(event) ? recorded : prefersLlm(event.slm_confidence, threshold);
-    if (decision) {
-      isLlm[i] = 1;
-      llmFed[i] = threshold === null ? event.llm_tokens_fed : event.context_len - llmCached;
+    const byLlm = threshold === facts.runTau || isForced(event) ? recorded : prefersLlm(event.slm_confidence, threshold);
+    if (byLlm || facts.readsLlm || (!recorded && event.llm_tokens_fed > 0)) {
+      llmFed[i] = event.context_len - llmCached;
       llmCached = event.context_len;
     }
-    if (decision !== recorded) {
+    if (doubt === null && nFlips > 0 && facts.dependsOnWriters) [nExact, doubt] = [i, "confidence"];
+    if (byLlm !== recorded) {
       isFlipped[i] = 1;
       nFlips++;
       if (firstFlip < 0) firstFlip = i;
+      const tokenId = byLlm ? facts.llmIds[i] : event.slm_token_id;
+      if (doubt === null && tokenId !== event.token_id) [nExact, doubt] = [i, tokenId === null ? "unknown" : "other"];
     }
+    isLlm[i] = byLlm ? 1 : 0;
+    decisive[i] = decisiveness(event, byLlm, byLlm === recorded ? event.token_id : facts.llmIds[i]);
   }
-  return { isLlm, isFlipped, llmFed, firstFlip, nFlips };
+  return { isLlm, isFlipped, llmFed, decisive, firstFlip, nFlips, nExact, doubt };
 }
 
 /**

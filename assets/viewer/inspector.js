@@ -22,6 +22,7 @@ function slmCandidate(event) {
 const KEYS = [
   ["← →", "previous, next token"],
   ["[ ]", "previous, next LLM token"],
+  ["< >", "previous, next decisive token"],
   ["{ }", "previous, next hand-off"],
   ["( )", "previous, next unsure token"],
   ["/", "search"],
@@ -97,7 +98,7 @@ export class Inspector {
       confidenceDial(event.slm_confidence, tau, forced ? "chosen by hand, whatever tau says" : relationOf(event.slm_confidence, tau)),
       view.pinned === index ? this.#flipBlock(view, index, isLlm, can) : null,
       event.source === "llm"
-        ? html("p", { class: "cv-small" }, slmAlso ? "The SLM would have written the same token." : html("span", {}, "The SLM would have written ", html("bdi", { class: "cv-code" }, candidate === null ? `token id ${event.slm_token_id}` : visibleText(candidate))))
+        ? html("p", { class: "cv-small" }, slmAlso ? "Not decisive: the SLM would have written the same token." : html("span", {}, "Decisive: the SLM would have written ", html("bdi", { class: "cv-code" }, candidate === null ? `token id ${event.slm_token_id}` : visibleText(candidate))))
         : null,
       this.#candidates("slm", event.slm_top, view, index, can),
       this.#candidates("llm", event.llm_top.length ? event.llm_top : (view.probe?.[index]?.llm_top ?? []), view, index, can),

@@ -6,7 +6,8 @@
 
 const ACTIONS = {
   ArrowRight: "next", ArrowLeft: "previous", ArrowDown: "next", ArrowUp: "previous",
-  "]": "nextLlm", "[": "previousLlm", "}": "nextHandOff", "{": "previousHandOff", ")": "nextLow", "(": "previousLow",
+  "]": "nextLlm", "[": "previousLlm", ">": "nextDecisive", "<": "previousDecisive",
+  "}": "nextHandOff", "{": "previousHandOff", ")": "nextLow", "(": "previousLow",
   "/": "search", f: "flip", Home: "first", End: "last", Escape: "unpin", " ": "play", Enter: "pin",
 };
 

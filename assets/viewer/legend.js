@@ -25,20 +25,23 @@ export class Legend {
       });
     }
     this.flip = html("span", { class: "cv-key" }, html("span", { class: "cv-swatch cv-flip", "aria-hidden": "true" }), "would flip");
-    this.hyp = html("span", { class: "cv-key" }, html("span", { class: "cv-swatch cv-hyp", "aria-hidden": "true" }), "hypothetical");
+    this.hyp = html("span", { class: "cv-key" }, html("span", { class: "cv-swatch cv-hyp", "aria-hidden": "true" }), "may differ");
+    this.decisive = html("span", { class: "cv-key", title: "The SLM would have written another token" }, html("span", { class: "cv-swatch cv-decisive-key", "aria-hidden": "true" }), "decisive");
     this.forced = html("span", { class: "cv-key" }, html("span", { class: "cv-flag", "aria-hidden": "true" }, "⚑"), "chosen by hand");
     this.changed = html("span", { class: "cv-key" }, html("span", { class: "cv-swatch cv-changed-key", "aria-hidden": "true" }), "differs from its parent");
     this.root = html(
       "div",
       { class: "cv-legend", role: "group", "aria-label": "Legend; the two models filter the text" },
-      this.buttons.slm, this.buttons.llm, this.flip, this.hyp, this.forced, this.changed,
+      this.buttons.slm, this.buttons.llm, this.decisive, this.flip, this.hyp, this.forced, this.changed,
       html("span", { class: "cv-key cv-key-note" }, "stronger = further from tau"),
     );
   }
 
   /** Entries that nothing on screen uses are left out. */
   update(view) {
-    this.flip.hidden = this.hyp.hidden = view.decisions.firstFlip < 0;
+    this.flip.hidden = view.decisions.firstFlip < 0;
+    this.hyp.hidden = view.decisions.doubt === null;
+    this.decisive.hidden = !view.series.totals().nDecisive;
     this.forced.hidden = !view.hasForced;
     this.changed.hidden = view.changed === null;
   }

@@ -4,11 +4,13 @@
  * Must not know the text. Calls back with the token under the pointer. Eight paths, one per tint, whatever the length.
  */
 
+import { decisiveWords } from "./counters.js";
 import { certaintyStep } from "./decision.js";
 import { html, svg } from "./dom.js";
 import { percent, plural } from "./format.js";
 
 const STRIP_HEIGHT = 20;
+const DECISIVE_HEIGHT = 5;
 
 export class Minimap {
   /** @param {{onHover: (index: number|null) => void, onPick: (index: number) => void}} on */
@@ -20,6 +22,8 @@ export class Minimap {
         this.svg.append((this.tints[writer + step] = svg("path", { class: `cv-fill-${writer} cv-f${step}` })));
       }
     }
+    this.decisive = svg("path", { class: "cv-minimap-decisive" });
+    this.svg.append(this.decisive);
     this.veil = svg("rect", { class: "cv-minimap-veil", y: 0, height: STRIP_HEIGHT, width: 0 });
     this.cursor = html("span", { class: "cv-minimap-cursor", hidden: true });
     this.svg.append(this.veil);
@@ -59,8 +63,11 @@ export class Minimap {
       look = next;
     }
     for (const [tint, path] of Object.entries(this.tints)) path.setAttribute("d", paths[tint]);
-    const { nTokens, llmShare } = view.series.totals();
-    this.svg.setAttribute("aria-label", `Map of ${plural(nTokens, "token")}, ${percent(llmShare, 0)} by the LLM`);
+    let marks = "";
+    for (let i = 0; i < view.n; i++) if (view.decisions.decisive[i] > 0) marks += `M${i} 0h1v${DECISIVE_HEIGHT}h-1z`;
+    this.decisive.setAttribute("d", marks);
+    const totals = view.series.totals();
+    this.svg.setAttribute("aria-label", `Map of ${plural(totals.nTokens, "token")}, ${percent(totals.llmShare, 0)} by the LLM, ${decisiveWords(totals)} decisive`);
     this.moved(view);
   }
 

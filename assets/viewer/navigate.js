@@ -1,5 +1,5 @@
 /**
- * Where one can jump to in a run: LLM tokens, hand-offs, low confidence, and places where a text is found.
+ * Where one can jump to in a run: decisive tokens, LLM tokens, hand-offs, low confidence, and places where a text is found.
  *
  * Pure: must not know the DOM. Reads a view's events and decisions, so jumps follow the tau that is looked at.
  */
@@ -9,13 +9,14 @@ export const LOW_CONFIDENCE = 0.5;
 
 const STOPS = {
   llm: (view, i) => Boolean(view.decisions.isLlm[i]),
+  decisive: (view, i) => view.decisions.decisive[i] > 0,
   handOff: (view, i) => i > 0 && Boolean(view.decisions.isLlm[i]) !== Boolean(view.decisions.isLlm[i - 1]),
   low: (view, i) => view.events[i].slm_confidence < LOW_CONFIDENCE,
   changed: (view, i) => Boolean(view.changed?.[i]),
 };
 
 /** Kinds of stops with their names, in the order in which they are offered. */
-export const STOP_NAMES = { llm: "LLM tokens", handOff: "hand-offs", low: `confidence under ${LOW_CONFIDENCE}`, changed: "differences from the parent" };
+export const STOP_NAMES = { llm: "LLM tokens", decisive: "decisive tokens", handOff: "hand-offs", low: `confidence under ${LOW_CONFIDENCE}`, changed: "differences from the parent" };
 
 /** The nearest stop after (`step` 1) or before (-1) `from`, or null. */
 export function findStop(view, kind, from, step, end = view.n) {

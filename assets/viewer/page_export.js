@@ -4,9 +4,11 @@
  * Made in the browser from what it has already; must not know the viewer or the server.
  */
 
+import { asRecorded } from "./decision.js";
+
 const COLUMNS = [
   "index", "token_id", "text", "source", "slm_token_id", "slm_confidence", "threshold",
-  "slm_tokens_fed", "llm_tokens_fed", "context_len", "slm_s", "router_s", "llm_s", "forced",
+  "slm_tokens_fed", "llm_tokens_fed", "context_len", "slm_s", "router_s", "llm_s", "forced", "decisive",
 ];
 
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
@@ -19,8 +21,9 @@ const cell = (value) => (typeof value === "string" ? quoted(JSON.stringify(value
  * not become a formula in a spreadsheet.
  */
 export function traceToCsv(trace) {
-  const rows = trace.events.map((event) =>
-    COLUMNS.map((name) => cell(event[name])).join(","),
+  const { decisive } = asRecorded(trace.events);
+  const rows = trace.events.map((event, i) =>
+    COLUMNS.map((name) => cell(name === "decisive" ? decisive[i] > 0 : event[name])).join(","),
   );
   return `${[COLUMNS.join(","), ...rows].join("\r\n")}\r\n`;
 }

@@ -6,7 +6,7 @@
  */
 
 import { CostModel, H100_SXM } from "./cost.js";
-import { isForced, replay } from "./decision.js";
+import { decisiveness, isForced, replay, runFacts } from "./decision.js";
 import { RunSeries, seriesOf } from "./series.js";
 
 const BLANK_SPEC = {
@@ -43,12 +43,13 @@ export class RunView {
     this.changed = null;
     /** What both models said at each token, where somebody asked after the run. */
     this.probe = null;
+    this.knownFacts = null;
     /** Case and label of its tokens, as far as they are defined; asked with the probe. */
     this.truth = null;
     /** Tokens that a search has found: 1, and 2 for the one that was gone to. */
     this.matches = null;
     // Live decisions grow with the run, so they are plain arrays; a replay's are typed.
-    this.own = { isLlm: [], isFlipped: [], llmFed: [], firstFlip: -1, nFlips: 0 };
+    this.own = { isLlm: [], isFlipped: [], llmFed: [], decisive: [], firstFlip: -1, nFlips: 0, nExact: 0, doubt: null };
     this.decisions = this.own;
     this.#price();
   }
@@ -61,13 +62,16 @@ export class RunView {
     for (const event of tokens) {
       this.events.push(event);
       const isLlm = event.source === "llm";
+      const decisive = decisiveness(event, isLlm, event.token_id);
       this.own.isLlm.push(isLlm ? 1 : 0);
       this.own.isFlipped.push(0);
       this.own.llmFed.push(event.llm_tokens_fed);
+      this.own.decisive.push(decisive);
       this.hasForced ||= isForced(event);
-      this.ownSeries.push(event, isLlm, event.llm_tokens_fed);
+      this.ownSeries.push(event, isLlm, event.llm_tokens_fed, decisive);
     }
-    this.n = this.shown = this.events.length;
+    this.knownFacts = null;
+    this.n = this.shown = this.own.nExact = this.events.length;
     this.domain = this.live ? liveDomain(this.n) : Math.max(1, this.n);
   }
 
@@ -85,9 +89,28 @@ export class RunView {
     const next = threshold === null || Math.abs(threshold - this.runTau) < SAME_TAU ? null : Number(threshold);
     if (next === this.whatIf) return false;
     this.whatIf = next;
-    this.decisions = next === null ? this.own : replay(this.events, next);
-    this.series = next === null ? this.ownSeries : seriesOf(this.costModel, this.events, this.decisions, this.ownSeries);
+    this.#replay();
     return true;
+  }
+
+  #replay() {
+    const { whatIf, events } = this;
+    this.decisions = whatIf === null ? this.own : replay(events, whatIf, this.facts);
+    this.series = whatIf === null ? this.ownSeries : seriesOf(this.costModel, events, this.decisions, this.ownSeries);
+  }
+
+  /** What a replay of this run must know beside its events. */
+  get facts() {
+    this.knownFacts ??= runFacts(this.head, this.events, this.probe);
+    return this.knownFacts;
+  }
+
+  /** What was asked about the run after it: both models everywhere, and the labels of its tokens, if there are any. */
+  setProbe(probe, truth) {
+    this.probe = probe;
+    this.truth = truth;
+    this.knownFacts = null;
+    this.#replay();
   }
 
   /** Prices it anew. */
@@ -95,7 +118,7 @@ export class RunView {
     this.prices = { ...this.prices, pricing };
     this.#price();
     this.ownSeries = seriesOf(this.costModel, this.events, this.own);
-    this.series = this.whatIf === null ? this.ownSeries : seriesOf(this.costModel, this.events, this.decisions, this.ownSeries);
+    this.#replay();
   }
 
   /** The cost model under the page's choice of pair and device, and an empty series. */

@@ -20,7 +20,7 @@ export class RunSeries {
     this.costModel = costModel;
     this.own = own;
     this.length = 0;
-    this.columns = { llmTokens: null, handOffs: null, measured: null };
+    this.columns = { llmTokens: null, decisive: null, decisiveUnknown: null, handOffs: null, measured: null };
     for (const line of LINES) for (const metric of METRICS) this.columns[`${line}.${metric}`] = null;
     this.#grow(capacity + 1);
   }
@@ -34,8 +34,8 @@ export class RunSeries {
     this.size = size;
   }
 
-  /** Adds the next token under the decision that holds for it. */
-  push(event, isLlm, llmFed) {
+  /** Adds the next token under the decision that holds for it; `decisive` as in `Replay`. */
+  push(event, isLlm, llmFed, decisive = 0) {
     const k = this.length;
     if (k + 1 >= this.size) this.#grow(this.size * 2);
     const { columns, costModel } = this;
@@ -46,6 +46,8 @@ export class RunSeries {
     }
     const changed = k > 0 && Boolean(isLlm) !== this.lastIsLlm;
     columns.llmTokens[k + 1] = columns.llmTokens[k] + (isLlm ? 1 : 0);
+    columns.decisive[k + 1] = columns.decisive[k] + (decisive > 0 ? 1 : 0);
+    columns.decisiveUnknown[k + 1] = columns.decisiveUnknown[k] + (decisive < 0 ? 1 : 0);
     columns.handOffs[k + 1] = columns.handOffs[k] + (changed ? 1 : 0);
     columns.measured[k + 1] = columns.measured[k] + event.slm_s + event.router_s + event.llm_s;
     this.lastIsLlm = Boolean(isLlm);
@@ -73,6 +75,8 @@ export class RunSeries {
       nTokens: k,
       nLlmTokens: columns.llmTokens[k],
       llmShare: k ? columns.llmTokens[k] / k : 0,
+      nDecisive: columns.decisive[k],
+      nDecisiveUnknown: columns.decisiveUnknown[k],
       handOffs: columns.handOffs[k],
       bytes: this.at("routed", "bytes", k),
       bytesShare: llmOnlyBytes ? this.at("routed", "bytes", k) / llmOnlyBytes : 0,
@@ -84,7 +88,8 @@ export class RunSeries {
 /** The series of a whole run under a replay; `own` as in `RunSeries`. */
 export function seriesOf(costModel, events, decisions, own = null) {
   const series = new RunSeries(costModel, Math.max(64, events.length), own);
-  for (let i = 0; i < events.length; i++) series.push(events[i], decisions.isLlm[i], decisions.llmFed[i]);
+  const { isLlm, llmFed, decisive } = decisions;
+  for (let i = 0; i < events.length; i++) series.push(events[i], isLlm[i], llmFed[i], decisive[i]);
   return series;
 }
 

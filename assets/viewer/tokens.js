@@ -81,11 +81,12 @@ export class TokenPanel {
 
   #look(view, i) {
     const event = view.events[i];
-    const { isLlm, isFlipped, firstFlip } = view.decisions;
+    const { isLlm, isFlipped, decisive, nExact } = view.decisions;
     const tau = view.whatIf ?? event.threshold;
     let look = `cv-t ${isLlm[i] ? "cv-llm" : "cv-slm"} cv-c${certaintyStep(event.slm_confidence, tau)}`;
     if (isFlipped[i]) look += " cv-flip";
-    if (firstFlip >= 0 && i > firstFlip) look += " cv-hyp";
+    if (decisive[i] > 0) look += " cv-decisive";
+    if (i >= nExact) look += " cv-hyp";
     if (isForced(event)) look += " cv-forced";
     if (view.changed?.[i]) look += " cv-changed";
     if (view.forkAt === i) look += " cv-fork";

@@ -5,9 +5,32 @@
  * Must not know how a branch is made: it calls back.
  */
 
+import { decisiveWords } from "./counters.js";
 import { button, html, setText } from "./dom.js";
-import { formatTau, significant } from "./format.js";
+import { formatTau, plural, significant } from "./format.js";
 import { BUDGETS, solveTau } from "./solve.js";
+
+/** Why the text may differ from a token on. */
+const DOUBTS = {
+  other: "the other model writes another token there",
+  unknown: "what the LLM writes there is not known: ask it everywhere to see further",
+  confidence: "this router looks at who wrote before",
+};
+
+/** What another tau does to a finished run, in a sentence. */
+export function whatIfWords(tau, { nFlips, nExact, doubt }) {
+  const at = `At tau ${formatTau(tau)}`;
+  if (nFlips === 0) return `${at} every decision is the same, and so is the text.`;
+  if (doubt === null) return `${at} ${plural(nFlips, "token")} would change hands: the same text, exactly.`;
+  return `${at} the same text, exactly, before token ${nExact + 1}; from there on (hatched) it may differ: ${DOUBTS[doubt]}.`;
+}
+
+/** What a finished run is, in a sentence: how many tokens the LLM wrote, and how many of them changed the text. */
+export function ownWords(tau, totals) {
+  const at = `Written at tau ${formatTau(tau)}`;
+  if (!totals.nLlmTokens) return `${at}, all of it by the SLM.`;
+  return `${at}: ${plural(totals.nLlmTokens, "token")} by the LLM; ${decisiveWords(totals)} of them decisive, where the SLM would have written another one.`;
+}
 
 export class WhatIf {
   /** @param {{onBack: () => void, onContinue: () => void, onTau: (tau: number) => void}} on */
@@ -44,7 +67,7 @@ export class WhatIf {
     const unit = BUDGETS[this.unit.value].label;
     if (tau === null) setText(this.found, `Not possible: even at tau 0 it is ${significant(least)} ${unit}.`);
     else {
-      // A prediction: past the first flip another text would be written.
+      // A prediction: the text may become another one.
       const reached = `tau ${formatTau(tau)}: ${significant(value)} ${unit}, by replay`;
       const near = next === null ? "all that there is to spend" : `the nearest reachable; the next is ${significant(next)}`;
       setText(this.found, isExact ? reached : `${reached}: ${near}`);
@@ -63,13 +86,9 @@ export class WhatIf {
     this.form.hidden = view.live || view.n === 0;
     this.root.dataset.kind = moved ? "what-if" : "own";
     let text = "";
-    if (moved) {
-      const at = `At tau ${formatTau(view.whatIf)}`;
-      text = firstFlip < 0
-        ? `${at} every decision is the same: the text would not change.`
-        : `${at} the first different decision is token ${firstFlip + 1}; up to there this is exact, after it (hatched) the text would be different.`;
-    } else if (view.head && view.n) {
-      text = view.live ? `Writing at tau ${formatTau(view.runTau)}.` : `Written at tau ${formatTau(view.runTau)}.`;
+    if (moved) text = whatIfWords(view.whatIf, view.decisions);
+    else if (view.head && view.n) {
+      text = view.live ? `Writing at tau ${formatTau(view.runTau)}.` : ownWords(view.runTau, view.series.totals());
     } else if (view.head) text = view.live ? "Reading the prompt." : "Ended before the first token.";
     setText(this.sentence, text);
     setText(this.back, `Back to the run’s tau ${formatTau(view.runTau)}`);

@@ -25,7 +25,7 @@ print(trace["finish_reason"], trace["answer"])
 
 # The same run at another tau: no model is asked.
 again = json.loads(client.predict(text, 0.95, api_name="/replay"))
-print("first different token:", again["first_flip"], "LLM share:", again["llm_token_share"])
+print("tokens that stay the same, exactly:", again["n_exact"], "LLM share:", again["llm_token_share"])
 
 # What the LLM would have said at every token, asked or not.
 for token in json.loads(client.predict(text, api_name="/probe"))[:3]:

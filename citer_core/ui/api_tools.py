@@ -78,8 +78,8 @@ def replay_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
 
     def replay(trace: str = "", threshold: float = 0.5, preset: str = "") -> str:
         """Decides a finished run again at another tau, without running any model.
-        Exact up to first_flip, the first different decision; after it the text would have been another one, so
-        decisions and cost are hypothetical from there.
+        The first n_exact tokens are exactly the same ones; from there on the text may be another one, so decisions
+        and cost are hypothetical.
 
         Args:
             trace: a "citer-trace" document as JSON text, as /route_trace gives it; or "", and name a preset.
@@ -87,12 +87,16 @@ def replay_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
             preset: the name of a recorded run from /list_presets; only read where there is no trace.
 
         Returns:
-            JSON text: decisions ("slm" or "llm" per token), first_flip (null where nothing changes), n_flips, n_tokens,
-            n_llm_tokens, llm_token_share, n_hand_offs, llm_tokens_fed per token, and the estimated cost (bytes, flops,
-            seconds on an H100's data sheet) routed, with the SLM only and with the LLM only.
+            JSON text: decisions ("slm" or "llm" per token), first_flip (null where no writer changes), n_flips,
+            n_exact, is_same_text, doubt (why n_exact is not all: "other", the token would be another one; "unknown", what the
+            LLM would write there is not known; "confidence", this router looks at who wrote before), n_tokens,
+            n_llm_tokens, llm_token_share, decisive_tokens (indices that the LLM writes and the SLM would have written
+            otherwise), n_decisive_unknown, n_hand_offs, llm_tokens_fed per token, and the estimated cost (bytes,
+            flops, seconds on an H100's data sheet) routed, with the SLM only and with the LLM only.
         """
         try:
-            return json_of(replay_trace(runs.trace(trace, preset), threshold).to_dict())
+            probe = None if is_given(trace) else runs.probe(preset)
+            return json_of(replay_trace(runs.trace(trace, preset), threshold, probe=probe).to_dict())
         except CiterError as error:
             raise gr.Error(str(error), print_exception=False) from error
 

@@ -1,26 +1,17 @@
-"""Replaying a run at another tau, and that the browser does the same."""
+"""Replaying a run at another tau: decisions, cost, and how far the text is known to stay the same."""
 
 from __future__ import annotations
 
-import json
-import shutil
-import subprocess
-from pathlib import Path
+from dataclasses import replace as changed
 from typing import Any
 
 import pytest
 
-from citer_core.assets import ASSETS
 from citer_core.cost import H100_SXM, CostModel, CostSummary
 from citer_core.errors import SettingError
 from citer_core.replay import replay
-from citer_core.trace import RoutingTrace
-from tests.traces import made_trace, random_trace
-
-ROOT = Path(__file__).resolve().parents[2]
-SCRIPT = "tests/viewer/replay_all.mjs"
-TAUS = (0.0, 0.25, 0.5, 0.6999, 0.7, 0.95, 1.0)
-N_TRACES = 50
+from citer_core.trace import RouterInfo, RoutingTrace
+from tests.traces import made_trace
 
 
 def test_at_its_own_tau_a_run_is_what_it_was() -> None:
@@ -48,21 +39,84 @@ def test_a_tau_that_is_none_is_named(tau: Any) -> None:
         replay(made_trace(), tau)
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="node is not here")
-def test_the_browser_replays_and_prices_fifty_different_runs_the_same() -> None:
-    traces = [random_trace(seed) for seed in range(N_TRACES)]
-    assert len({trace.key for trace in traces}) == N_TRACES
-    assert sum(trace.n_tokens > 1 for trace in traces) > 40
-    # And what real models and routers made.
-    recorded = [path for path in (ASSETS / "traces").glob("*.json") if path.name != "index.json"]
-    traces += [RoutingTrace.from_json(path.read_text(encoding="utf-8")) for path in recorded]
-    assert len(traces) > N_TRACES
-    device = {"name": H100_SXM.name, "bandwidth": H100_SXM.bandwidth, "peak_flops": H100_SXM.peak_flops}
-    asked = json.dumps({"taus": TAUS, "device": device, "traces": [trace.to_dict() for trace in traces]})
-    done = subprocess.run(["node", SCRIPT], input=asked, cwd=ROOT, capture_output=True, text=True, check=True)
-    theirs = json.loads(done.stdout)
-    for trace, answers in zip(traces, theirs, strict=True):
-        for tau, answer in zip(TAUS, answers, strict=True):
-            ours = replay(trace, tau).to_dict()
-            ours.pop("threshold")
-            assert ours == answer, f"tau {tau}"
+def with_slm_tokens(trace: RoutingTrace, token_ids: dict[int, int]) -> RoutingTrace:
+    """The run, with what the SLM would have written at some tokens; elsewhere it is what was written."""
+    events = [changed(event, slm_token_id=token_ids.get(event.index, event.token_id)) for event in trace.events]
+    return changed(trace, events=tuple(events))
+
+
+def test_a_token_that_both_would_write_changes_hands_and_nothing_else() -> None:
+    trace = with_slm_tokens(made_trace(threshold=0.7, confidences=(0.9, 0.2, 0.6, 0.8)), {5: 99})
+    assert [event.source for event in trace.events[:6]] == ["slm", "llm", "llm", "slm", "slm", "llm"]
+    some = replay(trace, 0.5)
+    assert (some.first_flip, some.n_exact, some.doubt) == (2, trace.n_tokens, None)
+    assert some.is_same_text and some.decisive[5] is True and some.decisive[1] is False and some.decisive[2] is False
+    less = replay(trace, 0.1)
+    assert (less.first_flip, less.n_exact, less.doubt) == (1, 5, "other")
+
+
+def test_what_the_llm_would_write_is_known_from_a_probe_of_a_greedy_run_only() -> None:
+    trace = with_slm_tokens(made_trace(threshold=0.5, confidences=(0.9, 0.2, 0.6)), {})
+    probe = [{"llm_top": [[event.token_id, "", 0.6], [99, "", 0.2]]} for event in trace.events]
+    assert (replay(trace, 0.7).n_exact, replay(trace, 0.7).doubt) == (2, "unknown")
+    assert replay(trace, 0.7).decisive[2] is None
+    assert replay(trace, 0.7, probe=probe).is_same_text
+    sampled = changed(trace, settings=changed(trace.settings, temperature=0.8))
+    assert replay(sampled, 0.7, probe=probe).doubt == "unknown"
+    probe[2] = {"llm_top": [[99, "", 0.4], [trace.events[2].token_id, "", 0.4]]}  # a tie
+    assert replay(trace, 0.7, probe=probe).doubt == "unknown"
+    probe[2] = {"llm_top": [[99, "", 0.5], [trace.events[2].token_id, "", 0.4]]}
+    other = replay(trace, 0.7, probe=probe)
+    assert (other.n_exact, other.doubt, other.decisive[2]) == (2, "other", True)
+
+
+def test_a_router_that_looks_at_who_wrote_before_is_exact_to_its_first_flip() -> None:
+    trace = with_slm_tokens(made_trace(threshold=0.7, confidences=(0.9, 0.2, 0.6)), {})
+    looking = changed(trace, router=RouterInfo("any", "", 0, depends_on_writers=True))
+    assert replay(trace, 0.5).is_same_text
+    assert (replay(looking, 0.5).first_flip, replay(looking, 0.5).n_exact) == (2, 3)
+    assert replay(looking, 0.5).doubt == "confidence"
+
+
+def test_a_router_that_reads_the_llm_pays_for_it_at_every_tau() -> None:
+    everywhere = made_trace(threshold=1.0, confidences=(0.9, 0.2, 0.6))
+    events = [
+        changed(
+            event, threshold=0.5, source="llm" if event.slm_confidence < 0.5 else "slm", slm_token_id=event.token_id
+        )
+        for event in everywhere.events
+    ]
+    settings = changed(everywhere.settings, threshold=0.5)
+    router = RouterInfo("any", "", 0, reads_llm=True)
+    trace = changed(everywhere, events=tuple(events), settings=settings, router=router)
+    assert replay(trace, 0.5).cost == trace.cost(H100_SXM)
+    assert replay(trace, 0.6).cost == trace.cost(H100_SXM)  # nothing flips, and once this fell by a quarter
+    assert replay(trace, 0.0).cost == trace.cost(H100_SXM)
+
+
+def test_a_token_that_a_person_swapped_stays_whatever_tau_says() -> None:
+    """At tau 1 the LLM writes everything, so that a swapped LLM token is forced and yet by the rule."""
+    trace = made_trace(threshold=1.0)
+    swapped = changed(trace.events[1], token_id=77, forced=True)
+    branch = changed(trace, events=(trace.events[0], swapped, *trace.events[2:]))
+    again = replay(branch, 0.0)
+    assert again.decisions[1] == "llm" and 1 not in again.flips
+    assert len(again.flips) == trace.n_tokens - 1
+
+
+def test_a_branch_at_its_own_tau_is_what_it_was_whatever_tau_it_began_with() -> None:
+    low, high = made_trace(threshold=0.3), made_trace(threshold=0.7)
+    branch = changed(high, events=(*low.events[:3], *high.events[3:]))
+    assert replay(branch, 0.7).flips == () and replay(branch, 0.7).decisions[2] == low.events[2].source
+
+
+def test_traces_from_before_routers_said_what_they_read_are_known_by_the_name() -> None:
+    for name, reads, depends in (
+        ("disagreement", True, False),
+        ("bidirectional-entropy", False, True),
+        ("x", False, False),
+    ):
+        document = changed(made_trace(), router=RouterInfo(name, "", 0)).to_dict()
+        del document["router"]["reads_llm"], document["router"]["depends_on_writers"]
+        router = RoutingTrace.from_dict(document).router
+        assert (router.reads_llm, router.depends_on_writers) == (reads, depends)
