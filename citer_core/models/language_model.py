@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 
-from citer_core.models.fused_decoder import FusedDecoder, is_plain, product
+from citer_core.models.fused_decoder import FusedDecoder, is_plain
 from citer_core.models.kv_cache import KVCache
 from citer_core.models.slot_cache import SlotCache
 from citer_core.models.static_step import Capture, StaticStep
@@ -176,7 +176,11 @@ class LanguageModel:
 
     def _logits(self, hidden: Tensor) -> Tensor:
         """[N, V] of hidden states [N, H] of the fused pass."""
-        logits: Tensor = self._head(hidden) if self._head_matrix is None else product(hidden, self._head_matrix)
+        logits: Tensor
+        if self._fused is None or self._head_matrix is None:
+            logits = self._head(hidden)
+        else:
+            logits = self._fused.products(hidden, self._head_matrix)
         return logits if logits.shape[-1] == self.vocab_size else logits[:, : self.vocab_size]
 
     def new_slot_cache(self, n_slots: int) -> SlotCache | SlotCaches:
