@@ -17,6 +17,7 @@ from transformers import DynamicCache, PreTrainedModel
 
 from citer_core.models.fused_decoder import FusedDecoder, is_plain
 from citer_core.models.kv_cache import KVCache
+from citer_core.models.products import Products
 from citer_core.models.slot_cache import SlotCache
 from citer_core.models.static_step import Capture, StaticStep
 from citer_core.models.transfer import to_device
@@ -117,6 +118,11 @@ class LanguageModel:
     def is_fused(self) -> bool:
         """Whether the fused pass is in use."""
         return self._fused is not None
+
+    @property
+    def products(self) -> Products:
+        """How few rows are multiplied here."""
+        return Products() if self._fused is None else self._fused.products
 
     def new_cache(self) -> Cache:
         """An empty cache for one run."""

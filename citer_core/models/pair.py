@@ -72,6 +72,11 @@ class ModelPair:
             )
         return self.llm
 
+    def products_chosen(self) -> dict[str, list[dict[str, object]]]:
+        """How each model that is here multiplies few rows, as rows of a report; none where there is one way only."""
+        here = {"slm": self.slm, "llm": self.llm}
+        return {which: lm.products.lines() for which, lm in here.items() if isinstance(lm, LanguageModel)}
+
     @property
     def vocab_size(self) -> int:
         """Number of token ids that both models may write; heads are often padded beyond it."""
