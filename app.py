@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from citer_core.config import AppConfig
 from citer_core.errors import CiterError, SettingError
-from citer_core.hardware import cpu_budget
 from citer_core.large_import import large_import
 from citer_core.types import LoadProgress
 from citer_core.web.log_lines import set_up_log
@@ -43,13 +42,8 @@ if TYPE_CHECKING:
 def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress) -> Engine:  # noqa: FBT001
     """Imports torch and reads a pair's weights; called in the background."""
     with large_import("citer_core.engine", before_each=traffic.let_pass):
-        import torch
-
         from citer_core.engine import Engine
 
-    # Runs share one thread and the other jobs have one; two that both want every core slow each other down many times
-    # over, so each gets its part.
-    torch.set_num_threads(max(1, cpu_budget() // 2))
     # On ZeroGPU to the device once, in this process; each run then borrows the GPU for as long as it may take.
     on_zero_gpu = spaces_module() is not None
     if on_zero_gpu and config.options.cuda_graphs:

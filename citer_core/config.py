@@ -12,13 +12,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal, TypeVar, get_args
 from urllib.parse import urlsplit
 
 from citer_core.errors import SettingError
 from citer_core.types import QUANTIZATIONS, PairOptions
 from citer_core.web.settings import WebSettings
 
+D = TypeVar("D", int, None)
 TOKEN_TIMEOUT_S = 60.0
 MAX_KEY_CHARS = 4096
 MAX_TIMEOUT_S = 86_400.0
@@ -233,6 +234,13 @@ def add_pair_options(
         help="replay single tokens as CUDA graphs (needs an NVIDIA GPU; never measured by us)",
     )
     parser.add_argument(
+        "--threads",
+        type=int,
+        default=_whole_number("CITER_THREADS", env.get("CITER_THREADS"), None),
+        metavar="N",
+        help="of the processor (the number that is measured to be the fastest; one for a small pair)",
+    )
+    parser.add_argument(
         "--download", action="store_true", default=_switch("CITER_DOWNLOAD", env), help="fetch models that are not here"
     )
 
@@ -245,6 +253,7 @@ def pair_options(args: argparse.Namespace) -> PairOptions:
         chat=False if args.no_chat else None,
         cuda_graphs=args.cuda_graphs,
         download=args.download,
+        threads=args.threads,
     )
 
 
@@ -254,13 +263,20 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
     return Path(env.get("CITER_CACHE") or "~/.cache/citer").expanduser()
 
 
+def wanted_threads(environment: Mapping[str, str] | None = None) -> int | None:
+    """The number of threads that a person asks for with OMP_NUM_THREADS, which torch reads itself; None for no wish."""
+    env = os.environ if environment is None else environment
+    text = env.get("OMP_NUM_THREADS", "").strip()
+    return int(text) if text.isdecimal() and int(text) > 0 else None
+
+
 def launch_rank(environment: Mapping[str, str] | None = None) -> int:
     """This process's number among those that `accelerate launch` or `torchrun` started; 0 when started by hand."""
     env = os.environ if environment is None else environment
     return _whole_number("RANK", env.get("RANK"), 0)
 
 
-def _whole_number(name: str, text: str | None, default: int) -> int:
+def _whole_number(name: str, text: str | None, default: D) -> int | D:
     if not text:
         return default
     try:

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 import platform
+from functools import cache
 from pathlib import Path
 
-BF16_FLAGS = frozenset({"amx_bf16", "avx512_bf16"})
-
-MAX_THREADS = 1024  # that may be asked for: torch would try to start as many
+# What multiplies bfloat16, by its flag, in the order in which it is named.
+BF16_FLAGS = {"amx_bf16": "AMX", "avx512_bf16": "AVX-512 BF16"}
+CPUINFO = Path("/proc/cpuinfo")
 
 
 def cpu_budget(root: Path = Path("/"), affinity: int | None = None) -> int:
@@ -40,17 +41,33 @@ def hardware_in_words() -> str:
     if torch.cuda.is_available():
         return str(torch.cuda.get_device_name())
     threads = torch.get_num_threads()
-    return f"{_cpu_name()}, {threads} thread{'s' if threads > 1 else ''}"
+    return f"{processor_in_words()}, {threads} thread{'s' if threads > 1 else ''}"
 
 
-def _cpu_name() -> str:
-    """The processor's own name where Linux tells it, else its architecture."""
+@cache
+def processor_in_words(cpuinfo: Path = CPUINFO) -> str:
+    """The processor's own name where Linux tells it, else its architecture; with what multiplies bfloat16 in it.
+
+    Processors of very different speeds can share a name, such as "Intel(R) Xeon(R) Processor".
+    """
+    lines = _lines(cpuinfo)
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name") and ":" in line]
+    flags = _flags(lines)
+    has = [words for flag, words in BF16_FLAGS.items() if flag in flags]
+    name = names[0] if names else f"{platform.machine()} CPU"
+    return f"{name} ({', '.join(has)})" if has else name
+
+
+def _lines(cpuinfo: Path) -> list[str]:
     try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return cpuinfo.read_text(encoding="utf-8").splitlines()
     except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else f"{platform.machine()} CPU"
+        return []
+
+
+def _flags(lines: list[str]) -> frozenset[str]:
+    flags = next((line.split(":", 1)[1] for line in lines if line.startswith("flags") and ":" in line), "")
+    return frozenset(flags.split())
 
 
 def _group_folders(root: Path) -> list[Path]:
@@ -87,11 +104,6 @@ def _quota(folder: Path) -> float | None:
         return None
 
 
-def has_bfloat16(cpuinfo: Path = Path("/proc/cpuinfo")) -> bool:
+def has_bfloat16(cpuinfo: Path = CPUINFO) -> bool:
     """Whether the processor multiplies bfloat16 itself (AVX-512 BF16 or AMX); False where Linux does not tell."""
-    try:
-        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return False
-    flags = next((line.split(":", 1)[1] for line in lines if line.startswith("flags") and ":" in line), "")
-    return not BF16_FLAGS.isdisjoint(flags.split())
+    return not _flags(_lines(cpuinfo)).isdisjoint(BF16_FLAGS)

@@ -15,6 +15,7 @@ from citer_core.trace_schema import SETTINGS
 
 Source = Literal["slm", "llm"]
 FinishReason = Literal["eos", "length", "cancelled", "error"]
+MAX_THREADS = 1024  # that may be asked for: torch would try to start as many
 QUANTIZATIONS = ("4bit", "8bit")
 LoadStage = Literal["fetch", "convert", "load"]
 # Told where the loading of a pair is: (stage, bytes that are here, bytes in all or None), the bytes for `fetch` only.
@@ -128,6 +129,10 @@ class PairOptions:
         chat: whether prompts go through the tokenizer's chat template; None does so where there is one.
         cuda_graphs: replay single tokens as CUDA graphs (`models/static_step.py`), on an NVIDIA GPU.
         download: fetch what is not on this machine instead of saying so.
+        threads: of the processor, from 1; None finds the fastest number (`models/threads.py`).
+
+    Raises:
+        SettingError: `threads` is no number from 1 to `MAX_THREADS`.
     """
 
     llm_quantization: str | None = None
@@ -135,6 +140,11 @@ class PairOptions:
     chat: bool | None = None
     cuda_graphs: bool = False
     download: bool = False
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.threads is not None and not 1 <= self.threads <= MAX_THREADS:
+            raise SettingError(f"threads is {self.threads}: give a whole number from 1 to {MAX_THREADS:,}.")
 
     def identity(self) -> dict[str, Any]:
         """What changes the tokens, as far as it is not the default: two runs must agree in it to share a file.

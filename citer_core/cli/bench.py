@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from citer_core.cli.model_arguments import add_model_arguments, load_engine
 from citer_core.cli.report_file import report_file
 from citer_core.errors import SettingError
-from citer_core.hardware import MAX_THREADS
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import row_completion
 
@@ -41,9 +40,6 @@ def add_parser(subparsers: Subparsers) -> None:
         metavar="N",
         help="solved problems in front of decode's question, as few-shot prompts have (%(default)s)",
     )
-    parser.add_argument(
-        "--threads", type=int, metavar="N", help="of the processor (all); a page gives each of several runs its share"
-    )
     parser.add_argument("--output-file", type=Path, metavar="OUT", help="store the result here as well")
     add_model_arguments(parser)
 
@@ -58,18 +54,11 @@ def run(args: argparse.Namespace) -> int:
         ("rounds", args.rounds, 1),
         ("max-new-tokens", args.max_new_tokens, 1),
         ("shots", args.shots, 0),
-        ("threads", args.threads, 1),
     ):
         if value is not None and value < least:
             raise SettingError(f"--{name} is {value}: give a whole number from {least}.")
-    if args.threads is not None and args.threads > MAX_THREADS:
-        raise SettingError(f"--threads is {args.threads}: give a whole number to {MAX_THREADS}.")
     with report_file(args.output_file) as store:
         engine = load_engine(args)
-        if args.threads is not None:
-            import torch
-
-            torch.set_num_threads(args.threads)
         result = _measure(args, engine)
         result["command"] += "".join(
             f" --{name} {value}"

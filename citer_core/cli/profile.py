@@ -13,7 +13,6 @@ from citer_core.cli.tables import text_table
 from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
 from citer_core.evaluation.profile_words import headline, provenance, sentences, tables
-from citer_core.hardware import MAX_THREADS, cpu_budget
 
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
@@ -35,7 +34,6 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--data-type", choices=("math", "mc"), default="math", help="of --dataset-path (%(default)s)")
     parser.add_argument("--limit", type=int, default=80, metavar="N", help="rows of --dataset-path (%(default)s)")
     parser.add_argument("--seed", type=int, default=0, help="of tokens and of bundled problems (%(default)s)")
-    parser.add_argument("--threads", type=int, metavar="N", help="of the processor (those that this process may use)")
     parser.add_argument("--output-file", type=Path, metavar="OUT", help="store the profile here as JSON")
     parser.add_argument("--json", action="store_true", help="print the profile as JSON instead of words")
     add_model_arguments(parser)
@@ -49,11 +47,6 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.limit < 1:
         raise SettingError(f"--limit is {args.limit}: give a whole number from 1.")
-    if args.threads is not None and not 1 <= args.threads <= MAX_THREADS:
-        raise SettingError(f"--threads is {args.threads}: give a whole number from 1 to {MAX_THREADS}.")
-    import torch
-
-    torch.set_num_threads(args.threads or cpu_budget())
     with report_file(args.output_file) as store:
         profile = _measure(args, load_engine(args))
         text = store(profile)

@@ -136,4 +136,5 @@ def about(pair: ModelPair, command: str) -> dict[str, Any]:
         "pair": pair.info.name,
         "pair_revision": pair.info.revision,
         "dtype": pair.info.dtype,
+        "products": pair.products_chosen(),
     }

@@ -186,6 +186,7 @@ def _probe(pair: ModelPair, plan: ProfilePlan) -> dict[str, Any]:
         "peak_flops": peak_flops(device, getattr(torch, pair.info.dtype), plan.n_rounds),
         "data_sheet_bytes_per_s": data_sheet_bandwidth(hardware_in_words()) if device.type == "cuda" else None,
         "threads": torch.get_num_threads(),
+        "products": pair.products_chosen(),
     }
 
 

@@ -141,12 +141,33 @@ def tables(profile: Profile) -> list[Table]:
         Table("Beside the models (measured)", ("part", "time"), other),
         Table("Saves up to this LLM share (estimated)", ("context", "time", "bytes"), tuple(shares)),
         Table("Time, for sequences in lockstep (estimated)", ("sequences", "up to LLM share"), tuple(batches)),
+        *_products(profile),
         Table(
             "The prediction against real decoding",
             ("run", "tokens/s measured", "predicted", "predicted time", "time of LLM alone: measured", "predicted"),
             tuple(check),
         ),
     ]
+
+
+def _products(profile: Profile) -> list[Table]:
+    """Which product of few rows is the fastest here; profiles from before it was measured do not say."""
+    chosen = profile["probe"].get("products", {})
+    rows = [
+        (
+            which.upper(),
+            line["kind"],
+            str(line["rows"]),
+            line["way"],
+            ", ".join(f"{way} {speed:g}" for way, speed in line["gb_per_s"].items()),
+        )
+        for which, lines in chosen.items()
+        for line in lines
+    ]
+    if not rows:
+        return []
+    head = ("model", "matrix", "up to rows", "fastest", "GB/s")
+    return [Table("Products of few rows in bfloat16 (measured, the fastest is taken)", head, tuple(rows))]
 
 
 def provenance(profile: Profile) -> str:

@@ -10,6 +10,7 @@ transformers when a model is loaded. Knows nothing about routing.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -21,11 +22,12 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from citer_core.models.kv_cache import Attend, Heads, KVCache
+from citer_core.models.product_store import known_products
+from citer_core.models.products import SAMPLE_BYTES, Products, Shape, is_measurable, representatives
 from citer_core.models.slot_cache import SlotCache
 from citer_core.models.transfer import lists_to_device
 
 ARCHITECTURES = frozenset({"Qwen2ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"})
-MOST_SHORT_ROWS = 16  # up to which bfloat16 on a CPU has a faster product
 STATIC_ROPE = frozenset({"default", "linear", "llama3"})
 
 
@@ -48,6 +50,9 @@ class FusedDecoder:
     Args:
         model: one that `supports` accepts. Its projections become views of the fused matrices, so that no weight is
             held twice and the model itself goes on working.
+
+    Attributes:
+        products: how few rows are multiplied; chosen here, for these matrices on this processor.
     """
 
     def __init__(self, model: PreTrainedModel) -> None:
@@ -64,6 +69,7 @@ class FusedDecoder:
         self._norm = self._body.norm.weight.detach() * norm_scale
         self._blocks = [_fuse(layer, norm_scale) for layer in self._body.layers]
         self._cos, self._sin = self._make_rope_tables(256)
+        self.products = _products_for(self._blocks)
 
     @staticmethod
     def supports(model: PreTrainedModel) -> bool:
@@ -199,15 +205,15 @@ class FusedDecoder:
         hidden = F.embedding(ids, self._embedding)
         for layer, block in enumerate(self._blocks):
             x = self._rms_norm(hidden, block.attention_norm)
-            qkv = product(x, block.qkv, block.qkv_bias).view(n_tokens, -1, dim)
+            qkv = self.products(x, block.qkv, block.qkv_bias).view(n_tokens, -1, dim)
             qkv = torch.addcmul(qkv * cos, qkv.roll(dim // 2, -1), sin)  # both halves swapped, signs in the table
             mixed = attend(layer, qkv)
             if kept is not None and layer == len(self._blocks) - 1:
                 hidden, mixed = hidden.index_select(0, kept), mixed.index_select(0, kept)
-            _add_product(hidden, mixed, block.out)
-            gate_up = product(self._rms_norm(hidden, block.mlp_norm), block.gate_up)
+            self.products.add_to(hidden, mixed, block.out)
+            gate_up = self.products(self._rms_norm(hidden, block.mlp_norm), block.gate_up)
             gate, up = gate_up.narrow(1, 0, n_inner), gate_up.narrow(1, n_inner, n_inner)
-            _add_product(hidden, F.silu(gate, inplace=True).mul_(up), block.down)
+            self.products.add_to(hidden, F.silu(gate, inplace=True).mul_(up), block.down)
         return self._rms_norm(hidden, self._norm)
 
     def _rms_norm(self, hidden: Tensor, weight: Tensor) -> Tensor:
@@ -238,6 +244,17 @@ def _fuse(layer: Any, norm_scale: float) -> _Block:
     )
 
 
+def _products_for(blocks: Sequence[_Block]) -> Products:
+    if not is_measurable(blocks[0].qkv):
+        return Products()
+    n_bytes: Counter[Shape] = Counter()
+    for block in blocks:
+        for matrix in (block.qkv, block.out, block.gate_up, block.down):
+            n_bytes[matrix.shape[0], matrix.shape[1]] += matrix.nbytes
+    # What fits into a processor's caches is not read from memory at every token, and too quick to be measured here.
+    return Products(known_products(representatives(n_bytes)) if n_bytes.total() > SAMPLE_BYTES else None)
+
+
 def _merge(*projections: nn.Linear) -> tuple[Tensor, Tensor | None]:
     """One matrix [in, out] (and bias) of several projections of the same input, which become views of it.
 
@@ -256,33 +273,6 @@ def _merge(*projections: nn.Linear) -> tuple[Tensor, Tensor | None]:
             p.bias.data = bias[row : row + p.out_features]
         row += p.out_features
     return weight.t(), bias
-
-
-def product(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """[N, out] of [N, in] and a matrix [in, out], with a bias [out] or none.
-
-    A few rows in bfloat16 on a CPU wait for the weights, and the general product reads those slowly there. The product
-    with a vector, and for some rows the transposed one, read them up to half as fast again (measured with two threads
-    on a processor with AMX: 22 to 25 GB/s against 16 to 20; there is no such gap in float32, nor above 16 rows).
-    """
-    if _is_short(x):
-        if len(x) == 1:
-            return (torch.mv(weight.t(), x[0]) if bias is None else torch.addmv(bias, weight.t(), x[0]))[None]
-        y = torch.mm(weight.t(), x.t()).t().contiguous()
-        return y if bias is None else y.add_(bias)
-    return torch.mm(x, weight) if bias is None else torch.addmm(bias, x, weight)
-
-
-def _add_product(hidden: Tensor, x: Tensor, weight: Tensor) -> None:
-    """Adds `product(x, weight)` to `hidden`, [N, out], in place."""
-    if _is_short(x):
-        hidden.add_(product(x, weight))
-    else:
-        hidden.addmm_(x, weight)
-
-
-def _is_short(x: Tensor) -> bool:
-    return x.dtype == torch.bfloat16 and len(x) <= MOST_SHORT_ROWS and x.device.type == "cpu"
 
 
 def is_plain(weight: Tensor) -> bool:

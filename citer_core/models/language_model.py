@@ -15,8 +15,9 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 
-from citer_core.models.fused_decoder import FusedDecoder, is_plain, product
+from citer_core.models.fused_decoder import FusedDecoder, is_plain
 from citer_core.models.kv_cache import KVCache
+from citer_core.models.products import Products
 from citer_core.models.slot_cache import SlotCache
 from citer_core.models.static_step import Capture, StaticStep
 from citer_core.models.transfer import to_device
@@ -118,6 +119,11 @@ class LanguageModel:
         """Whether the fused pass is in use."""
         return self._fused is not None
 
+    @property
+    def products(self) -> Products:
+        """How few rows are multiplied here."""
+        return Products() if self._fused is None else self._fused.products
+
     def new_cache(self) -> Cache:
         """An empty cache for one run."""
         return TransformersCache(self.model) if self._fused is None else self._fused.new_cache()
@@ -176,7 +182,11 @@ class LanguageModel:
 
     def _logits(self, hidden: Tensor) -> Tensor:
         """[N, V] of hidden states [N, H] of the fused pass."""
-        logits: Tensor = self._head(hidden) if self._head_matrix is None else product(hidden, self._head_matrix)
+        logits: Tensor
+        if self._fused is None or self._head_matrix is None:
+            logits = self._head(hidden)
+        else:
+            logits = self._fused.products(hidden, self._head_matrix)
         return logits if logits.shape[-1] == self.vocab_size else logits[:, : self.vocab_size]
 
     def new_slot_cache(self, n_slots: int) -> SlotCache | SlotCaches:

@@ -32,6 +32,7 @@ from citer_core.models.revision import weights_revision
 from citer_core.models.sources import FolderSource, GgufSource, ModelSource
 from citer_core.models.spec import spec_of
 from citer_core.models.static_step import Capture, capture_for
+from citer_core.models.threads import use_threads
 from citer_core.trace import PairInfo
 from citer_core.types import LoadProgress, PairOptions
 
@@ -71,6 +72,11 @@ class ModelPair:
                 "without --llm-url."
             )
         return self.llm
+
+    def products_chosen(self) -> dict[str, list[dict[str, object]]]:
+        """How each model that is here multiplies few rows, as rows of a report; none where there is one way only."""
+        here = {"slm": self.slm, "llm": self.llm}
+        return {which: lm.products.lines() for which, lm in here.items() if isinstance(lm, LanguageModel)}
 
     @property
     def vocab_size(self) -> int:
@@ -193,6 +199,7 @@ def load_pair(
     check_shared_vocabulary(tokenizers[0], tokenizers[-1])
     slm = load_model(folders[0], device, DTYPES[dtype])
     llm = load_model(folders[1], device, DTYPES[dtype], device_map=options.device_map, quantization=quantization)
+    use_threads((slm, llm), options.threads)  # before products are measured, which depend on it
     return ModelPair.assemble(name, slm, llm, tokenizers[0], chat=options.chat, capture=capture)
 
 

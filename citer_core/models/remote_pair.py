@@ -22,6 +22,7 @@ from citer_core.models.revision import weights_revision
 from citer_core.models.same_pair import SERVER_REVISION
 from citer_core.models.spec import spec_of
 from citer_core.models.static_step import capture_for
+from citer_core.models.threads import use_threads
 from citer_core.trace import PairInfo
 from citer_core.types import PairOptions
 
@@ -50,6 +51,7 @@ def load_remote_pair(
     llm_shape = _without_weights(llm_folder)
     llm = RemoteLM.connect(server, tokenizer)  # before the weights are read: it is the one more likely to fail
     slm = load_model(slm_folder, device, DTYPES[dtype]).eval()
+    use_threads((slm,), options.threads)
     configs = [model.config.get_text_config(decoder=True) for model in (slm, llm_shape)]
     served = llm.name.rsplit("/", 1)[-1]  # a path on the server is nobody's business
     info = PairInfo(

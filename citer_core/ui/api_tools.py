@@ -88,8 +88,8 @@ def replay_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
 
         Returns:
             JSON text: decisions ("slm" or "llm" per token), first_flip (null where no writer changes), n_flips,
-            n_exact, is_same_text, doubt (why n_exact is not all: "other", the token would be another one; "unknown", what the
-            LLM would write there is not known; "confidence", this router looks at who wrote before), n_tokens,
+            n_exact, is_same_text, doubt (why n_exact is not all: "other", the token would be another one; "unknown",
+            what the LLM would write there is not known; "confidence", this router looks at who wrote before), n_tokens,
             n_llm_tokens, llm_token_share, decisive_tokens (indices that the LLM writes and the SLM would have written
             otherwise), n_decisive_unknown, n_hand_offs, llm_tokens_fed per token, and the estimated cost (bytes,
             flops, seconds on an H100's data sheet) routed, with the SLM only and with the LLM only.

@@ -13,7 +13,7 @@ from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError, PairError
 from citer_core.models import language_model
 from citer_core.models.batch import greedy_completions
-from citer_core.models.fused_decoder import MOST_SHORT_ROWS, FusedDecoder, product
+from citer_core.models.fused_decoder import FusedDecoder
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.models.revision import weights_revision
@@ -53,19 +53,6 @@ def test_fused_pass_is_transformers_pass(make, dtype):
         # In bfloat16 both round, each in its own places: ours may be as far from the float32 truth as theirs is.
         rounding = (reference - truth).abs().max() if dtype == torch.bfloat16 else 1e-4 * truth.abs().max()
         assert float((ours - truth).abs().max()) < 1.5 * float(rounding)
-
-
-@pytest.mark.parametrize("n_rows", [1, 2, MOST_SHORT_ROWS, MOST_SHORT_ROWS + 1])
-def test_products_of_few_rows_in_bfloat16_are_as_exact_as_those_of_many(n_rows):
-    """Against float64: off by what rounding the result costs, and not by rounded sums."""
-    numbers = torch.Generator().manual_seed(n_rows)
-    sizes = ((n_rows, 300), (300, 70), (70,))
-    x, weight, bias = (torch.randn(size, generator=numbers).bfloat16() for size in sizes)
-    exact = x.double() @ weight.double()
-    step = torch.finfo(torch.bfloat16).eps
-    for ours, truth in ((product(x, weight), exact), (product(x, weight, bias), exact + bias.double())):
-        assert ours.shape == (n_rows, 70) and ours.dtype == torch.bfloat16 and ours.is_contiguous()
-        assert float((ours.double() - truth).abs().max()) < 2 * step * float(exact.abs().max())
 
 
 def test_what_the_fused_pass_cannot_do_goes_through_transformers():

@@ -166,9 +166,7 @@ def test_damaged_profile(tmp_path, stored):
         read_profile(path)
 
 
-@pytest.mark.parametrize(
-    ("flags", "words"), [(["--limit", "0"], "--limit is 0"), (["--threads", "0"], "--threads is 0")]
-)
+@pytest.mark.parametrize(("flags", "words"), [(["--limit", "0"], "--limit is 0"), (["--threads", "0"], "threads is 0")])
 def test_bad_arguments(flags, words, capsys):
     assert main(["profile", *flags]) == 2
     assert words in capsys.readouterr().err
