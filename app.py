@@ -14,6 +14,7 @@ from citer_core.config import AppConfig
 from citer_core.errors import CiterError, SettingError
 from citer_core.hardware import cpu_budget
 from citer_core.large_import import large_import
+from citer_core.memory_keeper import MemoryKeeper
 from citer_core.types import LoadProgress
 from citer_core.web.log_lines import set_up_log
 from citer_core.web.scratch import own_scratch
@@ -69,6 +70,7 @@ try:
     slot = EngineSlot(
         lambda: load_engine(config.pair, config.dtype, config.options.download, lambda *_: None),
         n_runs=config.n_concurrent_runs,
+        keeper=MemoryKeeper(),
     )
     switch = PairSwitch(slot, load_engine, PairOffers(config), config.pair, config.dtype)
     if spaces_module() is not None:  # imported before torch, and the models placed while the module is read
