@@ -88,9 +88,13 @@ class LabelJobs:
         job = LabelJob(session)
         with self._lock:
             self._jobs[job.id] = job
-            n_bytes = sum(kept.n_bytes for kept in self._jobs.values())
-            while len(self._jobs) > self._n_kept or n_bytes > self._most_bytes:
-                n_bytes -= self._jobs.popitem(last=False)[1].n_bytes
+            while len(self._jobs) > self._n_kept:
+                self._jobs.popitem(last=False)
+            sizes = {kept.id: n_bytes for kept in self._jobs.values() if (n_bytes := kept.n_bytes)}
+            for oldest in list(sizes):
+                if sum(sizes.values()) <= self._most_bytes:
+                    break
+                del self._jobs[oldest], sizes[oldest]
         return job
 
     @contextlib.contextmanager
