@@ -10,10 +10,11 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from citer_core.config import AppConfig
+from citer_core.config import AppConfig, cache_folder
 from citer_core.errors import CiterError, SettingError
 from citer_core.hardware import cpu_budget
 from citer_core.large_import import large_import
+from citer_core.leftovers import clear_leftovers
 from citer_core.memory_keeper import MemoryKeeper
 from citer_core.types import LoadProgress
 from citer_core.web.log_lines import set_up_log
@@ -41,6 +42,7 @@ def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress
 
         from citer_core.engine import Engine
 
+    clear_leftovers(cache_folder())
     # Runs share one thread and the other jobs have one; two that both want every core slow each other down many times
     # over, so each gets its part.
     torch.set_num_threads(max(1, cpu_budget() // 2))
