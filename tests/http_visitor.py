@@ -103,8 +103,8 @@ class HttpVisitor:
     @contextlib.contextmanager
     def page(self) -> Iterator[None]:
         """The page is open: its document was read, and its heartbeat goes on until it is closed."""
-        assert self.get("/").status_code == 200
-        with self._client.stream("GET", f"/gradio_api/heartbeat/{self.session}") as heartbeat:
+        assert self.get("").status_code == 200
+        with self._client.stream("GET", f"gradio_api/heartbeat/{self.session}") as heartbeat:
             assert heartbeat.status_code == 200
             yield
 
@@ -121,7 +121,7 @@ class HttpVisitor:
     def config(self) -> dict[str, Any]:
         """The page's description of itself."""
         if not self._config:
-            self._config = self.get("/config").json()
+            self._config = self.get("config").json()
         return self._config
 
     def _number(self, is_meant: Any) -> int:
@@ -132,9 +132,9 @@ class HttpVisitor:
 
     def _join(self, fn_index: int, data: Sequence[Any]) -> list[Any]:
         asked = {"data": list(data), "fn_index": fn_index, "session_hash": self.session, "event_data": None}
-        self._client.post("/gradio_api/queue/join", json=asked).raise_for_status()
+        self._client.post("gradio_api/queue/join", json=asked).raise_for_status()
         done: dict[str, Any] = {}
-        with self._client.stream("GET", "/gradio_api/queue/data", params={"session_hash": self.session}) as stream:
+        with self._client.stream("GET", "gradio_api/queue/data", params={"session_hash": self.session}) as stream:
             for line in stream.iter_lines():
                 message = json.loads(line.removeprefix("data:")) if line.startswith("data:") else {}
                 if message.get("msg") == "process_completed":

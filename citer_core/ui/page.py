@@ -158,6 +158,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
     _, url, _ = page.launch(
         server_name=config.host,
         server_port=config.port,
+        root_path=config.root_path,
         theme=theme(),
         head=STYLES + script.head(),
         favicon_path=ASSETS / "viewer" / "favicon.svg",
