@@ -83,11 +83,12 @@ class ServerProcess:
 
 
 class HttpVisitor:
-    """One session: an open page, or a program that uses the API."""
+    """One session: an open page, or a program that uses the API; from an address of this machine."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, address: str = "127.0.0.1") -> None:
         self.session = uuid.uuid4().hex[:12]
-        self._client = httpx.Client(base_url=url, timeout=TIMEOUT_S, follow_redirects=True)
+        transport = httpx.HTTPTransport(local_address=address)
+        self._client = httpx.Client(base_url=url, timeout=TIMEOUT_S, follow_redirects=True, transport=transport)
         self._config: dict[str, Any] = {}
 
     def __enter__(self) -> HttpVisitor:

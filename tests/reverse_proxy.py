@@ -61,7 +61,8 @@ class Nginx:
         user = "user root;\n" if hasattr(os, "geteuid") and os.geteuid() == 0 else ""
         (folder / "nginx.conf").write_text(
             f"{user}daemon off;\nworker_processes 1;\npid {folder}/pid;\nerror_log {folder}/error.log;\n"
-            f"events {{}}\nhttp {{\naccess_log {folder}/access.log;\n{temporary}{site}}}\n",
+            f"events {{}}\nhttp {{\nlog_format who '$remote_addr $upstream_addr $request_uri $status';\n"
+            f"access_log {folder}/access.log who;\n{temporary}{site}}}\n",
             encoding="utf-8",
         )
         self.url = f"http://127.0.0.1:{port}"
@@ -83,6 +84,11 @@ class Nginx:
         assert self._process is not None
         self._process.terminate()
         self._process.wait(10)
+
+    def asked(self) -> list[tuple[str, str]]:
+        """Of every request that has ended, who asked and which backend answered, `-` where none did."""
+        lines = (self._folder / "access.log").read_text(encoding="utf-8").splitlines()
+        return [(words[0], words[1]) for words in map(str.split, lines)]
 
     def errors(self) -> str:
         """What it has complained of."""
