@@ -49,7 +49,9 @@ class Nginx:
         if sticky:
             site = re.sub(r"^upstream .*?^}\n", block("nginx-replicas"), site, count=1, flags=re.M | re.S)
         site, n_ports = re.subn(r"listen 80;", f"listen 127.0.0.1:{port};", site)
-        site, n_names = re.subn(rf"server_name {re.escape(NAME)};", "server_name 127.0.0.1;", site)
+        # The host has an icon of its own, for which browsers look before they have read a page.
+        own = "server_name 127.0.0.1;\n    location = /favicon.ico { return 204; }"
+        site, n_names = re.subn(rf"server_name {re.escape(NAME)};", own, site)
         for number, backend in enumerate(backends):
             site, n_backends = re.subn(rf"127\.0\.0\.1:{7860 + number}\b", f"127.0.0.1:{backend}", site)
             assert n_backends == 1

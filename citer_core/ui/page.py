@@ -66,7 +66,7 @@ STYLES = "".join(
     f'<link rel="stylesheet" href="{file_url(ASSETS / name)}">'
     for name in ("viewer/viewer.css", "viewer/page.css", "viewer/pairs.css", "learn/learn.css")
 )
-ICON = '<link rel="icon" href="favicon.ico">'  # relative: a browser looks for it at the host's root otherwise
+ICON = '<link rel="icon" href="favicon.ico">'  # under a path: a browser looks for it at the host's root
 _LINKED_ROUTER = "(name) => window.citer?.link.router(name) ?? name"
 # Gradio's queue takes everybody: whoever waits does so in a line of ours, which is fair and says how long. Beside all
 # who wait there, some events need a moment.
@@ -161,7 +161,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         server_port=config.port,
         root_path=config.root_path,
         theme=theme(),
-        head=ICON + STYLES + script.head(),
+        head=(ICON if config.root_path else "") + STYLES + script.head(),
         favicon_path=ASSETS / "viewer" / "favicon.svg",
         footer_links=["api", "gradio"],
         run_history=False,

@@ -45,9 +45,8 @@ def port_of(server: Served) -> int:
 
 def behind_a_proxy() -> dict[str, object]:
     """The settings that say so."""
-    from citer_core.web.settings import WebSettings
-
-    return {"web": WebSettings(allowed_hosts=("127.0.0.1",), is_proxied=True)}
+    settings = pytest.importorskip("citer_core.web.settings")
+    return {"web": settings.WebSettings(allowed_hosts=("127.0.0.1",), is_proxied=True)}
 
 
 def test_the_page_works_under_its_path(proxied: str, visit: Callable[..., Visitor]) -> None:
