@@ -86,12 +86,11 @@ def test_what_is_bundled_is_read_once_for_everybody_and_rolled_out_by_whoever_wa
     assert last(events.rolled_out(SimpleNamespace(_data=asked), OTHER_PAGE))["rollout"]["index"] == asked["index"]
 
 
-def test_what_a_visitor_brings_is_never_shared_whatever_it_is_called(slot, counted, tmp_path):
+def test_what_a_visitor_brings_is_never_shared_whatever_it_is_called(slot, counted):
     events = LabelEvents(slot, LabelJobs())
     last(events.picked("math 2", PAGE))
-    own = tmp_path / "math 2"
-    own.write_text(json.dumps({"problem": "What is 2 + 3?", "solution": "$2+3=5$, so $\\boxed{5}$."}), encoding="utf-8")
-    found = last(events.uploaded(str(own), OTHER_PAGE))
+    row = json.dumps({"problem": "What is 2 + 3?", "solution": "$2+3=5$, so $\\boxed{5}$."})
+    found = last(events.opened(SimpleNamespace(_data={"name": "math 2", "text": row}), OTHER_PAGE))
     assert found["title"] == "math 2" and found["problems"][0]["answer"] == "5"
     assert counted == ["math 2", "math 2"]
     assert last(events.picked("math 2", OTHER_PAGE))["problems"][0]["answer"] != "5"

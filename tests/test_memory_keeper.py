@@ -43,7 +43,7 @@ def read(visitor):
     found.append(len(last["problems"]))
 
 sizes = [resident_bytes()]
-for number in range(4):
+for number in range(3):
     thread = threading.Thread(target=read, args=(f"visitor {number}",))
     thread.start()
     thread.join()
@@ -126,10 +126,10 @@ def test_the_slot_tells_it_of_every_lease():
 
 @pytest.mark.skipif(resident_bytes() is None, reason="this system does not say what a process holds")
 def test_readings_of_a_hundred_problems_leave_next_to_nothing():
-    """One grew the process by 80 MB and four by 250, of the 590 MB it has with the pair loaded."""
+    """One grew the process by 25%, of the 590 MB that it has with the pair loaded."""
     done = subprocess.run([sys.executable, "-c", READINGS], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     loaded, first, *later = report["sizes"]
-    assert report["found"] == [100] * 4
+    assert report["found"] == [100] * 3
     assert first < loaded * 1.1 and max(later) < first * 1.05, report
