@@ -17,7 +17,7 @@ help:
 	@echo "make test-js    only those of the viewer's logic (needs node)"
 	@echo "make test-slow  the slow ones"
 	@echo "make fuzz       every reader fed with FUZZ_EXAMPLES odd inputs (default 20000), in Python and node; an hour"
-	@echo "make lint       ruff and mypy"
+	@echo "make lint       ruff, mypy, and hadolint for the Dockerfile"
 	@echo "make format     let ruff format the code"
 	@echo "make setup      only make .venv and install the run-time requirements"
 	@echo "make clean      remove caches and .venv"
@@ -79,6 +79,7 @@ lint: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/hadolint Dockerfile
 
 format: dev
 	$(BIN)/ruff format .

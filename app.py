@@ -12,9 +12,11 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from citer_core.config import AppConfig
+from citer_core.config import AppConfig, cache_folder
 from citer_core.errors import CiterError, SettingError
 from citer_core.large_import import large_import
+from citer_core.leftovers import clear_leftovers
+from citer_core.memory_keeper import MemoryKeeper
 from citer_core.types import LoadProgress
 from citer_core.web.log_lines import set_up_log
 from citer_core.web.scratch import own_scratch
@@ -44,6 +46,7 @@ def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress
     with large_import("citer_core.engine", before_each=traffic.let_pass):
         from citer_core.engine import Engine
 
+    clear_leftovers(cache_folder())
     # On ZeroGPU to the device once, in this process; each run then borrows the GPU for as long as it may take.
     on_zero_gpu = spaces_module() is not None
     if on_zero_gpu and config.options.cuda_graphs:
@@ -70,6 +73,7 @@ try:
     slot = EngineSlot(
         lambda: load_engine(config.pair, config.dtype, config.options.download, lambda *_: None),
         n_runs=config.n_concurrent_runs,
+        keeper=MemoryKeeper(),
     )
     switch = PairSwitch(slot, load_engine, PairOffers(config), config.pair, config.dtype)
     if spaces_module() is not None:  # imported before torch, and the models placed while the module is read

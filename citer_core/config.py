@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +27,7 @@ MAX_TIMEOUT_S = 86_400.0
 # Which pairs a visitor of the page may change to, from none to anything: every step includes the ones before it.
 PairsAllowed = Literal["fixed", "here", "presets", "any"]
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_ROOT_PATH = re.compile(r"(/[A-Za-z0-9._~-]{1,64}){1,8}")
 EVERY_INTERFACE = "0.0.0.0"  # what a container on Spaces must listen on
 
 
@@ -110,6 +112,8 @@ class AppConfig:
             that a visitor names, hub ids or folders. "" decides by the host: `presets` where only this machine can
             reach the page, `here` where others can.
         web: how the page is published.
+        root_path: where a proxy in front shows the page, such as `/demo`; None leaves it to gradio's own
+            `GRADIO_ROOT_PATH`, "" is the root.
     """
 
     host: str = "127.0.0.1"
@@ -126,8 +130,14 @@ class AppConfig:
     mcp: bool = False
     pairs: PairsAllowed | Literal[""] = ""
     web: WebSettings = field(default_factory=WebSettings)
+    root_path: str | None = None
 
     def __post_init__(self) -> None:
+        if self.root_path and not _ROOT_PATH.fullmatch(self.root_path):
+            raise SettingError(
+                "CITER_ROOT_PATH: give the path under which the proxy shows the page, such as /demo or /apps/citer, "
+                "with no slash at the end and no host."
+            )
         if self.pairs not in ("", *get_args(PairsAllowed)):
             raise SettingError(f"pairs is {self.pairs!r}: give one of {', '.join(get_args(PairsAllowed))}.")
         if self.mcp and self.web.accounts:
@@ -192,6 +202,7 @@ class AppConfig:
             measure=_switch("CITER_MEASURE", env) if env.get("CITER_MEASURE") else None,
             llm_server=LlmServer.read(args.llm_url, args.llm_model, None, env),
             pairs=args.pairs,
+            root_path=env.get("CITER_ROOT_PATH"),
             mcp=_switch("CITER_MCP", env),
             web=WebSettings.read(env),
         )

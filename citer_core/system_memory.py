@@ -54,8 +54,7 @@ def give_back() -> None:
     A freed tensor of a few MB stays with the allocator otherwise, and so do thousands of small objects.
     """
     gc.collect()
-    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library, or no such way to reach it
-        ctypes.CDLL(None).malloc_trim(0)
+    trim()
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         torch.cuda.empty_cache()
@@ -68,6 +67,12 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, OSError):
         return error.errno == errno.ENOMEM
     return isinstance(error, Exception) and any(words in str(error) for words in _NO_MEMORY)
+
+
+def trim() -> None:
+    """Hands the C library's free memory back to the system, in some 30 ms and without the interpreter's lock."""
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library, or no such way to reach it
+        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _available(root: Path) -> int | None:

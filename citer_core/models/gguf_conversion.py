@@ -24,6 +24,7 @@ from citer_core.config import cache_folder
 from citer_core.errors import ModelFileError
 from citer_core.files import is_write_failure, why
 from citer_core.gate.excerpt import clean, excerpt
+from citer_core.leftovers import clear_leftovers
 from citer_core.models.config_file import MAX_CONFIG_NUMBER, MAX_LAYERS
 from citer_core.models.expected_files import FILES, NOTE, sums_of
 from citer_core.models.hashes import sha256_of
@@ -65,7 +66,7 @@ def convert(path: Path, dtype: str) -> Path:
             f"{path.name} is a GGUF file, and the package that unpacks it is missing: run `pip install {GGUF_PIN}`."
         )
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    _sweep(target)
+    clear_leftovers(cache_folder())  # of conversions that were killed: gigabytes that nobody would find
     log.info("converting %s to %s, once: this takes a minute or a few", path.name, dtype)
     start = time.perf_counter()
     try:
@@ -129,18 +130,6 @@ def _check_header(path: Path) -> None:
         most = MAX_LAYERS if name.endswith("block_count") else MAX_CONFIG_NUMBER
         if isinstance(value, int | float) and not abs(value) <= most:
             raise ValueError(f"its header says {clean(name)[:60]} = {excerpt(value)}")
-
-
-def _sweep(target: Path) -> None:
-    """Removes what conversions that were killed have left: gigabytes that nobody would find."""
-    for partial in target.parent.glob(f"{target.name}.*.partial"):
-        pid = partial.name.removesuffix(".partial").rpartition(".")[2]
-        try:
-            os.kill(int(pid), 0)
-        except ProcessLookupError:
-            shutil.rmtree(partial, ignore_errors=True)
-        except (ValueError, OSError):
-            continue
 
 
 def _first_line(error: Exception) -> str:

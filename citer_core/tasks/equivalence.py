@@ -128,7 +128,9 @@ class _Worker:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             encoding="utf-8",
-            start_new_session=True,  # Ctrl-C in the terminal is for us; the child ends when its input closes
+            # Ctrl-C in the terminal is for us. The child ends when its input closes, which it does however we end.
+            # PR_SET_PDEATHSIG would end it with the thread that started it.
+            start_new_session=True,
         )
 
     def _stop(self) -> None:

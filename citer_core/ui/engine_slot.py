@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from citer_core.errors import CiterError, ModelFileError, ServerError
+from citer_core.memory_keeper import MemoryKeeper
 from citer_core.system_memory import MEMORY_FULL, give_back, is_out_of_memory
 
 if TYPE_CHECKING:
@@ -111,12 +112,20 @@ class EngineSlot:
         load: makes the first engine.
         retry_s: between two tries, where the LLM's server is not there.
         n_runs: how many runs an engine decodes together.
+        keeper: is told who computes; None keeps nothing in mind.
     """
 
-    def __init__(self, load: Callable[[], Engine], *, retry_s: float = RETRY_S, n_runs: int = N_RUNS) -> None:
+    def __init__(
+        self,
+        load: Callable[[], Engine],
+        *,
+        retry_s: float = RETRY_S,
+        n_runs: int = N_RUNS,
+        keeper: MemoryKeeper | None = None,
+    ) -> None:
         self._n_runs = n_runs
         self._load: Callable[[], Engine] | None = load
-        self._retry_s = retry_s
+        self._retry_s, self._keeper = retry_s, keeper
         self._started = threading.Lock()
         self._changed = threading.Condition()
         self._tenancy: Tenancy | None = None
@@ -193,6 +202,8 @@ class EngineSlot:
                 assert self._tenancy is not None
                 self._tenancy.n_leases += 1
                 self._tenancy.unused.clear()
+                if self._keeper is not None:
+                    self._keeper.begin()
                 return self._tenancy
             if self._error is not None:
                 raise self._error
@@ -203,6 +214,8 @@ class EngineSlot:
             tenancy.n_leases -= 1
             if tenancy.n_leases == 0:
                 tenancy.unused.set()
+        if self._keeper is not None:
+            self._keeper.end()
 
     def _decoder_of(self, tenancy: Tenancy) -> RunDecoder:
         with self._changed:

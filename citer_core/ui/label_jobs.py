@@ -10,14 +10,13 @@ import contextlib
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from citer_core.evaluation.label_view import LabelledText
+from citer_core.ui.kept_texts import KeptText
 
-KEPT_JOBS = 32
+KEPT_JOBS = 512  # those of bundled problems share their texts, so that a job is a few hundred bytes
+MOST_BYTES = 24_000_000  # of the texts that are a job's own
 
 
 @dataclass(eq=False)
@@ -28,12 +27,14 @@ class LabelJob:
         session: of the page that asked.
         id: unguessable, and therefore the permission to roll out its tokens.
         texts: grows while it runs.
+        is_shared: the texts are not its own but everybody's.
         pair, pair_revision: which read it; set when the models are there.
     """
 
     session: str
     id: str = field(default_factory=lambda: secrets.token_urlsafe(16))
-    texts: list[LabelledText] = field(default_factory=list)
+    texts: Sequence[KeptText] = ()
+    is_shared: bool = False
     pair: str = ""
     pair_revision: str = ""
     _cancelled: threading.Event = field(default_factory=threading.Event)
@@ -42,7 +43,8 @@ class LabelJob:
     def cancel(self) -> None:
         """Ends it at its next step; from any thread."""
         self._cancelled.set()
-        for callback in tuple(self._told):
+        told, self._told = self._told, []  # they hold what a kept job has no more use for
+        for callback in told:
             callback()
 
     def when_cancelled(self, callback: Callable[[], None]) -> None:
@@ -53,7 +55,12 @@ class LabelJob:
         """Asked between steps."""
         return self._cancelled.is_set()
 
-    def token(self, index: int) -> tuple[LabelledText, int] | None:
+    @property
+    def n_bytes(self) -> int:
+        """About what it alone takes in memory."""
+        return 0 if self.is_shared else sum(text.n_bytes for text in self.texts)
+
+    def token(self, index: int) -> tuple[KeptText, int] | None:
         """The text and the position in it of token `index` of all texts in order; None where there is none."""
         for text in self.texts:
             if 0 <= index < text.n_tokens:
@@ -63,10 +70,15 @@ class LabelJob:
 
 
 class LabelJobs:
-    """The latest jobs of all sessions."""
+    """The latest jobs of all sessions; the oldest make room.
 
-    def __init__(self, n_kept: int = KEPT_JOBS) -> None:
-        self._n_kept = n_kept
+    Args:
+        n_kept: jobs at most.
+        most_bytes: of all jobs' own texts together.
+    """
+
+    def __init__(self, n_kept: int = KEPT_JOBS, most_bytes: int = MOST_BYTES) -> None:
+        self._n_kept, self._most_bytes = n_kept, most_bytes
         self._lock = threading.Lock()
         self._jobs: OrderedDict[str, LabelJob] = OrderedDict()
 
@@ -78,6 +90,11 @@ class LabelJobs:
             self._jobs[job.id] = job
             while len(self._jobs) > self._n_kept:
                 self._jobs.popitem(last=False)
+            sizes = {kept.id: n_bytes for kept in self._jobs.values() if (n_bytes := kept.n_bytes)}
+            for oldest in list(sizes):
+                if sum(sizes.values()) <= self._most_bytes:
+                    break
+                del self._jobs[oldest], sizes[oldest]
         return job
 
     @contextlib.contextmanager

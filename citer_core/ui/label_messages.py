@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import itertools
+import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,17 +34,16 @@ def progress_message(title: str, n_done: int, n_problems: int) -> Message:
     return {"progress": {"title": title, "done": n_done, "total": n_problems}, "number": next(_numbers)}
 
 
-def analysis_message(
-    job_id: str, title: str, pair: ModelPair, routers: Sequence[Router], texts: Sequence[LabelledText]
-) -> Message:
-    """Everything that the tab shows of some labelled texts; moving tau or changing the router then needs no request."""
+def analysis_body(title: str, pair: ModelPair, routers: Sequence[Router], texts: Sequence[LabelledText]) -> Message:
+    """Everything that the tab shows of some labelled texts; moving tau or changing the router then needs no request.
+
+    The same for everybody; `addressed` makes a page's own message of it.
+    """
     words = _Words()
     label = _joined([text.label for text in texts])
     confidences = {router.name: _joined([text.confidence[router.name] for text in texts]) for router in routers}
     return {
-        "analysis": job_id,
         "title": title,
-        "number": next(_numbers),
         "problems": [
             {
                 "id": text.example.problem.id,
@@ -68,6 +68,16 @@ def analysis_message(
         "confidence": {name: _base64(values) for name, values in confidences.items()},
         "curves": {name: _curves(values, label) for name, values in confidences.items()},
     }
+
+
+def addressed(body: str, job_id: str) -> str:
+    """The message of one job.
+
+    Args:
+        body: an encoded `analysis_body`.
+        job_id: of the job, whose page may then ask for roll-outs.
+    """
+    return f'{{"analysis":{json.dumps(job_id)},"number":{next(_numbers)},{body[1:]}'
 
 
 def rollout_message(job_id: str, index: int, router: str, tau: float, label: int, branches: Branches) -> Message:

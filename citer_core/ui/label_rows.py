@@ -34,10 +34,12 @@ class LabelInput:
     Attributes:
         title: what they are, for people.
         rows: each with its format; at least one, every one checked.
+        is_bundled: they come with the project, so that the title says which they are.
     """
 
     title: str
     rows: tuple[tuple[Mapping[str, Any], DataType], ...]
+    is_bundled: bool = False
 
 
 def bundled_row(key: object) -> LabelInput:
@@ -51,7 +53,7 @@ def bundled_row(key: object) -> LabelInput:
         data_type: DataType = "mc" if kind == "mc" else "math"
         rows = bundled_rows(data_type)
         if 1 <= int(number) <= len(rows):
-            return LabelInput(f"{data_type} {int(number)}", ((rows[int(number) - 1].row, data_type),))
+            return LabelInput(f"{data_type} {int(number)}", ((rows[int(number) - 1].row, data_type),), is_bundled=True)
     raise DatasetError(f"There is no bundled problem {excerpt(key)}. Pick one from the list.")
 
 
@@ -62,7 +64,8 @@ def bundled_set(data_type: DataType) -> LabelInput:
         DatasetError: their file is missing or damaged.
     """
     rows = bundled_rows(data_type)[:MAX_ROWS]
-    return LabelInput(f"{len(rows)} {SET_NAMES[data_type]}", tuple((row.row, data_type) for row in rows))
+    title = f"{len(rows)} {SET_NAMES[data_type]}"
+    return LabelInput(title, tuple((row.row, data_type) for row in rows), is_bundled=True)
 
 
 def pasted_rows(text: object) -> LabelInput:

@@ -20,6 +20,7 @@ from citer_core.ui.label_jobs import LabelJobs
 from citer_core.ui.label_rows import MAX_ROWS
 from citer_core.ui.page_assets import file_url, plotly_script
 from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.session_memory import forget_value
 
 PASTE_HINT = '{"problem": "What is 2 + 3?", "solution": "$2+3=5$. The final answer is $\\\\boxed{5}$."}'
 PASTE_INFO = (
@@ -38,17 +39,19 @@ import(new URL(props.entry, document.baseURI).href)
 """
 
 
-def labels_tab(assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJobs, line: JobLine) -> None:
+def labels_tab(
+    page: gr.Blocks, assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJobs, line: JobLine
+) -> None:
     """Lays the tab out and wires it.
 
     Args:
+        page: that it is a part of.
         assets: the project's assets.
         slot: of the engine.
         book: the bundled problems.
         jobs: of this page.
         line: where its computations take turns with others.
     """
-    events = LabelEvents(slot, jobs, line)
     with gr.Row(elem_id="cx-labels-pick", elem_classes="cx-card"):
         picker = gr.Dropdown(
             [], value=None, label="A bundled problem with its solution (type to search)", elem_id="cx-labels-picker",
@@ -77,6 +80,8 @@ def labels_tab(assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJob
         plotly=file_url(plotly_script()),
     )
 
+    events = LabelEvents(slot, jobs, line, sent=lambda session: forget_value(page, session, screen))
+
     async def opened(request: gr.Request) -> AsyncGenerator[tuple[object, object], None]:
         yield gr.Dropdown(choices=book.choices(), value=FIRST_PROBLEM), gr.skip()
         async for message in events.picked(FIRST_PROBLEM, request):
@@ -84,7 +89,8 @@ def labels_tab(assets: Path, slot: EngineSlot, book: ProblemBook, jobs: LabelJob
 
     how: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "trigger_mode": "multiple"}
     screen.opened(opened, None, [picker, screen], **how)
-    picker.input(events.picked, picker, screen, **how)
+    # Unchecked by gradio, which would compare with choices that it may have forgotten; we say what is wrong with a key.
+    picker.input(events.picked, picker, screen, preprocess=False, **how)
     all_math.click(events.whole_set("math"), None, screen, **how)
     all_mc.click(events.whole_set("mc"), None, screen, **how)
     read.click(events.pasted, pasted, screen, **how)

@@ -55,6 +55,7 @@ from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.profile_tab import measurement_of, profile_tab
 from citer_core.ui.run_desk import RunDesk
 from citer_core.ui.run_registry import RunRegistry, session_of
+from citer_core.ui.session_memory import MOST_SESSIONS, count_less, forget_session
 from citer_core.ui.theme import theme
 from citer_core.ui.viewer import viewer
 from citer_core.web.door import Door
@@ -67,6 +68,7 @@ STYLES = "".join(
     f'<link rel="stylesheet" href="{file_url(ASSETS / name)}">'
     for name in ("viewer/viewer.css", "viewer/page.css", "viewer/pairs.css", "learn/learn.css")
 )
+ICON = '<link rel="icon" href="favicon.ico">'  # under a path: a browser looks for it at the host's root
 _LINKED_ROUTER = "(name) => window.citer?.link.router(name) ?? name"
 # Gradio's queue takes everybody: whoever waits does so in a line of ours, which is fair and says how long. Beside all
 # who wait there, some events need a moment.
@@ -119,7 +121,7 @@ def build_page(
             with gr.Tab("How it works", id="how", elem_id="cx-tab-how"):
                 about()
             with gr.Tab("Labels", id="labels", elem_id="cx-tab-labels"):
-                labels_tab(ASSETS, slot, book, jobs, line)
+                labels_tab(page, ASSETS, slot, book, jobs, line)
             with gr.Tab("Worth it here?", id="profile", elem_id="cx-tab-profile"):
                 profile_tab(ASSETS, measurement, may_measure=config.may_measure)
             with gr.Tab("Learn", id="learn", elem_id="cx-tab-learn"):
@@ -132,8 +134,9 @@ def build_page(
         _wire_engine(panel, screen, books, switch)
         # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not. Runs
         # have their time to be found again (`RunDesk`), so they are not ended here.
-        page.unload(_cancel_on_close(jobs, measurement))
+        page.unload(_cancel_on_close(page, jobs, measurement))
         _wire_api(desk, line, slot, book, RecordedRuns(ASSETS / "traces", presets))
+    count_less()
     page.queue(default_concurrency_limit=None, max_size=_n_events(config), api_open=False)
     return page
 
@@ -166,8 +169,9 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         _, url, _ = page.launch(
             server_name=config.host,
             server_port=config.port,
+            root_path=config.root_path,
             theme=theme(),
-            head=STYLES + script.head(),
+            head=(ICON if config.root_path else "") + STYLES + script.head(),
             favicon_path=ASSETS / "viewer" / "favicon.svg",
             footer_links=["api", "gradio"],
             run_history=False,
@@ -176,6 +180,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
             share=False,
             max_file_size=1,  # no route takes a file
             max_threads=_n_events(config),  # gradio's name for the number of events that go on at once
+            state_session_capacity=MOST_SESSIONS,
             mcp_server=serves_mcp(config),
             enable_monitoring=False,
             auth=list(config.web.accounts) or None,
@@ -250,8 +255,8 @@ def _wire_browser(panel: Controls) -> None:
 def _wire_picking(panel: Controls, books: PairBooks, switch: PairSwitch) -> None:
     """The problems that suit the pair."""
 
-    def pick(key: str | None) -> tuple[object, object]:
-        problem = books.pick(key)
+    def pick(key: object) -> tuple[object, object]:
+        problem = books.pick(key if isinstance(key, str) else None)
         return (problem.question, problem.data_type) if problem else (gr.skip(), gr.skip())
 
     def another(data_type: DataType) -> tuple[object, object]:
@@ -259,7 +264,8 @@ def _wire_picking(panel: Controls, books: PairBooks, switch: PairSwitch) -> None
         return (found[0], found[1].question) if found else (gr.skip(), gr.skip())
 
     quick: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
-    panel.picker.input(pick, panel.picker, [panel.prompt, panel.data_type], **quick)
+    # Unchecked by gradio, which would compare with choices that it may have forgotten.
+    panel.picker.input(pick, panel.picker, [panel.prompt, panel.data_type], preprocess=False, **quick)
     panel.another.click(another, panel.data_type, [panel.picker, panel.prompt], **quick)
 
 
@@ -304,9 +310,10 @@ def _n_events(config: AppConfig) -> int:
     return config.n_concurrent_runs + config.n_queued_runs + JOB_CAPACITY + SPARE_EVENTS
 
 
-def _cancel_on_close(jobs: LabelJobs, measurement: Measurement) -> Callable[..., None]:
+def _cancel_on_close(page: gr.Blocks, jobs: LabelJobs, measurement: Measurement) -> Callable[..., None]:
     def closed(request: gr.Request) -> None:
         jobs.cancel_session(session_of(request))
         measurement.stop(session_of(request))
+        forget_session(page, session_of(request))
 
     return closed

@@ -1,0 +1,147 @@
+"""What the Labels tab keeps: little, bounded in bytes, shared where it is the same for everybody, and no permission."""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+
+from citer_core.engine import Engine
+from citer_core.evaluation.label_view import label_texts
+from citer_core.labelling.teacher_forcing import example_of
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.problems import problem_from_text
+from citer_core.ui import label_events
+from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.kept_texts import KeptText, LabelStore, Reading
+from citer_core.ui.label_events import LabelEvents
+from citer_core.ui.label_jobs import LabelJobs
+
+PAGE, OTHER_PAGE = SimpleNamespace(session_hash="page"), SimpleNamespace(session_hash="another")
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine.load()
+
+
+@pytest.fixture
+def slot(engine) -> EngineSlot:
+    slot = EngineSlot(lambda: engine)
+    slot.fill()
+    return slot
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often the models read something."""
+    read, calls = label_events._read, []
+
+    def counting(*args):
+        calls.append(args[1].title)
+        return (yield from read(*args))
+
+    monkeypatch.setattr(label_events, "_read", counting)
+    return calls
+
+
+def last(messages):
+    return json.loads(list(messages)[-1])
+
+
+def body(message):
+    return {name: value for name, value in message.items() if name not in ("analysis", "number")}
+
+
+def a_text(n_tokens):
+    from array import array
+
+    ids = array("i", range(n_tokens))
+    return KeptText(problem_from_text("What is 2 + 3?", "math", "5"), ids, ids, ids, ids, bytes(n_tokens))
+
+
+def test_a_kept_text_says_what_the_text_did_in_a_tenth_of_its_bytes(engine):
+    rows = [row.row for row in bundled_rows("math")[:3]]
+    examples = [example_of(row, "math", engine.pair) for row in rows]
+    for text in label_texts(engine.pair, [engine.router("citer")], examples):
+        kept = KeptText.of(text)
+        assert kept.example() == text.example and kept.n_tokens == text.n_tokens
+        assert kept.slm_ids.tolist() == text.slm_ids.tolist() and kept.llm_ids.tolist() == text.llm_ids.tolist()
+        assert list(kept.label) == text.label.tolist()
+        held = sum(sys.getsizeof(ids) for ids in (kept.prompt_ids, kept.truth_ids, kept.slm_ids, kept.llm_ids))
+        assert held + sys.getsizeof(kept.label) <= kept.n_bytes < 5_000
+
+
+def test_what_is_bundled_is_read_once_for_everybody_and_rolled_out_by_whoever_was_sent_it(slot, counted):
+    events = LabelEvents(slot, LabelJobs())
+    first, second = last(events.picked("math 2", PAGE)), last(events.picked("math 2", OTHER_PAGE))
+    assert counted == ["math 2"]
+    assert body(first) == body(second) and first["analysis"] != second["analysis"]
+    assert first["number"] != second["number"]
+    asked = {"analysis": second["analysis"], "index": second["label"].index("0"), "router": "citer", "tau": 0.9}
+    assert "notice" in last(events.rolled_out(SimpleNamespace(_data=asked), PAGE))
+    assert last(events.rolled_out(SimpleNamespace(_data=asked), OTHER_PAGE))["rollout"]["index"] == asked["index"]
+
+
+def test_what_a_visitor_brings_is_never_shared_whatever_it_is_called(slot, counted):
+    events = LabelEvents(slot, LabelJobs())
+    last(events.picked("math 2", PAGE))
+    row = json.dumps({"problem": "What is 2 + 3?", "solution": "$2+3=5$, so $\\boxed{5}$."})
+    found = last(events.opened(SimpleNamespace(_data={"name": "math 2", "text": row}), OTHER_PAGE))
+    assert found["title"] == "math 2" and found["problems"][0]["answer"] == "5"
+    assert counted == ["math 2", "math 2"]
+    assert last(events.picked("math 2", OTHER_PAGE))["problems"][0]["answer"] != "5"
+
+
+def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(slot, counted):
+    events = LabelEvents(slot, LabelJobs())
+    leaving = events.whole_set("mc")(SimpleNamespace(session_hash="leaving"))
+    assert "progress" in json.loads(next(leaving))
+    found = []
+    staying = threading.Thread(target=lambda: found.append(last(events.whole_set("mc")(OTHER_PAGE))))
+    staying.start()
+    staying.join(0.6)
+    assert staying.is_alive() and counted == ["200 multiple-choice questions"]
+    leaving.close()
+    staying.join(60)
+    assert len(found[0]["problems"]) == 200 and counted == ["200 multiple-choice questions"] * 2
+    assert len(last(events.whole_set("mc")(PAGE))["problems"]) == 200 and len(counted) == 2
+
+
+def test_another_engine_reads_anew(counted):
+    slot = EngineSlot(Engine.load)
+    slot.fill()
+    events = LabelEvents(slot, LabelJobs())
+    last(events.picked("mc 1", PAGE))
+    slot.put(Engine.load())
+    last(events.picked("mc 1", PAGE))
+    assert counted == ["mc 1", "mc 1"]
+
+
+def test_the_store_is_bounded_in_bytes_and_drops_the_oldest(engine):
+    store = LabelStore(most_bytes=10_000)
+    readings = {name: Reading((), name.encode() * 3_000) for name in "abcd"}
+    for name in "abc":
+        store.put(engine, name, readings[name])
+    assert store.get(engine, "a") is readings["a"]  # and so the newest
+    store.put(engine, "d", readings["d"])
+    assert [store.get(engine, name) is not None for name in "abcd"] == [True, False, True, True]
+    assert store.n_bytes == 9_000
+    store.put(engine, "e", Reading((), b"e" * 20_000))
+    assert store.n_bytes <= 10_000 and store.get(engine, "e") is None
+
+
+def test_jobs_are_bounded_in_bytes_and_shared_texts_are_not_counted():
+    jobs = LabelJobs(most_bytes=100_000)
+    shared = jobs.begin("first")
+    shared.texts, shared.is_shared = tuple(a_text(1_000) for _ in range(50)), True
+    own = [jobs.begin(f"visitor {number}") for number in range(8)]
+    for job in own:
+        job.texts = (a_text(1_000),)  # 18 kB
+    latest = jobs.begin("last")
+    assert jobs.get(latest.id) is latest
+    assert [jobs.get(job.id) is job for job in own] == [False] * 3 + [True] * 5
+    assert jobs.get(shared.id) is shared

@@ -1,0 +1,51 @@
+"""The chapter on publishing says what is so: its variables are read, its files use them, and a path is checked."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from citer_core.config import AppConfig
+from citer_core.errors import SettingError
+from tests.reverse_proxy import CHAPTER, block
+
+ROOT = Path(__file__).parents[1]
+TEXT = CHAPTER.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("path", ["/demo", "/apps/citer-2", "/~a.b"])
+def test_a_path_is_taken(path):
+    assert AppConfig.read(environment={"CITER_ROOT_PATH": path}).root_path == path
+
+
+@pytest.mark.parametrize(
+    "path", ["demo", "/demo/", "//demo", "/a b", "https://example.org/demo", "/" + "a" * 65, "/a\n"]
+)
+def test_what_is_no_path_is_refused_in_words(path):
+    with pytest.raises(SettingError, match="such as /demo"):
+        AppConfig.read(environment={"CITER_ROOT_PATH": path})
+
+
+def test_without_one_gradio_decides_and_an_empty_one_is_the_root():
+    assert AppConfig.read(environment={}).root_path is None
+    assert AppConfig.read(environment={"CITER_ROOT_PATH": ""}).root_path == ""
+
+
+def test_every_variable_of_the_chapter_is_read():
+    pytest.importorskip("citer_core.web.settings")
+    readers = "".join(
+        (ROOT / "citer_core" / name).read_text(encoding="utf-8") for name in ("config.py", "web/settings.py")
+    )
+    named = set(re.findall(r"\bCITER_[A-Z_]+\b", TEXT))
+    assert {"CITER_PROXY", "CITER_ROOT_PATH", "CITER_ALLOWED_HOSTS"} <= named
+    assert [name for name in sorted(named) if f'"{name}"' not in readers] == []
+
+
+def test_the_service_and_the_proxy_agree():
+    (path,) = re.findall(r"CITER_ROOT_PATH=(\S+)", block("ini"))
+    (host,) = re.findall(r"CITER_ALLOWED_HOSTS=(\S+)", block("ini"))
+    assert f"location {path}/ {{" in block("nginx") and f"server_name {host};" in block("nginx")
+    assert "CITER_PROXY=1" in block("ini") and "ip_hash;" in block("nginx-replicas")
+    assert "assets/docs/publish.md" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,0 +1,123 @@
+"""The page behind a real nginx, under a path of its own, with the configuration of the chapter "Publish it"."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.sync_api import expect
+
+from tests.fakes import FakeEngine
+from tests.http_visitor import HttpVisitor
+from tests.reverse_proxy import Nginx, find_nginx
+from tests.ui.conftest import SLOW_TOKEN_S, Served, Visitor, free_port, script
+
+pytestmark = pytest.mark.ui
+PREFIX = "/demo"
+
+
+@pytest.fixture(scope="session")
+def nginx() -> str:
+    """Its executable."""
+    found = find_nginx()
+    if found is None:
+        pytest.skip("there is no nginx here, and no apt-get as root to install Debian's nginx-light")
+    return found
+
+
+@pytest.fixture(scope="module")
+def proxied(nginx: str, make_server: Callable[..., Served], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a page that is served under a path."""
+    server = make_server(FakeEngine(script, delay_s=SLOW_TOKEN_S), root_path=PREFIX, **behind_a_proxy())
+    server.may_load.set()
+    with Nginx(nginx, tmp_path_factory.mktemp("nginx"), free_port(), [port_of(server)], sticky=False) as proxy:
+        yield f"{proxy.url}{PREFIX}/"
+
+
+def port_of(server: Served) -> int:
+    """Where it listens."""
+    return int(server.url.rstrip("/").rpartition(":")[2])
+
+
+def behind_a_proxy() -> dict[str, object]:
+    """The settings that say so."""
+    settings = pytest.importorskip("citer_core.web.settings")
+    return {"web": settings.WebSettings(allowed_hosts=("127.0.0.1",), is_proxied=True)}
+
+
+def test_the_page_works_under_its_path(proxied: str, visit: Callable[..., Visitor]) -> None:
+    """Whatever was asked for elsewhere would have failed the visit: nginx shows nothing but the path."""
+    visitor = visit(url=proxied)
+    page = visitor.page
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    visitor.ask("How many letters has a proxy?")
+    visitor.wait_live()
+    visitor.wait_idle()
+    assert "We read" in visitor.text()
+    page.locator(".cx-preset").nth(1).click()
+    expect(page.locator("#cx-mode")).to_have_text("Recorded")
+    visitor.open_tab("Worth it here?")
+    expect(page.locator('.citer-profile .cl-plot[data-drawn="true"]')).to_have_count(2, timeout=30_000)
+    visitor.open_tab("Learn")
+    visitor.open_tab("API")
+    assert all(url.startswith((proxied, "blob:", "data:")) for url in visitor.requests)
+    root = httpx.get(f"{proxied}config").json()["root"]
+    assert root == proxied.rstrip("/")
+    moved = httpx.get(proxied.rstrip("/"))
+    assert moved.status_code == 301 and moved.headers["location"].endswith(f"{PREFIX}/")
+
+
+def test_a_link_to_a_run_carries_the_path(proxied: str, visit: Callable[..., Visitor]) -> None:
+    visitor = visit(url=proxied)
+    visitor.page.locator(".cx-preset").nth(2).click()
+    expect(visitor.page.locator(".cx-preset").nth(2)).to_have_attribute("aria-pressed", "true")
+    link = visitor.page.evaluate("window.citer.link.address?.() ?? location.href")
+    assert link.startswith(proxied)
+
+
+def test_tokens_come_through_as_they_are_written(proxied: str) -> None:
+    """A proxy that collects them would show the first with the last."""
+    with httpx.Client(base_url=proxied, timeout=60) as client:
+        config = client.get("config").json()
+        number = next(dep["id"] for dep in config["dependencies"] if dep["api_name"] == "route_trace")
+        data = ["What is a long question?", "open", 0.7, "", 256, 0, 0.0]
+        asked = {"data": data, "fn_index": number, "session_hash": "streaming"}
+        client.post("gradio_api/queue/join", json=asked).raise_for_status()
+        came = []
+        with client.stream("GET", "gradio_api/queue/data", params={"session_hash": "streaming"}) as stream:
+            for line in stream.iter_lines():
+                if '"process_generating"' in line:
+                    came.append(time.monotonic())
+                if '"process_completed"' in line:
+                    break
+        assert len(came) > 5 and came[-1] - came[0] > 2.0
+
+
+def test_what_the_visitor_says_of_forwarding_is_not_passed_on(proxied: str) -> None:
+    forged = {"X-Forwarded-Host": "evil.example", "X-Forwarded-Proto": "https", "X-Forwarded-Prefix": "/evil"}
+    text = httpx.get(f"{proxied}config", headers=forged).text + httpx.get(proxied, headers=forged).text
+    assert "evil" not in text and f'"root":"{proxied.rstrip("/")}"' in text.replace(" ", "")
+
+
+def test_a_session_stays_with_its_replica(nginx: str, make_server: Callable[..., Served], tmp_path: Path) -> None:
+    """Two servers behind the chapter's balancer, and visitors of several networks."""
+    servers = [make_server(FakeEngine(script), root_path=PREFIX, **behind_a_proxy()) for _ in range(2)]
+    for server in servers:
+        server.may_load.set()
+    ports = [port_of(server) for server in servers]
+    with Nginx(nginx, tmp_path, free_port(), ports, sticky=True) as proxy:
+        for network in range(8):
+            with HttpVisitor(f"{proxy.url}{PREFIX}/", address=f"127.0.{network}.1") as visitor, visitor.page():
+                for threshold in (0.0, 0.93):
+                    (trace,) = visitor.call("route_trace", "What is 2 + 3?", "math", threshold, "", 64, 0, 0.0)
+                    document = json.loads(trace) if isinstance(trace, str) else trace
+                    assert document["finish_reason"] == "eos"
+    asked = [(network, backend) for network, backend in proxy.asked() if backend != "-"]
+    by_network = {network: {backend for other, backend in asked if other == network} for network, _ in asked}
+    assert len(by_network) == 8 and all(len(backends) == 1 for backends in by_network.values())
+    assert set.union(*by_network.values()) == {f"127.0.0.1:{port}" for port in ports}
+    assert len(asked) >= 8 * 7
