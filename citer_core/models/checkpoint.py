@@ -21,6 +21,7 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from citer_core.errors import GateError, ModelFileError, PairError
+from citer_core.gate.excerpt import clean
 from citer_core.gate.fields import ListOf, Maybe, Whole
 from citer_core.models.config_file import check_sizes, read_config
 from citer_core.models.expected_files import check_files
@@ -154,7 +155,8 @@ def _does_not_fit(folder: Path, where: str) -> PairError:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0][:200] or type(error).__name__
+    # Libraries print what they found in a file.
+    return clean(str(error).strip().split("\n", 1)[0][:200]) or type(error).__name__
 
 
 def check_shared_vocabulary(slm: PreTrainedTokenizerBase, llm: PreTrainedTokenizerBase) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from transformers import AutoConfig, PretrainedConfig
 
 from citer_core.errors import GateError, ModelFileError
-from citer_core.gate.excerpt import excerpt
+from citer_core.gate.excerpt import clean, excerpt
 from citer_core.gate.fields import Kind, Maybe, Whole
 from citer_core.gate.json_file import read_json
 
@@ -99,4 +99,4 @@ def _numbers(value: Any, name: str) -> Iterator[tuple[str, float]]:
         for entry in value:
             yield from _numbers(entry, name)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield name[:40], value
+        yield clean(name[:40]), value

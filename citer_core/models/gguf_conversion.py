@@ -25,7 +25,7 @@ from citer_core.errors import ModelFileError
 from citer_core.files import is_write_failure, why
 from citer_core.gate.excerpt import clean, excerpt
 from citer_core.leftovers import clear_leftovers
-from citer_core.models.config_file import MAX_CONFIG_NUMBER, MAX_LAYERS
+from citer_core.models.config_file import MAX_CONFIG_NUMBER, VALUES_PER_BYTE
 from citer_core.models.expected_files import FILES, NOTE, sums_of
 from citer_core.models.hashes import sha256_of
 from citer_core.models.tensor_checks import check_finite, check_tensors, quiet_loading
@@ -122,15 +122,26 @@ def _write(path: Path, dtype: str, partial: Path) -> None:
 
 
 def _check_header(path: Path) -> None:
-    """Before transformers builds as many layers as a damaged number says."""
+    """Before transformers builds as many layers, as wide, as a damaged number says."""
     from gguf import GGUFReader
 
-    for name, field in GGUFReader(path).fields.items():
-        value = field.contents()
-        most = MAX_LAYERS if name.endswith("block_count") else MAX_CONFIG_NUMBER
-        if isinstance(value, int | float) and not abs(value) <= most:
-            raise ValueError(f"its header says {clean(name)[:60]} = {excerpt(value)}")
+    reader = GGUFReader(path)
+    found = {name: field.contents() for name, field in reader.fields.items() if "tokenizer" not in name}
+    layers = {tensor.name.split(".")[1] for tensor in reader.tensors if tensor.name.startswith("blk.")}
+    most_values = VALUES_PER_BYTE * path.stat().st_size
+    hidden = next((value for name, value in found.items() if name.endswith(".embedding_length")), 1)
+    for name, value in found.items():
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            continue
+        is_right = value == len(layers) if name.endswith(".block_count") else abs(value) <= MAX_CONFIG_NUMBER
+        if name.endswith(("_length", ".head_count", ".head_count_kv")) and not name.endswith(".context_length"):
+            is_right = is_right and 0 < value * hidden * max(1, len(layers)) <= most_values
+        if not is_right:
+            raise ValueError(
+                f"its header says {clean(name)[:60]} = {excerpt(value)}, which its tensors do not bear out"
+            )
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0][:200] or type(error).__name__
+    # Libraries print what they found in a file.
+    return clean(str(error).strip().split("\n", 1)[0][:200]) or type(error).__name__

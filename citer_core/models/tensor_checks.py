@@ -16,6 +16,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from citer_core.errors import ModelFileError
+from citer_core.gate.excerpt import clean
 
 AGAIN = "The file is damaged or belongs to another model: fetch or train it again. Nothing was loaded."
 
@@ -55,7 +56,7 @@ def check_tensors(name: str, found: Mapping[str, Any]) -> None:
     ):
         keys = sorted(str(key[0] if isinstance(key, tuple) else key) for key in found.get(which, ()))
         if keys:
-            said = words.format(n=len(keys), first=keys[0][:100])
+            said = words.format(n=len(keys), first=clean(keys[0][:100]))
             raise ModelFileError(f"The checkpoint {name} {said}. {AGAIN}")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 
 from citer_core.assets import ASSETS
 from citer_core.cli.output import RowFile
@@ -222,19 +222,19 @@ def test_a_damaged_file_is_read_or_refused_calmly(originals, tmp_path, monkeypat
 
     @settings(
         max_examples=wanted, deadline=None, derandomize="FUZZ_EXAMPLES" not in os.environ, database=None,
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=list(HealthCheck), phases=[Phase.generate],  # a damaged file is as telling as a short one
     )  # fmt: skip
     @given(damaged(content, lines=reader.lines))
     def check(data: bytes) -> None:
         target.unlink(missing_ok=True)  # a link: the original stays
         target.write_bytes(data)
-        start = time.perf_counter()
+        start = time.process_time()  # other programs may have the core
         try:
             reader.read(folder)
             said = ""
         except CiterError as error:
             said = str(error)
-        assert time.perf_counter() - start < LONGEST_S
+        assert time.process_time() - start < LONGEST_S
         assert len(said) < 1500, "a message that a person can read"
         assert said.replace("\n", "").isprintable()
 
