@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
-import threading
 from types import SimpleNamespace
 
 import pytest
@@ -12,10 +12,12 @@ import pytest
 from citer_core.engine import Engine
 from citer_core.evaluation.label_view import label_texts
 from citer_core.labelling.teacher_forcing import example_of
+from citer_core.serving.line import WaitingLine
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import problem_from_text
 from citer_core.ui import label_events
 from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.job_line import JobLine
 from citer_core.ui.kept_texts import KeptText, LabelStore, Reading
 from citer_core.ui.label_events import LabelEvents
 from citer_core.ui.label_jobs import LabelJobs
@@ -48,8 +50,16 @@ def counted(monkeypatch):
     return calls
 
 
+async def collected(messages):
+    return [message async for message in messages]
+
+
 def last(messages):
-    return json.loads(list(messages)[-1])
+    return json.loads(asyncio.run(collected(messages))[-1])
+
+
+def label_events_of(slot):
+    return LabelEvents(slot, LabelJobs(), JobLine(WaitingLine(2)))
 
 
 def body(message):
@@ -76,7 +86,7 @@ def test_a_kept_text_says_what_the_text_did_in_a_tenth_of_its_bytes(engine):
 
 
 def test_what_is_bundled_is_read_once_for_everybody_and_rolled_out_by_whoever_was_sent_it(slot, counted):
-    events = LabelEvents(slot, LabelJobs())
+    events = label_events_of(slot)
     first, second = last(events.picked("math 2", PAGE)), last(events.picked("math 2", OTHER_PAGE))
     assert counted == ["math 2"]
     assert body(first) == body(second) and first["analysis"] != second["analysis"]
@@ -87,7 +97,7 @@ def test_what_is_bundled_is_read_once_for_everybody_and_rolled_out_by_whoever_wa
 
 
 def test_what_a_visitor_brings_is_never_shared_whatever_it_is_called(slot, counted):
-    events = LabelEvents(slot, LabelJobs())
+    events = label_events_of(slot)
     last(events.picked("math 2", PAGE))
     row = json.dumps({"problem": "What is 2 + 3?", "solution": "$2+3=5$, so $\\boxed{5}$."})
     found = last(events.opened(SimpleNamespace(_data={"name": "math 2", "text": row}), OTHER_PAGE))
@@ -97,24 +107,35 @@ def test_what_a_visitor_brings_is_never_shared_whatever_it_is_called(slot, count
 
 
 def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(slot, counted):
-    events = LabelEvents(slot, LabelJobs())
-    leaving = events.whole_set("mc")(SimpleNamespace(session_hash="leaving"))
-    assert "progress" in json.loads(next(leaving))
-    found = []
-    staying = threading.Thread(target=lambda: found.append(last(events.whole_set("mc")(OTHER_PAGE))))
-    staying.start()
-    staying.join(0.6)
-    assert staying.is_alive() and counted == ["200 multiple-choice questions"]
-    leaving.close()
-    staying.join(60)
-    assert len(found[0]["problems"]) == 200 and counted == ["200 multiple-choice questions"] * 2
+    events = label_events_of(slot)
+    mine = SimpleNamespace(session_hash="leaving")
+
+    async def both():
+        leaving = events.whole_set("mc")(mine)
+        assert "progress" in json.loads(await anext(leaving))
+        staying = asyncio.create_task(collected(events.whole_set("mc")(OTHER_PAGE)))
+        await asyncio.sleep(0.6)
+        assert not staying.done() and counted == ["200 multiple-choice questions"]
+        await leaving.aclose()
+        return json.loads((await staying)[-1])
+
+    assert len(asyncio.run(both())["problems"]) == 200 and counted == ["200 multiple-choice questions"] * 2
     assert len(last(events.whole_set("mc")(PAGE))["problems"]) == 200 and len(counted) == 2
+
+
+def test_what_has_been_read_needs_no_place_in_the_line(slot, counted):
+    events = label_events_of(slot)
+    last(events.picked("math 3", PAGE))
+    full = WaitingLine(1)
+    events._line = JobLine(full)
+    ahead = full.join("somebody", "10.0.0.1")
+    assert len(last(events.picked("math 3", OTHER_PAGE))["problems"]) == 1 and ahead.is_going
 
 
 def test_another_engine_reads_anew(counted):
     slot = EngineSlot(Engine.load)
     slot.fill()
-    events = LabelEvents(slot, LabelJobs())
+    events = label_events_of(slot)
     last(events.picked("mc 1", PAGE))
     slot.put(Engine.load())
     last(events.picked("mc 1", PAGE))

@@ -18,12 +18,14 @@ from tests.fakes import FakeEngine
 MB = 1_000_000
 # Each reading in a thread of its own, as those of different visitors, and each of them really read.
 READINGS = """
-import json, threading, time, torch
+import asyncio, json, threading, time, torch
 from types import SimpleNamespace
 from citer_core.engine import Engine
 from citer_core.memory_keeper import MemoryKeeper
 from citer_core.system_memory import resident_bytes
+from citer_core.serving.line import WaitingLine
 from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.job_line import JobLine
 from citer_core.ui.label_events import LabelEvents
 from citer_core.ui.label_jobs import LabelJobs
 from citer_core.ui.label_rows import LabelInput, bundled_set
@@ -37,10 +39,14 @@ half = LabelInput("half of them", source.rows[:100])
 found = []
 
 def read(visitor):
-    events = LabelEvents(slot, jobs)
-    for message in events._analyse(lambda: half, SimpleNamespace(session_hash=visitor)):
-        last = json.loads(message)
-    found.append(len(last["problems"]))
+    events = LabelEvents(slot, jobs, JobLine(WaitingLine(1)))
+
+    async def listen():
+        async for message in events._analyse(lambda: half, SimpleNamespace(session_hash=visitor)):
+            last = json.loads(message)
+        found.append(len(last["problems"]))
+
+    asyncio.run(listen())
 
 sizes = [resident_bytes()]
 for number in range(3):

@@ -41,7 +41,8 @@ def forget_session(page: gr.Blocks, session: str) -> None:
         with holder.lock:
             holder.session_data.pop(session, None)
             holder.time_last_used.pop(session, None)
-        queue.pending_messages_per_session.pop(session, None)
+        if not queue.pending_event_ids_session.get(session):  # else somebody may still listen
+            queue.pending_messages_per_session.pop(session, None)
 
 
 @contextlib.contextmanager
