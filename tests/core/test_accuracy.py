@@ -28,7 +28,7 @@ PROBLEMS = [problem_from_text(f"What is {n} plus {n}?" + " please" * n, "math", 
 
 @pytest.fixture
 def engine(tiny_pair, monkeypatch):
-    monkeypatch.setattr("citer_core.engine.check_answer", verdict)
+    monkeypatch.setattr("citer_core.run.check_answer", verdict)
     return Engine(tiny_pair, training_free_routers())
 
 
@@ -104,7 +104,8 @@ def test_a_router_of_two_scores_gets_the_nearest_share_it_has(engine, monkeypatc
 
 def test_a_trained_router_is_first_asked_where_its_card_says(tiny_pair, monkeypatch):
     torch.manual_seed(0)
-    card = {"name": "c", "label": "C", "training": {"confidence_quantiles": [0.0, 0.62, 0.64, 0.66, 1.0]}}
+    training = {"confidence_quantiles": [0.0, 0.62, 0.64, 0.66, 1.0]}
+    card = {"name": "c", "label": "C", "hidden_size": tiny_pair.hidden_size, "training": training}
     engine = Engine(tiny_pair, {"c": CiterRouter(CiterRouter.build(tiny_pair.hidden_size), card)})
     asked = []
 

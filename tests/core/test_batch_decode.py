@@ -157,7 +157,9 @@ def test_stored_routers_decide_alike(tiny_pair, kind):
     network = architecture.build(tiny_pair.hidden_size)
     for parameter in network.parameters():  # `citer-plus` starts with zeros, which say nothing
         torch.nn.init.normal_(parameter, std=0.3)
-    rows = assert_decides_alike(free(tiny_pair), architecture(network, {"name": kind, "label": kind}))
+    rows = assert_decides_alike(
+        free(tiny_pair), architecture(network, {"name": kind, "label": kind, "hidden_size": tiny_pair.hidden_size})
+    )
     assert {source for row in rows for source in row} == {"slm", "llm"}
     assert (kind == "query-level") == all(len(set(row)) == 1 for row in rows)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import time
 
 import pytest
 import torch
@@ -37,7 +38,7 @@ def stored(pair, kind):
     network = architecture.build(pair.hidden_size)
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
-    return architecture(network, {"name": kind, "label": kind})
+    return architecture(network, {"name": kind, "label": kind, "hidden_size": pair.hidden_size})
 
 
 @pytest.fixture(scope="module")
@@ -337,6 +338,9 @@ def test_others_go_on_while_a_server_thinks_and_a_cancelled_one_waits_for_nothin
         decoder.step()
         if other.has_ended:
             break
+    deadline = time.monotonic() + 10
+    while not server.bodies and time.monotonic() < deadline:
+        time.sleep(0.01)  # until it has read what it was asked
     assert other.completion.finish_reason == "length" and len(server.bodies) == 1 and not needing.completion.steps
     flag[0] = True
     decoder.step()

@@ -30,7 +30,7 @@ PROBLEMS = {"sums": [problem_from_text(f"What is {n} and {n}?", "math", str(2 * 
 @pytest.fixture(autouse=True)
 def _a_coin_marks_the_answers_and_parts_are_small(monkeypatch):
     monkeypatch.setattr(rollouts, "check_answer", verdict)
-    monkeypatch.setattr("citer_core.engine.check_answer", verdict)
+    monkeypatch.setattr("citer_core.run.check_answer", verdict)
     monkeypatch.setattr(module, "label_dataset", functools.partial(label_dataset, part_size=3))
 
 
@@ -64,7 +64,7 @@ def finished(tiny_pair, tmp_path_factory):
     folder = tmp_path_factory.mktemp("rounds")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rollouts, "check_answer", verdict)
-        patch.setattr("citer_core.engine.check_answer", verdict)
+        patch.setattr("citer_core.run.check_answer", verdict)
         patch.setattr(module, "label_dataset", functools.partial(label_dataset, part_size=3))
         return folder, run(tiny_pair, folder)
 

@@ -99,7 +99,9 @@ def citer(pair):
     """A stored router with weights, its median score near 0.5."""
     torch.manual_seed(0)
     architecture = stored_kinds()["citer"]
-    return architecture(architecture.build(pair.hidden_size), {"name": "citer", "label": "citer"})
+    return architecture(
+        architecture.build(pair.hidden_size), {"name": "citer", "label": "citer", "hidden_size": pair.hidden_size}
+    )
 
 
 ROUTERS = {"every-third": lambda _: EveryThird(), "unsure": lambda _: Unsure(), "citer": citer}

@@ -12,12 +12,12 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-import citer_core.engine
 from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
 from citer_core.engine import Engine
 from citer_core.models.needs import PairNeeds
 from citer_core.models.presets import PRESETS
+from citer_core.routing.batch_decoder import BatchDecoder
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from citer_core.ui import pair_offers
@@ -277,19 +277,13 @@ def test_two_real_pairs_of_ones_own(
     settings = DecodeSettings(threshold=0.5, max_new_tokens=256)
     reference = Engine.load(first).start(problem, router="random", settings=settings)
     expected = [event.token_id for event in reference]
-    decode = citer_core.engine.decode
+    step = BatchDecoder.step
 
-    def slow(*args: Any, **how: Any) -> Any:
-        steps = decode(*args, **how)
-        while True:
-            try:
-                event = next(steps)
-            except StopIteration as stop:
-                return stop.value
-            time.sleep(0.02)  # a pace at which a change fits under a run
-            yield event
+    def slow(decoder: BatchDecoder) -> Any:
+        time.sleep(0.02)  # a pace at which a change fits under a run
+        return step(decoder)
 
-    monkeypatch.setattr(citer_core.engine, "decode", slow)
+    monkeypatch.setattr(BatchDecoder, "step", slow)
 
     def load(pair: str, dtype: str, download: bool, on_progress: Any) -> Engine:
         return Engine.load(pair, dtype=dtype, on_progress=on_progress)
