@@ -204,22 +204,22 @@ def _wire_run(
     panel: Controls, screen: gr.HTML, desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook
 ) -> None:
     """Generate, Stop, and what is asked about a finished run: a branch of it, a probe."""
+    # The component takes a text as it is; gradio would send each message through a thread to find that out.
+    streamed: dict[str, Any] = {"postprocess": False, "show_progress": "hidden", "api_visibility": "private"}
     panel.generate.click(None, js="() => window.citer?.starting()", api_visibility="private")
     run = panel.generate.click(
         generate_event(desk, book),
         panel.asked,
         screen,
         js="(...asked) => window.citer?.asked(asked) ?? asked",
-        show_progress="hidden",
-        api_visibility="private",
+        **streamed,
     )
     branch = panel.branch.click(
         branch_event(desk, slot, book),
         panel.request,
         screen,
         js="() => window.citer?.branches.takeRequest()",
-        show_progress="hidden",
-        api_visibility="private",
+        **streamed,
     )
     for asked in (run, branch):
         asked.then(None, js="() => window.citer?.settled()", api_visibility="private")
@@ -229,8 +229,7 @@ def _wire_run(
         panel.request,
         screen,
         js="() => window.citer?.branches.takeRequest()",
-        show_progress="hidden",
-        api_visibility="private",
+        **streamed,
     )
     probe.then(None, js="() => window.citer?.branches.probeSettled()", api_visibility="private")
     probe.failure(None, js="() => window.citer?.branches.probeRefused()", api_visibility="private")

@@ -21,6 +21,7 @@ from citer_core.ui.run_order import Order
 from citer_core.ui.streaming import Message, notice, place_notice
 
 INTERVAL_S = 0.1
+CROWD = 8  # so many more that run make messages come half as often: all of them cost what a few cost
 SOON_S = 0.3  # a turn that comes sooner is not worth a word
 KEEP_S = 3.0  # without news; a message is where gradio notices that a page is gone, and the page that we are here
 PLACES_PER_S = 100.0  # those far behind hear of it less often: the messages of all who wait cost what a few cost
@@ -28,8 +29,13 @@ LOADING = "The models are loading; your run starts as soon as they are ready."
 GONE = "The server no longer keeps this run."
 
 
-async def follow(desk: RunDesk, order: Order, interval_s: float = INTERVAL_S) -> AsyncGenerator[Message, None]:
+async def follow(desk: RunDesk, order: Order, interval_s: float | None = None) -> AsyncGenerator[Message, None]:
     """What happens to an order, until it ends.
+
+    Args:
+        desk: where it was asked for.
+        order: that is followed.
+        interval_s: between two messages at least; None takes longer ones where many follow a run.
 
     A consumer that goes away leaves the order to itself, as its page may come back; one that is cancelled, which is
     what gradio does to an event that a person gave up, cancels it.
@@ -52,7 +58,7 @@ async def follow(desk: RunDesk, order: Order, interval_s: float = INTERVAL_S) ->
                 if has_ended:
                     return
                 head, base = None, base + len(events)
-                await asyncio.sleep(interval_s)
+                await asyncio.sleep(interval_s or INTERVAL_S * (1 + desk.line.n_running() / CROWD))
                 await wake.wait(KEEP_S)
         except asyncio.CancelledError:
             desk.cancel(order)
