@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from citer_core.assets import ASSETS
 from citer_core.cli.main import main
 from citer_core.config import cache_folder
 from citer_core.labelling import label_files
@@ -148,8 +149,10 @@ def test_recording(row, tmp_path):
 
 
 def test_the_export_of_pages(row, tmp_path):
-    assert main(["gallery", str(tmp_path / "whole")]) == 0
-    said = killed_again_and_again("gallery", str(tmp_path / "killed"), moments="1-40,40-80,80-140")
+    traces = sorted(path for path in (ASSETS / "traces").glob("*.json") if path.name != "index.json")[:4]
+    pages = ["gallery", "--only-given"]
+    assert main([*pages, str(tmp_path / "whole"), *map(str, traces)]) == 0
+    said = killed_again_and_again(*pages, str(tmp_path / "killed"), *map(str, traces), moments="1-8,6-14,10-20")
     row.said(said)
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
 
@@ -227,8 +230,6 @@ def test_fine_tuning(row, tmp_path, tokenizer_folder):
 
 @pytest.fixture
 def tokenizer_folder():
-    from citer_core.assets import ASSETS
-
     return ASSETS / "models" / "tokenizer"
 
 

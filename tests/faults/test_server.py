@@ -106,7 +106,7 @@ def test_wrong_ids(row, tiny_pair, server, token_id, where):
     row.said(said)
 
 
-@pytest.mark.parametrize("value", [7.5, "much", None, [1], 10**400, {}], ids=str)
+@pytest.mark.parametrize("value", [7.5, "much", None, [1], 10**30, {}], ids=str)
 def test_no_log_probabilities(row, tiny_pair, server, value):
     _, said = run_that_fails(tiny_pair, server, tops(t5=value))
     row.said(said)
