@@ -15,6 +15,7 @@ from citer_core.system_memory import resident_bytes, trim
 
 LOOK_S = 1.0
 QUIET_S = 0.5
+LATE_S = 4.0
 MOST_WHILE_BUSY = 48_000_000  # bytes of growth until memory is asked for back
 MOST_AT_REST = 2_000_000
 
@@ -25,6 +26,7 @@ class MemoryKeeper:
     Args:
         look_s: between two looks while something is computed.
         quiet_s: from the end of a computation to the look after it; others may begin meanwhile.
+        late_s: from there to another look.
         resident: says the process's bytes in memory, None where that is not known; then it does nothing.
         give: hands free memory back.
     """
@@ -34,10 +36,12 @@ class MemoryKeeper:
         *,
         look_s: float = LOOK_S,
         quiet_s: float = QUIET_S,
+        late_s: float = LATE_S,
         resident: Callable[[], int | None] = resident_bytes,
         give: Callable[[], None] = trim,
     ) -> None:
-        self._look_s, self._quiet_s, self._resident, self._give = look_s, quiet_s, resident, give
+        self._look_s, self._quiet_s, self._late_s = look_s, quiet_s, late_s
+        self._resident, self._give = resident, give
         self._lock = threading.Lock()
         self._changed = threading.Event()
         self._n_busy = 0
@@ -68,7 +72,9 @@ class MemoryKeeper:
                 self._changed.wait(self._look_s)
                 self._changed.clear()
                 self._look(MOST_WHILE_BUSY)
-            if not self._changed.wait(self._quiet_s):
+            for pause in (self._quiet_s, self._late_s):  # the answer is still on its way when its computation has ended
+                if self._changed.wait(pause):
+                    break
                 self._look(MOST_AT_REST)
 
     def _look(self, most: int) -> None:

@@ -105,6 +105,16 @@ def test_it_is_asked_for_at_rest_and_never_where_nothing_grew():
     assert process.gave.wait(5)
 
 
+def test_what_is_freed_after_the_end_is_asked_for_too():
+    process = Process(100 * MB)
+    keeper = MemoryKeeper(look_s=0.01, quiet_s=0.01, late_s=0.3, resident=process.resident, give=process.give)
+    keeper.begin()
+    keeper.end()
+    time.sleep(0.1)
+    process.size = 110 * MB  # by those who carry the answer
+    assert process.gave.wait(5)
+
+
 def test_a_system_that_says_nothing_is_left_alone():
     process = Process(None)
     keeper = kept(process)
