@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from citer_core.cli.terminal import say
 from citer_core.config import LlmServer, add_pair_options, pair_options
 from citer_core.errors import SettingError
 from citer_core.large_import import large_import
@@ -88,13 +89,18 @@ def load_engine(args: argparse.Namespace, *cards: str | None) -> Engine:
     )
 
 
+class _Saying(logging.Handler):
+    """To standard error as it is now, and as tolerant as all that is said there: no traceback for a full log."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(record.getMessage())
+
+
 def show_what_takes_long() -> None:
     """Lets downloads and conversions, which take minutes, say so on stderr."""
     log = logging.getLogger("citer_core.models")
     if not log.handlers:
-        handler = logging.StreamHandler()
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        log.addHandler(handler)
+        log.addHandler(_Saying())
         log.setLevel(logging.INFO)
 
 
