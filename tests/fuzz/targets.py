@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
@@ -37,7 +38,7 @@ from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_asked import asked_run
 from citer_core.ui.run_registry import RunRegistry
 from citer_core.ui.run_request import branch_request, probe_request
-from citer_core.ui.streaming import missing_part
+from citer_core.ui.run_stream import missing_part
 from tests.damaged_traces import recorded
 from tests.mutations import ODD, any_json, changed, garbled
 
@@ -139,7 +140,7 @@ def _requests() -> list[Target]:
     branch = {**about, "router": "citer", "settings": whole["settings"], "events": whole["events"][:3], "source": "llm",
               "token_id": 7, "parent": KEY}  # fmt: skip
     probe = {**about, "token_ids": [1, 2, 3], "key": KEY}
-    registry = RunRegistry()
+    desk = SimpleNamespace(registry=RunRegistry())
     runs = RecordedRuns(ASSETS / "traces", read_presets(ASSETS / "traces")[:2])
     replay_again = replay_endpoint(runs)
     trace_text = documents({**whole, "events": whole["events"][:3]})
@@ -163,7 +164,7 @@ def _requests() -> list[Target]:
         ),
         Target(
             "missing part", anything | arguments({"run": "x", "base": 1}),
-            lambda given: missing_part(registry, given),
+            lambda given: missing_part(desk, given),
         ),
         Target(
             "roll-out request", anything | arguments(roll_out),
