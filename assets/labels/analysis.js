@@ -37,15 +37,17 @@ function checkMessage(message) {
   const { words, problems, routers, text, slm, llm } = message ?? {};
   const isWord = (index) => Number.isInteger(index) && index >= -1 && index < words.length;
   const n = text?.length;
-  const good = [words, problems, routers, text, slm, llm].every(isList) && routers.length > 0
-    && words.every((word) => typeof word === "string")
-    && [text, slm, llm].every((entries) => entries.length === n && entries.every(isWord))
-    && text.every((index) => index >= 0)
-    && problems.every((problem) => Number.isInteger(problem?.n) && problem.n > 0)
-    && problems.reduce((sum, problem) => sum + problem.n, 0) === n
-    && [message.case, message.label].every((digits) => /^\d*$/.test(digits) && digits.length === n)
-    && routers.every((router) => typeof router?.name === "string")
-    && routers.every((router) => Object.hasOwn(message.confidence ?? {}, router.name));
+  const good =
+    [words, problems, routers, text, slm, llm].every(isList) &&
+    routers.length > 0 &&
+    words.every((word) => typeof word === "string") &&
+    [text, slm, llm].every((entries) => entries.length === n && entries.every(isWord)) &&
+    text.every((index) => index >= 0) &&
+    problems.every((problem) => Number.isInteger(problem?.n) && problem.n > 0) &&
+    problems.reduce((sum, problem) => sum + problem.n, 0) === n &&
+    [message.case, message.label].every((digits) => /^\d*$/.test(digits) && digits.length === n) &&
+    routers.every((router) => typeof router?.name === "string") &&
+    routers.every((router) => Object.hasOwn(message.confidence ?? {}, router.name));
   if (!good) throw new AnalysisError(DAMAGED);
 }
 

@@ -1,8 +1,8 @@
 /**
  * The four charts, drawn by plotly, each with its numbers as a table.
  *
- * Must not know what the figures hold (`figures.js`). Plotly is 5 MB: it is fetched when the charts come near the screen.
- * Colours are read from the page, and again when the theme changes.
+ * Must not know what the figures hold (`figures.js`). Plotly is 5 MB: it is fetched when the charts come near the
+ * screen. Colours are read from the page, and again when the theme changes.
  */
 
 import { html, setText } from "../viewer/dom.js";
@@ -19,7 +19,6 @@ const CHARTS = [
   ["histogram", "Confidence by label", histogramFigure],
 ];
 
-
 export class ChartsPanel {
   /** @param {string} plotlyUrl */
   constructor(plotlyUrl) {
@@ -28,22 +27,37 @@ export class ChartsPanel {
     this.root = html("section", { class: "cl-charts" }, ...this.charts.map((chart) => chart.root));
     this.timer = null;
     this.isNear = false;
-    new IntersectionObserver((entries, observer) => {
-      if (!entries.some((entry) => entry.isIntersecting)) return;
-      this.isNear = true;
-      observer.disconnect();
-      this.#later();
-    }, { rootMargin: "400px" }).observe(this.root);
+    new IntersectionObserver(
+      (entries, observer) => {
+        if (!entries.some((entry) => entry.isIntersecting)) return;
+        this.isNear = true;
+        observer.disconnect();
+        this.#later();
+      },
+      { rootMargin: "400px" },
+    ).observe(this.root);
     new MutationObserver(() => this.#later()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
   }
 
   #chart(name, title, figure) {
     const plot = html("div", { class: "cl-plot", role: "img", "aria-label": title });
     const note = html("p", { class: "cl-caption" });
-    const table = html("div", { class: "cl-scroll cl-numbers", tabindex: 0, role: "region", "aria-label": `Numbers of the chart: ${title}` });
+    const table = html("div", {
+      class: "cl-scroll cl-numbers",
+      tabindex: 0,
+      role: "region",
+      "aria-label": `Numbers of the chart: ${title}`,
+    });
     const details = html("details", { class: "cl-details" }, html("summary", {}, "The numbers"), table);
     details.addEventListener("toggle", () => this.#fillTable(chart));
-    const root = html("figure", { class: "cl-chart", "data-chart": name }, html("figcaption", { class: "cl-label" }, title), plot, note, details);
+    const root = html(
+      "figure",
+      { class: "cl-chart", "data-chart": name },
+      html("figcaption", { class: "cl-label" }, title),
+      plot,
+      note,
+      details,
+    );
     const chart = { name, title, figure, plot, note, table, details, root };
     return chart;
   }
@@ -52,8 +66,18 @@ export class ChartsPanel {
     const style = getComputedStyle(this.root);
     const color = (name) => style.getPropertyValue(`--cv-${name}`).trim();
     return {
-      text: color("text"), muted: color("muted"), rule: color("rule"), surface: color("surface"), slm: color("slm-ink"), llm: color("llm-ink"), cost: color("cost"),
-      risk: color("risk"), waste: color("waste"), slmFill: color("slm-2"), llmFill: color("llm-0"), font: style.fontFamily,
+      text: color("text"),
+      muted: color("muted"),
+      rule: color("rule"),
+      surface: color("surface"),
+      slm: color("slm-ink"),
+      llm: color("llm-ink"),
+      cost: color("cost"),
+      risk: color("risk"),
+      waste: color("waste"),
+      slmFill: color("slm-2"),
+      llmFill: color("llm-0"),
+      font: style.fontFamily,
     };
   }
 
@@ -73,8 +97,15 @@ export class ChartsPanel {
     const names = [view.router, ...(view.other && view.other !== view.router ? [view.other] : [])];
     const nEasy = view.analysis.label.reduce((sum, label) => sum + label, 0);
     return {
-      names, curves: names.map((name) => view.analysis.curves[name]), now: counts, best: bestCounts, tau: view.tau, bestTau: best.tau,
-      easyShare: nEasy / view.analysis.n, showShift: this.#equalPriors() !== "", palette: this.#palette(),
+      names,
+      curves: names.map((name) => view.analysis.curves[name]),
+      now: counts,
+      best: bestCounts,
+      tau: view.tau,
+      bestTau: best.tau,
+      easyShare: nEasy / view.analysis.n,
+      showShift: this.#equalPriors() !== "",
+      palette: this.#palette(),
     };
   }
 
@@ -89,15 +120,35 @@ export class ChartsPanel {
     const nEasy = view.analysis.label.reduce((sum, label) => sum + label, 0);
     const hasBoth = nEasy > 0 && nEasy < view.analysis.n;
     const [roc, pr, reliability, histogram] = this.charts;
-    const missing = "These tokens all have the same label, so there is nothing to separate. A whole set has both kinds.";
+    const missing =
+      "These tokens all have the same label, so there is nothing to separate. A whole set has both kinds.";
     const names = [view.router, ...(view.other && view.other !== view.router ? [view.other] : [])];
     const each = (key) => names.map((name) => `${view.analysis.curves[name][key]?.toFixed(3)} for ${name}`).join(", ");
-    setText(roc.note, hasBoth ? `Area ${each("auc")}: the chance that a random easy token has more confidence than a random critical one.` : missing);
-    setText(pr.note, hasBoth ? `Average precision ${each("average_precision")}; guessing would give ${(1 - nEasy / view.analysis.n).toFixed(3)}, the share of critical tokens.` : missing);
+    setText(
+      roc.note,
+      hasBoth
+        ? `Area ${each("auc")}: the chance that a random easy token has more confidence than a random critical one.`
+        : missing,
+    );
+    setText(
+      pr.note,
+      hasBoth
+        ? `Average precision ${each("average_precision")}; guessing would give ` +
+            `${(1 - nEasy / view.analysis.n).toFixed(3)}, the share of critical tokens.`
+        : missing,
+    );
     const honest = `Calibration error ${each("ece")}; bars are 95% intervals.`;
-    const prior = `The confidence of ${view.router} is meant for equal priors, as its card says: as if easy and critical tokens were equally many. Here ${percent(nEasy / view.analysis.n, 1)} are easy, so against natural frequencies it looks under-confident: points lie above the diagonal. That is intended; the dash-dotted line is where an honest router for equal priors would lie.`;
+    const prior =
+      `The confidence of ${view.router} is meant for equal priors, as its card says: as if easy and ` +
+      `critical tokens were equally many. Here ${percent(nEasy / view.analysis.n, 1)} are easy, so ` +
+      "against natural frequencies it looks under-confident: points lie above the diagonal. That is " +
+      "intended; the dash-dotted line is where an honest router for equal priors would lie.";
     setText(reliability.note, this.#equalPriors() ? `${honest} ${prior}` : honest);
-    setText(histogram.note, `Left of τ the LLM writes. Heights are on a log scale: ${percent(nEasy / view.analysis.n, 1)} of the tokens are easy.`);
+    setText(
+      histogram.note,
+      `Left of τ the LLM writes. Heights are on a log scale: ${percent(nEasy / view.analysis.n, 1)} of ` +
+        "the tokens are easy.",
+    );
     for (const chart of this.charts) this.#fillTable(chart);
   }
 
@@ -113,7 +164,8 @@ export class ChartsPanel {
         chart.plot.dataset.drawn = "true";
       }
     } catch (error) {
-      for (const chart of this.charts) setText(chart.note, `The chart could not be drawn (${error.message}); its numbers are below.`);
+      for (const chart of this.charts)
+        setText(chart.note, `The chart could not be drawn (${error.message}); its numbers are below.`);
     }
   }
 
@@ -121,8 +173,13 @@ export class ChartsPanel {
     if (!chart.details.open || !this.view) return;
     const { head, rows } = chart.figure(this.#input()).table;
     chart.table.replaceChildren(
-      html("table", { class: "cl-table" }, html("caption", { class: "cl-sr" }, chart.title), html("thead", {}, html("tr", {}, ...head.map((name) => html("th", { scope: "col" }, name)))),
-        html("tbody", {}, ...rows.map((row) => html("tr", {}, ...row.map((value) => html("td", {}, value)))))),
+      html(
+        "table",
+        { class: "cl-table" },
+        html("caption", { class: "cl-sr" }, chart.title),
+        html("thead", {}, html("tr", {}, ...head.map((name) => html("th", { scope: "col" }, name)))),
+        html("tbody", {}, ...rows.map((row) => html("tr", {}, ...row.map((value) => html("td", {}, value))))),
+      ),
     );
   }
 }

@@ -1,8 +1,10 @@
 /**
- * The Labels tab: a ground truth with cases, labels and verdicts, everything that follows from tau, and both branches of a token.
+ * The Labels tab: a ground truth with cases, labels and verdicts, everything that follows from tau, and both branches
+ * of a token.
  *
- * Owns the state and decides when which panel draws; the panels draw and call back. Must not know Gradio: `mountLabels` is
- * given messages and callbacks. Only a roll-out or a file asks the server; tau, routers, cells, sorting and search do not.
+ * Owns the state and decides when which panel draws; the panels draw and call back. Must not know Gradio: `mountLabels`
+ * is given messages and callbacks. Only a roll-out or a file asks the server; tau, routers, cells, sorting and search
+ * do not.
  */
 
 import { html, setText } from "../viewer/dom.js";
@@ -23,32 +25,79 @@ const MAX_FILE_BYTES = 4_000_000;
 class Labels {
   constructor(root, { plotly, onRollOut, onFile }) {
     Object.assign(this, { onRollOut, onFile });
-    this.view = { analysis: null, router: "", other: "", tau: 0.7, otherTau: 0.7, matched: false, ratio: 10, cell: null, problem: 0, selected: null };
+    this.view = {
+      analysis: null,
+      router: "",
+      other: "",
+      tau: 0.7,
+      otherTau: 0.7,
+      matched: false,
+      ratio: 10,
+      cell: null,
+      problem: 0,
+      selected: null,
+    };
     this.rollouts = new Map();
     this.frame = null;
     this.status = html("p", { class: "cl-status", role: "status" }, "Reading the first problem with both models.");
-    this.bar = html("progress", { class: "cl-progress", max: 1, value: 0, "aria-label": "Problems read", hidden: true });
-    this.text = new TextPanel({ onSelect: (i) => this.select(i), onProblem: (n) => this.showProblem(n), onHover: (node, i) => this.hover(node, i) });
+    this.bar = html("progress", {
+      class: "cl-progress",
+      max: 1,
+      value: 0,
+      "aria-label": "Problems read",
+      hidden: true,
+    });
+    this.text = new TextPanel({
+      onSelect: (i) => this.select(i),
+      onProblem: (n) => this.showProblem(n),
+      onHover: (node, i) => this.hover(node, i),
+    });
     this.threshold = new ThresholdPanel({
-      onRouter: (name) => this.chooseRouter(name), onTau: (tau) => this.setTau(tau), onCell: (cell) => this.chooseCell(cell),
+      onRouter: (name) => this.chooseRouter(name),
+      onTau: (tau) => this.setTau(tau),
+      onCell: (cell) => this.chooseCell(cell),
       onRatio: (ratio) => this.change({ ratio }),
     });
     this.detail = new DetailPanel({ onRollOut: (i) => this.rollOut(i) });
     this.compare = new ComparePanel({
       onOther: (other) => this.change({ other, cell: this.view.cell === "differs" ? null : this.view.cell }),
-      onMatch: (matched) => this.change({ matched }), onDiffers: () => this.chooseCell("differs"),
+      onMatch: (matched) => this.change({ matched }),
+      onDiffers: () => this.chooseCell("differs"),
     });
     this.charts = new ChartsPanel(plotly);
     this.table = new TablePanel({ onSelect: (i) => this.select(i, true), onCell: (cell) => this.change({ cell }) });
     this.body = html(
-      "div", { class: "cl-body", hidden: true },
-      html("div", { class: "cl-top" }, html("div", { class: "cl-left" }, this.text.root, this.detail.root), this.threshold.root),
-      this.compare.root, this.charts.root, this.table.root,
+      "div",
+      { class: "cl-body", hidden: true },
+      html(
+        "div",
+        { class: "cl-top" },
+        html("div", { class: "cl-left" }, this.text.root, this.detail.root),
+        this.threshold.root,
+      ),
+      this.compare.root,
+      this.charts.root,
+      this.table.root,
     );
     this.announcer = html("p", { class: "cl-sr", role: "status" });
-    this.file = html("input", { type: "file", accept: ".jsonl,.json", hidden: true, tabindex: "-1", "aria-label": "A file of rows", class: "cl-file" });
+    this.file = html("input", {
+      type: "file",
+      accept: ".jsonl,.json",
+      hidden: true,
+      tabindex: "-1",
+      "aria-label": "A file of rows",
+      class: "cl-file",
+    });
     this.file.addEventListener("change", () => this.readFile());
-    this.root = html("div", { class: "citer-labels", role: "region", "aria-label": "Labels" }, this.status, this.bar, this.body, this.file, this.announcer);
+    this.root = html(
+      "div",
+      { class: "citer-labels", role: "region", "aria-label": "Labels" },
+      this.status,
+      this.bar,
+      this.body,
+      this.file,
+      this.announcer,
+    );
     this.tooltip = new Tooltip(this.root);
     this.root.append(this.tooltip.root);
     root.replaceChildren(this.root);
@@ -164,9 +213,16 @@ class Labels {
     const confidence = analysis.confidence[router][index];
     const token = (text) => (text === null ? "end of text" : text);
     this.tooltip.show(node, [
-      { text: `${tokenWords(analysis, index)}  ${VERDICT_WORDS[cellOf(analysis.label[index], confidence, tau)]}`, className: "cl-strong" },
+      {
+        text: `${tokenWords(analysis, index)}  ${VERDICT_WORDS[cellOf(analysis.label[index], confidence, tau)]}`,
+        className: "cl-strong",
+      },
       { text: `case ${analysis.caseOf[index]}, label ${analysis.label[index]}, confidence ${probability(confidence)}` },
-      { text: `SLM ${token(analysis.slm[index])} (${probability(analysis.slmProbability[index])}), LLM ${token(analysis.llm[index])} (${probability(analysis.llmProbability[index])})` },
+      {
+        text:
+          `SLM ${token(analysis.slm[index])} (${probability(analysis.slmProbability[index])}), LLM ` +
+          `${token(analysis.llm[index])} (${probability(analysis.llmProbability[index])})`,
+      },
     ]);
   }
 
@@ -179,7 +235,11 @@ class Labels {
     const [chosen] = this.file.files;
     if (!chosen) return;
     try {
-      if (chosen.size > MAX_FILE_BYTES) throw new Error(`has ${(chosen.size / 1e6).toFixed(1)} MB; the page takes up to ${MAX_FILE_BYTES / 1e6} MB. Cut it into parts.`);
+      if (chosen.size > MAX_FILE_BYTES)
+        throw new Error(
+          `has ${(chosen.size / 1e6).toFixed(1)} MB; the page takes up to ${MAX_FILE_BYTES / 1e6} MB. Cut ` +
+            "it into parts.",
+        );
       const bytes = await chosen.arrayBuffer();
       let text;
       try {
@@ -237,7 +297,8 @@ function stylesheet() {
 
 /**
  * Called when the tab is first opened, with what Gradio gives a component's script.
- * @param {{element: HTMLElement, props: Object, watch: Function, onOpen: () => void, onRollOut: (asked: Object) => void,
+ * @param {{element: HTMLElement, props: Object, watch: Function, onOpen: () => void, onRollOut: (asked: Object) =>
+ *   void,
  *   onFile: (file: {name: string, text: string}) => void}} context
  */
 export async function mountLabels({ element, props, watch, onOpen, onRollOut, onFile }) {

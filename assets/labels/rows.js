@@ -11,24 +11,38 @@ export const CELL_WORDS = { kept: "kept by the SLM", waste: "waste", risk: "risk
 
 /**
  * The value of a column for one token; numbers sort as numbers.
- * @param {{analysis: import("./analysis.js").Analysis, router: string, other: string, tau: number, otherTau: number}} view
+ * @param {{analysis: import("./analysis.js").Analysis, router: string, other: string, tau: number, otherTau: number}}
+ *   view
  */
 export function valueOf(view, column, i) {
   const { analysis } = view;
   switch (column) {
-    case "index": return i;
-    case "problem": return analysis.problemOf[i];
-    case "token": return analysis.text[i];
-    case "case": return analysis.caseOf[i];
-    case "label": return analysis.label[i];
-    case "confidence": return analysis.confidence[view.router][i];
-    case "other": return analysis.confidence[view.other]?.[i] ?? NaN;
-    case "verdict": return cellOf(analysis.label[i], analysis.confidence[view.router][i], view.tau);
-    case "slm": return analysis.slm[i] ?? "";
-    case "llm": return analysis.llm[i] ?? "";
-    case "slm_probability": return analysis.slmProbability[i];
-    case "llm_probability": return analysis.llmProbability[i];
-    default: throw new Error(`no column ${column}`);
+    case "index":
+      return i;
+    case "problem":
+      return analysis.problemOf[i];
+    case "token":
+      return analysis.text[i];
+    case "case":
+      return analysis.caseOf[i];
+    case "label":
+      return analysis.label[i];
+    case "confidence":
+      return analysis.confidence[view.router][i];
+    case "other":
+      return analysis.confidence[view.other]?.[i] ?? NaN;
+    case "verdict":
+      return cellOf(analysis.label[i], analysis.confidence[view.router][i], view.tau);
+    case "slm":
+      return analysis.slm[i] ?? "";
+    case "llm":
+      return analysis.llm[i] ?? "";
+    case "slm_probability":
+      return analysis.slmProbability[i];
+    case "llm_probability":
+      return analysis.llmProbability[i];
+    default:
+      throw new Error(`no column ${column}`);
   }
 }
 
@@ -77,8 +91,17 @@ export function toCsv(view, rows) {
   const { analysis } = view;
   const names = [view.router, ...(view.other ? [view.other] : [])];
   const head = [
-    "problem", "position", "token", "case", "label", "slm_token", "slm_probability", "slm_probability_of_truth",
-    "llm_token", "llm_probability", "llm_probability_of_truth",
+    "problem",
+    "position",
+    "token",
+    "case",
+    "label",
+    "slm_token",
+    "slm_probability",
+    "slm_probability_of_truth",
+    "llm_token",
+    "llm_probability",
+    "llm_probability_of_truth",
     ...names.flatMap((name) => [`confidence ${name}`, `tau ${name}`, `verdict ${name}`]),
   ];
   const lines = rows.map((i) => {
@@ -89,10 +112,17 @@ export function toCsv(view, rows) {
       return [confidence, tau, cellOf(analysis.label[i], confidence, tau)];
     });
     return [
-      quoted(problem.id ?? String(analysis.problemOf[i] + 1)), i - problem.start + 1,
-      isEnd(analysis, i) ? "end of text" : cellText(analysis.text[i]), analysis.caseOf[i], analysis.label[i],
-      analysis.slm[i] === null ? "end of text" : cellText(analysis.slm[i]), analysis.slmProbability[i], analysis.slmTruthProbability[i],
-      analysis.llm[i] === null ? "end of text" : cellText(analysis.llm[i]), analysis.llmProbability[i], analysis.llmTruthProbability[i],
+      quoted(problem.id ?? String(analysis.problemOf[i] + 1)),
+      i - problem.start + 1,
+      isEnd(analysis, i) ? "end of text" : cellText(analysis.text[i]),
+      analysis.caseOf[i],
+      analysis.label[i],
+      analysis.slm[i] === null ? "end of text" : cellText(analysis.slm[i]),
+      analysis.slmProbability[i],
+      analysis.slmTruthProbability[i],
+      analysis.llm[i] === null ? "end of text" : cellText(analysis.llm[i]),
+      analysis.llmProbability[i],
+      analysis.llmTruthProbability[i],
       ...decided,
     ].join(",");
   });

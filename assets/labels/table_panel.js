@@ -13,10 +13,23 @@ import { download } from "../viewer/page_export.js";
 
 const PAGE = 50;
 const COLUMNS = [
-  ["index", "#"], ["token", "token"], ["case", "case"], ["label", "label"], ["confidence", "confidence"], ["other", "second router"], ["verdict", "verdict"],
-  ["slm", "SLM token"], ["slm_probability", "p"], ["llm", "LLM token"], ["llm_probability", "p"],
+  ["index", "#"],
+  ["token", "token"],
+  ["case", "case"],
+  ["label", "label"],
+  ["confidence", "confidence"],
+  ["other", "second router"],
+  ["verdict", "verdict"],
+  ["slm", "SLM token"],
+  ["slm_probability", "p"],
+  ["llm", "LLM token"],
+  ["llm_probability", "p"],
 ];
-const NAMES = { slm_probability: "probability of the SLM token", llm_probability: "probability of the LLM token", index: "position" };
+const NAMES = {
+  slm_probability: "probability of the SLM token",
+  llm_probability: "probability of the LLM token",
+  index: "position",
+};
 
 export class TablePanel {
   /** @param {{onSelect: (index: number) => void, onCell: (cell: null) => void}} on */
@@ -24,7 +37,12 @@ export class TablePanel {
     this.on = on;
     this.how = { query: "", column: "index", descending: false };
     this.size = PAGE;
-    this.search = html("input", { type: "search", class: "cl-search", placeholder: "Search tokens", "aria-label": "Search the tokens of both models and the ground truth" });
+    this.search = html("input", {
+      type: "search",
+      class: "cl-search",
+      placeholder: "Search tokens",
+      "aria-label": "Search the tokens of both models and the ground truth",
+    });
     this.count = html("p", { class: "cl-small", role: "status" });
     this.clear = button("Show all cells", "cl-action");
     this.csv = button("Download table (CSV)", "cl-action");
@@ -32,10 +50,25 @@ export class TablePanel {
     this.headers = Object.fromEntries(COLUMNS.map(([column, title]) => [column, this.#header(column, title)]));
     this.body = html("tbody", {});
     this.root = html(
-      "section", { class: "cl-tokens" },
-      html("div", { class: "cl-row cl-wrap" }, html("h3", { class: "cl-heading" }, "All tokens"), html("div", { class: "cl-row cl-wrap" }, this.search, this.csv)),
+      "section",
+      { class: "cl-tokens" },
+      html(
+        "div",
+        { class: "cl-row cl-wrap" },
+        html("h3", { class: "cl-heading" }, "All tokens"),
+        html("div", { class: "cl-row cl-wrap" }, this.search, this.csv),
+      ),
       html("div", { class: "cl-row cl-wrap" }, this.count, this.clear),
-      html("div", { class: "cl-scroll", tabindex: 0, role: "region", "aria-label": "Token table" }, html("table", { class: "cl-table cl-token-table" }, html("thead", {}, html("tr", {}, ...Object.values(this.headers).map((header) => header.root))), this.body)),
+      html(
+        "div",
+        { class: "cl-scroll", tabindex: 0, role: "region", "aria-label": "Token table" },
+        html(
+          "table",
+          { class: "cl-table cl-token-table" },
+          html("thead", {}, html("tr", {}, ...Object.values(this.headers).map((header) => header.root))),
+          this.body,
+        ),
+      ),
       this.more,
     );
     this.search.addEventListener("input", () => this.#change({ query: this.search.value }));
@@ -52,9 +85,16 @@ export class TablePanel {
   }
 
   #header(column, title) {
-    const sort = html("button", { type: "button", class: "cl-sort", "data-column": column, "aria-label": `Sort by ${NAMES[column] ?? title}` }, title, html("span", { class: "cl-arrow", "aria-hidden": "true" }));
+    const sort = html(
+      "button",
+      { type: "button", class: "cl-sort", "data-column": column, "aria-label": `Sort by ${NAMES[column] ?? title}` },
+      title,
+      html("span", { class: "cl-arrow", "aria-hidden": "true" }),
+    );
     const root = html("th", { scope: "col", "aria-sort": "none" }, sort);
-    sort.addEventListener("click", () => this.#change({ column, descending: this.how.column === column && !this.how.descending }));
+    sort.addEventListener("click", () =>
+      this.#change({ column, descending: this.how.column === column && !this.how.descending }),
+    );
     return { root, arrow: sort.lastChild };
   }
 
@@ -71,7 +111,12 @@ export class TablePanel {
     if (!view.other && this.how.column === "other") Object.assign(this.how, { column: "index", descending: false });
     this.rows = selectRows(view, { ...this.how, cell: view.cell });
     const words = view.cell === "differs" ? "decided differently" : CELL_WORDS[view.cell];
-    setText(this.count, `${plural(this.rows.length, "token")}${view.cell ? `: ${words}` : ""}${this.how.query ? `, with “${this.how.query}”` : ""}`);
+    setText(
+      this.count,
+      plural(this.rows.length, "token") +
+        (view.cell ? `: ${words}` : "") +
+        (this.how.query ? `, with “${this.how.query}”` : ""),
+    );
     this.clear.hidden = view.cell === null;
     for (const [column, header] of Object.entries(this.headers)) {
       const isKey = this.how.column === column;
@@ -86,22 +131,39 @@ export class TablePanel {
     const { view } = this;
     const { analysis } = view;
     const many = analysis.problems.length > 1;
-    const shownToken = (token) => html("bdi", { class: "cl-code" }, token === null ? "end of text" : visibleText(token));
+    const shownToken = (token) =>
+      html("bdi", { class: "cl-code" }, token === null ? "end of text" : visibleText(token));
     this.body.replaceChildren(
       ...this.rows.slice(0, this.size).map((i) => {
         const problem = analysis.problems[analysis.problemOf[i]];
         const place = i - problem.start + 1;
         const verdict = valueOf(view, "verdict", i);
         const mark = { risk: "▲ ", waste: "○ " }[verdict] ?? "";
-        const pick = html("button", { type: "button", class: "cl-pick", "aria-label": `Show token ${place}${many ? ` of problem ${analysis.problemOf[i] + 1}` : ""}: ${tokenWords(analysis, i)}` }, html("bdi", { class: "cl-code" }, tokenWords(analysis, i)));
+        const pick = html(
+          "button",
+          {
+            type: "button",
+            class: "cl-pick",
+            "aria-label":
+              `Show token ${place}${many ? ` of problem ${analysis.problemOf[i] + 1}` : ""}: ` +
+              `${tokenWords(analysis, i)}`,
+          },
+          html("bdi", { class: "cl-code" }, tokenWords(analysis, i)),
+        );
         return html(
-          "tr", { "data-i": i, "data-selected": i === view.selected ? "true" : null },
-          html("td", {}, many ? `${analysis.problemOf[i] + 1}.${place}` : String(place)), html("td", {}, pick),
-          html("td", {}, String(analysis.caseOf[i])), html("td", {}, String(analysis.label[i])),
-          html("td", {}, probability(analysis.confidence[view.router][i])), view.other ? html("td", {}, probability(analysis.confidence[view.other][i])) : null,
+          "tr",
+          { "data-i": i, "data-selected": i === view.selected ? "true" : null },
+          html("td", {}, many ? `${analysis.problemOf[i] + 1}.${place}` : String(place)),
+          html("td", {}, pick),
+          html("td", {}, String(analysis.caseOf[i])),
+          html("td", {}, String(analysis.label[i])),
+          html("td", {}, probability(analysis.confidence[view.router][i])),
+          view.other ? html("td", {}, probability(analysis.confidence[view.other][i])) : null,
           html("td", { class: `cl-verdict-${verdict}` }, `${mark}${CELL_WORDS[verdict]}`),
-          html("td", {}, shownToken(analysis.slm[i])), html("td", {}, probability(analysis.slmProbability[i])),
-          html("td", {}, shownToken(analysis.llm[i])), html("td", {}, probability(analysis.llmProbability[i])),
+          html("td", {}, shownToken(analysis.slm[i])),
+          html("td", {}, probability(analysis.slmProbability[i])),
+          html("td", {}, shownToken(analysis.llm[i])),
+          html("td", {}, probability(analysis.llmProbability[i])),
         );
       }),
     );

@@ -1,5 +1,6 @@
 /**
- * One problem's ground truth, a span per token: tint by writer, triangle for a risk, circle for a waste, numeral for the case.
+ * One problem's ground truth, a span per token: tint by writer, triangle for a risk, circle for a waste, numeral for
+ * the case.
  *
  * Must not know what a click does. Marks are generated content, so a copied text is exactly the ground truth. Of a set,
  * one problem is shown at a time.
@@ -13,14 +14,21 @@ import { isEnd } from "./analysis.js";
 import { inCell, valueOf } from "./rows.js";
 
 export const VERDICT_WORDS = {
-  kept: "easy, kept by the SLM", waste: "waste: easy, given to the LLM", caught: "critical, given to the LLM", risk: "risk: critical, given to the SLM",
+  kept: "easy, kept by the SLM",
+  waste: "waste: easy, given to the LLM",
+  caught: "critical, given to the LLM",
+  risk: "risk: critical, given to the SLM",
 };
 
 /** A token in words, for labels. */
-export const tokenWords = (analysis, index) => (isEnd(analysis, index) ? "end of text" : visibleText(analysis.text[index]));
+export const tokenWords = (analysis, index) =>
+  isEnd(analysis, index) ? "end of text" : visibleText(analysis.text[index]);
 
 export class TextPanel {
-  /** @param {{onSelect: (index: number) => void, onProblem: (number: number) => void, onHover: (node: Element|null, index: number|null) => void}} on */
+  /**
+   * @param {{onSelect: (index: number) => void, onProblem: (number: number) => void, onHover: (node: Element|null,
+   *   index: number|null) => void}} on
+   */
   constructor(on) {
     this.on = on;
     this.question = html("p", { class: "cl-question" });
@@ -31,7 +39,15 @@ export class TextPanel {
     this.title = html("h3", { class: "cl-heading" });
     this.answer = html("p", { class: "cl-caption" });
     this.text = html("div", { class: "cl-text", role: "group", "aria-label": "Ground truth, token by token" });
-    this.root = html("section", { class: "cl-reading" }, html("div", { class: "cl-row cl-wrap" }, this.title, this.nav), this.question, this.text, legend(), this.answer);
+    this.root = html(
+      "section",
+      { class: "cl-reading" },
+      html("div", { class: "cl-row cl-wrap" }, this.title, this.nav),
+      this.question,
+      this.text,
+      legend(),
+      this.answer,
+    );
     this.nodes = [];
     this.shown = null;
     this.tabStop = null;
@@ -74,7 +90,8 @@ export class TextPanel {
       const selected = String(index === view.selected);
       if (node.dataset.selected !== selected) node.dataset.selected = selected;
     }
-    const inside = view.selected !== null && view.selected >= this.first && view.selected < this.first + this.nodes.length;
+    const inside =
+      view.selected !== null && view.selected >= this.first && view.selected < this.first + this.nodes.length;
     this.#moveTabStop(view, inside ? view.selected : this.first);
     this.text.dataset.filtered = String(view.cell !== null);
   }
@@ -94,7 +111,8 @@ export class TextPanel {
     for (let i = problem.start; i < problem.start + problem.n; i++) {
       const node = html("span", { "data-i": i });
       if (isEnd(analysis, i)) node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "end" }));
-      else if (analysis.text[i] === "") node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "•" }));
+      else if (analysis.text[i] === "")
+        node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "•" }));
       else fillTokenText(node, analysis.text[i]);
       if (analysis.caseOf[i] > 1) node.dataset.case = String(analysis.caseOf[i]);
       this.nodes.push(node);
@@ -114,7 +132,8 @@ export class TextPanel {
   #moveTabStop(view, index) {
     const node = this.nodes[index - this.first];
     const old = this.nodes[(this.tabStop ?? index) - this.first];
-    if (old && old !== node) for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
+    if (old && old !== node)
+      for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
     this.tabStop = index;
     node.tabIndex = 0;
     node.setAttribute("role", "button");
@@ -122,17 +141,29 @@ export class TextPanel {
     const confidence = probability(view.analysis.confidence[view.router][index]);
     node.setAttribute(
       "aria-label",
-      `${tokenWords(view.analysis, index)}, token ${index - this.first + 1}, case ${view.analysis.caseOf[index]}, confidence ${confidence}, ${VERDICT_WORDS[valueOf(view, "verdict", index)]}`,
+      `${tokenWords(view.analysis, index)}, token ${index - this.first + 1}, case ` +
+        `${view.analysis.caseOf[index]}, confidence ${confidence}, ` +
+        `${VERDICT_WORDS[valueOf(view, "verdict", index)]}`,
     );
   }
 }
 
 function legend() {
-  const key = (className, dataset, ...words) => html("span", { class: "cl-key" }, html("span", { class: `cl-t ${className}`, "aria-hidden": "true", ...dataset }, "abc"), ...words);
+  const key = (className, dataset, ...words) =>
+    html(
+      "span",
+      { class: "cl-key" },
+      html("span", { class: `cl-t ${className}`, "aria-hidden": "true", ...dataset }, "abc"),
+      ...words,
+    );
   return html(
-    "div", { class: "cl-legend" },
-    key("cl-slm cl-c2", {}, "SLM writes at τ"), key("cl-llm cl-c2", {}, "LLM writes"),
-    key("cl-slm cl-c2 cl-risk", {}, "risk: critical, kept by the SLM"), key("cl-llm cl-c2 cl-waste", {}, "waste: easy, given to the LLM"),
-    key("cl-plain", { "data-case": 2 }, "case 2: only the LLM is right"), key("cl-plain", { "data-case": 3 }, "case 3: both are wrong"),
+    "div",
+    { class: "cl-legend" },
+    key("cl-slm cl-c2", {}, "SLM writes at τ"),
+    key("cl-llm cl-c2", {}, "LLM writes"),
+    key("cl-slm cl-c2 cl-risk", {}, "risk: critical, kept by the SLM"),
+    key("cl-llm cl-c2 cl-waste", {}, "waste: easy, given to the LLM"),
+    key("cl-plain", { "data-case": 2 }, "case 2: only the LLM is right"),
+    key("cl-plain", { "data-case": 3 }, "case 3: both are wrong"),
   );
 }

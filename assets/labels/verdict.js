@@ -1,9 +1,9 @@
 /**
  * Who would write each labelled token at a tau, whether that is right, and the tau that costs least.
  *
- * Pure: must not know the DOM or where the numbers come from. Mirrors `citer_core/evaluation/curves.py`; a test holds the
- * two to each other. Critical tokens (label 0) should be the LLM's: one kept by the SLM is a risk, an easy one (label 1)
- * handed to the LLM a waste.
+ * Pure: must not know the DOM or where the numbers come from. Mirrors `citer_core/evaluation/curves.py`; a test holds
+ * the two to each other. Critical tokens (label 0) should be the LLM's: one kept by the SLM is a risk, an easy one
+ * (label 1) handed to the LLM a waste.
  *
  * @typedef {"kept"|"waste"|"caught"|"risk"} Cell
  */
@@ -33,7 +33,8 @@ function groups(confidence, label) {
   const order = Uint32Array.from(confidence, (_, i) => i).sort((a, b) => confidence[a] - confidence[b]);
   const found = [];
   for (const i of order) {
-    if (!found.length || found[found.length - 1].edge !== confidence[i]) found.push({ edge: confidence[i], easy: 0, critical: 0 });
+    if (!found.length || found[found.length - 1].edge !== confidence[i])
+      found.push({ edge: confidence[i], easy: 0, critical: 0 });
     found[found.length - 1][label[i] === 1 ? "easy" : "critical"]++;
   }
   return found;

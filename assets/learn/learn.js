@@ -17,9 +17,15 @@ function waysIn(page) {
   tour.addEventListener("click", () => startTour(page, tour));
   show.addEventListener("click", () => present(page, show));
   return html(
-    "section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-ways" },
+    "section",
+    { class: "cx-learn-card", "aria-labelledby": "cx-learn-ways" },
     html("h2", { id: "cx-learn-ways" }, "On this page"),
-    html("p", { class: "cx-learn-small" }, "The tour names nine things to do and goes on when you have done them. Presenting shows the run alone in large type; every key is under ?."),
+    html(
+      "p",
+      { class: "cx-learn-small" },
+      "The tour names nine things to do and goes on when you have done them. Presenting shows the run " +
+        "alone in large type; every key is under ?.",
+    ),
     html("div", { class: "cx-learn-row" }, tour, show),
   );
 }
@@ -29,14 +35,24 @@ function waysIn(page) {
  * @param {{element: HTMLElement, page: Object}} context `page` of page.js
  */
 export function mountLearn({ element, page }) {
-  const runs = page.cards.map((card) => ({ file: card.dataset.file, title: card.querySelector(".cx-preset-title")?.textContent ?? card.dataset.file }));
+  const runs = page.cards.map((card) => ({
+    file: card.dataset.file,
+    title: card.querySelector(".cx-preset-title")?.textContent ?? card.dataset.file,
+  }));
   const formulas = new FormulaPanel(page.viewer);
   const glossary = html(
-    "section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-words" },
+    "section",
+    { class: "cx-learn-card", "aria-labelledby": "cx-learn-words" },
     html("h2", { id: "cx-learn-words" }, "Glossary"),
-    html("dl", { class: "cx-glossary" }, ...GLOSSARY.map(([word, meaning]) => html("div", {}, html("dt", {}, word), html("dd", {}, meaning)))),
+    html(
+      "dl",
+      { class: "cx-glossary" },
+      ...GLOSSARY.map(([word, meaning]) => html("div", {}, html("dt", {}, word), html("dd", {}, meaning))),
+    ),
   );
-  element.querySelector(".cx-learn").replaceChildren(waysIn(page), new PredictPanel(runs).root, formulas.root, glossary);
+  element
+    .querySelector(".cx-learn")
+    .replaceChildren(waysIn(page), new PredictPanel(runs).root, formulas.root, glossary);
   formulas.update();
   setInterval(() => {
     if (formulas.root.offsetParent && document.visibilityState === "visible") formulas.update();

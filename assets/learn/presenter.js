@@ -1,8 +1,8 @@
 /**
  * Presenter mode: the run alone in large type, driven by keys, for a projector.
  *
- * Must not know how the viewer works: its own keys are sent on to it. Everything else on the page is hidden, not removed,
- * so a run that streams goes on.
+ * Must not know how the viewer works: its own keys are sent on to it. Everything else on the page is hidden, not
+ * removed, so a run that streams goes on.
  */
 
 import { html, setText } from "../viewer/dom.js";
@@ -12,8 +12,16 @@ import { readTau } from "../viewer/page_gradio.js";
 const TAU_STEP = 0.05;
 const VIEWER_KEYS = [" ", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "[", "]", "Home", "End", "Enter"];
 const PRESENTER_KEYS = [
-  ["N P", "next, previous run"], ["Space", "play or pause"], ["← →", "tokens"], ["[ ]", "LLM tokens"], ["− +", "tau"], ["R", "the run’s tau"],
-  ["G", "generate"], ["F", "full screen"], ["?", "keys"], ["Esc", "let go, leave"],
+  ["N P", "next, previous run"],
+  ["Space", "play or pause"],
+  ["← →", "tokens"],
+  ["[ ]", "LLM tokens"],
+  ["− +", "tau"],
+  ["R", "the run’s tau"],
+  ["G", "generate"],
+  ["F", "full screen"],
+  ["?", "keys"],
+  ["Esc", "let go, leave"],
 ];
 
 let presenting = null;
@@ -23,10 +31,19 @@ class Presenter {
     Object.assign(this, { page, returnTo });
     this.title = html("strong", { class: "cp-title" });
     this.tau = html("span", { class: "cp-tau" });
-    this.keys = html("dl", { class: "cp-keys", hidden: true }, ...PRESENTER_KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what))));
+    this.keys = html(
+      "dl",
+      { class: "cp-keys", hidden: true },
+      ...PRESENTER_KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what))),
+    );
     this.leave = html("button", { type: "button", class: "ct-button" }, "Leave");
     this.help = html("button", { type: "button", class: "ct-button", "aria-expanded": "false" }, "Keys (?)");
-    this.root = html("section", { class: "citer-presenter", "aria-label": "Presenter" }, this.keys, html("div", { class: "cp-row" }, this.title, this.tau, this.help, this.leave));
+    this.root = html(
+      "section",
+      { class: "citer-presenter", "aria-label": "Presenter" },
+      this.keys,
+      html("div", { class: "cp-row" }, this.title, this.tau, this.help, this.leave),
+    );
     this.leave.addEventListener("click", () => this.end());
     this.help.addEventListener("click", () => this.showKeys());
     this.abort = new AbortController();
@@ -66,10 +83,19 @@ class Presenter {
   actionFor(key) {
     if (VIEWER_KEYS.includes(key)) return () => this.sendOn(key);
     const actions = {
-      n: () => this.showRun(1), p: () => this.showRun(-1), "+": () => this.moveTau(TAU_STEP), "=": () => this.moveTau(TAU_STEP), "-": () => this.moveTau(-TAU_STEP),
-      r: () => this.page.moveTau(this.page.viewer.trace()?.settings.threshold ?? readTau()), g: () => document.querySelector("button#cx-generate")?.click(),
-      f: () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen().catch(() => {})),
-      "?": () => this.showKeys(), Escape: () => this.escape(),
+      n: () => this.showRun(1),
+      p: () => this.showRun(-1),
+      "+": () => this.moveTau(TAU_STEP),
+      "=": () => this.moveTau(TAU_STEP),
+      "-": () => this.moveTau(-TAU_STEP),
+      r: () => this.page.moveTau(this.page.viewer.trace()?.settings.threshold ?? readTau()),
+      g: () => document.querySelector("button#cx-generate")?.click(),
+      f: () =>
+        document.fullscreenElement
+          ? document.exitFullscreen()
+          : document.documentElement.requestFullscreen().catch(() => {}),
+      "?": () => this.showKeys(),
+      Escape: () => this.escape(),
     };
     return actions[key.length === 1 ? key.toLowerCase() : key] ?? null;
   }

@@ -6,12 +6,14 @@
 export const byRouter = (events) => events.map((event) => event.source === "llm");
 
 /** Where that changed the text: the LLM wrote another token than the SLM would have. */
-export const whereChanged = (events) => events.map((event) => event.source === "llm" && event.slm_token_id !== event.token_id);
+export const whereChanged = (events) =>
+  events.map((event) => event.source === "llm" && event.slm_token_id !== event.token_id);
 
 /**
  * @param {boolean[]} marked
  * @param {boolean[]} truth
- * @returns {{hits: number, missed: number, extra: number, precision: number, recall: number, score: number, chance: number}} shares;
+ * @returns {{hits: number, missed: number, extra: number, precision: number, recall: number, score: number, chance:
+ *   number}} shares;
  *   `score` is F1, their harmonic mean; `chance` is the F1 to expect of as many marks put down blindly
  */
 export function scoreMarks(marked, truth) {
@@ -27,7 +29,9 @@ export function scoreMarks(marked, truth) {
   const nTrue = hits + missed;
   const f1 = (found) => (nMarked + nTrue ? (2 * found) / (nMarked + nTrue) : 1);
   return {
-    hits, missed, extra,
+    hits,
+    missed,
+    extra,
     precision: nMarked ? hits / nMarked : 0,
     recall: nTrue ? hits / nTrue : 1,
     score: f1(hits),

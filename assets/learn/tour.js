@@ -2,7 +2,8 @@
  * The tour: a card that names one thing to do on the page, waits until it has been done, and goes on.
  *
  * It never covers the page with a veil and never takes the focus once it runs: the page stays what it is. Each step can
- * be skipped, Escape on the card ends it, F6 goes between the card and the thing that it is about. Nothing is remembered.
+ * be skipped, Escape on the card ends it, F6 goes between the card and the thing that it is about. Nothing is
+ * remembered.
  */
 
 import { html, setText } from "../viewer/dom.js";
@@ -24,7 +25,8 @@ class Tour {
     this.skip = html("button", { type: "button", class: "ct-button" }, "Skip this step");
     this.leave = html("button", { type: "button", class: "ct-button" }, "End the tour");
     this.root = html(
-      "section", { class: "citer-tour", role: "dialog", "aria-modal": "false", "aria-labelledby": "ct-title" },
+      "section",
+      { class: "citer-tour", role: "dialog", "aria-modal": "false", "aria-labelledby": "ct-title" },
       html("div", { "aria-live": "polite", class: "ct-words" }, this.place, this.title, this.text),
       html("div", { class: "ct-buttons" }, this.goThere, this.skip, this.leave),
       html("p", { class: "ct-keys" }, "F6 goes between this card and the page, Esc here ends the tour."),
@@ -104,7 +106,9 @@ class Tour {
   focusTarget() {
     const { step } = this;
     if (!step || !this.here) return;
-    const target = this.inside() ?? (this.here.matches("button") ? this.here : document.querySelector(".citer-viewer .cv-t[tabindex]"));
+    const target =
+      this.inside() ??
+      (this.here.matches("button") ? this.here : document.querySelector(".citer-viewer .cv-t[tabindex]"));
     target?.focus({ preventScroll: true });
     this.scrollTo();
   }
@@ -120,7 +124,11 @@ class Tour {
   finish() {
     setText(this.place, "");
     setText(this.title, "That was the tour");
-    setText(this.text, "The tab Learn has more: guess the tokens that need the large model, the formulas with this run’s numbers, and a glossary.");
+    setText(
+      this.text,
+      "The tab Learn has more: guess the tokens that need the large model, the formulas with this " +
+        "run’s numbers, and a glossary.",
+    );
     this.root.dataset.step = "end";
     this.goThere.hidden = this.skip.hidden = true;
     setText(this.leave, "Close");

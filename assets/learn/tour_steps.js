@@ -33,49 +33,80 @@ export function lookAt(page) {
 export const TOUR_STEPS = [
   {
     title: "Play a recorded run",
-    text: "Press one of these cards, or the play button under the text. Blue tokens are the small model’s (SLM), underlined orange ones the large model’s (LLM).",
-    target: "#cx-presets", focus: ".cx-preset", click: ".cx-preset, .cv-play", isDone: (now, start) => now.isPlaying && !start.isPlaying,
+    text:
+      "Press one of these cards, or the play button under the text. Blue tokens are the small model’s " +
+      "(SLM), underlined orange ones the large model’s (LLM).",
+    target: "#cx-presets",
+    focus: ".cx-preset",
+    click: ".cx-preset, .cv-play",
+    isDone: (now, start) => now.isPlaying && !start.isPlaying,
   },
   {
     title: "See who wrote what",
     text: "The legend is a filter. Press “LLM” in it to keep only what the large model wrote.",
-    target: ".cv-legend", focus: ".cv-key-button:nth-of-type(2)", isDone: (now, start) => now.filter !== start.filter,
+    target: ".cv-legend",
+    focus: ".cv-key-button:nth-of-type(2)",
+    isDone: (now, start) => now.filter !== start.filter,
   },
   {
     title: "Pin a token",
-    text: "Press a token, or reach the text with Tab and press Enter. It stays chosen, and the inspector tells about it.",
-    target: ".cv-text-scroller", focus: ".cv-t[tabindex]", isDone: (now, start) => now.pinned !== null && now.pinned !== start.pinned,
+    text:
+      "Press a token, or reach the text with Tab and press Enter. It stays chosen, and the inspector " +
+      "tells about it.",
+    target: ".cv-text-scroller",
+    focus: ".cv-t[tabindex]",
+    isDone: (now, start) => now.pinned !== null && now.pinned !== start.pinned,
   },
   {
     title: "Go to a token of the LLM",
-    text: "Press an underlined token, or ] on the keyboard. The inspector, beside the text or below it, shows the router’s confidence, τ, and what each model would have written.",
-    target: ".cv-text-scroller", focus: ".cv-t[tabindex]", isDone: (now, start) => now.pinnedLlm && now.pinned !== start.pinned,
+    text:
+      "Press an underlined token, or ] on the keyboard. The inspector, beside the text or below it, " +
+      "shows the router’s confidence, τ, and what each model would have written.",
+    target: ".cv-text-scroller",
+    focus: ".cv-t[tabindex]",
+    isDone: (now, start) => now.pinnedLlm && now.pinned !== start.pinned,
   },
   {
     title: "Move the threshold",
-    text: "Drag τ, or press the arrow keys on it. Decisions recolour at once. Where both models would write the same token the text stays as it is; it is hatched from the first token on that may be another one.",
-    target: "#cx-tau-card", focus: "#cx-tau input[type=range]", isDone: (now, start) => now.tau !== start.tau,
+    text:
+      "Drag τ, or press the arrow keys on it. Decisions recolour at once. Where both models would " +
+      "write the same token the text stays as it is; it is hatched from the first token on that may be " +
+      "another one.",
+    target: "#cx-tau-card",
+    focus: "#cx-tau input[type=range]",
+    isDone: (now, start) => now.tau !== start.tau,
   },
   {
     title: "Read what it costs",
     text: "The purple line is an estimate beside either model alone. Switch the chart to FLOPs or seconds.",
-    target: ".cv-chart", focus: ".cv-segment:last-child", isDone: (now, start) => now.unit !== start.unit,
+    target: ".cv-chart",
+    focus: ".cv-segment:last-child",
+    isDone: (now, start) => now.unit !== start.unit,
   },
   {
     title: "Write one yourself",
     text: "Change a number in the problem if you like, then press Generate. Both models run now, token by token.",
-    target: "#cx-controls", focus: "#cx-generate",
+    target: "#cx-controls",
+    focus: "#cx-generate",
     // A short run may be over between two looks.
     isDone: (now, start) => now.run !== null && now.run !== start.run,
   },
   {
     title: "Was the router right?",
-    text: "Open the tab Labels: a known right solution, read by both models, shows which tokens needed the large one and which the router missed.",
-    target: "#cx-tabs [role=tablist]", focus: "[role=tab]", isDone: (now, start) => now.labelsOpen && !start.labelsOpen,
+    text:
+      "Open the tab Labels: a known right solution, read by both models, shows which tokens needed the " +
+      "large one and which the router missed.",
+    target: "#cx-tabs [role=tablist]",
+    focus: "[role=tab]",
+    isDone: (now, start) => now.labelsOpen && !start.labelsOpen,
   },
   {
     title: "Take it with you",
-    text: "Press Copy link for an address that opens this run, τ and token again, or save the run under the viewer, for instance as a page that needs no server.",
-    target: "#cx-copy-link", focus: "", click: "#cx-copy-link, .cx-export",
+    text:
+      "Press Copy link for an address that opens this run, τ and token again, or save the run under " +
+      "the viewer, for instance as a page that needs no server.",
+    target: "#cx-copy-link",
+    focus: "",
+    click: "#cx-copy-link, .cx-export",
   },
 ];

@@ -15,9 +15,21 @@ const KINDS = { recorded: "Recorded", live: "Measured just now" };
 
 function table({ title, head, rows }) {
   return html(
-    "div", { class: "cl-scroll cl-numbers", tabindex: 0, role: "region", "aria-label": title },
-    html("table", { class: "cl-table" }, html("caption", { class: "cl-label cp-caption" }, title), html("thead", {}, html("tr", {}, ...head.map((name) => html("th", { scope: "col" }, name)))),
-      html("tbody", {}, ...rows.map((row) => html("tr", {}, ...row.map((cell, k) => html(k ? "td" : "th", k ? {} : { scope: "row" }, cell)))))),
+    "div",
+    { class: "cl-scroll cl-numbers", tabindex: 0, role: "region", "aria-label": title },
+    html(
+      "table",
+      { class: "cl-table" },
+      html("caption", { class: "cl-label cp-caption" }, title),
+      html("thead", {}, html("tr", {}, ...head.map((name) => html("th", { scope: "col" }, name)))),
+      html(
+        "tbody",
+        {},
+        ...rows.map((row) =>
+          html("tr", {}, ...row.map((cell, k) => html(k ? "td" : "th", k ? {} : { scope: "row" }, cell))),
+        ),
+      ),
+    ),
   );
 }
 
@@ -26,27 +38,56 @@ class Profile {
     this.plotlyUrl = plotlyUrl;
     this.profile = null;
     this.status = html("p", { class: "cl-status", role: "status" }, "Reading the recorded profile.");
-    this.bar = html("progress", { class: "cl-progress", max: 1, value: 0, "aria-label": "Measured so far", hidden: true });
+    this.bar = html("progress", {
+      class: "cl-progress",
+      max: 1,
+      value: 0,
+      "aria-label": "Measured so far",
+      hidden: true,
+    });
     this.kind = html("span", { class: "cp-kind" });
     this.headline = html("h3", { class: "cl-heading" });
     this.provenance = html("p", { class: "cl-note" });
     this.reasons = html("ul", { class: "cp-reasons" });
     this.tables = html("div", { class: "cp-tables" });
     this.charts = [
-      ["shares", "Cost of a routed token, of the LLM alone", (profile, palette) => sharesFigure(profile.shares, palette)],
+      [
+        "shares",
+        "Cost of a routed token, of the LLM alone",
+        (profile, palette) => sharesFigure(profile.shares, palette),
+      ],
       ["passes", "Time of one forward pass", (profile, palette) => passesFigure(profile.passes, palette)],
     ].map(([name, title, figure]) => {
       const plot = html("div", { class: "cl-plot", role: "img", "aria-label": title });
-      const root = html("figure", { class: "cl-chart", "data-chart": name }, html("figcaption", { class: "cl-label" }, title), plot);
+      const root = html(
+        "figure",
+        { class: "cl-chart", "data-chart": name },
+        html("figcaption", { class: "cl-label" }, title),
+        plot,
+      );
       return { title, figure, plot, root };
     });
     this.body = html(
-      "div", { class: "cl-body", hidden: true },
-      html("section", { class: "cp-words" }, html("p", { class: "cp-top" }, this.kind), this.headline, this.provenance, this.reasons),
+      "div",
+      { class: "cl-body", hidden: true },
+      html(
+        "section",
+        { class: "cp-words" },
+        html("p", { class: "cp-top" }, this.kind),
+        this.headline,
+        this.provenance,
+        this.reasons,
+      ),
       html("section", { class: "cl-charts" }, ...this.charts.map((chart) => chart.root)),
       html("details", { class: "cl-details cp-numbers" }, html("summary", {}, "All numbers as tables"), this.tables),
     );
-    this.root = html("div", { class: "citer-labels citer-profile", role: "region", "aria-label": "Is routing worth it here?" }, this.status, this.bar, this.body);
+    this.root = html(
+      "div",
+      { class: "citer-labels citer-profile", role: "region", "aria-label": "Is routing worth it here?" },
+      this.status,
+      this.bar,
+      this.body,
+    );
     root.replaceChildren(this.root);
     new MutationObserver(() => this.draw()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
   }
@@ -64,7 +105,10 @@ class Profile {
 
   /** While it measures there is something to stop, here and with the page's own Stop. */
   measuring(isMeasuring) {
-    for (const [id, disabled] of [["cx-profile-measure", isMeasuring], ["cx-profile-stop", !isMeasuring]]) {
+    for (const [id, disabled] of [
+      ["cx-profile-measure", isMeasuring],
+      ["cx-profile-stop", !isMeasuring],
+    ]) {
       const button = document.querySelector(`button#${id}`);
       if (button) button.disabled = disabled;
     }
@@ -118,7 +162,16 @@ class Profile {
   palette() {
     const style = getComputedStyle(this.root);
     const of = (name) => style.getPropertyValue(`--cv-${name}`).trim();
-    return { text: of("text"), muted: of("muted"), rule: of("rule"), surface: of("surface"), slm: of("slm-ink"), llm: of("llm-ink"), cost: of("cost"), font: style.fontFamily };
+    return {
+      text: of("text"),
+      muted: of("muted"),
+      rule: of("rule"),
+      surface: of("surface"),
+      slm: of("slm-ink"),
+      llm: of("llm-ink"),
+      cost: of("cost"),
+      font: style.fontFamily,
+    };
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * The row of buttons that take a run away or bring one in. Must not know Gradio: it is given a viewer and a few callbacks,
- * and the same row stands in the page and in the one-file page.
+ * The row of buttons that take a run away or bring one in. Must not know Gradio: it is given a viewer and a few
+ * callbacks, and the same row stands in the page and in the one-file page.
  */
 
 import { html, setText } from "../viewer/dom.js";
@@ -33,19 +33,39 @@ export function exportBar({ viewer, onImport, offlinePage }) {
     row.append(node);
   };
   row.append(html("span", { class: "cx-export-label" }, "Save as"));
-  add("Trace (JSON)", "The run with everything that was measured; can be opened here again", (trace, stem) => download(`${stem}.json`, "application/json", traceToJson(trace)));
+  add("Trace (JSON)", "The run with everything that was measured; can be opened here again", (trace, stem) =>
+    download(`${stem}.json`, "application/json", traceToJson(trace)),
+  );
   add("Table (CSV)", "One row per token", (trace, stem) => download(`${stem}.csv`, "text/csv", traceToCsv(trace)));
-  add("Picture (SVG)", "Text and cost line, to be scaled", (_, stem) => download(`${stem}.svg`, "image/svg+xml", pictureToSvg(drawPicture(viewer))));
-  add("Picture (PNG)", "Text and cost line, for slides", async (_, stem) => download(`${stem}.png`, "image/png", await pictureToPng(drawPicture(viewer))));
-  if (offlinePage) add("Page (HTML)", "This viewer with this run in one file; needs no server", async (trace, stem) => download(`${stem}.html`, "text/html", await offlinePage(traceToJson(trace))));
+  add("Picture (SVG)", "Text and cost line, to be scaled", (_, stem) =>
+    download(`${stem}.svg`, "image/svg+xml", pictureToSvg(drawPicture(viewer))),
+  );
+  add("Picture (PNG)", "Text and cost line, for slides", async (_, stem) =>
+    download(`${stem}.png`, "image/png", await pictureToPng(drawPicture(viewer))),
+  );
+  if (offlinePage)
+    add("Page (HTML)", "This viewer with this run in one file; needs no server", async (trace, stem) =>
+      download(`${stem}.html`, "text/html", await offlinePage(traceToJson(trace))),
+    );
   if (onImport) row.append(...importButton(onImport, said));
   row.append(said);
   return row;
 }
 
 function importButton(onImport, said) {
-  const file = html("input", { type: "file", accept: ".json,application/json", hidden: true, tabindex: "-1", "aria-label": "A trace file", id: "cx-import-file" });
-  const node = html("button", { type: "button", id: "cx-import", title: "Show a run that was saved as JSON" }, "Open a trace");
+  const file = html("input", {
+    type: "file",
+    accept: ".json,application/json",
+    hidden: true,
+    tabindex: "-1",
+    "aria-label": "A trace file",
+    id: "cx-import-file",
+  });
+  const node = html(
+    "button",
+    { type: "button", id: "cx-import", title: "Show a run that was saved as JSON" },
+    "Open a trace",
+  );
   node.addEventListener("click", () => file.click());
   file.addEventListener("change", async () => {
     const [chosen] = file.files;
@@ -53,10 +73,16 @@ function importButton(onImport, said) {
     if (!chosen) return;
     setText(said, "");
     try {
-      if (chosen.size > MAX_TRACE_BYTES) throw new TraceFileError(`This file has ${Math.round(chosen.size / 1e6)} MB; a trace has at most ${MAX_TRACE_BYTES / 1e6}.`);
+      if (chosen.size > MAX_TRACE_BYTES)
+        throw new TraceFileError(
+          `This file has ${Math.round(chosen.size / 1e6)} MB; a trace has at most ${MAX_TRACE_BYTES / 1e6}.`,
+        );
       onImport(parseTrace(await chosen.text()));
     } catch (error) {
-      setText(said, error instanceof TraceFileError ? error.message : `This file could not be read (${error.message}).`);
+      setText(
+        said,
+        error instanceof TraceFileError ? error.message : `This file could not be read (${error.message}).`,
+      );
     }
   });
   return [node, file];

@@ -98,11 +98,16 @@ function fits(value, kind) {
       if (length > kind.max || length < (kind.min ?? 0)) return false;
       return !kind.alphabet || [...value].every((char) => kind.alphabet.includes(char));
     }
-    case "whole": return Number.isInteger(value) && between(value, kind);
-    case "real": return typeof value === "number" && Number.isFinite(value) && between(value, kind);
-    case "flag": return typeof value === "boolean";
-    case "choice": return kind.names.includes(value);
-    default: throw new Error(`There is no kind ${kind.kind}.`);
+    case "whole":
+      return Number.isInteger(value) && between(value, kind);
+    case "real":
+      return typeof value === "number" && Number.isFinite(value) && between(value, kind);
+    case "flag":
+      return typeof value === "boolean";
+    case "choice":
+      return kind.names.includes(value);
+    default:
+      throw new Error(`There is no kind ${kind.kind}.`);
   }
 }
 
@@ -122,7 +127,8 @@ function refuse(value, where, wanted) {
  */
 export function readKind(kind, value, where) {
   switch (kind.kind) {
-    case "maybe": return value === null ? null : readKind({ ...kind.of, wanted: kind.wanted }, value, where);
+    case "maybe":
+      return value === null ? null : readKind({ ...kind.of, wanted: kind.wanted }, value, where);
     case "list":
       if (!Array.isArray(value) || !between(value.length, { low: kind.least, high: kind.most })) {
         refuse(value, where, kind.wanted);
@@ -131,7 +137,8 @@ export function readKind(kind, value, where) {
     case "row":
       if (!Array.isArray(value) || value.length !== kind.of.length) refuse(value, where, kind.wanted);
       return kind.of.map((entry, i) => readKind(entry, value[i], `${where}[${i}]`));
-    case "record": return readRecord(kind, value, where);
+    case "record":
+      return readRecord(kind, value, where);
     default:
       if (!fits(value, kind)) refuse(value, where, kind.wanted);
       return value;

@@ -1,12 +1,13 @@
 /**
  * A link that opens the page where a person left it: preset or problem, settings, tau, pinned token.
  *
- * Pure: must not know the DOM or Gradio. A link comes from anybody, so every value is checked as it is read, and one that
- * is out of range is as good as absent. Called by page.js.
+ * Pure: must not know the DOM or Gradio. A link comes from anybody, so every value is checked as it is read, and one
+ * that is out of range is as good as absent. Called by page.js.
  *
  * @typedef {Object} LinkState
  * @property {string|null} preset name of a recorded run
- * @property {Object|null} problem {dataType, question, router, threshold, maxNewTokens, temperature, topP, seed} of a live run
+ * @property {Object|null} problem {dataType, question, router, threshold, maxNewTokens, temperature, topP, seed} of a
+ *   live run
  * @property {number|null} tau where the slider stood
  * @property {number|null} token the pinned one, counted from 0
  */
@@ -22,10 +23,21 @@ export const MAX_LINK_LENGTH = 8000;
 export function linkStateOf(trace, presetFile, tau, token) {
   const { settings, prompt, router } = trace;
   const problem = {
-    dataType: prompt.data_type, question: prompt.question, router: router.name, threshold: settings.threshold,
-    maxNewTokens: settings.max_new_tokens, temperature: settings.temperature, topP: settings.top_p, seed: settings.seed,
+    dataType: prompt.data_type,
+    question: prompt.question,
+    router: router.name,
+    threshold: settings.threshold,
+    maxNewTokens: settings.max_new_tokens,
+    temperature: settings.temperature,
+    topP: settings.top_p,
+    seed: settings.seed,
   };
-  return { preset: presetFile ? presetFile.replace(/\.json$/, "") : null, problem: presetFile ? null : problem, tau, token };
+  return {
+    preset: presetFile ? presetFile.replace(/\.json$/, "") : null,
+    problem: presetFile ? null : problem,
+    tau,
+    token,
+  };
 }
 
 /**
@@ -70,7 +82,12 @@ export function readLink(search) {
   const question = asked !== null && asked.length <= MAX_QUESTION ? asked : null;
   if (!preset && !question?.trim()) return null;
   const token = numberIn(query, "tok", 1, 1e6, true);
-  const state = { preset: preset || null, problem: null, tau: numberIn(query, "tau", 0, 1), token: token === null ? null : token - 1 };
+  const state = {
+    preset: preset || null,
+    problem: null,
+    tau: numberIn(query, "tau", 0, 1),
+    token: token === null ? null : token - 1,
+  };
   if (state.preset) return state;
   const dataType = query.get("type");
   state.problem = {

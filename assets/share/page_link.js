@@ -1,8 +1,9 @@
 /**
  * Copy link and its way back: what page.js does with `link.js`.
  *
- * A link to a recorded run shows it at once. A link to a live run fills the controls in and waits for Generate, because an
- * address that somebody sends must not spend a visitor's compute by itself; when that run ends, tau and token are restored.
+ * A link to a recorded run shows it at once. A link to a live run fills the controls in and waits for Generate, because
+ * an address that somebody sends must not spend a visitor's compute by itself; when that run ends, tau and token are
+ * restored.
  */
 
 import { readTau } from "../viewer/page_gradio.js";
@@ -60,8 +61,14 @@ export class PageLink {
     }
     this.state = state;
     this.onLinked();
-    const opens = [state.tau !== null && state.tau !== state.problem.threshold ? `at tau ${state.tau}` : "", state.token === null ? "" : `at token ${state.token + 1}`];
-    page.notice(`This link holds a problem and its settings. Press Generate to write it again${opens.some(Boolean) ? `; it then opens ${opens.filter(Boolean).join(", ")}` : ""}.`);
+    const opens = [
+      state.tau !== null && state.tau !== state.problem.threshold ? `at tau ${state.tau}` : "",
+      state.token === null ? "" : `at token ${state.token + 1}`,
+    ];
+    page.notice(
+      "This link holds a problem and its settings. Press Generate to write it " +
+        `again${opens.some(Boolean) ? `; it then opens ${opens.filter(Boolean).join(", ")}` : ""}.`,
+    );
     if (page.cards.length) page.showPreset(page.cards[0], false, { keepProblem: true });
     return true;
   }
@@ -69,10 +76,21 @@ export class PageLink {
   /** The values of the controls, in the order of `Controls.asked`; a router is chosen once there are some. */
   controls() {
     const { problem } = this.state;
-    return [problem.question, problem.dataType, problem.threshold, null, problem.maxNewTokens ?? 256, problem.temperature, problem.topP, problem.seed];
+    return [
+      problem.question,
+      problem.dataType,
+      problem.threshold,
+      null,
+      problem.maxNewTokens ?? 256,
+      problem.temperature,
+      problem.topP,
+      problem.seed,
+    ];
   }
 
-  /** The link's router where the loaded engine has it and nobody has chosen another since, else the one that is chosen. */
+  /**
+   * The link's router where the loaded engine has it and nobody has chosen another since, else the one that is chosen.
+   */
   router(chosen) {
     const wanted = this.isChosen ? null : this.state?.problem?.router;
     return wanted && Object.hasOwn(this.page.thresholds, wanted) ? wanted : chosen;

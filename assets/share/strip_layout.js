@@ -9,7 +9,8 @@
 import { splitMarks } from "../viewer/text.js";
 
 /** What XML cannot hold, and half characters: one of them would make the whole picture unreadable. */
-const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const HALF = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.source;
+const NOT_IN_XML = new RegExp(`[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff]|${HALF}`, "g");
 
 /** A text as a picture may show it: what XML forbids becomes the replacement character. */
 export const forXml = (text) => text.replace(NOT_IN_XML, "\ufffd");
@@ -18,7 +19,8 @@ export const forXml = (text) => text.replace(NOT_IN_XML, "\ufffd");
 function stripPieces(text) {
   const pieces = [];
   for (const part of splitMarks(text)) {
-    if (part.kind === "plain") for (const word of part.text.match(/\s+|\S+/g)) pieces.push({ text: forXml(word), isBreak: false });
+    if (part.kind === "plain")
+      for (const word of part.text.match(/\s+|\S+/g)) pieces.push({ text: forXml(word), isBreak: false });
     else pieces.push({ text: part.mark.length > 1 ? `⟨${part.mark}⟩` : part.mark, isBreak: part.kind === "break" });
   }
   return pieces.length ? pieces : [{ text: "·", isBreak: false }];

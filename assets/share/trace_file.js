@@ -29,14 +29,14 @@ export function traceToJson(trace) {
 export function checkTrace(trace) {
   if (typeof trace !== "object" || trace === null || trace.schema !== TRACE_SCHEMA) {
     throw new TraceFileError(
-      `This is not a CITER trace: its "schema" is not "${TRACE_SCHEMA}". Give a file that this page or the command `
-      + "line wrote.",
+      `This is not a CITER trace: its "schema" is not "${TRACE_SCHEMA}". Give a file that this page or the command ` +
+        "line wrote.",
     );
   }
   if (!TRACE_VERSIONS.includes(trace.schema_version)) {
     throw new TraceFileError(
-      `This trace has schema version ${excerpt(trace.schema_version)}; this page reads `
-      + `${TRACE_VERSIONS.join(" and ")}. Record the run again.`,
+      `This trace has schema version ${excerpt(trace.schema_version)}; this page reads ` +
+        `${TRACE_VERSIONS.join(" and ")}. Record the run again.`,
     );
   }
   let checked;

@@ -19,11 +19,14 @@ export class Announcer {
     this.toSay = text;
     if (this.timer !== null) return;
     const wait = Math.max(0, this.saidAt + ANNOUNCE_EVERY_MS - performance.now());
-    this.timer = setTimeout(() => {
-      this.timer = null;
-      this.saidAt = performance.now();
-      setText(this.root, this.toSay);
-    }, important ? wait : Math.max(wait, CALM_MS));
+    this.timer = setTimeout(
+      () => {
+        this.timer = null;
+        this.saidAt = performance.now();
+        setText(this.root, this.toSay);
+      },
+      important ? wait : Math.max(wait, CALM_MS),
+    );
   }
 
   destroy() {

@@ -1,5 +1,6 @@
 /**
- * How the run ended and whether its answer is right: a sign and a word, never colour alone. Must not judge answers itself.
+ * How the run ended and whether its answer is right: a sign and a word, never colour alone. Must not judge answers
+ * itself.
  */
 
 import { html, setText } from "./dom.js";
@@ -25,7 +26,12 @@ export class Answer {
     this.root.hidden = !finished;
     if (!finished) return;
     const { answer } = view;
-    const verdict = !answer || answer.is_correct === null || answer.is_correct === undefined ? "unknown" : answer.is_correct ? "right" : "wrong";
+    const verdict =
+      !answer || answer.is_correct === null || answer.is_correct === undefined
+        ? "unknown"
+        : answer.is_correct
+          ? "right"
+          : "wrong";
     this.badge.dataset.verdict = verdict;
     this.badge.hidden = !answer;
     setText(this.sign, VERDICTS[verdict].sign);

@@ -1,7 +1,8 @@
 /**
  * `BranchBook`: a run and the branches that were made of it: who is whose child, names, and what changed.
  *
- * Pure: must not know the DOM or how a branch comes about. Entries keep whole traces, so any of them can be shown again.
+ * Pure: must not know the DOM or how a branch comes about. Entries keep whole traces, so any of them can be shown
+ * again.
  *
  * @typedef {{id: number, name: string, parentId: number|null, fork: number, trace: Object, key: string}} BranchEntry
  */
@@ -66,14 +67,18 @@ export class BranchBook {
     if (entry && name.trim()) entry.name = name.trim().slice(0, 60);
   }
 
-  /** Takes a branch out; its own branches become its parent's. The root stays. @returns {boolean} whether it was there */
+  /**
+   * Takes a branch out; its own branches become its parent's. The root stays.
+   * @returns {boolean} whether it was there
+   */
   remove(id) {
     const gone = this.get(id);
     if (!gone || gone.parentId === null) return false;
     this.entries = this.entries.filter((entry) => entry !== gone);
     for (const entry of this.entries) {
       // What a grandchild shares with its grandparent ends at the earlier of the two forks.
-      if (entry.parentId === id) Object.assign(entry, { parentId: gone.parentId, fork: Math.min(entry.fork, gone.fork) });
+      if (entry.parentId === id)
+        Object.assign(entry, { parentId: gone.parentId, fork: Math.min(entry.fork, gone.fork) });
     }
     if (this.shownId === id) this.shownId = gone.parentId;
     return true;

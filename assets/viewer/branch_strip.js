@@ -7,7 +7,10 @@
 import { button, html } from "./dom.js";
 import { percent, plural, quantity } from "./format.js";
 
-const VERDICT_WORDS = new Map([[true, ["✓", "right"]], [false, ["✕", "wrong"]]]);
+const VERDICT_WORDS = new Map([
+  [true, ["✓", "right"]],
+  [false, ["✕", "wrong"]],
+]);
 
 /** How a run ended, in a sign and a word. */
 export function verdictOf(trace) {
@@ -15,8 +18,10 @@ export function verdictOf(trace) {
 }
 
 export class BranchStrip {
-  /** @param {{onShow: (id: number) => void, onRename: (id: number, name: string) => void, onDelete: (id: number) => void,
-   *   onCompare: (ids: [number, number]|null) => void}} on */
+  /**
+   * @param {{onShow: (id: number) => void, onRename: (id: number, name: string) => void,
+   *   onDelete: (id: number) => void, onCompare: (ids: [number, number]|null) => void}} on
+   */
   constructor(on) {
     this.on = on;
     this.compared = [];
@@ -48,11 +53,24 @@ export class BranchStrip {
     const { bytes, llmShare } = totalsOf(trace);
     const parent = book.get(entry.parentId);
     const nChanged = parent ? book.changes(entry).reduce((sum, one) => sum + one, 0) : 0;
-    const origin = parent ? `from token ${entry.fork + 1} of ${parent.name}, ${plural(nChanged, "token")} changed` : plural(trace.events.length, "token");
+    const origin = parent
+      ? `from token ${entry.fork + 1} of ${parent.name}, ${plural(nChanged, "token")} changed`
+      : plural(trace.events.length, "token");
     const show = html(
       "button",
       { type: "button", class: "cv-branch-show", "aria-pressed": String(isShown), "data-key": `show-${id}` },
-      html("span", { class: "cv-branch-name" }, name, " ", html("span", { class: "cv-verdict", "data-verdict": word.split(" ")[0] }, html("span", { "aria-hidden": "true" }, sign), html("span", { class: "cv-sr" }, word))),
+      html(
+        "span",
+        { class: "cv-branch-name" },
+        name,
+        " ",
+        html(
+          "span",
+          { class: "cv-verdict", "data-verdict": word.split(" ")[0] },
+          html("span", { "aria-hidden": "true" }, sign),
+          html("span", { class: "cv-sr" }, word),
+        ),
+      ),
       html("span", { class: "cv-branch-facts" }, `${percent(llmShare, 0)} LLM · ${quantity("bytes", bytes)}`),
       html("span", { class: "cv-branch-facts" }, origin),
     );
@@ -63,7 +81,11 @@ export class BranchStrip {
       this.compared = mark.checked ? [...this.compared, id].slice(-2) : this.compared.filter((other) => other !== id);
       this.on.onCompare(this.compared.length === 2 ? this.compared : null);
     });
-    const tools = html("div", { class: "cv-branch-tools" }, html("label", { class: "cv-check" }, mark, " Compare", html("span", { class: "cv-sr" }, ` ${name}`)));
+    const tools = html(
+      "div",
+      { class: "cv-branch-tools" },
+      html("label", { class: "cv-check" }, mark, " Compare", html("span", { class: "cv-sr" }, ` ${name}`)),
+    );
     if (this.renaming === id) return html("li", { class: "cv-branch" }, this.#nameField(entry), tools);
     const rename = button("Rename", "cv-link", { "aria-label": `Rename ${name}`, "data-key": `rename-${id}` });
     rename.addEventListener("click", () => {
@@ -83,7 +105,14 @@ export class BranchStrip {
   }
 
   #nameField(entry) {
-    const field = html("input", { type: "text", class: "cv-field", value: entry.name, maxlength: 60, "aria-label": "New name", "data-key": `name-${entry.id}` });
+    const field = html("input", {
+      type: "text",
+      class: "cv-field",
+      value: entry.name,
+      maxlength: 60,
+      "aria-label": "New name",
+      "data-key": `name-${entry.id}`,
+    });
     const done = (name) => {
       if (this.renaming !== entry.id) return;
       this.renaming = null;

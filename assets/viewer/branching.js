@@ -1,8 +1,8 @@
 /**
  * Branches of the run on the screen: what may be asked, the requests for it, the strip and the comparison.
  *
- * Glue between the viewer, `BranchBook` and its two panels. Must not know the server: requests are handed to the page, and
- * a branch comes back as a run that names its parent.
+ * Glue between the viewer, `BranchBook` and its two panels. Must not know the server: requests are handed to the page,
+ * and a branch comes back as a run that names its parent.
  */
 
 import { BranchBook, MOST_BRANCHES } from "./branch_book.js";
@@ -67,10 +67,19 @@ export class Branching {
     if (!view.head || view.live || view.n === 0 || view.finishReason === null) return NOTHING_MORE;
     const probe = Boolean(onProbe) && !view.probe && (!canProbe || canProbe());
     if (!onBranch) return { ...NOTHING_MORE, probe };
-    if (this.book.isFull) return { ...NOTHING_MORE, probe, whyNot: `There are ${MOST_BRANCHES} branches: delete one to make another.` };
+    if (this.book.isFull)
+      return { ...NOTHING_MORE, probe, whyNot: `There are ${MOST_BRANCHES} branches: delete one to make another.` };
     const { firstFlip } = view.decisions;
     const isAsMade = firstFlip < 0 || view.pinned === null || view.pinned <= firstFlip;
-    return { goOn: true, flip: isAsMade, probe, whyNot: isAsMade ? "" : `At this tau token ${firstFlip + 1} has another writer: continue from there first, or go back to the run’s tau.` };
+    return {
+      goOn: true,
+      flip: isAsMade,
+      probe,
+      whyNot: isAsMade
+        ? ""
+        : `At this tau token ${firstFlip + 1} has another writer: continue from there first, or go back to ` +
+          "the run’s tau.",
+    };
   }
 
   /** Regenerates from the first token that another tau decides otherwise. */
@@ -92,7 +101,12 @@ export class Branching {
 
   #about(view) {
     const { head, answer } = view;
-    return { prompt: head.prompt, true_answer: answer?.true_answer ?? null, pair_name: head.pair.name, pair_revision: head.pair.revision };
+    return {
+      prompt: head.prompt,
+      true_answer: answer?.true_answer ?? null,
+      pair_name: head.pair.name,
+      pair_revision: head.pair.revision,
+    };
   }
 
   #ask(view, at, source, tokenId) {
@@ -108,7 +122,11 @@ export class Branching {
   }
 
   askProbe(view) {
-    this.options.onProbe({ ...this.#about(view), token_ids: view.events.map((event) => event.token_id), key: traceKey(view.trace()) });
+    this.options.onProbe({
+      ...this.#about(view),
+      token_ids: view.events.map((event) => event.token_id),
+      key: traceKey(view.trace()),
+    });
   }
 
   /** @returns {boolean} whether the probe is of the run on the screen */

@@ -46,7 +46,10 @@ export function spreadLabels(positions, gap, low, high) {
 let nextId = 0;
 
 export class Chart {
-  /** @param {{onHover: (index: number|null) => void, onPick: (index: number) => void, onMetric: (metric: string) => void}} on */
+  /**
+   * @param {{onHover: (index: number|null) => void, onPick: (index: number) => void, onMetric: (metric: string) =>
+   *   void}} on
+   */
   constructor(on) {
     this.metric = "bytes";
     this.width = 0;
@@ -56,7 +59,11 @@ export class Chart {
     this.note = html("p", { class: "cv-caption" });
     this.readout = html("p", { class: "cv-readout" });
     this.toggles = Object.entries(TOGGLE_NAMES).map(([metric, label]) => {
-      const node = html("button", { type: "button", class: "cv-segment", "aria-pressed": String(metric === "bytes") }, label);
+      const node = html(
+        "button",
+        { type: "button", class: "cv-segment", "aria-pressed": String(metric === "bytes") },
+        label,
+      );
       node.addEventListener("click", () => {
         this.metric = metric;
         for (const other of this.toggles) other.setAttribute("aria-pressed", String(other === node));
@@ -81,19 +88,34 @@ export class Chart {
       labelGroup.append(text);
     }
     this.cursor = svg("line", { class: "cv-chart-cursor", visibility: "hidden" });
-    this.dots = Object.keys(LINE_NAMES).map((name) => svg("circle", { class: `cv-dot cv-dot-${name}`, r: 3.5, visibility: "hidden" }));
+    this.dots = Object.keys(LINE_NAMES).map((name) =>
+      svg("circle", { class: `cv-dot cv-dot-${name}`, r: 3.5, visibility: "hidden" }),
+    );
     this.svg = svg(
       "svg",
       { class: "cv-chart-svg", role: "img", "aria-labelledby": `${id}-title ${id}-desc`, height: CHART_HEIGHT },
       svg("defs", {}, svg("clipPath", { id: `${id}-clip` }, this.clipRect)),
-      this.grid, this.axis, plot, this.cursor, ...this.dots, labelGroup,
+      this.grid,
+      this.axis,
+      plot,
+      this.cursor,
+      ...this.dots,
+      labelGroup,
     );
     this.description = html("span", { class: "cv-sr", id: `${id}-desc` });
     this.root = html(
       "section",
       { class: "cv-chart", "aria-labelledby": `${id}-title` },
-      html("div", { class: "cv-row" }, this.title, html("div", { class: "cv-segments", role: "group", "aria-label": "Unit of the chart" }, ...this.toggles)),
-      this.readout, this.svg, this.description, this.note,
+      html(
+        "div",
+        { class: "cv-row" },
+        this.title,
+        html("div", { class: "cv-segments", role: "group", "aria-label": "Unit of the chart" }, ...this.toggles),
+      ),
+      this.readout,
+      this.svg,
+      this.description,
+      this.note,
     );
     const indexAt = (event) => {
       if (!this.view || !this.scale) return null;
@@ -132,7 +154,12 @@ export class Chart {
     const end = Math.max(series.at("routed", metric), series.at("llmOnly", metric), series.at("slmOnly", metric));
     const max = (end || 1) * (view.live ? view.domain / Math.max(1, n) : 1);
     const scale = {
-      left: 64, top: 14, plotWidth: this.width - 64 - (narrow ? 78 : 92), plotHeight: CHART_HEIGHT - 14 - 40, max: max * 1.03, unit: unitFor(metric, end || 1),
+      left: 64,
+      top: 14,
+      plotWidth: this.width - 64 - (narrow ? 78 : 92),
+      plotHeight: CHART_HEIGHT - 14 - 40,
+      max: max * 1.03,
+      unit: unitFor(metric, end || 1),
     };
     this.scale = scale;
     const x = (k) => scale.left + (k / view.domain) * scale.plotWidth;
@@ -144,7 +171,8 @@ export class Chart {
 
     const trace = (source, line, from, to) => {
       let d = "";
-      for (const k of samplePoints(to)) if (k >= from) d += `${d ? "L" : "M"}${x(k).toFixed(1)} ${y(source.at(line, metric, k)).toFixed(1)}`;
+      for (const k of samplePoints(to))
+        if (k >= from) d += `${d ? "L" : "M"}${x(k).toFixed(1)} ${y(source.at(line, metric, k)).toFixed(1)}`;
       return d;
     };
     // Where the text may be another one, its price is hypothetical too.
@@ -168,9 +196,17 @@ export class Chart {
     const ticks = niceTicks(scale.max / unit.scale, 4);
     for (const tick of ticks) {
       const at = y(tick * unit.scale);
-      const label = significant(tick).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+      const label = significant(tick)
+        .replace(/(\.\d*?)0+$/, "$1")
+        .replace(/\.$/, "");
       this.grid.append(svg("line", { x1: left, x2: left + plotWidth, y1: at, y2: at }));
-      this.axis.append(svg("text", { x: left - 8, y: at + 4, "text-anchor": "end" }, tick > 0 && tick === ticks.at(-1) ? `${label} ${unit.name}` : label));
+      this.axis.append(
+        svg(
+          "text",
+          { x: left - 8, y: at + 4, "text-anchor": "end" },
+          tick > 0 && tick === ticks.at(-1) ? `${label} ${unit.name}` : label,
+        ),
+      );
     }
     for (const tick of niceTicks(view.domain, narrow ? 3 : 5)) {
       if (tick === 0 || tick > view.domain || !Number.isInteger(tick)) continue;
@@ -188,7 +224,12 @@ export class Chart {
     const k = view.shown;
     this.clipRect.setAttribute("width", String(k < series.length ? Math.max(0, x(k) - left + 2) : plotWidth + 8));
     const names = Object.keys(LINE_NAMES);
-    const spread = spreadLabels(names.map((name) => y(series.at(name, this.metric, k))), LABEL_GAP, top, top + plotHeight - 12);
+    const spread = spreadLabels(
+      names.map((name) => y(series.at(name, this.metric, k))),
+      LABEL_GAP,
+      top,
+      top + plotHeight - 12,
+    );
     names.forEach((name, i) => {
       const { text, value } = this.labels[name];
       const at = x(k) + 8;
@@ -198,7 +239,10 @@ export class Chart {
       setText(value, quantity(this.metric, series.at(name, this.metric, k)));
       text.setAttribute("visibility", series.length ? "visible" : "hidden");
     });
-    setText(this.description, names.map((name) => `${LINE_NAMES[name]} ${this.labels[name].value.textContent}`).join(", "));
+    setText(
+      this.description,
+      names.map((name) => `${LINE_NAMES[name]} ${this.labels[name].value.textContent}`).join(", "),
+    );
     const at = view.focus === null || view.focus >= k ? null : view.focus + 1;
     for (const node of [this.cursor, ...this.dots]) node.setAttribute("visibility", at === null ? "hidden" : "visible");
     if (at === null) {
@@ -213,7 +257,10 @@ export class Chart {
       this.dots[i].setAttribute("cx", x(at).toFixed(1));
       this.dots[i].setAttribute("cy", y(series.at(name, this.metric, at)).toFixed(1));
     });
-    const values = names.map((name) => `${LINE_NAMES[name].replace("Routed", "routed")} ${quantity(this.metric, series.at(name, this.metric, at))}`);
+    const values = names.map(
+      (name) =>
+        `${LINE_NAMES[name].replace("Routed", "routed")} ${quantity(this.metric, series.at(name, this.metric, at))}`,
+    );
     setText(this.readout, `After token ${at}: ${values.join(" · ")}`);
   }
 }

@@ -45,7 +45,10 @@ export function addCosts(a, b) {
 
 /** Prices events for a pair, a router and a device. */
 export class CostModel {
-  /** @param {{slm: ModelSpec, llm: ModelSpec, device: DeviceSpec, routerParams?: number, routerBytesPerParam?: number}} spec */
+  /**
+   * @param {{slm: ModelSpec, llm: ModelSpec, device: DeviceSpec, routerParams?: number, routerBytesPerParam?: number}}
+   *   spec
+   */
   constructor({ slm, llm, device, routerParams = 0, routerBytesPerParam = 4 }) {
     Object.assign(this, { slm, llm, device, routerParams, routerBytesPerParam });
   }

@@ -10,7 +10,8 @@ import { forwardFlops, kvBytesPerToken, weightBytes } from "./cost.js";
  * @param {import("./cost.js").CostModel} costModel
  * @param {import("./decision.js").TokenEvent} event
  * @param {number} llmFed tokens in the LLM's forward, 0 where it is not called
- * @returns {{name: string, bytes: number, flops: number|null, within?: boolean}[]} rows; one with `within` is part of the row
+ * @returns {{name: string, bytes: number, flops: number|null, within?: boolean}[]} rows; one with `within` is part of
+ *   the row
  *   before it. `flops` is null where arithmetic does not belong to the row.
  */
 export function splitStep(costModel, event, llmFed) {
@@ -34,8 +35,8 @@ export function splitStep(costModel, event, llmFed) {
 }
 
 /**
- * Entropy in nats of a distribution of which only the most probable tokens are known: at least this, with the rest taken as
- * one token.
+ * Entropy in nats of a distribution of which only the most probable tokens are known: at least this, with the rest
+ * taken as one token.
  * @param {[number, string, number][]} top
  */
 export function leastEntropy(top) {

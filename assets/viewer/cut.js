@@ -1,8 +1,8 @@
 /**
  * From a place between two confidences to a tau that a person can read: which k lowest ones go to the LLM.
  *
- * Pure: must not know runs or labels. Between two neighbouring confidences every tau decides alike, so the shortest number
- * there is as good as any.
+ * Pure: must not know runs or labels. Between two neighbouring confidences every tau decides alike, so the shortest
+ * number there is as good as any.
  */
 
 const MAX_DECIMALS = 12;

@@ -49,12 +49,16 @@ export function prefersLlm(slmConfidence, threshold) {
   return threshold >= 1 || slmConfidence < threshold;
 }
 
-/** Did something other than the rule choose here? Runs say so themselves; in the oldest traces it shows in the writer. */
+/**
+ * Did something other than the rule choose here? Runs say so themselves; in the oldest traces it shows in the writer.
+ */
 export function isForced(event) {
   return event.forced === true || (event.source === "llm") !== prefersLlm(event.slm_confidence, event.threshold);
 }
 
-/** The greedy token of a distribution, best first; null where two are equally probable as far as they are written down. */
+/**
+ * The greedy token of a distribution, best first; null where two are equally probable as far as they are written down.
+ */
 function clearFirst(top) {
   return !top?.length || (top.length > 1 && top[0][2] === top[1][2]) ? null : top[0][0];
 }
@@ -70,9 +74,14 @@ export function decisiveness(event, isLlm, writtenId) {
 export function asRecorded(events) {
   const isLlm = events.map((event) => (event.source === "llm" ? 1 : 0));
   return {
-    isLlm, isFlipped: isLlm.map(() => 0), llmFed: events.map((event) => event.llm_tokens_fed),
+    isLlm,
+    isFlipped: isLlm.map(() => 0),
+    llmFed: events.map((event) => event.llm_tokens_fed),
     decisive: events.map((event, i) => decisiveness(event, isLlm[i] === 1, event.token_id)),
-    firstFlip: -1, nFlips: 0, nExact: events.length, doubt: null,
+    firstFlip: -1,
+    nFlips: 0,
+    nExact: events.length,
+    doubt: null,
   };
 }
 
@@ -121,7 +130,8 @@ export function replay(events, threshold, facts = runFacts(null, events, null)) 
   for (let i = 0; i < n; i++) {
     const event = events[i];
     const recorded = event.source === "llm";
-    const byLlm = threshold === facts.runTau || isForced(event) ? recorded : prefersLlm(event.slm_confidence, threshold);
+    const byLlm =
+      threshold === facts.runTau || isForced(event) ? recorded : prefersLlm(event.slm_confidence, threshold);
     if (byLlm || facts.readsLlm || (!recorded && event.llm_tokens_fed > 0)) {
       llmFed[i] = event.context_len - llmCached;
       llmCached = event.context_len;

@@ -25,7 +25,12 @@ export function confidenceDial(confidence, tau, relation) {
   const [x, y] = dialPoint(confidence, RADIUS - 16);
   const picture = svg(
     "svg",
-    { class: "cv-dial", viewBox: "0 0 160 92", role: "img", "aria-label": `SLM confidence ${probability(confidence)}, tau ${formatTau(tau)}. ${relation}` },
+    {
+      class: "cv-dial",
+      viewBox: "0 0 160 92",
+      role: "img",
+      "aria-label": `SLM confidence ${probability(confidence)}, tau ${formatTau(tau)}. ${relation}`,
+    },
     tau > 0 ? svg("path", { class: "cv-dial-llm", d: dialArc(0, tau) }) : null,
     tau < 1 ? svg("path", { class: "cv-dial-slm", d: dialArc(tau, 1) }) : null,
     svg("line", { class: "cv-dial-tau", x1: mark[0][0], y1: mark[0][1], x2: mark[1][0], y2: mark[1][1] }),
@@ -39,7 +44,12 @@ export function confidenceDial(confidence, tau, relation) {
     html(
       "p",
       { class: "cv-small" },
-      "SLM confidence ", html("strong", {}, probability(confidence)), html("br"), "tau ", html("strong", {}, formatTau(tau)), html("br"),
+      "SLM confidence ",
+      html("strong", {}, probability(confidence)),
+      html("br"),
+      "tau ",
+      html("strong", {}, formatTau(tau)),
+      html("br"),
       html("span", { class: "cv-caption" }, relation),
     ),
   );

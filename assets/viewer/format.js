@@ -4,9 +4,26 @@
  * Pure: must not know the DOM or a run. One place for units, so that the counters, the chart and the inspector agree.
  */
 
-const BYTE_UNITS = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]];
-const FLOP_UNITS = [[1e15, "PFLOP"], [1e12, "TFLOP"], [1e9, "GFLOP"], [1e6, "MFLOP"], [1e3, "KFLOP"], [1, "FLOP"]];
-const SECOND_UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
+const BYTE_UNITS = [
+  [1e12, "TB"],
+  [1e9, "GB"],
+  [1e6, "MB"],
+  [1e3, "KB"],
+  [1, "B"],
+];
+const FLOP_UNITS = [
+  [1e15, "PFLOP"],
+  [1e12, "TFLOP"],
+  [1e9, "GFLOP"],
+  [1e6, "MFLOP"],
+  [1e3, "KFLOP"],
+  [1, "FLOP"],
+];
+const SECOND_UNITS = [
+  [1, "s"],
+  [1e-3, "ms"],
+  [1e-6, "µs"],
+];
 const UNITS = { bytes: BYTE_UNITS, flops: FLOP_UNITS, seconds: SECOND_UNITS };
 
 /** Three significant digits without an exponent. */
@@ -43,7 +60,10 @@ export function probability(value) {
   return value.toFixed(2);
 }
 
-/** A tau in as many decimals as it needs, two at least: 0.625 must not be shown as 0.63, which decides differently. Twelve drop what adding 0.01s leaves. */
+/**
+ * A tau in as many decimals as it needs, two at least: 0.625 must not be shown as 0.63, which decides differently.
+ * Twelve drop what adding 0.01s leaves.
+ */
 export function formatTau(value) {
   const exact = String(Number(value.toFixed(12)));
   const decimals = exact.split(".")[1]?.length ?? 0;

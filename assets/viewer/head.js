@@ -44,7 +44,10 @@ export class Head {
     }
     const { pair, router, settings, record, parent } = head;
     const parts = [
-      head.title, `${pair.slm.name} + ${pair.llm.name}`, `router ${router.name}`, `tau ${formatTau(settings.threshold)}`,
+      head.title,
+      `${pair.slm.name} + ${pair.llm.name}`,
+      `router ${router.name}`,
+      `tau ${formatTau(settings.threshold)}`,
       settings.temperature > 0 ? `temperature ${settings.temperature}` : "greedy",
       parent ? `branch from token ${parent.fork + 1}` : null,
       record?.date ? `${record.date.slice(0, 10)} on ${record.hardware}` : null,

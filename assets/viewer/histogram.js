@@ -1,8 +1,9 @@
 /**
  * The confidences of a run as a small stacked histogram, drawn behind the tau slider.
  *
- * Must not know the viewer: the slider lives elsewhere on the page. Bars are stacked by the recorded writer, so what lies
- * on the wrong side of a moved tau is what would flip. `drawHistogram` is called on every slider step and then only moves a line.
+ * Must not know the viewer: the slider lives elsewhere on the page. Bars are stacked by the recorded writer, so what
+ * lies on the wrong side of a moved tau is what would flip. `drawHistogram` is called on every slider step and then
+ * only moves a line.
  */
 
 import { svg } from "./dom.js";
@@ -43,9 +44,23 @@ export function drawHistogram(container, events, tau) {
   if (!plot || plot.root.parentNode !== container) {
     const slm = svg("path", { class: "cv-hist-slm" });
     const llm = svg("path", { class: "cv-hist-llm" });
-    const base = svg("line", { class: "cv-hist-base", x1: 0, x2: HIST_WIDTH, y1: HIST_HEIGHT, y2: HIST_HEIGHT, "vector-effect": "non-scaling-stroke" });
+    const base = svg("line", {
+      class: "cv-hist-base",
+      x1: 0,
+      x2: HIST_WIDTH,
+      y1: HIST_HEIGHT,
+      y2: HIST_HEIGHT,
+      "vector-effect": "non-scaling-stroke",
+    });
     const line = svg("line", { class: "cv-hist-tau", y1: 0, y2: HIST_HEIGHT, "vector-effect": "non-scaling-stroke" });
-    const root = svg("svg", { role: "img", viewBox: `0 0 ${HIST_WIDTH} ${HIST_HEIGHT}`, preserveAspectRatio: "none" }, base, slm, llm, line);
+    const root = svg(
+      "svg",
+      { role: "img", viewBox: `0 0 ${HIST_WIDTH} ${HIST_HEIGHT}`, preserveAspectRatio: "none" },
+      base,
+      slm,
+      llm,
+      line,
+    );
     container.classList.add("citer-histogram");
     container.replaceChildren(root);
     plot = { root, slm, llm, line, events: null, n: -1 };
@@ -73,6 +88,7 @@ export function drawHistogram(container, events, tau) {
   const below = events.reduce((count, event) => count + (event.slm_confidence < tau ? 1 : 0), 0);
   plot.root.setAttribute(
     "aria-label",
-    `SLM confidences of this run, ${plural(events.length, "token")}, bar heights by square root; ${below} below tau ${formatTau(tau)}`,
+    `SLM confidences of this run, ${plural(events.length, "token")}, bar heights by square root; ` +
+      `${below} below tau ${formatTau(tau)}`,
   );
 }

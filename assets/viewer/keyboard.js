@@ -5,10 +5,25 @@
  */
 
 const ACTIONS = {
-  ArrowRight: "next", ArrowLeft: "previous", ArrowDown: "next", ArrowUp: "previous",
-  "]": "nextLlm", "[": "previousLlm", ">": "nextDecisive", "<": "previousDecisive",
-  "}": "nextHandOff", "{": "previousHandOff", ")": "nextLow", "(": "previousLow",
-  "/": "search", f: "flip", Home: "first", End: "last", Escape: "unpin", " ": "play", Enter: "pin",
+  ArrowRight: "next",
+  ArrowLeft: "previous",
+  ArrowDown: "next",
+  ArrowUp: "previous",
+  "]": "nextLlm",
+  "[": "previousLlm",
+  ">": "nextDecisive",
+  "<": "previousDecisive",
+  "}": "nextHandOff",
+  "{": "previousHandOff",
+  ")": "nextLow",
+  "(": "previousLow",
+  "/": "search",
+  f: "flip",
+  Home: "first",
+  End: "last",
+  Escape: "unpin",
+  " ": "play",
+  Enter: "pin",
 };
 
 /**

@@ -16,7 +16,12 @@ export class Minimap {
   /** @param {{onHover: (index: number|null) => void, onPick: (index: number) => void}} on */
   constructor(on) {
     this.tints = {};
-    this.svg = svg("svg", { class: "cv-minimap-svg", role: "img", preserveAspectRatio: "none", "aria-label": "No tokens yet" });
+    this.svg = svg("svg", {
+      class: "cv-minimap-svg",
+      role: "img",
+      preserveAspectRatio: "none",
+      "aria-label": "No tokens yet",
+    });
     for (const writer of ["slm", "llm"]) {
       for (let step = 0; step < 4; step++) {
         this.svg.append((this.tints[writer + step] = svg("path", { class: `cv-fill-${writer} cv-f${step}` })));
@@ -53,7 +58,9 @@ export class Minimap {
     let look = null;
     for (let i = 0; i <= view.n; i++) {
       const event = view.events[i];
-      const next = i < view.n ? `${view.decisions.isLlm[i] ? "llm" : "slm"}${certaintyStep(event.slm_confidence, view.whatIf ?? event.threshold)}` : null;
+      const writer = view.decisions.isLlm[i] ? "llm" : "slm";
+      const next =
+        i < view.n ? `${writer}${certaintyStep(event.slm_confidence, view.whatIf ?? event.threshold)}` : null;
       if (next === look) continue;
       if (look !== null) {
         const height = look.startsWith("llm") ? STRIP_HEIGHT : STRIP_HEIGHT / 2;
@@ -67,7 +74,11 @@ export class Minimap {
     for (let i = 0; i < view.n; i++) if (view.decisions.decisive[i] > 0) marks += `M${i} 0h1v${DECISIVE_HEIGHT}h-1z`;
     this.decisive.setAttribute("d", marks);
     const totals = view.series.totals();
-    this.svg.setAttribute("aria-label", `Map of ${plural(totals.nTokens, "token")}, ${percent(totals.llmShare, 0)} by the LLM, ${decisiveWords(totals)} decisive`);
+    this.svg.setAttribute(
+      "aria-label",
+      `Map of ${plural(totals.nTokens, "token")}, ${percent(totals.llmShare, 0)} by the LLM, ` +
+        `${decisiveWords(totals)} decisive`,
+    );
     this.moved(view);
   }
 

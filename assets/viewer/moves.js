@@ -5,8 +5,14 @@
 import { findStop } from "./navigate.js";
 
 const JUMPS = {
-  nextLlm: ["llm", 1], previousLlm: ["llm", -1], nextDecisive: ["decisive", 1], previousDecisive: ["decisive", -1],
-  nextHandOff: ["handOff", 1], previousHandOff: ["handOff", -1], nextLow: ["low", 1], previousLow: ["low", -1],
+  nextLlm: ["llm", 1],
+  previousLlm: ["llm", -1],
+  nextDecisive: ["decisive", 1],
+  previousDecisive: ["decisive", -1],
+  nextHandOff: ["handOff", 1],
+  previousHandOff: ["handOff", -1],
+  nextLow: ["low", 1],
+  previousLow: ["low", -1],
 };
 
 /**

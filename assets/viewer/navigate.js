@@ -1,5 +1,6 @@
 /**
- * Where one can jump to in a run: decisive tokens, LLM tokens, hand-offs, low confidence, and places where a text is found.
+ * Where one can jump to in a run: decisive tokens, LLM tokens, hand-offs, low confidence, and places where a text is
+ * found.
  *
  * Pure: must not know the DOM. Reads a view's events and decisions, so jumps follow the tau that is looked at.
  */
@@ -16,7 +17,13 @@ const STOPS = {
 };
 
 /** Kinds of stops with their names, in the order in which they are offered. */
-export const STOP_NAMES = { llm: "LLM tokens", decisive: "decisive tokens", handOff: "hand-offs", low: `confidence under ${LOW_CONFIDENCE}`, changed: "differences from the parent" };
+export const STOP_NAMES = {
+  llm: "LLM tokens",
+  decisive: "decisive tokens",
+  handOff: "hand-offs",
+  low: `confidence under ${LOW_CONFIDENCE}`,
+  changed: "differences from the parent",
+};
 
 /** The nearest stop after (`step` 1) or before (-1) `from`, or null. */
 export function findStop(view, kind, from, step, end = view.n) {

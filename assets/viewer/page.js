@@ -1,8 +1,9 @@
 /**
  * The page around the viewer: presets, tau and its histogram, prices, start and stop, downloads.
  *
- * Glue only: the viewer draws, `page_gradio.js` knows Gradio's controls, `../share` takes a run away and brings it back. Gradio's event handlers reach it as `window.citer`.
- * Server functions are called for a gap, for Stop and until the engine is ready; moving tau or a price calls nothing.
+ * Glue only: the viewer draws, `page_gradio.js` knows Gradio's controls, `../share` takes a run away and brings it
+ * back. Gradio's event handlers reach it as `window.citer`. Server functions are called for a gap, for Stop and until
+ * the engine is ready; moving tau or a price calls nothing.
  */
 
 import { exportBar } from "../share/export_bar.js";
@@ -17,7 +18,8 @@ import { drawHistogram, mountViewer } from "./viewer.js";
 
 const TRACES = new URL("../traces/", import.meta.url);
 const LATE_MS = 1000;
-const REFUSED = "The run did not start: the server could not be reached, or takes no more. Your text is kept; try again in a moment.";
+const REFUSED =
+  "The run did not start: the server could not be reached, or takes no more. Your text is kept; try again in a moment.";
 
 const MODE_NAMES = { live: "Live", recorded: "Recorded", imported: "Imported" };
 
@@ -32,8 +34,25 @@ const byId = (id) => document.getElementById(id);
 
 class Page {
   constructor({ element, props, server, onReady, onLinked }) {
-    Object.assign(this, { server, onReady, pricing: props.pricing, pairTitle: props.pair, foreignTau: null, thresholds: {}, frame: null });
-    Object.assign(this, { run: null, isLive: false, isStarting: false, waiting: null, stopOther: null, nAsked: 0, wanted: null, replaced: new Set() });
+    Object.assign(this, {
+      server,
+      onReady,
+      pricing: props.pricing,
+      pairTitle: props.pair,
+      foreignTau: null,
+      thresholds: {},
+      frame: null,
+    });
+    Object.assign(this, {
+      run: null,
+      isLive: false,
+      isStarting: false,
+      waiting: null,
+      stopOther: null,
+      nAsked: 0,
+      wanted: null,
+      replaced: new Set(),
+    });
     /** How a trace came here, as `setMode` was told; any other one was streamed. */
     this.origins = new WeakMap();
     this.branches = new PageBranches(this);
@@ -51,7 +70,13 @@ class Page {
       stylesheet: false,
     });
     this.link = new PageLink(this, onLinked ?? (() => {}));
-    element.append(exportBar({ viewer: this.viewer, onImport: (trace) => this.showImported(trace), offlinePage: (json) => this.offlinePage(json) }));
+    element.append(
+      exportBar({
+        viewer: this.viewer,
+        onImport: (trace) => this.showImported(trace),
+        offlinePage: (json) => this.offlinePage(json),
+      }),
+    );
     this.cards = [...document.querySelectorAll(".cx-preset")];
     for (const card of this.cards) card.addEventListener("click", () => this.showPreset(card, true));
     document.querySelectorAll(".cx-presets").forEach(oneTabStop);
@@ -76,14 +101,23 @@ class Page {
     this.ownRun.forget();
     this.wanted = card;
     try {
-      const [trace, probe] = await Promise.all([readJson(card.dataset.file), card.dataset.probe ? readJson(card.dataset.probe) : null]);
+      const [trace, probe] = await Promise.all([
+        readJson(card.dataset.file),
+        card.dataset.probe ? readJson(card.dataset.probe) : null,
+      ]);
       if (this.wanted !== card) return;
       this.run = null;
       this.origins.set(trace, ["recorded", card]);
       this.setMode("recorded", card);
       const { pair, needs } = card.dataset;
       const isOther = pair !== this.pairs.loaded;
-      if (autoplay) this.notice(isOther ? `This run was recorded with ${pair}. Generate asks the pair that is loaded, ${this.pairs.loaded}.` : "", isOther ? { needs: { pair: needs }, tone: "calm" } : {});
+      if (autoplay)
+        this.notice(
+          isOther
+            ? `This run was recorded with ${pair}. Generate asks the pair that is loaded, ${this.pairs.loaded}.`
+            : "",
+          isOther ? { needs: { pair: needs }, tone: "calm" } : {},
+        );
       this.viewer.showTrace(trace, { autoplay, probe, threshold: tau, pin: token });
       // A question for other models would only mislead: the box keeps one that suits the pair that would answer it.
       if (!keepProblem && !isOther) setProblem(trace.prompt.question, trace.prompt.data_type);
@@ -173,7 +207,9 @@ class Page {
     return run === this.run ? this.viewer.events.length : 0;
   }
 
-  /** After a reload: what this tab had asked for is there again, as a message of the run or of its place in the line. */
+  /**
+   * After a reload: what this tab had asked for is there again, as a message of the run or of its place in the line.
+   */
   resumed(asked, message) {
     const { head } = message;
     if (head) {
@@ -230,11 +266,14 @@ class Page {
   /** Between two tokens on the server; the run's last message ends it here. */
   stop() {
     if (this.isLive) {
-      this.server.stop_run({ run: this.run }).catch(() => this.notice("The server could not be reached to stop the run."));
+      this.server
+        .stop_run({ run: this.run })
+        .catch(() => this.notice("The server could not be reached to stop the run."));
     } else if (this.isStarting) {
       if (this.waiting) {
         this.replaced.add(this.waiting);
-        this.server.stop_run({ run: this.waiting }).catch(() => {}); // it is taken out of the line too when nobody looks
+        // it is taken out of the line too when nobody looks
+        this.server.stop_run({ run: this.waiting }).catch(() => {});
         this.notice("");
       }
       leaveQueue();
@@ -253,7 +292,9 @@ class Page {
     this.showRunning(false);
   }
 
-  /** Gradio's event is over, however it went. Its last messages may still be on their way through Gradio's rendering. */
+  /**
+   * Gradio's event is over, however it went. Its last messages may still be on their way through Gradio's rendering.
+   */
   settled() {
     if (!this.isLive && !this.waiting) this.showRunning(false);
     const asked = this.nAsked;
@@ -282,7 +323,10 @@ class Page {
     this.showRunning(false);
   }
 
-  /** @param {string} text @param {{needs?: Object, tone?: string}} more a pair that is needed; "calm" where nothing is wrong */
+  /**
+   * @param {string} text
+   * @param {{needs?: Object, tone?: string}} more a pair that is needed; "calm" where nothing is wrong
+   */
   notice(text, { needs = null, tone = "" } = {}) {
     const line = byId("cx-notice");
     if (!line) return;
@@ -359,7 +403,8 @@ class Page {
 
 /**
  * Called once by the viewer component, with what Gradio gives a component's script.
- * @param {{element: HTMLElement, props: Object, server: Object, watch: Function, onReady: () => void, onLinked: () => void}} context
+ * @param {{element: HTMLElement, props: Object, server: Object, watch: Function, onReady: () => void, onLinked: () =>
+ *   void}} context
  */
 export async function mountPage(context) {
   await pageDrawn(context.props.has_cards);

@@ -62,16 +62,23 @@ export class PageBranches {
     this.page.viewer.setProbe(message.probe, message.tokens, message.truth);
   }
 
-  /** Gradio's event is over. Its message may still be on its way through Gradio's rendering, or have been lost there. */
+  /**
+   * Gradio's event is over. Its message may still be on its way through Gradio's rendering, or have been lost there.
+   */
   probeSettled() {
     const asked = this.nProbes;
     setTimeout(() => {
-      if (this.isProbing && asked === this.nProbes) this.receiveProbe({ probe: null, notice: "What the LLM said was lost on its way. Ask it again." });
+      if (this.isProbing && asked === this.nProbes)
+        this.receiveProbe({ probe: null, notice: "What the LLM said was lost on its way. Ask it again." });
     }, ANSWER_LATE_MS);
   }
 
   /** Gradio did not take the event. */
   probeRefused() {
-    if (this.isProbing) this.receiveProbe({ probe: null, notice: "The LLM could not be asked: every place in the queue is taken. Try it again in a moment." });
+    if (this.isProbing)
+      this.receiveProbe({
+        probe: null,
+        notice: "The LLM could not be asked: every place in the queue is taken. Try it again in a moment.",
+      });
   }
 }

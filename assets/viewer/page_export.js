@@ -7,8 +7,21 @@
 import { asRecorded } from "./decision.js";
 
 const COLUMNS = [
-  "index", "token_id", "text", "source", "slm_token_id", "slm_confidence", "threshold",
-  "slm_tokens_fed", "llm_tokens_fed", "context_len", "slm_s", "router_s", "llm_s", "forced", "decisive",
+  "index",
+  "token_id",
+  "text",
+  "source",
+  "slm_token_id",
+  "slm_confidence",
+  "threshold",
+  "slm_tokens_fed",
+  "llm_tokens_fed",
+  "context_len",
+  "slm_s",
+  "router_s",
+  "llm_s",
+  "forced",
+  "decisive",
 ];
 
 const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
@@ -17,8 +30,8 @@ const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
 const cell = (value) => (typeof value === "string" ? quoted(JSON.stringify(value)) : (value ?? ""));
 
 /**
- * The events as CSV. Text is written as a JSON string: spaces and line ends stay visible, and a token like `=` or `+` does
- * not become a formula in a spreadsheet.
+ * The events as CSV. Text is written as a JSON string: spaces and line ends stay visible, and a token like `=` or `+`
+ * does not become a formula in a spreadsheet.
  */
 export function traceToCsv(trace) {
   const { decisive } = asRecorded(trace.events);

@@ -14,7 +14,16 @@ function assign(input, value) {
 const find = (selector) => document.querySelector(selector);
 
 // What the page's script takes hold of when it starts; gradio draws its components one by one, in no fixed order.
-const NEEDED = ["#cx-notice", "#cx-histogram", "#cx-device", "#cx-tau input[type=number]", "#cx-prompt textarea", "#cx-type input", "button#cx-generate", "button#cx-stop"];
+const NEEDED = [
+  "#cx-notice",
+  "#cx-histogram",
+  "#cx-device",
+  "#cx-tau input[type=number]",
+  "#cx-prompt textarea",
+  "#cx-type input",
+  "button#cx-generate",
+  "button#cx-stop",
+];
 const LONG_ENOUGH_MS = 5000;
 
 /**
@@ -75,7 +84,8 @@ export const leaveQueue = () => find("button#cx-cancel")?.click();
 /** Some of Gradio's inputs have no name of their own for a screen reader. */
 export function nameInputs() {
   const name = (selector, label) => {
-    for (const input of document.querySelectorAll(selector)) if (!input.getAttribute("aria-label")) input.setAttribute("aria-label", label);
+    for (const input of document.querySelectorAll(selector))
+      if (!input.getAttribute("aria-label")) input.setAttribute("aria-label", label);
   };
   name("#cx-tau input", "Threshold tau");
 }

@@ -37,7 +37,16 @@ const headerPart = (id) => document.getElementById(id);
 export class PagePairs {
   /** @param {Object} page of page.js */
   constructor(page) {
-    Object.assign(this, { page, status: null, picker: null, followed: null, nextTau: null, title: null, own: remembered(), wake: () => {} });
+    Object.assign(this, {
+      page,
+      status: null,
+      picker: null,
+      followed: null,
+      nextTau: null,
+      title: null,
+      own: remembered(),
+      wake: () => {},
+    });
     this.button = headerPart("cx-pair");
     this.button?.addEventListener("click", () => this.open());
     document.addEventListener("visibilitychange", () => document.hidden || this.wake());
@@ -73,7 +82,11 @@ export class PagePairs {
     this.#follow(status.change);
     this.#applyTau();
     if (before?.change && !before.change.is_over && status.change?.is_over) this.#changeEnded();
-    const isNew = before?.state === "loading" || !before || before.generation !== status.generation || before.state !== status.state;
+    const isNew =
+      before?.state === "loading" ||
+      !before ||
+      before.generation !== status.generation ||
+      before.state !== status.state;
     if (status.state === "loading" || !isNew) return;
     if (status.state === "failed") this.page.notice(status.message);
     // A stored router that does not fit is left out; the others, and the page, go on.
@@ -100,7 +113,9 @@ export class PagePairs {
     if (!this.button) return;
     this.button.hidden = !status.pair && !status.change && status.state !== "failed";
     setText(this.button, buttonWords(status));
-    this.button.title = status.picker?.on ? "The pair of models: what is loaded, and others" : (status.picker?.why ?? "");
+    this.button.title = status.picker?.on
+      ? "The pair of models: what is loaded, and others"
+      : (status.picker?.why ?? "");
   }
 
   /** A run that is being written keeps its tau on the screen until its end. */

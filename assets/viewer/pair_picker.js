@@ -38,7 +38,14 @@ export class PairPicker {
       this.loaded,
       this.precision,
       html("div", { class: "cx-pairs-body" }, this.list, this.note),
-      html("div", { class: "cx-pairs-foot" }, this.plan, this.bar, this.state, html("div", { class: "cx-pairs-go" }, this.cancel, this.load)),
+      html(
+        "div",
+        { class: "cx-pairs-foot" },
+        this.plan,
+        this.bar,
+        this.state,
+        html("div", { class: "cx-pairs-go" }, this.cancel, this.load),
+      ),
     );
     // A click on the backdrop is one on the dialog itself: everything else is inside one of its parts.
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
@@ -66,11 +73,19 @@ export class PairPicker {
     const rows = listed.pairs;
     const canLoad = (row) => !whyNot(row, this.dtype ?? "", listed);
     if (rows.some((row) => row.name === wanted)) this.chosen = wanted;
-    else if (!this.chosen || !rows.some((row) => row.name === this.chosen && canLoad(row))) this.chosen = rows.find(canLoad)?.name ?? rows[0]?.name ?? null;
+    else if (!this.chosen || !rows.some((row) => row.name === this.chosen && canLoad(row)))
+      this.chosen = rows.find(canLoad)?.name ?? rows[0]?.name ?? null;
     this.dtype ??= rows.map((row) => Object.keys(row.variants)[0]).at(-1);
-    const free = listed.free_bytes === null ? "how much memory is free is not known" : `${bytesInWords(listed.free_bytes)} of memory free on this ${listed.device === "cpu" ? "machine" : "device"}`;
+    const free =
+      listed.free_bytes === null
+        ? "how much memory is free is not known"
+        : `${bytesInWords(listed.free_bytes)} of memory free on this ${listed.device === "cpu" ? "machine" : "device"}`;
     const now = rows.find((row) => Object.values(row.variants).some((variant) => variant.is_loaded));
-    setText(this.loaded, `${now ? `${now.title} is loaded` : "Another pair is loaded"}; ${free}. The pair is the server’s: everyone on this page gets the new one.`);
+    setText(
+      this.loaded,
+      `${now ? `${now.title} is loaded` : "Another pair is loaded"}; ${free}. The pair is the ` +
+        "server’s: everyone on this page gets the new one.",
+    );
     setText(this.note, listed.note);
     this.#drawPrecision();
     this.#drawList();
@@ -112,15 +127,31 @@ export class PairPicker {
 
   #card(row) {
     const why = whyNot(row, this.dtype, this.listed);
-    const radio = html("input", { type: "radio", name: "cx-pair-choice", value: row.name, checked: row.name === this.chosen });
+    const radio = html("input", {
+      type: "radio",
+      name: "cx-pair-choice",
+      value: row.name,
+      checked: row.name === this.chosen,
+    });
     radio.addEventListener("change", () => this.#choose(row.name));
-    const marks = html("span", { class: "cx-pairs-marks" }, why === "Loaded now." ? html("span", { class: "cx-pairs-mark" }, "loaded") : null, row.is_gated ? html("span", { class: "cx-pairs-mark" }, "gated") : null);
+    const marks = html(
+      "span",
+      { class: "cx-pairs-marks" },
+      why === "Loaded now." ? html("span", { class: "cx-pairs-mark" }, "loaded") : null,
+      row.is_gated ? html("span", { class: "cx-pairs-mark" }, "gated") : null,
+    );
     const facts = factsOf(row, this.dtype).map((fact) => html("li", {}, fact));
     return html(
       "label",
       { class: "cx-pairs-card", "data-off": Boolean(why) && why !== "Loaded now." },
       radio,
-      html("span", { class: "cx-pairs-text" }, html("span", { class: "cx-pairs-title" }, row.title, marks), html("ul", { class: "cx-pairs-facts" }, ...facts), why && why !== "Loaded now." ? html("span", { class: "cx-pairs-why" }, why) : null),
+      html(
+        "span",
+        { class: "cx-pairs-text" },
+        html("span", { class: "cx-pairs-title" }, row.title, marks),
+        html("ul", { class: "cx-pairs-facts" }, ...facts),
+        why && why !== "Loaded now." ? html("span", { class: "cx-pairs-why" }, why) : null,
+      ),
     );
   }
 
@@ -129,7 +160,13 @@ export class PairPicker {
     const radio = html("input", { type: "radio", name: "cx-pair-choice", value: OWN, checked: this.chosen === OWN });
     radio.addEventListener("change", () => this.#choose(OWN));
     const field = (label, value) => {
-      const input = html("input", { type: "text", "aria-label": label, placeholder: `${label}: org/name or a folder`, autocomplete: "off", spellcheck: "false" });
+      const input = html("input", {
+        type: "text",
+        "aria-label": label,
+        placeholder: `${label}: org/name or a folder`,
+        autocomplete: "off",
+        spellcheck: "false",
+      });
       input.value = value ?? "";
       input.addEventListener("focus", () => {
         radio.checked = true;
@@ -139,11 +176,23 @@ export class PairPicker {
       return input;
     };
     this.own = [field("SLM", this.own?.[0].value), field("LLM", this.own?.[1].value)];
-    return html("div", { class: "cx-pairs-card" }, html("label", { class: "cx-pairs-own" }, radio, html("span", { class: "cx-pairs-title" }, "Two models of your own, of one family")), html("div", { class: "cx-pairs-fields" }, ...this.own));
+    return html(
+      "div",
+      { class: "cx-pairs-card" },
+      html(
+        "label",
+        { class: "cx-pairs-own" },
+        radio,
+        html("span", { class: "cx-pairs-title" }, "Two models of your own, of one family"),
+      ),
+      html("div", { class: "cx-pairs-fields" }, ...this.own),
+    );
   }
 
   #drawPrecision() {
-    const names = [...new Set(this.listed.pairs.filter((row) => !row.is_bundled).flatMap((row) => Object.keys(row.variants)))];
+    const names = [
+      ...new Set(this.listed.pairs.filter((row) => !row.is_bundled).flatMap((row) => Object.keys(row.variants))),
+    ];
     const options = names.map((name) => {
       const radio = html("input", { type: "radio", name: "cx-pair-dtype", value: name, checked: name === this.dtype });
       radio.addEventListener("change", () => {
@@ -179,7 +228,14 @@ export class PairPicker {
     const { words, share } = change ? progressOf(change) : { words: "", share: null };
     setText(this.state, isGoing ? `${change.title}: ${words}` : this.said || words);
     this.state.dataset.tone = !isGoing && (this.said || change?.stage === "failed") ? "bad" : "calm";
-    setText(this.plan, isGoing || !listed ? "" : isOwn ? `What is missing is downloaded first. ${roomInWords("after")}` : why || (row ? planOf(row, this.dtype) : ""));
+    setText(
+      this.plan,
+      isGoing || !listed
+        ? ""
+        : isOwn
+          ? `What is missing is downloaded first. ${roomInWords("after")}`
+          : why || (row ? planOf(row, this.dtype) : ""),
+    );
     this.bar.hidden = !isGoing;
     if (share === null) this.bar.removeAttribute("value");
     else this.bar.value = share;
@@ -188,7 +244,10 @@ export class PairPicker {
     this.load.disabled = !canLoad;
     this.load.hidden = isGoing;
     // A button that disappears under the focus would throw the keyboard out of the dialog.
-    if (hadFocus && !this.dialog.contains(document.activeElement?.closest("button:not(:disabled):not([hidden])") ?? null)) {
+    if (
+      hadFocus &&
+      !this.dialog.contains(document.activeElement?.closest("button:not(:disabled):not([hidden])") ?? null)
+    ) {
       const next = isGoing ? (this.isOwn ? this.cancel : this.close) : canLoad ? this.load : this.close;
       next.focus();
     }

@@ -24,7 +24,10 @@ export const dtypeOf = (row, wanted) => (wanted in row.variants ? wanted : Objec
 /** The facts about a pair, each a short phrase. */
 export function factsOf(row, dtype) {
   const variant = row.variants[dtypeOf(row, dtype)];
-  const memory = variant.memory_bytes === null ? "memory not known" : `${bytesInWords(variant.memory_bytes)} memory in ${dtypeOf(row, dtype)}`;
+  const memory =
+    variant.memory_bytes === null
+      ? "memory not known"
+      : `${bytesInWords(variant.memory_bytes)} memory in ${dtypeOf(row, dtype)}`;
   return [
     `SLM ${countInWords(row.n_params[0])}, LLM ${countInWords(row.n_params[1])} parameters`,
     placeInWords(row),
@@ -48,14 +51,20 @@ export function whyNot(row, dtype, listed) {
   if (!row.is_allowed) return "Its files are not on this server.";
   if (variant.room !== "none") return "";
   const free = listed.free_bytes + listed.loaded_bytes;
-  return `Too large for this machine: loading it takes ${bytesInWords(variant.peak_bytes)}, and ${bytesInWords(free)} can be free.`;
+  return (
+    `Too large for this machine: loading it takes ${bytesInWords(variant.peak_bytes)}, and ` +
+    `${bytesInWords(free)} can be free.`
+  );
 }
 
 /** What will happen if this pair is loaded, in sentences. */
 export function planOf(row, dtype) {
   const variant = row.variants[dtypeOf(row, dtype)];
   const steps = [];
-  if (row.n_missing) steps.push(row.fetch_bytes === null ? "It is downloaded first." : `${bytesInWords(row.fetch_bytes)} are downloaded first.`);
+  if (row.n_missing)
+    steps.push(
+      row.fetch_bytes === null ? "It is downloaded first." : `${bytesInWords(row.fetch_bytes)} are downloaded first.`,
+    );
   if (row.is_gated) steps.push("It is gated: the server needs a login that has accepted its licence.");
   if (variant.converts) steps.push("Its weights are unpacked once, which takes minutes.");
   steps.push(roomInWords(variant.room));
@@ -82,14 +91,27 @@ const STAGE_WORDS = {
 export function progressOf(change) {
   if (change.is_over) return { words: change.message, share: 1 };
   if (change.is_cancelling && change.stage !== "restore") {
-    return { words: change.stage === "load" || change.stage === "convert" ? "Cancelling: this step cannot be interrupted, its result is dropped." : "Cancelling.", share: null };
+    return {
+      words:
+        change.stage === "load" || change.stage === "convert"
+          ? "Cancelling: this step cannot be interrupted, its result is dropped."
+          : "Cancelling.",
+      share: null,
+    };
   }
-  if (change.stage === "wait") return { words: `Waiting for ${plural(change.n_runs, "run")} of the present pair to end; new ones wait`, share: null };
+  if (change.stage === "wait")
+    return {
+      words: `Waiting for ${plural(change.n_runs, "run")} of the present pair to end; new ones wait`,
+      share: null,
+    };
   if (change.stage !== "fetch") return { words: STAGE_WORDS[change.stage], share: null };
   if (!change.done) return { words: "Looking for the files", share: null };
   if (!change.total) return { words: `Downloading: ${bytesInWords(change.done)}`, share: null };
   const share = Math.min(1, change.done / change.total);
-  return { words: `Downloading: ${bytesInWords(Math.min(change.done, change.total))} of ${bytesInWords(change.total)}`, share };
+  return {
+    words: `Downloading: ${bytesInWords(Math.min(change.done, change.total))} of ${bytesInWords(change.total)}`,
+    share,
+  };
 }
 
 /** The header's button. */

@@ -10,7 +10,16 @@ import { decisiveness, isForced, replay, runFacts } from "./decision.js";
 import { RunSeries, seriesOf } from "./series.js";
 
 const BLANK_SPEC = {
-  name: "", n_params: 0, n_layers: 0, n_heads: 0, n_kv_heads: 0, head_dim: 0, vocab_size: 0, hidden_size: 0, tied_embeddings: true, bytes_per_element: 2,
+  name: "",
+  n_params: 0,
+  n_layers: 0,
+  n_heads: 0,
+  n_kv_heads: 0,
+  head_dim: 0,
+  vocab_size: 0,
+  hidden_size: 0,
+  tied_embeddings: true,
+  bytes_per_element: 2,
 };
 const SAME_TAU = 1e-9;
 
@@ -34,9 +43,26 @@ export class RunView {
       delete rest.events;
     }
     Object.assign(this, {
-      runKey, head: rest, prices, events: [], n: 0, shown: 0, domain: 64, live: false, finishReason: null, answer: null,
-      runTau: rest?.settings?.threshold ?? 0.7, whatIf: null, hasForced: false, costModel: null, series: null, ownSeries: null, priceLabel: "",
-      hovered: null, pinned: null, focus: null,
+      runKey,
+      head: rest,
+      prices,
+      events: [],
+      n: 0,
+      shown: 0,
+      domain: 64,
+      live: false,
+      finishReason: null,
+      answer: null,
+      runTau: rest?.settings?.threshold ?? 0.7,
+      whatIf: null,
+      hasForced: false,
+      costModel: null,
+      series: null,
+      ownSeries: null,
+      priceLabel: "",
+      hovered: null,
+      pinned: null,
+      focus: null,
     });
     /** Index of the first token that a branch does not share with its parent, and which of the later ones differ. */
     this.forkAt = rest?.parent?.fork ?? null;
@@ -83,7 +109,10 @@ export class RunView {
     this.domain = Math.max(1, this.n);
   }
 
-  /** Looks at the run at another tau; null, or its own, shows it as it was. @returns {boolean} whether that changes anything */
+  /**
+   * Looks at the run at another tau; null, or its own, shows it as it was.
+   * @returns {boolean} whether that changes anything
+   */
   setWhatIf(threshold) {
     if (this.live || !this.head) return false;
     const next = threshold === null || Math.abs(threshold - this.runTau) < SAME_TAU ? null : Number(threshold);

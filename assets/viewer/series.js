@@ -13,7 +13,8 @@ export class RunSeries {
   /**
    * @param {import("./cost.js").CostModel} costModel
    * @param {number} capacity
-   * @param {RunSeries|null} own the series of the same finished run as it was made, under the same cost model: what does not
+   * @param {RunSeries|null} own the series of the same finished run as it was made, under the same cost model: what
+   *   does not
    *   depend on decisions is read from it, which halves the work of a replay
    */
   constructor(costModel, capacity = 256, own = null) {

@@ -28,13 +28,16 @@ function edgesOf(events) {
  * @param {Object} view a finished run
  * @param {keyof typeof BUDGETS} budget
  * @param {number} limit
- * @returns {{tau: number|null, value: number, least: number, next: number|null, isExact: boolean}} `value` is what the run would use
- *   at that tau, the reachable point nearest to the limit within it; `next` the nearest one above, null where there is none.
+ * @returns {{tau: number|null, value: number, least: number, next: number|null, isExact: boolean}} `value` is what the
+ *   run would use
+ *   at that tau, the reachable point nearest to the limit within it; `next` the nearest one above, null where there is
+ * none.
  *   `tau` is null where even tau 0 (`least`) is over the limit.
  */
 export function solveTau(view, budget, limit) {
   const edges = edgesOf(view.events);
-  const valueAt = (k) => BUDGETS[budget].of(seriesOf(view.costModel, view.events, replay(view.events, tauOfCut(edges, k)), view.ownSeries));
+  const valueAt = (k) =>
+    BUDGETS[budget].of(seriesOf(view.costModel, view.events, replay(view.events, tauOfCut(edges, k)), view.ownSeries));
   const slack = ROUNDING * Math.max(1, limit);
   const isWithin = (value) => value <= limit + slack;
   const least = valueAt(0);
@@ -47,5 +50,11 @@ export function solveTau(view, budget, limit) {
     if (isWithin(value)) low = { k, value };
     else high = { k, value };
   }
-  return { tau: tauOfCut(edges, low.k), value: low.value, least, next: high.value, isExact: Math.abs(low.value - limit) <= slack };
+  return {
+    tau: tauOfCut(edges, low.k),
+    value: low.value,
+    least,
+    next: high.value,
+    isExact: Math.abs(low.value - limit) <= slack,
+  };
 }

@@ -1,7 +1,8 @@
 /**
  * The receiving end of the streaming protocol: puts messages in order, drops duplicates, repairs gaps by asking.
  *
- * Must not know the DOM or what a token means. viewer.js gives it callbacks; `fetchRun` is the page's way to the server.
+ * Must not know the DOM or what a token means. viewer.js gives it callbacks; `fetchRun` is the page's way to the
+ * server.
  *
  * @typedef {Object} StreamMessage
  * @property {string} run unguessable id
@@ -18,9 +19,15 @@ const isRecord = (value) => typeof value === "object" && value !== null && !Arra
 
 /** Is this of the form that the server writes? Whatever came between may have cut or changed it. */
 function isMessage(message) {
-  return isRecord(message) && typeof message.run === "string" && Number.isInteger(message.base) && message.base >= 0
-    && Array.isArray(message.tokens) && !message.tokens.some((token) => token === null || token === undefined)
-    && [message.head, message.end].every((part) => part === null || part === undefined || isRecord(part));
+  return (
+    isRecord(message) &&
+    typeof message.run === "string" &&
+    Number.isInteger(message.base) &&
+    message.base >= 0 &&
+    Array.isArray(message.tokens) &&
+    !message.tokens.some((token) => token === null || token === undefined) &&
+    [message.head, message.end].every((part) => part === null || part === undefined || isRecord(part))
+  );
 }
 
 export class RunReceiver {

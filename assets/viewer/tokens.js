@@ -2,8 +2,8 @@
  * The routed text: one inline element per token, tinted by writer and certainty.
  *
  * Must not know prices, streaming or what a click does; viewer.js tells it what to draw. It only ever appends, and on a
- * repaint touches only tokens whose look has changed. In a long run those that can be seen come first, and the others when
- * the reader's hand rests, which keeps a tau drag within one frame at any length.
+ * repaint touches only tokens whose look has changed. In a long run those that can be seen come first, and the others
+ * when the reader's hand rests, which keeps a tau drag within one frame at any length.
  */
 
 import { certaintyStep, isForced } from "./decision.js";
@@ -24,9 +24,13 @@ export class TokenPanel {
     this.restTimer = null;
     this.reset();
     // Before the frame that shows the place: a reader never sees what is still to be brought up to date.
-    this.scroller.addEventListener("scroll", () => {
-      if (this.restTimer !== null) this.#paint(this.late, ...this.#visible());
-    }, { passive: true });
+    this.scroller.addEventListener(
+      "scroll",
+      () => {
+        if (this.restTimer !== null) this.#paint(this.late, ...this.#visible());
+      },
+      { passive: true },
+    );
   }
 
   reset() {
@@ -129,7 +133,10 @@ export class TokenPanel {
       }
       return low;
     };
-    return [firstAt((box) => box.bottom > frame.top - frame.height), firstAt((box) => box.top > frame.bottom + frame.height)];
+    return [
+      firstAt((box) => box.bottom > frame.top - frame.height),
+      firstAt((box) => box.top > frame.bottom + frame.height),
+    ];
   }
 
   #paint(view, from, to) {
@@ -163,7 +170,8 @@ export class TokenPanel {
   /** Only one token has a role at a time, so a screen reader reads the rest as plain running text. */
   #moveTabStop(index, view) {
     const old = this.nodes[this.tabStop];
-    if (old && this.tabStop !== index) for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
+    if (old && this.tabStop !== index)
+      for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
     this.tabStop = index;
     const node = this.nodes[index];
     if (!node) return;

@@ -1,11 +1,11 @@
 /**
  * The viewer: one routed run as text, map, cost line, counters, inspector and branches.
  *
- * `mountViewer(root, options)` is the only entry. It decides when what is drawn; `run_view.js` holds the state, the panels
- * draw. It must not know Gradio, the tau slider or where runs come from: the page hands it traces and messages and gets
- * callbacks. Drawing happens at most once per animation frame. Token text reaches the page through text nodes and
- * attributes only. No two modules share a top-level name and nothing has a default export, so an exporter may join them
- * into one script.
+ * `mountViewer(root, options)` is the only entry. It decides when what is drawn; `run_view.js` holds the state, the
+ * panels draw. It must not know Gradio, the tau slider or where runs come from: the page hands it traces and messages
+ * and gets callbacks. Drawing happens at most once per animation frame. Token text reaches the page through text nodes
+ * and attributes only. No two modules share a top-level name and nothing has a default export, so an exporter may join
+ * them into one script.
  */
 
 import { html } from "./dom.js";
@@ -43,7 +43,16 @@ function ensureStylesheet() {
 class Viewer {
   /** @param {HTMLElement} root @param {ViewerOptions} options */
   constructor(root, options) {
-    Object.assign(this, { root, options, frame: null, due: null, pictureTimer: null, picturesAt: -Infinity, pricing: null, nRuns: 0 });
+    Object.assign(this, {
+      root,
+      options,
+      frame: null,
+      due: null,
+      pictureTimer: null,
+      picturesAt: -Infinity,
+      pricing: null,
+      nRuns: 0,
+    });
     this.view = this.#newView(null);
     root.classList.add("citer-viewer");
     this.abort = new AbortController();
@@ -54,7 +63,11 @@ class Viewer {
       start: (head) => this.#begin(head),
       append: (tokens) => this.#append(tokens),
       end: (end) => this.#end(end),
-      lost: () => this.setStatus("Some tokens could not be fetched from the server. The run goes on there; reload the page to see it whole.", { kind: "error" }),
+      lost: () =>
+        this.setStatus(
+          "Some tokens could not be fetched from the server. The run goes on there; reload the page to see it whole.",
+          { kind: "error" },
+        ),
     });
     this.schedule("all");
   }
@@ -94,7 +107,8 @@ class Viewer {
   }
 
   /**
-   * What if tau were `threshold`? No request. Null, or the run's own tau, shows the run as it was; a live run ignores it.
+   * What if tau were `threshold`? No request. Null, or the run's own tau, shows the run as it was; a live run ignores
+   * it.
    * @param {number|null} threshold
    */
   setThreshold(threshold) {
@@ -115,7 +129,9 @@ class Viewer {
 
   /**
    * What both models say at every token of the run named `key`; ignored where another run is shown by now.
-   * @param {string} key @param {Object[]} tokens @param {import("./truth.js").Truth|null} [truth] its labels, or why there are none
+   * @param {string} key
+   * @param {Object[]} tokens
+   * @param {import("./truth.js").Truth|null} [truth] its labels, or why there are none
    */
   setProbe(key, tokens, truth = null) {
     if (!this.branching.takeProbe(this.view, key, tokens, truth)) return;
@@ -193,7 +209,10 @@ class Viewer {
   #append(tokens) {
     const { view } = this;
     view.append(tokens);
-    if (view.live) this.announcer.say(`${plural(view.n, "token")} written, ${percent(view.ownSeries.totals().llmShare, 0)} by the LLM.`);
+    if (view.live)
+      this.announcer.say(
+        `${plural(view.n, "token")} written, ${percent(view.ownSeries.totals().llmShare, 0)} by the LLM.`,
+      );
     this.schedule("panels");
   }
 
@@ -203,7 +222,10 @@ class Viewer {
     this.branching.ended(view);
     this.playback.setLength(view.n, false);
     this.setStatus(end.error ?? "", { kind: end.error ? "error" : "info" });
-    this.announcer.say(`Finished: ${plural(view.n, "token")}, ${percent(view.ownSeries.totals().llmShare, 0)} by the LLM.`, true);
+    this.announcer.say(
+      `Finished: ${plural(view.n, "token")}, ${percent(view.ownSeries.totals().llmShare, 0)} by the LLM.`,
+      true,
+    );
     this.schedule("all");
     this.options.onRunEnd?.(this.trace());
   }
@@ -247,7 +269,9 @@ class Viewer {
     this.layout.dataset.state = view.head ? (view.live ? "live" : "finished") : "empty";
   }
 
-  /** Minimap and chart are drawn whole, so while tokens arrive they follow a few times a second, not with each batch. */
+  /**
+   * Minimap and chart are drawn whole, so while tokens arrive they follow a few times a second, not with each batch.
+   */
   #drawPictures() {
     const { view } = this;
     const wait = view.live ? PICTURES_EVERY_MS - (performance.now() - this.picturesAt) : 0;
