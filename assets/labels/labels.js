@@ -24,7 +24,8 @@ const MAX_FILE_BYTES = 4_000_000;
 
 class Labels {
   constructor(root, { plotly, onRollOut, onFile }) {
-    Object.assign(this, { onRollOut, onFile });
+    this.onRollOut = onRollOut;
+    this.onFile = onFile;
     this.view = {
       analysis: null,
       router: "",

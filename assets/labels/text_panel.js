@@ -99,7 +99,11 @@ export class TextPanel {
   #fill(view, key) {
     const { analysis } = view;
     const problem = analysis.problems[view.problem];
-    Object.assign(this, { shown: key, number: view.problem, first: problem.start, nodes: [], tabStop: null });
+    this.shown = key;
+    this.number = view.problem;
+    this.first = problem.start;
+    this.nodes = [];
+    this.tabStop = null;
     setText(this.question, problem.question);
     setText(this.place, `Problem ${view.problem + 1} of ${analysis.problems.length}`);
     this.nav.hidden = analysis.problems.length < 2;

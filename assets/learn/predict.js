@@ -16,9 +16,14 @@ const REVEAL_WORDS = { hit: "found", missed: "missed", extra: "not needed" };
 const TRUTHS = { router: byRouter, changed: whereChanged };
 
 export class PredictPanel {
+  events = [];
+  marked = [];
+  nodes = [];
+  isRevealed = false;
+  at = 0;
+
   /** @param {{file: string, title: string}[]} runs */
   constructor(runs) {
-    Object.assign(this, { events: [], marked: [], nodes: [], isRevealed: false, at: 0 });
     this.pick = html(
       "select",
       { class: "cx-learn-select", "aria-label": "Recorded run" },

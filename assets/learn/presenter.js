@@ -28,7 +28,8 @@ let presenting = null;
 
 class Presenter {
   constructor(page, returnTo) {
-    Object.assign(this, { page, returnTo });
+    this.page = page;
+    this.returnTo = returnTo;
     this.title = html("strong", { class: "cp-title" });
     this.tau = html("span", { class: "cp-tau" });
     this.keys = html(

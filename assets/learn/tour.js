@@ -16,8 +16,14 @@ const NEXT_AFTER_MS = 700;
 let runningTour = null;
 
 class Tour {
+  here = null;
+  start = null;
+  isNext = false;
+
   constructor(page, returnTo) {
-    Object.assign(this, { page, returnTo, index: -1, here: null, start: null, isNext: false });
+    this.page = page;
+    this.returnTo = returnTo;
+    this.index = -1;
     this.place = html("p", { class: "ct-place" });
     this.title = html("h2", { class: "ct-title", tabindex: "-1", id: "ct-title" });
     this.text = html("p", { class: "ct-text" });

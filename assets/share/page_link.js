@@ -12,9 +12,13 @@ import { MAX_LINK_LENGTH, buildLink, isRunOfLink, linkStateOf, readLink } from "
 const COPIED_MS = 2500;
 
 export class PageLink {
+  state = null;
+  isChosen = false;
+
   /** @param {Object} page of page.js @param {() => void} onLinked asks Gradio to take `controls()` over */
   constructor(page, onLinked) {
-    Object.assign(this, { page, onLinked, state: null, isChosen: false });
+    this.page = page;
+    this.onLinked = onLinked;
   }
 
   /** @returns {string|null} the address of what is on the screen; null where nothing is, or it is too long for one */

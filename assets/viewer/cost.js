@@ -50,7 +50,11 @@ export class CostModel {
    *   spec
    */
   constructor({ slm, llm, device, routerParams = 0, routerBytesPerParam = 4 }) {
-    Object.assign(this, { slm, llm, device, routerParams, routerBytesPerParam });
+    this.slm = slm;
+    this.llm = llm;
+    this.device = device;
+    this.routerParams = routerParams;
+    this.routerBytesPerParam = routerBytesPerParam;
   }
 
   /** @returns {Cost} */

@@ -33,26 +33,25 @@ async function readJson(file) {
 const byId = (id) => document.getElementById(id);
 
 class Page {
+  run = null;
+  isLive = false;
+  isStarting = false;
+  waiting = null;
+  stopOther = null;
+  nAsked = 0;
+  wanted = null;
+  replaced = new Set();
+
+  foreignTau = null;
+  thresholds = {};
+  frame = null;
+
   constructor({ element, props, server, onReady, onLinked }) {
-    Object.assign(this, {
-      server,
-      onReady,
-      pricing: props.pricing,
-      pairTitle: props.pair,
-      foreignTau: null,
-      thresholds: {},
-      frame: null,
-    });
-    Object.assign(this, {
-      run: null,
-      isLive: false,
-      isStarting: false,
-      waiting: null,
-      stopOther: null,
-      nAsked: 0,
-      wanted: null,
-      replaced: new Set(),
-    });
+    this.server = server;
+    this.onReady = onReady;
+    this.pricing = props.pricing;
+    this.pairTitle = props.pair;
+
     /** How a trace came here, as `setMode` was told; any other one was streamed. */
     this.origins = new WeakMap();
     this.branches = new PageBranches(this);
@@ -134,7 +133,9 @@ class Page {
     if (this.isLive || this.isStarting) this.stop();
     if (this.run) this.replaced.add(this.run);
     this.ownRun.forget();
-    Object.assign(this, { run: null, wanted: null, foreignTau: null });
+    this.run = null;
+    this.wanted = null;
+    this.foreignTau = null;
     this.origins.set(trace, ["imported"]);
     this.setMode("imported");
     this.notice("");
@@ -181,7 +182,10 @@ class Page {
       if (this.run) this.replaced.add(this.run);
       this.run = message.run;
       if (this.waiting) this.notice("");
-      Object.assign(this, { isStarting: false, isLive: true, wanted: null, waiting: null });
+      this.isStarting = false;
+      this.isLive = true;
+      this.wanted = null;
+      this.waiting = null;
       this.showRunning(true);
       this.viewer.setStatus("");
       this.setMode("live");
@@ -246,7 +250,8 @@ class Page {
 
   awaits() {
     this.nAsked++;
-    Object.assign(this, { isStarting: true, waiting: null });
+    this.isStarting = true;
+    this.waiting = null;
     this.notice("");
     this.viewer.setStatus("Waiting for the first token.", { busy: true });
     this.showRunning(true);
@@ -309,7 +314,8 @@ class Page {
   /** Nobody waits for a first token any more. */
   giveUp() {
     if (this.isStarting) this.viewer.setStatus("");
-    Object.assign(this, { isStarting: false, waiting: null });
+    this.isStarting = false;
+    this.waiting = null;
   }
 
   /** Gradio did not take the event, or lost it; an error of ours would have come as a notice. */

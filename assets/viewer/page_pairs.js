@@ -35,18 +35,17 @@ function remembered() {
 const headerPart = (id) => document.getElementById(id);
 
 export class PagePairs {
+  status = null;
+  picker = null;
+  followed = null;
+  nextTau = null;
+  title = null;
+  wake = () => {};
+
   /** @param {Object} page of page.js */
   constructor(page) {
-    Object.assign(this, {
-      page,
-      status: null,
-      picker: null,
-      followed: null,
-      nextTau: null,
-      title: null,
-      own: remembered(),
-      wake: () => {},
-    });
+    this.page = page;
+    this.own = remembered();
     this.button = headerPart("cx-pair");
     this.button?.addEventListener("click", () => this.open());
     document.addEventListener("visibilitychange", () => document.hidden || this.wake());

@@ -21,6 +21,13 @@ export const RUN_GONE =
   "The connection was lost for too long, and the server no longer has this run. Generate it again.";
 
 export class PageRun {
+  asked = null;
+  run = null;
+  isOver = true;
+  heardAt = 0;
+  nHeard = 0;
+  following = null;
+
   /**
    * @param {Object} page of page.js
    * @param {{storage?: Storage, now?: () => number, pause?: (ms: number) => Promise<void>}} [how] tests have their own
@@ -33,18 +40,10 @@ export class PageRun {
       pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     } = {},
   ) {
-    Object.assign(this, {
-      page,
-      storage,
-      now,
-      pause,
-      asked: null,
-      run: null,
-      isOver: true,
-      heardAt: 0,
-      nHeard: 0,
-      following: null,
-    });
+    this.page = page;
+    this.storage = storage;
+    this.now = now;
+    this.pause = pause;
   }
 
   /** Looks from time to time whether the run is still heard of. */
@@ -73,7 +72,10 @@ export class PageRun {
 
   /** Another run, or a recorded one, is on the screen: a reload should not bring this one back. */
   forget() {
-    Object.assign(this, { run: null, isOver: true, following: null, asked: null });
+    this.run = null;
+    this.isOver = true;
+    this.following = null;
+    this.asked = null;
     this.#store(null);
   }
 

@@ -10,12 +10,18 @@ import { bytesInWords, dtypeOf, factsOf, planOf, progressOf, roomInWords, whyNot
 const OWN = "own";
 
 export class PairPicker {
+  listed = null;
+  chosen = null;
+  dtype = null;
+  change = null;
+  isOwn = false;
+
   /**
    * @param {HTMLElement} place the dialog is appended here
    * @param {{onLoad: (pair: string, dtype: string) => void, onCancel: () => void}} on
    */
   constructor(place, on) {
-    Object.assign(this, { on, listed: null, chosen: null, dtype: null, change: null, isOwn: false });
+    this.on = on;
     const action = (words, className, act) => {
       const button = html("button", { type: "button", class: className }, words);
       button.addEventListener("click", act);
@@ -105,7 +111,8 @@ export class PairPicker {
    */
   setChange(change, isOwn = false) {
     if (change && !change.is_over) this.said = "";
-    Object.assign(this, { change, isOwn });
+    this.change = change;
+    this.isOwn = isOwn;
     if (this.dialog.open) this.#drawFoot();
   }
 

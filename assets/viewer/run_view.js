@@ -31,6 +31,23 @@ function liveDomain(n) {
 }
 
 export class RunView {
+  events = [];
+  n = 0;
+  shown = 0;
+  domain = 64;
+  live = false;
+  finishReason = null;
+  answer = null;
+  whatIf = null;
+  hasForced = false;
+  costModel = null;
+  series = null;
+  ownSeries = null;
+  priceLabel = "";
+  hovered = null;
+  pinned = null;
+  focus = null;
+
   /**
    * @param {number} runKey tells this run from every other one of the page
    * @param {Object|null} head the trace without its events, or null where there is no run yet
@@ -42,28 +59,10 @@ export class RunView {
       rest = { ...head };
       delete rest.events;
     }
-    Object.assign(this, {
-      runKey,
-      head: rest,
-      prices,
-      events: [],
-      n: 0,
-      shown: 0,
-      domain: 64,
-      live: false,
-      finishReason: null,
-      answer: null,
-      runTau: rest?.settings?.threshold ?? 0.7,
-      whatIf: null,
-      hasForced: false,
-      costModel: null,
-      series: null,
-      ownSeries: null,
-      priceLabel: "",
-      hovered: null,
-      pinned: null,
-      focus: null,
-    });
+    this.runKey = runKey;
+    this.head = rest;
+    this.prices = prices;
+    this.runTau = rest?.settings?.threshold ?? 0.7;
     /** Index of the first token that a branch does not share with its parent, and which of the later ones differ. */
     this.forkAt = rest?.parent?.fork ?? null;
     this.changed = null;

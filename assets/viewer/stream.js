@@ -56,7 +56,12 @@ export class RunReceiver {
   /** Forgets the current run, for instance because a recorded one is shown instead. */
   retire() {
     if (this.run !== null) this.retired.add(this.run);
-    Object.assign(this, { run: null, n: 0, started: false, ended: false, waiting: [], repairing: false });
+    this.run = null;
+    this.n = 0;
+    this.started = false;
+    this.ended = false;
+    this.waiting = [];
+    this.repairing = false;
   }
 
   /** @param {StreamMessage|null} message what is no message of a run is passed over */

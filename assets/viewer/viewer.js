@@ -41,18 +41,17 @@ function ensureStylesheet() {
 }
 
 class Viewer {
+  frame = null;
+  due = null;
+  pictureTimer = null;
+  picturesAt = -Infinity;
+  pricing = null;
+  nRuns = 0;
+
   /** @param {HTMLElement} root @param {ViewerOptions} options */
   constructor(root, options) {
-    Object.assign(this, {
-      root,
-      options,
-      frame: null,
-      due: null,
-      pictureTimer: null,
-      picturesAt: -Infinity,
-      pricing: null,
-      nRuns: 0,
-    });
+    this.root = root;
+    this.options = options;
     this.view = this.#newView(null);
     root.classList.add("citer-viewer");
     this.abort = new AbortController();
