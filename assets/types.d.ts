@@ -222,7 +222,10 @@ interface PageServer {
   offline_page(nothing: null): Promise<{ template: string }>;
   engine_status(nothing: null): Promise<EngineStatus>;
   list_pairs(nothing: null): Promise<PairList>;
-  change_pair(asked: { pair: string; dtype: string }): Promise<{ error?: string; change: PairChange & { token: string } }>;
+  change_pair(asked: {
+    pair: string;
+    dtype: string;
+  }): Promise<{ error?: string; change: PairChange & { token: string } }>;
   cancel_change(asked: { token: string | undefined }): Promise<unknown>;
 }
 

@@ -9,12 +9,20 @@ import { html, setText } from "../viewer/dom.js";
 import { percent } from "../viewer/format.js";
 import { formatTauExact } from "./threshold_panel.js";
 
+/**
+ * @typedef {import("./rows.js").LabelView} LabelView
+ * @typedef {import("./verdict.js").Confusion} Confusion
+ */
+
+/** @param {number} n */
 const count = (n) => n.toLocaleString("en-US");
+/** @param {number|null} value */
 const three = (value) => (value === null ? "–" : value.toFixed(3));
 
 export class ComparePanel {
   /** @param {{onOther: (name: string) => void, onMatch: (matched: boolean) => void, onDiffers: () => void}} on */
   constructor(on) {
+    this.names = "";
     this.other = html("select", { class: "cl-select", "aria-label": "Second router" });
     this.match = html(
       "select",
@@ -55,6 +63,7 @@ export class ComparePanel {
     this.differs.addEventListener("click", () => on.onDiffers());
   }
 
+  /** @param {LabelView} view @param {Confusion} counts @param {Confusion|null} otherCounts @param {number} nDiffer */
   update(view, counts, otherCounts, nDiffer) {
     const { analysis } = view;
     const names = analysis.routers.map((router) => router.name).join();
@@ -68,7 +77,9 @@ export class ComparePanel {
     this.other.value = view.other;
     this.match.value = view.matched ? "share" : "same";
     this.match.hidden = this.differs.hidden = !view.other;
-    const shown = [[view.router, view.tau, counts], ...(view.other ? [[view.other, view.otherTau, otherCounts]] : [])];
+    /** @type {[string, number, Confusion][]} */
+    const shown = [[view.router, view.tau, counts]];
+    if (view.other && otherCounts) shown.push([view.other, view.otherTau, otherCounts]);
     this.head.replaceChildren(
       ...["router", "τ", "▲ risks", "○ wastes", "LLM tokens", "AUC", "average precision", "calibration error"].map(
         (name) => html("th", { scope: "col" }, name),

@@ -10,9 +10,32 @@ import { button, html } from "../viewer/dom.js";
 import { FINISH_WORDS, plural, probability } from "../viewer/format.js";
 import { fillTokenText, visibleText } from "../viewer/text.js";
 import { caseWords, labelWords } from "../viewer/truth.js";
-import { valueOf } from "./rows.js";
+import { verdictOfToken } from "./rows.js";
 import { VERDICT_WORDS, tokenWords } from "./text_panel.js";
 import { formatTauExact } from "./threshold_panel.js";
+
+/** @typedef {import("./rows.js").LabelView} LabelView */
+
+/**
+ * @typedef {Object} RollOutBranch
+ * @property {string} token
+ * @property {[string, Writer][]} pieces text and writer of what follows
+ * @property {FinishReason} finish
+ * @property {string|null} answer
+ * @property {boolean} correct
+ * @property {number} n_llm
+ *
+ * @typedef {Object} RollOut both branches of a token
+ * @property {false} [busy]
+ * @property {string} analysis
+ * @property {number} index
+ * @property {string} router
+ * @property {number} tau
+ * @property {RollOutBranch} slm
+ * @property {RollOutBranch} llm
+ * @property {"agrees"|"disagrees"|"undecided"} verdict
+ * @property {Writer} preferred
+ */
 
 export class DetailPanel {
   /** @param {{onRollOut: (index: number) => void}} on */
@@ -21,6 +44,7 @@ export class DetailPanel {
     this.root = html("section", { class: "cl-detail" });
   }
 
+  /** @param {LabelView} view @param {RollOut|{busy: true}|undefined} rollout */
   update(view, rollout) {
     const { analysis, selected: i } = view;
     if (i === null) {
@@ -35,7 +59,8 @@ export class DetailPanel {
     }
     const problem = analysis.problems[analysis.problemOf[i]];
     const token = html("bdi", { class: "cl-quote" }, tokenWords(analysis, i));
-    const words = VERDICT_WORDS[valueOf(view, "verdict", i)];
+    const words = VERDICT_WORDS[verdictOfToken(view, i)];
+    /** @param {string} name @param {number} tau */
     const decide = (name, tau) => {
       const confidence = analysis.confidence[name][i];
       // Beside tau two decimals may look equal and still decide.
@@ -49,7 +74,7 @@ export class DetailPanel {
       html("h4", { class: "cl-label" }, `Token ${i - problem.start + 1} of ${problem.n}: `, token),
       html(
         "p",
-        { class: `cl-verdict cl-verdict-${valueOf(view, "verdict", i)}` },
+        { class: `cl-verdict cl-verdict-${verdictOfToken(view, i)}` },
         `${words[0].toUpperCase()}${words.slice(1)}.`,
       ),
       html(
@@ -73,6 +98,7 @@ export class DetailPanel {
     );
   }
 
+  /** @param {LabelView} view @param {number} i @param {RollOut|{busy: true}|undefined} rollout */
   #branches(view, i, rollout) {
     const ask = button(rollout?.busy ? "Rolling out …" : "Roll out both branches", "cl-action", {
       "data-rollout": true,
@@ -113,6 +139,13 @@ export class DetailPanel {
   }
 }
 
+/**
+ * @param {string} name
+ * @param {Writer} writer
+ * @param {string|null} token
+ * @param {number} chance
+ * @param {number} truth
+ */
 function model(name, writer, token, chance, truth) {
   return html(
     "div",
@@ -127,6 +160,7 @@ function model(name, writer, token, chance, truth) {
   );
 }
 
+/** @param {string} title @param {RollOutBranch} result @param {Writer} writer */
 function branch(title, result, writer) {
   const text = html("p", { class: "cl-branch-text" });
   const own = html("span", { class: `cl-t cl-${writer} cl-c3` });
@@ -160,6 +194,7 @@ function branch(title, result, writer) {
   );
 }
 
+/** @param {RollOut} rollout @param {number} label */
 function conclusion(rollout, label) {
   const given = label ? "label 1, prefer the SLM" : "label 0, prefer the LLM";
   if (rollout.verdict === "undecided")

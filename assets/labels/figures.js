@@ -4,15 +4,35 @@
  * Pure: must not know the DOM or plotly itself. Colours come in as a palette, so one figure serves both themes; series
  * differ by dash, marker or pattern too, never by colour alone.
  *
- * @typedef {{text: string, muted: string, rule: string, surface: string, slm: string, llm: string, cost: string, risk:
- *   string, waste: string, slmFill: string, llmFill: string}} Palette
+ * @typedef {ChartPalette & {risk: string, waste: string, slmFill: string, llmFill: string}} Palette
+ * @typedef {import("./analysis.js").Curves} Curves
+ * @typedef {import("./verdict.js").Confusion} Confusion
+ * @typedef {{title: string, [more: string]: unknown}} AxisOptions
+ * @typedef {{x: number, y: number, tau: number}} CurvePoint
+ * @typedef {Figure & {table: {head: string[], rows: string[][]}}} ChartFigure
+ *
+ * @typedef {Object} FigureView
+ * @property {Curves[]} curves
+ * @property {string[]} names of the routers, one for each of `curves`
+ * @property {Confusion} now of the first router
+ * @property {Confusion} best of the first router
+ * @property {number} tau
+ * @property {number} bestTau
+ * @property {number} easyShare
+ * @property {boolean} showShift
+ * @property {Palette} palette
  */
 
 import { formatTau, percent, probability } from "../viewer/format.js";
 
+/** @param {number} value */
 const share = (value) => percent(value, 1);
 
+/** @param {Palette} palette @param {AxisOptions} x @param {AxisOptions} y
+ * @returns {Record<string, unknown>}
+ */
 function layoutOf(palette, x, y) {
+  /** @param {AxisOptions} how */
   const axis = ({ title, ...more }) => ({
     title: { text: title, standoff: 8, font: { size: 13 } },
     gridcolor: palette.rule,
@@ -38,8 +58,14 @@ function layoutOf(palette, x, y) {
 
 const unit = { range: [-0.02, 1.02], tickformat: ".0%" };
 
-/** Two marked points on a curve: where tau stands and where it costs least. */
+/**
+ * Two marked points on a curve: where tau stands and where it costs least.
+ * @param {Palette} palette
+ * @param {CurvePoint} now
+ * @param {CurvePoint} best
+ */
 function marks(palette, now, best) {
+  /** @param {string} name @param {CurvePoint} at @param {string} symbol @param {string} color */
   const mark = (name, at, symbol, color) => ({
     type: "scatter",
     mode: "markers",
@@ -52,6 +78,15 @@ function marks(palette, now, best) {
   return [mark("τ now", now, "circle", palette.cost), mark("least cost", best, "star-diamond", palette.risk)];
 }
 
+/**
+ * @param {Palette} palette
+ * @param {boolean} first
+ * @param {string} name
+ * @param {number[][]} points
+ * @param {number} x
+ * @param {number} y
+ * @param {string} words
+ */
 function line(palette, first, name, points, x, y, words) {
   return {
     type: "scatter",
@@ -65,19 +100,16 @@ function line(palette, first, name, points, x, y, words) {
   };
 }
 
-/** Shares at one tau, from a confusion. */
+/** Shares at one tau, from a confusion. @param {Confusion} counts */
 const rates = (counts) => ({
   wasted: counts.waste / Math.max(1, counts.waste + counts.kept),
   caught: counts.caught / Math.max(1, counts.caught + counts.risk),
   precision: counts.caught / Math.max(1, counts.caught + counts.waste),
 });
 
-/**
- * @param {{curves: Object[], names: string[], now: Object, best: Object, tau: number, bestTau: number, palette:
- *   Palette}} view
- * `now` and `best` are confusions of the first router.
- */
+/** @param {FigureView} view @returns {ChartFigure} */
 export function rocFigure({ curves, names, now, best, tau, bestTau, palette }) {
+  /** @param {Confusion} counts @param {number} t */
   const at = (counts, t) => ({ x: rates(counts).wasted, y: rates(counts).caught, tau: t });
   return {
     data: [
@@ -104,7 +136,9 @@ export function rocFigure({ curves, names, now, best, tau, bestTau, palette }) {
   };
 }
 
+/** @param {FigureView} view @returns {ChartFigure} */
 export function prFigure({ curves, names, now, best, tau, bestTau, palette }) {
+  /** @param {Confusion} counts @param {number} t */
   const at = (counts, t) => ({ x: rates(counts).caught, y: rates(counts).precision, tau: t });
   return {
     data: [
@@ -133,12 +167,17 @@ export function prFigure({ curves, names, now, best, tau, bestTau, palette }) {
   };
 }
 
-/** What a router that is honest at equal priors shows where a share `easy` of all tokens prefers the SLM. */
+/**
+ * What a router that is honest at equal priors shows where a share `easy` of all tokens prefers the SLM.
+ * @param {number} confidence
+ * @param {number} easy
+ */
 export function shifted(confidence, easy) {
   const odds = (confidence / (1 - confidence)) * (easy / (1 - easy));
   return odds / (1 + odds);
 }
 
+/** @param {FigureView} view @returns {ChartFigure} */
 export function reliabilityFigure({ curves, names, easyShare, showShift, palette }) {
   const grid = Array.from({ length: 49 }, (_, i) => (i + 1) / 50);
   return {
@@ -206,10 +245,12 @@ export function reliabilityFigure({ curves, names, easyShare, showShift, palette
   };
 }
 
+/** @param {FigureView} view @returns {ChartFigure} */
 export function histogramFigure({ curves, names, tau, palette }) {
   const { easy, critical } = curves[0];
   const width = 1 / easy.length;
   const middle = easy.map((_, i) => (i + 0.5) * width);
+  /** @param {string} name @param {number[]} counts @param {string} color @param {string} pattern */
   const bars = (name, counts, color, pattern) => ({
     type: "bar",
     name,

@@ -7,9 +7,15 @@
 import { button, html, setText } from "../viewer/dom.js";
 import { plural, probability } from "../viewer/format.js";
 import { visibleText } from "../viewer/text.js";
-import { CELL_WORDS, selectRows, toCsv, valueOf } from "./rows.js";
+import { CELL_WORDS, selectRows, toCsv, verdictOfToken } from "./rows.js";
 import { tokenWords } from "./text_panel.js";
 import { download } from "../viewer/page_export.js";
+
+/**
+ * @typedef {import("./rows.js").LabelView} LabelView
+ * @typedef {import("./rows.js").RowOrder} RowOrder
+ * @typedef {import("./verdict.js").Cell} Cell
+ */
 
 const PAGE = 50;
 const COLUMNS = [
@@ -25,6 +31,7 @@ const COLUMNS = [
   ["llm", "LLM token"],
   ["llm_probability", "p"],
 ];
+/** @type {Record<string, string>} */
 const NAMES = {
   slm_probability: "probability of the SLM token",
   llm_probability: "probability of the LLM token",
@@ -35,6 +42,12 @@ export class TablePanel {
   /** @param {{onSelect: (index: number) => void, onCell: (cell: null) => void}} on */
   constructor(on) {
     this.on = on;
+    /** @type {LabelView|null} */
+    this.view = null;
+    /** @type {number[]} */
+    this.rows = [];
+    /** @type {string|null} */
+    this.cell = null;
     this.how = { query: "", column: "index", descending: false };
     this.size = PAGE;
     this.search = html("input", {
@@ -73,44 +86,50 @@ export class TablePanel {
     );
     this.search.addEventListener("input", () => this.#change({ query: this.search.value }));
     this.clear.addEventListener("click", () => on.onCell(null));
-    this.csv.addEventListener("click", () => download("citer-labels.csv", "text/csv", toCsv(this.view, this.rows)));
+    this.csv.addEventListener("click", () => {
+      if (this.view) download("citer-labels.csv", "text/csv", toCsv(this.view, this.rows));
+    });
     this.more.addEventListener("click", () => {
       this.size += 4 * PAGE;
       this.#draw();
     });
     this.body.addEventListener("click", (event) => {
-      const row = event.target.closest("tr");
-      if (row && getSelection().isCollapsed) on.onSelect(Number(row.dataset.i));
+      const row = event.target instanceof Element ? event.target.closest("tr") : null;
+      if (row && getSelection()?.isCollapsed) on.onSelect(Number(row.dataset.i));
     });
   }
 
+  /** @param {string} column @param {string} title */
   #header(column, title) {
+    const arrow = html("span", { class: "cl-arrow", "aria-hidden": "true" });
     const sort = html(
       "button",
       { type: "button", class: "cl-sort", "data-column": column, "aria-label": `Sort by ${NAMES[column] ?? title}` },
       title,
-      html("span", { class: "cl-arrow", "aria-hidden": "true" }),
+      arrow,
     );
     const root = html("th", { scope: "col", "aria-sort": "none" }, sort);
     sort.addEventListener("click", () =>
       this.#change({ column, descending: this.how.column === column && !this.how.descending }),
     );
-    return { root, arrow: sort.lastChild };
+    return { root, arrow };
   }
 
+  /** @param {Partial<RowOrder>} how */
   #change(how) {
     Object.assign(this.how, how);
     this.size = PAGE;
-    this.update(this.view);
+    if (this.view) this.update(this.view);
   }
 
+  /** @param {LabelView} view */
   update(view) {
     if (this.view?.analysis !== view.analysis || this.cell !== view.cell) this.size = PAGE;
     this.view = view;
     this.cell = view.cell;
     if (!view.other && this.how.column === "other") Object.assign(this.how, { column: "index", descending: false });
     this.rows = selectRows(view, { ...this.how, cell: view.cell });
-    const words = view.cell === "differs" ? "decided differently" : CELL_WORDS[view.cell];
+    const words = CELL_WORDS[/** @type {Cell} */ (view.cell)] ?? "decided differently";
     setText(
       this.count,
       plural(this.rows.length, "token") +
@@ -129,16 +148,18 @@ export class TablePanel {
 
   #draw() {
     const { view } = this;
+    if (!view) return;
     const { analysis } = view;
     const many = analysis.problems.length > 1;
+    /** @param {string|null} token */
     const shownToken = (token) =>
       html("bdi", { class: "cl-code" }, token === null ? "end of text" : visibleText(token));
     this.body.replaceChildren(
       ...this.rows.slice(0, this.size).map((i) => {
         const problem = analysis.problems[analysis.problemOf[i]];
         const place = i - problem.start + 1;
-        const verdict = valueOf(view, "verdict", i);
-        const mark = { risk: "▲ ", waste: "○ " }[verdict] ?? "";
+        const verdict = verdictOfToken(view, i);
+        const mark = { kept: "", waste: "○ ", risk: "▲ ", caught: "" }[verdict];
         const pick = html(
           "button",
           {

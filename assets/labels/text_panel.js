@@ -11,8 +11,15 @@ import { button, html, setText } from "../viewer/dom.js";
 import { plural, probability } from "../viewer/format.js";
 import { fillTokenText, visibleText } from "../viewer/text.js";
 import { isEnd } from "./analysis.js";
-import { inCell, valueOf } from "./rows.js";
+import { inCell, verdictOfToken } from "./rows.js";
 
+/**
+ * @typedef {import("./rows.js").LabelView} LabelView
+ * @typedef {import("./analysis.js").Analysis} Analysis
+ * @typedef {import("./verdict.js").Cell} Cell
+ */
+
+/** @type {Record<Cell, string>} */
 export const VERDICT_WORDS = {
   kept: "easy, kept by the SLM",
   waste: "waste: easy, given to the LLM",
@@ -20,7 +27,11 @@ export const VERDICT_WORDS = {
   risk: "risk: critical, given to the SLM",
 };
 
-/** A token in words, for labels. */
+/**
+ * A token in words, for labels.
+ * @param {Analysis} analysis
+ * @param {number} index
+ */
 export const tokenWords = (analysis, index) =>
   isEnd(analysis, index) ? "end of text" : visibleText(analysis.text[index]);
 
@@ -48,9 +59,14 @@ export class TextPanel {
       legend(),
       this.answer,
     );
+    /** @type {HTMLElement[]} */
     this.nodes = [];
+    /** @type {string|null} */
     this.shown = null;
+    /** @type {number|null} */
     this.tabStop = null;
+    this.number = 0;
+    this.first = 0;
     this.previous.addEventListener("click", () => on.onProblem(this.number - 1));
     this.next.addEventListener("click", () => on.onProblem(this.number + 1));
     this.text.addEventListener("click", (event) => this.#at(event, (index) => on.onSelect(index)));
@@ -59,15 +75,19 @@ export class TextPanel {
     this.text.addEventListener("keydown", (event) => this.#key(event));
   }
 
+  /** @param {Event} event @param {(index: number, node: HTMLElement) => void} use */
   #at(event, use) {
     const node = event.target instanceof Element ? event.target.closest(".cl-t") : null;
-    if (node) use(Number(node.dataset.i), node);
+    if (node instanceof HTMLElement) use(Number(node.dataset.i), node);
     else if (event.type === "pointerover") this.on.onHover(null, null);
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const index = Number(event.target.dataset?.i);
+    /** @type {Record<string, number>} */
+    const steps = { ArrowRight: 1, ArrowLeft: -1 };
+    const step = steps[event.key];
+    const index = event.target instanceof HTMLElement ? Number(event.target.dataset.i) : NaN;
     if (!Number.isInteger(index)) return;
     if (step === undefined && event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -78,6 +98,7 @@ export class TextPanel {
     node.focus({ preventScroll: true });
   }
 
+  /** @param {LabelView} view */
   update(view) {
     const { analysis } = view;
     const key = `${analysis.id}/${view.problem}`;
@@ -90,12 +111,13 @@ export class TextPanel {
       const selected = String(index === view.selected);
       if (node.dataset.selected !== selected) node.dataset.selected = selected;
     }
-    const inside =
-      view.selected !== null && view.selected >= this.first && view.selected < this.first + this.nodes.length;
-    this.#moveTabStop(view, inside ? view.selected : this.first);
+    const selected = view.selected ?? -1;
+    const inside = selected >= this.first && selected < this.first + this.nodes.length;
+    this.#moveTabStop(view, inside ? selected : this.first);
     this.text.dataset.filtered = String(view.cell !== null);
   }
 
+  /** @param {LabelView} view @param {string} key */
   #fill(view, key) {
     const { analysis } = view;
     const problem = analysis.problems[view.problem];
@@ -125,14 +147,19 @@ export class TextPanel {
     this.text.replaceChildren(fragment);
   }
 
+  /** @param {LabelView} view @param {number} i */
   #look(view, i) {
     const confidence = view.analysis.confidence[view.router][i];
     const writer = prefersLlm(confidence, view.tau) ? "llm" : "slm";
     const chosen = view.cell !== null && inCell(view, view.cell, i) ? " cl-chosen" : "";
-    return `cl-t cl-${writer} cl-c${certaintyStep(confidence, view.tau)} cl-${valueOf(view, "verdict", i)}${chosen}`;
+    return `cl-t cl-${writer} cl-c${certaintyStep(confidence, view.tau)} cl-${verdictOfToken(view, i)}${chosen}`;
   }
 
-  /** One token has a role at a time, so a screen reader reads the rest as running text. */
+  /**
+   * One token has a role at a time, so a screen reader reads the rest as running text.
+   * @param {LabelView} view
+   * @param {number} index
+   */
   #moveTabStop(view, index) {
     const node = this.nodes[index - this.first];
     const old = this.nodes[(this.tabStop ?? index) - this.first];
@@ -147,12 +174,13 @@ export class TextPanel {
       "aria-label",
       `${tokenWords(view.analysis, index)}, token ${index - this.first + 1}, case ` +
         `${view.analysis.caseOf[index]}, confidence ${confidence}, ` +
-        `${VERDICT_WORDS[valueOf(view, "verdict", index)]}`,
+        `${VERDICT_WORDS[verdictOfToken(view, index)]}`,
     );
   }
 }
 
 function legend() {
+  /** @param {string} className @param {Record<string, number>} dataset @param {...string} words */
   const key = (className, dataset, ...words) =>
     html(
       "span",

@@ -8,23 +8,42 @@ import { button, html, setText } from "../viewer/dom.js";
 import { formatTau, percent } from "../viewer/format.js";
 import { CELLS } from "./verdict.js";
 
+/**
+ * @typedef {import("./rows.js").LabelView} LabelView
+ * @typedef {import("./verdict.js").Cell} Cell
+ * @typedef {import("./verdict.js").Confusion} Confusion
+ * @typedef {import("./verdict.js").BestThreshold} BestThreshold
+ */
+
+/**
+ * @typedef {Object} ThresholdCallbacks
+ * @property {(name: string) => void} onRouter
+ * @property {(tau: number) => void} onTau
+ * @property {(cell: Cell) => void} onCell
+ * @property {(ratio: number) => void} onRatio
+ */
+
 export const RATIOS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100];
+/** @type {Record<Cell, string>} */
 const NAMES = { kept: "kept", waste: "waste", risk: "risk", caught: "caught" };
+/** @type {Record<Cell, string>} */
 const MARKS = { kept: "", waste: "○ ", risk: "▲ ", caught: "" };
+/** @type {Record<Cell, string>} */
 const TITLES = {
   kept: "Easy tokens that the SLM writes",
   waste: "Easy tokens given to the LLM",
   risk: "Critical tokens given to the SLM",
   caught: "Critical tokens given to the LLM",
 };
+/** @param {number} n */
 const count = (n) => n.toLocaleString("en-US");
 
 export class ThresholdPanel {
-  /**
-   * @param {{onRouter: Function, onTau: (tau: number) => void, onCell: (cell: string) => void, onRatio: (ratio: number)
-   *   => void}} on
-   */
+  /** @param {ThresholdCallbacks} on */
   constructor(on) {
+    this.routerNames = "";
+    this.tau = 0;
+    this.bestTau = 0;
     this.router = html("select", { class: "cl-select", "aria-label": "Router" });
     this.range = html("input", {
       type: "range",
@@ -55,7 +74,12 @@ export class ThresholdPanel {
     this.formula = html("p", { class: "cl-formula" });
     this.best = html("p", { class: "cl-small" });
     this.setBest = button("", "cl-action");
-    this.cells = Object.fromEntries(CELLS.map((cell) => [cell, this.#cell(cell, on)]));
+    this.cells = {
+      kept: this.#cell("kept", on),
+      waste: this.#cell("waste", on),
+      risk: this.#cell("risk", on),
+      caught: this.#cell("caught", on),
+    };
     this.share = html("p", { class: "cl-small" });
     this.root = html(
       "section",
@@ -91,6 +115,7 @@ export class ThresholdPanel {
     this.setBest.addEventListener("click", () => on.onTau(this.bestTau));
   }
 
+  /** @param {Cell} cell @param {ThresholdCallbacks} on */
   #cell(cell, on) {
     const number = html("span", { class: "cl-cell-count" });
     const words = html("span", { class: "cl-cell-name" }, `${MARKS[cell]}${NAMES[cell]}`);
@@ -113,7 +138,9 @@ export class ThresholdPanel {
   }
 
   #matrix() {
+    /** @param {string} text @param {string} note */
     const head = (text, note) => html("th", { scope: "col" }, text, html("span", { class: "cl-note" }, note));
+    /** @param {string} text @param {string} note @param {...Cell} cells */
     const row = (text, note, ...cells) =>
       html(
         "tr",
@@ -134,7 +161,12 @@ export class ThresholdPanel {
     );
   }
 
-  /** `counts` and `best` are of the first router. */
+  /**
+   * `counts` and `best` are of the first router.
+   * @param {LabelView} view
+   * @param {Confusion} counts
+   * @param {BestThreshold} best
+   */
   update(view, counts, best) {
     const { analysis } = view;
     const names = analysis.routers.map((router) => router.name).join();
@@ -182,7 +214,7 @@ export class ThresholdPanel {
   }
 }
 
-/** Every decimal that decides: a best tau may lie between 0.99998 and 1. */
+/** Every decimal that decides: a best tau may lie between 0.99998 and 1. @param {number} tau */
 export function formatTauExact(tau) {
   return Number(tau.toFixed(4)) === tau ? formatTau(tau) : String(tau);
 }

@@ -8,10 +8,11 @@ import { kvBytesPerToken, weightBytes } from "../viewer/cost.js";
 import { html, setText } from "../viewer/dom.js";
 import { formatTau, percent, probability, quantity, significant } from "../viewer/format.js";
 
+/** @param {number} value */
 const bytes = (value) => quantity("bytes", value);
 
 /**
- * @param {Object} view the viewer's state
+ * @param {RunView} view the viewer's state
  * @returns {[string, string, string][]} name, formula, the same with this run's numbers
  */
 export function formulaRows(view) {
@@ -23,6 +24,7 @@ export function formulaRows(view) {
   const isLlm = Boolean(view.decisions.isLlm[event.index]);
   const fed = view.decisions.llmFed[event.index];
   const llmOnly = series.at("llmOnly", "bytes");
+  /** @type {[string, string, string][]} */
   const rows = [
     [
       "Who writes",
@@ -33,7 +35,7 @@ export function formulaRows(view) {
     [
       "Share of the LLM",
       "LLM tokens / tokens",
-      `${view.decisions.isLlm.reduce((sum, one) => sum + one, 0)} / ${totals.nTokens} = ${percent(totals.llmShare)}`,
+      `${totals.nLlmTokens} / ${totals.nTokens} = ${percent(totals.llmShare)}`,
     ],
     [
       "Weights read by one pass",
@@ -74,9 +76,11 @@ export function formulaRows(view) {
 }
 
 export class FormulaPanel {
+  /** @param {Viewer} viewer */
   constructor(viewer) {
     this.viewer = viewer;
     this.body = html("dl", { class: "cx-formulas" });
+    /** @type {{root: HTMLElement, name: HTMLElement, formula: HTMLElement, numbers: HTMLElement}[]} */
     this.rows = [];
     this.root = html(
       "section",
@@ -97,14 +101,12 @@ export class FormulaPanel {
     if (!view.head || !view.n) return;
     const rows = formulaRows(view);
     while (this.rows.length < rows.length) {
-      const row = {
-        name: html("dt", {}),
-        formula: html("dd", { class: "cx-formula" }),
-        numbers: html("dd", { class: "cx-formula-numbers" }),
-      };
-      row.root = html("div", {}, row.name, row.formula, row.numbers);
-      this.rows.push(row);
-      this.body.append(row.root);
+      const name = html("dt", {});
+      const formula = html("dd", { class: "cx-formula" });
+      const numbers = html("dd", { class: "cx-formula-numbers" });
+      const root = html("div", {}, name, formula, numbers);
+      this.rows.push({ root, name, formula, numbers });
+      this.body.append(root);
     }
     this.rows.forEach((row, i) => {
       row.root.hidden = i >= rows.length;

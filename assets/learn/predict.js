@@ -6,18 +6,22 @@
  */
 
 import { html, setText } from "../viewer/dom.js";
-import { percent, plural } from "../viewer/format.js";
+import { messageOf, percent, plural } from "../viewer/format.js";
 import { fillTokenText, visibleText } from "../viewer/text.js";
 import { byRouter, markOfToken, scoreMarks, whereChanged } from "./score.js";
 
 const RECORDED_RUNS = new URL("../traces/", import.meta.url);
 const REVEAL_SIGNS = { hit: "✓", missed: "▲", extra: "○" };
 const REVEAL_WORDS = { hit: "found", missed: "missed", extra: "not needed" };
+/** @type {Record<string, (events: TokenEvent[]) => boolean[]>} */
 const TRUTHS = { router: byRouter, changed: whereChanged };
 
 export class PredictPanel {
+  /** @type {TokenEvent[]} */
   events = [];
+  /** @type {boolean[]} */
   marked = [];
+  /** @type {HTMLElement[]} */
   nodes = [];
   isRevealed = false;
   at = 0;
@@ -67,11 +71,13 @@ export class PredictPanel {
     this.again.addEventListener("click", () => this.clear());
     this.text.addEventListener("click", (event) => {
       const node = event.target instanceof Element ? event.target.closest(".cx-guess") : null;
-      if (node) this.toggle(Number(node.dataset.i));
+      if (node instanceof HTMLElement) this.toggle(Number(node.dataset.i));
     });
     this.text.addEventListener("keydown", (event) => this.pressed(event));
     // However a token got the focus, keys are about that one.
-    this.text.addEventListener("focusin", (event) => this.arrivedAt(Number(event.target.dataset.i)));
+    this.text.addEventListener("focusin", (event) => {
+      if (event.target instanceof HTMLElement) this.arrivedAt(Number(event.target.dataset.i));
+    });
     if (runs.length) this.load();
   }
 
@@ -83,10 +89,11 @@ export class PredictPanel {
       const trace = await response.json();
       if (this.pick.value === file) this.show(trace);
     } catch (error) {
-      setText(this.result, `This run could not be read (${error.message}).`);
+      setText(this.result, `This run could not be read (${messageOf(error)}).`);
     }
   }
 
+  /** @param {Trace} trace */
   show(trace) {
     // The end of the text has nothing to see or to mark.
     this.events = trace.events.filter((event) => event.text !== "");
@@ -107,6 +114,7 @@ export class PredictPanel {
     this.draw();
   }
 
+  /** @param {number} index */
   toggle(index) {
     if (this.isRevealed) return;
     this.marked[index] = !this.marked[index];
@@ -114,17 +122,21 @@ export class PredictPanel {
     this.draw();
   }
 
+  /** @param {number} index */
   moveTo(index) {
     this.nodes[Math.max(0, Math.min(this.nodes.length - 1, index))]?.focus();
   }
 
+  /** @param {number} index */
   arrivedAt(index) {
     this.nodes[this.at]?.setAttribute("tabindex", "-1");
     this.nodes[index]?.setAttribute("tabindex", "0");
     this.at = index;
   }
 
+  /** @param {KeyboardEvent} event */
   pressed(event) {
+    /** @type {Record<string, number>} */
     const moves = {
       ArrowRight: this.at + 1,
       ArrowDown: this.at + 1,
@@ -164,6 +176,7 @@ export class PredictPanel {
     setText(this.result, this.isRevealed ? this.verdict(truth, nMarked) : "");
   }
 
+  /** @param {boolean[]} truth @param {number} nMarked */
   verdict(truth, nMarked) {
     const found = scoreMarks(this.marked, truth);
     const nTrue = found.hits + found.missed;

@@ -9,17 +9,23 @@
 import { html, setText } from "../viewer/dom.js";
 import { TOUR_STEPS, lookAt } from "./tour_steps.js";
 
+/** @typedef {import("./tour_steps.js").PageLook} PageLook */
+
 const LOOK_EVERY_MS = 150;
 /** Long enough to see what one's own action did before the next step is named. */
 const NEXT_AFTER_MS = 700;
 
+/** @type {Tour|null} */
 let runningTour = null;
 
 class Tour {
+  /** @type {Element|null} */
   here = null;
+  /** @type {PageLook|null} */
   start = null;
   isNext = false;
 
+  /** @param {Page} page @param {HTMLElement|null} returnTo */
   constructor(page, returnTo) {
     this.page = page;
     this.returnTo = returnTo;
@@ -51,6 +57,7 @@ class Tour {
     this.title.focus({ preventScroll: true });
   }
 
+  /** @returns {import("./tour_steps.js").TourStep|undefined} */
   get step() {
     return TOUR_STEPS[this.index];
   }
@@ -89,9 +96,10 @@ class Tour {
   }
 
   look() {
-    if (this.step?.isDone?.(lookAt(this.page), this.start)) this.done();
+    if (this.start && this.step?.isDone?.(lookAt(this.page), this.start)) this.done();
   }
 
+  /** @param {MouseEvent} event */
   clicked(event) {
     if (this.step?.click && event.target instanceof Element && event.target.closest(this.step.click)) this.done();
   }
@@ -103,22 +111,24 @@ class Tour {
     this.later = setTimeout(() => this.next(), NEXT_AFTER_MS);
   }
 
-  /** What "Go there" puts the keyboard on, where the step names it. */
+  /** What "Go there" puts the keyboard on, where the step names it. @returns {HTMLElement|null} */
   inside() {
-    const { focus } = this.step;
-    return focus ? (this.here.querySelector(focus) ?? document.querySelector(focus)) : null;
+    const focus = this.step?.focus;
+    return focus ? (this.here?.querySelector(focus) ?? document.querySelector(focus)) : null;
   }
 
   focusTarget() {
     const { step } = this;
     if (!step || !this.here) return;
+    /** @type {HTMLElement|null} */
     const target =
       this.inside() ??
-      (this.here.matches("button") ? this.here : document.querySelector(".citer-viewer .cv-t[tabindex]"));
+      (this.here instanceof HTMLButtonElement ? this.here : document.querySelector(".citer-viewer .cv-t[tabindex]"));
     target?.focus({ preventScroll: true });
     this.scrollTo();
   }
 
+  /** @param {KeyboardEvent} event */
   pressed(event) {
     if (event.key === "F6") {
       event.preventDefault();
@@ -153,7 +163,11 @@ class Tour {
   }
 }
 
-/** Starts the tour, anew where one is running; the focus goes back to `returnTo` when it ends. */
+/**
+ * Starts the tour, anew where one is running; the focus goes back to `returnTo` when it ends.
+ * @param {Page} page
+ * @param {HTMLElement|null} [returnTo]
+ */
 export function startTour(page, returnTo = null) {
   runningTour?.end();
   runningTour = new Tour(page, returnTo);

@@ -4,25 +4,28 @@
  * Data and small predicates; must not know the card that shows them. A step looks at the page as a person does, through
  * what is drawn, so the viewer and the controls need no hooks for it.
  *
+ * @typedef {ReturnType<typeof lookAt>} PageLook
+ *
  * @typedef {Object} TourStep
  * @property {string} title
  * @property {string} text
  * @property {string} target selector of what the step is about
  * @property {string} focus selector, inside the target, of what "Go there" puts the keyboard on
- * @property {(now: Object, start: Object) => boolean} [isDone] of two `lookAt`s: now, and when the step began
+ * @property {(now: PageLook, start: PageLook) => boolean} [isDone] of two `lookAt`s: now, and when the step began
  * @property {string} [click] a click inside this selector ends the step
  */
 
-/** What the steps look at. */
+/** What the steps look at. @param {Page} page */
 export function lookAt(page) {
-  const find = (selector) => document.querySelector(selector);
+  /** @param {string} selector */
+  const find = (selector) => /** @type {HTMLElement|null} */ (document.querySelector(selector));
   const pinned = find(".citer-viewer .cv-t[data-pinned]");
   return {
     isPlaying: find('.cv-playback [aria-label="Pause"]') !== null,
     filter: find('.cv-legend [aria-pressed="true"]')?.textContent ?? "",
     pinned: pinned?.dataset.i ?? null,
     pinnedLlm: pinned?.classList.contains("cv-llm") ?? false,
-    tau: find("#cx-tau input[type=number]")?.value,
+    tau: /** @type {HTMLInputElement|null} */ (find("#cx-tau input[type=number]"))?.value,
     unit: find('.cv-chart [aria-pressed="true"]')?.textContent ?? "",
     run: page.run,
     labelsOpen: Boolean(find("#cx-tab-labels")?.offsetParent),

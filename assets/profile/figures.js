@@ -3,11 +3,25 @@
  *
  * Pure: must not know the DOM or plotly itself. Series differ by dash and marker too, never by colour alone.
  *
- * @typedef {{text: string, muted: string, rule: string, surface: string, slm: string, llm: string, cost: string, font:
- *   string}} Palette
+ * @typedef {{title: string, [more: string]: unknown}} AxisOptions
+ *
+ * @typedef {Object} ProfileShares costs over the share of tokens by the LLM; LLM alone is 1
+ * @property {number[]} share
+ * @property {number[]} time
+ * @property {number[]} bytes
+ * @property {{share: number, time: number}[]} measured
+ * @property {{time: number|null, bytes: number|null}} break_even
+ *
+ * @typedef {Object} ProfilePass a model's forward passes
+ * @property {"SLM"|"LLM"} name
+ * @property {number[]} n_new
+ * @property {number[]} measured_ms
+ * @property {number[]} fitted_ms
  */
 
+/** @param {ChartPalette} palette @param {AxisOptions} x @param {AxisOptions} y */
 function layoutOf(palette, x, y) {
+  /** @param {AxisOptions} how */
   const axis = ({ title, ...more }) => ({
     title: { text: title, standoff: 8, font: { size: 13 } },
     gridcolor: palette.rule,
@@ -31,8 +45,13 @@ function layoutOf(palette, x, y) {
   };
 }
 
-/** Cost of a routed token, of that of the LLM alone, over the share of LLM tokens. */
+/**
+ * Cost of a routed token, of that of the LLM alone, over the share of LLM tokens.
+ * @param {ProfileShares} shares
+ * @param {ChartPalette} palette
+ */
 export function sharesFigure(shares, palette) {
+  /** @param {string} name @param {number[]} values @param {string} color @param {string} dash */
   const line = (name, values, color, dash) => ({
     type: "scatter",
     mode: "lines",
@@ -42,6 +61,7 @@ export function sharesFigure(shares, palette) {
     line: { color, width: 2, dash },
     hovertemplate: `${name}<br>LLM share %{x:.0%}: %{y:.2f}<extra></extra>`,
   });
+  /** @param {string} name @param {number|null} at @param {string} color @param {string} symbol */
   const even = (name, at, color, symbol) => ({
     type: "scatter",
     mode: "markers",
@@ -85,7 +105,11 @@ export function sharesFigure(shares, palette) {
   };
 }
 
-/** Milliseconds of a pass over the tokens that it feeds, both axes logarithmic. */
+/**
+ * Milliseconds of a pass over the tokens that it feeds, both axes logarithmic.
+ * @param {ProfilePass[]} passes
+ * @param {ChartPalette} palette
+ */
 export function passesFigure(passes, palette) {
   const colors = { SLM: palette.slm, LLM: palette.llm };
   return {

@@ -5,14 +5,33 @@
  * callback. Plotly is fetched when the tab is open; colours are read from the page, and again when the theme changes.
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { html, part, setText } from "../viewer/dom.js";
 import { passesFigure, sharesFigure } from "./figures.js";
 import { press } from "../viewer/page_gradio.js";
 import { loadPlotly } from "../viewer/plotly.js";
+import { messageOf } from "../viewer/format.js";
+
+/**
+ * @typedef {{title: string, head: string[], rows: string[][]}} ProfileTable
+ *
+ * @typedef {Object} ProfileMessage
+ * @property {"recorded"|"live"} kind
+ * @property {string} pair
+ * @property {string} headline
+ * @property {string} provenance
+ * @property {string[]} sentences
+ * @property {number} [age_s]
+ * @property {ProfileTable[]} tables
+ * @property {import("./figures.js").ProfileShares} shares
+ * @property {import("./figures.js").ProfilePass[]} passes
+ *
+ * @typedef {(profile: ProfileMessage, palette: ChartPalette) => Figure} ProfileFigure
+ */
 
 const CONFIG = { displayModeBar: false, responsive: true };
 const KINDS = { recorded: "Recorded", live: "Measured just now" };
 
+/** @param {ProfileTable} how */
 function table({ title, head, rows }) {
   return html(
     "div",
@@ -26,7 +45,7 @@ function table({ title, head, rows }) {
         "tbody",
         {},
         ...rows.map((row) =>
-          html("tr", {}, ...row.map((cell, k) => html(k ? "td" : "th", k ? {} : { scope: "row" }, cell))),
+          html("tr", {}, ...row.map((cell, k) => (k ? html("td", {}, cell) : html("th", { scope: "row" }, cell)))),
         ),
       ),
     ),
@@ -34,8 +53,10 @@ function table({ title, head, rows }) {
 }
 
 class Profile {
+  /** @param {Element} root @param {string} plotlyUrl */
   constructor(root, plotlyUrl) {
     this.plotlyUrl = plotlyUrl;
+    /** @type {ProfileMessage|null} */
     this.profile = null;
     this.status = html("p", { class: "cl-status", role: "status" }, "Reading the recorded profile.");
     this.bar = html("progress", {
@@ -50,14 +71,16 @@ class Profile {
     this.provenance = html("p", { class: "cl-note" });
     this.reasons = html("ul", { class: "cp-reasons" });
     this.tables = html("div", { class: "cp-tables" });
-    this.charts = [
+    /** @type {[string, string, ProfileFigure][]} */
+    const charts = [
       [
         "shares",
         "Cost of a routed token, of the LLM alone",
         (profile, palette) => sharesFigure(profile.shares, palette),
       ],
       ["passes", "Time of one forward pass", (profile, palette) => passesFigure(profile.passes, palette)],
-    ].map(([name, title, figure]) => {
+    ];
+    this.charts = charts.map(([name, title, figure]) => {
       const plot = html("div", { class: "cl-plot", role: "img", "aria-label": title });
       const root = html(
         "figure",
@@ -92,6 +115,7 @@ class Profile {
     new MutationObserver(() => this.draw()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
   }
 
+  /** @param {string} payload */
   receive(payload) {
     if (!payload) return;
     const message = JSON.parse(payload);
@@ -103,14 +127,16 @@ class Profile {
     } else if (message.notice !== undefined) this.say(message.notice, message.level);
   }
 
-  /** While it measures there is something to stop, here and with the page's own Stop. */
+  /** While it measures there is something to stop, here and with the page's own Stop. @param {boolean} isMeasuring */
   measuring(isMeasuring) {
-    for (const [id, disabled] of [
+    /** @type {[string, boolean][]} */
+    const states = [
       ["cx-profile-measure", isMeasuring],
       ["cx-profile-stop", !isMeasuring],
-    ]) {
-      const button = document.querySelector(`button#${id}`);
-      if (button) button.disabled = disabled;
+    ];
+    for (const [id, disabled] of states) {
+      const button = document.getElementById(id);
+      if (button instanceof HTMLButtonElement) button.disabled = disabled;
     }
     globalThis.citer?.setOther(isMeasuring ? () => press("button#cx-profile-stop") : null);
   }
@@ -121,6 +147,7 @@ class Profile {
     if (!this.bar.hidden) this.say("");
   }
 
+  /** @param {string} text */
   say(text, level = "") {
     setText(this.status, text);
     this.status.dataset.level = level;
@@ -128,6 +155,7 @@ class Profile {
     this.bar.hidden = true;
   }
 
+  /** @param {ProfileMessage} profile */
   show(profile) {
     this.say("");
     this.profile = profile;
@@ -155,12 +183,13 @@ class Profile {
         chart.plot.dataset.drawn = "true";
       }
     } catch (error) {
-      this.say(`The charts could not be drawn (${error.message}); the tables hold their numbers.`, "error");
+      this.say(`The charts could not be drawn (${messageOf(error)}); the tables hold their numbers.`, "error");
     }
   }
 
   palette() {
     const style = getComputedStyle(this.root);
+    /** @param {string} name */
     const of = (name) => style.getPropertyValue(`--cv-${name}`).trim();
     return {
       text: of("text"),
@@ -175,24 +204,25 @@ class Profile {
   }
 }
 
+/** @param {string} name */
 function stylesheet(name) {
   const href = new URL(name, import.meta.url).href;
   if (document.querySelector(`link[href="${href}"]`)) return Promise.resolve();
   return new Promise((resolve) => {
     const link = html("link", { rel: "stylesheet", href });
-    link.onload = link.onerror = resolve;
+    link.onload = link.onerror = () => resolve(undefined);
     document.head.append(link);
   });
 }
 
 /**
  * Called when the tab is first opened, with what Gradio gives a component's script.
- * @param {{element: HTMLElement, props: Object, watch: Function, onOpen: () => void}} context
+ * @param {ComponentContext<{value: string, plotly: string}> & {onOpen: () => void}} context
  */
 export async function mountProfile({ element, props, watch, onOpen }) {
   if (!props.value) onOpen();
   await Promise.all([stylesheet("../labels/labels.css"), stylesheet("./profile.css")]);
-  const profile = new Profile(element.querySelector(".cx-profile"), props.plotly);
+  const profile = new Profile(part(element, ".cx-profile"), props.plotly);
   watch("value", () => profile.receive(props.value));
   window.citerProfile = profile;
   profile.measuring(false);

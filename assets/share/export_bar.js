@@ -7,17 +7,19 @@ import { html, setText } from "../viewer/dom.js";
 import { download, fileStem, traceToCsv } from "../viewer/page_export.js";
 import { drawPicture, pictureToPng, pictureToSvg } from "./picture.js";
 import { MAX_TRACE_BYTES, TraceFileError, parseTrace, traceToJson } from "./trace_file.js";
+import { messageOf } from "../viewer/format.js";
 
 /**
  * @param {Object} how
- * @param {Object} how.viewer
- * @param {(trace: Object) => void} [how.onImport] a checked trace that a person opened
+ * @param {Viewer} how.viewer
+ * @param {(trace: Trace) => void} [how.onImport] a checked trace that a person opened
  * @param {(json: string) => Promise<string>} [how.offlinePage] makes the one-file page of a trace
  * @returns {HTMLElement}
  */
 export function exportBar({ viewer, onImport, offlinePage }) {
   const said = html("span", { class: "cx-export-said", role: "status" });
   const row = html("div", { class: "cx-export", role: "group", "aria-label": "Take this run away" });
+  /** @param {string} label @param {string} title @param {(trace: Trace, stem: string) => unknown} make */
   const add = (label, title, make) => {
     const node = html("button", { type: "button", title }, label);
     node.addEventListener("click", async () => {
@@ -27,7 +29,7 @@ export function exportBar({ viewer, onImport, offlinePage }) {
       try {
         await make(trace, fileStem(trace));
       } catch (error) {
-        setText(said, `${label} could not be made: ${error.message}`);
+        setText(said, `${label} could not be made: ${messageOf(error)}`);
       }
     });
     row.append(node);
@@ -52,6 +54,7 @@ export function exportBar({ viewer, onImport, offlinePage }) {
   return row;
 }
 
+/** @param {(trace: Trace) => void} onImport @param {HTMLElement} said */
 function importButton(onImport, said) {
   const file = html("input", {
     type: "file",
@@ -68,7 +71,7 @@ function importButton(onImport, said) {
   );
   node.addEventListener("click", () => file.click());
   file.addEventListener("change", async () => {
-    const [chosen] = file.files;
+    const chosen = file.files?.[0];
     file.value = "";
     if (!chosen) return;
     setText(said, "");
@@ -81,7 +84,7 @@ function importButton(onImport, said) {
     } catch (error) {
       setText(
         said,
-        error instanceof TraceFileError ? error.message : `This file could not be read (${error.message}).`,
+        error instanceof TraceFileError ? error.message : `This file could not be read (${messageOf(error)}).`,
       );
     }
   });

@@ -4,12 +4,13 @@
  * The entry that `citer_core/offline.py` joins with everything it imports into one script.
  */
 
-import { html, setText } from "../viewer/dom.js";
-import { formatTau } from "../viewer/format.js";
+import { html, part, setText } from "../viewer/dom.js";
+import { formatTau, messageOf } from "../viewer/format.js";
 import { drawHistogram, mountViewer } from "../viewer/viewer.js";
 import { exportBar } from "./export_bar.js";
 import { parseTrace } from "./trace_file.js";
 
+/** @param {(tau: number) => void} onTau */
 function offlineSlider(onTau) {
   const range = html("input", {
     type: "range",
@@ -36,6 +37,7 @@ function offlineSlider(onTau) {
   );
   // The range rounds to its steps; a tau for a budget may lie between two.
   let current = 0;
+  /** @param {number} tau */
   const set = (tau) => {
     current = tau;
     range.value = String(tau);
@@ -59,12 +61,12 @@ function themeButton() {
 }
 
 function openOffline() {
-  const root = document.getElementById("citer-offline");
+  const root = part(document, "#citer-offline");
   let trace;
   try {
-    trace = parseTrace(document.getElementById("citer-trace").textContent);
+    trace = parseTrace(document.getElementById("citer-trace")?.textContent ?? "");
   } catch (error) {
-    root.append(html("p", { role: "alert" }, error.message));
+    root.append(html("p", { role: "alert" }, messageOf(error)));
     return;
   }
   const place = html("div", {});

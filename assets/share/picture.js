@@ -29,18 +29,25 @@ const CHART_STYLES = [
   "text-anchor",
 ];
 
+/** @param {string} font */
 function measurer(font) {
   const context = document.createElement("canvas").getContext("2d");
+  if (!context) throw new Error("this browser draws no pictures.");
   context.font = font;
-  return (text) => context.measureText(text).width;
+  return /** @param {string} text */ (text) => context.measureText(text).width;
 }
 
-/** The chart at the picture's width, with the styles that a file of its own would not find. */
+/**
+ * The chart at the picture's width, with the styles that a file of its own would not find.
+ * @param {import("../viewer/chart.js").Chart} chart
+ * @param {RunView} view
+ * @param {number} width
+ */
 function chartCopy(chart, view, width) {
   const shownWidth = chart.width;
   chart.width = width;
   chart.update(view);
-  const copy = chart.svg.cloneNode(true);
+  const copy = /** @type {SVGSVGElement} */ (chart.svg.cloneNode(true));
   const originals = [chart.svg, ...chart.svg.querySelectorAll("*")];
   [copy, ...copy.querySelectorAll("*")].forEach((node, i) => {
     const computed = getComputedStyle(originals[i]);
@@ -57,16 +64,21 @@ function chartCopy(chart, view, width) {
 }
 
 /**
- * @param {Object} viewer a mounted viewer with a run
+ * @param {Viewer} viewer a mounted viewer with a run
  * @returns {SVGSVGElement}
  */
 export function drawPicture(viewer) {
   const { view } = viewer;
+  const { head } = view;
+  if (!head) throw new Error("there is no run to draw.");
   const style = getComputedStyle(viewer.root);
+  /** @param {string} name */
   const color = (name) => style.getPropertyValue(`--cv-${name}`).trim();
   const inner = PICTURE_WIDTH - 2 * PICTURE_MARGIN;
+  /** @type {SVGElement[]} */
   const nodes = [];
   let y = PICTURE_MARGIN;
+  /** @param {string} words @param {number} size @param {string} fill @param {number} gap */
   const lines = (words, size, fill, gap) => {
     const { boxes, nLines } = layoutStrip([words], measurer(`${size}px ${PICTURE_FONTS}`), inner);
     for (const box of boxes) {
@@ -86,8 +98,9 @@ export function drawPicture(viewer) {
     }
     y += nLines * size * 1.5 + gap;
   };
-  lines((view.head.prompt?.question ?? "").replaceAll("\n", "  "), 15, color("muted"), 18);
+  lines(head.prompt.question.replaceAll("\n", "  "), 15, color("muted"), 18);
 
+  /** @param {TokenEvent} event @param {number} i */
   const isEnd = (event, i) => event.text === "" && i === view.n - 1 && view.finishReason === "eos";
   const { boxes, nLines } = layoutStrip(
     view.events.map((event, i) => (isEnd(event, i) ? "end" : event.text)),
@@ -157,12 +170,12 @@ export function drawPicture(viewer) {
     14,
   );
   const copy = chartCopy(viewer.chart, view, inner);
-  lines(viewer.chart.title.textContent, 14, color("muted"), 4);
+  lines(viewer.chart.title.textContent ?? "", 14, color("muted"), 4);
   for (const [name, value] of Object.entries({ x: PICTURE_MARGIN, y, overflow: "visible" }))
     copy.setAttribute(name, String(value));
   nodes.push(copy);
   y += Number(copy.getAttribute("height")) + 12;
-  const { pair, router, record, settings } = view.head;
+  const { pair, router, record, settings } = head;
   lines(
     [
       `${pair.slm.name} + ${pair.llm.name}`,
@@ -189,21 +202,24 @@ export function drawPicture(viewer) {
     svg(
       "title",
       {},
-      forXml(`Routed text: ${view.head.title || view.head.prompt?.question || ""}`.slice(0, 200)).replaceAll(
-        /\s+/g,
-        " ",
-      ),
+      forXml(`Routed text: ${head.title || head.prompt.question}`.slice(0, 200)).replaceAll(/\s+/g, " "),
     ),
     svg("rect", { width: PICTURE_WIDTH, height, fill: color("surface") }),
     ...nodes,
   );
 }
 
-/** @returns {string} a whole SVG file */
+/**
+ * @param {SVGSVGElement} picture
+ * @returns {string} a whole SVG file
+ */
 export const pictureToSvg = (picture) =>
   `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(picture)}\n`;
 
-/** @returns {Promise<Blob>} the picture at twice its size, for sharp print and slides */
+/**
+ * @param {SVGSVGElement} picture
+ * @returns {Promise<Blob>} the picture at twice its size, for sharp print and slides
+ */
 export async function pictureToPng(picture, scale = 2) {
   const url = URL.createObjectURL(new Blob([pictureToSvg(picture)], { type: "image/svg+xml" }));
   try {
@@ -215,7 +231,7 @@ export async function pictureToPng(picture, scale = 2) {
     const fit = Math.min(scale, 16000 / image.naturalHeight);
     canvas.width = Math.round(image.naturalWidth * fit);
     canvas.height = Math.round(image.naturalHeight * fit);
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
     return await new Promise((resolve, reject) =>
       canvas.toBlob(
         (blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large for this browser."))),

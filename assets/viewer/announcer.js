@@ -10,7 +10,9 @@ const CALM_MS = 500;
 export class Announcer {
   constructor() {
     this.root = html("div", { class: "cv-sr", role: "status", "aria-live": "polite" });
+    /** @type {ReturnType<typeof setTimeout>|null} */
     this.timer = null;
+    this.toSay = "";
     this.saidAt = -Infinity;
   }
 
@@ -30,6 +32,6 @@ export class Announcer {
   }
 
   destroy() {
-    clearTimeout(this.timer);
+    clearTimeout(this.timer ?? undefined);
   }
 }

@@ -21,6 +21,7 @@ export class Answer {
     this.root = html("p", { class: "cv-answer", hidden: true }, this.badge, this.detail);
   }
 
+  /** @param {RunView} view */
   update(view) {
     const finished = view.finishReason !== null && view.shown >= view.n && view.n > 0;
     this.root.hidden = !finished;
@@ -41,7 +42,7 @@ export class Answer {
       parts.push(answer.predicted_answer === null ? "no final answer found" : `answer ${answer.predicted_answer}`);
       if (answer.true_answer !== null) parts.push(`true answer ${answer.true_answer}`);
     }
-    parts.push(FINISH_WORDS[view.finishReason] ?? view.finishReason);
+    parts.push(FINISH_WORDS[view.finishReason ?? ""] ?? String(view.finishReason));
     if (view.decisions.doubt !== null) parts.push("as recorded, not at this tau");
     setText(this.detail, parts.join(" · "));
   }

@@ -52,7 +52,10 @@ export function diffTokens(ours, theirs) {
   return changed;
 }
 
-/** 16 hex digits that name a run by its prompt, tokens and writers; `RoutingTrace.key` in Python is the same. */
+/**
+ * 16 hex digits that name a run by its prompt, tokens and writers; `RoutingTrace.key` in Python is the same.
+ * @param {Trace} trace
+ */
 export function traceKey(trace) {
   const text = `${trace.prompt.text}\n${trace.events.map((event) => event.source + event.token_id).join(" ")}`;
   // FNV-1a of 64 bits in four parts of 16: BigInt would take a hundred times as long.

@@ -28,13 +28,10 @@ export class ComparePanel {
     this.root.hidden = true;
   }
 
-  /**
-   * @param {import("./branch_book.js").BranchBook} book
-   * @param {[number, number]} ids
-   * @param {(trace: Object) => Object} totalsOf
-   */
+  /** @param {BranchBook} book @param {[number, number]} ids @param {(trace: Trace) => Totals} totalsOf */
   show(book, ids, totalsOf) {
     const [one, other] = ids.map((id) => book.get(id));
+    if (!one || !other) return;
     const changed = book.compare(one, other);
     this.columns.replaceChildren(
       this.#column(one, changed.ours, totalsOf),
@@ -43,6 +40,7 @@ export class ComparePanel {
     this.root.hidden = false;
   }
 
+  /** @param {BranchEntry} how @param {Uint8Array} changed @param {(trace: Trace) => Totals} totalsOf */
   #column({ name, trace }, changed, totalsOf) {
     const [sign, word] = verdictOf(trace);
     const totals = totalsOf(trace);

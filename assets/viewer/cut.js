@@ -7,7 +7,11 @@
 
 const MAX_DECIMALS = 12;
 
-/** The number with the fewest decimals in (low, high], but below 1, where tau would hand over every token. */
+/**
+ * The number with the fewest decimals in (low, high], but below 1, where tau would hand over every token.
+ * @param {number} low
+ * @param {number} high
+ */
 export function shortestBetween(low, high) {
   for (let decimals = 1; decimals <= MAX_DECIMALS; decimals++) {
     const scale = 10 ** decimals;

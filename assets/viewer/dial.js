@@ -10,11 +10,13 @@ import { formatTau, probability } from "./format.js";
 const RADIUS = 70;
 const CENTRE = 80;
 
+/** @param {number} share @param {number} radius */
 function dialPoint(share, radius) {
   const angle = Math.PI * (1 - share);
   return [CENTRE + radius * Math.cos(angle), CENTRE - radius * Math.sin(angle)].map((value) => value.toFixed(2));
 }
 
+/** @param {number} from @param {number} to */
 function dialArc(from, to) {
   return `M${dialPoint(from, RADIUS).join(" ")}A${RADIUS} ${RADIUS} 0 0 1 ${dialPoint(to, RADIUS).join(" ")}`;
 }

@@ -25,7 +25,11 @@ export class Head {
     this.statusRow = html("div", { class: "cv-status", hidden: true }, this.status, this.alert);
   }
 
-  /** A state in words; "" clears it. */
+  /**
+   * A state in words; "" clears it.
+   * @param {string} text
+   * @param {{isError?: boolean, busy?: boolean}} [how]
+   */
   setStatus(text, { isError = false, busy = false } = {}) {
     setText(this.alert, isError ? text : "");
     setText(this.status, isError ? "" : text);
@@ -33,6 +37,7 @@ export class Head {
     this.statusRow.hidden = text === "";
   }
 
+  /** @param {RunView} how */
   update({ head }) {
     const question = head?.prompt?.question ?? "";
     setText(this.question, question);

@@ -15,11 +15,12 @@ const HIST_HEIGHT = 64;
 
 /**
  * Counts confidences in equal bins over [0, 1]; exactly 1 belongs to the last.
+ * @param {TokenEvent[]} events
  * @returns {{slm: number[], llm: number[], max: number}}
  */
 export function binConfidences(events, nBins = HISTOGRAM_BINS) {
-  const slm = new Array(nBins).fill(0);
-  const llm = new Array(nBins).fill(0);
+  const slm = Array.from({ length: nBins }, () => 0);
+  const llm = Array.from({ length: nBins }, () => 0);
   for (const event of events) {
     const bin = Math.max(0, Math.min(nBins - 1, Math.floor(event.slm_confidence * nBins)));
     (event.source === "llm" ? llm : slm)[bin]++;
@@ -28,15 +29,30 @@ export function binConfidences(events, nBins = HISTOGRAM_BINS) {
   return { slm, llm, max };
 }
 
-/** Square root: most confidences crowd near 1, and the few in the middle are the ones that matter. */
+/**
+ * Square root: most confidences crowd near 1, and the few in the middle are the ones that matter.
+ * @param {number} count
+ * @param {number} max
+ */
 const barHeight = (count, max) => (max ? (HIST_HEIGHT - 4) * Math.sqrt(count / max) : 0);
 
+/**
+ * @typedef {Object} DrawnHistogram
+ * @property {SVGSVGElement} root
+ * @property {SVGPathElement} slm
+ * @property {SVGPathElement} llm
+ * @property {SVGLineElement} line
+ * @property {TokenEvent[]|null} events
+ * @property {number} n
+ */
+
+/** @type {WeakMap<HTMLElement, DrawnHistogram>} */
 const drawn = new WeakMap();
 
 /**
  * Draws or updates the histogram in `container`.
  * @param {HTMLElement} container
- * @param {import("./decision.js").TokenEvent[]} events
+ * @param {TokenEvent[]} events
  * @param {number} tau
  */
 export function drawHistogram(container, events, tau) {
@@ -81,7 +97,8 @@ export function drawHistogram(container, events, tau) {
     }
     plot.slm.setAttribute("d", paths.slm);
     plot.llm.setAttribute("d", paths.llm);
-    Object.assign(plot, { events, n: events.length });
+    plot.events = events;
+    plot.n = events.length;
   }
   plot.line.setAttribute("x1", String(tau * HIST_WIDTH));
   plot.line.setAttribute("x2", String(tau * HIST_WIDTH));

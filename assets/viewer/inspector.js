@@ -12,13 +12,18 @@ import { WRITER_NAMES, percent, plural, probability, quantity, significant } fro
 import { visibleText } from "./text.js";
 import { truthBlock } from "./truth.js";
 
-/** What the SLM would have written here, as text, or its id where it is not among the recorded candidates. */
+/**
+ * What the SLM would have written here, as text, or its id where it is not among the recorded candidates.
+ * @param {TokenEvent} event
+ */
 function slmCandidate(event) {
   if (event.slm_token_id === event.token_id && event.text !== "") return event.text;
   const found = event.slm_top.find(([id]) => id === event.slm_token_id);
   return found ? found[1] : null;
 }
 
+/** @type {Writer[]} */
+const WRITERS = ["slm", "llm"];
 const KEYS = [
   ["← →", "previous, next token"],
   ["[ ]", "previous, next LLM token"],
@@ -31,26 +36,23 @@ const KEYS = [
   ["Esc", "let go"],
 ];
 
+/** @param {number} confidence @param {number} tau */
 function relationOf(confidence, tau) {
   if (tau >= 1) return "tau 1 gives every token to the LLM";
   return confidence < tau ? "below tau: the LLM writes" : "not below tau: the SLM writes";
 }
 
 export class Inspector {
-  /**
-   * @param {{onFlip: (index: number, source: "slm"|"llm", tokenId: number|null) => void, onProbe: () => void}} on
-   */
+  /** @param {{onFlip: (index: number, source: "slm"|"llm", tokenId: number|null) => void, onProbe: () => void}} on */
   constructor(on) {
     this.on = on;
     this.body = html("div", { class: "cv-inspector-body" });
     this.root = html("section", { class: "cv-inspector", "aria-label": "Token inspector" }, this.body);
+    /** @type {string|null} */
     this.shownKey = null;
   }
 
-  /**
-   * @param {Object} view
-   * @param {{flip: boolean, probe: boolean, whyNot: string}} can what may be asked of the server
-   */
+  /** @param {RunView} view @param {Askable} can what may be asked of the server */
   update(view, can) {
     const index = view.focus;
     const key = [
@@ -69,11 +71,16 @@ export class Inspector {
     ].join();
     if (key === this.shownKey) return;
     this.shownKey = key;
-    const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const active = document.activeElement;
+    const focused = active instanceof HTMLElement && this.body.contains(active) ? active.dataset.key : null;
     this.body.replaceChildren(...(index === null ? this.#hint(view, can) : this.#token(view, index, can)));
-    if (focused) this.body.querySelector(`[data-key="${focused}"]`)?.focus();
+    if (!focused) return;
+    /** @type {HTMLElement|null} */
+    const same = this.body.querySelector(`[data-key="${focused}"]`);
+    same?.focus();
   }
 
+  /** @param {RunView} view @param {Askable} can */
   #hint(view, can) {
     return [
       html("h2", { class: "cv-heading" }, "Token inspector"),
@@ -90,9 +97,10 @@ export class Inspector {
         ...KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what))),
       ),
       this.#probeBlock(view, can),
-    ].filter(Boolean);
+    ].filter((node) => node !== null);
   }
 
+  /** @param {RunView} view @param {number} index @param {Askable} can */
   #token(view, index, can) {
     const event = view.events[index];
     const isLlm = Boolean(view.decisions.isLlm[index]);
@@ -158,10 +166,16 @@ export class Inspector {
       view.truth ? truthBlock(view, index) : null,
       this.#probeBlock(view, can),
       this.#cost(view, event, index),
-    ].filter(Boolean);
+    ].filter((node) => node !== null);
   }
 
-  /** The other model, from here on. */
+  /**
+   * The other model, from here on.
+   * @param {RunView} view
+   * @param {number} index
+   * @param {boolean} isLlm
+   * @param {Askable} can
+   */
   #flipBlock(view, index, isLlm, can) {
     if (!can.flip) return can.whyNot ? html("p", { class: "cv-caption" }, can.whyNot) : null;
     const other = isLlm ? "slm" : "llm";
@@ -179,6 +193,7 @@ export class Inspector {
     );
   }
 
+  /** @param {RunView} view @param {Askable} can */
   #probeBlock(view, can) {
     if (view.probe) {
       const nAgree = view.probe.reduce((sum, token) => sum + Number(token.agree), 0);
@@ -205,14 +220,20 @@ export class Inspector {
     );
   }
 
-  /** How undecided each model is; exact after a probe, a bound from the recorded candidates before. */
+  /**
+   * How undecided each model is; exact after a probe, a bound from the recorded candidates before.
+   * @param {RunView} view
+   * @param {TokenEvent} event
+   * @param {number} index
+   */
   #uncertainty(view, event, index) {
     const probed = view.probe?.[index];
-    const rows = ["slm", "llm"].map((model) => {
-      const top = probed?.[`${model}_top`] ?? event[`${model}_top`];
+    const rows = WRITERS.map((model) => {
+      const [own, asked] = model === "slm" ? [event.slm_top, probed?.slm_top] : [event.llm_top, probed?.llm_top];
+      const top = asked ?? own;
       if (!top?.length) return null;
       const entropy = probed
-        ? significant(probed[`${model}_entropy`])
+        ? significant(model === "slm" ? probed.slm_entropy : probed.llm_entropy)
         : top.length > 1
           ? `≥ ${significant(leastEntropy(top))}`
           : "–";
@@ -239,7 +260,7 @@ export class Inspector {
           html("th", { scope: "col" }, "margin"),
         ),
       ),
-      html("tbody", {}, ...rows.filter(Boolean)),
+      html("tbody", {}, ...rows),
     );
     const said = probed
       ? `${probed.agree ? "Both would write the same token" : "The models would write different tokens"}; ` +
@@ -254,6 +275,7 @@ export class Inspector {
     );
   }
 
+  /** @param {Writer} model @param {Candidate[]} top @param {RunView} view @param {number} index @param {Askable} can */
   #candidates(model, top, view, index, can) {
     const event = view.events[index];
     const mayChoose = can.flip && view.pinned === index;
@@ -305,9 +327,11 @@ export class Inspector {
     return block;
   }
 
+  /** @param {RunView} view @param {TokenEvent} event @param {number} index */
   #cost(view, event, index) {
     const fed = view.decisions.llmFed[index];
     const recorded = fed === event.llm_tokens_fed && !view.decisions.isFlipped[index];
+    /** @type {Record<string, number>} */
     const ms = { "SLM weights": event.slm_s, Router: event.router_s, "LLM weights": event.llm_s };
     const rows = splitStep(view.costModel, event, fed).map(({ name, bytes, flops, within }) =>
       html(

@@ -6,14 +6,20 @@
 
 import { html } from "./dom.js";
 
-const SAMPLES = { slm: "SLM", llm: "LLM" };
+/** @type {[Writer, string][]} */
+const SAMPLES = [
+  ["slm", "SLM"],
+  ["llm", "LLM"],
+];
 
 export class Legend {
   /** @param {(writer: "slm"|"llm"|null) => void} onFilter */
   constructor(onFilter) {
+    /** @type {Writer|null} */
     this.filter = null;
+    /** @type {Record<string, HTMLButtonElement>} */
     this.buttons = {};
-    for (const [writer, label] of Object.entries(SAMPLES)) {
+    for (const [writer, label] of SAMPLES) {
       const ramp = html("span", { class: "cv-ramp", "aria-hidden": "true" });
       for (let step = 0; step < 4; step++) ramp.append(html("span", { class: `cv-swatch cv-${writer} cv-c${step}` }));
       const title = `Show only what the ${writer.toUpperCase()} wrote`;
@@ -74,7 +80,7 @@ export class Legend {
     );
   }
 
-  /** Entries that nothing on screen uses are left out. */
+  /** Entries that nothing on screen uses are left out. @param {RunView} view */
   update(view) {
     this.flip.hidden = view.decisions.firstFlip < 0;
     this.hyp.hidden = view.decisions.doubt === null;

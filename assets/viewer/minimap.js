@@ -15,6 +15,7 @@ const DECISIVE_HEIGHT = 5;
 export class Minimap {
   /** @param {{onHover: (index: number|null) => void, onPick: (index: number) => void}} on */
   constructor(on) {
+    /** @type {Record<string, SVGPathElement>} */
     this.tints = {};
     this.svg = svg("svg", {
       class: "cv-minimap-svg",
@@ -34,6 +35,8 @@ export class Minimap {
     this.svg.append(this.veil);
     this.root = html("div", { class: "cv-minimap" }, this.svg, this.cursor);
     this.n = 0;
+    this.span = 1;
+    /** @param {MouseEvent} event */
     const indexAt = (event) => {
       const box = this.svg.getBoundingClientRect();
       const index = Math.floor(((event.clientX - box.left) / box.width) * this.span);
@@ -47,14 +50,17 @@ export class Minimap {
     });
   }
 
+  /** @param {RunView} view */
   update(view) {
     this.n = view.n;
     this.span = view.domain;
     this.svg.setAttribute("viewBox", `0 0 ${this.span} ${STRIP_HEIGHT}`);
+    /** @type {Record<string, string>} */
     const paths = {};
     for (const tint of Object.keys(this.tints)) paths[tint] = "";
     // Neighbours of one look are one bar: a long run is then a few hundred shapes, not thousands.
     let start = 0;
+    /** @type {string|null} */
     let look = null;
     for (let i = 0; i <= view.n; i++) {
       const event = view.events[i];
@@ -82,7 +88,7 @@ export class Minimap {
     this.moved(view);
   }
 
-  /** The cheap part: what is hidden by playback, and where the chosen token is. */
+  /** The cheap part: what is hidden by playback, and where the chosen token is. @param {RunView} view */
   moved(view) {
     this.veil.setAttribute("x", String(view.shown));
     this.veil.setAttribute("width", String(Math.max(0, view.n - view.shown)));

@@ -6,6 +6,11 @@
  * so it stays in this tab's `sessionStorage`.
  */
 
+/**
+ * @typedef {{question: string, dataType: string, tau: number}} Asked what Generate was pressed with
+ * @typedef {{run: string|null, asked: Asked|null, search: string, isLost: boolean}} KeptRun
+ */
+
 const RUN_KEY = "citer-run";
 const LOOK_EVERY_MS = 1000;
 const SILENT_MS = 6000; // the server says something every three seconds, even where there is nothing to say
@@ -21,16 +26,20 @@ export const RUN_GONE =
   "The connection was lost for too long, and the server no longer has this run. Generate it again.";
 
 export class PageRun {
+  /** @type {Asked|null} */
   asked = null;
+  /** @type {string|null} */
   run = null;
   isOver = true;
   heardAt = 0;
   nHeard = 0;
+  /** @type {string|null} */
   following = null;
 
   /**
-   * @param {Object} page of page.js
-   * @param {{storage?: Storage, now?: () => number, pause?: (ms: number) => Promise<void>}} [how] tests have their own
+   * @param {Page} page of page.js
+   * @param {{storage?: Storage|null, now?: () => number, pause?: (ms: number) => Promise<void>}} [how] tests have
+   *   their own
    */
   constructor(
     page,
@@ -53,13 +62,13 @@ export class PageRun {
     }, LOOK_EVERY_MS);
   }
 
-  /** Generate was pressed with these values. @param {Array} values in the order of `Controls.asked` */
+  /** Generate was pressed with these values. @param {any[]} values in the order of `Controls.asked` */
   asking(values) {
     const [question, dataType, tau] = values;
     this.asked = { question, dataType, tau };
   }
 
-  /** A message of a run, or about its place in the line, came in. */
+  /** A message of a run, or about its place in the line, came in. @param {string} run */
   heard(run, isOver = false) {
     this.heardAt = this.now();
     this.nHeard++;
@@ -103,7 +112,10 @@ export class PageRun {
     return true;
   }
 
-  /** Asks the server for the run until it ends, or until its messages come by themselves again. */
+  /**
+   * Asks the server for the run until it ends, or until its messages come by themselves again.
+   * @param {string|null} run
+   */
   async follow(run) {
     if (!run || this.following === run) return;
     this.following = run;
@@ -156,6 +168,7 @@ export class PageRun {
     this.#store({ run: this.run, asked: this.asked, search: globalThis.location?.search ?? "", isLost });
   }
 
+  /** @param {KeptRun|null} value */
   #store(value) {
     try {
       if (value) this.storage?.setItem(RUN_KEY, JSON.stringify(value));

@@ -10,11 +10,18 @@ import { bytesInWords, dtypeOf, factsOf, planOf, progressOf, roomInWords, whyNot
 const OWN = "own";
 
 export class PairPicker {
+  /** @type {PairList|null} */
   listed = null;
+  /** @type {string|null} */
   chosen = null;
+  /** @type {string|null} */
   dtype = null;
+  /** @type {PairChange|null} */
   change = null;
   isOwn = false;
+  said = "";
+  /** @type {[HTMLInputElement, HTMLInputElement]|null} */
+  own = null;
 
   /**
    * @param {HTMLElement} place the dialog is appended here
@@ -22,6 +29,7 @@ export class PairPicker {
    */
   constructor(place, on) {
     this.on = on;
+    /** @param {string} words @param {string} className @param {() => void} act */
     const action = (words, className, act) => {
       const button = html("button", { type: "button", class: className }, words);
       button.addEventListener("click", act);
@@ -70,18 +78,16 @@ export class PairPicker {
     this.dialog.showModal();
   }
 
-  /**
-   * @param {Object} listed what `list_pairs` gives
-   * @param {string|null} wanted a pair to be chosen at first
-   */
+  /** @param {PairList} listed what `list_pairs` gives @param {string|null} wanted a pair to be chosen at first */
   show(listed, wanted = null) {
     this.listed = listed;
     const rows = listed.pairs;
+    /** @param {PairRow} row */
     const canLoad = (row) => !whyNot(row, this.dtype ?? "", listed);
-    if (rows.some((row) => row.name === wanted)) this.chosen = wanted;
+    if (wanted !== null && rows.some((row) => row.name === wanted)) this.chosen = wanted;
     else if (!this.chosen || !rows.some((row) => row.name === this.chosen && canLoad(row)))
       this.chosen = rows.find(canLoad)?.name ?? rows[0]?.name ?? null;
-    this.dtype ??= rows.map((row) => Object.keys(row.variants)[0]).at(-1);
+    this.dtype ??= rows.map((row) => Object.keys(row.variants)[0]).at(-1) ?? null;
     const free =
       listed.free_bytes === null
         ? "how much memory is free is not known"
@@ -98,15 +104,15 @@ export class PairPicker {
     this.#drawFoot();
   }
 
-  /** Where the pair cannot be changed: which one is loaded, and why it stays. @param {Object} status */
+  /** Where the pair cannot be changed: which one is loaded, and why it stays. @param {EngineStatus} status */
   showOff(status) {
     setText(this.loaded, `${status.pair ?? "No pair"} is loaded (${status.message}).`);
-    setText(this.note, status.picker.why);
+    setText(this.note, status.picker?.why ?? "");
     this.list.hidden = this.precision.hidden = this.load.hidden = true;
   }
 
   /**
-   * @param {Object|null} change the one that goes on, or the last one
+   * @param {PairChange|null} change the one that goes on, or the last one
    * @param {boolean} isOwn whether this page began it, and may cancel it
    */
   setChange(change, isOwn = false) {
@@ -116,7 +122,7 @@ export class PairPicker {
     if (this.dialog.open) this.#drawFoot();
   }
 
-  /** Something that the server refused. */
+  /** Something that the server refused. @param {string} words */
   say(words) {
     this.said = words;
     this.#drawFoot();
@@ -127,13 +133,17 @@ export class PairPicker {
   }
 
   #drawList() {
-    const cards = this.listed.pairs.map((row) => this.#card(row));
-    if (this.listed.allows_own) cards.push(this.#ownCard());
+    const { listed } = this;
+    if (!listed) return;
+    /** @type {HTMLElement[]} */
+    const cards = listed.pairs.map((row) => this.#card(row, listed));
+    if (listed.allows_own) cards.push(this.#ownCard());
     this.list.replaceChildren(html("legend", { class: "cx-hidden" }, "Pairs"), ...cards);
   }
 
-  #card(row) {
-    const why = whyNot(row, this.dtype, this.listed);
+  /** @param {PairRow} row @param {PairList} listed */
+  #card(row, listed) {
+    const why = whyNot(row, this.dtype ?? "", listed);
     const radio = html("input", {
       type: "radio",
       name: "cx-pair-choice",
@@ -147,7 +157,7 @@ export class PairPicker {
       why === "Loaded now." ? html("span", { class: "cx-pairs-mark" }, "loaded") : null,
       row.is_gated ? html("span", { class: "cx-pairs-mark" }, "gated") : null,
     );
-    const facts = factsOf(row, this.dtype).map((fact) => html("li", {}, fact));
+    const facts = factsOf(row, this.dtype ?? "").map((fact) => html("li", {}, fact));
     return html(
       "label",
       { class: "cx-pairs-card", "data-off": Boolean(why) && why !== "Loaded now." },
@@ -166,6 +176,7 @@ export class PairPicker {
   #ownCard() {
     const radio = html("input", { type: "radio", name: "cx-pair-choice", value: OWN, checked: this.chosen === OWN });
     radio.addEventListener("change", () => this.#choose(OWN));
+    /** @param {string} label @param {string|undefined} value */
     const field = (label, value) => {
       const input = html("input", {
         type: "text",
@@ -198,7 +209,9 @@ export class PairPicker {
 
   #drawPrecision() {
     const names = [
-      ...new Set(this.listed.pairs.filter((row) => !row.is_bundled).flatMap((row) => Object.keys(row.variants))),
+      ...new Set(
+        (this.listed?.pairs ?? []).filter((row) => !row.is_bundled).flatMap((row) => Object.keys(row.variants)),
+      ),
     ];
     const options = names.map((name) => {
       const radio = html("input", { type: "radio", name: "cx-pair-dtype", value: name, checked: name === this.dtype });
@@ -213,6 +226,7 @@ export class PairPicker {
     this.precision.replaceChildren(html("legend", {}, "Number format of the weights"), ...options);
   }
 
+  /** @param {string} name */
   #choose(name) {
     this.chosen = name;
     this.said = "";
@@ -220,17 +234,17 @@ export class PairPicker {
   }
 
   #ownPair() {
-    const [slm, llm] = this.own.map((input) => input.value.trim());
+    const [slm, llm] = (this.own ?? []).map((input) => input.value.trim());
     return slm && llm ? `${slm},${llm}` : "";
   }
 
   #drawFoot() {
     const { change, listed } = this;
-    const hadFocus = this.dialog.open && [this.load, this.cancel].includes(document.activeElement);
-    const isGoing = Boolean(change) && !change.is_over;
+    const hadFocus = this.dialog.open && [this.load, this.cancel].some((node) => node === document.activeElement);
+    const isGoing = change !== null && !change.is_over;
     const row = this.#row();
     const isOwn = this.chosen === OWN;
-    const why = row && listed ? whyNot(row, this.dtype, listed) : "";
+    const why = row && listed ? whyNot(row, this.dtype ?? "", listed) : "";
     const canLoad = Boolean(listed) && !isGoing && (isOwn ? Boolean(this.#ownPair()) : Boolean(row) && !why);
     const { words, share } = change ? progressOf(change) : { words: "", share: null };
     setText(this.state, isGoing ? `${change.title}: ${words}` : this.said || words);
@@ -241,7 +255,7 @@ export class PairPicker {
         ? ""
         : isOwn
           ? `What is missing is downloaded first. ${roomInWords("after")}`
-          : why || (row ? planOf(row, this.dtype) : ""),
+          : why || (row ? planOf(row, this.dtype ?? "") : ""),
     );
     this.bar.hidden = !isGoing;
     if (share === null) this.bar.removeAttribute("value");
@@ -263,6 +277,6 @@ export class PairPicker {
   #load() {
     this.said = "";
     const row = this.#row();
-    this.on.onLoad(row ? row.name : this.#ownPair(), row ? dtypeOf(row, this.dtype) : (this.dtype ?? ""));
+    this.on.onLoad(row ? row.name : this.#ownPair(), row ? dtypeOf(row, this.dtype ?? "") : (this.dtype ?? ""));
   }
 }

@@ -6,22 +6,30 @@
 
 import { percent, plural } from "./format.js";
 
-/** "491 MB", "15.2 GB". */
+/** "491 MB", "15.2 GB". @param {number} n */
 export function bytesInWords(n) {
   if (n >= 1e9) return `${(n / 1e9).toFixed(n >= 1e11 ? 0 : 1)} GB`;
   return `${Math.max(1, Math.round(n / 1e6))} MB`;
 }
 
-/** "0.44 M", "0.63 B", "72.7 B". */
+/** "0.44 M", "0.63 B", "72.7 B". @param {number} n */
 export function countInWords(n) {
   const [scale, unit] = n >= 1e8 ? [1e9, "B"] : [1e6, "M"];
   return `${(n / scale).toFixed(n / scale >= 10 ? 1 : 2)} ${unit}`;
 }
 
-/** The number format that is meant where a pair does not come in the chosen one. */
+/**
+ * The number format that is meant where a pair does not come in the chosen one.
+ * @param {PairRow} row
+ * @param {string} wanted
+ */
 export const dtypeOf = (row, wanted) => (wanted in row.variants ? wanted : Object.keys(row.variants)[0]);
 
-/** The facts about a pair, each a short phrase. */
+/**
+ * The facts about a pair, each a short phrase.
+ * @param {PairRow} row
+ * @param {string} dtype
+ */
 export function factsOf(row, dtype) {
   const variant = row.variants[dtypeOf(row, dtype)];
   const memory =
@@ -37,6 +45,7 @@ export function factsOf(row, dtype) {
   ];
 }
 
+/** @param {PairRow} row */
 function placeInWords(row) {
   if (row.is_bundled) return "comes with this project";
   if (!row.n_missing) return "files are here";
@@ -44,20 +53,29 @@ function placeInWords(row) {
   return row.n_missing === 1 ? `${size}, the other model is here` : size;
 }
 
-/** Why a pair cannot be chosen; "" where it can. */
+/**
+ * Why a pair cannot be chosen; "" where it can.
+ * @param {PairRow} row
+ * @param {string} dtype
+ * @param {PairList} listed
+ */
 export function whyNot(row, dtype, listed) {
   const variant = row.variants[dtypeOf(row, dtype)];
   if (variant.is_loaded) return "Loaded now.";
   if (!row.is_allowed) return "Its files are not on this server.";
   if (variant.room !== "none") return "";
-  const free = listed.free_bytes + listed.loaded_bytes;
+  const free = (listed.free_bytes ?? 0) + listed.loaded_bytes;
   return (
     `Too large for this machine: loading it takes ${bytesInWords(variant.peak_bytes)}, and ` +
     `${bytesInWords(free)} can be free.`
   );
 }
 
-/** What will happen if this pair is loaded, in sentences. */
+/**
+ * What will happen if this pair is loaded, in sentences.
+ * @param {PairRow} row
+ * @param {string} dtype
+ */
 export function planOf(row, dtype) {
   const variant = row.variants[dtypeOf(row, dtype)];
   const steps = [];
@@ -71,13 +89,14 @@ export function planOf(row, dtype) {
   return steps.join(" ");
 }
 
-/** What becomes of the pair that is loaded now. */
+/** What becomes of the pair that is loaded now. @param {PairVariant["room"]} room */
 export function roomInWords(room) {
   return room === "after"
     ? "There is no room for both pairs: runs that go on end first, new ones wait until this pair is ready."
     : "The present pair goes on until this one is ready; runs that have begun end on the pair that they began with.";
 }
 
+/** @type {Record<string, string>} */
 const STAGE_WORDS = {
   convert: "Unpacking the weights, which takes minutes the first time",
   load: "Reading the weights",
@@ -86,6 +105,7 @@ const STAGE_WORDS = {
 
 /**
  * How far a change is.
+ * @param {PairChange} change
  * @returns {{words: string, share: number|null}} `share` of the download, null where nobody can say
  */
 export function progressOf(change) {
@@ -114,7 +134,7 @@ export function progressOf(change) {
   };
 }
 
-/** The header's button. */
+/** The header's button. @param {EngineStatus} status */
 export function buttonWords(status) {
   const { change } = status;
   if (change && !change.is_over) {

@@ -22,12 +22,14 @@ import { Tooltip } from "./tooltip.js";
 import { WhatIf } from "./what_if.js";
 
 /**
- * @param {Object} viewer
+ * @param {Viewer} viewer
  * @param {import("./viewer.js").ViewerOptions} options
- * @returns {Object} the panels by name, and `layout`, the element around them; all of it stands in `viewer.root`
+ * @returns the panels by name, and `layout`, the element around them; all of it stands in `viewer.root`
  */
 export function buildPanels(viewer, options) {
+  /** @type {{onHover: (index: number|null) => void, onPick: (index: number) => void}} */
   const links = { onHover: (index) => viewer.hover(index, false), onPick: (index) => viewer.pin(index) };
+  /** @param {number} tau */
   const setTau = (tau) => {
     viewer.setThreshold(tau);
     options.onThresholdSuggest?.(tau);

@@ -49,7 +49,9 @@ export class Playback {
     this.timeOf = timeOf;
     this.n = 0;
     this.shown = 0;
+    /** @type {number|"live"} */
     this.speed = 1;
+    /** @type {number|null} */
     this.frame = null;
     this.toggleButton = button("", "cv-play", { "aria-label": "Play" });
     this.backButton = button("", "cv-step", { "aria-label": "One token back" });
@@ -100,7 +102,11 @@ export class Playback {
     return this.frame !== null;
   }
 
-  /** Another run, or more of it; everything is shown. */
+  /**
+   * Another run, or more of it; everything is shown.
+   * @param {number} n
+   * @param {boolean} live
+   */
   setLength(n, live) {
     this.pause();
     this.n = this.shown = n;
@@ -111,8 +117,10 @@ export class Playback {
   play() {
     if (this.isPlaying || this.n === 0) return;
     if (this.shown >= this.n) this.#show(0);
+    /** @type {number|null} */
     let last = null;
     let due = 0;
+    /** @param {number} now */
     const tick = (now) => {
       const passed = last === null ? 0 : Math.min((now - last) / 1000, MOST_FRAME_S);
       last = now;
@@ -145,15 +153,18 @@ export class Playback {
     else this.play();
   }
 
+  /** @param {number} by */
   step(by) {
     this.scrub(this.shown + by);
   }
 
+  /** @param {number} shown */
   scrub(shown) {
     this.pause();
     this.#show(Math.max(0, Math.min(this.n, shown)));
   }
 
+  /** @param {number} shown */
   #show(shown) {
     this.shown = shown;
     this.#draw();

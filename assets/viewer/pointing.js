@@ -10,13 +10,14 @@ import { targetOf } from "./moves.js";
 import { visibleText } from "./text.js";
 
 /**
- * @param {Object} viewer
+ * @param {Viewer} viewer
  * @param {AbortSignal} signal ends the listening
  * @returns {(index: number|null, anchored: boolean) => void} hovers a token; `anchored` shows the tooltip at it
  */
 export function listen(viewer, signal) {
   const { tokens, tooltip } = viewer;
 
+  /** @param {number} index */
   const showTooltip = (index) => {
     const { view } = viewer;
     const event = view.events[index];
@@ -28,6 +29,7 @@ export function listen(viewer, signal) {
       { text: `confidence ${probability(event.slm_confidence)}, tau ${formatTau(view.tauAt(index))}` },
     ]);
   };
+  /** @param {number|null} index @param {boolean} anchored */
   const hover = (index, anchored) => {
     const { view } = viewer;
     if (index !== view.hovered) {
@@ -52,7 +54,7 @@ export function listen(viewer, signal) {
     (event) => {
       const index = tokens.indexOf(event.target);
       // The end of a drag that selects text is no choice of a token.
-      if (index === null || !getSelection().isCollapsed) return;
+      if (index === null || getSelection()?.isCollapsed === false) return;
       viewer.pin(index === viewer.view.pinned ? null : index);
       viewer.flush();
       tokens.nodes[index].focus({ preventScroll: true });
@@ -73,7 +75,12 @@ export function listen(viewer, signal) {
   return hover;
 }
 
-/** @returns {boolean} whether the key was used */
+/**
+ * @param {Viewer} viewer
+ * @param {string} action
+ * @param {KeyboardEvent} event
+ * @returns {boolean} whether the key was used
+ */
 function act(viewer, action, event) {
   const { view } = viewer;
   if (action === "play") {

@@ -7,7 +7,9 @@
  * @typedef {{text: string, mark: string|null, kind: "plain"|"space"|"break"|"hidden"}} TextPart
  */
 
+/** @type {Record<number, string>} */
 const SPACE_NAMES = { 0xa0: "⍽", 0x202f: "⍽", 0x3000: "□" };
+/** @type {Record<number, string>} */
 const INVISIBLE_NAMES = {
   0x00ad: "SHY",
   0x034f: "CGJ",
@@ -47,22 +49,33 @@ const CONTROL_NAMES = (
 export const MAX_MARKS = 5000;
 /** Finds any character that may need a mark; most tokens have none and stop here. */
 const UNSEEN =
-  "\\u0000-\\u001f\\u007f-\\u00a0\\u00ad\\u034f\\u061c\\u115f\\u1160\\u1680\\u180e\\u2000-\\u200f" +
+  "\\u034f\\u0000-\\u001f\\u007f-\\u00a0\\u00ad\\u061c\\u115f\\u1160\\u1680\\u180e\\u2000-\\u200f" +
   "\\u2028-\\u202f\\u205f-\\u2069\\u3000\\u3164\\ufeff\\uffa0";
 const SUSPECT = new RegExp(`[${UNSEEN}]|[\\u{e0000}-\\u{e007f}]| {2,}|^ +$`, "u");
 const PICTOGRAPH_END = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]$/u;
 const JOINING_SCRIPTS = "Arabic Devanagari Bengali Sinhala Tamil Telugu Kannada Malayalam Gujarati Gurmukhi".split(" ");
 const JOINING_SCRIPT = new RegExp(`[${JOINING_SCRIPTS.map((name) => `\\p{Script=${name}}`).join("")}\\p{Mn}]$`, "u");
 
-/** A joiner that a script or an emoji sequence needs is ordinary text; marking it would pull the glyph apart. */
+/**
+ * A joiner that a script or an emoji sequence needs is ordinary text; marking it would pull the glyph apart.
+ * @param {number} code
+ * @param {string} before
+ * @param {string} after
+ */
 function isOrdinaryJoiner(code, before, after) {
   if (code === 0x200d && PICTOGRAPH_END.test(before) && /^\p{Extended_Pictographic}/u.test(after)) return true;
   return (code === 0x200d || code === 0x200c) && JOINING_SCRIPT.test(before);
 }
 
-/** The mark of one character, or null where it shows by itself. */
+/**
+ * The mark of one character, or null where it shows by itself.
+ * @param {string} character
+ * @param {string} before
+ * @param {string} after
+ * @returns {{mark: string, kind: "space"|"break"|"hidden"}|null}
+ */
 function markOf(character, before, after) {
-  const code = character.codePointAt(0);
+  const code = character.codePointAt(0) ?? 0;
   if (code === 0x0a) return { mark: "↵", kind: "break" };
   if (code === 0x09) return { mark: "⇥", kind: "space" };
   if (code < 0x20) return { mark: CONTROL_NAMES[code], kind: "hidden" };
@@ -84,10 +97,12 @@ function markOf(character, before, after) {
 /**
  * Cuts a token into stretches that show by themselves and single characters that need a mark. Joined, the parts are
  * the token. A space before a word needs none (the tint shows it); several in a row, or nothing but spaces, do.
+ * @param {string} text
  * @returns {TextPart[]}
  */
 export function splitMarks(text) {
   if (!SUSPECT.test(text)) return text ? [{ text, mark: null, kind: "plain" }] : [];
+  /** @type {TextPart[]} */
   const parts = [];
   let plain = "";
   const onlySpaces = /^ +$/.test(text);
@@ -97,6 +112,7 @@ export function splitMarks(text) {
     const after = text.slice(offset + character.length);
     offset += character.length;
     const inRun = character === " " && (onlySpaces || before.endsWith(" ") || after.startsWith(" "));
+    /** @type {ReturnType<typeof markOf>} */
     const found = inRun ? { mark: "·", kind: "space" } : markOf(character, before, after);
     if (!found) {
       plain += character;
@@ -115,6 +131,8 @@ export function splitMarks(text) {
  *
  * @param {number} most marks that may be drawn; a text with more is written without any. Each mark is an element, and a
  *   run of nothing but line ends would freeze the page.
+ * @param {Element} element
+ * @param {string} text
  * @returns {number} marks that were drawn
  */
 export function fillTokenText(element, text, most = MAX_MARKS) {
@@ -138,7 +156,7 @@ export function fillTokenText(element, text, most = MAX_MARKS) {
   return nMarks;
 }
 
-/** One line in which every character can be seen, for labels and lists; not for copying. */
+/** One line in which every character can be seen, for labels and lists; not for copying. @param {string} text */
 export function visibleText(text) {
   if (text === "") return "∅";
   const shown = splitMarks(text)

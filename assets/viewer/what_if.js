@@ -17,7 +17,11 @@ const DOUBTS = {
   confidence: "this router looks at who wrote before",
 };
 
-/** What another tau does to a finished run, in a sentence. */
+/**
+ * What another tau does to a finished run, in a sentence.
+ * @param {number} tau
+ * @param {{nFlips: number, nExact: number, doubt: Replay["doubt"]}} how
+ */
 export function whatIfWords(tau, { nFlips, nExact, doubt }) {
   const at = `At tau ${formatTau(tau)}`;
   if (nFlips === 0) return `${at} every decision is the same, and so is the text.`;
@@ -28,7 +32,11 @@ export function whatIfWords(tau, { nFlips, nExact, doubt }) {
   );
 }
 
-/** What a finished run is, in a sentence: how many tokens the LLM wrote, and how many of them changed the text. */
+/**
+ * What a finished run is, in a sentence: how many tokens the LLM wrote, and how many of them changed the text.
+ * @param {number} tau
+ * @param {Totals} totals
+ */
 export function ownWords(tau, totals) {
   const at = `Written at tau ${formatTau(tau)}`;
   if (!totals.nLlmTokens) return `${at}, all of it by the SLM.`;
@@ -42,6 +50,7 @@ export class WhatIf {
   /** @param {{onBack: () => void, onContinue: () => void, onTau: (tau: number) => void}} on */
   constructor(on) {
     this.on = on;
+    /** @type {RunView|null} */
     this.view = null;
     this.sentence = html("span", { class: "cv-sentence" });
     this.back = button("", "cv-link", { hidden: true });
@@ -97,7 +106,7 @@ export class WhatIf {
     }
   }
 
-  /** @param {Object} view @param {boolean} canBranch whether a real continuation can be asked for */
+  /** @param {RunView} view @param {boolean} canBranch whether a real continuation can be asked for */
   update(view, canBranch) {
     if (this.view !== view) setText(this.found, "");
     this.view = view;
@@ -108,7 +117,7 @@ export class WhatIf {
     this.form.hidden = view.live || view.n === 0;
     this.root.dataset.kind = moved ? "what-if" : "own";
     let text = "";
-    if (moved) text = whatIfWords(view.whatIf, view.decisions);
+    if (view.whatIf !== null) text = whatIfWords(view.whatIf, view.decisions);
     else if (view.head && view.n) {
       text = view.live ? `Writing at tau ${formatTau(view.runTau)}.` : ownWords(view.runTau, view.series.totals());
     } else if (view.head) text = view.live ? "Reading the prompt." : "Ended before the first token.";
