@@ -17,9 +17,9 @@ from gradio_client import Client  # pip install gradio_client
 client = Client("http://127.0.0.1:7860")
 question = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?"
 job = client.submit(question, data_type="math", threshold=0.7, api_name="/route_trace")
-for text in job:  # snapshots while it runs, each a trace as JSON text; the last one is complete
+for text in job:  # its place while it waits, then snapshots, each a trace as JSON text; the last one is complete
     trace = json.loads(text)
-    print(len(trace["events"]), "tokens")
+    print(trace.get("waiting") or f"{len(trace['events'])} tokens")
 print("".join(event["text"] for event in trace["events"]))
 print(trace["finish_reason"], trace["answer"])
 

@@ -114,7 +114,7 @@ def test_callers_without_a_session_do_not_end_each_other(quiet: Served) -> None:
                     break
             text = (await client.get(f"gradio_api/call/route_trace/{stays}")).text
             data = [line[5:] for line in text.splitlines() if line.startswith("data:")][-1]
-            return RoutingTrace.from_dict(json.loads(data)[0])
+            return RoutingTrace.from_json(json.loads(data)[0])
 
     trace = asyncio.run(both())
     assert trace.finish_reason == "eos" and "I stay." in trace.completion
