@@ -2,8 +2,8 @@
  * The run that this page asked for, across a reload, a wait in line and a lost connection: its id is remembered, and
  * where Gradio brings nothing any more, the server is asked for it directly.
  *
- * Must not know Gradio or the viewer: `page` of page.js takes what is found. The id is the permission to see the run, so
- * it stays in this tab's `sessionStorage`.
+ * Must not know Gradio or the viewer: `page` of page.js takes what is found. The id is the permission to see the run,
+ * so it stays in this tab's `sessionStorage`.
  */
 
 const RUN_KEY = "citer-run";
