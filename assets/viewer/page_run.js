@@ -2,8 +2,8 @@
  * The run that this page asked for, across a reload, a wait in line and a lost connection: its id is remembered, and
  * where Gradio brings nothing any more, the server is asked for it directly.
  *
- * Must not know Gradio or the viewer: `page` of page.js takes what is found. The id is the permission to see the run, so
- * it stays in this tab's `sessionStorage`.
+ * Must not know Gradio or the viewer: `page` of page.js takes what is found. The id is the permission to see the run,
+ * so it stays in this tab's `sessionStorage`.
  */
 
 const RUN_KEY = "citer-run";
@@ -14,17 +14,22 @@ const ASK_WAITING_MS = 1500;
 const ASK_LOST_MS = [500, 1000, 2000, 3000];
 const GIVE_UP_MS = 120_000;
 
-export const CONNECTION_LOST = "The connection to the server is lost. Your run goes on there for a while; this page looks for it.";
+export const CONNECTION_LOST =
+  "The connection to the server is lost. Your run goes on there for a while; this page looks for it.";
 export const CONNECTION_BACK = "The connection is back, and your run with it.";
-export const RUN_GONE = "The connection was lost for too long, and the server no longer has this run. Generate it again.";
+export const RUN_GONE =
+  "The connection was lost for too long, and the server no longer has this run. Generate it again.";
+
+const elapse = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class PageRun {
   /**
    * @param {Object} page of page.js
    * @param {{storage?: Storage, now?: () => number, pause?: (ms: number) => Promise<void>}} [how] tests have their own
    */
-  constructor(page, { storage = tabStorage(), now = () => performance.now(), pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms)) } = {}) {
-    Object.assign(this, { page, storage, now, pause, asked: null, run: null, isOver: true, heardAt: 0, nHeard: 0, following: null });
+  constructor(page, { storage = tabStorage(), now = () => performance.now(), pause = elapse } = {}) {
+    Object.assign(this, { page, storage, now, pause });
+    Object.assign(this, { asked: null, run: null, isOver: true, heardAt: 0, nHeard: 0, following: null });
   }
 
   /** Looks from time to time whether the run is still heard of. */
@@ -100,7 +105,7 @@ export class PageRun {
         lostAt ??= this.now();
         if (nFailed === 1) {
           this.page.notice(CONNECTION_LOST, { tone: "calm" });
-          this.#remember(true); // Gradio reloads the page as soon as its server answers again
+          this.#remember(true); // Gradio reloads the page when its server answers, perhaps after we have heard of it
         }
         if (this.now() - lostAt > GIVE_UP_MS) break;
         await this.pause(ASK_LOST_MS[Math.min(nFailed++, ASK_LOST_MS.length - 1)]);
@@ -108,10 +113,7 @@ export class PageRun {
       }
       if (message.error) break;
       this.page.take(message);
-      if (nFailed > 1) {
-        this.page.notice(CONNECTION_BACK, { tone: "calm" });
-        if (!this.isOver) this.#remember();
-      }
+      if (nFailed > 1) this.page.notice(CONNECTION_BACK, { tone: "calm" });
       nFailed = 0;
       lostAt = null;
       if (this.isOver) {
