@@ -1,8 +1,11 @@
-"""Below the viewer: how it works in three paragraphs."""
+"""Below the viewer: how it works in three paragraphs, and what to read next."""
 
 from __future__ import annotations
 
 import gradio as gr
+
+from citer_core.ui.markup import literal
+from citer_core.ui.page_assets import chapters
 
 _HOW = """
 <section class="cx-about" aria-labelledby="cx-how">
@@ -23,10 +26,21 @@ _HOW = """
       and, where it was asked, LLM. At τ = 1 routing costs more than the LLM alone: the SLM still reads along.
       Milliseconds are measured.</p></div>
   </div>
+  <h3>Read on</h3>
+  <p>{chapters}</p>
 </section>
 """
 
 
 def about() -> gr.HTML:
     """The section."""
-    return gr.HTML(html_template=_HOW, js_on_load=None, apply_default_css=False, elem_id="cx-about")
+    return gr.HTML(
+        html_template=_HOW.replace("{chapters}", _links()), js_on_load=None, apply_default_css=False, elem_id="cx-about"
+    )
+
+
+def _links() -> str:
+    # Relative to the page, so that they work under a proxy's path too.
+    return " · ".join(
+        f'<a href="{literal(url)}" target="_blank">{literal(title)}</a>' for url, title in chapters().links()
+    )
