@@ -27,7 +27,8 @@ EPILOG = """examples:
   accelerate launch --num_processes 4 -m citer_core finetune --model LLM_FOLDER --dataset gsm8k --lora-rank 16 \\
       --device cuda --dtype bfloat16 --output llm-gsm8k
 
-The same command resumes a run that was stopped. The result is a checkpoint for --pair "SLM_FOLDER,LLM_FOLDER".
+The same command resumes a run that was stopped. The result is a checkpoint for --pair "SLM_FOLDER,LLM_FOLDER"; that of
+--model embedded goes with --pair FOLDER,embedded.
 """
 
 

@@ -26,7 +26,8 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--pair",
         default="embedded",
         metavar="PAIR",
-        help='a name that `pairs` lists, or "SLM,LLM", each a folder, a hub id or a GGUF file (%(default)s)',
+        help='a name that `pairs` lists, or "SLM,LLM", each a folder, a hub id, a GGUF file or "embedded" for the '
+        "bundled one (%(default)s)",
     )
     models.add_argument(
         "--dtype",
