@@ -151,8 +151,8 @@ def parse_pair(text: str) -> PairChoice:
     parts = text.split(",")
     if len(parts) != 2:
         raise PairError(
-            f'Unknown pair {excerpt(text)}. Give one of {", ".join(PRESETS)}; or two models as "SLM,LLM", each {FORMS}, or '
-            '"embedded" for the bundled model.'
+            f'Unknown pair {excerpt(text)}. Give one of {", ".join(PRESETS)}; or two models "SLM,LLM", each {FORMS}. '
+            'A half may also be "embedded".'
         )
     bundled = PRESETS[EMBEDDED]
     (slm_name, slm), (llm_name, llm) = (
