@@ -22,7 +22,7 @@ from safetensors.torch import save_file
 
 import citer_core
 from citer_core.errors import DatasetError, GateError, MachineError, SettingError
-from citer_core.file_lock import only_writer
+from citer_core.file_lock import forget_killed_writer, only_writer
 from citer_core.files import whole_file, why, write_whole
 from citer_core.gate.excerpt import clean, excerpt
 from citer_core.gate.fields import Flag, Maybe, Real, Record, Text, Whole
@@ -214,6 +214,8 @@ def label_dataset(
                 examples = [example_of(row, data_type, pair) for row, data_type in part_rows]
                 labels, forced = label_examples(pair, examples, settings, first_question=start)
                 _write_part(folder, start, labels, examples, forced, part_rows)
+        else:
+            forget_killed_writer(part_path(folder, start))
         done += len(part_rows)
         yield done
 
