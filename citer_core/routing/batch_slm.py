@@ -23,7 +23,7 @@ from citer_core.routing.batch_sequence import BatchSequence
 from citer_core.routing.candidates import choose_rows
 from citer_core.routing.completion import Step
 from citer_core.routing.router import Router, RouterFeatures
-from citer_core.routing.soundness import is_confidence, no_confidence, not_a_number
+from citer_core.routing.soundness import no_confidence, not_a_number
 from citer_core.types import prefers_llm
 
 
@@ -112,7 +112,7 @@ class SLMSide:
                     confidences[m] = value
         llm_s = llm_forward.seconds / len(reading) if llm_forward else 0.0
         for row, (s, token_id, confidence) in enumerate(zip(rows, chosen.token_ids, confidences, strict=True)):
-            if not (chosen.are_sound[row] and is_confidence(confidence)):
+            if not (0.0 <= confidence <= 1.0 and chosen.are_sound[row]):  # NaN is neither
                 s.end("error", no_confidence(s.router) if chosen.are_sound[row] else not_a_number("SLM"))
             if s.has_ended:
                 continue
