@@ -109,11 +109,11 @@ def test_rare_spellings_of_a_box_in_math(solution, answer):
     ("name", "change", "part"),
     [
         ("gsm8k", {"answer": "18"}, "#### <number>"),
-        ("mmlu-psychology", {"answer": 4}, "no index of its 4 choices"),
-        ("mmlu-psychology", {"answer": True}, "no index"),
+        ("mmlu-psychology", {"answer": 4}, "not an index of its 4 choices"),
+        ("mmlu-psychology", {"answer": True}, "not an index"),
         ("math", {"solution": "It is 25."}, "boxed"),
         ("cqa", {"answerKey": ""}, "no known answer"),
-        ("cqa", {"answerKey": "F"}, "none of the labels"),
+        ("cqa", {"answerKey": "F"}, "not one of the labels"),
         ("cqa", {"choices": None}, "NoneType"),
     ],
 )

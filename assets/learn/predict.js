@@ -136,6 +136,6 @@ export class PredictPanel {
     const nTrue = found.hits + found.missed;
     if (nTrue === 0) return nMarked ? "No token counts in this run, so every mark is one too many. Score 0." : "No token counts in this run, and you marked none. Score 100.";
     return `Score ${Math.round(100 * found.score)} of 100. You found ${found.hits} of ${plural(nTrue, "token")} (✓), missed ${found.missed} (▲) and marked ${found.extra} that did not need it (○): `
-      + `precision ${percent(found.precision, 0)}, recall ${percent(found.recall, 0)}. As many marks put down blindly score ${Math.round(100 * found.chance)}.`;
+      + `precision ${percent(found.precision, 0)}, recall ${percent(found.recall, 0)}. The same number of marks placed at random scores ${Math.round(100 * found.chance)}.`;
   }
 }

@@ -115,7 +115,7 @@ export class Inspector {
     const other = isLlm ? "slm" : "llm";
     const flip = button(`Flip: let the ${WRITER_NAMES[other]} write this token`, "cv-do", { "data-key": "flip" });
     flip.addEventListener("click", () => this.on.onFlip(index, other, null));
-    return html("div", { class: "cv-block" }, flip, html("p", { class: "cv-caption" }, "Makes a branch: the same tokens up to here, then written anew. Or choose one of the candidates."));
+    return html("div", { class: "cv-block" }, flip, html("p", { class: "cv-caption" }, "Makes a branch: the same tokens up to here, then written again. Or choose one of the candidates."));
   }
 
   #probeBlock(view, can) {

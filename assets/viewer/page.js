@@ -17,7 +17,7 @@ import { drawHistogram, mountViewer } from "./viewer.js";
 
 const TRACES = new URL("../traces/", import.meta.url);
 const LATE_MS = 1000;
-const REFUSED = "The run did not start: the server could not be reached, or takes no more. Your text is kept; try again in a moment.";
+const REFUSED = "The run did not start: the server could not be reached, or is full. Your text is kept; try again in a moment.";
 
 const MODE_NAMES = { live: "Live", recorded: "Recorded", imported: "Imported" };
 

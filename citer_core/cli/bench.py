@@ -34,9 +34,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--what", choices=("decode", "batch", "class", "labels"), default="decode", help="(%(default)s)"
     )
-    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="of decode and class (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="rounds of decode and class (%(default)s)")
     parser.add_argument(
-        "--max-new-tokens", type=int, default=150, metavar="N", help="of decode and class (%(default)s)"
+        "--max-new-tokens", type=int, default=150, metavar="N", help="tokens of decode and class (%(default)s)"
     )
     parser.add_argument(
         "--shots",

@@ -202,7 +202,7 @@ def label_dataset(
     Raises:
         DatasetError: a row is malformed, or the folder holds something else.
         SettingError: another run labels the same part.
-        MachineError: a part cannot be written any more; the parts before it stay.
+        MachineError: a part can no longer be written; the parts before it stay.
     """
     header = LabelHeader.of(pair, rows, settings, part_size)
     header.write(folder)
@@ -309,7 +309,7 @@ def load_labels(
         except GateError as error:
             raise DatasetError(
                 f"The part {path.stem} of the labels in {folder} could not be read ({error}). Delete its two files "
-                "and label again: only they are made anew."
+                "and label again: only they are made again."
             ) from error
     if numbers != list(range(header.n_rows)) or not parts:
         raise DatasetError(f"The labels in {folder} do not number their examples 0 to {header.n_rows - 1}.")

@@ -56,12 +56,12 @@ def check_files(folder: Path) -> None:
     if (folder / NOTE).is_file():
         expected = _files_in(folder / NOTE, prefix="")
         again = (
-            f"Make {folder.name}/ again (delete a converted folder and it is; train or copy a trained one); or, where "
-            f"the change is meant, delete its {NOTE}."
+            f"Make {folder.name}/ again (delete a converted folder, and it is converted again; train or copy a trained "
+            f"one); or, if the change is intended, delete its {NOTE}."
         )
     elif (folder.parent / CARD).is_file() or folder.parent == BUNDLED:
         expected = _files_in(folder.parent / CARD, prefix=f"{folder.name}/")
-        again = "Get it again: `git checkout -- assets/models`, or copy the project anew."
+        again = "Get it again: `git checkout -- assets/models`, or copy the project again."
         if folder.parent == BUNDLED and not expected:
             raise ModelFileError(f"The card of the bundled pair names no files of {folder.name}/. {again}")
     else:
@@ -72,8 +72,8 @@ def check_files(folder: Path) -> None:
             raise ModelFileError(f"{folder.name}/{clean(name)[:60]} is missing. {again}")
         if sha256_of(folder / name) != sha256:
             raise ModelFileError(
-                f"{folder.name}/{name} is not the file that its card names (its SHA-256 is another): it is damaged or "
-                f"was changed, and is not loaded. {again}"
+                f"{folder.name}/{name} is not the file that its card names (its SHA-256 is different): it is damaged "
+                f"or was changed, and is not loaded. {again}"
             )
 
 

@@ -22,7 +22,7 @@ from citer_core.run import Run
 from citer_core.types import FinishReason, TokenEvent
 
 logger = logging.getLogger(__name__)
-UNEXPECTED = "Something went wrong on the server and this run ended early; the server's log says what. Try it again."
+UNEXPECTED = "Something went wrong on the server and this run ended early; the server's log says what. Try again."
 # New tokens that a pass reads of prompts: about what the passes of a full batch take for a few tokens each.
 READ_TOKENS = 256
 # Of both models' caches together. A batch has room for its longest text in every slot, so that with long ones it has

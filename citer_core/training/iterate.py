@@ -222,4 +222,4 @@ def _read(path: Path) -> dict[str, Any] | None:
             _POINT.read(point, f"points.{clean(name[:40])}")
         return {**document, **report, "points": document["points"]}
     except GateError as error:
-        raise DatasetError(f"{path} is damaged ({error}): delete it, it is made anew.") from error
+        raise DatasetError(f"{path} is damaged ({error}): delete it, and it is made again.") from error

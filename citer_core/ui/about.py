@@ -18,8 +18,7 @@ _HOW = """
     <div><h3>What τ means</h3>
       <p>The LLM writes a token when <em>confidence &lt; τ</em>. At 0 the SLM writes everything, at 1 the LLM does.
       Move τ over a finished run and the decisions recolour at once. Where both models write the
-      same token the text stays the same, exactly; it is hatched from the first token on that may be another
-      one.</p></div>
+      same token the text stays the same, exactly; it is hatched from the first token that may differ.</p></div>
     <div><h3>What it costs</h3>
       <p>Purple is an <em>estimate</em> of the bytes moved: weights once per pass, cache read and written. A pass of
       <var>k</var> new tokens over <var>c</var> cached ones moves <code>W + κ·(c + k)</code>; a step adds SLM, router
