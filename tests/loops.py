@@ -1,9 +1,9 @@
-"""Coroutines in tests: in a thread of their own, because the browser of other tests may have a loop in this one."""
+"""Coroutines and browsers in tests: in a thread of their own, because other tests' browser may have a loop in this one."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -12,5 +12,10 @@ T = TypeVar("T")
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     """What a coroutine returns."""
+    return in_a_thread(lambda: asyncio.run(work))
+
+
+def in_a_thread(work: Callable[[], T]) -> T:
+    """What a function returns."""
     with ThreadPoolExecutor(1) as pool:
-        return pool.submit(asyncio.run, work).result()
+        return pool.submit(work).result()

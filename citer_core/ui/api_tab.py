@@ -49,7 +49,7 @@ ENDPOINTS = (
     ("/route_trace", "question, data_type, threshold, router, max_new_tokens, seed, temperature",
      "Answers a question with both models; streams the trace, as JSON text, as it grows."),
     ("/replay", "trace (JSON text) or preset, threshold",
-     "The decisions at another τ: counters, estimated cost, first different token. Runs no model."),
+     "The decisions at another τ: counters, estimated cost, how much of the text surely stays. Runs no model."),
     ("/probe", "trace (JSON text) or preset",
      "The LLM's five most probable tokens, agreement and KL at every token, in one pass."),
     ("/list_presets", "", "The recorded runs of this page."),
