@@ -1,4 +1,4 @@
-"""Coroutines and browsers in tests: in a thread of their own, because other tests' browser may have a loop in this one."""
+"""Coroutines and browsers of tests in a thread of their own: the browser of other tests may have a loop in this one."""
 
 from __future__ import annotations
 
