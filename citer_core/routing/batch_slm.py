@@ -46,7 +46,8 @@ class SLMSide:
             rows: none waits for the LLM; in the order of their slots.
             llm: where routers that read the LLM get its logits.
         """
-        if self._pace.read_tokens is None and not any(s.slm_goals for s in rows):
+        n_cached, is_whole = self._lm.n_cached, self._pace.read_tokens is None
+        if all(not s.slm_goals and (is_whole or len(s.ids) == n_cached[s.slot] + 1) for s in rows):
             forward = self._lm.catch_up([s.ids for s in rows], [s.slot for s in rows])
             self._decide(rows, forward, forward.seconds / len(rows), llm)
             return
