@@ -167,7 +167,7 @@ def test_readme_is_a_door_and_not_the_house():
     assert len(README.split()) <= 900
 
 
-@pytest.mark.parametrize("file", [ROOT / "README.md", *CHAPTERS], ids=lambda file: file.name)
+@pytest.mark.parametrize("file", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *CHAPTERS], ids=lambda file: file.name)
 def test_links_lead_somewhere(file):
     """Files, by a path from the file that names them; a heading that is linked is there."""
     for target in re.findall(r"\]\(([^)\s]+)\)", file.read_text(encoding="utf-8")):
