@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from citer_core.engine import Engine
 
 
-# Called with places by PairSwitch.
+# PairSwitch calls it with positional arguments.
 def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress) -> Engine:  # noqa: FBT001
     """Imports torch and reads a pair's weights; called in the background."""
     with large_import("citer_core.engine", before_each=traffic.let_pass):
@@ -50,9 +50,7 @@ def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress
     # On ZeroGPU to the device once, in this process; each run then borrows the GPU for as long as it may take.
     on_zero_gpu = spaces_module() is not None
     if on_zero_gpu and config.options.cuda_graphs:
-        raise SettingError(
-            "CUDA graphs do not go with ZeroGPU, which lends the GPU anew for each run: leave them away."
-        )
+        raise SettingError("CUDA graphs do not go with ZeroGPU, which lends the GPU anew for each run: leave them out.")
     engine = Engine.load(
         pair,
         device="cuda" if on_zero_gpu else config.device,

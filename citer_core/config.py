@@ -66,8 +66,8 @@ class LlmServer:
         object.__setattr__(self, "api_key", self.api_key.strip())  # a file's last line feed
         if len(self.api_key) > MAX_KEY_CHARS or not all("!" <= character <= "~" for character in self.api_key):
             raise SettingError(
-                "CITER_LLM_API_KEY holds a space, a line break or another character that no key has: give the key "
-                "alone, up to 4,096 visible ASCII characters."
+                "CITER_LLM_API_KEY holds a space, a line break or another character that a key cannot have: give the "
+                "key alone, up to 4,096 visible ASCII characters."
             )
         if not 0 < self.timeout_s <= MAX_TIMEOUT_S:
             raise SettingError(f"The LLM server's timeout is {self.timeout_s}: give seconds, above 0, at most a day.")
@@ -249,7 +249,7 @@ def add_pair_options(
         type=int,
         default=_whole_number("CITER_THREADS", env.get("CITER_THREADS"), None),
         metavar="N",
-        help="of the processor (the number that is measured to be the fastest; one for a small pair)",
+        help="threads of the processor (the fastest number by measurement; one for a small pair)",
     )
     parser.add_argument(
         "--download", action="store_true", default=_switch("CITER_DOWNLOAD", env), help="fetch models that are not here"

@@ -12,7 +12,7 @@
     |-- ServerError           the LLM's server cannot be reached, or answers something else than we asked for
     |-- LineFullError         more is waiting already than the line holds
     |-- RouterError           a router is unknown, or does not fit the pair
-    |-- MachineError          the machine gave out in mid-work: disk full, memory full, a file that another run writes
+    |-- MachineError          the machine ran out in mid-work: disk full, memory full, a file that another run writes
     |-- StoppedError          a person stopped what was going on
     |-- TraceError            a trace document that is not one of ours
     `-- ProfileError          a stored profile that is not one of ours
@@ -73,7 +73,7 @@ class RouterError(CiterError):
 
 
 class MachineError(CiterError):
-    """Nothing is wrong with what was asked: the disk or the memory of this machine gave out. What is finished stays."""
+    """Nothing is wrong with what was asked: the disk or the memory of this machine ran out. What is finished stays."""
 
 
 class StoppedError(CiterError):

@@ -76,6 +76,13 @@ def only_writer(path: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def forget_killed_writer(path: Path) -> None:
+    """Removes what a killed process left of its lock of an output that is complete, so that nobody takes it again."""
+    if path.with_name(f".{path.name}.lock").exists():
+        with contextlib.suppress(SettingError), only_writer(path):
+            pass
+
+
 def _locked(lock: Path) -> int | None:
     """The open lock file; None where another process has it."""
     while True:

@@ -105,10 +105,10 @@ def read_plans(path: Path) -> list[RecordingPlan]:
         try:
             plan = RecordingPlan(**_PLAN.read(line, ""))
         except GateError as error:
-            raise DatasetError(f"{where}: this is no run to record ({error}).") from error
+            raise DatasetError(f"{where}: this run cannot be recorded ({error}).") from error
         unknown = line.keys() - _PLAN.required.keys() - _PLAN.optional.keys()
         if unknown:
-            raise DatasetError(f"{where}: a run to record has no field {excerpt(min(unknown))}.")
+            raise DatasetError(f"{where}: a run to record cannot have the field {excerpt(min(unknown))}.")
         if not _is_plain_name(plan.file):
             raise DatasetError(f"{where}: file is {excerpt(plan.file)}; it must be a plain name that ends in .json.")
         if any(plan.file == other.file for other in plans) or plan.file == INDEX:
@@ -195,7 +195,9 @@ def read_index(folder: Path) -> list[dict[str, Any]]:
         entries = _ENTRIES.read(read_json(path, max_bytes=20_000_000), "index")
         for entry in entries:
             if not _is_plain_name(entry["file"]):
-                raise GateError(f"It names the file {excerpt(entry['file'])}, which is no plain name ending in .json.")
+                raise GateError(
+                    f"It names the file {excerpt(entry['file'])}, which is not a plain name ending in .json."
+                )
             # Also what its card opens: a question that nobody could have asked would fail when it is shown.
             problem_from_text(entry["question"], entry["data_type"], entry["true_answer"])
     except InputError as error:

@@ -63,6 +63,7 @@ class Run:
     _cancelled: threading.Event = field(default_factory=threading.Event)
     _changed: threading.Condition = field(default_factory=threading.Condition)
     _watchers: dict[int, Callable[[], object]] = field(default_factory=dict)
+    _wanted: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         assert self.pair is not None and self.router is not None, "a run begins with its models"
@@ -130,7 +131,9 @@ class Run:
         with self._changed:
             assert self.finish_reason is None, "it has ended"
             self._events.extend(events)
-            self._changed.notify_all()
+            # Waking a thread takes as long as a pass of a small model: only those are woken who have what they want.
+            if self._wanted and len(self._events) > min(self._wanted):
+                self._changed.notify_all()
         self._tell()
 
     def finish(self, reason: FinishReason, error: str | None = None) -> None:
@@ -174,7 +177,13 @@ class Run:
     def wait(self, base: int, timeout_s: float) -> bool:
         """Waits until there is an event of index `base`, or the run has ended; False where neither came in time."""
         with self._changed:
-            return self._changed.wait_for(lambda: len(self._events) > base or self.finish_reason is not None, timeout_s)
+            self._wanted.append(base)
+            try:
+                return self._changed.wait_for(
+                    lambda: len(self._events) > base or self.finish_reason is not None, timeout_s
+                )
+            finally:
+                self._wanted.remove(base)
 
     def on_change(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Calls `callback` after new events and after the end, in the thread that decodes, which it must not hold up.

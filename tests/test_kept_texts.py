@@ -21,6 +21,7 @@ from citer_core.ui.job_line import JobLine
 from citer_core.ui.kept_texts import KeptText, LabelStore, Reading
 from citer_core.ui.label_events import LabelEvents
 from citer_core.ui.label_jobs import LabelJobs
+from tests.loops import run_async
 
 PAGE, OTHER_PAGE = SimpleNamespace(session_hash="page"), SimpleNamespace(session_hash="another")
 
@@ -55,7 +56,7 @@ async def collected(messages):
 
 
 def last(messages):
-    return json.loads(asyncio.run(collected(messages))[-1])
+    return json.loads(run_async(collected(messages))[-1])
 
 
 def label_events_of(slot):
@@ -119,7 +120,7 @@ def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(s
         await leaving.aclose()
         return json.loads((await staying)[-1])
 
-    assert len(asyncio.run(both())["problems"]) == 200 and counted == ["200 multiple-choice questions"] * 2
+    assert len(run_async(both())["problems"]) == 200 and counted == ["200 multiple-choice questions"] * 2
     assert len(last(events.whole_set("mc")(PAGE))["problems"]) == 200 and len(counted) == 2
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from types import SimpleNamespace
 
@@ -16,6 +15,7 @@ from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.job_line import JobLine
 from citer_core.ui.label_events import LabelEvents
 from citer_core.ui.label_jobs import LabelJobs
+from tests.loops import run_async
 
 PAGE, OTHER_PAGE = SimpleNamespace(session_hash="page"), SimpleNamespace(session_hash="another")
 
@@ -34,7 +34,7 @@ def read(messages):
     async def listed():
         return [message async for message in messages()]
 
-    return asyncio.run(listed())
+    return run_async(listed())
 
 
 def last(messages, *arguments):

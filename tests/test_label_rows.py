@@ -40,7 +40,7 @@ def test_the_format_is_seen_from_the_fields():
         (json.dumps({**MATH, "cot": "x" * 30_000}), "30,000 characters"),
         (json.dumps({**MC, "cot": " "}), 'add "cot"'),
         (json.dumps({**MC, "answerKey": ""}), 'add "answerKey"'),
-        (json.dumps({**MC, "answerKey": "Z"}), "none of the labels"),
+        (json.dumps({**MC, "answerKey": "Z"}), "not one of the labels"),
         (json.dumps({"problem": "1 + 1?", "cot": "It is 2."}), "right answer is not known"),
         ("[" * 100_000, "inside each other"),
         ("9" * 5000 + "9", "number in this document is too long"),

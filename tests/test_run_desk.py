@@ -20,6 +20,7 @@ from citer_core.ui.run_order import EVENT_BYTES, Order
 from citer_core.ui.run_registry import RunRegistry, address_of, session_of
 from citer_core.ui.run_stream import follow, missing_part
 from tests.fakes import FakeEngine, FakeRun
+from tests.loops import run_async
 
 PROBLEM = problem_from_text("How much is it?", "math")
 LONG = problem_from_text("A long one.", "open")
@@ -59,7 +60,7 @@ def listen(desk: RunDesk, order: Order) -> list[dict[str, Any]]:
     async def listed() -> list[dict[str, Any]]:
         return [message async for message in follow(desk, order, 0.01)]
 
-    return asyncio.run(listed())
+    return run_async(listed())
 
 
 def test_an_order_runs_by_itself_and_everything_of_it_can_be_had_later(slow: FakeEngine) -> None:
@@ -142,7 +143,7 @@ def test_a_listener_that_goes_away_leaves_the_run_and_one_that_is_cancelled_ends
         with pytest.raises(asyncio.CancelledError):
             await task
 
-    asyncio.run(leave())
+    run_async(leave())
     until(lambda: given_up.ended_at)
     assert left.ended_at is None
     desk.cancel(left)

@@ -9,7 +9,7 @@ export const GLOSSARY = [
     "LLM",
     "The large language model. It writes a token only where it is asked, and first catches up on what it has not read.",
   ],
-  ["Router", "A small network on the SLM’s hidden state. It says how likely the SLM’s next token is to do."],
+  ["Router", "A small network on the SLM’s hidden state. It says how likely it is that the SLM’s next token will do."],
   ["Confidence", "The router’s number from 0 to 1. High: leave it to the SLM."],
   [
     "Threshold τ (tau)",
@@ -30,13 +30,12 @@ export const GLOSSARY = [
   [
     "Replay",
     "The decisions of a finished run at another τ, from its recorded confidences. Exact up to the " +
-      "first token that would be another one, or of which that is not known.",
+      "first token that would differ, or where that is not known.",
   ],
   ["Flip", "A token whose writer would be the other model at the new τ."],
   [
     "May differ",
-    "From the first token that would be another one, or of which that is not known, the text may be " +
-      "another. Drawn hatched.",
+    "From the first token that would differ, or where that is not known, the text may be different. Drawn hatched.",
   ],
   [
     "Case 1, 2, 3",

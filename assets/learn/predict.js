@@ -188,8 +188,8 @@ export class PredictPanel {
       `Score ${Math.round(100 * found.score)} of 100. You found ${found.hits} of ` +
       `${plural(nTrue, "token")} (✓), missed ${found.missed} (▲) and marked ${found.extra} that did not ` +
       "need it (○): " +
-      `precision ${percent(found.precision, 0)}, recall ${percent(found.recall, 0)}. As many marks put ` +
-      `down blindly score ${Math.round(100 * found.chance)}.`
+      `precision ${percent(found.precision, 0)}, recall ${percent(found.recall, 0)}. The same number of ` +
+      `marks placed at random scores ${Math.round(100 * found.chance)}.`
     );
   }
 }

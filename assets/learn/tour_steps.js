@@ -55,7 +55,7 @@ export const TOUR_STEPS = [
     title: "Pin a token",
     text:
       "Press a token, or reach the text with Tab and press Enter. It stays chosen, and the inspector " +
-      "tells about it.",
+      "describes it.",
     target: ".cv-text-scroller",
     focus: ".cv-t[tabindex]",
     isDone: (now, start) => now.pinned !== null && now.pinned !== start.pinned,
@@ -73,8 +73,8 @@ export const TOUR_STEPS = [
     title: "Move the threshold",
     text:
       "Drag τ, or press the arrow keys on it. Decisions recolour at once. Where both models would " +
-      "write the same token the text stays as it is; it is hatched from the first token on that may be " +
-      "another one.",
+      "write the same token the text stays as it is; it is hatched from the first token that may " +
+      "differ.",
     target: "#cx-tau-card",
     focus: "#cx-tau input[type=range]",
     isDone: (now, start) => now.tau !== start.tau,

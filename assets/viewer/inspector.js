@@ -188,7 +188,7 @@ export class Inspector {
       html(
         "p",
         { class: "cv-caption" },
-        "Makes a branch: the same tokens up to here, then written anew. Or choose one of the candidates.",
+        "Makes a branch: the same tokens up to here, then written again. Or choose one of the candidates.",
       ),
     );
   }

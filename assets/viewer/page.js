@@ -19,7 +19,7 @@ import { drawHistogram, mountViewer } from "./viewer.js";
 
 const LATE_MS = 1000;
 const REFUSED =
-  "The run did not start: the server could not be reached, or takes no more. Your text is kept; try again in a moment.";
+  "The run did not start: the server could not be reached, or is full. Your text is kept; try again in a moment.";
 
 /**
  * @typedef {import("./page_run.js").Asked} Asked

@@ -21,7 +21,7 @@ export class PageBranches {
   run(request) {
     const { page } = this;
     if (page.isLive || page.isStarting) {
-      page.notice("A run is being written: stop it first, or wait for its end.");
+      page.notice("A run is being written: stop it first, or wait until it has ended.");
       return;
     }
     page.starting();
@@ -70,7 +70,7 @@ export class PageBranches {
     const asked = this.nProbes;
     setTimeout(() => {
       if (this.isProbing && asked === this.nProbes)
-        this.receiveProbe({ probe: null, notice: "What the LLM said was lost on its way. Ask it again." });
+        this.receiveProbe({ probe: null, notice: "The LLM’s answers were lost on the way. Ask again." });
     }, ANSWER_LATE_MS);
   }
 
@@ -79,7 +79,7 @@ export class PageBranches {
     if (this.isProbing)
       this.receiveProbe({
         probe: null,
-        notice: "The LLM could not be asked: every place in the queue is taken. Try it again in a moment.",
+        notice: "The LLM could not be asked: every place in the queue is taken. Try again in a moment.",
       });
   }
 }

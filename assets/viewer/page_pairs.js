@@ -162,7 +162,7 @@ export class PagePairs {
       const listed = await this.page.server.list_pairs(null);
       this.picker?.show(listed, wanted);
     } catch {
-      this.picker?.say("The server could not be reached. Close this and try it again.");
+      this.picker?.say("The server could not be reached. Close this and try again.");
     }
   }
 
@@ -192,7 +192,7 @@ export class PagePairs {
         this.#follow(answer.change);
       }
     } catch {
-      this.picker?.say("The server could not be reached. Try it again.");
+      this.picker?.say("The server could not be reached. Try again.");
     }
     this.wake();
   }

@@ -25,6 +25,9 @@ export const CONNECTION_BACK = "The connection is back, and your run with it.";
 export const RUN_GONE =
   "The connection was lost for too long, and the server no longer has this run. Generate it again.";
 
+/** @param {number} ms @returns {Promise<void>} */
+const elapse = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
 export class PageRun {
   /** @type {Asked|null} */
   asked = null;
@@ -41,14 +44,7 @@ export class PageRun {
    * @param {{storage?: Storage|null, now?: () => number, pause?: (ms: number) => Promise<void>}} [how] tests have
    *   their own
    */
-  constructor(
-    page,
-    {
-      storage = tabStorage(),
-      now = () => performance.now(),
-      pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
-    } = {},
-  ) {
+  constructor(page, { storage = tabStorage(), now = () => performance.now(), pause = elapse } = {}) {
     this.page = page;
     this.storage = storage;
     this.now = now;
@@ -134,7 +130,7 @@ export class PageRun {
         lostAt ??= this.now();
         if (nFailed === 1) {
           this.page.notice(CONNECTION_LOST, { tone: "calm" });
-          this.#remember(true); // Gradio reloads the page as soon as its server answers again
+          this.#remember(true); // Gradio reloads the page when its server answers, perhaps after we have heard of it
         }
         if (this.now() - lostAt > GIVE_UP_MS) break;
         await this.pause(ASK_LOST_MS[Math.min(nFailed++, ASK_LOST_MS.length - 1)]);
@@ -142,10 +138,7 @@ export class PageRun {
       }
       if (message.error) break;
       this.page.take(message);
-      if (nFailed > 1) {
-        this.page.notice(CONNECTION_BACK, { tone: "calm" });
-        if (!this.isOver) this.#remember();
-      }
+      if (nFailed > 1) this.page.notice(CONNECTION_BACK, { tone: "calm" });
       nFailed = 0;
       lostAt = null;
       if (this.isOver) {

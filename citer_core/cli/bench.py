@@ -1,4 +1,4 @@
-"""`bench`: measures the speed of decoding, of batches or of labelling on this machine and prints it as JSON."""
+"""`bench`: measures the speed of decoding, batches, a class or labelling on this machine and prints it as JSON."""
 
 from __future__ import annotations
 
@@ -27,12 +27,17 @@ def add_parser(subparsers: Subparsers) -> None:
         "bench",
         help="measure speed on this machine",
         description="decode: routed decoding beside plain generate and the loop without cache reuse. batch: many "
-        "prompts at once beside one by one. labels: teacher forcing beside one-token generations. Prints JSON.",
+        "prompts at once beside one by one. class: 50 visitors with 5 runs each at once, beside a batch of the same. "
+        "labels: teacher forcing beside one-token generations. Prints JSON.",
         allow_abbrev=False,
     )
-    parser.add_argument("--what", choices=("decode", "batch", "labels"), default="decode", help="(%(default)s)")
-    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="of decode (%(default)s)")
-    parser.add_argument("--max-new-tokens", type=int, default=150, metavar="N", help="of decode (%(default)s)")
+    parser.add_argument(
+        "--what", choices=("decode", "batch", "class", "labels"), default="decode", help="(%(default)s)"
+    )
+    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="rounds of decode and class (%(default)s)")
+    parser.add_argument(
+        "--max-new-tokens", type=int, default=150, metavar="N", help="tokens of decode and class (%(default)s)"
+    )
     parser.add_argument(
         "--shots",
         type=int,
@@ -86,6 +91,11 @@ def _measure(args: argparse.Namespace, engine: Engine) -> dict[str, Any]:
         return decode_benchmark(engine.pair, engine.router(), prompt, n_new=args.max_new_tokens, n_rounds=args.rounds)
     from citer_core.evaluation import pipeline_benchmark
 
+    if args.what == "class":
+        from citer_core.evaluation.class_benchmark import class_benchmark
+
+        questions = [row.problem for pair in zip(_rows("math"), _rows("mc"), strict=True) for row in pair]
+        return class_benchmark(engine, questions, max_new_tokens=args.max_new_tokens, n_rounds=args.rounds)
     if args.what == "batch":
         return pipeline_benchmark.batch_benchmark(engine, [row.problem for row in _rows("math") + _rows("mc")])
     from citer_core.labelling.teacher_forcing import example_of

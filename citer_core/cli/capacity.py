@@ -30,8 +30,8 @@ def add_parser(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("--users", type=int, required=True, metavar="N", help="texts written at the same time")
-    parser.add_argument("--tokens-per-s", type=float, default=10.0, metavar="R", help="for each (%(default)s)")
-    parser.add_argument("--llm-share", type=float, default=0.2, metavar="S", help="of the tokens (%(default)s)")
+    parser.add_argument("--tokens-per-s", type=float, default=10.0, metavar="R", help="for each user (%(default)s)")
+    parser.add_argument("--llm-share", type=float, default=0.2, metavar="S", help="share of LLM tokens (%(default)s)")
     parser.add_argument("--context", type=int, default=256, metavar="N", help="tokens of each text (%(default)s)")
     parser.add_argument("--max-batch", type=int, default=256, metavar="N", help="texts in one pass (%(default)s)")
     parser.add_argument(

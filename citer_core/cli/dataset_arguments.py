@@ -40,7 +40,9 @@ def add_training_dataset_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--dataset-path", type=Path, metavar="FILE", help=PATH_HELP)
     source.add_argument("--dataset", metavar="NAME[:SPLIT]", help=DATASET_HELP)
     add_split_arguments(group, "train")
-    group.add_argument("--data-type", choices=("math", "mc"), help="of --dataset-path (math); --dataset knows its own")
+    group.add_argument(
+        "--data-type", choices=("math", "mc"), help="format of --dataset-path (math); --dataset knows its own"
+    )
     group.add_argument("--limit", type=int, metavar="N", help="only the first N rows")
 
 
@@ -58,7 +60,7 @@ def use_named_dataset(args: argparse.Namespace, default_split: str, say: Callabl
         return
     dataset, _ = parse_spec(args.dataset, args.split, default_split)
     if args.data_type not in (None, dataset.data_type):
-        raise SettingError(f"{dataset.name} is of the type {dataset.data_type}: leave --data-type away.")
+        raise SettingError(f"{dataset.name} is of the type {dataset.data_type}: leave out --data-type.")
     args.dataset_path, args.data_type = resolve_dataset(
         args.dataset, args.split, default_split=default_split, cache=args.dataset_cache, say=say
     )
@@ -71,7 +73,7 @@ def training_rows(args: argparse.Namespace, say: Callable[[str], None]) -> list[
         CiterError: wrong arguments, a bad row or a test row; nothing was loaded then.
     """
     if args.limit is not None and args.limit < 1:
-        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it away for all rows.")
+        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it out for all rows.")
     if args.dataset is not None:
         dataset, split = parse_spec(args.dataset, args.split, "train")
         if split == "test":

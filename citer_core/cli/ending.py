@@ -1,7 +1,7 @@
 """How a command ends: every outcome as an exit code, and every failure as one line of words.
 
     0    done
-    1    the machine gave out in mid-work (disk or memory full), or this program has a fault and shows where
+    1    the machine ran out in mid-work (disk or memory full), or this program has a fault and shows where
     2    wrong usage or input, or a place that cannot be written; found before the work
     3    the LLM's server was lost; what was finished is kept
     129  the terminal was closed (SIGHUP)

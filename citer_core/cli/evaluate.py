@@ -74,7 +74,9 @@ def add_parser(subparsers: Subparsers) -> None:
     source.add_argument("--dataset-path", type=Path, metavar="FILE", help=PATH_HELP)
     source.add_argument("--dataset", metavar="NAME[:SPLIT]", help=DATASET_HELP)
     add_split_arguments(data, "test")
-    data.add_argument("--data-type", choices=("math", "mc"), help="of --dataset-path (math); --dataset knows its own")
+    data.add_argument(
+        "--data-type", choices=("math", "mc"), help="format of --dataset-path (math); --dataset knows its own"
+    )
     data.add_argument("--limit", type=int, metavar="N", help="only the first N problems")
     data.add_argument("--tuning-path", type=Path, metavar="FILE", help="other problems, which --shares finds tau on")
     parser.add_argument("--output-file", type=Path, required=True, metavar="OUT", help="one row per point; resumable")
@@ -89,7 +91,10 @@ def add_parser(subparsers: Subparsers) -> None:
         default=[i / 10 for i in range(11)],
     )
     where.add_argument(
-        "--points", nargs="+", metavar="NAME=TAU", help="just these, instead of --routers; a router may come often"
+        "--points",
+        nargs="+",
+        metavar="NAME=TAU",
+        help="only these, instead of --routers; a router may be named more than once",
     )
     where.add_argument("--shares", type=float, nargs="+", metavar="S", help="LLM tokens to match, each 0 to 1")
     parser.add_argument("--max-new-tokens", type=int, default=256, metavar="N", help="(%(default)s)")
@@ -139,13 +144,13 @@ def run(args: argparse.Namespace) -> int:
 def _check(args: argparse.Namespace) -> None:
     decoding_limits(args)
     if args.points is not None and args.routers is not None:
-        raise SettingError("--points names its routers: leave --routers away.")
+        raise SettingError("--points names its routers: leave out --routers.")
     names = [router_name(router) for router in dict.fromkeys(r for r, _ in _points(args)) or args.routers or ()]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise SettingError(f'--routers has "{twice[0]}" twice, and rows go by that name: rename the files of one.')
     if args.limit is not None and args.limit < 1:
-        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it away for all problems.")
+        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it out for all problems.")
     if args.shares is not None and args.tuning_path is None:
         raise SettingError("--shares needs --tuning-path: problems that tau is found on, none of those measured.")
     taus = [tau for _, tau in _points(args)]

@@ -27,7 +27,8 @@ EPILOG = """examples:
   accelerate launch --num_processes 4 -m citer_core finetune --model LLM_FOLDER --dataset gsm8k --lora-rank 16 \\
       --device cuda --dtype bfloat16 --output llm-gsm8k
 
-The same command resumes a run that was stopped. The result is a checkpoint for --pair "SLM_FOLDER,LLM_FOLDER".
+The same command resumes a run that was stopped. The result is a checkpoint for --pair "SLM_FOLDER,LLM_FOLDER"; that of
+--model embedded goes with --pair FOLDER,embedded.
 """
 
 
@@ -44,7 +45,9 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--model", required=True, metavar="FOLDER", help='a local checkpoint, or "embedded": the bundled SLM'
     )
-    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="of the result; must not exist")
+    parser.add_argument(
+        "--output", type=Path, required=True, metavar="FOLDER", help="folder of the result; must not exist yet"
+    )
     add_training_dataset_arguments(parser)
     parser.add_argument(
         "--no-chat", action="store_true", help="train on plain prompts, even where there is a chat template"
@@ -57,12 +60,20 @@ def add_parser(subparsers: Subparsers) -> None:
     size.add_argument("--batch-size", type=int, default=8, metavar="N", help="rows per GPU at once (%(default)s)")
     size.add_argument("--gradient-accumulation", type=int, default=1, metavar="N", help="batches a step (%(default)s)")
     size.add_argument("--learning-rate", type=float, default=1e-5, metavar="RATE", help="(%(default)s)")
-    size.add_argument("--warmup-share", type=float, default=0.03, metavar="SHARE", help="of the steps (%(default)s)")
+    size.add_argument(
+        "--warmup-share",
+        type=float,
+        default=0.03,
+        metavar="SHARE",
+        help="share of the steps that warms up (%(default)s)",
+    )
     size.add_argument(
         "--max-length", type=int, default=1024, metavar="N", help="longer rows are left out (%(default)s)"
     )
     size.add_argument("--lora-rank", type=int, metavar="R", help="train a low-rank adapter and merge it (needs peft)")
-    size.add_argument("--save-steps", type=int, default=200, metavar="N", help="between checkpoints (%(default)s)")
+    size.add_argument(
+        "--save-steps", type=int, default=200, metavar="N", help="steps between checkpoints (%(default)s)"
+    )
     size.add_argument("--seed", type=int, default=0, help="(%(default)s)")
 
 

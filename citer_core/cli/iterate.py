@@ -40,18 +40,20 @@ def add_parser(subparsers: Subparsers) -> None:
     add_label_arguments(parser)
     parser.add_argument("--output-dir", type=Path, required=True, metavar="DIR", help="the same command resumes it")
     parser.add_argument("--rounds", type=int, default=2, metavar="K", help="(%(default)s)")
-    parser.add_argument("--kind", choices=KINDS, default="citer", help="of the router (%(default)s)")
+    parser.add_argument("--kind", choices=KINDS, default="citer", help="kind of the router (%(default)s)")
     parser.add_argument(
-        "--learning-rates", type=float, nargs="+", default=[1e-3], metavar="LR", help="each is tried (%(default)s)"
+        "--learning-rates", type=float, nargs="+", default=[1e-3], metavar="LR", help="all are tried (%(default)s)"
     )
-    parser.add_argument("--epochs", type=int, default=40, metavar="N", help="at most (%(default)s)")
+    parser.add_argument("--epochs", type=int, default=40, metavar="N", help="most epochs (%(default)s)")
     parser.add_argument(
         "--share", type=float, default=0.2, help="LLM tokens that each round's tau aims at (%(default)s)"
     )
     parser.add_argument(
         "--test-path", type=Path, metavar="FILE", help="problems to measure each round on (the bundled ones)"
     )
-    parser.add_argument("--test-limit", type=int, default=200, metavar="N", help="of each format (%(default)s)")
+    parser.add_argument(
+        "--test-limit", type=int, default=200, metavar="N", help="test problems of each format (%(default)s)"
+    )
     add_model_arguments(parser)
 
 

@@ -28,17 +28,19 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
         "--generated", type=int, metavar="N", help="N fresh problems of each format from the bundled pair's generator"
     )
     add_split_arguments(data, "train")
-    data.add_argument("--data-type", choices=("math", "mc"), help="of --dataset-path (math); --dataset knows its own")
+    data.add_argument(
+        "--data-type", choices=("math", "mc"), help="format of --dataset-path (math); --dataset knows its own"
+    )
     data.add_argument("--limit", type=int, metavar="N", help="only the first N rows")
     rollouts = parser.add_argument_group("rollouts, where neither model's token is the true one")
     rollouts.add_argument(
         "--rollouts", default="all", metavar="all|N", help="all, or N drawn at random per example (%(default)s)"
     )
     rollouts.add_argument(
-        "--max-new-tokens", type=int, default=256, metavar="N", help="per rollout and answer (%(default)s)"
+        "--max-new-tokens", type=int, default=256, metavar="N", help="most tokens per rollout and answer (%(default)s)"
     )
     rollouts.add_argument("--batch-size", type=int, default=32, metavar="N", help="rollouts at once (%(default)s)")
-    rollouts.add_argument("--seed", type=int, default=0, help="of whatever is drawn (%(default)s)")
+    rollouts.add_argument("--seed", type=int, default=0, help="seed of all random choices (%(default)s)")
 
 
 def label_rows(args: argparse.Namespace, say: Callable[[str], None]) -> Rows:
@@ -68,7 +70,7 @@ def _generated_rows(args: argparse.Namespace) -> Rows:
 
     for name, given in (("--split", args.split), ("--data-type", args.data_type), ("--limit", args.limit)):
         if given is not None:
-            raise SettingError(f"{name}: leave it away with --generated, which makes N rows of both formats.")
+            raise SettingError(f"{name}: leave it out with --generated, which makes N rows of both formats.")
     if args.generated < 1:
         raise SettingError(f"--generated is {args.generated}: give a whole number from 1.")
     rows = []

@@ -35,13 +35,15 @@ def add_parser(subparsers: Subparsers) -> None:
         "load",
         help="measure an LLM server under several users, beside what the queueing model predicts",
         description="Measures what a pass of the server takes, predicts what users will get, then lets them write. The "
-        "users write known texts; the SLM's time is slept, from a profile.",
+        "users write known texts; the SLM's time is waited for, as a profile says.",
         allow_abbrev=False,
     )
     parser.add_argument("--users", type=int, nargs="+", default=list(USERS), metavar="N", help="(%(default)s)")
-    parser.add_argument("--llm-share", type=float, default=0.2, metavar="S", help="of the tokens (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=10.0, metavar="T", help="for each load (%(default)s)")
-    parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of which the best is shown (%(default)s)")
+    parser.add_argument("--llm-share", type=float, default=0.2, metavar="S", help="share of LLM tokens (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=10.0, metavar="T", help="seconds for each load (%(default)s)")
+    parser.add_argument(
+        "--rounds", type=int, default=5, metavar="N", help="rounds, of which the best is shown (%(default)s)"
+    )
     parser.add_argument("--profile", type=Path, metavar="FILE", help="that the SLM's time is from (the bundled pair's)")
     parser.add_argument("--note", default="", metavar="TEXT", help="what the server runs on, to be stored and printed")
     parser.add_argument("--output-file", type=Path, metavar="OUT", help="store the result here as JSON")

@@ -52,11 +52,13 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     add_model_arguments(parser)
     sampling = parser.add_argument_group("sampling")
-    sampling.add_argument("--n-samples", type=int, default=4, metavar="N", help="at most, per row (%(default)s)")
+    sampling.add_argument("--n-samples", type=int, default=4, metavar="N", help="samples per row at most (%(default)s)")
     sampling.add_argument("--temperature", type=float, default=0.8, help="above 0 (%(default)s)")
     sampling.add_argument("--top-p", type=float, default=0.95, help="(%(default)s)")
     sampling.add_argument("--seed", type=int, default=0, help="(%(default)s)")
-    sampling.add_argument("--max-new-tokens", type=int, default=512, metavar="N", help="per sample (%(default)s)")
+    sampling.add_argument(
+        "--max-new-tokens", type=int, default=512, metavar="N", help="most tokens per sample (%(default)s)"
+    )
     sampling.add_argument("--batch-size", type=int, default=32, metavar="N", help="rows at once (%(default)s)")
 
 
@@ -64,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     """Makes the chains that are missing.
 
     Raises:
-        CiterError: wrong input, before anything is loaded; or a file that cannot be written any more.
+        CiterError: wrong input, before anything is loaded; or a file that can no longer be written.
     """
     from citer_core.training.make_cot import CotSettings
 

@@ -26,7 +26,8 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         "--pair",
         default="embedded",
         metavar="PAIR",
-        help='a name that `pairs` lists, or "SLM,LLM", each a folder, a hub id or a GGUF file (%(default)s)',
+        help='a name that `pairs` lists, or "SLM,LLM", each a folder, a hub id, a GGUF file or "embedded" for the '
+        "bundled one (%(default)s)",
     )
     models.add_argument(
         "--dtype",
@@ -58,7 +59,7 @@ def llm_server(args: argparse.Namespace) -> LlmServer | None:
     """The server that the arguments name; None where they name none, or the command takes none.
 
     Raises:
-        SettingError: a URL that is none, or a model without a server.
+        SettingError: a URL that cannot be used, or a model without a server.
     """
     names = ("llm_url", "llm_model", "llm_timeout")
     return LlmServer.read(*(getattr(args, name, None) for name in names))

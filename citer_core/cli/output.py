@@ -61,7 +61,7 @@ class RowFile:
             path.parent.mkdir(parents=True, exist_ok=True)
             # A device or a pipe would be read without an end, to see which rows it holds.
             if path.exists() and not path.is_dir() and not stat.S_ISREG(path.stat().st_mode):
-                raise DatasetError(f"{path} is no ordinary file: choose another one for the rows.")
+                raise DatasetError(f"{path} is not an ordinary file: choose another one for the rows.")
             # Unbuffered: what a full disk refused must not be tried again when the file is closed.
             self._file: FileIO = path.open("a+b", buffering=0)
         except OSError as error:
@@ -116,7 +116,7 @@ class RowFile:
             if not isinstance(error, OSError):
                 raise
             raise MachineError(
-                f"{self.path} cannot be written any more ({why(error)}). Finished rows are kept: make room and run "
+                f"{self.path} can no longer be written ({why(error)}). Finished rows are kept: make room and run "
                 "the same command again."
             ) from error
         self.rows[row["id"]] = row

@@ -31,9 +31,13 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--quick", action="store_true", help="fewer passes, contexts and problems")
     parser.add_argument("--dataset-path", type=Path, metavar="FILE", help="ground truths to compare the models on")
-    parser.add_argument("--data-type", choices=("math", "mc"), default="math", help="of --dataset-path (%(default)s)")
+    parser.add_argument(
+        "--data-type", choices=("math", "mc"), default="math", help="format of --dataset-path (%(default)s)"
+    )
     parser.add_argument("--limit", type=int, default=80, metavar="N", help="rows of --dataset-path (%(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of tokens and of bundled problems (%(default)s)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the tokens and the choice of problems (%(default)s)"
+    )
     parser.add_argument("--output-file", type=Path, metavar="OUT", help="store the profile here as JSON")
     parser.add_argument("--json", action="store_true", help="print the profile as JSON instead of words")
     add_model_arguments(parser)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EPILOG = r"""a line of PROBLEMS names one run:
   {"file": "cake.json", "title": "Cake", "subtitle": "Two steps", "data_type": "math", "question": "...", "answer": "7"}
 data_type is math, mc (options follow the question, one "A. text" a line) or open; answer, threshold and max_new_tokens
-may be left away. Runs that are there already are left alone, so the same command resumes.
+may be left out. Runs that are there already are left alone, so the same command resumes.
 """
 
 

@@ -90,7 +90,7 @@ def _reserve(path: Path) -> Path:
 
 def _elsewhere(path: Path, text: str, error: OSError) -> MachineError:
     kept = rescue(path.name, text.encode())
-    failed = f"{path} could not be written any more ({why(error)})."
+    failed = f"{path} could no longer be written ({why(error)})."
     if kept is None:
         say(text)
         return MachineError(f"{failed} The result stands above, as JSON: it could not be kept anywhere else either.")

@@ -138,8 +138,8 @@ def _add_decoding(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--router", metavar="NAME", help=f"{ROUTER_HELP} (the pair's default)")
     group.add_argument("--max-new-tokens", type=int, default=defaults.max_new_tokens, metavar="N", help="(%(default)s)")
     group.add_argument("--temperature", type=float, default=defaults.temperature, help="0 is greedy (%(default)s)")
-    group.add_argument("--top-p", type=float, default=defaults.top_p, help="used when sampling (%(default)s)")
-    group.add_argument("--seed", type=int, default=defaults.seed, help="used when sampling (%(default)s)")
+    group.add_argument("--top-p", type=float, default=defaults.top_p, help="only used when sampling (%(default)s)")
+    group.add_argument("--seed", type=int, default=defaults.seed, help="only used when sampling (%(default)s)")
 
 
 def _read_question() -> str:

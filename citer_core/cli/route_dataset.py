@@ -66,7 +66,7 @@ def _check_arguments(args: argparse.Namespace) -> None:
     if args.batch_size < 1:
         raise SettingError(f"--batch-size is {args.batch_size}: give a whole number from 1.")
     if args.limit is not None and args.limit < 1:
-        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it away for all rows.")
+        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it out for all rows.")
 
 
 def _identity(args: argparse.Namespace) -> dict[str, Any]:

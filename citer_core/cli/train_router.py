@@ -54,17 +54,17 @@ def add_parser(subparsers: Subparsers) -> None:
         "--labels", type=Path, nargs="+", required=True, metavar="DIR", help="folders that `label` wrote, of one pair"
     )
     parser.add_argument("--kind", choices=KINDS, default="citer", help="(%(default)s)")
-    parser.add_argument("--name", metavar="NAME", help="of the router and its two files (the kind)")
+    parser.add_argument("--name", metavar="NAME", help="name of the router and its two files (the kind)")
     parser.add_argument("--output-dir", type=Path, required=True, metavar="DIR", help="for NAME.json, NAME.safetensors")
     parser.add_argument(
         "--learning-rates",
         type=float,
         nargs="+",
         metavar="LR",
-        help="each is tried (%(default)s)",
+        help="one or more; all are tried (%(default)s)",
     )
     parser.add_argument("--batch-size", type=int, metavar="N", help="tokens per step (%(default)s)")
-    parser.add_argument("--epochs", type=int, metavar="N", help="at most (%(default)s)")
+    parser.add_argument("--epochs", type=int, metavar="N", help="most epochs (%(default)s)")
     parser.add_argument("--patience", type=int, metavar="N", help="epochs without progress (%(default)s)")
     parser.add_argument(
         "--share", type=float, default=0.2, help="LLM tokens that the card's recommended tau aims at (%(default)s)"

@@ -2,7 +2,7 @@
 
 Every number is a median over rounds in which all contenders take their turn, because a shared machine wanders. Reading
 one number of each result waits for the device, as decoding does. On one thread of a processor the thread's own time is
-taken, which does not count while other programs have the core; everywhere else it is the time on the wall. Knows
+taken, which does not count while other programs have the core; everywhere else it is the wall-clock time. Knows
 nothing about routing.
 """
 

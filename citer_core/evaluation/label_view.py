@@ -127,8 +127,8 @@ def _scores(router: Router, features: RouterFeatures) -> Tensor:
     scores = router.confidence(features).float().cpu()
     if not is_finite(scores):
         raise RouterError(
-            f'The router "{router.name}" gives scores that are no numbers for this text, so it cannot be judged here. '
-            "Choose another router; if it happens again, train this one anew."
+            f'The router "{router.name}" gives scores that are not numbers for this text, so it cannot be judged here. '
+            "Choose another router; if it happens again, train this one again."
         )
     return scores
 

@@ -262,7 +262,7 @@ def _runs(
             events = list(decode(endless, PatternRouter(router, share), prompt, settings))
             measured.append(clock() - start)
             if share == 0 and number:
-                # Events tell time on the wall; their share of it carries over to the other clock.
+                # Events tell wall-clock time; their share of it carries over to the other clock.
                 inside = sum(e.slm_s + e.router_s for e in events) / (time.perf_counter() - on_wall)
                 outside.append((1 - inside) * measured[-1])
         if number:

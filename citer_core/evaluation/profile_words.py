@@ -174,7 +174,7 @@ def provenance(profile: Profile) -> str:
     """Where and when it was measured, by which command."""
     clock = {
         "thread": "time of one thread, which does not count while other programs have the core",
-        "wall": "time on the wall",
+        "wall": "wall-clock time",
     }
     sheet = profile["probe"]["data_sheet_bytes_per_s"]
     large = profile["probe"]["copy"][-1]["bytes_per_s"] / 1e9

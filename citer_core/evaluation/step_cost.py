@@ -60,7 +60,9 @@ def fit_step_cost(passes: Sequence[PassTime]) -> StepCost:
         SettingError: too few passes to tell the terms apart.
     """
     if len(passes) < 3 or len({p.n_new for p in passes}) < 2:
-        raise SettingError("A step cost needs three measured passes or more, of two numbers of new tokens at least.")
+        raise SettingError(
+            "A step cost needs at least three measured passes, of at least two different numbers of new tokens."
+        )
     seconds = np.array([p.seconds for p in passes])
     terms = np.array([[1.0, p.n_new, p.n_cached] for p in passes]) / seconds[:, None]
     best, smallest = np.zeros(3), float("inf")

@@ -19,7 +19,7 @@ def excerpt(value: object) -> str:
 
     Returns:
         A text quoted and cut short, what cannot be shown in it as U+FFFD; a number of up to 20 digits as it is, a
-        longer one by its length; `true`, `false`, `nothing`; "a list of 3", "an object" or "no JSON value".
+        longer one by its length; `true`, `false`, `nothing`; "a list of 3", "an object" or "not a JSON value".
     """
     if value is None:
         return "nothing"
@@ -33,7 +33,7 @@ def excerpt(value: object) -> str:
         return _quoted(value)
     if isinstance(value, list | tuple):
         return f"a list of {len(value)}"
-    return "an object" if isinstance(value, Mapping) else "no JSON value"
+    return "an object" if isinstance(value, Mapping) else "not a JSON value"
 
 
 def clean(text: str) -> str:

@@ -56,9 +56,9 @@ def _as_text(text: object, max_chars: int) -> str:
         try:
             text = text.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise GateError(f"This is no UTF-8 text (byte {error.start:,}). Save it as UTF-8.") from None
+            raise GateError(f"This is not UTF-8 text (byte {error.start:,}). Save it as UTF-8.") from None
     if not isinstance(text, str):
-        raise GateError(f"This is {excerpt(text)}, no text. Give JSON as text.")
+        raise GateError(f"This is {excerpt(text)}, not text. Give JSON as text.")
     _check_length(len(text), max_chars, "characters")
     return text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
 
@@ -90,4 +90,4 @@ def _check_structure(text: str, max_depth: int, max_values: int) -> None:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise GateError(f"This document holds {name}, which is no JSON. Give finite numbers.")
+    raise GateError(f"This document holds {name}, which is not JSON. Give finite numbers.")

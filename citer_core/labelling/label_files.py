@@ -22,7 +22,7 @@ from safetensors.torch import save_file
 
 import citer_core
 from citer_core.errors import DatasetError, GateError, MachineError, SettingError
-from citer_core.file_lock import only_writer
+from citer_core.file_lock import forget_killed_writer, only_writer
 from citer_core.files import whole_file, why, write_whole
 from citer_core.gate.excerpt import clean, excerpt
 from citer_core.gate.fields import Flag, Maybe, Real, Record, Text, Whole
@@ -202,7 +202,7 @@ def label_dataset(
     Raises:
         DatasetError: a row is malformed, or the folder holds something else.
         SettingError: another run labels the same part.
-        MachineError: a part cannot be written any more; the parts before it stay.
+        MachineError: a part can no longer be written; the parts before it stay.
     """
     header = LabelHeader.of(pair, rows, settings, part_size)
     header.write(folder)
@@ -214,6 +214,8 @@ def label_dataset(
                 examples = [example_of(row, data_type, pair) for row, data_type in part_rows]
                 labels, forced = label_examples(pair, examples, settings, first_question=start)
                 _write_part(folder, start, labels, examples, forced, part_rows)
+        else:
+            forget_killed_writer(part_path(folder, start))
         done += len(part_rows)
         yield done
 
@@ -307,7 +309,7 @@ def load_labels(
         except GateError as error:
             raise DatasetError(
                 f"The part {path.stem} of the labels in {folder} could not be read ({error}). Delete its two files "
-                "and label again: only they are made anew."
+                "and label again: only they are made again."
             ) from error
     if numbers != list(range(header.n_rows)) or not parts:
         raise DatasetError(f"The labels in {folder} do not number their examples 0 to {header.n_rows - 1}.")

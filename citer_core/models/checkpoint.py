@@ -95,7 +95,7 @@ def load_model(
 
     Raises:
         ModelFileError: it is missing or damaged, is not what its card names, lacks tensors or has others, or has
-            weights that are no finite numbers.
+            weights that are not finite numbers.
         PairError: it does not fit onto the device, or the device is none.
     """
     placed: dict[str, Any] = {}

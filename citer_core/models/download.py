@@ -85,7 +85,7 @@ def download_file(
             )
         if _SHA256.fullmatch(etag) and sha256_of(partial) != etag:  # the hub names large files by their hash
             partial.unlink()
-            raise ModelFileError(f"{repo_id}:{name} came damaged (its SHA-256 is not the hub's): fetch it again.")
+            raise ModelFileError(f"{repo_id}:{name} arrived damaged (its SHA-256 is not the hub's): fetch it again.")
         partial.replace(target)
     partial.with_suffix(".lock").unlink(missing_ok=True)
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError
+from citer_core.gate.excerpt import clean
 from citer_core.models.hashes import sha256_of
 
 NOTE = "citer.json"
@@ -55,23 +56,24 @@ def check_files(folder: Path) -> None:
     if (folder / NOTE).is_file():
         expected = _files_in(folder / NOTE, prefix="")
         again = (
-            f"Make {folder.name}/ again (delete a converted folder and it is; train or copy a trained one); or, where "
-            f"the change is meant, delete its {NOTE}."
+            f"Make {folder.name}/ again (delete a converted folder, and it is converted again; train or copy a trained "
+            f"one); or, if the change is intended, delete its {NOTE}."
         )
     elif (folder.parent / CARD).is_file() or folder.parent == BUNDLED:
         expected = _files_in(folder.parent / CARD, prefix=f"{folder.name}/")
-        again = "Get it again: `git checkout -- assets/models`, or copy the project anew."
+        again = "Get it again: `git checkout -- assets/models`, or copy the project again."
         if folder.parent == BUNDLED and not expected:
             raise ModelFileError(f"The card of the bundled pair names no files of {folder.name}/. {again}")
     else:
         return
+    there = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
     for name, sha256 in expected.items():
-        if not (folder / name).is_file():
-            raise ModelFileError(f"{folder.name}/{name} is missing. {again}")
+        if name not in there:  # compared as text: a name from a damaged card need not be one that a path can have
+            raise ModelFileError(f"{folder.name}/{clean(name)[:60]} is missing. {again}")
         if sha256_of(folder / name) != sha256:
             raise ModelFileError(
-                f"{folder.name}/{name} is not the file that its card names (its SHA-256 is another): it is damaged or "
-                f"was changed, and is not loaded. {again}"
+                f"{folder.name}/{name} is not the file that its card names (its SHA-256 is different): it is damaged "
+                f"or was changed, and is not loaded. {again}"
             )
 
 

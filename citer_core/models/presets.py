@@ -139,6 +139,9 @@ class PairChoice:
 def parse_pair(text: str) -> PairChoice:
     """Reads `--pair`: the name of a preset, or two sources as "SLM,LLM", of any two kinds.
 
+    A half may be "embedded": the bundled SLM in the first place, the bundled LLM in the second. A folder of that
+    name is "./embedded".
+
     Raises:
         PairError: it is neither.
     """
@@ -148,10 +151,15 @@ def parse_pair(text: str) -> PairChoice:
     parts = text.split(",")
     if len(parts) != 2:
         raise PairError(
-            f'Unknown pair {excerpt(text)}. Give one of {", ".join(PRESETS)}; or two models as "SLM,LLM", each {FORMS}.'
+            f'Unknown pair {excerpt(text)}. Give one of {", ".join(PRESETS)}; or two models "SLM,LLM", each {FORMS}. '
+            'A half may also be "embedded".'
         )
-    slm, llm = (_with_known_hash(parse_source(part)) for part in parts)
-    return PairChoice(f"{slm.short_name} / {llm.short_name}", slm, llm)
+    bundled = PRESETS[EMBEDDED]
+    (slm_name, slm), (llm_name, llm) = (
+        (model.spec.name, model.source) if part.strip() == EMBEDDED else _named(part)
+        for part, model in zip(parts, (bundled.slm, bundled.llm), strict=True)
+    )
+    return PairChoice(f"{slm_name} / {llm_name}", slm, llm)
 
 
 def known_disk_bytes(source: ModelSource) -> int | None:
@@ -160,6 +168,11 @@ def known_disk_bytes(source: ModelSource) -> int | None:
         return source.n_bytes
     sizes = (model.disk_bytes for model in _models() if model.source == source)
     return next(sizes, None)
+
+
+def _named(text: str) -> tuple[str, ModelSource]:
+    source = _with_known_hash(parse_source(text))
+    return source.short_name, source
 
 
 def _with_known_hash(source: ModelSource) -> ModelSource:

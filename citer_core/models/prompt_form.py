@@ -37,7 +37,7 @@ class PromptForm:
         """
         has_template = bool(tokenizer.chat_template)
         if chat and not has_template:
-            raise PairError("This pair's tokenizer has no chat template: leave chat away, or choose instruct models.")
+            raise PairError("This pair's tokenizer has no chat template: leave chat out, or choose instruct models.")
         return cls(tokenizer, has_template if chat is None else chat)
 
     @property

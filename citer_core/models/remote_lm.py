@@ -30,7 +30,7 @@ PLAIN_SAMPLING = {
 PROBE_TEXT = "Tom buys 4 books at 12 dollars each.\nWhat is \\frac{1}{2}? Überall, 東京, 🙂 <b>x</b>\t"
 MAX_LOG_PROBABILITY = 0.01
 N_PROBED_IDS, PROBE_LENGTH = 192, 32
-NEEDED = "Needed is a server that takes token ids and honours return_token_ids, such as vLLM 0.10.2 or later."
+NEEDED = "A server is needed that takes token ids and honours return_token_ids, such as vLLM 0.10.2 or later."
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ class RemoteLM:
             top = _top(choice)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise ServerError(
-                f"The LLM's server gave candidates with no token id, or no log-probability from 0 down. {NEEDED}"
+                f"The LLM's server gave candidates with no token id, or without a log-probability up to 0. {NEEDED}"
             ) from error
         for found in (token_id, *(i for i, _ in top)):
             if not 0 <= found < self.vocab_size:

@@ -309,7 +309,7 @@ def _close(idle: list[http.client.HTTPConnection], threads: ThreadPoolExecutor) 
 
 def _refusal(error: _BadStatusError) -> str:
     if error.status in (401, 403):
-        return f"The LLM's server wants another key ({error}): set CITER_LLM_API_KEY to the server's --api-key."
+        return f"The LLM's server expects another key ({error}): set CITER_LLM_API_KEY to the server's --api-key."
     if error.status == 404:
         return (
             f"The LLM's server does not know what it was asked for ({error}). The URL ends in /v1 on most servers; "

@@ -112,7 +112,7 @@ def parse_source(text: str) -> ModelSource:
         ) from None
     if hub_file is not None and not is_there:
         if any(part in ("", ".", "..") for part in hub_file[2].split("/")):
-            raise PairError(f"{excerpt(text)} names no file of a repository. Each half of a pair is {FORMS}.")
+            raise PairError(f"{excerpt(text)} does not name a file of a repository. Each half of a pair is {FORMS}.")
         return GgufSource(hub_file[2], repo_id=hub_file[1])
     if text.lower().endswith(".gguf"):
         return GgufSource(str(path))

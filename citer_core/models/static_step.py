@@ -85,7 +85,7 @@ def capture_for(device: str, *, cuda_graphs: bool) -> Capture | None:
     if not torch.cuda.is_available() or not device.startswith("cuda"):
         raise PairError(
             f"--cuda-graphs needs an NVIDIA GPU, and this pair is to be loaded on {device}: use --device cuda on a "
-            "machine that has one, or leave it away."
+            "machine that has one, or leave it out."
         )
     return cuda_graph
 

@@ -131,10 +131,9 @@ def check_hash(source: GgufSource, path: Path) -> None:
     n_bytes = path.stat().st_size
     if n_bytes == source.n_bytes and sha256_of(path) == source.sha256:
         return
-    what = "SHA-256 is another" if n_bytes == source.n_bytes else f"{n_bytes:,} bytes instead of {source.n_bytes:,}"
+    what = "SHA-256 is different" if n_bytes == source.n_bytes else f"{n_bytes:,} bytes instead of {source.n_bytes:,}"
     raise ModelFileError(
-        f"{path} is not the file that is meant ({what}): it is damaged, or another version. Delete it "
-        "and fetch it again."
+        f"{path} is not the expected file ({what}): it is damaged, or another version. Delete it and fetch it again."
     )
 
 

@@ -51,7 +51,7 @@ def check_tensors(name: str, found: Mapping[str, Any]) -> None:
     for which, words in (
         ("missing_keys", "lacks {n} of the model's tensors, {first} for one"),
         ("mismatched_keys", "has {n} tensors of another shape than its config.json says, {first} for one"),
-        ("unexpected_keys", "has {n} tensors that are none of the model's, {first} for one"),
+        ("unexpected_keys", "has {n} tensors that the model does not have, {first} for one"),
         ("error_msgs", "could not be read ({first})"),
     ):
         keys = sorted(str(key[0] if isinstance(key, tuple) else key) for key in found.get(which, ()))
@@ -68,7 +68,7 @@ def check_finite(name: str, model: PreTrainedModel) -> None:
     """
     for key, tensor in (*model.named_parameters(), *model.named_buffers()):
         if not is_finite(tensor):
-            raise ModelFileError(f"The checkpoint {name} holds weights that are no finite numbers, in {key}. {AGAIN}")
+            raise ModelFileError(f"The checkpoint {name} holds weights that are not finite numbers, in {key}. {AGAIN}")
 
 
 def is_finite(tensor: Tensor) -> bool:

@@ -76,6 +76,7 @@ class BatchDecoder:
             request=request,
             router=request.router,
             settings=request.settings,
+            is_cancelled=request.is_cancelled,
             slot=slot,
             ids=[*prompt, *shared],
             n_steps=n_steps - len(shared),
@@ -123,12 +124,15 @@ class BatchDecoder:
             The sequences that got a token or have ended. Those that have ended have left.
         """
         live = self.live
-        for s in live:
-            if s.request.is_cancelled():
-                s.end("cancelled")
         if self._llm.n_asked:
             self._llm.collect(0.0)
-        ready = self._pace.for_slm([s for s in live if s.is_ready])
+        able = list[BatchSequence]()
+        for s in live:
+            if s.is_cancelled():
+                s.end("cancelled")
+            elif s.waiting is None and not s.llm_goals and not s.has_ended:
+                able.append(s)
+        ready = self._pace.for_slm(able)
         if ready:
             if len(live) > len(ready):  # else nobody is left out
                 for s in sorted(ready, key=lambda s: s.turn):
@@ -145,17 +149,13 @@ class BatchDecoder:
 
     def _call_llm(self) -> bool:
         """Calls the LLM if it is time; says whether it did."""
-        needing = list[BatchSequence]()
-        n_live = n_ready = 0
-        for s in self.live:
-            if s.has_ended:
-                continue
-            n_live += 1
-            if s.waiting is None and not s.llm_goals:
-                n_ready += 1
-            elif not s.is_asked:
-                s.n_waited += 1
-                needing.append(s)
+        needing = [s for s in self.live if (s.waiting is not None or s.llm_goals) and not (s.is_asked or s.has_ended)]
+        if not needing:
+            return False
+        for s in needing:
+            s.n_waited += 1
+        n_live = sum(not s.has_ended for s in self.live)
+        n_ready = sum(s.waiting is None and not s.llm_goals and not s.has_ended for s in self.live)
         called = self._pace.for_llm(needing, n_live, n_ready)
         if called:
             self._llm.call(called)

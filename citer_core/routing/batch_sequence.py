@@ -47,7 +47,7 @@ class BatchSequence:
 
     Attributes:
         request: what was asked.
-        router, settings: of the request.
+        router, settings, is_cancelled: of the request.
         slot: where both models' caches have it.
         ids: prompt and tokens so far.
         n_steps: the most tokens of its own.
@@ -74,6 +74,7 @@ class BatchSequence:
     request: BatchRequest
     router: Router
     settings: DecodeSettings
+    is_cancelled: Callable[[], bool]
     slot: int
     ids: list[int]
     n_steps: int
@@ -102,11 +103,6 @@ class BatchSequence:
     def n_shared(self) -> int:
         """Tokens of a branch before its own."""
         return len(self.completion.shared_ids)
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the SLM can go on with it."""
-        return self.waiting is None and not self.llm_goals and not self.has_ended
 
     def write(self, step: Step, eos_ids: frozenset[int]) -> None:
         """Appends a finished step."""

@@ -23,7 +23,7 @@ from citer_core.routing.batch_sequence import BatchSequence
 from citer_core.routing.candidates import choose_rows
 from citer_core.routing.completion import Step
 from citer_core.routing.router import Router, RouterFeatures
-from citer_core.routing.soundness import is_confidence, no_confidence, not_a_number
+from citer_core.routing.soundness import no_confidence, not_a_number
 from citer_core.types import prefers_llm
 
 
@@ -46,7 +46,8 @@ class SLMSide:
             rows: none waits for the LLM; in the order of their slots.
             llm: where routers that read the LLM get its logits.
         """
-        if self._pace.read_tokens is None and not any(s.slm_goals for s in rows):
+        n_cached, is_whole = self._lm.n_cached, self._pace.read_tokens is None
+        if all(not s.slm_goals and (is_whole or len(s.ids) == n_cached[s.slot] + 1) for s in rows):
             forward = self._lm.catch_up([s.ids for s in rows], [s.slot for s in rows])
             self._decide(rows, forward, forward.seconds / len(rows), llm)
             return
@@ -112,7 +113,7 @@ class SLMSide:
                     confidences[m] = value
         llm_s = llm_forward.seconds / len(reading) if llm_forward else 0.0
         for row, (s, token_id, confidence) in enumerate(zip(rows, chosen.token_ids, confidences, strict=True)):
-            if not (chosen.are_sound[row] and is_confidence(confidence)):
+            if not (0.0 <= confidence <= 1.0 and chosen.are_sound[row]):  # NaN is neither
                 s.end("error", no_confidence(s.router) if chosen.are_sound[row] else not_a_number("SLM"))
             if s.has_ended:
                 continue

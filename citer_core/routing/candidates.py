@@ -101,32 +101,37 @@ def choose_rows(
         logits: [B, V].
         settings, indices: of each row.
     """
-    chosen, best = _chosen(logits, settings, indices)
+    chosen = _chosen(logits, settings, indices)
     if log_probs is None:
-        token_ids, values, *numbers = to_host(chosen, best, *others)
+        token_ids, values, *numbers = to_host(chosen, _witness(logits, chosen, settings), *others)
         return ChosenRows(token_ids, [()] * len(token_ids), list(map(math.isfinite, values)), numbers)
-    top_values, ids = top_tokens(log_probs, TOP_K)
-    token_ids, values, probabilities, top_ids, *numbers = to_host(chosen, best, top_values.exp(), ids, *others)
-    are_sound = list(map(math.isfinite, values))
+    token_ids, log_values, top_ids, *numbers = to_host(chosen, *top_tokens(log_probs, TOP_K), *others)
+    are_sound = [math.isfinite(row[0]) for row in log_values]  # one logit that is no number spoils all of its row
     tops = [
-        tuple(Candidate(i, pair.token_text(i), round(p, 6)) for i, p in zip(row_ids, row, strict=True)) if sound else ()
-        for row_ids, row, sound in zip(top_ids, probabilities, are_sound, strict=True)
+        _candidates(pair, row, ids) if sound else ()
+        for row, ids, sound in zip(log_values, top_ids, are_sound, strict=True)
     ]
     return ChosenRows(token_ids, tops, are_sound, numbers)
 
 
-def _chosen(logits: Tensor, settings: Sequence[DecodeSettings], indices: Sequence[int]) -> tuple[Tensor, Tensor]:
-    """[B] token ids, and of each row a logit that is a finite number only if no logit of the row is NaN or infinite."""
+def _chosen(logits: Tensor, settings: Sequence[DecodeSettings], indices: Sequence[int]) -> Tensor:
+    """[B] token ids."""
     n_sampled = sum(s.temperature > 0.0 for s in settings)
     if n_sampled == 0:
-        chosen = greedy_tokens(logits)
-        return chosen, logits.gather(-1, chosen[:, None]).view(-1)
+        return greedy_tokens(logits)
     greedy = greedy_tokens(logits).split(1) if n_sampled < len(settings) else ()
     rows = [
         sampled_token(logits[row], s, index) if s.temperature > 0.0 else greedy[row]
         for row, (s, index) in enumerate(zip(settings, indices, strict=True))
     ]
-    return torch.cat(rows), logits.amax(-1)
+    return torch.cat(rows)
+
+
+def _witness(logits: Tensor, chosen: Tensor, settings: Sequence[DecodeSettings]) -> Tensor:
+    """[B], of each row a logit that is a finite number only if none of the row is NaN or infinite: the greatest."""
+    if any(s.temperature > 0.0 for s in settings):
+        return logits.amax(-1)
+    return logits.gather(-1, chosen[:, None]).view(-1)
 
 
 def _candidates(pair: ModelPair, log_values: list[float], token_ids: list[int]) -> tuple[Candidate, ...]:

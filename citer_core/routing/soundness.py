@@ -18,14 +18,15 @@ def is_confidence(value: float) -> bool:
 def no_confidence(router: Router) -> NotANumberError:
     """For a router that did not keep its promise."""
     return NotANumberError(
-        f'The router "{router.name}" gave a confidence that is no number from 0 to 1, so nobody can say who writes the '
-        "next token, and this run ended. Its weights may be damaged: train or fetch it again, or choose another router."
+        f'The router "{router.name}" gave a confidence that is not a number from 0 to 1, so it is unknown which model '
+        "writes next, and this run ended. Its weights may be damaged: train or fetch it again, or choose another "
+        "router."
     )
 
 
 def not_a_number(which: str) -> NotANumberError:
     """For a model, `SLM` or `LLM`, whose logits are NaN or infinite."""
     return NotANumberError(
-        f"The {which} computed values that are no numbers (NaN or infinity), so it has no next token, and this run "
+        f"The {which} computed values that are not numbers (NaN or infinity), so it has no next token, and this run "
         "ended. Its weights may be damaged, or the precision too low for them: load the pair again, or in float32."
     )

@@ -169,7 +169,7 @@ class StoredRouter(Router):
         if router.revision != card["revision"]:  # cards from before they held the file's hash have this
             raise RouterError(f'The weights of router "{name}" are not those that its card names. {AGAIN}')
         if not router.gives_numbers():
-            raise RouterError(f'The router "{name}" gives scores that are no numbers: it is damaged. {AGAIN}')
+            raise RouterError(f'The router "{name}" gives scores that are not numbers: it is damaged. {AGAIN}')
         return router
 
     def gives_numbers(self) -> bool:
@@ -210,5 +210,5 @@ def _read_weights(path: Path, sha256: str | None) -> dict[str, Tensor]:
             raise GateError("Its SHA-256 is not the one that its card names: it is damaged or was changed.")
         return load(content)
     except (GateError, ValueError, SafetensorError) as error:
-        said = str(error) if isinstance(error, GateError) else f"It is no safetensors file ({type(error).__name__})."
+        said = str(error) if isinstance(error, GateError) else f"It is not a safetensors file ({type(error).__name__})."
         raise RouterError(f'The weights of router "{path.stem}" are not loaded. {said} {AGAIN}') from error

@@ -25,7 +25,7 @@ from citer_core.errors import LineFullError
 CAPACITY = 300
 PER_SESSION = 10  # one going, one in the line, eight behind that one
 NEWEST_PART = 0.15  # of the measured seconds, that the latest visitor's have
-LOST = "The line is full, and those who have had fewer turns come first: try it again in a moment."
+LOST = "The line is full, and those who have had fewer turns come first: try again in a moment."
 State = Literal["waiting", "going", "lost", "left"]
 
 
@@ -172,7 +172,7 @@ class WaitingLine:
     def _full(self) -> str:
         seconds = None if self._served_s is None else self.capacity * self._served_s / self.n_places
         wait = "in a few minutes" if seconds is None or seconds > 90 else f"in about {max(5, round(seconds, -1)):.0f} s"
-        return f"{self.capacity} {self.noun} are waiting already, and the line holds no more: try it again {wait}."
+        return f"{self.capacity} {self.noun} are waiting already, and the line holds no more: try again {wait}."
 
     # ------------------------------------------------------------ those who wait
 

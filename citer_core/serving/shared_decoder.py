@@ -60,7 +60,7 @@ class SharedDecoder:
             CUDA graphs, which a batch cannot be.
     """
 
-    def __init__(self, engine: Engine, *, n_slots: int = 16, alone: bool | None = None) -> None:
+    def __init__(self, engine: Engine, *, n_slots: int = 32, alone: bool | None = None) -> None:
         assert n_slots >= 1, "no run could ever be decoded"
         self._n_slots = n_slots
         self._alone = engine.pair.slm.is_replayed if alone is None else alone

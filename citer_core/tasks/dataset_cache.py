@@ -127,10 +127,10 @@ def fetch_from_hub(dataset: HubDataset, hub_split: str) -> Iterator[Mapping[str,
         DatasetError: pyarrow is not installed, or the repository has no such files.
         Exception: what the hub's client raises without a network, or pyarrow for a damaged file.
     """
-    if importlib.util.find_spec("pyarrow") is None:
+    if importlib.util.find_spec("pyarrow") is None:  # a platform without it, or an installation by hand
         raise DatasetError(
-            "The hub's data sets are parquet files, which need pyarrow: run `pip install pyarrow` (only the first use "
-            "needs it), or give a JSON Lines file with --dataset-path."
+            "The hub's data sets are parquet files, which pyarrow reads, and it is not installed: run "
+            "`pip install -r requirements.txt`, or give a JSON Lines file with --dataset-path."
         )
     from huggingface_hub import HfApi, hf_hub_download
 

@@ -137,4 +137,4 @@ def _parse_row(line: bytes) -> dict[str, Any]:
 
 
 def _no_constant(name: str) -> NoReturn:
-    raise DatasetError(f"it holds {name}, which is no JSON: give finite numbers.")
+    raise DatasetError(f"it holds {name}, which is not JSON: give finite numbers.")

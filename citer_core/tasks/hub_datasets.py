@@ -78,7 +78,7 @@ def mmlu_row(hub_row: Mapping[str, Any]) -> Row:
     """MMLU: `choices` is a list of texts and `answer` the index of the right one, from 0."""
     texts, answer = list(hub_row["choices"]), hub_row["answer"]
     if isinstance(answer, bool) or not isinstance(answer, int) or not 0 <= answer < len(texts) <= len(_LETTERS):
-        raise DatasetError(f'"answer" is {answer!r}, which is no index of its {len(texts)} choices.')
+        raise DatasetError(f'"answer" is {answer!r}, which is not an index of its {len(texts)} choices.')
     labels = list(_LETTERS[: len(texts)])
     return {"question": hub_row["question"], "choices": {"text": texts, "label": labels}, "answerKey": labels[answer]}
 

@@ -73,7 +73,9 @@ def problem_from_text(text: str, data_type: DataType, true_answer: str | None = 
     question, choices = _split_choices(text)
     label = _label_of(answer, choices) if answer else None
     if answer and label is None:
-        raise PromptError(f"The true answer {excerpt(answer)} is none of the choices: give one of {_labels(choices)}.")
+        raise PromptError(
+            f"The true answer {excerpt(answer)} is not one of the choices: give one of {_labels(choices)}."
+        )
     return Problem("mc", _readable(question, choices), _prompt_of(question, choices), label, choices)
 
 
@@ -100,7 +102,7 @@ def problem_from_row(row: Mapping[str, Any], data_type: DataType) -> Problem:
     # Public test splits blank the key out instead of leaving the field away.
     label = None if key in (None, "") else _label_of(key, choices) if isinstance(key, str) else None
     if key not in (None, "") and label is None:
-        raise DatasetError(f'"answerKey" is {excerpt(key)}, which is none of the labels {_labels(choices)}.')
+        raise DatasetError(f'"answerKey" is {excerpt(key)}, which is not one of the labels {_labels(choices)}.')
     return Problem("mc", _readable(question, choices), row_prompt(row, "mc"), label, choices, row_id)
 
 
@@ -110,7 +112,7 @@ def _check_text(what: str, text: str, error: type[PromptError | DatasetError]) -
     if len(text) > MAX_PROMPT_CHARS:
         raise error(f"{what} has {len(text):,} characters: shorten it to {MAX_PROMPT_CHARS:,} or fewer.")
     if any("\ud800" <= char <= "\udfff" for char in text):
-        raise error(f"{what} holds half of a surrogate pair, which is no character: save it again as UTF-8 text.")
+        raise error(f"{what} holds half of a surrogate pair, which is not a character: save it again as UTF-8 text.")
 
 
 def _split_choices(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -135,12 +137,12 @@ def _split_choices(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
 def _row_choices(row: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     found = row.get("choices")
     if not isinstance(found, Mapping):
-        raise DatasetError('"choices" is missing or no object: give {"text": [...], "label": [...]}.')
+        raise DatasetError('"choices" is missing or not an object: give {"text": [...], "label": [...]}.')
     columns: list[list[str]] = []
     for name in ("label", "text"):
         column = found.get(name)
         if not isinstance(column, list) or not all(isinstance(entry, str) for entry in column):
-            raise DatasetError(f'"choices.{name}" is missing or no list of strings.')
+            raise DatasetError(f'"choices.{name}" is missing or not a list of strings.')
         for entry in column:
             _check_text(f'An entry of "choices.{name}"', entry, DatasetError)
         columns.append(column)
@@ -165,7 +167,7 @@ def _boxed_answer(row: Mapping[str, Any]) -> str | None:
         return None
     answer = last_boxed(_field(row, "solution"))
     if answer is None:
-        raise DatasetError('"solution" has no \\boxed{...} with the final answer: add it, or leave the field away.')
+        raise DatasetError('"solution" has no \\boxed{...} with the final answer: add it, or leave the field out.')
     return answer
 
 
@@ -174,7 +176,7 @@ def _row_id(row: Mapping[str, Any]) -> str | None:
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, str | int) or not str(value).strip():
-        raise DatasetError(f'"id" is {excerpt(value)}: give a string or a whole number, or leave the field away.')
+        raise DatasetError(f'"id" is {excerpt(value)}: give a string or a whole number, or leave the field out.')
     _check_text('"id"', str(value), DatasetError)
     return str(value)
 

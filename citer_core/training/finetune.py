@@ -212,7 +212,7 @@ def _train(
     except Exception as error:
         if not is_write_failure(error):
             raise
-        raise MachineError(f"{work_dir} cannot be written any more ({why(error)}). {KEPT}") from error
+        raise MachineError(f"{work_dir} can no longer be written ({why(error)}). {KEPT}") from error
     if trainer.is_world_process_zero():
         _save(trainer.accelerator.unwrap_model(trainer.model), form.tokenizer, output, recipe)
         shutil.rmtree(work_dir)

@@ -21,6 +21,7 @@ from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.accuracy import operating_points
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
+from citer_core.gate.excerpt import clean
 from citer_core.gate.fields import Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
 from citer_core.labelling.label_files import Rows, label_dataset, load_labels
@@ -216,9 +217,9 @@ def _read(path: Path) -> dict[str, Any] | None:
         return None
     try:
         document = read_json(path)
-        report = {**document, **_REPORT.read(document, "")}
+        report = _REPORT.read(document, "")
         for name, point in document["points"].items():
-            _POINT.read(point, f"points.{name[:40]}")
-        return {**report, "points": document["points"]}
+            _POINT.read(point, f"points.{clean(name[:40])}")
+        return {**document, **report, "points": document["points"]}
     except GateError as error:
-        raise DatasetError(f"{path} is damaged ({error}): delete it, it is made anew.") from error
+        raise DatasetError(f"{path} is damaged ({error}): delete it, and it is made again.") from error

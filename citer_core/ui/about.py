@@ -1,8 +1,11 @@
-"""Below the viewer: how it works in three paragraphs."""
+"""Below the viewer: how it works in three paragraphs, and what to read next."""
 
 from __future__ import annotations
 
 import gradio as gr
+
+from citer_core.ui.markup import literal
+from citer_core.ui.page_assets import chapters
 
 _HOW = """
 <section class="cx-about" aria-labelledby="cx-how">
@@ -15,18 +18,28 @@ _HOW = """
     <div><h3>What τ means</h3>
       <p>The LLM writes a token when <em>confidence &lt; τ</em>. At 0 the SLM writes everything, at 1 the LLM does.
       Move τ over a finished run and the decisions recolour at once. Where both models write the
-      same token the text stays the same, exactly; it is hatched from the first token on that may be another
-      one.</p></div>
+      same token the text stays the same, exactly; it is hatched from the first token that may differ.</p></div>
     <div><h3>What it costs</h3>
       <p>Purple is an <em>estimate</em> of the bytes moved: weights once per pass, cache read and written. A pass of
       <var>k</var> new tokens over <var>c</var> cached ones moves <code>W + κ·(c + k)</code>; a step adds SLM, router
       and, where it was asked, LLM. At τ = 1 routing costs more than the LLM alone: the SLM still reads along.
       Milliseconds are measured.</p></div>
   </div>
+  <h3>Read on</h3>
+  <p>{chapters}</p>
 </section>
 """
 
 
 def about() -> gr.HTML:
     """The section."""
-    return gr.HTML(html_template=_HOW, js_on_load=None, apply_default_css=False, elem_id="cx-about")
+    return gr.HTML(
+        html_template=_HOW.replace("{chapters}", _links()), js_on_load=None, apply_default_css=False, elem_id="cx-about"
+    )
+
+
+def _links() -> str:
+    # Relative to the page, so that they work under a proxy's path too.
+    return " · ".join(
+        f'<a href="{literal(url)}" target="_blank">{literal(title)}</a>' for url, title in chapters().links()
+    )

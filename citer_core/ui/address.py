@@ -44,11 +44,11 @@ def _refusal(port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return f"Port {port} is used by another program already. {OTHER_PORT}"
     if error.errno in (errno.EACCES, errno.EPERM):
-        return f"Port {port} may not be used by you, as those below 1024 mostly may not: choose a higher one."
+        return f"Port {port} is not yours to use: ports below 1024 mostly need special rights. Choose a higher one."
     if error.errno == errno.EADDRNOTAVAIL:
-        return f"The host to serve on is no address of this machine. {OTHER_HOST}"
-    return f"Port {port} cannot be served on ({_why(error)}). {OTHER_PORT}"
+        return f"The host to serve on is not an address of this machine. {OTHER_HOST}"
+    return f"Port {port} cannot be used ({_why(error)}). {OTHER_PORT}"
 
 
 def _why(error: OSError | UnicodeError) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or "it is no host name"
+    return (error.strerror if isinstance(error, OSError) else None) or "it is not a host name"

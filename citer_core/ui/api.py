@@ -84,7 +84,7 @@ def route_trace_endpoint(desk: RunDesk, slot: EngineSlot, book: ProblemBook) -> 
             A "citer-trace" document as JSON text. Each of its events holds token, text, source ("slm" or "llm"),
             slm_confidence and the measured seconds. `finish_reason` is null until the last snapshot. A run that has to
             wait for its turn yields {"waiting": {"place": 12, "seconds": 9.5}} before it, seconds being null where
-            nobody knows.
+            that is not known.
         """
         try:
             asked = asked_run(

@@ -17,9 +17,9 @@ from gradio_client import Client  # pip install gradio_client
 client = Client("http://127.0.0.1:7860")
 question = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?"
 job = client.submit(question, data_type="math", threshold=0.7, api_name="/route_trace")
-for text in job:  # snapshots while it runs, each a trace as JSON text; the last one is complete
+for text in job:  # its place while it waits, then snapshots, each a trace as JSON text; the last one is complete
     trace = json.loads(text)
-    print(len(trace["events"]), "tokens")
+    print(trace.get("waiting") or f"{len(trace['events'])} tokens")
 print("".join(event["text"] for event in trace["events"]))
 print(trace["finish_reason"], trace["answer"])
 
@@ -49,7 +49,7 @@ ENDPOINTS = (
     ("/route_trace", "question, data_type, threshold, router, max_new_tokens, seed, temperature",
      "Answers a question with both models; streams the trace, as JSON text, as it grows."),
     ("/replay", "trace (JSON text) or preset, threshold",
-     "The decisions at another τ: counters, estimated cost, first different token. Runs no model."),
+     "The decisions at another τ: counters, estimated cost, how much of the text surely stays. Runs no model."),
     ("/probe", "trace (JSON text) or preset",
      "The LLM's five most probable tokens, agreement and KL at every token, in one pass."),
     ("/list_presets", "", "The recorded runs of this page."),

@@ -37,7 +37,7 @@ class RecordedRuns:
 
         Raises:
             SettingError: neither is given, or there is no such run.
-            TraceError: the document is no trace of ours.
+            TraceError: the document is not a trace of this project.
         """
         if is_given(document):
             return RoutingTrace.from_json(document)
@@ -58,7 +58,7 @@ class RecordedRuns:
         if preset is None:
             raise SettingError(
                 f"Give a trace as JSON text, or as preset one of: {', '.join(self._by_name)}."
-                + (f" The given one, {excerpt(name)}, is none of them." if name else "")
+                + (f" The given one, {excerpt(name)}, is not one of them." if name else "")
             )
         return preset
 
@@ -78,13 +78,13 @@ def replay_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
 
     def replay(trace: str = "", threshold: float = 0.5, preset: str = "") -> str:
         """Decides a finished run again at another tau, without running any model.
-        The first n_exact tokens are exactly the same ones; from there on the text may be another one, so decisions
+        The first n_exact tokens are exactly the same ones; from there on the text may differ, so decisions
         and cost are hypothetical.
 
         Args:
             trace: a "citer-trace" document as JSON text, as /route_trace gives it; or "", and name a preset.
             threshold: tau from 0 to 1; the LLM writes a token when slm_confidence < tau.
-            preset: the name of a recorded run from /list_presets; only read where there is no trace.
+            preset: the name of a recorded run from /list_presets; ignored where a trace is given.
 
         Returns:
             JSON text: decisions ("slm" or "llm" per token), first_flip (null where no writer changes), n_flips,
@@ -116,7 +116,7 @@ def probe_endpoint(line: JobLine, slot: EngineSlot, runs: RecordedRuns) -> Calla
 
         Args:
             trace: a "citer-trace" document as JSON text, as /route_trace gives it; or "", and name a preset.
-            preset: the name of a recorded run from /list_presets; only read where there is no trace.
+            preset: the name of a recorded run from /list_presets; ignored where a trace is given.
 
         Returns:
             JSON text, one entry per token, in order: slm_top and llm_top (five most probable tokens as [token id, text,

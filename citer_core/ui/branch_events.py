@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from citer_core.run import Run
 
 logger = logging.getLogger(__name__)
-LOADING = "The models are still loading: try it again in a moment."
+LOADING = "The models are still loading: try again in a moment."
 WAIT_S = 0.25
 
 
@@ -105,4 +105,6 @@ def _engine_of(lease: Lease, pair_name: str, pair_revision: str) -> Engine:
 def _check_prompt(engine: Engine, asked: BranchRequest | ProbeRequest) -> None:
     """Only the pair knows how a prompt reads, so this comes after it is the right one; raises `TraceError`."""
     if engine.prompt_text(asked.problem) != asked.prompt_text:
-        raise TraceError("This run was asked with another prompt template, so it cannot go on here: generate it again.")
+        raise TraceError(
+            "This run was generated with another prompt template, so it cannot go on here: generate it again."
+        )

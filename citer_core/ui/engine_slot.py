@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 FAILED = "The models could not be loaded. The recorded runs still work; the server's log says what went wrong."
-NO_ROOM = f"It is for lack of memory: {MEMORY_FULL}"
+NO_ROOM = f"There was not enough memory: {MEMORY_FULL}"
 # Between the end of a lease and the last reference to the engine lie a few lines of its holder.
 GONE_TRIES, GONE_S = 20, 0.25
 RETRY_S = 10.0
-N_RUNS = 16
+N_RUNS = 32
 
 
 class RunDecoder(Protocol):

@@ -36,8 +36,8 @@ READY = "ready"  # the key of a message that is encoded already
 TURN_S = 20.0  # after which whoever waits for another visitor's reading reads for himself
 FIRST_PROBLEM = "math 2"
 MAX_TOKENS = 60_000  # of all ground truths: about 4 MB for the browser
-UNEXPECTED = "Something went wrong on the server; its log says what. Try it again."
-LOADING = "The models are loading: try it again in a moment."
+UNEXPECTED = "Something went wrong on the server; its log says what. Try again."
+LOADING = "The models are loading: try again in a moment."
 ROLL_OUT = Record({"analysis": Text(100), "index": Whole(), "router": Text(200), "tau": Real(0, 1)})
 GONE = "The server no longer keeps this analysis: pick the problem again."
 

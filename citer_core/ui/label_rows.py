@@ -75,7 +75,7 @@ def pasted_rows(text: object) -> LabelInput:
         DatasetError: it is empty, not JSON, in neither format or without a ground truth.
     """
     if text is not None and not isinstance(text, str):
-        raise DatasetError(f"The row is {excerpt(text)}, no text. Paste one in JSON: {FORMS}.")
+        raise DatasetError(f"The row is {excerpt(text)}, not text. Paste one in JSON: {FORMS}.")
     content = (text or "").strip()
     if len(content) > MAX_FILE_BYTES:
         raise DatasetError(f"The text has {len(content):,} characters; at most {MAX_FILE_BYTES:,} are read at once.")

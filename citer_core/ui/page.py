@@ -45,7 +45,7 @@ from citer_core.ui.labels_tab import labels_tab
 from citer_core.ui.learn_tab import learn_tab
 from citer_core.ui.lines import JOB_CAPACITY, Lines
 from citer_core.ui.measurement import Measurement
-from citer_core.ui.page_assets import file_url, page_files
+from citer_core.ui.page_assets import chapters, file_url, page_files
 from citer_core.ui.page_script import PageScript
 from citer_core.ui.page_traffic import PageTraffic
 from citer_core.ui.pair_books import PairBooks, what_it_can
@@ -163,7 +163,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
     watched = [Middleware(traffic.watch)] if traffic else []
     policy = Middleware(PagePolicy, own_scripts=[script.import_map], frame_ancestors=config.web.frame_ancestors)
     door = Door(config.host, config.port, config.web, field_limits(page), has_mcp=serves_mcp(config))
-    routes = [script.route(), page_files().route(), (health or Health()).route()]
+    routes = [script.route(), page_files().route(), chapters().route(), (health or Health()).route()]
     quiet_gradio()
     try:
         _, url, _ = page.launch(

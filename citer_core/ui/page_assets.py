@@ -7,9 +7,11 @@ import importlib.util
 from pathlib import Path
 
 from citer_core.assets import ASSETS
+from citer_core.web.chapters import Chapters
 from citer_core.web.page_files import PageFiles
 
 FOLDERS = ("viewer", "share", "learn", "labels", "profile", "traces")
+CHAPTERS = ("use", "pairs", "method", "evidence", "speed", "server", "api", "publish", "security", "faults", "files")
 
 
 @functools.cache
@@ -17,6 +19,15 @@ def page_files() -> PageFiles:
     """Our scripts, styles and recorded runs, and plotly's script, which its Python package brings."""
     places = {name: ASSETS / name for name in FOLDERS}
     return PageFiles({**places, "traces/probes": ASSETS / "traces" / "probes", "plotly": plotly_script()})
+
+
+@functools.cache
+def chapters() -> Chapters:
+    """What there is to read about the project, in the order of README, and what it links to."""
+    docs = [ASSETS / "docs" / f"{name}.md" for name in CHAPTERS]
+    rest = sorted(set((ASSETS / "docs").glob("*.md")) - set(docs))
+    others = [ASSETS / "learn" / "scaling.md", ASSETS / "models" / "README.md", ASSETS / "models" / "card.json"]
+    return Chapters(ASSETS, [*docs, *rest, *others])
 
 
 def file_url(path: Path) -> str:

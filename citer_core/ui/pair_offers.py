@@ -26,7 +26,7 @@ HERE_ONLY = (
 )
 ZERO_GPU = "On ZeroGPU the models are placed on the GPU when the Space starts, so it is chosen there (CITER_PAIR)."
 ON_SERVER = "The LLM of this page runs on a server of its own, so the pair is chosen when the page is started."
-FIXED = "Whoever runs this server has settled the pair (CITER_PAIRS=fixed)."
+FIXED = "Whoever runs this server has fixed the pair (CITER_PAIRS=fixed)."
 
 
 class PairOffers:

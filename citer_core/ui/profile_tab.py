@@ -32,8 +32,8 @@ NOT_HERE = (
 )
 TOO_MANY = "A measurement is going on and too many follow it already: its result can be asked for in a minute."
 _numbers = itertools.count()  # gradio drops a value that equals the last one
-STOPPED = "The measurement was stopped: nothing of it is kept."
-UNEXPECTED = "The measurement failed on the server; its log says why. Try it again."
+STOPPED = "The measurement was stopped: nothing was kept."
+UNEXPECTED = "The measurement failed on the server; its log says why. Try again."
 COMMAND = "python -m citer_core profile --quick"
 _ON_LOAD = """
 import(new URL(props.entry, document.baseURI).href)

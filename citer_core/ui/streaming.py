@@ -10,7 +10,7 @@ import json
 from typing import Any
 
 Message = dict[str, Any]
-UNEXPECTED = "Something went wrong on the server and this run ended early; the server's log says what. Try it again."
+UNEXPECTED = "Something went wrong on the server and this run ended early; the server's log says what. Try again."
 _notice_numbers = itertools.count()
 
 

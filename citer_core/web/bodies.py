@@ -29,7 +29,7 @@ NO_FORM = "The body must be a form."
 NO_BODY = "This address takes no body."
 TOO_LARGE = "The body is larger than this address takes."
 TOO_SLOW = "The body took too long to arrive."
-BUSY = "Too much is being sent to this server at once: try it again in a moment."
+BUSY = "Too much is being sent to this server at once: try again in a moment."
 
 
 class Bodies:
@@ -120,7 +120,7 @@ def _announced(opening: Opening, headers: Headers) -> tuple[int, str] | None:
         return 415, WRONG_KIND if opening.content == "json" else NO_FORM
     length = headers.get("content-length", "0")
     if not length.isascii() or not length.isdecimal() or len(length) > 15:
-        return 400, "Content-Length is no number."
+        return 400, "Content-Length is not a number."
     if int(length) > opening.max_bytes:
         return 413, TOO_LARGE if opening.max_bytes else NO_BODY
     return None

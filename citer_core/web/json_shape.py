@@ -15,7 +15,7 @@ from citer_core.gate.json_text import MAX_DEPTH, MAX_VALUES, parse_json
 
 FILE_MARK = "gradio.FileData"
 _SESSION = re.compile(r"[\w-]{0,64}")
-NO_JSON = f"The body is no JSON that can be read: UTF-8, at most {MAX_DEPTH} levels deep and of a sane size."
+NO_JSON = f"The body cannot be read as JSON: send UTF-8, at most {MAX_DEPTH} levels deep and of a sane size."
 NO_FILES = "This server takes no files: send a trace as it is, and rows as text."
 NO_SESSION = "session_hash is a text of up to 64 letters, digits, - and _."
 TOO_LONG = "A field is longer than it may be, or of another kind."

@@ -17,7 +17,7 @@ WINDOW_S = 60.0
 FROM_ONE, IN_ALL = 10, 100
 MAX_ADDRESSES = 10_000
 PAUSE_S = 0.3
-TOO_MANY = "Too many attempts to log in: wait a minute, then try it again."
+TOO_MANY = "Too many attempts to log in: wait a minute, then try again."
 
 
 class LoginLimit:

@@ -68,7 +68,7 @@ class PageFiles:
         file = self._files.get(request.path_params["name"])
         if file is None:
             return PlainTextResponse("There is no such file.", 404)
-        # An address of an older version is a page from before an update: it gets the new file, but keeps it not.
+        # An address of an older version is a page from before an update: it gets the new file, but does not keep it.
         is_current = request.path_params["version"] == self._version
         headers = {"Cache-Control": FOR_EVER if is_current else "no-store"}
         return FileResponse(file, media_type=TYPES[file.suffix], headers=headers)

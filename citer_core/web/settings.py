@@ -62,7 +62,7 @@ class WebSettings:
 
     @classmethod
     def read(cls, environment: Mapping[str, str]) -> WebSettings:
-        """What the variables say; see README.md for each.
+        """What the variables say; see assets/docs/security.md for each.
 
         Raises:
             SettingError: see above.

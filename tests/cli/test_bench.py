@@ -8,7 +8,10 @@ import pytest
 
 from citer_core.cli.main import main
 from citer_core.cli.report_file import report_file
+from citer_core.engine import Engine
 from citer_core.errors import SettingError
+from citer_core.evaluation.class_benchmark import class_benchmark
+from citer_core.tasks.datasets import bundled_rows
 
 
 def test_bench_counts_what_it_measured_and_shots_lengthen_the_prompt(tmp_path, capsys):
@@ -48,3 +51,12 @@ def test_a_place_that_cannot_be_written_is_said_before_the_work(tmp_path):
     for path in (tmp_path, file / "report.json"):
         with pytest.raises(SettingError, match="cannot be written"), report_file(path):
             pytest.fail("measured")
+
+
+def test_a_class_is_decoded_together_and_writes_the_same():
+    problems = [row.problem for row in bundled_rows("math")[:3]]
+    result = class_benchmark(Engine.load(), problems, n_sessions=3, n_runs=2, max_new_tokens=12, n_rounds=1)
+    assert result["same_tokens"] and result["n_failed"] == 0 and result["n_tokens"] == 6 * 12
+    assert 0 < result["first_token_s"]["p50"] <= result["first_token_s"]["p95"] <= result["whole_run_s"]["max"]
+    assert result["whole_run_s"]["max"] <= result["shared_s"] + 0.1 and result["ratio"] > 0
+    assert json.dumps(result)

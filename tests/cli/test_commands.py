@@ -52,7 +52,7 @@ BAD = [
     (["label", "--dataset-path", "BARE", "--output-dir", "OUT"], "make-cot"),
     (["label", "--dataset", "gsm8k:test", "--output-dir", "OUT"], "nothing may be trained on it"),
     (["label", "--generated", "0", "--output-dir", "OUT"], "--generated is 0"),
-    (["label", "--generated", "2", "--limit", "1", "--output-dir", "OUT"], "--limit: leave it away"),
+    (["label", "--generated", "2", "--limit", "1", "--output-dir", "OUT"], "--limit: leave it out"),
     (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--rounds", "0"], "--rounds is 0"),
     (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--share", "1"], "--share is 1.0"),
     (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--epochs", "0"], "max_epochs is 0"),
@@ -75,7 +75,7 @@ BAD = [
     (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--points", "citer=2"], "--points has 2.0"),
     (
         ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--points", "citer=1", "--routers", "citer"],
-        "leave --routers away",
+        "leave out --routers",
     ),
     (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--batch-size", "0"], "--batch-size is 0"),
     (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--max-new-tokens", "0"], "max_new_tokens is 0"),

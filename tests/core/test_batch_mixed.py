@@ -214,9 +214,9 @@ class Spoilt(MaxProbabilityRouter):
 def test_a_confidence_that_is_no_number_ends_its_own_sequence(tiny_pair, value, tau):
     pair, settings = free(tiny_pair), DecodeSettings(tau, 10)
     router = Spoilt(RAGGED[1], 4, value)
-    with pytest.raises(NotANumberError, match="no number from 0 to 1"):
+    with pytest.raises(NotANumberError, match="not a number from 0 to 1"):
         list(decode(pair, router, RAGGED[1], settings))
-    with pytest.raises(NotANumberError, match="no number from 0 to 1"):
+    with pytest.raises(NotANumberError, match="not a number from 0 to 1"):
         list(decode_batch(pair, router, RAGGED[:4], settings, batch_size=2))
     decoder = BatchDecoder(pair, 4, Pace())
     sequences = [decoder.admit(BatchRequest(prompt, router, settings)) for prompt in RAGGED[:4]]

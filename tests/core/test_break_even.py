@@ -39,7 +39,7 @@ def test_fit_is_about_relative_errors():
 
 @pytest.mark.parametrize("passes", [[], [PassTime(1, 0, 1e-3)] * 3])
 def test_fit_needs_passes(passes):
-    with pytest.raises(SettingError, match="two numbers of new tokens"):
+    with pytest.raises(SettingError, match="two different numbers of new tokens"):
         fit_step_cost(passes)
 
 

@@ -286,7 +286,11 @@ def test_the_command_speaks_on_stderr_only(model_folder, tmp_path, capsys):
 def test_the_bundled_slm_by_name(tmp_path):
     data = ["--dataset-path", ASSETS / "datasets" / "mc.jsonl", "--data-type", "mc", "--limit", 2]
     assert finetune_command("--model", "embedded", *data, "--max-steps", 1, "--output", tmp_path / "tuned") == 0
-    assert load_pair(f"{tmp_path / 'tuned'},{tmp_path / 'tuned'}").info.slm.n_params == load_pair().info.slm.n_params
+    pair, bundled = load_pair(f"{tmp_path / 'tuned'},embedded"), load_pair()
+    assert (pair.info.slm.n_params, pair.info.name) == (bundled.info.slm.n_params, "tuned / Bundled LLM")
+    weights = bundled.llm.model.state_dict()
+    assert all(torch.equal(value, weights[name]) for name, value in pair.llm.model.state_dict().items())
+    assert pair.tokenizer("Tom buys 4 books").input_ids == bundled.tokenizer("Tom buys 4 books").input_ids
 
 
 @pytest.mark.parametrize(

@@ -122,7 +122,7 @@ def test_a_damaged_gguf_file_is_not_converted(tmp_path, damage):
     write_gguf(path, model)
     if damage == "truncated":
         path.write_bytes(path.read_bytes()[:-5000])
-    said = {"layers": "block_count", "NaN": "no finite numbers", "missing": "block_count = 3"}.get(damage, "unpacked")
+    said = {"layers": "block_count", "NaN": "not finite numbers", "missing": "block_count = 3"}.get(damage, "unpacked")
     with pytest.raises(ModelFileError, match=rf"bad\.gguf.*{said}"):
         convert(path, "float32")
     assert not list(cache_folder().glob("converted/*"))

@@ -67,6 +67,19 @@ def test_what_is_no_pair_says_what_one_is(text):
         parse_pair(text)
 
 
+def test_a_half_may_be_the_bundled_model_of_its_place(tmp_path, monkeypatch):
+    (tmp_path / "embedded").mkdir()
+    monkeypatch.chdir(tmp_path)
+    bundled = PRESETS["embedded"]
+    choice = parse_pair("/models/ft, embedded")
+    assert (choice.slm, choice.llm) == (FolderSource(Path("/models/ft")), bundled.llm.source)
+    assert choice.name == "ft / Bundled LLM"
+    choice = parse_pair("embedded,Qwen/Qwen2.5-7B-Instruct")
+    assert (choice.slm, choice.llm) == (bundled.slm.source, HubSource("Qwen/Qwen2.5-7B-Instruct"))
+    assert choice.name == "Bundled SLM / Qwen2.5-7B-Instruct"
+    assert parse_pair("./embedded,embedded").slm == FolderSource(Path("embedded"))
+
+
 def test_half_a_pair_is_no_pair():
     with pytest.raises(PairError, match="One half of the pair is empty"):
         parse_pair("Qwen/Qwen2-7B,")

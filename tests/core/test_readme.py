@@ -1,16 +1,26 @@
-"""The numbers in README.md are those of the cards and the stored benchmark, to the digit."""
+"""The numbers in README.md and in the chapters are those of the cards and the stored benchmarks, to the digit."""
 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
 from citer_core.assets import ASSETS
+from citer_core.tasks.datasets import bundled_rows
 
-README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+EVIDENCE, SPEED = ((ASSETS / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("evidence", "speed"))
+CHAPTERS = sorted((ASSETS / "docs").glob("*.md"))
+
+
+def part(text, name):
+    """What stands between the two marks of a table."""
+    return text.split(f"<!-- {name} -->")[1].split(f"<!-- /{name} -->")[0]
 
 
 def card(path):
@@ -21,7 +31,7 @@ def card(path):
 def test_pair_table(which, label):
     model = card("models/card.json")["models"][which]
     cells = [f"{model['n_params']:,}", *(f"{model['accuracy'][kind]['share']:.1%}" for kind in ("math", "mc"))]
-    assert f"| {label} | {' | '.join(cells)} |" in README
+    assert f"| {label} | {' | '.join(cells)} |" in EVIDENCE
 
 
 @pytest.mark.parametrize("kind", ["math", "mc"])
@@ -29,25 +39,25 @@ def test_router_table(kind):
     router = card("routers/embedded/citer.json")
     for point, label in zip(router["test"][kind], ("SLM only", "CITER", "LLM only (routed at tau = 1)"), strict=True):
         cells = [f"{point['accuracy']['share']:.1%}", f"{point['llm_token_share']:.1%}", f"{point['bytes_share']:.1%}"]
-        assert f"| {kind} | {label} | {' | '.join(cells)} |" in README
-    assert f"tau = {router['recommended_threshold']:g}" in README
-    assert f"AUC {router['training']['auc']:.3f}" in README
-    assert f"{router['training']['auc_max_probability']:.3f} for max-probability" in README
+        assert f"| {kind} | {label} | {' | '.join(cells)} |" in EVIDENCE
+    assert f"tau = {router['recommended_threshold']:g}" in EVIDENCE
+    assert f"AUC {router['training']['auc']:.3f}" in EVIDENCE
+    assert f"{router['training']['auc_max_probability']:.3f} for max-probability" in EVIDENCE
 
 
 def test_speed_table():
     bench, alone = card("benchmarks/decode.json"), card("benchmarks/decode-1-thread.json")
     for name, row in bench["contenders"].items():
         other = alone["contenders"][name]["tokens_per_s"]
-        assert f"| {name} | {row['tokens_per_s']:,.0f} | {other:,.0f} |" in README
+        assert f"| {name} | {row['tokens_per_s']:,.0f} | {other:,.0f} |" in SPEED
     for result in (bench, alone):
-        assert f"{result['speedup_over_reprefill_at_30']:.1f} times" in README
-        assert result["date"] in README and f"`{result['command']}`" in README
-    assert bench["hardware"] in README
+        assert f"{result['speedup_over_reprefill_at_30']:.1f} times" in SPEED
+        assert result["date"] in SPEED and f"`{result['command']}`" in SPEED
+    assert bench["hardware"] in SPEED
 
 
 def test_qwen_speed():
-    text = README.split("<!-- qwen speed -->")[1].split("<!-- /qwen speed -->")[0].replace("\n", " ")
+    text = part(SPEED, "qwen speed").replace("\n", " ")
     short, long = card("benchmarks/decode-qwen.json"), card("benchmarks/decode-qwen-4-shots.json")
     for name, row in short["contenders"].items():
         speeds = f"| {name} | {row['tokens_per_s']:.1f} | {long['contenders'][name]['tokens_per_s']:.1f} |"
@@ -75,27 +85,27 @@ def test_batch_table():
     for threshold, row in bench["thresholds"].items():
         speeds = f"{row['single_tokens_per_s']:,.0f} | {row['batch_tokens_per_s']:,.0f} | {row['ratio']:.1f}"
         assert row["same_tokens"]
-        assert f"| {threshold} | {row['llm_token_share']:.1%} | {speeds} |" in README
-    assert f"`{bench['command']}`" in README
+        assert f"| {threshold} | {row['llm_token_share']:.1%} | {speeds} |" in SPEED
+    assert f"`{bench['command']}`" in SPEED
 
 
 def test_matched_table():
     matched = card("benchmarks/matched_shares.json")
     for name in {row["router"] for row in matched["points"]["math"]}:
-        line = next(line for line in README.splitlines() if line.startswith(f"| {name} |") and line.count("|") == 10)
+        line = next(line for line in EVIDENCE.splitlines() if line.startswith(f"| {name} |") and line.count("|") == 10)
         cells = [cell.strip() for cell in line.strip("|").split("|")[1:]]
         points = [row for kind in ("math", "mc") for row in matched["points"][kind] if row["router"] == name]
         for cell, row in zip(cells, points, strict=True):
             assert cell.split(" ")[0] == f"{row['accuracy']['share']:.1%}"
             missed = abs(row["llm_token_share"] - row["share_wanted"]) > 0.03
             assert (f"(at {row['llm_token_share']:.0%})" in cell) == missed
-    assert matched["date"] in README
+    assert matched["date"] in EVIDENCE
     for name in ("citer", "citer-plus"):
-        assert f"{card(f'routers/embedded/{name}.json')['training']['auc']:.3f}" in README
+        assert f"{card(f'routers/embedded/{name}.json')['training']['auc']:.3f}" in EVIDENCE
 
 
 def test_qwen_table():
-    table = README.split("<!-- qwen table -->")[1].split("<!-- /qwen table -->")[0].strip().splitlines()[2:]
+    table = part(EVIDENCE, "qwen table").strip().splitlines()[2:]
     rows = []
     for file, name in (("gsm8k", "GSM8K"), ("cqa", "CommonsenseQA")):
         lines = (ASSETS / "benchmarks" / f"qwen-{file}.jsonl").read_text(encoding="utf-8").splitlines()
@@ -113,32 +123,60 @@ def test_qwen_table():
             f"{row['bytes_share']:.0%}",
             f"{row['measured_s']:.0f}",
         ]
-        assert row["date"] in README and row["hardware"] in README
+        assert row["date"] in EVIDENCE and row["hardware"] in EVIDENCE
     for name in ("citer", "citer-plus"):
         training = card(f"routers/qwen2.5-coder-0.5b-1.5b/{name}.json")["training"]
-        assert f"{training['auc']:.3f}" in README and f"{training['auc_max_probability']:.3f}" in README
+        assert f"{training['auc']:.3f}" in EVIDENCE and f"{training['auc_max_probability']:.3f}" in EVIDENCE
 
 
 def test_shortcut_numbers():
     case = card("benchmarks/shortcut.json")["cases"]["2"]
     low, high = case["interval_95"]
-    assert f"right for {case['share_right']:.0%} of the {case['n_decided']} tokens" in README
-    assert f"95% interval {low:.0%} to\n{high:.0%}" in README
+    assert f"right for {case['share_right']:.0%} of the {case['n_decided']} tokens" in EVIDENCE
+    assert f"95% interval {low:.0%} to\n{high:.0%}" in EVIDENCE
     both, slm_only = case["slm_right_llm_right"], case["slm_right_llm_wrong"]
     assert both + slm_only == case["n_decided"] - case["n_right"]
-    assert f"In the other {both + slm_only} the SLM's own token" in README
-    assert f"in {both} of them" in README and f"in {slm_only} as the LLM's did not" in README
+    assert f"In the other {both + slm_only} the SLM's own token" in EVIDENCE
+    assert f"in {both} of them" in EVIDENCE and f"in {slm_only} as the LLM's did not" in EVIDENCE
 
 
 def test_profile_numbers():
     profile = card("benchmarks/profile.json")
-    text = README.split("<!-- profile -->")[1].split("<!-- /profile -->")[0].replace("\n", " ")
+    text = part(SPEED, "profile").replace("\n", " ")
     even = profile["break_even"]
     assert f"below {even['time']:.0%} LLM tokens and bytes below {even['bytes']:.0%}" in text
     for row, name in zip(profile["check"], ("the LLM alone", None, "at 10%", "at 30%", "at 100%"), strict=True):
         numbers = f"{row['predicted_tokens_per_s']:,.0f} and {row['measured_tokens_per_s']:,.0f}"
         assert name is None or f"{name} {numbers}" in text
-    assert all(profile[part] in text for part in ("date", "hardware", "command"))
+    assert all(profile[fact] in text for fact in ("date", "hardware", "command"))
+
+
+@pytest.mark.parametrize("kind", ["math", "mc"])
+def test_short_table(kind):
+    """README's one table."""
+    router = card("routers/embedded/citer.json")
+    alone, routed, llm = router["test"][kind]
+    right = [f"{point['accuracy']['share']:.1%}" for point in (alone, routed, llm)]
+    short = part(README, "short table")
+    assert f"| {kind} | {right[0]} | {right[1]} | {routed['llm_token_share']:.1%} | {right[2]} |" in short
+    assert f"CITER at tau = {router['recommended_threshold']:g} " in short
+    assert f"{len(bundled_rows(kind))} problems of\neach format" in README
+
+
+def test_readme_is_a_door_and_not_the_house():
+    assert len(README.split()) <= 900
+
+
+@pytest.mark.parametrize("file", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *CHAPTERS], ids=lambda file: file.name)
+def test_links_lead_somewhere(file):
+    """Files, by a path from the file that names them; a heading that is linked is there."""
+    for target in re.findall(r"\]\(([^)\s]+)\)", file.read_text(encoding="utf-8")):
+        if not target.startswith("https://"):
+            assert (file.parent / target).is_file(), target
+
+
+def test_readme_leads_to_every_chapter():
+    assert [file.name for file in CHAPTERS if f"](assets/docs/{file.name})" not in README] == []
 
 
 def test_front_matter():

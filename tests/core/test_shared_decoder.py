@@ -161,7 +161,7 @@ def test_a_router_that_computes_nan_ends_its_own_run(tiny_pair):
     for run in runs:
         decoder.submit(run)
     assert [ended(run).finish_reason for run in runs] == ["length", "error", "length"]
-    assert runs[1].n_events == 3 and "no number" in runs[1].error
+    assert runs[1].n_events == 3 and "not a number" in runs[1].error
     assert runs[1].trace().finish_reason == "error"
     decoder.close()
 

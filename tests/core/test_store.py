@@ -46,10 +46,10 @@ def test_a_file_put_into_the_cache_by_hand_is_taken_after_its_hash_was_checked(f
 def test_a_damaged_or_foreign_file_is_refused():
     source = put(cache_folder() / "models" / "m.gguf", b"weights")
     path = cache_folder() / "models" / "m.gguf"
-    for content, why in ((b"we", "2 bytes instead of 7"), (b"WEIGHTS", "SHA-256 is another")):
+    for content, why in ((b"we", "2 bytes instead of 7"), (b"WEIGHTS", "SHA-256 is different")):
         path.write_bytes(content)
         for ask in (lambda: store.require([source], "it"), lambda: store.fetch(source)):
-            with pytest.raises(ModelFileError, match=f"not the file that is meant .{why}.*Delete it"):
+            with pytest.raises(ModelFileError, match=f"not the expected file .{why}.*Delete it"):
                 ask()
     assert path.exists(), "a person's file is theirs to delete"
 
@@ -280,7 +280,7 @@ def test_fetch_goes_on_where_another_process_was_stopped(tmp_path, hub):
 def test_a_transfer_that_came_damaged_is_not_kept(tmp_path, hub):
     hub.etag = "0" * 64
     done = fetch_by_command(hub, "org/name:m.gguf,org/name:m.gguf", tmp_path)
-    assert done.returncode == 2 and "org/name:m.gguf came damaged" in done.stderr
+    assert done.returncode == 2 and "org/name:m.gguf arrived damaged" in done.stderr
     assert not list((cache_folder() / "models").rglob("m.gguf*partial")) + list(cache_folder().rglob("m.gguf"))
 
 

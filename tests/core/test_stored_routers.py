@@ -227,14 +227,14 @@ def test_a_router_without_numbers_is_refused_when_it_is_loaded(tiny_pair, tmp_pa
     router = broken(a_router(kind, tiny_pair), damage)
     again = stored_kinds()[kind](router.network, router.card)
     again.save(tmp_path)
-    with pytest.raises(RouterError, match="scores that are no numbers"):
+    with pytest.raises(RouterError, match="scores that are not numbers"):
         load_router(tmp_path / f"{kind}.json", tiny_pair)
 
 
 def test_scores_that_are_no_numbers_do_not_become_curves(tiny_pair):
     router = broken(a_router("citer", tiny_pair), "NaN")
     example = example_of({"problem": "1 + 1?", "solution": r"\boxed{2}"}, "math", tiny_pair)
-    with pytest.raises(RouterError, match="no numbers for this text"):
+    with pytest.raises(RouterError, match="not numbers for this text"):
         list(label_texts(tiny_pair, [type(router)(router.network, router.card)], [example]))
 
 

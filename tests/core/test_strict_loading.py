@@ -44,10 +44,10 @@ def edit_config(folder, **changes):
     [
         (lambda t: [t.pop(name) for name in list(t)] and t.update(other=torch.zeros(20_000)), "lacks .* tensors"),
         (lambda t: t.pop(PROJECTION), rf"lacks 1 of the model's tensors, {PROJECTION}"),
-        (lambda t: t.update(extra=torch.zeros(3)), "has 1 tensors that are none of the model's, extra"),
+        (lambda t: t.update(extra=torch.zeros(3)), "has 1 tensors that the model does not have, extra"),
         (lambda t: t.update({NORM: torch.zeros(33)}), rf"another shape.*{NORM}"),
-        (lambda t: t[NORM].__setitem__(3, float("nan")), rf"no finite numbers, in {NORM}"),
-        (lambda t: t[PROJECTION].__setitem__((1, 2), float("-inf")), rf"no finite numbers, in {PROJECTION}"),
+        (lambda t: t[NORM].__setitem__(3, float("nan")), rf"not finite numbers, in {NORM}"),
+        (lambda t: t[PROJECTION].__setitem__((1, 2), float("-inf")), rf"not finite numbers, in {PROJECTION}"),
     ],
 )
 def test_weights_that_are_not_the_models_are_refused(folder, edit, said, caplog):

@@ -318,8 +318,10 @@ def test_an_output_that_is_no_file(row, tmp_path, monkeypatch, capsys, what):
         os.mkfifo(place)
     assert main(["route", "--dataset-path", str(dataset(tmp_path)), "--output-file", str(place)]) == 2
     said = capsys.readouterr().err
-    assert engine.n_loads == 0 and said.startswith("error: ") and ("no ordinary file" in said or "directory" in said)
-    row.said(said if what != "a folder" else f"{said} is no ordinary file: choose another one")
+    assert (
+        engine.n_loads == 0 and said.startswith("error: ") and ("not an ordinary file" in said or "directory" in said)
+    )
+    row.said(said if what != "a folder" else f"{said} is not an ordinary file: choose another one")
     assert not Path("/dev/null.meta.json").exists()
 
 

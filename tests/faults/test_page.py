@@ -19,6 +19,7 @@ from citer_core.ui.address import check_address
 from tests.browser import LAUNCH_ARGS, provide_browser
 from tests.faults.conftest import child
 from tests.faults.table import ROOT
+from tests.loops import in_a_thread
 
 APP = (
     "import runpy, sys; from tests import fakes\n"
@@ -109,6 +110,10 @@ def test_a_host_that_is_none_of_ours(row, host):
 
 def test_told_to_end_in_mid_stream(row, tmp_path):
     """The words reach the open page; the process, its children and its port are gone within seconds."""
+    in_a_thread(lambda: told_to_end(row.words, tmp_path))
+
+
+def told_to_end(words_of_the_row, tmp_path):
     with served(home=tmp_path) as (process, url), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=str(provide_browser()), args=list(LAUNCH_ARGS))
         window = browser.new_page()
@@ -121,7 +126,7 @@ def test_told_to_end_in_mid_stream(row, tmp_path):
         n_before = window.evaluate("window.citer.viewer.events.length")
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)
-        for words in row.words:
+        for words in words_of_the_row:
             expect(window.locator("body")).to_contain_text(words, timeout=10_000)
         assert window.evaluate("window.citer.viewer.events.length") >= n_before, "what was written stays on the page"
         assert process.wait(timeout=10) == 0

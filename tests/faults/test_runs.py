@@ -105,6 +105,7 @@ def test_memory_full_while_the_first_pair_loads(row):
     row.said(status["message"])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds to this limit")
 def test_memory_full_on_the_command_line(row, tmp_path):
     """A real limit: the pair loads, and a batch that is larger than the memory does not fit."""

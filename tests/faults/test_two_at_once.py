@@ -15,7 +15,7 @@ import pytest
 from citer_core import file_lock
 from citer_core.cli.main import main
 from citer_core.errors import SettingError
-from citer_core.file_lock import only_writer
+from citer_core.file_lock import forget_killed_writer, only_writer
 from tests.cli.examples import QUICK, dataset, lines
 from tests.faults.conftest import child, fake_command
 
@@ -108,10 +108,14 @@ def test_a_lock_is_only_as_old_as_its_process(row, tmp_path):
     out = tmp_path / "out"
     end(holding(out))
     assert (tmp_path / ".out.lock").exists()
+    forget_killed_writer(out)
+    assert not (tmp_path / ".out.lock").exists()
     with only_writer(out):
         with pytest.raises(SettingError) as caught, only_writer(out):
             pass
         row.said(str(caught.value))
+        forget_killed_writer(out)
+        assert (tmp_path / ".out.lock").exists(), "that of a living one stays"
     assert not (tmp_path / ".out.lock").exists()
     code = (
         "import sys, time; from pathlib import Path; from citer_core.errors import SettingError\n"

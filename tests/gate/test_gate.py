@@ -36,7 +36,7 @@ anything = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries
         ("a\nb\x1b[31m\u202ec\ud800", '"a\ufffdb\ufffd[31m\ufffdc\ufffd"'),
         (["/etc/passwd"], "a list of 1"),
         ({"path": "/etc/passwd"}, "an object"),
-        (object(), "no JSON value"),
+        (object(), "not a JSON value"),
     ],
 )
 def test_an_excerpt_says_which_value_it_was(value, said):
@@ -80,8 +80,8 @@ def test_all_other_json_reads_as_the_standard_library_reads_it(value):
         ("[1" + "0" * 5000 + "]", "40 digits"),
         ("0." + "1" * 5000, "40 digits"),
         (b"\xff\xfe", "UTF-8"),
-        ({"a": 1}, "no text"),
-        (None, "no text"),
+        ({"a": 1}, "not text"),
+        (None, "not text"),
         ('"' + "a" * 1000 + '"', "at most 1,000"),
         (b'"' + b"a" * 5000 + b'"', "bytes"),
     ],

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import threading
 
 from citer_core.serving.wake import Wake
+from tests.loops import run_async
 
 
 def test_no_news_is_lost_between_a_thread_and_a_sleeper() -> None:
@@ -29,7 +29,7 @@ def test_no_news_is_lost_between_a_thread_and_a_sleeper() -> None:
         thread.join()
         return seen, n_waits
 
-    seen, n_waits = asyncio.run(read())
+    seen, n_waits = run_async(read())
     assert seen == list(range(n_news)) and n_waits < n_news
 
 
@@ -39,11 +39,11 @@ def test_a_call_before_the_sleep_ends_it_and_silence_times_out() -> None:
         wake()
         return [await wake.wait(5), await wake.wait(0.01)]
 
-    assert asyncio.run(check()) == [True, False]
+    assert run_async(check()) == [True, False]
 
 
 def test_a_call_after_the_loop_is_closed_is_harmless() -> None:
     async def make() -> Wake:
         return Wake()
 
-    asyncio.run(make())()
+    run_async(make())()

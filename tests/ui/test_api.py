@@ -93,13 +93,13 @@ def test_a_run_is_replayed_by_trace_and_by_name(client: Client) -> None:
     ("arguments", "message"),
     [
         ({}, "Give a trace as JSON text, or as preset one of: bakery"),
-        ({"preset": "../index"}, '"../index", is none of them'),
+        ({"preset": "../index"}, '"../index", is not one of them'),
         ({"preset": "bakery", "threshold": 2}, "from 0 to 1"),
         ({"preset": "bakery", "threshold": True}, "threshold .tau. is true"),
-        ({"preset": ["bakery"]}, "a list of 1, is none of them"),
+        ({"preset": ["bakery"]}, "a list of 1, is not one of them"),
         ({"trace": '{"schema": "other"}'}, "not a CITER trace"),
         ({"trace": '{"schema": "citer-trace", "schema_version": 1}'}, "damaged: pair is missing"),
-        ({"trace": {"schema": "citer-trace"}}, "This is an object, no text"),
+        ({"trace": {"schema": "citer-trace"}}, "This is an object, not text"),
         ({"trace": "[" * 100_000}, "inside each other"),
     ],
 )

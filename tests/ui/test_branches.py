@@ -143,7 +143,7 @@ def test_a_probe_whose_answer_is_lost_can_be_asked_for_again(visit: Visit, serve
         }"""
     )
     page.get_by_role("button", name="Ask the LLM everywhere").press("Enter")
-    expect(page.locator("#cx-notice")).to_contain_text("was lost on its way", timeout=20_000)
+    expect(page.locator("#cx-notice")).to_contain_text("were lost on the way", timeout=20_000)
     page.get_by_role("button", name="Ask the LLM everywhere").press("Enter")
     expect(page.locator(".cv-inspector")).to_contain_text("That pass is not in the cost.", timeout=20_000)
     expect(page.locator("#cx-notice")).to_have_text("")

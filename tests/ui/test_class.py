@@ -14,6 +14,7 @@ import pytest
 
 from citer_core.trace import RoutingTrace
 from tests.fakes import FakeEngine
+from tests.loops import run_async
 from tests.ui.class_load import a_class, a_page, events_of, figures, join, listen, value_of
 from tests.ui.conftest import Served
 
@@ -59,7 +60,7 @@ def quiet(room: Served) -> Iterator[Served]:
 
 def test_a_class_is_served_whole_and_in_order_slow_readers_too(quiet: Served) -> None:
     questions = [f"question {i}" for i in range(75)]
-    runs = asyncio.run(a_class(quiet.url, questions, n_sessions=15, n_runs=5, threshold=TAU, n_slow=2))
+    runs = run_async(a_class(quiet.url, questions, n_sessions=15, n_runs=5, threshold=TAU, n_slow=2))
     assert len(runs) == 75
     assert [run.faults for run in runs if run.faults] == []
     assert [run.notices for run in runs if run.notices] == []
@@ -90,7 +91,7 @@ def test_all_who_wait_know_their_place_and_a_full_line_says_so_calmly(make_serve
             places = Counter(one["place"] for one in said if "place" in one)
             return places, [one["notice"] for one in said if one.get("level") == "error"]
 
-    places, refused = asyncio.run(crowd(206))
+    places, refused = run_async(crowd(206))
     for run in served.engine.runs:
         run.cancel()
     # They hear of it at different moments, between which nobody left: so every place is told, and none twice.
@@ -114,9 +115,9 @@ def test_callers_without_a_session_do_not_end_each_other(quiet: Served) -> None:
                     break
             text = (await client.get(f"gradio_api/call/route_trace/{stays}")).text
             data = [line[5:] for line in text.splitlines() if line.startswith("data:")][-1]
-            return RoutingTrace.from_dict(json.loads(data)[0])
+            return RoutingTrace.from_json(json.loads(data)[0])
 
-    trace = asyncio.run(both())
+    trace = run_async(both())
     assert trace.finish_reason == "eos" and "I stay." in trace.completion
     mine = [run for run in quiet.engine.runs if "I stay" in run.problem.question]
     assert [run.finish_reason for run in mine] == ["eos"]
@@ -139,7 +140,7 @@ def test_going_round_the_queue_gains_nothing(quiet: Served) -> None:
             await asyncio.gather(*calls, return_exceptions=True)
         return most
 
-    assert asyncio.run(storm()) <= N_PLACES
+    assert run_async(storm()) <= N_PLACES
     # Nobody looks at what such a call began, so all of it ends by itself.
     end = time.monotonic() + 15
     while any(run.finish_reason is None for run in quiet.engine.runs):
@@ -179,7 +180,7 @@ def test_measuring_holds_up_nobody(quiet: Served, monkeypatch: pytest.MonkeyPatc
             assert run.end is not None and not run.faults
             return seen, time.monotonic() - began
 
-    seen, seconds = asyncio.run(ask())
+    seen, seconds = run_async(ask())
     assert seen == 20 and len(begun) == 1
     assert seconds < 10
 
@@ -205,9 +206,9 @@ def test_fifty_pages_with_five_runs_each_on_the_bundled_pair(
     assert engine is not None
     problems = [row.problem for row in bundled_rows("math")][:200]
     questions = [problem.question for problem in problems]
-    asyncio.run(a_class(served.url, questions[:4], n_sessions=4, n_runs=1, threshold=0.93))
+    run_async(a_class(served.url, questions[:4], n_sessions=4, n_runs=1, threshold=0.93))
     began = time.monotonic()
-    runs = asyncio.run(a_class(served.url, questions, n_sessions=50, n_runs=5, threshold=0.93))
+    runs = run_async(a_class(served.url, questions, n_sessions=50, n_runs=5, threshold=0.93))
     report = figures(runs, time.monotonic() - began)
     began = time.monotonic()
     batched = [problems[i % len(problems)] for i in range(250)]

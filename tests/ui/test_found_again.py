@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import Browser, expect
 
+from citer_core.web.settings import WebSettings
 from tests.fakes import FakeEngine, FakeRun
 from tests.ui.conftest import Served, Visitor, script
 from tests.ui.cut_line import CutLine
@@ -146,7 +147,8 @@ def test_a_closed_pages_run_ends_after_its_grace(enter: Enter, room: Served) -> 
 
 
 def test_a_connection_that_comes_back_brings_the_run_back(browser: Browser, make_server: Callable[..., Served]) -> None:
-    room = make_server(FakeEngine(script, delay_s=0.05))
+    # The relay has a port of its own, and the server answers to the names that it knows.
+    room = make_server(FakeEngine(script, delay_s=0.05), web=WebSettings(allowed_hosts=("127.0.0.1",)))
     room.may_load.set()
     line = CutLine(room.url)
     visitor = Visitor(browser, line.url)
