@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PORT ?= $(or $(GRADIO_SERVER_PORT),7860)
 FUZZ_EXAMPLES ?= 20000
-# What the tests in node need, as package-lock.json pins it; nothing of it is part of the page.
+# What lint and the tests in node need, as package-lock.json pins it; nothing of it is part of the page.
 NODE_MODULES := { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-audit --no-fund; }
+JAVASCRIPT := '{assets,tests}/**/*.{js,mjs,d.ts}' eslint.config.js
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help setup dev browser app test test-js test-slow fuzz lint format clean
+.PHONY: help setup dev browser app test test-js test-slow fuzz lint lint-js format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,8 +18,9 @@ help:
 	@echo "make test-js    only those of the viewer's logic (needs node)"
 	@echo "make test-slow  the slow ones"
 	@echo "make fuzz       every reader fed with FUZZ_EXAMPLES odd inputs (default 20000), in Python and node; an hour"
-	@echo "make lint       ruff, mypy, and hadolint for the Dockerfile"
-	@echo "make format     let ruff format the code"
+	@echo "make lint       ruff, mypy, hadolint for the Dockerfile; eslint, TypeScript's checker and prettier for JavaScript"
+	@echo "make lint-js    only those of JavaScript (needs node)"
+	@echo "make format     let ruff and prettier format the code"
 	@echo "make setup      only make .venv and install the run-time requirements"
 	@echo "make clean      remove caches and .venv"
 
@@ -80,10 +82,23 @@ lint: dev
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/hadolint Dockerfile
+	@$(MAKE) --no-print-directory lint-js
+
+# Where node is missing a person is told so; in CI (CI=true, as every hosted one sets it) that is an error.
+lint-js:
+	@if ! command -v node >/dev/null; then \
+		echo "node not found: the JavaScript is not linted" >&2; [ "$(CI)" != true ]; exit; \
+	fi; \
+	$(NODE_MODULES) || { \
+		echo "eslint, prettier and typescript could not be installed (npm ci): the JavaScript is not linted" >&2; \
+		[ "$(CI)" != true ]; exit; \
+	}; \
+	set -ex; npx eslint . ; npx tsc; npx prettier --check --log-level warn $(JAVASCRIPT)
 
 format: dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	@if command -v node >/dev/null && $(NODE_MODULES); then npx prettier --write --log-level warn $(JAVASCRIPT); fi
 
 clean:
 	rm -rf $(VENV) node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis test-results

@@ -17,7 +17,8 @@ from citer_core.errors import ModelFileError
 _IMPORT = re.compile(r'^(?:import|export) \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re.MULTILINE)
 _DECLARED = re.compile(r"^(export )?(?:async )?(?:function|class|const|let) ([A-Za-z_$][\w$]*)", re.MULTILINE)
-_COMMENT = re.compile(r"^[ ]*/\*\*.*?\*/\n", re.MULTILINE | re.DOTALL)
+# Up to its own end only: a type in front of an expression (`/** @type {X} */ (y).z`) is code as well.
+_COMMENT = re.compile(r"^[ ]*/\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
 _LEFT_OVER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 _LATER = re.compile(r'\bimport\(("\.[^"]+")\)')
 _OWN_URL = "import.meta.url"

@@ -59,6 +59,11 @@ def test_modules_that_cannot_be_joined_are_named(tmp_path: Path) -> None:
 
     (tmp_path / "other.js").write_text("export const one = 1;\n", encoding="utf-8")
     assert "const one" in JoinedScript.of(entry('import { one } from "./other.js";\nconsole.log(one);\n')).text
+    # A type in front of an expression is a comment up to its own end only.
+    typed = "/** @type {number[]} */ (globalThis.list).push(1);\nconst two = 2;\n/** The third. */\nconst three = 3;\n"
+    text = JoinedScript.of(entry(typed)).text
+    assert all(code in text for code in ("globalThis.list", "const two", "const three")), text
+    assert "The third" not in text
     for source, message in (
         ('import { one } from "./other.js";\nconst one = 2;\n', "both declare one"),
         ('import { one as two } from "./other.js";\n', "renames"),

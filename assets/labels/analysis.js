@@ -16,10 +16,42 @@
  * @property {Uint8Array} label
  * @property {Uint32Array} problemOf
  * @property {Record<string, Float32Array>} confidence by router
- * @property {Record<string, Object>} curves by router
+ * @property {Float32Array} slmProbability of each model's greedy token
+ * @property {Float32Array} llmProbability
+ * @property {Float32Array} slmTruthProbability of the true token
+ * @property {Float32Array} llmTruthProbability
+ * @property {Record<string, Curves>} curves by router
+ *
+ * @typedef {Object} Curves points of a router's curves, as rows of numbers
+ * @property {number[][]} roc tau, easy wasted, critical caught
+ * @property {number[][]} pr tau, caught, precision
+ * @property {number[][]} reliability confidence, share with label 1, low, high, tokens
+ * @property {number[]} easy tokens by bin of confidence
+ * @property {number[]} critical
+ * @property {number|null} auc
+ * @property {number|null} average_precision
+ * @property {number|null} ece
+ *
+ * @typedef {Object} AnalysisMessage
+ * @property {string} analysis
+ * @property {string} title
+ * @property {string[]} words
+ * @property {{id: string|null, kind: string, question: string, answer: string, n: number}[]} problems
+ * @property {{name: string, label: string, tau: number, prior: string}[]} routers
+ * @property {number[]} text indices of words; -1 is none
+ * @property {number[]} slm
+ * @property {number[]} llm
+ * @property {string} case a digit for each token
+ * @property {string} label
+ * @property {string} slm_probability float32 in base64
+ * @property {string} llm_probability
+ * @property {string} slm_truth_probability
+ * @property {string} llm_truth_probability
+ * @property {Record<string, string>} confidence
+ * @property {Record<string, Curves>} curves
  */
 
-/** Little-endian float32 in base64. */
+/** Little-endian float32 in base64. @param {string} text */
 export function floats(text) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const view = new DataView(bytes.buffer);
@@ -31,25 +63,36 @@ const DAMAGED = "This analysis arrived damaged: pick the problem again.";
 /** What is wrong with a message, for a person. */
 export class AnalysisError extends Error {}
 
-/** Throws unless every column has an entry for each token, and every entry leads somewhere. */
+/**
+ * Throws unless every column has an entry for each token, and every entry leads somewhere.
+ * @param {AnalysisMessage} message
+ */
 function checkMessage(message) {
+  /** @param {unknown} value */
   const isList = (value) => Array.isArray(value);
   const { words, problems, routers, text, slm, llm } = message ?? {};
-  const isWord = (index) => Number.isInteger(index) && index >= -1 && index < words.length;
+  /** @param {unknown} index */
+  const isWord = (index) => typeof index === "number" && Number.isInteger(index) && index >= -1 && index < words.length;
   const n = text?.length;
-  const good = [words, problems, routers, text, slm, llm].every(isList) && routers.length > 0
-    && words.every((word) => typeof word === "string")
-    && [text, slm, llm].every((entries) => entries.length === n && entries.every(isWord))
-    && text.every((index) => index >= 0)
-    && problems.every((problem) => Number.isInteger(problem?.n) && problem.n > 0)
-    && problems.reduce((sum, problem) => sum + problem.n, 0) === n
-    && [message.case, message.label].every((digits) => /^\d*$/.test(digits) && digits.length === n)
-    && routers.every((router) => typeof router?.name === "string")
-    && routers.every((router) => Object.hasOwn(message.confidence ?? {}, router.name));
+  const good =
+    [words, problems, routers, text, slm, llm].every(isList) &&
+    routers.length > 0 &&
+    words.every((word) => typeof word === "string") &&
+    [text, slm, llm].every((entries) => entries.length === n && entries.every(isWord)) &&
+    text.every((index) => index >= 0) &&
+    problems.every((problem) => Number.isInteger(problem?.n) && problem.n > 0) &&
+    problems.reduce((sum, problem) => sum + problem.n, 0) === n &&
+    [message.case, message.label].every((digits) => /^\d*$/.test(digits) && digits.length === n) &&
+    routers.every((router) => typeof router?.name === "string") &&
+    routers.every((router) => Object.hasOwn(message.confidence ?? {}, router.name));
   if (!good) throw new AnalysisError(DAMAGED);
 }
 
-/** A column of float32, one for each of `n` tokens. */
+/**
+ * A column of float32, one for each of `n` tokens.
+ * @param {unknown} text
+ * @param {number} n
+ */
 function column(text, n) {
   let values = null;
   try {
@@ -57,16 +100,18 @@ function column(text, n) {
   } catch {
     // No base64: the same as a column that is missing.
   }
-  if (values?.length !== n) throw new AnalysisError(DAMAGED);
+  if (values === null || values.length !== n) throw new AnalysisError(DAMAGED);
   return values;
 }
 
 /**
+ * @param {AnalysisMessage} message
  * @returns {Analysis}
  * @throws {AnalysisError} the message is not what the server writes
  */
 export function unpack(message) {
   checkMessage(message);
+  /** @param {number} index */
   const word = (index) => (index < 0 ? null : message.words[index]);
   const n = message.text.length;
   const problemOf = new Uint32Array(n);
@@ -83,7 +128,7 @@ export function unpack(message) {
     n,
     problems,
     routers: message.routers,
-    text: message.text.map(word),
+    text: message.text.map((index) => message.words[index]),
     slm: message.slm.map(word),
     llm: message.llm.map(word),
     caseOf: Uint8Array.from(message.case, Number),
@@ -98,7 +143,11 @@ export function unpack(message) {
   };
 }
 
-/** Is this the end-of-text token of its problem? */
+/**
+ * Is this the end-of-text token of its problem?
+ * @param {Analysis} analysis
+ * @param {number} index
+ */
 export function isEnd(analysis, index) {
   const problem = analysis.problems[analysis.problemOf[index]];
   return index === problem.start + problem.n - 1;

@@ -1,12 +1,14 @@
 /**
- * The Labels tab: a ground truth with cases, labels and verdicts, everything that follows from tau, and both branches of a token.
+ * The Labels tab: a ground truth with cases, labels and verdicts, everything that follows from tau, and both branches
+ * of a token.
  *
- * Owns the state and decides when which panel draws; the panels draw and call back. Must not know Gradio: `mountLabels` is
- * given messages and callbacks. Only a roll-out or a file asks the server; tau, routers, cells, sorting and search do not.
+ * Owns the state and decides when which panel draws; the panels draw and call back. Must not know Gradio: `mountLabels`
+ * is given messages and callbacks. Only a roll-out or a file asks the server; tau, routers, cells, sorting and search
+ * do not.
  */
 
-import { html, setText } from "../viewer/dom.js";
-import { probability } from "../viewer/format.js";
+import { html, part, setText } from "../viewer/dom.js";
+import { messageOf, probability } from "../viewer/format.js";
 import { Tooltip } from "../viewer/tooltip.js";
 import { AnalysisError, unpack } from "./analysis.js";
 import { ChartsPanel } from "./charts_panel.js";
@@ -18,37 +20,106 @@ import { TextPanel, VERDICT_WORDS, tokenWords } from "./text_panel.js";
 import { ThresholdPanel } from "./threshold_panel.js";
 import { bestThreshold, cellOf, confusion, tauForCount } from "./verdict.js";
 
+/**
+ * @typedef {import("./rows.js").LabelView} LabelView
+ * @typedef {import("./rows.js").LabelState} LabelState
+ * @typedef {import("./analysis.js").Analysis} Analysis
+ * @typedef {import("./analysis.js").AnalysisMessage} AnalysisMessage
+ * @typedef {import("./detail_panel.js").RollOut} RollOut
+ */
+
+/**
+ * @typedef {{analysis: string, index: number, router: string, tau: number}} AskedRollOut
+ *
+ * @typedef {Object} LabelOptions
+ * @property {string} plotly address of the library
+ * @property {(asked: AskedRollOut) => void} onRollOut
+ * @property {(file: {name: string, text: string}) => void} onFile
+ */
+
 const MAX_FILE_BYTES = 4_000_000;
 
 class Labels {
+  /** @param {Element} root @param {LabelOptions} how */
   constructor(root, { plotly, onRollOut, onFile }) {
-    Object.assign(this, { onRollOut, onFile });
-    this.view = { analysis: null, router: "", other: "", tau: 0.7, otherTau: 0.7, matched: false, ratio: 10, cell: null, problem: 0, selected: null };
+    this.onRollOut = onRollOut;
+    this.onFile = onFile;
+    /** @type {LabelState} */
+    this.view = {
+      analysis: null,
+      router: "",
+      other: "",
+      tau: 0.7,
+      otherTau: 0.7,
+      matched: false,
+      ratio: 10,
+      cell: null,
+      problem: 0,
+      selected: null,
+    };
+    /** @type {Map<number, RollOut|{busy: true}>} */
     this.rollouts = new Map();
+    /** @type {number|null} */
     this.frame = null;
     this.status = html("p", { class: "cl-status", role: "status" }, "Reading the first problem with both models.");
-    this.bar = html("progress", { class: "cl-progress", max: 1, value: 0, "aria-label": "Problems read", hidden: true });
-    this.text = new TextPanel({ onSelect: (i) => this.select(i), onProblem: (n) => this.showProblem(n), onHover: (node, i) => this.hover(node, i) });
+    this.bar = html("progress", {
+      class: "cl-progress",
+      max: 1,
+      value: 0,
+      "aria-label": "Problems read",
+      hidden: true,
+    });
+    this.text = new TextPanel({
+      onSelect: (i) => this.select(i),
+      onProblem: (n) => this.showProblem(n),
+      onHover: (node, i) => this.hover(node, i),
+    });
     this.threshold = new ThresholdPanel({
-      onRouter: (name) => this.chooseRouter(name), onTau: (tau) => this.setTau(tau), onCell: (cell) => this.chooseCell(cell),
+      onRouter: (name) => this.chooseRouter(name),
+      onTau: (tau) => this.setTau(tau),
+      onCell: (cell) => this.chooseCell(cell),
       onRatio: (ratio) => this.change({ ratio }),
     });
     this.detail = new DetailPanel({ onRollOut: (i) => this.rollOut(i) });
     this.compare = new ComparePanel({
       onOther: (other) => this.change({ other, cell: this.view.cell === "differs" ? null : this.view.cell }),
-      onMatch: (matched) => this.change({ matched }), onDiffers: () => this.chooseCell("differs"),
+      onMatch: (matched) => this.change({ matched }),
+      onDiffers: () => this.chooseCell("differs"),
     });
     this.charts = new ChartsPanel(plotly);
     this.table = new TablePanel({ onSelect: (i) => this.select(i, true), onCell: (cell) => this.change({ cell }) });
     this.body = html(
-      "div", { class: "cl-body", hidden: true },
-      html("div", { class: "cl-top" }, html("div", { class: "cl-left" }, this.text.root, this.detail.root), this.threshold.root),
-      this.compare.root, this.charts.root, this.table.root,
+      "div",
+      { class: "cl-body", hidden: true },
+      html(
+        "div",
+        { class: "cl-top" },
+        html("div", { class: "cl-left" }, this.text.root, this.detail.root),
+        this.threshold.root,
+      ),
+      this.compare.root,
+      this.charts.root,
+      this.table.root,
     );
     this.announcer = html("p", { class: "cl-sr", role: "status" });
-    this.file = html("input", { type: "file", accept: ".jsonl,.json", hidden: true, tabindex: "-1", "aria-label": "A file of rows", class: "cl-file" });
+    this.file = html("input", {
+      type: "file",
+      accept: ".jsonl,.json",
+      hidden: true,
+      tabindex: "-1",
+      "aria-label": "A file of rows",
+      class: "cl-file",
+    });
     this.file.addEventListener("change", () => this.readFile());
-    this.root = html("div", { class: "citer-labels", role: "region", "aria-label": "Labels" }, this.status, this.bar, this.body, this.file, this.announcer);
+    this.root = html(
+      "div",
+      { class: "citer-labels", role: "region", "aria-label": "Labels" },
+      this.status,
+      this.bar,
+      this.body,
+      this.file,
+      this.announcer,
+    );
     this.tooltip = new Tooltip(this.root);
     this.root.append(this.tooltip.root);
     root.replaceChildren(this.root);
@@ -56,6 +127,7 @@ class Labels {
 
   // ------------------------------------------------------------ from the server
 
+  /** @param {string} payload */
   receive(payload) {
     if (!payload) return;
     const message = JSON.parse(payload);
@@ -65,6 +137,7 @@ class Labels {
     else if (message.notice !== undefined) this.notice(message.notice, message.level, message.needs);
   }
 
+  /** @param {AnalysisMessage} message */
   #take(message) {
     try {
       this.show(unpack(message));
@@ -74,6 +147,7 @@ class Labels {
     }
   }
 
+  /** @param {string} text @param {string} [level] @param {Needs|null} [needs] */
   notice(text, level = "", needs = null) {
     setText(this.status, text);
     if (needs) window.citer?.pairs.offer(this.status, needs);
@@ -83,11 +157,13 @@ class Labels {
     if (level === "error") this.stopWaiting();
   }
 
+  /** @param {{title: string, done: number, total: number}} how */
   progress({ title, done, total }) {
     this.notice(`Reading ${title}: ${done} of ${total}. Another choice, or leaving the page, ends this.`);
     Object.assign(this.bar, { hidden: false, value: done / total });
   }
 
+  /** @param {Analysis} analysis */
   show(analysis) {
     this.notice("");
     const { view } = this;
@@ -102,6 +178,7 @@ class Labels {
     this.draw();
   }
 
+  /** @param {RollOut} result */
   rolledOut(result) {
     if (result.analysis !== this.view.analysis?.id) return;
     this.rollouts.set(result.index, result);
@@ -116,23 +193,36 @@ class Labels {
 
   // ------------------------------------------------------------ from a person
 
+  /** @param {Partial<LabelState>} what */
   change(what) {
     Object.assign(this.view, what);
     this.frame ??= requestAnimationFrame(() => this.draw());
   }
 
+  /** @param {number} tau */
   setTau(tau) {
     this.change({ tau });
   }
 
+  /** @param {string} name */
   chooseRouter(name) {
-    const router = this.view.analysis.routers.find((candidate) => candidate.name === name);
-    this.change({ router: name, tau: router.tau });
+    const router = this.#ready.analysis.routers.find((candidate) => candidate.name === name);
+    if (router) this.change({ router: name, tau: router.tau });
   }
 
-  /** A second click on a cell lets it go. The first of its tokens is shown, of this problem's if it has one. */
-  chooseCell(cell) {
+  /** What is shown; panels call back only while there is an analysis. @returns {LabelView} */
+  get #ready() {
     const { view } = this;
+    if (!view.analysis) throw new Error("There is no analysis yet.");
+    return /** @type {LabelView} */ (view);
+  }
+
+  /**
+   * A second click on a cell lets it go. The first of its tokens is shown, of this problem's if it has one.
+   * @param {string} cell
+   */
+  chooseCell(cell) {
+    const view = this.#ready;
     const next = view.cell === cell ? null : cell;
     this.change({ cell: next });
     if (next === null || (view.selected !== null && inCell(view, next, view.selected))) return;
@@ -144,29 +234,40 @@ class Labels {
     }
   }
 
+  /** @param {number} index @param {boolean} [scroll] */
   select(index, scroll = false) {
-    this.change({ selected: index, problem: this.view.analysis.problemOf[index] });
+    this.change({ selected: index, problem: this.#ready.analysis.problemOf[index] });
     if (scroll) this.text.root.scrollIntoView({ block: "nearest" });
   }
 
+  /** @param {number} problem */
   showProblem(problem) {
     this.tooltip.hide();
     this.change({ problem, selected: null });
   }
 
+  /** @param {Element|null} node @param {number|null} index */
   hover(node, index) {
-    if (index === null) {
+    if (index === null || node === null) {
       this.tooltip.hide();
       return;
     }
     if (this.tooltip.anchor === node) return;
-    const { analysis, router, tau } = this.view;
+    const { analysis, router, tau } = this.#ready;
     const confidence = analysis.confidence[router][index];
+    /** @param {string|null} text */
     const token = (text) => (text === null ? "end of text" : text);
     this.tooltip.show(node, [
-      { text: `${tokenWords(analysis, index)}  ${VERDICT_WORDS[cellOf(analysis.label[index], confidence, tau)]}`, className: "cl-strong" },
+      {
+        text: `${tokenWords(analysis, index)}  ${VERDICT_WORDS[cellOf(analysis.label[index], confidence, tau)]}`,
+        className: "cl-strong",
+      },
       { text: `case ${analysis.caseOf[index]}, label ${analysis.label[index]}, confidence ${probability(confidence)}` },
-      { text: `SLM ${token(analysis.slm[index])} (${probability(analysis.slmProbability[index])}), LLM ${token(analysis.llm[index])} (${probability(analysis.llmProbability[index])})` },
+      {
+        text:
+          `SLM ${token(analysis.slm[index])} (${probability(analysis.slmProbability[index])}), LLM ` +
+          `${token(analysis.llm[index])} (${probability(analysis.llmProbability[index])})`,
+      },
     ]);
   }
 
@@ -176,10 +277,14 @@ class Labels {
 
   /** The file is read here, and its text is sent: the server takes no files. */
   async readFile() {
-    const [chosen] = this.file.files;
+    const chosen = this.file.files?.[0];
     if (!chosen) return;
     try {
-      if (chosen.size > MAX_FILE_BYTES) throw new Error(`has ${(chosen.size / 1e6).toFixed(1)} MB; the page takes up to ${MAX_FILE_BYTES / 1e6} MB. Cut it into parts.`);
+      if (chosen.size > MAX_FILE_BYTES)
+        throw new Error(
+          `has ${(chosen.size / 1e6).toFixed(1)} MB; the page takes up to ${MAX_FILE_BYTES / 1e6} MB. Cut ` +
+            "it into parts.",
+        );
       const bytes = await chosen.arrayBuffer();
       let text;
       try {
@@ -189,13 +294,14 @@ class Labels {
       }
       this.onFile({ name: chosen.name, text });
     } catch (error) {
-      this.notice(`${chosen.name} ${error.message}`, "error");
+      this.notice(`${chosen.name} ${messageOf(error)}`, "error");
     }
     this.file.value = "";
   }
 
+  /** @param {number} index */
   rollOut(index) {
-    const { analysis, router, tau } = this.view;
+    const { analysis, router, tau } = this.#ready;
     this.rollouts.set(index, { busy: true });
     this.notice("");
     this.onRollOut({ analysis: analysis.id, index, router, tau });
@@ -207,9 +313,9 @@ class Labels {
   draw() {
     if (this.frame !== null) cancelAnimationFrame(this.frame);
     this.frame = null;
-    const { view } = this;
+    if (!this.view.analysis) return;
+    const view = this.#ready;
     const { analysis } = view;
-    if (!analysis) return;
     const confidence = analysis.confidence[view.router];
     const counts = confusion(confidence, analysis.label, view.tau);
     const other = view.other ? analysis.confidence[view.other] : null;
@@ -219,7 +325,7 @@ class Labels {
     if (other) for (let i = 0; i < analysis.n; i++) nDiffer += Number(differs(view, i));
     this.text.update(view);
     this.threshold.update(view, counts, best);
-    this.detail.update(view, this.rollouts.get(view.selected));
+    this.detail.update(view, this.rollouts.get(view.selected ?? -1));
     this.compare.update(view, counts, other ? confusion(other, analysis.label, view.otherTau) : null, nDiffer);
     this.charts.update(view, counts, best, confusion(confidence, analysis.label, best.tau));
     this.table.update(view);
@@ -230,20 +336,20 @@ function stylesheet() {
   const href = new URL("./labels.css", import.meta.url).href;
   return new Promise((resolve) => {
     const link = html("link", { rel: "stylesheet", href });
-    link.onload = link.onerror = resolve;
+    link.onload = link.onerror = () => resolve(undefined);
     document.head.append(link);
   });
 }
 
 /**
  * Called when the tab is first opened, with what Gradio gives a component's script.
- * @param {{element: HTMLElement, props: Object, watch: Function, onOpen: () => void, onRollOut: (asked: Object) => void,
- *   onFile: (file: {name: string, text: string}) => void}} context
+ * @param {ComponentContext<{value: string, plotly: string}> & Omit<LabelOptions, "plotly"> & {onOpen: () => void}}
+ *   context
  */
 export async function mountLabels({ element, props, watch, onOpen, onRollOut, onFile }) {
   if (!props.value) onOpen();
   await stylesheet();
-  const labels = new Labels(element.querySelector(".cx-labels"), { plotly: props.plotly, onRollOut, onFile });
+  const labels = new Labels(part(element, ".cx-labels"), { plotly: props.plotly, onRollOut, onFile });
   window.citerLabels = labels;
   watch("value", () => labels.receive(props.value));
   labels.receive(props.value);

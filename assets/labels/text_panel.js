@@ -1,5 +1,6 @@
 /**
- * One problem's ground truth, a span per token: tint by writer, triangle for a risk, circle for a waste, numeral for the case.
+ * One problem's ground truth, a span per token: tint by writer, triangle for a risk, circle for a waste, numeral for
+ * the case.
  *
  * Must not know what a click does. Marks are generated content, so a copied text is exactly the ground truth. Of a set,
  * one problem is shown at a time.
@@ -10,17 +11,35 @@ import { button, html, setText } from "../viewer/dom.js";
 import { plural, probability } from "../viewer/format.js";
 import { fillTokenText, visibleText } from "../viewer/text.js";
 import { isEnd } from "./analysis.js";
-import { inCell, valueOf } from "./rows.js";
+import { inCell, verdictOfToken } from "./rows.js";
 
+/**
+ * @typedef {import("./rows.js").LabelView} LabelView
+ * @typedef {import("./analysis.js").Analysis} Analysis
+ * @typedef {import("./verdict.js").Cell} Cell
+ */
+
+/** @type {Record<Cell, string>} */
 export const VERDICT_WORDS = {
-  kept: "easy, kept by the SLM", waste: "waste: easy, given to the LLM", caught: "critical, given to the LLM", risk: "risk: critical, given to the SLM",
+  kept: "easy, kept by the SLM",
+  waste: "waste: easy, given to the LLM",
+  caught: "critical, given to the LLM",
+  risk: "risk: critical, given to the SLM",
 };
 
-/** A token in words, for labels. */
-export const tokenWords = (analysis, index) => (isEnd(analysis, index) ? "end of text" : visibleText(analysis.text[index]));
+/**
+ * A token in words, for labels.
+ * @param {Analysis} analysis
+ * @param {number} index
+ */
+export const tokenWords = (analysis, index) =>
+  isEnd(analysis, index) ? "end of text" : visibleText(analysis.text[index]);
 
 export class TextPanel {
-  /** @param {{onSelect: (index: number) => void, onProblem: (number: number) => void, onHover: (node: Element|null, index: number|null) => void}} on */
+  /**
+   * @param {{onSelect: (index: number) => void, onProblem: (number: number) => void, onHover: (node: Element|null,
+   *   index: number|null) => void}} on
+   */
   constructor(on) {
     this.on = on;
     this.question = html("p", { class: "cl-question" });
@@ -31,10 +50,23 @@ export class TextPanel {
     this.title = html("h3", { class: "cl-heading" });
     this.answer = html("p", { class: "cl-caption" });
     this.text = html("div", { class: "cl-text", role: "group", "aria-label": "Ground truth, token by token" });
-    this.root = html("section", { class: "cl-reading" }, html("div", { class: "cl-row cl-wrap" }, this.title, this.nav), this.question, this.text, legend(), this.answer);
+    this.root = html(
+      "section",
+      { class: "cl-reading" },
+      html("div", { class: "cl-row cl-wrap" }, this.title, this.nav),
+      this.question,
+      this.text,
+      legend(),
+      this.answer,
+    );
+    /** @type {HTMLElement[]} */
     this.nodes = [];
+    /** @type {string|null} */
     this.shown = null;
+    /** @type {number|null} */
     this.tabStop = null;
+    this.number = 0;
+    this.first = 0;
     this.previous.addEventListener("click", () => on.onProblem(this.number - 1));
     this.next.addEventListener("click", () => on.onProblem(this.number + 1));
     this.text.addEventListener("click", (event) => this.#at(event, (index) => on.onSelect(index)));
@@ -43,15 +75,19 @@ export class TextPanel {
     this.text.addEventListener("keydown", (event) => this.#key(event));
   }
 
+  /** @param {Event} event @param {(index: number, node: HTMLElement) => void} use */
   #at(event, use) {
     const node = event.target instanceof Element ? event.target.closest(".cl-t") : null;
-    if (node) use(Number(node.dataset.i), node);
+    if (node instanceof HTMLElement) use(Number(node.dataset.i), node);
     else if (event.type === "pointerover") this.on.onHover(null, null);
   }
 
+  /** @param {KeyboardEvent} event */
   #key(event) {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-    const index = Number(event.target.dataset?.i);
+    /** @type {Record<string, number>} */
+    const steps = { ArrowRight: 1, ArrowLeft: -1 };
+    const step = steps[event.key];
+    const index = event.target instanceof HTMLElement ? Number(event.target.dataset.i) : NaN;
     if (!Number.isInteger(index)) return;
     if (step === undefined && event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
@@ -62,6 +98,7 @@ export class TextPanel {
     node.focus({ preventScroll: true });
   }
 
+  /** @param {LabelView} view */
   update(view) {
     const { analysis } = view;
     const key = `${analysis.id}/${view.problem}`;
@@ -74,15 +111,21 @@ export class TextPanel {
       const selected = String(index === view.selected);
       if (node.dataset.selected !== selected) node.dataset.selected = selected;
     }
-    const inside = view.selected !== null && view.selected >= this.first && view.selected < this.first + this.nodes.length;
-    this.#moveTabStop(view, inside ? view.selected : this.first);
+    const selected = view.selected ?? -1;
+    const inside = selected >= this.first && selected < this.first + this.nodes.length;
+    this.#moveTabStop(view, inside ? selected : this.first);
     this.text.dataset.filtered = String(view.cell !== null);
   }
 
+  /** @param {LabelView} view @param {string} key */
   #fill(view, key) {
     const { analysis } = view;
     const problem = analysis.problems[view.problem];
-    Object.assign(this, { shown: key, number: view.problem, first: problem.start, nodes: [], tabStop: null });
+    this.shown = key;
+    this.number = view.problem;
+    this.first = problem.start;
+    this.nodes = [];
+    this.tabStop = null;
     setText(this.question, problem.question);
     setText(this.place, `Problem ${view.problem + 1} of ${analysis.problems.length}`);
     this.nav.hidden = analysis.problems.length < 2;
@@ -94,7 +137,8 @@ export class TextPanel {
     for (let i = problem.start; i < problem.start + problem.n; i++) {
       const node = html("span", { "data-i": i });
       if (isEnd(analysis, i)) node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "end" }));
-      else if (analysis.text[i] === "") node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "•" }));
+      else if (analysis.text[i] === "")
+        node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "•" }));
       else fillTokenText(node, analysis.text[i]);
       if (analysis.caseOf[i] > 1) node.dataset.case = String(analysis.caseOf[i]);
       this.nodes.push(node);
@@ -103,18 +147,24 @@ export class TextPanel {
     this.text.replaceChildren(fragment);
   }
 
+  /** @param {LabelView} view @param {number} i */
   #look(view, i) {
     const confidence = view.analysis.confidence[view.router][i];
     const writer = prefersLlm(confidence, view.tau) ? "llm" : "slm";
     const chosen = view.cell !== null && inCell(view, view.cell, i) ? " cl-chosen" : "";
-    return `cl-t cl-${writer} cl-c${certaintyStep(confidence, view.tau)} cl-${valueOf(view, "verdict", i)}${chosen}`;
+    return `cl-t cl-${writer} cl-c${certaintyStep(confidence, view.tau)} cl-${verdictOfToken(view, i)}${chosen}`;
   }
 
-  /** One token has a role at a time, so a screen reader reads the rest as running text. */
+  /**
+   * One token has a role at a time, so a screen reader reads the rest as running text.
+   * @param {LabelView} view
+   * @param {number} index
+   */
   #moveTabStop(view, index) {
     const node = this.nodes[index - this.first];
     const old = this.nodes[(this.tabStop ?? index) - this.first];
-    if (old && old !== node) for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
+    if (old && old !== node)
+      for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
     this.tabStop = index;
     node.tabIndex = 0;
     node.setAttribute("role", "button");
@@ -122,17 +172,30 @@ export class TextPanel {
     const confidence = probability(view.analysis.confidence[view.router][index]);
     node.setAttribute(
       "aria-label",
-      `${tokenWords(view.analysis, index)}, token ${index - this.first + 1}, case ${view.analysis.caseOf[index]}, confidence ${confidence}, ${VERDICT_WORDS[valueOf(view, "verdict", index)]}`,
+      `${tokenWords(view.analysis, index)}, token ${index - this.first + 1}, case ` +
+        `${view.analysis.caseOf[index]}, confidence ${confidence}, ` +
+        `${VERDICT_WORDS[verdictOfToken(view, index)]}`,
     );
   }
 }
 
 function legend() {
-  const key = (className, dataset, ...words) => html("span", { class: "cl-key" }, html("span", { class: `cl-t ${className}`, "aria-hidden": "true", ...dataset }, "abc"), ...words);
+  /** @param {string} className @param {Record<string, number>} dataset @param {...string} words */
+  const key = (className, dataset, ...words) =>
+    html(
+      "span",
+      { class: "cl-key" },
+      html("span", { class: `cl-t ${className}`, "aria-hidden": "true", ...dataset }, "abc"),
+      ...words,
+    );
   return html(
-    "div", { class: "cl-legend" },
-    key("cl-slm cl-c2", {}, "SLM writes at τ"), key("cl-llm cl-c2", {}, "LLM writes"),
-    key("cl-slm cl-c2 cl-risk", {}, "risk: critical, kept by the SLM"), key("cl-llm cl-c2 cl-waste", {}, "waste: easy, given to the LLM"),
-    key("cl-plain", { "data-case": 2 }, "case 2: only the LLM is right"), key("cl-plain", { "data-case": 3 }, "case 3: both are wrong"),
+    "div",
+    { class: "cl-legend" },
+    key("cl-slm cl-c2", {}, "SLM writes at τ"),
+    key("cl-llm cl-c2", {}, "LLM writes"),
+    key("cl-slm cl-c2 cl-risk", {}, "risk: critical, kept by the SLM"),
+    key("cl-llm cl-c2 cl-waste", {}, "waste: easy, given to the LLM"),
+    key("cl-plain", { "data-case": 2 }, "case 2: only the LLM is right"),
+    key("cl-plain", { "data-case": 3 }, "case 3: both are wrong"),
   );
 }

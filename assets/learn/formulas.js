@@ -8,10 +8,11 @@ import { kvBytesPerToken, weightBytes } from "../viewer/cost.js";
 import { html, setText } from "../viewer/dom.js";
 import { formatTau, percent, probability, quantity, significant } from "../viewer/format.js";
 
+/** @param {number} value */
 const bytes = (value) => quantity("bytes", value);
 
 /**
- * @param {Object} view the viewer's state
+ * @param {RunView} view the viewer's state
  * @returns {[string, string, string][]} name, formula, the same with this run's numbers
  */
 export function formulaRows(view) {
@@ -23,35 +24,74 @@ export function formulaRows(view) {
   const isLlm = Boolean(view.decisions.isLlm[event.index]);
   const fed = view.decisions.llmFed[event.index];
   const llmOnly = series.at("llmOnly", "bytes");
+  /** @type {[string, string, string][]} */
   const rows = [
-    ["Who writes", "LLM if confidence < τ, else SLM", `token ${event.index + 1}: ${probability(event.slm_confidence)} ${event.slm_confidence < tau ? "<" : "≥"} ${formatTau(tau)}, so the ${isLlm ? "LLM" : "SLM"}`],
-    ["Share of the LLM", "LLM tokens / tokens", `${view.decisions.isLlm.reduce((sum, one) => sum + one, 0)} / ${totals.nTokens} = ${percent(totals.llmShare)}`],
-    ["Weights read by one pass", "W = parameters × bytes each", `SLM ${bytes(weightBytes(model.slm))}, LLM ${bytes(weightBytes(model.llm))}`],
-    ["Cache of one token", "κ = 2 × layers × KV heads × head size × bytes each", `LLM: 2 × ${model.llm.n_layers} × ${model.llm.n_kv_heads} × ${model.llm.head_dim} × ${model.llm.bytes_per_element} = ${bytes(kvBytesPerToken(model.llm))}`],
+    [
+      "Who writes",
+      "LLM if confidence < τ, else SLM",
+      `token ${event.index + 1}: ${probability(event.slm_confidence)} ` +
+        `${event.slm_confidence < tau ? "<" : "≥"} ${formatTau(tau)}, so the ${isLlm ? "LLM" : "SLM"}`,
+    ],
+    [
+      "Share of the LLM",
+      "LLM tokens / tokens",
+      `${totals.nLlmTokens} / ${totals.nTokens} = ${percent(totals.llmShare)}`,
+    ],
+    [
+      "Weights read by one pass",
+      "W = parameters × bytes each",
+      `SLM ${bytes(weightBytes(model.slm))}, LLM ${bytes(weightBytes(model.llm))}`,
+    ],
+    [
+      "Cache of one token",
+      "κ = 2 × layers × KV heads × head size × bytes each",
+      `LLM: 2 × ${model.llm.n_layers} × ${model.llm.n_kv_heads} × ${model.llm.head_dim} × ` +
+        `${model.llm.bytes_per_element} = ${bytes(kvBytesPerToken(model.llm))}`,
+    ],
   ];
   if (fed > 0) {
     rows.push([
-      "One call of the LLM", "W + κ × (cached + new)",
-      `token ${event.index + 1}: ${bytes(weightBytes(model.llm))} + ${bytes(kvBytesPerToken(model.llm))} × (${event.context_len - fed} + ${fed}) = ${bytes(model.parts(event, fed).llm.bytes)}`,
+      "One call of the LLM",
+      "W + κ × (cached + new)",
+      `token ${event.index + 1}: ${bytes(weightBytes(model.llm))} + ` +
+        `${bytes(kvBytesPerToken(model.llm))} × (${event.context_len - fed} + ${fed}) = ` +
+        `${bytes(model.parts(event, fed).llm.bytes)}`,
     ]);
   }
   rows.push(
     ["The whole run", "Σ SLM + router + (LLM where it is asked)", `${bytes(totals.bytes)}`],
-    ["Of LLM-only bytes", "routed bytes / LLM-only bytes", `${bytes(totals.bytes)} / ${bytes(llmOnly)} = ${percent(totals.bytesShare)}`],
-    ["Ratio of the models", "W of the LLM / W of the SLM", `${bytes(weightBytes(model.llm))} / ${bytes(weightBytes(model.slm))} = ${significant(weightBytes(model.llm) / weightBytes(model.slm))}`],
+    [
+      "Of LLM-only bytes",
+      "routed bytes / LLM-only bytes",
+      `${bytes(totals.bytes)} / ${bytes(llmOnly)} = ${percent(totals.bytesShare)}`,
+    ],
+    [
+      "Ratio of the models",
+      "W of the LLM / W of the SLM",
+      `${bytes(weightBytes(model.llm))} / ${bytes(weightBytes(model.slm))} = ` +
+        `${significant(weightBytes(model.llm) / weightBytes(model.slm))}`,
+    ],
   );
   return rows;
 }
 
 export class FormulaPanel {
+  /** @param {Viewer} viewer */
   constructor(viewer) {
     this.viewer = viewer;
     this.body = html("dl", { class: "cx-formulas" });
+    /** @type {{root: HTMLElement, name: HTMLElement, formula: HTMLElement, numbers: HTMLElement}[]} */
     this.rows = [];
     this.root = html(
-      "section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-formulas" },
+      "section",
+      { class: "cx-learn-card", "aria-labelledby": "cx-learn-formulas" },
       html("h2", { id: "cx-learn-formulas" }, "The formulas, with this run’s numbers"),
-      html("p", { class: "cx-learn-small" }, "They follow the run above: move τ, pin a token or price it for another pair, and they change. Bytes are estimates."),
+      html(
+        "p",
+        { class: "cx-learn-small" },
+        "They follow the run above: move τ, pin a token or price it for another pair, and they change. " +
+          "Bytes are estimates.",
+      ),
       this.body,
     );
   }
@@ -61,10 +101,12 @@ export class FormulaPanel {
     if (!view.head || !view.n) return;
     const rows = formulaRows(view);
     while (this.rows.length < rows.length) {
-      const row = { name: html("dt", {}), formula: html("dd", { class: "cx-formula" }), numbers: html("dd", { class: "cx-formula-numbers" }) };
-      row.root = html("div", {}, row.name, row.formula, row.numbers);
-      this.rows.push(row);
-      this.body.append(row.root);
+      const name = html("dt", {});
+      const formula = html("dd", { class: "cx-formula" });
+      const numbers = html("dd", { class: "cx-formula-numbers" });
+      const root = html("div", {}, name, formula, numbers);
+      this.rows.push({ root, name, formula, numbers });
+      this.body.append(root);
     }
     this.rows.forEach((row, i) => {
       row.root.hidden = i >= rows.length;

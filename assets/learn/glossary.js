@@ -5,20 +5,50 @@
 export const GLOSSARY = [
   ["Token", "A piece of text that a model reads or writes at once: a word, a part of one, a digit, a space."],
   ["SLM", "The small language model. It reads every position and would like to write every token."],
-  ["LLM", "The large language model. It writes a token only where it is asked, and first catches up on what it has not read."],
+  [
+    "LLM",
+    "The large language model. It writes a token only where it is asked, and first catches up on what it has not read.",
+  ],
   ["Router", "A small network on the SLM’s hidden state. It says how likely it is that the SLM’s next token will do."],
   ["Confidence", "The router’s number from 0 to 1. High: leave it to the SLM."],
-  ["Threshold τ (tau)", "The LLM writes a token when confidence < τ. At 0 the SLM writes everything, at 1 the LLM does."],
+  [
+    "Threshold τ (tau)",
+    "The LLM writes a token when confidence < τ. At 0 the SLM writes everything, at 1 the LLM does.",
+  ],
   ["Hand-off", "A change of the writer from one token to the next."],
   ["Catch-up", "The tokens that the LLM reads before it writes one: everything since it was last asked, in one pass."],
-  ["KV cache", "What a model keeps of the tokens it has read, so that it need not read them again. Each model keeps its own."],
-  ["Memory transfer", "Bytes moved from memory for one pass: the weights once, the cache read and written. On most devices it decides the time of decoding."],
+  [
+    "KV cache",
+    "What a model keeps of the tokens it has read, so that it need not read them again. Each model keeps its own.",
+  ],
+  [
+    "Memory transfer",
+    "Bytes moved from memory for one pass: the weights once, the cache read and written. On most " +
+      "devices it decides the time of decoding.",
+  ],
   ["Decisive token", "A token of the LLM where the SLM would have written another one. Only these change the text."],
-  ["Replay", "The decisions of a finished run at another τ, from its recorded confidences. Exact up to the first token that would differ, or where that is not known."],
+  [
+    "Replay",
+    "The decisions of a finished run at another τ, from its recorded confidences. Exact up to the " +
+      "first token that would differ, or where that is not known.",
+  ],
   ["Flip", "A token whose writer would be the other model at the new τ."],
-  ["May differ", "From the first token that would differ, or where that is not known, the text may be different. Drawn hatched."],
-  ["Case 1, 2, 3", "With a known right text: the SLM would write the right token (1), only the LLM would (2), neither would (3)."],
-  ["Label", "What a router learns: is the SLM’s token good enough here? Cases 1 and 2 answer it; case 3 needs the SLM to go on to an answer."],
-  ["Risk and waste", "A token that needs the LLM but is left to the SLM; a token that does not but is given to the LLM."],
+  [
+    "May differ",
+    "From the first token that would differ, or where that is not known, the text may be different. Drawn hatched.",
+  ],
+  [
+    "Case 1, 2, 3",
+    "With a known right text: the SLM would write the right token (1), only the LLM would (2), neither would (3).",
+  ],
+  [
+    "Label",
+    "What a router learns: is the SLM’s token good enough here? Cases 1 and 2 answer it; case 3 " +
+      "needs the SLM to go on to an answer.",
+  ],
+  [
+    "Risk and waste",
+    "A token that needs the LLM but is left to the SLM; a token that does not but is given to the LLM.",
+  ],
   ["Roll-out", "Letting the models go on from one token to an answer, to see whether it comes out right."],
 ];

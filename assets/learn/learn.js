@@ -2,7 +2,7 @@
  * The Learn tab: ways in, predict-then-reveal, formulas, glossary. Puts the panels together; each knows itself.
  */
 
-import { html } from "../viewer/dom.js";
+import { html, part } from "../viewer/dom.js";
 import { FormulaPanel } from "./formulas.js";
 import { GLOSSARY } from "./glossary.js";
 import { PredictPanel } from "./predict.js";
@@ -11,32 +11,44 @@ import { startTour } from "./tour.js";
 
 const FORMULAS_EVERY_MS = 500;
 
+/** @param {Page} page */
 function waysIn(page) {
   const tour = html("button", { type: "button", class: "cx-learn-button cx-learn-primary" }, "Take the tour");
   const show = html("button", { type: "button", class: "cx-learn-button" }, "Present this run");
   tour.addEventListener("click", () => startTour(page, tour));
   show.addEventListener("click", () => present(page, show));
   return html(
-    "section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-ways" },
+    "section",
+    { class: "cx-learn-card", "aria-labelledby": "cx-learn-ways" },
     html("h2", { id: "cx-learn-ways" }, "On this page"),
-    html("p", { class: "cx-learn-small" }, "The tour names nine things to do and goes on when you have done them. Presenting shows the run alone in large type; every key is under ?."),
+    html(
+      "p",
+      { class: "cx-learn-small" },
+      "The tour names nine things to do and goes on when you have done them. Presenting shows the run " +
+        "alone in large type; every key is under ?.",
+    ),
     html("div", { class: "cx-learn-row" }, tour, show),
   );
 }
 
-/**
- * Called when the tab is first opened.
- * @param {{element: HTMLElement, page: Object}} context `page` of page.js
- */
+/** Called when the tab is first opened. @param {{element: HTMLElement, page: Page}} context `page` of page.js */
 export function mountLearn({ element, page }) {
-  const runs = page.cards.map((card) => ({ file: card.dataset.file, title: card.querySelector(".cx-preset-title")?.textContent ?? card.dataset.file }));
+  const runs = page.recorded.cards.map((card) => ({
+    file: card.dataset.file ?? "",
+    title: card.querySelector(".cx-preset-title")?.textContent ?? card.dataset.file ?? "",
+  }));
   const formulas = new FormulaPanel(page.viewer);
   const glossary = html(
-    "section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-words" },
+    "section",
+    { class: "cx-learn-card", "aria-labelledby": "cx-learn-words" },
     html("h2", { id: "cx-learn-words" }, "Glossary"),
-    html("dl", { class: "cx-glossary" }, ...GLOSSARY.map(([word, meaning]) => html("div", {}, html("dt", {}, word), html("dd", {}, meaning)))),
+    html(
+      "dl",
+      { class: "cx-glossary" },
+      ...GLOSSARY.map(([word, meaning]) => html("div", {}, html("dt", {}, word), html("dd", {}, meaning))),
+    ),
   );
-  element.querySelector(".cx-learn").replaceChildren(waysIn(page), new PredictPanel(runs).root, formulas.root, glossary);
+  part(element, ".cx-learn").replaceChildren(waysIn(page), new PredictPanel(runs).root, formulas.root, glossary);
   formulas.update();
   setInterval(() => {
     if (formulas.root.offsetParent && document.visibilityState === "visible") formulas.update();

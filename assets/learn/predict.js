@@ -6,37 +6,64 @@
  */
 
 import { html, setText } from "../viewer/dom.js";
-import { percent, plural } from "../viewer/format.js";
+import { messageOf, percent, plural } from "../viewer/format.js";
 import { fillTokenText, visibleText } from "../viewer/text.js";
 import { byRouter, markOfToken, scoreMarks, whereChanged } from "./score.js";
 
 const RECORDED_RUNS = new URL("../traces/", import.meta.url);
 const REVEAL_SIGNS = { hit: "✓", missed: "▲", extra: "○" };
 const REVEAL_WORDS = { hit: "found", missed: "missed", extra: "not needed" };
+/** @type {Record<string, (events: TokenEvent[]) => boolean[]>} */
 const TRUTHS = { router: byRouter, changed: whereChanged };
 
 export class PredictPanel {
+  /** @type {TokenEvent[]} */
+  events = [];
+  /** @type {boolean[]} */
+  marked = [];
+  /** @type {HTMLElement[]} */
+  nodes = [];
+  isRevealed = false;
+  at = 0;
+
   /** @param {{file: string, title: string}[]} runs */
   constructor(runs) {
-    Object.assign(this, { events: [], marked: [], nodes: [], isRevealed: false, at: 0 });
-    this.pick = html("select", { class: "cx-learn-select", "aria-label": "Recorded run" }, ...runs.map((run) => html("option", { value: run.file }, run.title)));
+    this.pick = html(
+      "select",
+      { class: "cx-learn-select", "aria-label": "Recorded run" },
+      ...runs.map((run) => html("option", { value: run.file }, run.title)),
+    );
     this.truth = html(
-      "select", { class: "cx-learn-select", "aria-label": "What counts as needing the LLM" },
-      html("option", { value: "router" }, "where the router called the LLM"), html("option", { value: "changed" }, "where the LLM wrote another token"),
+      "select",
+      { class: "cx-learn-select", "aria-label": "What counts as needing the LLM" },
+      html("option", { value: "router" }, "where the router called the LLM"),
+      html("option", { value: "changed" }, "where the LLM wrote another token"),
     );
     this.question = html("p", { class: "cx-learn-question" });
-    this.text = html("div", { class: "cx-learn-text", role: "group", "aria-label": "Text to mark: arrows move, Space marks a token" });
+    this.text = html("div", {
+      class: "cx-learn-text",
+      role: "group",
+      "aria-label": "Text to mark: arrows move, Space marks a token",
+    });
     this.revealButton = html("button", { type: "button", class: "cx-learn-button cx-learn-primary" }, "Reveal");
     this.again = html("button", { type: "button", class: "cx-learn-button" }, "Clear the marks");
     this.count = html("span", { class: "cx-learn-small" });
     this.result = html("p", { class: "cx-learn-result", role: "status" });
     this.root = html(
-      "section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-predict" },
+      "section",
+      { class: "cx-learn-card", "aria-labelledby": "cx-learn-predict" },
       html("h2", { id: "cx-learn-predict" }, "Predict, then reveal"),
-      html("p", { class: "cx-learn-small" }, "Which tokens would you not leave to a small model? Mark them, then compare with the run. Hint: it is rarely the long words."),
+      html(
+        "p",
+        { class: "cx-learn-small" },
+        "Which tokens would you not leave to a small model? Mark them, then compare with the run. Hint: " +
+          "it is rarely the long words.",
+      ),
       html("div", { class: "cx-learn-row" }, this.pick, this.truth),
-      this.question, this.text,
-      html("div", { class: "cx-learn-row" }, this.revealButton, this.again, this.count), this.result,
+      this.question,
+      this.text,
+      html("div", { class: "cx-learn-row" }, this.revealButton, this.again, this.count),
+      this.result,
     );
     this.pick.addEventListener("change", () => this.load());
     this.truth.addEventListener("change", () => this.draw());
@@ -44,11 +71,13 @@ export class PredictPanel {
     this.again.addEventListener("click", () => this.clear());
     this.text.addEventListener("click", (event) => {
       const node = event.target instanceof Element ? event.target.closest(".cx-guess") : null;
-      if (node) this.toggle(Number(node.dataset.i));
+      if (node instanceof HTMLElement) this.toggle(Number(node.dataset.i));
     });
     this.text.addEventListener("keydown", (event) => this.pressed(event));
     // However a token got the focus, keys are about that one.
-    this.text.addEventListener("focusin", (event) => this.arrivedAt(Number(event.target.dataset.i)));
+    this.text.addEventListener("focusin", (event) => {
+      if (event.target instanceof HTMLElement) this.arrivedAt(Number(event.target.dataset.i));
+    });
     if (runs.length) this.load();
   }
 
@@ -60,10 +89,11 @@ export class PredictPanel {
       const trace = await response.json();
       if (this.pick.value === file) this.show(trace);
     } catch (error) {
-      setText(this.result, `This run could not be read (${error.message}).`);
+      setText(this.result, `This run could not be read (${messageOf(error)}).`);
     }
   }
 
+  /** @param {Trace} trace */
   show(trace) {
     // The end of the text has nothing to see or to mark.
     this.events = trace.events.filter((event) => event.text !== "");
@@ -84,6 +114,7 @@ export class PredictPanel {
     this.draw();
   }
 
+  /** @param {number} index */
   toggle(index) {
     if (this.isRevealed) return;
     this.marked[index] = !this.marked[index];
@@ -91,18 +122,29 @@ export class PredictPanel {
     this.draw();
   }
 
+  /** @param {number} index */
   moveTo(index) {
     this.nodes[Math.max(0, Math.min(this.nodes.length - 1, index))]?.focus();
   }
 
+  /** @param {number} index */
   arrivedAt(index) {
     this.nodes[this.at]?.setAttribute("tabindex", "-1");
     this.nodes[index]?.setAttribute("tabindex", "0");
     this.at = index;
   }
 
+  /** @param {KeyboardEvent} event */
   pressed(event) {
-    const moves = { ArrowRight: this.at + 1, ArrowDown: this.at + 1, ArrowLeft: this.at - 1, ArrowUp: this.at - 1, Home: 0, End: this.nodes.length - 1 };
+    /** @type {Record<string, number>} */
+    const moves = {
+      ArrowRight: this.at + 1,
+      ArrowDown: this.at + 1,
+      ArrowLeft: this.at - 1,
+      ArrowUp: this.at - 1,
+      Home: 0,
+      End: this.nodes.length - 1,
+    };
     if (event.key in moves) this.moveTo(moves[event.key]);
     else if (event.key === " " || event.key === "Enter") this.toggle(this.at);
     else return;
@@ -119,7 +161,10 @@ export class PredictPanel {
     this.nodes.forEach((node, i) => {
       const outcome = this.isRevealed ? markOfToken(this.marked[i], truth[i]) : null;
       node.setAttribute("aria-checked", String(this.marked[i]));
-      node.setAttribute("aria-label", `${visibleText(this.events[i].text)}${outcome ? `, ${REVEAL_WORDS[outcome]}` : ""}`);
+      node.setAttribute(
+        "aria-label",
+        `${visibleText(this.events[i].text)}${outcome ? `, ${REVEAL_WORDS[outcome]}` : ""}`,
+      );
       node.className = `cx-guess${this.marked[i] ? " cx-guess-on" : ""}${outcome ? ` cx-guess-${outcome}` : ""}`;
       if (outcome) node.dataset.sign = REVEAL_SIGNS[outcome];
       else delete node.dataset.sign;
@@ -131,11 +176,20 @@ export class PredictPanel {
     setText(this.result, this.isRevealed ? this.verdict(truth, nMarked) : "");
   }
 
+  /** @param {boolean[]} truth @param {number} nMarked */
   verdict(truth, nMarked) {
     const found = scoreMarks(this.marked, truth);
     const nTrue = found.hits + found.missed;
-    if (nTrue === 0) return nMarked ? "No token counts in this run, so every mark is one too many. Score 0." : "No token counts in this run, and you marked none. Score 100.";
-    return `Score ${Math.round(100 * found.score)} of 100. You found ${found.hits} of ${plural(nTrue, "token")} (✓), missed ${found.missed} (▲) and marked ${found.extra} that did not need it (○): `
-      + `precision ${percent(found.precision, 0)}, recall ${percent(found.recall, 0)}. The same number of marks placed at random scores ${Math.round(100 * found.chance)}.`;
+    if (nTrue === 0)
+      return nMarked
+        ? "No token counts in this run, so every mark is one too many. Score 0."
+        : "No token counts in this run, and you marked none. Score 100.";
+    return (
+      `Score ${Math.round(100 * found.score)} of 100. You found ${found.hits} of ` +
+      `${plural(nTrue, "token")} (✓), missed ${found.missed} (▲) and marked ${found.extra} that did not ` +
+      "need it (○): " +
+      `precision ${percent(found.precision, 0)}, recall ${percent(found.recall, 0)}. The same number of ` +
+      `marks placed at random scores ${Math.round(100 * found.chance)}.`
+    );
   }
 }

@@ -1,32 +1,55 @@
 /**
  * Presenter mode: the run alone in large type, driven by keys, for a projector.
  *
- * Must not know how the viewer works: its own keys are sent on to it. Everything else on the page is hidden, not removed,
- * so a run that streams goes on.
+ * Must not know how the viewer works: its own keys are sent on to it. Everything else on the page is hidden, not
+ * removed, so a run that streams goes on.
  */
 
 import { html, setText } from "../viewer/dom.js";
 import { formatTau } from "../viewer/format.js";
-import { readTau } from "../viewer/page_gradio.js";
+import { press, readTau } from "../viewer/page_gradio.js";
 
 const TAU_STEP = 0.05;
 const VIEWER_KEYS = [" ", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "[", "]", "Home", "End", "Enter"];
 const PRESENTER_KEYS = [
-  ["N P", "next, previous run"], ["Space", "play or pause"], ["← →", "tokens"], ["[ ]", "LLM tokens"], ["− +", "tau"], ["R", "the run’s tau"],
-  ["G", "generate"], ["F", "full screen"], ["?", "keys"], ["Esc", "let go, leave"],
+  ["N P", "next, previous run"],
+  ["Space", "play or pause"],
+  ["← →", "tokens"],
+  ["[ ]", "LLM tokens"],
+  ["− +", "tau"],
+  ["R", "the run’s tau"],
+  ["G", "generate"],
+  ["F", "full screen"],
+  ["?", "keys"],
+  ["Esc", "let go, leave"],
 ];
 
+/** Keys that this script has sent on to the viewer itself. */
+const sentOn = new WeakSet();
+
+/** @type {Presenter|null} */
 let presenting = null;
 
 class Presenter {
+  /** @param {Page} page @param {HTMLElement|null} returnTo */
   constructor(page, returnTo) {
-    Object.assign(this, { page, returnTo });
+    this.page = page;
+    this.returnTo = returnTo;
     this.title = html("strong", { class: "cp-title" });
     this.tau = html("span", { class: "cp-tau" });
-    this.keys = html("dl", { class: "cp-keys", hidden: true }, ...PRESENTER_KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what))));
+    this.keys = html(
+      "dl",
+      { class: "cp-keys", hidden: true },
+      ...PRESENTER_KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what))),
+    );
     this.leave = html("button", { type: "button", class: "ct-button" }, "Leave");
     this.help = html("button", { type: "button", class: "ct-button", "aria-expanded": "false" }, "Keys (?)");
-    this.root = html("section", { class: "citer-presenter", "aria-label": "Presenter" }, this.keys, html("div", { class: "cp-row" }, this.title, this.tau, this.help, this.leave));
+    this.root = html(
+      "section",
+      { class: "citer-presenter", "aria-label": "Presenter" },
+      this.keys,
+      html("div", { class: "cp-row" }, this.title, this.tau, this.help, this.leave),
+    );
     this.leave.addEventListener("click", () => this.end());
     this.help.addEventListener("click", () => this.showKeys());
     this.abort = new AbortController();
@@ -51,9 +74,11 @@ class Presenter {
     this.help.setAttribute("aria-expanded", String(!this.keys.hidden));
   }
 
+  /** @param {KeyboardEvent} event */
   pressed(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.presented) return;
-    const onButton = this.root.contains(event.target) && (event.key === " " || event.key === "Enter");
+    if (event.ctrlKey || event.metaKey || event.altKey || sentOn.has(event)) return;
+    const onButton =
+      event.target instanceof Node && this.root.contains(event.target) && (event.key === " " || event.key === "Enter");
     // A select and a slider of the viewer keep the keys that they need.
     if (event.target instanceof Element && event.target.closest("select, input")) return;
     const action = onButton && event.key === "Enter" ? null : this.actionFor(event.key);
@@ -63,21 +88,32 @@ class Presenter {
     action();
   }
 
+  /** @param {string} key */
   actionFor(key) {
     if (VIEWER_KEYS.includes(key)) return () => this.sendOn(key);
+    /** @type {Record<string, () => void>} */
     const actions = {
-      n: () => this.showRun(1), p: () => this.showRun(-1), "+": () => this.moveTau(TAU_STEP), "=": () => this.moveTau(TAU_STEP), "-": () => this.moveTau(-TAU_STEP),
-      r: () => this.page.moveTau(this.page.viewer.trace()?.settings.threshold ?? readTau()), g: () => document.querySelector("button#cx-generate")?.click(),
-      f: () => (document.fullscreenElement ? document.exitFullscreen() : document.documentElement.requestFullscreen().catch(() => {})),
-      "?": () => this.showKeys(), Escape: () => this.escape(),
+      n: () => this.showRun(1),
+      p: () => this.showRun(-1),
+      "+": () => this.moveTau(TAU_STEP),
+      "=": () => this.moveTau(TAU_STEP),
+      "-": () => this.moveTau(-TAU_STEP),
+      r: () => this.page.moveTau(this.page.viewer.trace()?.settings.threshold ?? readTau()),
+      g: () => press("button#cx-generate"),
+      f: () =>
+        document.fullscreenElement
+          ? document.exitFullscreen()
+          : document.documentElement.requestFullscreen().catch(() => {}),
+      "?": () => this.showKeys(),
+      Escape: () => this.escape(),
     };
     return actions[key.length === 1 ? key.toLowerCase() : key] ?? null;
   }
 
-  /** The viewer listens on its own element; from there a key works wherever the focus is. */
+  /** The viewer listens on its own element; from there a key works wherever the focus is. @param {string} key */
   sendOn(key) {
     const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
-    event.presented = true;
+    sentOn.add(event);
     this.page.viewer.root.dispatchEvent(event);
   }
 
@@ -87,14 +123,16 @@ class Presenter {
     else this.end();
   }
 
+  /** @param {number} by */
   showRun(by) {
-    const { cards } = this.page;
+    const { cards } = this.page.recorded;
     if (!cards.length) return;
     const at = cards.findIndex((card) => card.getAttribute("aria-pressed") === "true");
     const next = at < 0 ? 0 : (at + by + cards.length) % cards.length;
-    this.page.showPreset(cards[next], true);
+    this.page.recorded.show(cards[next], true);
   }
 
+  /** @param {number} by */
   moveTau(by) {
     this.page.moveTau(Math.round(Math.min(1, Math.max(0, readTau() + by)) * 100) / 100);
   }
@@ -110,7 +148,11 @@ class Presenter {
   }
 }
 
-/** Enters presenter mode; the focus goes back to `returnTo` when it is left. */
+/**
+ * Enters presenter mode; the focus goes back to `returnTo` when it is left.
+ * @param {Page} page
+ * @param {HTMLElement|null} [returnTo]
+ */
 export function present(page, returnTo = null) {
   presenting ??= new Presenter(page, returnTo);
   return presenting;

@@ -2,21 +2,34 @@
  * The tour: a card that names one thing to do on the page, waits until it has been done, and goes on.
  *
  * It never covers the page with a veil and never takes the focus once it runs: the page stays what it is. Each step can
- * be skipped, Escape on the card ends it, F6 goes between the card and the thing that it is about. Nothing is remembered.
+ * be skipped, Escape on the card ends it, F6 goes between the card and the thing that it is about. Nothing is
+ * remembered.
  */
 
 import { html, setText } from "../viewer/dom.js";
 import { TOUR_STEPS, lookAt } from "./tour_steps.js";
 
+/** @typedef {import("./tour_steps.js").PageLook} PageLook */
+
 const LOOK_EVERY_MS = 150;
 /** Long enough to see what one's own action did before the next step is named. */
 const NEXT_AFTER_MS = 700;
 
+/** @type {Tour|null} */
 let runningTour = null;
 
 class Tour {
+  /** @type {Element|null} */
+  here = null;
+  /** @type {PageLook|null} */
+  start = null;
+  isNext = false;
+
+  /** @param {Page} page @param {HTMLElement|null} returnTo */
   constructor(page, returnTo) {
-    Object.assign(this, { page, returnTo, index: -1, here: null, start: null, isNext: false });
+    this.page = page;
+    this.returnTo = returnTo;
+    this.index = -1;
     this.place = html("p", { class: "ct-place" });
     this.title = html("h2", { class: "ct-title", tabindex: "-1", id: "ct-title" });
     this.text = html("p", { class: "ct-text" });
@@ -24,7 +37,8 @@ class Tour {
     this.skip = html("button", { type: "button", class: "ct-button" }, "Skip this step");
     this.leave = html("button", { type: "button", class: "ct-button" }, "End the tour");
     this.root = html(
-      "section", { class: "citer-tour", role: "dialog", "aria-modal": "false", "aria-labelledby": "ct-title" },
+      "section",
+      { class: "citer-tour", role: "dialog", "aria-modal": "false", "aria-labelledby": "ct-title" },
       html("div", { "aria-live": "polite", class: "ct-words" }, this.place, this.title, this.text),
       html("div", { class: "ct-buttons" }, this.goThere, this.skip, this.leave),
       html("p", { class: "ct-keys" }, "F6 goes between this card and the page, Esc here ends the tour."),
@@ -43,6 +57,7 @@ class Tour {
     this.title.focus({ preventScroll: true });
   }
 
+  /** @returns {import("./tour_steps.js").TourStep|undefined} */
   get step() {
     return TOUR_STEPS[this.index];
   }
@@ -81,9 +96,10 @@ class Tour {
   }
 
   look() {
-    if (this.step?.isDone?.(lookAt(this.page), this.start)) this.done();
+    if (this.start && this.step?.isDone?.(lookAt(this.page), this.start)) this.done();
   }
 
+  /** @param {MouseEvent} event */
   clicked(event) {
     if (this.step?.click && event.target instanceof Element && event.target.closest(this.step.click)) this.done();
   }
@@ -95,20 +111,24 @@ class Tour {
     this.later = setTimeout(() => this.next(), NEXT_AFTER_MS);
   }
 
-  /** What "Go there" puts the keyboard on, where the step names it. */
+  /** What "Go there" puts the keyboard on, where the step names it. @returns {HTMLElement|null} */
   inside() {
-    const { focus } = this.step;
-    return focus ? (this.here.querySelector(focus) ?? document.querySelector(focus)) : null;
+    const focus = this.step?.focus;
+    return focus ? (this.here?.querySelector(focus) ?? document.querySelector(focus)) : null;
   }
 
   focusTarget() {
     const { step } = this;
     if (!step || !this.here) return;
-    const target = this.inside() ?? (this.here.matches("button") ? this.here : document.querySelector(".citer-viewer .cv-t[tabindex]"));
+    /** @type {HTMLElement|null} */
+    const target =
+      this.inside() ??
+      (this.here instanceof HTMLButtonElement ? this.here : document.querySelector(".citer-viewer .cv-t[tabindex]"));
     target?.focus({ preventScroll: true });
     this.scrollTo();
   }
 
+  /** @param {KeyboardEvent} event */
   pressed(event) {
     if (event.key === "F6") {
       event.preventDefault();
@@ -120,7 +140,11 @@ class Tour {
   finish() {
     setText(this.place, "");
     setText(this.title, "That was the tour");
-    setText(this.text, "The tab Learn has more: guess the tokens that need the large model, the formulas with this run’s numbers, and a glossary.");
+    setText(
+      this.text,
+      "The tab Learn has more: guess the tokens that need the large model, the formulas with this " +
+        "run’s numbers, and a glossary.",
+    );
     this.root.dataset.step = "end";
     this.goThere.hidden = this.skip.hidden = true;
     setText(this.leave, "Close");
@@ -139,7 +163,11 @@ class Tour {
   }
 }
 
-/** Starts the tour, anew where one is running; the focus goes back to `returnTo` when it ends. */
+/**
+ * Starts the tour, anew where one is running; the focus goes back to `returnTo` when it ends.
+ * @param {Page} page
+ * @param {HTMLElement|null} [returnTo]
+ */
 export function startTour(page, returnTo = null) {
   runningTour?.end();
   runningTour = new Tour(page, returnTo);

@@ -5,52 +5,117 @@
  * callback. Plotly is fetched when the tab is open; colours are read from the page, and again when the theme changes.
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { html, part, setText } from "../viewer/dom.js";
 import { passesFigure, sharesFigure } from "./figures.js";
 import { press } from "../viewer/page_gradio.js";
 import { loadPlotly } from "../viewer/plotly.js";
+import { messageOf } from "../viewer/format.js";
+
+/**
+ * @typedef {{title: string, head: string[], rows: string[][]}} ProfileTable
+ *
+ * @typedef {Object} ProfileMessage
+ * @property {"recorded"|"live"} kind
+ * @property {string} pair
+ * @property {string} headline
+ * @property {string} provenance
+ * @property {string[]} sentences
+ * @property {number} [age_s]
+ * @property {ProfileTable[]} tables
+ * @property {import("./figures.js").ProfileShares} shares
+ * @property {import("./figures.js").ProfilePass[]} passes
+ *
+ * @typedef {(profile: ProfileMessage, palette: ChartPalette) => Figure} ProfileFigure
+ */
 
 const CONFIG = { displayModeBar: false, responsive: true };
 const KINDS = { recorded: "Recorded", live: "Measured just now" };
 
+/** @param {ProfileTable} how */
 function table({ title, head, rows }) {
   return html(
-    "div", { class: "cl-scroll cl-numbers", tabindex: 0, role: "region", "aria-label": title },
-    html("table", { class: "cl-table" }, html("caption", { class: "cl-label cp-caption" }, title), html("thead", {}, html("tr", {}, ...head.map((name) => html("th", { scope: "col" }, name)))),
-      html("tbody", {}, ...rows.map((row) => html("tr", {}, ...row.map((cell, k) => html(k ? "td" : "th", k ? {} : { scope: "row" }, cell)))))),
+    "div",
+    { class: "cl-scroll cl-numbers", tabindex: 0, role: "region", "aria-label": title },
+    html(
+      "table",
+      { class: "cl-table" },
+      html("caption", { class: "cl-label cp-caption" }, title),
+      html("thead", {}, html("tr", {}, ...head.map((name) => html("th", { scope: "col" }, name)))),
+      html(
+        "tbody",
+        {},
+        ...rows.map((row) =>
+          html("tr", {}, ...row.map((cell, k) => (k ? html("td", {}, cell) : html("th", { scope: "row" }, cell)))),
+        ),
+      ),
+    ),
   );
 }
 
 class Profile {
+  /** @param {Element} root @param {string} plotlyUrl */
   constructor(root, plotlyUrl) {
     this.plotlyUrl = plotlyUrl;
+    /** @type {ProfileMessage|null} */
     this.profile = null;
     this.status = html("p", { class: "cl-status", role: "status" }, "Reading the recorded profile.");
-    this.bar = html("progress", { class: "cl-progress", max: 1, value: 0, "aria-label": "Measured so far", hidden: true });
+    this.bar = html("progress", {
+      class: "cl-progress",
+      max: 1,
+      value: 0,
+      "aria-label": "Measured so far",
+      hidden: true,
+    });
     this.kind = html("span", { class: "cp-kind" });
     this.headline = html("h3", { class: "cl-heading" });
     this.provenance = html("p", { class: "cl-note" });
     this.reasons = html("ul", { class: "cp-reasons" });
     this.tables = html("div", { class: "cp-tables" });
-    this.charts = [
-      ["shares", "Cost of a routed token, of the LLM alone", (profile, palette) => sharesFigure(profile.shares, palette)],
+    /** @type {[string, string, ProfileFigure][]} */
+    const charts = [
+      [
+        "shares",
+        "Cost of a routed token, of the LLM alone",
+        (profile, palette) => sharesFigure(profile.shares, palette),
+      ],
       ["passes", "Time of one forward pass", (profile, palette) => passesFigure(profile.passes, palette)],
-    ].map(([name, title, figure]) => {
+    ];
+    this.charts = charts.map(([name, title, figure]) => {
       const plot = html("div", { class: "cl-plot", role: "img", "aria-label": title });
-      const root = html("figure", { class: "cl-chart", "data-chart": name }, html("figcaption", { class: "cl-label" }, title), plot);
+      const root = html(
+        "figure",
+        { class: "cl-chart", "data-chart": name },
+        html("figcaption", { class: "cl-label" }, title),
+        plot,
+      );
       return { title, figure, plot, root };
     });
     this.body = html(
-      "div", { class: "cl-body", hidden: true },
-      html("section", { class: "cp-words" }, html("p", { class: "cp-top" }, this.kind), this.headline, this.provenance, this.reasons),
+      "div",
+      { class: "cl-body", hidden: true },
+      html(
+        "section",
+        { class: "cp-words" },
+        html("p", { class: "cp-top" }, this.kind),
+        this.headline,
+        this.provenance,
+        this.reasons,
+      ),
       html("section", { class: "cl-charts" }, ...this.charts.map((chart) => chart.root)),
       html("details", { class: "cl-details cp-numbers" }, html("summary", {}, "All numbers as tables"), this.tables),
     );
-    this.root = html("div", { class: "citer-labels citer-profile", role: "region", "aria-label": "Is routing worth it here?" }, this.status, this.bar, this.body);
+    this.root = html(
+      "div",
+      { class: "citer-labels citer-profile", role: "region", "aria-label": "Is routing worth it here?" },
+      this.status,
+      this.bar,
+      this.body,
+    );
     root.replaceChildren(this.root);
     new MutationObserver(() => this.draw()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
   }
 
+  /** @param {string} payload */
   receive(payload) {
     if (!payload) return;
     const message = JSON.parse(payload);
@@ -62,11 +127,16 @@ class Profile {
     } else if (message.notice !== undefined) this.say(message.notice, message.level);
   }
 
-  /** While it measures there is something to stop, here and with the page's own Stop. */
+  /** While it measures there is something to stop, here and with the page's own Stop. @param {boolean} isMeasuring */
   measuring(isMeasuring) {
-    for (const [id, disabled] of [["cx-profile-measure", isMeasuring], ["cx-profile-stop", !isMeasuring]]) {
-      const button = document.querySelector(`button#${id}`);
-      if (button) button.disabled = disabled;
+    /** @type {[string, boolean][]} */
+    const states = [
+      ["cx-profile-measure", isMeasuring],
+      ["cx-profile-stop", !isMeasuring],
+    ];
+    for (const [id, disabled] of states) {
+      const button = document.getElementById(id);
+      if (button instanceof HTMLButtonElement) button.disabled = disabled;
     }
     globalThis.citer?.setOther(isMeasuring ? () => press("button#cx-profile-stop") : null);
   }
@@ -77,6 +147,7 @@ class Profile {
     if (!this.bar.hidden) this.say("");
   }
 
+  /** @param {string} text */
   say(text, level = "") {
     setText(this.status, text);
     this.status.dataset.level = level;
@@ -84,6 +155,7 @@ class Profile {
     this.bar.hidden = true;
   }
 
+  /** @param {ProfileMessage} profile */
   show(profile) {
     this.say("");
     this.profile = profile;
@@ -111,35 +183,46 @@ class Profile {
         chart.plot.dataset.drawn = "true";
       }
     } catch (error) {
-      this.say(`The charts could not be drawn (${error.message}); the tables hold their numbers.`, "error");
+      this.say(`The charts could not be drawn (${messageOf(error)}); the tables hold their numbers.`, "error");
     }
   }
 
   palette() {
     const style = getComputedStyle(this.root);
+    /** @param {string} name */
     const of = (name) => style.getPropertyValue(`--cv-${name}`).trim();
-    return { text: of("text"), muted: of("muted"), rule: of("rule"), surface: of("surface"), slm: of("slm-ink"), llm: of("llm-ink"), cost: of("cost"), font: style.fontFamily };
+    return {
+      text: of("text"),
+      muted: of("muted"),
+      rule: of("rule"),
+      surface: of("surface"),
+      slm: of("slm-ink"),
+      llm: of("llm-ink"),
+      cost: of("cost"),
+      font: style.fontFamily,
+    };
   }
 }
 
+/** @param {string} name */
 function stylesheet(name) {
   const href = new URL(name, import.meta.url).href;
   if (document.querySelector(`link[href="${href}"]`)) return Promise.resolve();
   return new Promise((resolve) => {
     const link = html("link", { rel: "stylesheet", href });
-    link.onload = link.onerror = resolve;
+    link.onload = link.onerror = () => resolve(undefined);
     document.head.append(link);
   });
 }
 
 /**
  * Called when the tab is first opened, with what Gradio gives a component's script.
- * @param {{element: HTMLElement, props: Object, watch: Function, onOpen: () => void}} context
+ * @param {ComponentContext<{value: string, plotly: string}> & {onOpen: () => void}} context
  */
 export async function mountProfile({ element, props, watch, onOpen }) {
   if (!props.value) onOpen();
   await Promise.all([stylesheet("../labels/labels.css"), stylesheet("./profile.css")]);
-  const profile = new Profile(element.querySelector(".cx-profile"), props.plotly);
+  const profile = new Profile(part(element, ".cx-profile"), props.plotly);
   watch("value", () => profile.receive(props.value));
   window.citerProfile = profile;
   profile.measuring(false);

@@ -1,23 +1,25 @@
 /**
- * The row of buttons that take a run away or bring one in. Must not know Gradio: it is given a viewer and a few callbacks,
- * and the same row stands in the page and in the one-file page.
+ * The row of buttons that take a run away or bring one in. Must not know Gradio: it is given a viewer and a few
+ * callbacks, and the same row stands in the page and in the one-file page.
  */
 
 import { html, setText } from "../viewer/dom.js";
 import { download, fileStem, traceToCsv } from "../viewer/page_export.js";
 import { drawPicture, pictureToPng, pictureToSvg } from "./picture.js";
 import { MAX_TRACE_BYTES, TraceFileError, parseTrace, traceToJson } from "./trace_file.js";
+import { messageOf } from "../viewer/format.js";
 
 /**
  * @param {Object} how
- * @param {Object} how.viewer
- * @param {(trace: Object) => void} [how.onImport] a checked trace that a person opened
+ * @param {Viewer} how.viewer
+ * @param {(trace: Trace) => void} [how.onImport] a checked trace that a person opened
  * @param {(json: string) => Promise<string>} [how.offlinePage] makes the one-file page of a trace
  * @returns {HTMLElement}
  */
 export function exportBar({ viewer, onImport, offlinePage }) {
   const said = html("span", { class: "cx-export-said", role: "status" });
   const row = html("div", { class: "cx-export", role: "group", "aria-label": "Take this run away" });
+  /** @param {string} label @param {string} title @param {(trace: Trace, stem: string) => unknown} make */
   const add = (label, title, make) => {
     const node = html("button", { type: "button", title }, label);
     node.addEventListener("click", async () => {
@@ -27,36 +29,63 @@ export function exportBar({ viewer, onImport, offlinePage }) {
       try {
         await make(trace, fileStem(trace));
       } catch (error) {
-        setText(said, `${label} could not be made: ${error.message}`);
+        setText(said, `${label} could not be made: ${messageOf(error)}`);
       }
     });
     row.append(node);
   };
   row.append(html("span", { class: "cx-export-label" }, "Save as"));
-  add("Trace (JSON)", "The run with everything that was measured; can be opened here again", (trace, stem) => download(`${stem}.json`, "application/json", traceToJson(trace)));
+  add("Trace (JSON)", "The run with everything that was measured; can be opened here again", (trace, stem) =>
+    download(`${stem}.json`, "application/json", traceToJson(trace)),
+  );
   add("Table (CSV)", "One row per token", (trace, stem) => download(`${stem}.csv`, "text/csv", traceToCsv(trace)));
-  add("Picture (SVG)", "Text and cost line, to be scaled", (_, stem) => download(`${stem}.svg`, "image/svg+xml", pictureToSvg(drawPicture(viewer))));
-  add("Picture (PNG)", "Text and cost line, for slides", async (_, stem) => download(`${stem}.png`, "image/png", await pictureToPng(drawPicture(viewer))));
-  if (offlinePage) add("Page (HTML)", "This viewer with this run in one file; needs no server", async (trace, stem) => download(`${stem}.html`, "text/html", await offlinePage(traceToJson(trace))));
+  add("Picture (SVG)", "Text and cost line, to be scaled", (_, stem) =>
+    download(`${stem}.svg`, "image/svg+xml", pictureToSvg(drawPicture(viewer))),
+  );
+  add("Picture (PNG)", "Text and cost line, for slides", async (_, stem) =>
+    download(`${stem}.png`, "image/png", await pictureToPng(drawPicture(viewer))),
+  );
+  if (offlinePage)
+    add("Page (HTML)", "This viewer with this run in one file; needs no server", async (trace, stem) =>
+      download(`${stem}.html`, "text/html", await offlinePage(traceToJson(trace))),
+    );
   if (onImport) row.append(...importButton(onImport, said));
   row.append(said);
   return row;
 }
 
+/** @param {(trace: Trace) => void} onImport @param {HTMLElement} said */
 function importButton(onImport, said) {
-  const file = html("input", { type: "file", accept: ".json,application/json", hidden: true, tabindex: "-1", "aria-label": "A trace file", id: "cx-import-file" });
-  const node = html("button", { type: "button", id: "cx-import", title: "Show a run that was saved as JSON" }, "Open a trace");
+  const file = html("input", {
+    type: "file",
+    accept: ".json,application/json",
+    hidden: true,
+    tabindex: "-1",
+    "aria-label": "A trace file",
+    id: "cx-import-file",
+  });
+  const node = html(
+    "button",
+    { type: "button", id: "cx-import", title: "Show a run that was saved as JSON" },
+    "Open a trace",
+  );
   node.addEventListener("click", () => file.click());
   file.addEventListener("change", async () => {
-    const [chosen] = file.files;
+    const chosen = file.files?.[0];
     file.value = "";
     if (!chosen) return;
     setText(said, "");
     try {
-      if (chosen.size > MAX_TRACE_BYTES) throw new TraceFileError(`This file has ${Math.round(chosen.size / 1e6)} MB; a trace has at most ${MAX_TRACE_BYTES / 1e6}.`);
+      if (chosen.size > MAX_TRACE_BYTES)
+        throw new TraceFileError(
+          `This file has ${Math.round(chosen.size / 1e6)} MB; a trace has at most ${MAX_TRACE_BYTES / 1e6}.`,
+        );
       onImport(parseTrace(await chosen.text()));
     } catch (error) {
-      setText(said, error instanceof TraceFileError ? error.message : `This file could not be read (${error.message}).`);
+      setText(
+        said,
+        error instanceof TraceFileError ? error.message : `This file could not be read (${messageOf(error)}).`,
+      );
     }
   });
   return [node, file];

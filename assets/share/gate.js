@@ -3,6 +3,18 @@
  * ranges. The kinds come as data (`trace_schema.js`), so the server and the browser check with one table.
  *
  * Pure: must not know the DOM or any document. Gives back new values that hold only the fields that a record names.
+ *
+ * @typedef {{kind: "text", max: number, min?: number, alphabet?: string, wanted: string}} TextKind
+ * @typedef {{kind: "whole"|"real", low: number, high: number, openLow?: boolean, wanted: string}} NumberKind
+ * @typedef {{kind: "flag", wanted: string}} FlagKind
+ * @typedef {{kind: "choice", names: string[], wanted: string}} ChoiceKind
+ * @typedef {{kind: "maybe", of: Kind, wanted: string}} MaybeKind
+ * @typedef {{kind: "list", of: Kind, least: number, most: number, wanted: string}} ListKind
+ * @typedef {{kind: "row", of: Kind[], wanted: string}} RowKind
+ * @typedef {{kind: "record", required: Record<string, Kind>, optional: Record<string, Kind>,
+ *   wanted?: string}} RecordKind
+ * @typedef {TextKind|NumberKind|FlagKind|ChoiceKind} PlainKind
+ * @typedef {PlainKind|MaybeKind|ListKind|RowKind|RecordKind} Kind
  */
 
 import { JSON_LIMITS } from "./trace_schema.js";
@@ -22,9 +34,13 @@ const CLOSING = [93, 125];
 const EXPONENT = [101, 69]; // e E
 const HUGE = /^\+?[0-9]{3}/; // behind an e: 1e100 and more, which ends at infinity; 1e-300 is a probability
 
+/** @param {number} number */
 const inWords = (number) => number.toLocaleString("en");
 
-/** At most 40 characters that say which value it was: a text quoted and cleaned, a list or an object only named. */
+/**
+ * At most 40 characters that say which value it was: a text quoted and cleaned, a list or an object only named.
+ * @param {unknown} value
+ */
 export function excerpt(value) {
   if (value === null || value === undefined) return "nothing";
   if (typeof value === "string") {
@@ -37,6 +53,7 @@ export function excerpt(value) {
   return typeof value === "object" ? "an object" : String(value);
 }
 
+/** @param {string} text */
 function checkStructure(text) {
   let [depth, values, digits] = [0, 0, 0];
   for (let i = 0; i < text.length; i++) {
@@ -81,31 +98,52 @@ export function parseJson(text, maxChars) {
   }
 }
 
-/** Characters of a text, as Python counts them; a pair of surrogates is one. Exact where it matters, near the limit. */
+/**
+ * Characters of a text, as Python counts them; a pair of surrogates is one. Exact where it matters, near the limit.
+ * @param {string} text
+ * @param {number} most
+ */
 function lengthOf(text, most) {
   if (text.length <= most || text.length > 2 * most) return text.length;
   return text.length - (text.match(PAIRS)?.length ?? 0);
 }
 
+/** @param {number} value @param {{low: number, high: number, openLow?: boolean}} how */
 const between = (value, { low, high, openLow }) => value >= low && value <= high && !(openLow && value === low);
 
-/** Whether a value without parts is what its kind says. */
+/**
+ * Whether a value without parts is what its kind says.
+ * @param {unknown} value
+ * @param {PlainKind} kind
+ */
 function fits(value, kind) {
   switch (kind.kind) {
     case "text": {
       if (typeof value !== "string" || HALF_CHARACTER.test(value)) return false;
+      const { alphabet } = kind;
       const length = lengthOf(value, kind.max);
       if (length > kind.max || length < (kind.min ?? 0)) return false;
-      return !kind.alphabet || [...value].every((char) => kind.alphabet.includes(char));
+      return !alphabet || [...value].every((char) => alphabet.includes(char));
     }
-    case "whole": return Number.isInteger(value) && between(value, kind);
-    case "real": return typeof value === "number" && Number.isFinite(value) && between(value, kind);
-    case "flag": return typeof value === "boolean";
-    case "choice": return kind.names.includes(value);
-    default: throw new Error(`There is no kind ${kind.kind}.`);
+    case "whole":
+      return typeof value === "number" && Number.isInteger(value) && between(value, kind);
+    case "real":
+      return typeof value === "number" && Number.isFinite(value) && between(value, kind);
+    case "flag":
+      return typeof value === "boolean";
+    case "choice":
+      return kind.names.some((name) => name === value);
+    default:
+      throw new Error(`There is no kind ${/** @type {Kind} */ (kind).kind}.`);
   }
 }
 
+/**
+ * @param {unknown} value
+ * @param {string} where
+ * @param {string} wanted
+ * @returns {never}
+ */
 function refuse(value, where, wanted) {
   const found = value === undefined ? "missing" : excerpt(value);
   throw new GateError(`${where || "this document"} is ${found}; it must be ${wanted}.`);
@@ -114,7 +152,7 @@ function refuse(value, where, wanted) {
 /**
  * Reads a value against a kind of the table.
  *
- * @param {Object} kind
+ * @param {Kind} kind
  * @param {unknown} value anything that JSON can hold
  * @param {string} where what to call it in a message
  * @returns {unknown} the checked value, a new one where it has parts
@@ -122,7 +160,8 @@ function refuse(value, where, wanted) {
  */
 export function readKind(kind, value, where) {
   switch (kind.kind) {
-    case "maybe": return value === null ? null : readKind({ ...kind.of, wanted: kind.wanted }, value, where);
+    case "maybe":
+      return value === null ? null : readKind({ ...kind.of, wanted: kind.wanted }, value, where);
     case "list":
       if (!Array.isArray(value) || !between(value.length, { low: kind.least, high: kind.most })) {
         refuse(value, where, kind.wanted);
@@ -131,21 +170,25 @@ export function readKind(kind, value, where) {
     case "row":
       if (!Array.isArray(value) || value.length !== kind.of.length) refuse(value, where, kind.wanted);
       return kind.of.map((entry, i) => readKind(entry, value[i], `${where}[${i}]`));
-    case "record": return readRecord(kind, value, where);
+    case "record":
+      return readRecord(kind, value, where);
     default:
       if (!fits(value, kind)) refuse(value, where, kind.wanted);
       return value;
   }
 }
 
+/** @param {RecordKind} how @param {unknown} value @param {string} where */
 function readRecord({ required, optional, wanted }, value, where) {
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     refuse(value, where, wanted ?? `an object with ${Object.keys(required).join(", ")}`);
   }
+  const given = new Map(Object.entries(value));
+  /** @type {Record<string, unknown>} */
   const found = {};
   for (const [name, kind] of Object.entries({ ...required, ...optional })) {
     const at = where ? `${where}.${name}` : name;
-    const entry = Object.hasOwn(value, name) ? value[name] : undefined;
+    const entry = given.get(name);
     if (entry !== undefined) found[name] = readKind(kind, entry, at);
     else if (Object.hasOwn(required, name)) refuse(undefined, at, kind.wanted ?? "an object");
   }

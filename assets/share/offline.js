@@ -4,24 +4,40 @@
  * The entry that `citer_core/offline.py` joins with everything it imports into one script.
  */
 
-import { html, setText } from "../viewer/dom.js";
-import { formatTau } from "../viewer/format.js";
+import { html, part, setText } from "../viewer/dom.js";
+import { formatTau, messageOf } from "../viewer/format.js";
 import { drawHistogram, mountViewer } from "../viewer/viewer.js";
 import { exportBar } from "./export_bar.js";
 import { parseTrace } from "./trace_file.js";
 
+/** @param {(tau: number) => void} onTau */
 function offlineSlider(onTau) {
-  const range = html("input", { type: "range", min: 0, max: 1, step: 0.01, id: "co-tau", "aria-describedby": "co-tau-help" });
+  const range = html("input", {
+    type: "range",
+    min: 0,
+    max: 1,
+    step: 0.01,
+    id: "co-tau",
+    "aria-describedby": "co-tau-help",
+  });
   const value = html("output", { for: "co-tau", class: "co-tau-value" });
   const histogram = html("div", { class: "co-histogram" });
   const root = html(
-    "section", { class: "co-tau", "aria-label": "Threshold" },
+    "section",
+    { class: "co-tau", "aria-label": "Threshold" },
     html("div", { class: "co-tau-head" }, html("label", { for: "co-tau" }, "Threshold τ"), value),
-    histogram, range,
-    html("p", { class: "co-small", id: "co-tau-help" }, "The LLM writes a token when the router's confidence in the SLM is below τ. Moving it replays the run’s decisions; the text stays as it was written."),
+    histogram,
+    range,
+    html(
+      "p",
+      { class: "co-small", id: "co-tau-help" },
+      "The LLM writes a token when the router's confidence in the SLM is below τ. Moving it replays " +
+        "the run’s decisions; the text stays as it was written.",
+    ),
   );
   // The range rounds to its steps; a tau for a budget may lie between two.
   let current = 0;
+  /** @param {number} tau */
   const set = (tau) => {
     current = tau;
     range.value = String(tau);
@@ -38,17 +54,19 @@ function themeButton() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.classList.toggle("dark", dark);
   const node = html("button", { type: "button", class: "co-theme", "aria-pressed": String(dark) }, "Dark");
-  node.addEventListener("click", () => node.setAttribute("aria-pressed", String(document.documentElement.classList.toggle("dark"))));
+  node.addEventListener("click", () =>
+    node.setAttribute("aria-pressed", String(document.documentElement.classList.toggle("dark"))),
+  );
   return node;
 }
 
 function openOffline() {
-  const root = document.getElementById("citer-offline");
+  const root = part(document, "#citer-offline");
   let trace;
   try {
-    trace = parseTrace(document.getElementById("citer-trace").textContent);
+    trace = parseTrace(document.getElementById("citer-trace")?.textContent ?? "");
   } catch (error) {
-    root.append(html("p", { role: "alert" }, error.message));
+    root.append(html("p", { role: "alert" }, messageOf(error)));
     return;
   }
   const place = html("div", {});
@@ -60,8 +78,14 @@ function openOffline() {
   document.title = `${title} · CITER`;
   root.append(
     html("header", { class: "co-header" }, html("h1", {}, title), themeButton()),
-    html("p", { class: "co-small" }, "A small model (SLM) wrote; where a router expected it to fail, a large one (LLM, underlined) wrote the token. This page is one file and asks no server for anything."),
-    slider.root, place,
+    html(
+      "p",
+      { class: "co-small" },
+      "A small model (SLM) wrote; where a router expected it to fail, a large one (LLM, underlined) " +
+        "wrote the token. This page is one file and asks no server for anything.",
+    ),
+    slider.root,
+    place,
   );
   const viewer = mountViewer(place, {
     fetchRun: () => Promise.reject(new Error("There is no server.")),

@@ -1,5 +1,6 @@
 /**
- * Puts a trace into the one-file page, whose template the server joins (`citer_core/offline.py`). Must not know the viewer.
+ * Puts a trace into the one-file page, whose template the server joins (`citer_core/offline.py`). Must not know the
+ * viewer.
  */
 
 const TRACE_PLACE = "CITER-TRACE-GOES-HERE";

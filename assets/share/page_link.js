@@ -1,19 +1,28 @@
 /**
  * Copy link and its way back: what page.js does with `link.js`.
  *
- * A link to a recorded run shows it at once. A link to a live run fills the controls in and waits for Generate, because an
- * address that somebody sends must not spend a visitor's compute by itself; when that run ends, tau and token are restored.
+ * A link to a recorded run shows it at once. A link to a live run fills the controls in and waits for Generate, because
+ * an address that somebody sends must not spend a visitor's compute by itself; when that run ends, tau and token are
+ * restored.
  */
 
+import { part } from "../viewer/dom.js";
 import { readTau } from "../viewer/page_gradio.js";
 import { MAX_LINK_LENGTH, buildLink, isRunOfLink, linkStateOf, readLink } from "./link.js";
 
 const COPIED_MS = 2500;
 
 export class PageLink {
-  /** @param {Object} page of page.js @param {() => void} onLinked asks Gradio to take `controls()` over */
+  /** @type {import("./link.js").LinkState|null} */
+  state = null;
+  isChosen = false;
+  /** @type {ReturnType<typeof setTimeout>|null} */
+  timer = null;
+
+  /** @param {Page} page of page.js @param {() => void} onLinked asks Gradio to take `controls()` over */
   constructor(page, onLinked) {
-    Object.assign(this, { page, onLinked, state: null, isChosen: false });
+    this.page = page;
+    this.onLinked = onLinked;
   }
 
   /** @returns {string|null} the address of what is on the screen; null where nothing is, or it is too long for one */
@@ -21,7 +30,7 @@ export class PageLink {
     const trace = this.page.viewer.trace();
     if (!trace) return null;
     const base = new URL(".", document.baseURI).href;
-    const link = buildLink(base, linkStateOf(trace, this.page.preset, readTau(), this.page.pinned ?? null));
+    const link = buildLink(base, linkStateOf(trace, this.page.recorded.preset, readTau(), this.page.pinned));
     return link.length <= MAX_LINK_LENGTH ? link : null;
   }
 
@@ -31,11 +40,11 @@ export class PageLink {
       this.page.notice("This problem is too long for a link. Save the trace instead.");
       return;
     }
-    const button = document.getElementById("cx-copy-link");
+    const button = part(document, "#cx-copy-link");
     try {
       await navigator.clipboard.writeText(link);
       button.textContent = "Link copied";
-      clearTimeout(this.timer);
+      clearTimeout(this.timer ?? undefined);
       this.timer = setTimeout(() => (button.textContent = "Copy link"), COPIED_MS);
       this.page.notice("");
     } catch {
@@ -50,29 +59,48 @@ export class PageLink {
     if (!state) return false;
     const { page } = this;
     if (state.preset) {
-      const card = page.cards.find((candidate) => candidate.dataset.file === `${state.preset}.json`);
+      const card = page.recorded.cards.find((candidate) => candidate.dataset.file === `${state.preset}.json`);
       if (!card) {
         page.notice("This link names a recorded run that is not here. The first one is shown instead.");
         return false;
       }
-      page.showPreset(card, false, state);
+      page.recorded.show(card, false, state);
       return true;
     }
     this.state = state;
     this.onLinked();
-    const opens = [state.tau !== null && state.tau !== state.problem.threshold ? `at tau ${state.tau}` : "", state.token === null ? "" : `at token ${state.token + 1}`];
-    page.notice(`This link holds a problem and its settings. Press Generate to write it again${opens.some(Boolean) ? `; it then opens ${opens.filter(Boolean).join(", ")}` : ""}.`);
-    if (page.cards.length) page.showPreset(page.cards[0], false, { keepProblem: true });
+    const opens = [
+      state.tau !== null && state.tau !== state.problem?.threshold ? `at tau ${state.tau}` : "",
+      state.token === null ? "" : `at token ${state.token + 1}`,
+    ];
+    page.notice(
+      "This link holds a problem and its settings. Press Generate to write it " +
+        `again${opens.some(Boolean) ? `; it then opens ${opens.filter(Boolean).join(", ")}` : ""}.`,
+    );
+    if (page.recorded.cards.length) page.recorded.show(page.recorded.cards[0], false, { keepProblem: true });
     return true;
   }
 
   /** The values of the controls, in the order of `Controls.asked`; a router is chosen once there are some. */
   controls() {
-    const { problem } = this.state;
-    return [problem.question, problem.dataType, problem.threshold, null, problem.maxNewTokens ?? 256, problem.temperature, problem.topP, problem.seed];
+    const problem = this.state?.problem;
+    if (!problem) return null;
+    return [
+      problem.question,
+      problem.dataType,
+      problem.threshold,
+      null,
+      problem.maxNewTokens ?? 256,
+      problem.temperature,
+      problem.topP,
+      problem.seed,
+    ];
   }
 
-  /** The link's router where the loaded engine has it and nobody has chosen another since, else the one that is chosen. */
+  /**
+   * The link's router where the loaded engine has it and nobody has chosen another since, else the one that is chosen.
+   * @param {string|null} chosen
+   */
   router(chosen) {
     const wanted = this.isChosen ? null : this.state?.problem?.router;
     return wanted && Object.hasOwn(this.page.thresholds, wanted) ? wanted : chosen;

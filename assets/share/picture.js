@@ -16,21 +16,38 @@ const STRIP_LINE = 38;
 const STRIP_FONT = 18;
 const PICTURE_FONTS = '"Liberation Sans", Arial, Helvetica, sans-serif';
 const CHART_STYLES = [
-  "fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "visibility", "font-size", "font-weight", "text-anchor",
+  "fill",
+  "fill-opacity",
+  "stroke",
+  "stroke-width",
+  "stroke-dasharray",
+  "stroke-linejoin",
+  "opacity",
+  "visibility",
+  "font-size",
+  "font-weight",
+  "text-anchor",
 ];
 
+/** @param {string} font */
 function measurer(font) {
   const context = document.createElement("canvas").getContext("2d");
+  if (!context) throw new Error("this browser draws no pictures.");
   context.font = font;
-  return (text) => context.measureText(text).width;
+  return /** @param {string} text */ (text) => context.measureText(text).width;
 }
 
-/** The chart at the picture's width, with the styles that a file of its own would not find. */
+/**
+ * The chart at the picture's width, with the styles that a file of its own would not find.
+ * @param {import("../viewer/chart.js").Chart} chart
+ * @param {RunView} view
+ * @param {number} width
+ */
 function chartCopy(chart, view, width) {
   const shownWidth = chart.width;
   chart.width = width;
   chart.update(view);
-  const copy = chart.svg.cloneNode(true);
+  const copy = /** @type {SVGSVGElement} */ (chart.svg.cloneNode(true));
   const originals = [chart.svg, ...chart.svg.querySelectorAll("*")];
   [copy, ...copy.querySelectorAll("*")].forEach((node, i) => {
     const computed = getComputedStyle(originals[i]);
@@ -47,74 +64,162 @@ function chartCopy(chart, view, width) {
 }
 
 /**
- * @param {Object} viewer a mounted viewer with a run
+ * @param {Viewer} viewer a mounted viewer with a run
  * @returns {SVGSVGElement}
  */
 export function drawPicture(viewer) {
   const { view } = viewer;
+  const { head } = view;
+  if (!head) throw new Error("there is no run to draw.");
   const style = getComputedStyle(viewer.root);
+  /** @param {string} name */
   const color = (name) => style.getPropertyValue(`--cv-${name}`).trim();
   const inner = PICTURE_WIDTH - 2 * PICTURE_MARGIN;
+  /** @type {SVGElement[]} */
   const nodes = [];
   let y = PICTURE_MARGIN;
+  /** @param {string} words @param {number} size @param {string} fill @param {number} gap */
   const lines = (words, size, fill, gap) => {
     const { boxes, nLines } = layoutStrip([words], measurer(`${size}px ${PICTURE_FONTS}`), inner);
     for (const box of boxes) {
-      nodes.push(svg("text", { x: PICTURE_MARGIN + box.x, y: y + size + box.line * size * 1.5, "font-size": size, fill, "xml:space": "preserve" }, box.text));
+      nodes.push(
+        svg(
+          "text",
+          {
+            x: PICTURE_MARGIN + box.x,
+            y: y + size + box.line * size * 1.5,
+            "font-size": size,
+            fill,
+            "xml:space": "preserve",
+          },
+          box.text,
+        ),
+      );
     }
     y += nLines * size * 1.5 + gap;
   };
-  lines((view.head.prompt?.question ?? "").replaceAll("\n", "  "), 15, color("muted"), 18);
+  lines(head.prompt.question.replaceAll("\n", "  "), 15, color("muted"), 18);
 
+  /** @param {TokenEvent} event @param {number} i */
   const isEnd = (event, i) => event.text === "" && i === view.n - 1 && view.finishReason === "eos";
-  const { boxes, nLines } = layoutStrip(view.events.map((event, i) => (isEnd(event, i) ? "end" : event.text)), measurer(`${STRIP_FONT}px ${PICTURE_FONTS}`), inner);
+  const { boxes, nLines } = layoutStrip(
+    view.events.map((event, i) => (isEnd(event, i) ? "end" : event.text)),
+    measurer(`${STRIP_FONT}px ${PICTURE_FONTS}`),
+    inner,
+  );
   for (const box of boxes) {
     const event = view.events[box.index];
     const writer = view.decisions.isLlm[box.index] ? "llm" : "slm";
     const step = certaintyStep(event.slm_confidence, view.whatIf ?? event.threshold);
     const x = PICTURE_MARGIN + box.x;
     const top = y + box.line * STRIP_LINE;
-    nodes.push(svg("rect", { x, y: top, width: Math.max(1, box.width - 1), height: 28, rx: 3, fill: color(`${writer}-${step}`) }));
-    if (writer === "llm") nodes.push(svg("rect", { x, y: top + 26, width: Math.max(1, box.width - 1), height: 2, fill: color("llm-ink") }));
+    nodes.push(
+      svg("rect", {
+        x,
+        y: top,
+        width: Math.max(1, box.width - 1),
+        height: 28,
+        rx: 3,
+        fill: color(`${writer}-${step}`),
+      }),
+    );
+    if (writer === "llm")
+      nodes.push(svg("rect", { x, y: top + 26, width: Math.max(1, box.width - 1), height: 2, fill: color("llm-ink") }));
     if (view.decisions.isFlipped[box.index]) {
-      nodes.push(svg("rect", { x, y: top, width: Math.max(1, box.width - 1), height: 28, rx: 3, fill: "none", stroke: color("text"), "stroke-width": 1.5, "stroke-dasharray": "4 3" }));
+      nodes.push(
+        svg("rect", {
+          x,
+          y: top,
+          width: Math.max(1, box.width - 1),
+          height: 28,
+          rx: 3,
+          fill: "none",
+          stroke: color("text"),
+          "stroke-width": 1.5,
+          "stroke-dasharray": "4 3",
+        }),
+      );
     }
     // The width is stated, so that another viewer's font cannot run over the tint.
     const fitted = box.text.trim() ? { textLength: box.width, lengthAdjust: "spacingAndGlyphs" } : {};
-    nodes.push(svg("text", { x, y: top + 20, "font-size": STRIP_FONT, fill: color("text"), "xml:space": "preserve", direction: "ltr", "unicode-bidi": "isolate", ...fitted }, box.text));
+    nodes.push(
+      svg(
+        "text",
+        {
+          x,
+          y: top + 20,
+          "font-size": STRIP_FONT,
+          fill: color("text"),
+          "xml:space": "preserve",
+          direction: "ltr",
+          "unicode-bidi": "isolate",
+          ...fitted,
+        },
+        box.text,
+      ),
+    );
   }
   y += nLines * STRIP_LINE + 14;
 
   const totals = view.series.totals();
   lines(
-    `${plural(totals.nTokens, "token")}, ${percent(totals.llmShare)} by the LLM (underlined). ${quantity("bytes", totals.bytes)} moved, estimated: ${percent(totals.bytesShare)} of LLM-only.`,
-    15, color("text"), 14,
+    `${plural(totals.nTokens, "token")}, ${percent(totals.llmShare)} by the LLM (underlined). ` +
+      `${quantity("bytes", totals.bytes)} moved, estimated: ${percent(totals.bytesShare)} of LLM-only.`,
+    15,
+    color("text"),
+    14,
   );
   const copy = chartCopy(viewer.chart, view, inner);
-  lines(viewer.chart.title.textContent, 14, color("muted"), 4);
-  for (const [name, value] of Object.entries({ x: PICTURE_MARGIN, y, overflow: "visible" })) copy.setAttribute(name, String(value));
+  lines(viewer.chart.title.textContent ?? "", 14, color("muted"), 4);
+  for (const [name, value] of Object.entries({ x: PICTURE_MARGIN, y, overflow: "visible" }))
+    copy.setAttribute(name, String(value));
   nodes.push(copy);
   y += Number(copy.getAttribute("height")) + 12;
-  const { pair, router, record, settings } = view.head;
+  const { pair, router, record, settings } = head;
   lines(
-    [`${pair.slm.name} + ${pair.llm.name}`, `router ${router.name}`, `tau ${formatTau(view.whatIf ?? settings.threshold)}${view.whatIf === null ? "" : ", replayed"}`,
-      record?.date ? `${record.date.slice(0, 10)} on ${record.hardware}` : null].filter(Boolean).join(" · "),
-    12, color("muted"), 0,
+    [
+      `${pair.slm.name} + ${pair.llm.name}`,
+      `router ${router.name}`,
+      `tau ${formatTau(view.whatIf ?? settings.threshold)}${view.whatIf === null ? "" : ", replayed"}`,
+      record?.date ? `${record.date.slice(0, 10)} on ${record.hardware}` : null,
+    ]
+      .filter(Boolean)
+      .join(" · "),
+    12,
+    color("muted"),
+    0,
   );
   const height = Math.ceil(y + PICTURE_MARGIN - 8);
   return svg(
     "svg",
-    { xmlns: "http://www.w3.org/2000/svg", width: PICTURE_WIDTH, height, viewBox: `0 0 ${PICTURE_WIDTH} ${height}`, "font-family": PICTURE_FONTS },
-    svg("title", {}, forXml(`Routed text: ${view.head.title || view.head.prompt?.question || ""}`.slice(0, 200)).replaceAll(/\s+/g, " ")),
+    {
+      xmlns: "http://www.w3.org/2000/svg",
+      width: PICTURE_WIDTH,
+      height,
+      viewBox: `0 0 ${PICTURE_WIDTH} ${height}`,
+      "font-family": PICTURE_FONTS,
+    },
+    svg(
+      "title",
+      {},
+      forXml(`Routed text: ${head.title || head.prompt.question}`.slice(0, 200)).replaceAll(/\s+/g, " "),
+    ),
     svg("rect", { width: PICTURE_WIDTH, height, fill: color("surface") }),
     ...nodes,
   );
 }
 
-/** @returns {string} a whole SVG file */
-export const pictureToSvg = (picture) => `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(picture)}\n`;
+/**
+ * @param {SVGSVGElement} picture
+ * @returns {string} a whole SVG file
+ */
+export const pictureToSvg = (picture) =>
+  `<?xml version="1.0" encoding="UTF-8"?>\n${new XMLSerializer().serializeToString(picture)}\n`;
 
-/** @returns {Promise<Blob>} the picture at twice its size, for sharp print and slides */
+/**
+ * @param {SVGSVGElement} picture
+ * @returns {Promise<Blob>} the picture at twice its size, for sharp print and slides
+ */
 export async function pictureToPng(picture, scale = 2) {
   const url = URL.createObjectURL(new Blob([pictureToSvg(picture)], { type: "image/svg+xml" }));
   try {
@@ -126,8 +231,13 @@ export async function pictureToPng(picture, scale = 2) {
     const fit = Math.min(scale, 16000 / image.naturalHeight);
     canvas.width = Math.round(image.naturalWidth * fit);
     canvas.height = Math.round(image.naturalHeight * fit);
-    canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
-    return await new Promise((resolve, reject) => canvas.toBlob((blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large for this browser."))), "image/png"));
+    canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+    return await new Promise((resolve, reject) =>
+      canvas.toBlob(
+        (blob) => (blob ? resolve(blob) : reject(new Error("The picture is too large for this browser."))),
+        "image/png",
+      ),
+    );
   } finally {
     URL.revokeObjectURL(url);
   }

@@ -9,17 +9,22 @@
 import { splitMarks } from "../viewer/text.js";
 
 /** What XML cannot hold, and half characters: one of them would make the whole picture unreadable. */
-const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
+const HALF = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/.source;
+const NOT_IN_XML = new RegExp(`[\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\ufffe\\uffff]|${HALF}`, "g");
 
-/** A text as a picture may show it: what XML forbids becomes the replacement character. */
+/** A text as a picture may show it: what XML forbids becomes the replacement character. @param {string} text */
 export const forXml = (text) => text.replace(NOT_IN_XML, "\ufffd");
 
-/** A token in pieces that stay together on a line; `isBreak` ends the line after it. */
+/** A token in pieces that stay together on a line; `isBreak` ends the line after it. @param {string} text */
 function stripPieces(text) {
   const pieces = [];
   for (const part of splitMarks(text)) {
-    if (part.kind === "plain") for (const word of part.text.match(/\s+|\S+/g)) pieces.push({ text: forXml(word), isBreak: false });
-    else pieces.push({ text: part.mark.length > 1 ? `⟨${part.mark}⟩` : part.mark, isBreak: part.kind === "break" });
+    if (part.kind === "plain")
+      for (const word of part.text.match(/\s+|\S+/g) ?? []) pieces.push({ text: forXml(word), isBreak: false });
+    else {
+      const mark = part.mark ?? "";
+      pieces.push({ text: mark.length > 1 ? `⟨${mark}⟩` : mark, isBreak: part.kind === "break" });
+    }
   }
   return pieces.length ? pieces : [{ text: "·", isBreak: false }];
 }
@@ -31,9 +36,11 @@ function stripPieces(text) {
  * @returns {{boxes: StripBox[], nLines: number}}
  */
 export function layoutStrip(texts, widthOf, maxWidth) {
+  /** @type {StripBox[]} */
   const boxes = [];
   let line = 0;
   let x = 0;
+  /** @param {number} index @param {string} text @param {number} width */
   const place = (index, text, width) => {
     const last = boxes.at(-1);
     // Stretches of one token on one line are one box, so that its letters join as in running text.
@@ -71,5 +78,5 @@ export function layoutStrip(texts, widthOf, maxWidth) {
       }
     }
   });
-  return { boxes, nLines: boxes.length ? boxes.at(-1).line + 1 : 0 };
+  return { boxes, nLines: (boxes.at(-1)?.line ?? -1) + 1 };
 }

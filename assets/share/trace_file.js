@@ -8,40 +8,48 @@
 import { GateError, excerpt, parseJson, readKind } from "./gate.js";
 import { MAX_COMPLETION_CHARS, MAX_TRACE_CHARS, TRACE_SCHEMA, TRACE_TABLE, TRACE_VERSIONS } from "./trace_schema.js";
 
+/** @typedef {import("./gate.js").RecordKind} RecordKind */
+
 const TRACE_KEYS = ["schema", "schema_version", ...Object.keys({ ...TRACE_TABLE.required, ...TRACE_TABLE.optional })];
 export const MAX_TRACE_BYTES = 4 * MAX_TRACE_CHARS;
+
+/** @param {unknown} value @returns {value is Record<string, unknown>} */
+const isRecordOf = (value) => typeof value === "object" && value !== null;
 
 /** What is wrong with a file, in words for a person. */
 export class TraceFileError extends Error {}
 
-/** The JSON text of a trace, keys in the order in which the project's other half writes them. */
+/** The JSON text of a trace, keys in the order in which the project's other half writes them. @param {Trace} trace */
 export function traceToJson(trace) {
-  const ordered = {};
-  for (const key of TRACE_KEYS) if (key in trace) ordered[key] = trace[key];
-  return JSON.stringify(ordered);
+  const fields = new Map(Object.entries(trace));
+  return JSON.stringify(
+    Object.fromEntries(TRACE_KEYS.filter((key) => fields.has(key)).map((key) => [key, fields.get(key)])),
+  );
 }
 
 /**
  * @param {unknown} trace anything that JSON can hold
- * @returns {Object} the trace, with the fields that this version knows
+ * @returns {Trace} the trace, with the fields that this version knows
  * @throws {TraceFileError} naming the first field that is wrong, and what it must be
  */
 export function checkTrace(trace) {
-  if (typeof trace !== "object" || trace === null || trace.schema !== TRACE_SCHEMA) {
+  if (!isRecordOf(trace) || trace.schema !== TRACE_SCHEMA) {
     throw new TraceFileError(
-      `This is not a CITER trace: its "schema" is not "${TRACE_SCHEMA}". Give a file that this page or the command `
-      + "line wrote.",
+      `This is not a CITER trace: its "schema" is not "${TRACE_SCHEMA}". Give a file that this page or the command ` +
+        "line wrote.",
     );
   }
-  if (!TRACE_VERSIONS.includes(trace.schema_version)) {
+  const version = trace.schema_version;
+  if (typeof version !== "number" || !TRACE_VERSIONS.includes(version)) {
     throw new TraceFileError(
-      `This trace has schema version ${excerpt(trace.schema_version)}; this page reads `
-      + `${TRACE_VERSIONS.join(" and ")}. Record the run again.`,
+      `This trace has schema version ${excerpt(version)}; this page reads ` +
+        `${TRACE_VERSIONS.join(" and ")}. Record the run again.`,
     );
   }
+  /** @type {Omit<Trace, "schema"|"schema_version">} */
   let checked;
   try {
-    checked = readKind(TRACE_TABLE, trace, "");
+    checked = /** @type {Trace} */ (readKind(/** @type {RecordKind} */ (TRACE_TABLE), trace, ""));
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
     throw new TraceFileError(`This trace is damaged: ${error.message} Export it again from the run it came from.`);
@@ -53,12 +61,12 @@ export function checkTrace(trace) {
     const most = MAX_COMPLETION_CHARS.toLocaleString("en");
     throw new TraceFileError(`This trace is damaged: its tokens have more than ${most} characters.`);
   }
-  return { schema: trace.schema, schema_version: trace.schema_version, ...checked };
+  return { schema: TRACE_SCHEMA, schema_version: version, ...checked };
 }
 
 /**
  * @param {string} json the contents of a file
- * @returns {Object} the trace
+ * @returns {Trace} the trace
  * @throws {TraceFileError}
  */
 export function parseTrace(json) {

@@ -10,7 +10,9 @@ const CALM_MS = 500;
 export class Announcer {
   constructor() {
     this.root = html("div", { class: "cv-sr", role: "status", "aria-live": "polite" });
+    /** @type {ReturnType<typeof setTimeout>|null} */
     this.timer = null;
+    this.toSay = "";
     this.saidAt = -Infinity;
   }
 
@@ -19,14 +21,17 @@ export class Announcer {
     this.toSay = text;
     if (this.timer !== null) return;
     const wait = Math.max(0, this.saidAt + ANNOUNCE_EVERY_MS - performance.now());
-    this.timer = setTimeout(() => {
-      this.timer = null;
-      this.saidAt = performance.now();
-      setText(this.root, this.toSay);
-    }, important ? wait : Math.max(wait, CALM_MS));
+    this.timer = setTimeout(
+      () => {
+        this.timer = null;
+        this.saidAt = performance.now();
+        setText(this.root, this.toSay);
+      },
+      important ? wait : Math.max(wait, CALM_MS),
+    );
   }
 
   destroy() {
-    clearTimeout(this.timer);
+    clearTimeout(this.timer ?? undefined);
   }
 }

@@ -1,5 +1,6 @@
 /**
- * How the run ended and whether its answer is right: a sign and a word, never colour alone. Must not judge answers itself.
+ * How the run ended and whether its answer is right: a sign and a word, never colour alone. Must not judge answers
+ * itself.
  */
 
 import { html, setText } from "./dom.js";
@@ -20,12 +21,18 @@ export class Answer {
     this.root = html("p", { class: "cv-answer", hidden: true }, this.badge, this.detail);
   }
 
+  /** @param {RunView} view */
   update(view) {
     const finished = view.finishReason !== null && view.shown >= view.n && view.n > 0;
     this.root.hidden = !finished;
     if (!finished) return;
     const { answer } = view;
-    const verdict = !answer || answer.is_correct === null || answer.is_correct === undefined ? "unknown" : answer.is_correct ? "right" : "wrong";
+    const verdict =
+      !answer || answer.is_correct === null || answer.is_correct === undefined
+        ? "unknown"
+        : answer.is_correct
+          ? "right"
+          : "wrong";
     this.badge.dataset.verdict = verdict;
     this.badge.hidden = !answer;
     setText(this.sign, VERDICTS[verdict].sign);
@@ -35,7 +42,7 @@ export class Answer {
       parts.push(answer.predicted_answer === null ? "no final answer found" : `answer ${answer.predicted_answer}`);
       if (answer.true_answer !== null) parts.push(`true answer ${answer.true_answer}`);
     }
-    parts.push(FINISH_WORDS[view.finishReason] ?? view.finishReason);
+    parts.push(FINISH_WORDS[view.finishReason ?? ""] ?? String(view.finishReason));
     if (view.decisions.doubt !== null) parts.push("as recorded, not at this tau");
     setText(this.detail, parts.join(" · "));
   }

@@ -33,9 +33,10 @@ export function diffTokens(ours, theirs) {
   const lengths = new Uint16Array((n + 1) * width);
   for (let i = n - 1; i >= 0; i--) {
     for (let j = m - 1; j >= 0; j--) {
-      lengths[i * width + j] = ours[start + i] === theirs[start + j]
-        ? lengths[(i + 1) * width + j + 1] + 1
-        : Math.max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
+      lengths[i * width + j] =
+        ours[start + i] === theirs[start + j]
+          ? lengths[(i + 1) * width + j + 1] + 1
+          : Math.max(lengths[(i + 1) * width + j], lengths[i * width + j + 1]);
     }
   }
   let i = 0;
@@ -44,13 +45,17 @@ export function diffTokens(ours, theirs) {
     if (i < n && j < m && ours[start + i] === theirs[start + j]) {
       i++;
       j++;
-    } else if (j >= m || (i < n && lengths[(i + 1) * width + j] >= lengths[i * width + j + 1])) changed.ours[start + i++] = 1;
+    } else if (j >= m || (i < n && lengths[(i + 1) * width + j] >= lengths[i * width + j + 1]))
+      changed.ours[start + i++] = 1;
     else changed.theirs[start + j++] = 1;
   }
   return changed;
 }
 
-/** 16 hex digits that name a run by its prompt, tokens and writers; `RoutingTrace.key` in Python is the same. */
+/**
+ * 16 hex digits that name a run by its prompt, tokens and writers; `RoutingTrace.key` in Python is the same.
+ * @param {Trace} trace
+ */
 export function traceKey(trace) {
   const text = `${trace.prompt.text}\n${trace.events.map((event) => event.source + event.token_id).join(" ")}`;
   // FNV-1a of 64 bits in four parts of 16: BigInt would take a hundred times as long.

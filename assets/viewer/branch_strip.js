@@ -7,19 +7,27 @@
 import { button, html } from "./dom.js";
 import { percent, plural, quantity } from "./format.js";
 
-const VERDICT_WORDS = new Map([[true, ["✓", "right"]], [false, ["✕", "wrong"]]]);
+/** @type {Map<unknown, [string, string]>} */
+const VERDICT_WORDS = new Map([
+  [true, ["✓", "right"]],
+  [false, ["✕", "wrong"]],
+]);
 
-/** How a run ended, in a sign and a word. */
+/** How a run ended, in a sign and a word. @param {Trace} trace */
 export function verdictOf(trace) {
   return VERDICT_WORDS.get(trace.answer?.is_correct) ?? ["?", "not checked"];
 }
 
 export class BranchStrip {
-  /** @param {{onShow: (id: number) => void, onRename: (id: number, name: string) => void, onDelete: (id: number) => void,
-   *   onCompare: (ids: [number, number]|null) => void}} on */
+  /**
+   * @param {{onShow: (id: number) => void, onRename: (id: number, name: string) => void,
+   *   onDelete: (id: number) => void, onCompare: (ids: [number, number]|null) => void}} on
+   */
   constructor(on) {
     this.on = on;
+    /** @type {number[]} */
     this.compared = [];
+    /** @type {number|null} */
     this.renaming = null;
     this.list = html("ol", { class: "cv-branch-list" });
     this.hint = html("p", { class: "cv-caption" });
@@ -27,32 +35,50 @@ export class BranchStrip {
   }
 
   /**
-   * @param {import("./branch_book.js").BranchBook} book
-   * @param {(trace: Object) => {bytes: number, llmShare: number}} totalsOf
+   * @param {BranchBook} book
+   * @param {(trace: Trace) => Totals} totalsOf
    * @param {boolean} isBusy a run is being written: nothing may be chosen
    */
   update(book, totalsOf, isBusy) {
     this.root.hidden = book.entries.length < 2;
     this.root.inert = isBusy;
     this.compared = this.compared.filter((id) => book.get(id));
-    const focused = this.root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const active = document.activeElement;
+    const focused = active instanceof HTMLElement && this.root.contains(active) ? active.dataset.key : null;
     this.list.replaceChildren(...book.entries.map((entry) => this.#item(entry, book, totalsOf)));
     this.hint.textContent = this.compared.length === 1 ? "Mark another one to compare the two." : "";
-    if (focused) (this.list.querySelector(`[data-key="${focused}"]`) ?? this.list.querySelector("button"))?.focus();
+    if (!focused) return;
+    /** @type {HTMLElement|null} */
+    const same = this.list.querySelector(`[data-key="${focused}"]`);
+    (same ?? this.list.querySelector("button"))?.focus();
   }
 
+  /** @param {BranchEntry} entry @param {BranchBook} book @param {(trace: Trace) => Totals} totalsOf */
   #item(entry, book, totalsOf) {
     const { id, name, trace } = entry;
     const isShown = book.shownId === id;
     const [sign, word] = verdictOf(trace);
     const { bytes, llmShare } = totalsOf(trace);
     const parent = book.get(entry.parentId);
-    const nChanged = parent ? book.changes(entry).reduce((sum, one) => sum + one, 0) : 0;
-    const origin = parent ? `from token ${entry.fork + 1} of ${parent.name}, ${plural(nChanged, "token")} changed` : plural(trace.events.length, "token");
+    const nChanged = book.changes(entry)?.reduce((sum, one) => sum + one, 0) ?? 0;
+    const origin = parent
+      ? `from token ${entry.fork + 1} of ${parent.name}, ${plural(nChanged, "token")} changed`
+      : plural(trace.events.length, "token");
     const show = html(
       "button",
       { type: "button", class: "cv-branch-show", "aria-pressed": String(isShown), "data-key": `show-${id}` },
-      html("span", { class: "cv-branch-name" }, name, " ", html("span", { class: "cv-verdict", "data-verdict": word.split(" ")[0] }, html("span", { "aria-hidden": "true" }, sign), html("span", { class: "cv-sr" }, word))),
+      html(
+        "span",
+        { class: "cv-branch-name" },
+        name,
+        " ",
+        html(
+          "span",
+          { class: "cv-verdict", "data-verdict": word.split(" ")[0] },
+          html("span", { "aria-hidden": "true" }, sign),
+          html("span", { class: "cv-sr" }, word),
+        ),
+      ),
       html("span", { class: "cv-branch-facts" }, `${percent(llmShare, 0)} LLM · ${quantity("bytes", bytes)}`),
       html("span", { class: "cv-branch-facts" }, origin),
     );
@@ -61,9 +87,14 @@ export class BranchStrip {
     mark.addEventListener("change", () => {
       // A third mark replaces the oldest.
       this.compared = mark.checked ? [...this.compared, id].slice(-2) : this.compared.filter((other) => other !== id);
-      this.on.onCompare(this.compared.length === 2 ? this.compared : null);
+      const [one, other] = this.compared;
+      this.on.onCompare(this.compared.length === 2 ? [one, other] : null);
     });
-    const tools = html("div", { class: "cv-branch-tools" }, html("label", { class: "cv-check" }, mark, " Compare", html("span", { class: "cv-sr" }, ` ${name}`)));
+    const tools = html(
+      "div",
+      { class: "cv-branch-tools" },
+      html("label", { class: "cv-check" }, mark, " Compare", html("span", { class: "cv-sr" }, ` ${name}`)),
+    );
     if (this.renaming === id) return html("li", { class: "cv-branch" }, this.#nameField(entry), tools);
     const rename = button("Rename", "cv-link", { "aria-label": `Rename ${name}`, "data-key": `rename-${id}` });
     rename.addEventListener("click", () => {
@@ -82,13 +113,24 @@ export class BranchStrip {
     return html("li", { class: "cv-branch" }, show, tools);
   }
 
+  /** @param {BranchEntry} entry */
   #nameField(entry) {
-    const field = html("input", { type: "text", class: "cv-field", value: entry.name, maxlength: 60, "aria-label": "New name", "data-key": `name-${entry.id}` });
+    const field = html("input", {
+      type: "text",
+      class: "cv-field",
+      value: entry.name,
+      maxlength: 60,
+      "aria-label": "New name",
+      "data-key": `name-${entry.id}`,
+    });
+    /** @param {string} name */
     const done = (name) => {
       if (this.renaming !== entry.id) return;
       this.renaming = null;
       this.on.onRename(entry.id, name);
-      this.list.querySelector(`[data-key="rename-${entry.id}"]`)?.focus();
+      /** @type {HTMLElement|null} */
+      const rename = this.list.querySelector(`[data-key="rename-${entry.id}"]`);
+      rename?.focus();
     };
     field.addEventListener("keydown", (event) => {
       if (event.key === "Enter") done(field.value);

@@ -1,8 +1,8 @@
 /**
  * Branches of the run on the screen: what may be asked, the requests for it, the strip and the comparison.
  *
- * Glue between the viewer, `BranchBook` and its two panels. Must not know the server: requests are handed to the page, and
- * a branch comes back as a run that names its parent.
+ * Glue between the viewer, `BranchBook` and its two panels. Must not know the server: requests are handed to the page,
+ * and a branch comes back as a run that names its parent.
  */
 
 import { BranchBook, MOST_BRANCHES } from "./branch_book.js";
@@ -12,14 +12,18 @@ import { ComparePanel } from "./compare_panel.js";
 import { seriesOf } from "./series.js";
 import { asRecorded } from "./decision.js";
 
+/** @type {Askable} */
 const NOTHING_MORE = { goOn: false, flip: false, probe: false, whyNot: "" };
 
 export class Branching {
-  /** @param {Object} viewer @param {import("./viewer.js").ViewerOptions} options */
+  /** @param {Viewer} viewer @param {import("./viewer.js").ViewerOptions} options */
   constructor(viewer, options) {
     this.viewer = viewer;
     this.options = options;
     this.book = new BranchBook();
+    /** @type {string|null} */
+    this.drawn = null;
+    /** @type {Map<Trace, Totals>} */
     this.totals = new Map();
     this.compare = new ComparePanel(() => this.#compareNone());
     this.strip = new BranchStrip({
@@ -37,7 +41,11 @@ export class Branching {
     });
   }
 
-  /** A run that is no branch of what is here. */
+  /**
+   * A run that is no branch of what is here.
+   * @param {Trace} trace
+   * @param {ProbedToken[]|null} [probe]
+   */
   reset(trace, probe = null) {
     this.book.reset(trace);
     if (this.book.shown) this.book.shown.probe = probe;
@@ -45,80 +53,134 @@ export class Branching {
     this.totals.clear();
   }
 
-  /** A streamed run is over: a branch joins its parent, any other run starts over. */
+  /** A streamed run is over: a branch joins its parent, any other run starts over. @param {RunView} view */
   ended(view) {
     const trace = view.trace();
+    if (!trace) return;
     const parent = this.book.parentOf(trace);
     if (parent) this.book.add(trace, parent);
     else this.reset(trace);
     this.mark(view);
   }
 
-  /** Tells the view what is known of the shown run: what it changes against its parent, its probe and its labels. */
+  /**
+   * Tells the view what is known of the shown run: what it changes against its parent, its probe and its labels.
+   * @param {RunView} view
+   */
   mark(view) {
     const entry = this.book.shown;
     view.changed = entry ? this.book.changes(entry) : null;
     view.setProbe(entry?.probe ?? null, entry?.truth ?? null);
   }
 
-  /** What may be asked of the server about this run. */
+  /** What may be asked of the server about this run. @param {RunView} view */
   can(view) {
     const { onBranch, onProbe, canProbe } = this.options;
     if (!view.head || view.live || view.n === 0 || view.finishReason === null) return NOTHING_MORE;
     const probe = Boolean(onProbe) && !view.probe && (!canProbe || canProbe());
     if (!onBranch) return { ...NOTHING_MORE, probe };
-    if (this.book.isFull) return { ...NOTHING_MORE, probe, whyNot: `There are ${MOST_BRANCHES} branches: delete one to make another.` };
+    if (this.book.isFull)
+      return { ...NOTHING_MORE, probe, whyNot: `There are ${MOST_BRANCHES} branches: delete one to make another.` };
     const { firstFlip } = view.decisions;
     const isAsMade = firstFlip < 0 || view.pinned === null || view.pinned <= firstFlip;
-    return { goOn: true, flip: isAsMade, probe, whyNot: isAsMade ? "" : `At this tau token ${firstFlip + 1} has another writer: continue from there first, or go back to the run’s tau.` };
+    return {
+      goOn: true,
+      flip: isAsMade,
+      probe,
+      whyNot: isAsMade
+        ? ""
+        : `At this tau token ${firstFlip + 1} has another writer: continue from there first, or go back to ` +
+          "the run’s tau.",
+    };
   }
 
-  /** Regenerates from the first token that another tau decides otherwise. */
+  /** Regenerates from the first token that another tau decides otherwise. @param {RunView} view */
   goOn(view) {
     if (view.decisions.firstFlip >= 0) this.#ask(view, view.decisions.firstFlip, null, null);
   }
 
-  /** Regenerates from a token with its writer, and perhaps the token, forced. */
+  /**
+   * Regenerates from a token with its writer, and perhaps the token, forced.
+   * @param {RunView} view
+   * @param {number} index
+   * @param {Writer} source
+   * @param {number|null} tokenId
+   */
   flip(view, index, source, tokenId) {
     this.#ask(view, index, source, tokenId);
   }
 
-  /** @returns {boolean} whether there was a token to flip */
+  /**
+   * @param {RunView} view
+   * @returns {boolean} whether there was a token to flip
+   */
   flipPinned(view) {
     if (view.pinned === null || !this.can(view).flip) return false;
     this.flip(view, view.pinned, view.decisions.isLlm[view.pinned] ? "slm" : "llm", null);
     return true;
   }
 
-  #about(view) {
-    const { head, answer } = view;
-    return { prompt: head.prompt, true_answer: answer?.true_answer ?? null, pair_name: head.pair.name, pair_revision: head.pair.revision };
+  /**
+   * @param {RunView} view
+   * @param {TraceHead} head
+   * @returns {RunAbout}
+   */
+  #about(view, head) {
+    const { answer } = view;
+    return {
+      prompt: head.prompt,
+      true_answer: answer?.true_answer ?? null,
+      pair_name: head.pair.name,
+      pair_revision: head.pair.revision,
+    };
   }
 
+  /** @param {RunView} view @param {number} at @param {Writer|null} source @param {number|null} tokenId */
   #ask(view, at, source, tokenId) {
-    this.options.onBranch({
-      ...this.#about(view),
-      router: view.head.router.name,
-      settings: { ...view.head.settings, threshold: view.whatIf ?? view.runTau },
+    const trace = view.trace();
+    if (!trace) return;
+    this.options.onBranch?.({
+      ...this.#about(view, trace),
+      router: trace.router.name,
+      settings: { ...trace.settings, threshold: view.whatIf ?? view.runTau },
       events: view.events.slice(0, at),
       source,
       token_id: tokenId,
-      parent: traceKey(view.trace()),
+      parent: traceKey(trace),
     });
   }
 
+  /** @param {RunView} view */
   askProbe(view) {
-    this.options.onProbe({ ...this.#about(view), token_ids: view.events.map((event) => event.token_id), key: traceKey(view.trace()) });
+    const trace = view.trace();
+    if (!trace) return;
+    this.options.onProbe?.({
+      ...this.#about(view, trace),
+      token_ids: view.events.map((event) => event.token_id),
+      key: traceKey(trace),
+    });
   }
 
-  /** @returns {boolean} whether the probe is of the run on the screen */
+  /**
+   * @param {RunView} view
+   * @param {string} key
+   * @param {ProbedToken[]} tokens
+   * @param {Truth|null} truth
+   * @returns {boolean} whether the probe is of the run on the screen
+   */
   takeProbe(view, key, tokens, truth) {
-    if (view.live || tokens.length !== view.n || traceKey(view.trace()) !== key) return false;
+    const trace = view.trace();
+    if (!trace || view.live || tokens.length !== view.n || traceKey(trace) !== key) return false;
     view.setProbe(tokens, truth);
-    if (this.book.shown) Object.assign(this.book.shown, { probe: tokens, truth });
+    const { shown } = this.book;
+    if (shown) {
+      shown.probe = tokens;
+      shown.truth = truth;
+    }
     return true;
   }
 
+  /** @param {Trace} trace */
   #totalsOf(trace) {
     let totals = this.totals.get(trace);
     if (!totals) {
@@ -145,7 +207,7 @@ export class Branching {
     this.viewer.schedule("panels");
   }
 
-  /** Draws the strip where something in it has changed. */
+  /** Draws the strip where something in it has changed. @param {RunView} view */
   update(view) {
     const key = [view.live, this.book.shownId, this.book.entries.length].join();
     if (key === this.drawn) return;
@@ -153,6 +215,7 @@ export class Branching {
     this.strip.update(this.book, (trace) => this.#totalsOf(trace), view.live);
   }
 
+  /** @param {number} id */
   #show(id) {
     const entry = this.book.get(id);
     if (!entry || id === this.book.shownId) return;
@@ -163,12 +226,14 @@ export class Branching {
     this.options.onThresholdSuggest?.(entry.trace.settings.threshold);
   }
 
+  /** @param {number} id */
   #remove(id) {
     const wasShown = this.book.shownId === id;
     if (!this.book.remove(id)) return;
     if (this.strip.compared.includes(id)) this.#compareNone();
-    if (wasShown) {
-      const { trace } = this.book.shown;
+    const { shown } = this.book;
+    if (wasShown && shown) {
+      const { trace } = shown;
       this.viewer.show(trace);
       this.options.onShow?.(trace);
       this.options.onThresholdSuggest?.(trace.settings.threshold);

@@ -9,18 +9,24 @@ import { html, setText, svg } from "./dom.js";
 import { quantity, significant, unitFor } from "./format.js";
 import { samplePoints } from "./series.js";
 
+/** @type {Record<Metric, string>} */
 const METRIC_NAMES = { bytes: "memory transfer", flops: "arithmetic", seconds: "time" };
+/** @type {Record<Metric, string>} */
 const TOGGLE_NAMES = { bytes: "Bytes", flops: "FLOPs", seconds: "Seconds" };
+/** @type {Record<Metric, (device: DeviceSpec) => string>} */
 const METHOD_NOTES = {
   bytes: () => "By formula: every forward streams the weights once and reads and writes the KV cache.",
   flops: () => "By formula: two operations per parameter and token, plus attention.",
   seconds: (device) => `By formula: the slower of memory and arithmetic on ${device.name}.`,
 };
+/** @type {Record<CostLine, string>} */
 const LINE_NAMES = { routed: "Routed", slmOnly: "SLM only", llmOnly: "LLM only" };
+const METRICS_SHOWN = /** @type {Metric[]} */ (Object.keys(TOGGLE_NAMES));
+const CHART_LINES = /** @type {CostLine[]} */ (Object.keys(LINE_NAMES));
 const CHART_HEIGHT = 232;
 const LABEL_GAP = 35;
 
-/** About `count` round values from 0 up to `max`. */
+/** About `count` round values from 0 up to `max`. @param {number} max */
 export function niceTicks(max, count = 4) {
   if (!(max > 0)) return [0];
   const rough = max / count;
@@ -31,7 +37,13 @@ export function niceTicks(max, count = 4) {
   return ticks;
 }
 
-/** Moves label positions apart by `gap`, keeping their order and staying in [low, high]. */
+/**
+ * Moves label positions apart by `gap`, keeping their order and staying in [low, high].
+ * @param {number[]} positions
+ * @param {number} gap
+ * @param {number} low
+ * @param {number} high
+ */
 export function spreadLabels(positions, gap, low, high) {
   const order = positions.map((y, i) => ({ y, i })).sort((a, b) => a.y - b.y);
   let previous = low - gap;
@@ -43,20 +55,44 @@ export function spreadLabels(positions, gap, low, high) {
   return spread;
 }
 
+/**
+ * @typedef {Object} ChartScale where the numbers of a chart lie, in pixels
+ * @property {number} left
+ * @property {number} top
+ * @property {number} plotWidth
+ * @property {number} plotHeight
+ * @property {number} max
+ * @property {{scale: number, name: string}} unit
+ * @property {(k: number) => number} x
+ * @property {(value: number) => number} y
+ */
+
 let nextId = 0;
 
 export class Chart {
-  /** @param {{onHover: (index: number|null) => void, onPick: (index: number) => void, onMetric: (metric: string) => void}} on */
+  /**
+   * @param {{onHover: (index: number|null) => void, onPick: (index: number) => void, onMetric: (metric: Metric) =>
+   *   void}} on
+   */
   constructor(on) {
+    /** @type {Metric} */
     this.metric = "bytes";
     this.width = 0;
+    /** @type {RunView|null} */
     this.view = null;
+    /** @type {ChartScale|null} */
+    this.scale = null;
+    this.axisKey = "";
     const id = `cv-chart-${nextId++}`;
     this.title = html("h2", { class: "cv-heading", id: `${id}-title` });
     this.note = html("p", { class: "cv-caption" });
     this.readout = html("p", { class: "cv-readout" });
-    this.toggles = Object.entries(TOGGLE_NAMES).map(([metric, label]) => {
-      const node = html("button", { type: "button", class: "cv-segment", "aria-pressed": String(metric === "bytes") }, label);
+    this.toggles = METRICS_SHOWN.map((metric) => {
+      const node = html(
+        "button",
+        { type: "button", class: "cv-segment", "aria-pressed": String(metric === "bytes") },
+        TOGGLE_NAMES[metric],
+      );
       node.addEventListener("click", () => {
         this.metric = metric;
         for (const other of this.toggles) other.setAttribute("aria-pressed", String(other === node));
@@ -67,34 +103,52 @@ export class Chart {
     this.grid = svg("g", { class: "cv-grid" });
     this.axis = svg("g", { class: "cv-axis" });
     this.clipRect = svg("rect", { x: 0, y: -8, height: CHART_HEIGHT });
+    /** @type {Record<string, SVGPathElement>} */
     this.lines = {};
     const plot = svg("g", { "clip-path": `url(#${id}-clip)` });
     for (const name of ["llmOnly", "slmOnly", "recorded", "routed", "hypothetical"]) {
       plot.append((this.lines[name] = svg("path", { class: `cv-line cv-line-${name}` })));
     }
+    /** @type {Record<string, {text: SVGTextElement, value: SVGTSpanElement}>} */
     this.labels = {};
     const labelGroup = svg("g");
-    for (const name of Object.keys(LINE_NAMES)) {
+    for (const name of CHART_LINES) {
       const value = svg("tspan", { class: "cv-label-value", dy: "1.25em" });
       const text = svg("text", { class: `cv-label cv-label-${name}` }, svg("tspan", {}, LINE_NAMES[name]), value);
       this.labels[name] = { text, value };
       labelGroup.append(text);
     }
     this.cursor = svg("line", { class: "cv-chart-cursor", visibility: "hidden" });
-    this.dots = Object.keys(LINE_NAMES).map((name) => svg("circle", { class: `cv-dot cv-dot-${name}`, r: 3.5, visibility: "hidden" }));
+    this.dots = CHART_LINES.map((name) =>
+      svg("circle", { class: `cv-dot cv-dot-${name}`, r: 3.5, visibility: "hidden" }),
+    );
     this.svg = svg(
       "svg",
       { class: "cv-chart-svg", role: "img", "aria-labelledby": `${id}-title ${id}-desc`, height: CHART_HEIGHT },
       svg("defs", {}, svg("clipPath", { id: `${id}-clip` }, this.clipRect)),
-      this.grid, this.axis, plot, this.cursor, ...this.dots, labelGroup,
+      this.grid,
+      this.axis,
+      plot,
+      this.cursor,
+      ...this.dots,
+      labelGroup,
     );
     this.description = html("span", { class: "cv-sr", id: `${id}-desc` });
     this.root = html(
       "section",
       { class: "cv-chart", "aria-labelledby": `${id}-title` },
-      html("div", { class: "cv-row" }, this.title, html("div", { class: "cv-segments", role: "group", "aria-label": "Unit of the chart" }, ...this.toggles)),
-      this.readout, this.svg, this.description, this.note,
+      html(
+        "div",
+        { class: "cv-row" },
+        this.title,
+        html("div", { class: "cv-segments", role: "group", "aria-label": "Unit of the chart" }, ...this.toggles),
+      ),
+      this.readout,
+      this.svg,
+      this.description,
+      this.note,
     );
+    /** @param {MouseEvent} event */
     const indexAt = (event) => {
       if (!this.view || !this.scale) return null;
       const x = event.clientX - this.svg.getBoundingClientRect().left - this.scale.left;
@@ -120,6 +174,7 @@ export class Chart {
     this.resizer.disconnect();
   }
 
+  /** @param {RunView} view */
   update(view) {
     this.view = view;
     setText(this.title, `Estimated ${METRIC_NAMES[this.metric]}, cumulative`);
@@ -131,20 +186,27 @@ export class Chart {
     const n = series.length;
     const end = Math.max(series.at("routed", metric), series.at("llmOnly", metric), series.at("slmOnly", metric));
     const max = (end || 1) * (view.live ? view.domain / Math.max(1, n) : 1);
-    const scale = {
-      left: 64, top: 14, plotWidth: this.width - 64 - (narrow ? 78 : 92), plotHeight: CHART_HEIGHT - 14 - 40, max: max * 1.03, unit: unitFor(metric, end || 1),
-    };
+    const left = 64;
+    const top = 14;
+    const plotWidth = this.width - left - (narrow ? 78 : 92);
+    const plotHeight = CHART_HEIGHT - top - 40;
+    const ceiling = max * 1.03;
+    /** @param {number} k */
+    const x = (k) => left + (k / view.domain) * plotWidth;
+    /** @param {number} value */
+    const y = (value) => top + plotHeight * (1 - value / ceiling);
+    const unit = unitFor(metric, end || 1);
+    const scale = { left, top, plotWidth, plotHeight, max: ceiling, unit, x, y };
     this.scale = scale;
-    const x = (k) => scale.left + (k / view.domain) * scale.plotWidth;
-    const y = (value) => scale.top + scale.plotHeight * (1 - value / scale.max);
-    Object.assign(scale, { x, y });
     this.svg.setAttribute("width", String(this.width));
     this.svg.setAttribute("viewBox", `0 0 ${this.width} ${CHART_HEIGHT}`);
     this.#drawAxes(view, scale, narrow);
 
+    /** @param {RunSeries} source @param {CostLine} line @param {number} from @param {number} to */
     const trace = (source, line, from, to) => {
       let d = "";
-      for (const k of samplePoints(to)) if (k >= from) d += `${d ? "L" : "M"}${x(k).toFixed(1)} ${y(source.at(line, metric, k)).toFixed(1)}`;
+      for (const k of samplePoints(to))
+        if (k >= from) d += `${d ? "L" : "M"}${x(k).toFixed(1)} ${y(source.at(line, metric, k)).toFixed(1)}`;
       return d;
     };
     // Where the text may be another one, its price is hypothetical too.
@@ -158,6 +220,7 @@ export class Chart {
     this.moved(view);
   }
 
+  /** @param {RunView} view @param {ChartScale} scale @param {boolean} narrow */
   #drawAxes(view, scale, narrow) {
     const { x, y, left, top, plotWidth, plotHeight, unit } = scale;
     const key = [this.width, view.domain, scale.max, unit.name].join();
@@ -168,9 +231,17 @@ export class Chart {
     const ticks = niceTicks(scale.max / unit.scale, 4);
     for (const tick of ticks) {
       const at = y(tick * unit.scale);
-      const label = significant(tick).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "");
+      const label = significant(tick)
+        .replace(/(\.\d*?)0+$/, "$1")
+        .replace(/\.$/, "");
       this.grid.append(svg("line", { x1: left, x2: left + plotWidth, y1: at, y2: at }));
-      this.axis.append(svg("text", { x: left - 8, y: at + 4, "text-anchor": "end" }, tick > 0 && tick === ticks.at(-1) ? `${label} ${unit.name}` : label));
+      this.axis.append(
+        svg(
+          "text",
+          { x: left - 8, y: at + 4, "text-anchor": "end" },
+          tick > 0 && tick === ticks.at(-1) ? `${label} ${unit.name}` : label,
+        ),
+      );
     }
     for (const tick of niceTicks(view.domain, narrow ? 3 : 5)) {
       if (tick === 0 || tick > view.domain || !Number.isInteger(tick)) continue;
@@ -180,15 +251,20 @@ export class Chart {
     this.clipRect.setAttribute("x", String(left - 2));
   }
 
-  /** The cheap part: playback and the chosen token. */
+  /** The cheap part: playback and the chosen token. @param {RunView} view */
   moved(view) {
     if (!this.scale) return;
     const { x, y, top, plotWidth, plotHeight, left } = this.scale;
     const { series } = view;
     const k = view.shown;
     this.clipRect.setAttribute("width", String(k < series.length ? Math.max(0, x(k) - left + 2) : plotWidth + 8));
-    const names = Object.keys(LINE_NAMES);
-    const spread = spreadLabels(names.map((name) => y(series.at(name, this.metric, k))), LABEL_GAP, top, top + plotHeight - 12);
+    const names = CHART_LINES;
+    const spread = spreadLabels(
+      names.map((name) => y(series.at(name, this.metric, k))),
+      LABEL_GAP,
+      top,
+      top + plotHeight - 12,
+    );
     names.forEach((name, i) => {
       const { text, value } = this.labels[name];
       const at = x(k) + 8;
@@ -198,7 +274,10 @@ export class Chart {
       setText(value, quantity(this.metric, series.at(name, this.metric, k)));
       text.setAttribute("visibility", series.length ? "visible" : "hidden");
     });
-    setText(this.description, names.map((name) => `${LINE_NAMES[name]} ${this.labels[name].value.textContent}`).join(", "));
+    setText(
+      this.description,
+      names.map((name) => `${LINE_NAMES[name]} ${this.labels[name].value.textContent}`).join(", "),
+    );
     const at = view.focus === null || view.focus >= k ? null : view.focus + 1;
     for (const node of [this.cursor, ...this.dots]) node.setAttribute("visibility", at === null ? "hidden" : "visible");
     if (at === null) {
@@ -213,7 +292,10 @@ export class Chart {
       this.dots[i].setAttribute("cx", x(at).toFixed(1));
       this.dots[i].setAttribute("cy", y(series.at(name, this.metric, at)).toFixed(1));
     });
-    const values = names.map((name) => `${LINE_NAMES[name].replace("Routed", "routed")} ${quantity(this.metric, series.at(name, this.metric, at))}`);
+    const values = names.map(
+      (name) =>
+        `${LINE_NAMES[name].replace("Routed", "routed")} ${quantity(this.metric, series.at(name, this.metric, at))}`,
+    );
     setText(this.readout, `After token ${at}: ${values.join(" · ")}`);
   }
 }

@@ -28,14 +28,19 @@ export class ComparePanel {
     this.root.hidden = true;
   }
 
-  /** @param {import("./branch_book.js").BranchBook} book @param {[number, number]} ids @param {(trace: Object) => Object} totalsOf */
+  /** @param {BranchBook} book @param {[number, number]} ids @param {(trace: Trace) => Totals} totalsOf */
   show(book, ids, totalsOf) {
     const [one, other] = ids.map((id) => book.get(id));
+    if (!one || !other) return;
     const changed = book.compare(one, other);
-    this.columns.replaceChildren(this.#column(one, changed.ours, totalsOf), this.#column(other, changed.theirs, totalsOf));
+    this.columns.replaceChildren(
+      this.#column(one, changed.ours, totalsOf),
+      this.#column(other, changed.theirs, totalsOf),
+    );
     this.root.hidden = false;
   }
 
+  /** @param {BranchEntry} how @param {Uint8Array} changed @param {(trace: Trace) => Totals} totalsOf */
   #column({ name, trace }, changed, totalsOf) {
     const [sign, word] = verdictOf(trace);
     const totals = totalsOf(trace);
@@ -43,7 +48,9 @@ export class ComparePanel {
     const text = html("p", { class: "cv-compare-text" });
     trace.events.forEach((event, i) => {
       if (event.text === "") return;
-      const node = html("span", { class: `cv-t ${event.source === "llm" ? "cv-llm cv-c0" : "cv-slm cv-c0"}${changed[i] ? " cv-changed" : ""}` });
+      const node = html("span", {
+        class: `cv-t ${event.source === "llm" ? "cv-llm cv-c0" : "cv-slm cv-c0"}${changed[i] ? " cv-changed" : ""}`,
+      });
       fillTokenText(node, event.text);
       text.append(node);
     });
@@ -51,8 +58,24 @@ export class ComparePanel {
     return html(
       "div",
       { class: "cv-compare-column" },
-      html("h3", { class: "cv-subheading" }, `${name} `, html("span", { class: "cv-verdict", "data-verdict": word.split(" ")[0] }, html("span", { "aria-hidden": "true" }, sign), ` ${word}`)),
-      html("p", { class: "cv-caption" }, `${plural(trace.events.length, "token")}, ${nChanged} of them only here · ${percent(llmShare, 0)} LLM, ${decisiveWords(totals)} decisive · ${plural(handOffs, "hand-off")} · ${quantity("bytes", bytes)}, estimated`),
+      html(
+        "h3",
+        { class: "cv-subheading" },
+        `${name} `,
+        html(
+          "span",
+          { class: "cv-verdict", "data-verdict": word.split(" ")[0] },
+          html("span", { "aria-hidden": "true" }, sign),
+          ` ${word}`,
+        ),
+      ),
+      html(
+        "p",
+        { class: "cv-caption" },
+        `${plural(trace.events.length, "token")}, ${nChanged} of them only here · ` +
+          `${percent(llmShare, 0)} LLM, ${decisiveWords(totals)} decisive · ${plural(handOffs, "hand-off")} ` +
+          `· ${quantity("bytes", bytes)}, estimated`,
+      ),
       text,
     );
   }

@@ -5,6 +5,18 @@
  * holds the two together, so change both or neither.
  *
  * @typedef {Object} ModelSpec fields as in `citer_core.cost.ModelSpec`
+ * @property {string} name
+ * @property {number} n_params
+ * @property {number} n_layers
+ * @property {number} n_heads
+ * @property {number} n_kv_heads
+ * @property {number} head_dim
+ * @property {number} vocab_size
+ * @property {number} hidden_size
+ * @property {boolean} tied_embeddings
+ * @property {number} bytes_per_element
+ * @property {number|null} [block_bits]
+ *
  * @typedef {{name: string, bandwidth: number, peak_flops: number}} DeviceSpec bytes/s and FLOP/s
  * @typedef {{bytes: number, flops: number, seconds: number}} Cost
  */
@@ -12,7 +24,10 @@
 /** @type {DeviceSpec} used where a page names no device: peak figures of the vendor's data sheet */
 export const H100_SXM = { name: "H100 SXM (data sheet)", bandwidth: 3.35e12, peak_flops: 989e12 };
 
-/** Bytes of weights that one forward streams: an untied input table is gathered from, not streamed. */
+/**
+ * Bytes of weights that one forward streams: an untied input table is gathered from, not streamed.
+ * @param {ModelSpec} model
+ */
 export function weightBytes(model) {
   const table = model.vocab_size * model.hidden_size;
   const streamed = model.tied_embeddings ? model.n_params : model.n_params - table;
@@ -20,43 +35,74 @@ export function weightBytes(model) {
   return table * model.bytes_per_element + Math.round(((streamed - table) * model.block_bits) / 8);
 }
 
-/** Bytes of keys and values that one token adds to the cache. */
+/** Bytes of keys and values that one token adds to the cache. @param {ModelSpec} model */
 export function kvBytesPerToken(model) {
   return 2 * model.n_layers * model.n_kv_heads * model.head_dim * model.bytes_per_element;
 }
 
-/** Bytes of one forward: weights once, KV of the cached tokens read, KV of the new ones written. */
+/**
+ * Bytes of one forward: weights once, KV of the cached tokens read, KV of the new ones written.
+ * @param {ModelSpec} model
+ * @param {number} nNew
+ * @param {number} nCached
+ */
 export function forwardBytes(model, nNew, nCached) {
   return weightBytes(model) + kvBytesPerToken(model) * (nCached + nNew);
 }
 
-/** Operations of that forward: two per parameter and token, plus attention over the context. */
+/**
+ * Operations of that forward: two per parameter and token, plus attention over the context.
+ * @param {ModelSpec} model
+ * @param {number} nNew
+ * @param {number} nCached
+ */
 export function forwardFlops(model, nNew, nCached) {
   const attention = 4 * model.n_layers * model.n_heads * model.head_dim * nNew * (nCached + nNew / 2);
   return 2 * model.n_params * nNew + attention;
 }
 
+/** @type {Readonly<Cost>} */
 const NOTHING = Object.freeze({ bytes: 0, flops: 0, seconds: 0 });
 
-/** @returns {Cost} */
+/**
+ * @param {Cost} a
+ * @param {Cost} b
+ * @returns {Cost}
+ */
 export function addCosts(a, b) {
   return { bytes: a.bytes + b.bytes, flops: a.flops + b.flops, seconds: a.seconds + b.seconds };
 }
 
 /** Prices events for a pair, a router and a device. */
 export class CostModel {
-  /** @param {{slm: ModelSpec, llm: ModelSpec, device: DeviceSpec, routerParams?: number, routerBytesPerParam?: number}} spec */
+  /**
+   * @param {{slm: ModelSpec, llm: ModelSpec, device: DeviceSpec, routerParams?: number, routerBytesPerParam?: number}}
+   *   spec
+   */
   constructor({ slm, llm, device, routerParams = 0, routerBytesPerParam = 4 }) {
-    Object.assign(this, { slm, llm, device, routerParams, routerBytesPerParam });
+    this.slm = slm;
+    this.llm = llm;
+    this.device = device;
+    this.routerParams = routerParams;
+    this.routerBytesPerParam = routerBytesPerParam;
   }
 
-  /** @returns {Cost} */
+  /**
+   * @param {number} bytes
+   * @param {number} flops
+   * @returns {Cost}
+   */
   #forward(bytes, flops) {
     const { bandwidth, peak_flops: peakFlops } = this.device;
     return { bytes, flops, seconds: Math.max(bytes / bandwidth, flops / peakFlops) };
   }
 
-  /** One forward of one model; nothing at all where it reads no token. */
+  /**
+   * One forward of one model; nothing at all where it reads no token.
+   * @param {ModelSpec} model
+   * @param {number} nNew
+   * @param {number} nCached
+   */
   modelForward(model, nNew, nCached) {
     if (nNew === 0) return NOTHING;
     return this.#forward(forwardBytes(model, nNew, nCached), forwardFlops(model, nNew, nCached));
@@ -66,7 +112,7 @@ export class CostModel {
     return this.#forward(this.routerParams * this.routerBytesPerParam, 2 * this.routerParams);
   }
 
-  /** The parts of a routed step; `llmFed` replaces the recorded number in a replay. */
+  /** The parts of a routed step; `llmFed` replaces the recorded number in a replay. @param {TokenEvent} event */
   parts(event, llmFed = event.llm_tokens_fed) {
     return {
       slm: this.modelForward(this.slm, event.slm_tokens_fed, event.context_len - event.slm_tokens_fed),
@@ -75,23 +121,34 @@ export class CostModel {
     };
   }
 
-  /** The routed step: SLM and router always, the LLM where it was called. */
+  /** The routed step: SLM and router always, the LLM where it was called. @param {TokenEvent} event */
   step(event, llmFed = event.llm_tokens_fed) {
     const { slm, router, llm } = this.parts(event, llmFed);
     return addCosts(addCosts(slm, router), llm);
   }
 
-  /** What the step would cost if `model` wrote the whole text by itself, without a router. */
+  /**
+   * What the step would cost if `model` wrote the whole text by itself, without a router.
+   * @param {ModelSpec} model
+   * @param {TokenEvent} event
+   */
   alone(model, event) {
     const nNew = event.index === 0 ? event.context_len : 1;
     return this.modelForward(model, nNew, event.context_len - nNew);
   }
 }
 
-/** Totals of a run beside either model alone. */
+/**
+ * Totals of a run beside either model alone.
+ * @param {CostModel} model
+ * @param {TokenEvent[]} events
+ */
 export function summarizeCost(model, events) {
+  /** @type {Cost} */
   let routed = NOTHING;
+  /** @type {Cost} */
   let slmOnly = NOTHING;
+  /** @type {Cost} */
   let llmOnly = NOTHING;
   for (const event of events) {
     routed = addCosts(routed, model.step(event));

@@ -7,17 +7,20 @@
 import { forwardFlops, kvBytesPerToken, weightBytes } from "./cost.js";
 
 /**
- * @param {import("./cost.js").CostModel} costModel
- * @param {import("./decision.js").TokenEvent} event
+ * @param {CostModel} costModel
+ * @param {TokenEvent} event
  * @param {number} llmFed tokens in the LLM's forward, 0 where it is not called
- * @returns {{name: string, bytes: number, flops: number|null, within?: boolean}[]} rows; one with `within` is part of the row
+ * @returns {{name: string, bytes: number, flops: number|null, within?: boolean}[]} rows; one with `within` is part of
+ *   the row
  *   before it. `flops` is null where arithmetic does not belong to the row.
  */
 export function splitStep(costModel, event, llmFed) {
   const parts = costModel.parts(event, llmFed);
+  /** @param {ModelSpec} model @param {number} nNew */
   const kv = (model, nNew) => (nNew ? kvBytesPerToken(model) * event.context_len : 0);
   const { slm, llm } = costModel;
   const cached = event.context_len - llmFed;
+  /** @type {{name: string, bytes: number, flops: number|null, within?: boolean}[]} */
   const rows = [
     { name: "SLM weights", bytes: event.slm_tokens_fed ? weightBytes(slm) : 0, flops: parts.slm.flops },
     { name: "SLM KV", bytes: kv(slm, event.slm_tokens_fed), flops: null },
@@ -34,17 +37,18 @@ export function splitStep(costModel, event, llmFed) {
 }
 
 /**
- * Entropy in nats of a distribution of which only the most probable tokens are known: at least this, with the rest taken as
- * one token.
+ * Entropy in nats of a distribution of which only the most probable tokens are known: at least this, with the rest
+ * taken as one token.
  * @param {[number, string, number][]} top
  */
 export function leastEntropy(top) {
   const known = top.reduce((sum, [, , p]) => sum + p, 0);
+  /** @param {number} p */
   const term = (p) => (p > 0 ? -p * Math.log(p) : 0);
   return top.reduce((sum, [, , p]) => sum + term(p), 0) + term(Math.max(0, 1 - known));
 }
 
-/** The first probability less the second, or null where there are not two. */
+/** The first probability less the second, or null where there are not two. @param {Candidate[]} top */
 export function marginOf(top) {
   return top?.length > 1 ? top[0][2] - top[1][2] : null;
 }

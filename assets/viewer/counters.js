@@ -17,14 +17,19 @@ const CELLS = [
 
 const DECISIVE_TITLE = "LLM tokens where the SLM would have written another one";
 
-/** How many are decisive, as far as that is known: "2", or "2 to 5" where three are not. */
+/**
+ * How many are decisive, as far as that is known: "2", or "2 to 5" where three are not.
+ * @param {{nDecisive: number, nDecisiveUnknown: number}} how
+ */
 export function decisiveWords({ nDecisive, nDecisiveUnknown }) {
   return nDecisiveUnknown ? `${nDecisive} to ${nDecisive + nDecisiveUnknown}` : String(nDecisive);
 }
 
 export class Counters {
   constructor() {
+    /** @type {Record<string, HTMLElement>} */
     this.values = {};
+    /** @type {Record<string, HTMLElement>} */
     this.notes = {};
     this.root = html("dl", { class: "cv-counters" });
     for (const [name, label] of CELLS) {
@@ -35,6 +40,7 @@ export class Counters {
     }
   }
 
+  /** @param {RunView} view */
   update(view) {
     const totals = view.series.totals(view.shown);
     const empty = totals.nTokens === 0;

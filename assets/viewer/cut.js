@@ -1,13 +1,17 @@
 /**
  * From a place between two confidences to a tau that a person can read: which k lowest ones go to the LLM.
  *
- * Pure: must not know runs or labels. Between two neighbouring confidences every tau decides alike, so the shortest number
- * there is as good as any.
+ * Pure: must not know runs or labels. Between two neighbouring confidences every tau decides alike, so the shortest
+ * number there is as good as any.
  */
 
 const MAX_DECIMALS = 12;
 
-/** The number with the fewest decimals in (low, high], but below 1, where tau would hand over every token. */
+/**
+ * The number with the fewest decimals in (low, high], but below 1, where tau would hand over every token.
+ * @param {number} low
+ * @param {number} high
+ */
 export function shortestBetween(low, high) {
   for (let decimals = 1; decimals <= MAX_DECIMALS; decimals++) {
     const scale = 10 ** decimals;

@@ -44,22 +44,37 @@
 const READS_LLM = "disagreement";
 const DEPENDS_ON_WRITERS = "bidirectional-entropy";
 
-/** Strictly below the threshold; tau = 1 is spelled out because a float32 sigmoid reaches 1.0. */
+/**
+ * Strictly below the threshold; tau = 1 is spelled out because a float32 sigmoid reaches 1.0.
+ * @param {number} slmConfidence
+ * @param {number} threshold
+ */
 export function prefersLlm(slmConfidence, threshold) {
   return threshold >= 1 || slmConfidence < threshold;
 }
 
-/** Did something other than the rule choose here? Runs say so themselves; in the oldest traces it shows in the writer. */
+/**
+ * Did something other than the rule choose here? Runs say so themselves; in the oldest traces it shows in the writer.
+ * @param {TokenEvent} event
+ */
 export function isForced(event) {
   return event.forced === true || (event.source === "llm") !== prefersLlm(event.slm_confidence, event.threshold);
 }
 
-/** The greedy token of a distribution, best first; null where two are equally probable as far as they are written down. */
+/**
+ * The greedy token of a distribution, best first; null where two are equally probable as far as they are written down.
+ * @param {Candidate[]|undefined} top
+ */
 function clearFirst(top) {
   return !top?.length || (top.length > 1 && top[0][2] === top[1][2]) ? null : top[0][0];
 }
 
-/** 1, 0 or -1: does the LLM, writing `writtenId` here, differ from what the SLM would have written? */
+/**
+ * 1, 0 or -1: does the LLM, writing `writtenId` here, differ from what the SLM would have written?
+ * @param {TokenEvent} event
+ * @param {boolean} isLlm
+ * @param {number|null} writtenId
+ */
 export function decisiveness(event, isLlm, writtenId) {
   if (!isLlm) return 0;
   if (writtenId === null) return -1;
@@ -70,26 +85,31 @@ export function decisiveness(event, isLlm, writtenId) {
 export function asRecorded(events) {
   const isLlm = events.map((event) => (event.source === "llm" ? 1 : 0));
   return {
-    isLlm, isFlipped: isLlm.map(() => 0), llmFed: events.map((event) => event.llm_tokens_fed),
+    isLlm,
+    isFlipped: isLlm.map(() => 0),
+    llmFed: events.map((event) => event.llm_tokens_fed),
     decisive: events.map((event, i) => decisiveness(event, isLlm[i] === 1, event.token_id)),
-    firstFlip: -1, nFlips: 0, nExact: events.length, doubt: null,
+    firstFlip: -1,
+    nFlips: 0,
+    nExact: events.length,
+    doubt: null,
   };
 }
 
 /**
  * What a replay must know of a run.
- * @param {Object|null} head the trace without its events
+ * @param {TraceHead|null} head the trace without its events
  * @param {TokenEvent[]} events
- * @param {Object[]|null} probe what both models said at every token, where somebody asked; it tells the LLM's greedy
- *   token, so nothing of a run that was sampled
+ * @param {ProbedToken[]|null} probe what both models said at every token, where somebody asked; it tells the LLM's
+ *   greedy token, so nothing of a run that was sampled
  * @returns {RunFacts}
  */
 export function runFacts(head, events, probe) {
-  const router = head?.router ?? {};
+  const router = head?.router;
   const isGreedy = (head?.settings?.temperature ?? 0) === 0;
   return {
-    readsLlm: router.reads_llm ?? router.name === READS_LLM,
-    dependsOnWriters: router.depends_on_writers ?? router.name === DEPENDS_ON_WRITERS,
+    readsLlm: router?.reads_llm ?? router?.name === READS_LLM,
+    dependsOnWriters: router?.depends_on_writers ?? router?.name === DEPENDS_ON_WRITERS,
     runTau: head?.settings?.threshold ?? null,
     llmIds: events.map((event, i) => {
       if (event.source === "llm" && !isForced(event)) return event.token_id;
@@ -116,12 +136,14 @@ export function replay(events, threshold, facts = runFacts(null, events, null)) 
   let firstFlip = -1;
   let nFlips = 0;
   let nExact = n;
+  /** @type {Replay["doubt"]} */
   let doubt = null;
   let llmCached = 0;
   for (let i = 0; i < n; i++) {
     const event = events[i];
     const recorded = event.source === "llm";
-    const byLlm = threshold === facts.runTau || isForced(event) ? recorded : prefersLlm(event.slm_confidence, threshold);
+    const byLlm =
+      threshold === facts.runTau || isForced(event) ? recorded : prefersLlm(event.slm_confidence, threshold);
     if (byLlm || facts.readsLlm || (!recorded && event.llm_tokens_fed > 0)) {
       llmFed[i] = event.context_len - llmCached;
       llmCached = event.context_len;
@@ -142,6 +164,8 @@ export function replay(events, threshold, facts = runFacts(null, events, null)) 
 
 /**
  * How sure the decision was, as one of four tint steps: the distance to tau over the room there is on that side.
+ * @param {number} slmConfidence
+ * @param {number} threshold
  * @returns {0|1|2|3}
  */
 export function certaintyStep(slmConfidence, threshold) {

@@ -10,11 +10,13 @@ import { formatTau, probability } from "./format.js";
 const RADIUS = 70;
 const CENTRE = 80;
 
+/** @param {number} share @param {number} radius */
 function dialPoint(share, radius) {
   const angle = Math.PI * (1 - share);
   return [CENTRE + radius * Math.cos(angle), CENTRE - radius * Math.sin(angle)].map((value) => value.toFixed(2));
 }
 
+/** @param {number} from @param {number} to */
 function dialArc(from, to) {
   return `M${dialPoint(from, RADIUS).join(" ")}A${RADIUS} ${RADIUS} 0 0 1 ${dialPoint(to, RADIUS).join(" ")}`;
 }
@@ -25,7 +27,12 @@ export function confidenceDial(confidence, tau, relation) {
   const [x, y] = dialPoint(confidence, RADIUS - 16);
   const picture = svg(
     "svg",
-    { class: "cv-dial", viewBox: "0 0 160 92", role: "img", "aria-label": `SLM confidence ${probability(confidence)}, tau ${formatTau(tau)}. ${relation}` },
+    {
+      class: "cv-dial",
+      viewBox: "0 0 160 92",
+      role: "img",
+      "aria-label": `SLM confidence ${probability(confidence)}, tau ${formatTau(tau)}. ${relation}`,
+    },
     tau > 0 ? svg("path", { class: "cv-dial-llm", d: dialArc(0, tau) }) : null,
     tau < 1 ? svg("path", { class: "cv-dial-slm", d: dialArc(tau, 1) }) : null,
     svg("line", { class: "cv-dial-tau", x1: mark[0][0], y1: mark[0][1], x2: mark[1][0], y2: mark[1][1] }),
@@ -39,7 +46,12 @@ export function confidenceDial(confidence, tau, relation) {
     html(
       "p",
       { class: "cv-small" },
-      "SLM confidence ", html("strong", {}, probability(confidence)), html("br"), "tau ", html("strong", {}, formatTau(tau)), html("br"),
+      "SLM confidence ",
+      html("strong", {}, probability(confidence)),
+      html("br"),
+      "tau ",
+      html("strong", {}, formatTau(tau)),
+      html("br"),
       html("span", { class: "cv-caption" }, relation),
     ),
   );

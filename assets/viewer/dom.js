@@ -4,6 +4,19 @@
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
+/**
+ * @typedef {Record<string, string|number|boolean|null|undefined>|null} Attributes those that are null or false are left
+ *   out, true is an attribute without a value
+ * @typedef {string|Node|null|undefined} Child
+ */
+
+/**
+ * @template {Element} E
+ * @param {E} node
+ * @param {Attributes} attributes
+ * @param {Child[]} children
+ * @returns {E}
+ */
 function build(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
@@ -13,22 +26,59 @@ function build(node, attributes, children) {
   return node;
 }
 
-/** An HTML element: `html("p", {class: "cv-note"}, "text", otherNode)`. */
+/**
+ * An HTML element: `html("p", {class: "cv-note"}, "text", otherNode)`.
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag
+ * @param {Attributes} [attributes]
+ * @param {...Child} children
+ */
 export function html(tag, attributes, ...children) {
-  return build(document.createElement(tag), attributes, children);
+  return build(document.createElement(tag), attributes ?? null, children);
 }
 
-/** An SVG element. */
+/**
+ * An SVG element.
+ * @template {keyof SVGElementTagNameMap} K
+ * @param {K} tag
+ * @param {Attributes} [attributes]
+ * @param {...Child} children
+ */
 export function svg(tag, attributes, ...children) {
-  return build(document.createElementNS(SVG_NAMESPACE, tag), attributes, children);
+  return build(document.createElementNS(SVG_NAMESPACE, tag), attributes ?? null, children);
 }
 
-/** Sets text only where it changed, so that an unchanged panel costs no layout. */
+/**
+ * Sets text only where it changed, so that an unchanged panel costs no layout.
+ * @param {Node} node
+ * @param {string} text
+ */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** A push button with a text label. */
+/**
+ * A push button with a text label.
+ * @param {string} label
+ * @param {string} className
+ * @param {Attributes} [attributes]
+ */
 export function button(label, className, attributes = {}) {
   return html("button", { type: "button", class: `cv-button ${className}`, ...attributes }, label);
+}
+
+/** All elements of the document that a selector names. @param {string} selector @returns {HTMLElement[]} */
+export const allOf = (selector) =>
+  [...document.querySelectorAll(selector)].filter((node) => node instanceof HTMLElement);
+
+/**
+ * A part that an element was made with.
+ * @param {ParentNode} place
+ * @param {string} selector
+ * @returns {HTMLElement}
+ */
+export function part(place, selector) {
+  const found = place.querySelector(selector);
+  if (!(found instanceof HTMLElement)) throw new Error(`There is no ${selector} here.`);
+  return found;
 }

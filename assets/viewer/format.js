@@ -4,12 +4,32 @@
  * Pure: must not know the DOM or a run. One place for units, so that the counters, the chart and the inspector agree.
  */
 
-const BYTE_UNITS = [[1e12, "TB"], [1e9, "GB"], [1e6, "MB"], [1e3, "KB"], [1, "B"]];
-const FLOP_UNITS = [[1e15, "PFLOP"], [1e12, "TFLOP"], [1e9, "GFLOP"], [1e6, "MFLOP"], [1e3, "KFLOP"], [1, "FLOP"]];
-const SECOND_UNITS = [[1, "s"], [1e-3, "ms"], [1e-6, "µs"]];
+/** @type {[number, string][]} */
+const BYTE_UNITS = [
+  [1e12, "TB"],
+  [1e9, "GB"],
+  [1e6, "MB"],
+  [1e3, "KB"],
+  [1, "B"],
+];
+/** @type {[number, string][]} */
+const FLOP_UNITS = [
+  [1e15, "PFLOP"],
+  [1e12, "TFLOP"],
+  [1e9, "GFLOP"],
+  [1e6, "MFLOP"],
+  [1e3, "KFLOP"],
+  [1, "FLOP"],
+];
+/** @type {[number, string][]} */
+const SECOND_UNITS = [
+  [1, "s"],
+  [1e-3, "ms"],
+  [1e-6, "µs"],
+];
 const UNITS = { bytes: BYTE_UNITS, flops: FLOP_UNITS, seconds: SECOND_UNITS };
 
-/** Three significant digits without an exponent. */
+/** Three significant digits without an exponent. @param {number} value */
 export function significant(value) {
   if (!Number.isFinite(value)) return "–";
   const size = Math.abs(value);
@@ -18,49 +38,71 @@ export function significant(value) {
   return value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : 3);
 }
 
-/** The unit in which `value` has one to three digits before the point. */
+/**
+ * The unit in which `value` has one to three digits before the point.
+ * @param {Metric} metric
+ * @param {number} value
+ */
 export function unitFor(metric, value) {
   const units = UNITS[metric];
   const [scale, name] = units.find(([size]) => value >= size) ?? units[units.length - 1];
   return { scale, name };
 }
 
-/** "3.09 GB", "12.4 TFLOP", "18.0 ms". */
+/**
+ * "3.09 GB", "12.4 TFLOP", "18.0 ms".
+ * @param {Metric} metric
+ * @param {number} value
+ */
 export function quantity(metric, value) {
   const unit = unitFor(metric, value);
   return `${significant(value / unit.scale)} ${unit.name}`;
 }
 
-/** 0.1213 -> "12.1%". */
+/** 0.1213 -> "12.1%". @param {number} share */
 export function percent(share, digits = 1) {
   return `${(share * 100).toFixed(digits)}%`;
 }
 
-/** Probabilities and confidences: two decimals; never rounded up to a 1 or down to a 0 that they are not. */
+/**
+ * Probabilities and confidences: two decimals; never rounded up to a 1 or down to a 0 that they are not.
+ * @param {number} value
+ */
 export function probability(value) {
   if (value > 0 && value < 0.005) return "<0.01";
   if (value < 1 && value >= 0.995) return ">0.99";
   return value.toFixed(2);
 }
 
-/** A tau in as many decimals as it needs, two at least: 0.625 must not be shown as 0.63, which decides differently. Twelve drop what adding 0.01s leaves. */
+/**
+ * A tau in as many decimals as it needs, two at least: 0.625 must not be shown as 0.63, which decides differently.
+ * Twelve drop what adding 0.01s leaves.
+ * @param {number} value
+ */
 export function formatTau(value) {
   const exact = String(Number(value.toFixed(12)));
   const decimals = exact.split(".")[1]?.length ?? 0;
   return value.toFixed(Math.max(2, Math.min(12, decimals)));
 }
 
-/** "1 token", "37 tokens". */
+/**
+ * "1 token", "37 tokens".
+ * @param {number} n
+ * @param {string} noun
+ */
 export function plural(n, noun) {
   return `${n.toLocaleString("en-US")} ${noun}${n === 1 ? "" : "s"}`;
 }
 
 export const WRITER_NAMES = { slm: "SLM", llm: "LLM" };
 
-/** Why a run ended. */
+/** @type {Record<string, string>} why a run ended */
 export const FINISH_WORDS = {
   eos: "ended by itself",
   length: "reached the token limit",
   cancelled: "stopped before its end",
   error: "stopped by an error",
 };
+
+/** What went wrong, in the error's own words. @param {unknown} error */
+export const messageOf = (error) => (error instanceof Error ? error.message : String(error));

@@ -25,7 +25,11 @@ export class Head {
     this.statusRow = html("div", { class: "cv-status", hidden: true }, this.status, this.alert);
   }
 
-  /** A state in words; "" clears it. */
+  /**
+   * A state in words; "" clears it.
+   * @param {string} text
+   * @param {{isError?: boolean, busy?: boolean}} [how]
+   */
   setStatus(text, { isError = false, busy = false } = {}) {
     setText(this.alert, isError ? text : "");
     setText(this.status, isError ? "" : text);
@@ -33,6 +37,7 @@ export class Head {
     this.statusRow.hidden = text === "";
   }
 
+  /** @param {RunView} how */
   update({ head }) {
     const question = head?.prompt?.question ?? "";
     setText(this.question, question);
@@ -44,7 +49,10 @@ export class Head {
     }
     const { pair, router, settings, record, parent } = head;
     const parts = [
-      head.title, `${pair.slm.name} + ${pair.llm.name}`, `router ${router.name}`, `tau ${formatTau(settings.threshold)}`,
+      head.title,
+      `${pair.slm.name} + ${pair.llm.name}`,
+      `router ${router.name}`,
+      `tau ${formatTau(settings.threshold)}`,
       settings.temperature > 0 ? `temperature ${settings.temperature}` : "greedy",
       parent ? `branch from token ${parent.fork + 1}` : null,
       record?.date ? `${record.date.slice(0, 10)} on ${record.hardware}` : null,

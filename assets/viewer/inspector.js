@@ -12,13 +12,18 @@ import { WRITER_NAMES, percent, plural, probability, quantity, significant } fro
 import { visibleText } from "./text.js";
 import { truthBlock } from "./truth.js";
 
-/** What the SLM would have written here, as text, or its id where it is not among the recorded candidates. */
+/**
+ * What the SLM would have written here, as text, or its id where it is not among the recorded candidates.
+ * @param {TokenEvent} event
+ */
 function slmCandidate(event) {
   if (event.slm_token_id === event.token_id && event.text !== "") return event.text;
   const found = event.slm_top.find(([id]) => id === event.slm_token_id);
   return found ? found[1] : null;
 }
 
+/** @type {Writer[]} */
+const WRITERS = ["slm", "llm"];
 const KEYS = [
   ["← →", "previous, next token"],
   ["[ ]", "previous, next LLM token"],
@@ -31,45 +36,71 @@ const KEYS = [
   ["Esc", "let go"],
 ];
 
+/** @param {number} confidence @param {number} tau */
 function relationOf(confidence, tau) {
   if (tau >= 1) return "tau 1 gives every token to the LLM";
   return confidence < tau ? "below tau: the LLM writes" : "not below tau: the SLM writes";
 }
 
 export class Inspector {
-  /**
-   * @param {{onFlip: (index: number, source: "slm"|"llm", tokenId: number|null) => void, onProbe: () => void}} on
-   */
+  /** @param {{onFlip: (index: number, source: "slm"|"llm", tokenId: number|null) => void, onProbe: () => void}} on */
   constructor(on) {
     this.on = on;
     this.body = html("div", { class: "cv-inspector-body" });
     this.root = html("section", { class: "cv-inspector", "aria-label": "Token inspector" }, this.body);
+    /** @type {string|null} */
     this.shownKey = null;
   }
 
-  /** @param {Object} view @param {{flip: boolean, probe: boolean, whyNot: string}} can what may be asked of the server */
+  /** @param {RunView} view @param {Askable} can what may be asked of the server */
   update(view, can) {
     const index = view.focus;
     const key = [
-      view.runKey, index, view.n > 0, view.whatIf, view.pinned === index, view.priceLabel, view.costModel.device.name, view.finishReason,
-      Boolean(view.probe), can.flip, can.probe, can.whyNot,
+      view.runKey,
+      index,
+      view.n > 0,
+      view.whatIf,
+      view.pinned === index,
+      view.priceLabel,
+      view.costModel.device.name,
+      view.finishReason,
+      Boolean(view.probe),
+      can.flip,
+      can.probe,
+      can.whyNot,
     ].join();
     if (key === this.shownKey) return;
     this.shownKey = key;
-    const focused = this.body.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const active = document.activeElement;
+    const focused = active instanceof HTMLElement && this.body.contains(active) ? active.dataset.key : null;
     this.body.replaceChildren(...(index === null ? this.#hint(view, can) : this.#token(view, index, can)));
-    if (focused) this.body.querySelector(`[data-key="${focused}"]`)?.focus();
+    if (!focused) return;
+    /** @type {HTMLElement|null} */
+    const same = this.body.querySelector(`[data-key="${focused}"]`);
+    same?.focus();
   }
 
+  /** @param {RunView} view @param {Askable} can */
   #hint(view, can) {
     return [
       html("h2", { class: "cv-heading" }, "Token inspector"),
-      html("p", { class: "cv-muted" }, view.n ? "Point at a token to see why its writer was chosen. Click to keep it." : "Tokens appear here as they are written."),
-      html("dl", { class: "cv-keys" }, ...KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what)))),
+      html(
+        "p",
+        { class: "cv-muted" },
+        view.n
+          ? "Point at a token to see why its writer was chosen. Click to keep it."
+          : "Tokens appear here as they are written.",
+      ),
+      html(
+        "dl",
+        { class: "cv-keys" },
+        ...KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what))),
+      ),
       this.#probeBlock(view, can),
-    ].filter(Boolean);
+    ].filter((node) => node !== null);
   }
 
+  /** @param {RunView} view @param {number} index @param {Askable} can */
   #token(view, index, can) {
     const event = view.events[index];
     const isLlm = Boolean(view.decisions.isLlm[index]);
@@ -81,7 +112,11 @@ export class Inspector {
     const heading = html(
       "div",
       { class: "cv-inspector-head" },
-      html("h2", { class: "cv-quote-heading" }, html("bdi", { class: `cv-quote cv-quote-${writer}${event.text === "" ? " cv-quote-special" : ""}` }, quoted)),
+      html(
+        "h2",
+        { class: "cv-quote-heading" },
+        html("bdi", { class: `cv-quote cv-quote-${writer}${event.text === "" ? " cv-quote-special" : ""}` }, quoted),
+      ),
       html("p", { class: "cv-muted" }, `Token ${index + 1} of ${view.n}${view.pinned === index ? " · pinned" : ""}`),
     );
     const forced = view.isForced(index);
@@ -95,67 +130,165 @@ export class Inspector {
     return [
       heading,
       html("p", { class: "cv-why" }, html("span", { class: `cv-tag cv-tag-${writer}` }, WRITER_NAMES[writer]), why),
-      confidenceDial(event.slm_confidence, tau, forced ? "chosen by hand, whatever tau says" : relationOf(event.slm_confidence, tau)),
+      confidenceDial(
+        event.slm_confidence,
+        tau,
+        forced ? "chosen by hand, whatever tau says" : relationOf(event.slm_confidence, tau),
+      ),
       view.pinned === index ? this.#flipBlock(view, index, isLlm, can) : null,
       event.source === "llm"
-        ? html("p", { class: "cv-small" }, slmAlso ? "Not decisive: the SLM would have written the same token." : html("span", {}, "Decisive: the SLM would have written ", html("bdi", { class: "cv-code" }, candidate === null ? `token id ${event.slm_token_id}` : visibleText(candidate))))
+        ? html(
+            "p",
+            { class: "cv-small" },
+            slmAlso
+              ? "Not decisive: the SLM would have written the same token."
+              : html(
+                  "span",
+                  {},
+                  "Decisive: the SLM would have written ",
+                  html(
+                    "bdi",
+                    { class: "cv-code" },
+                    candidate === null ? `token id ${event.slm_token_id}` : visibleText(candidate),
+                  ),
+                ),
+          )
         : null,
       this.#candidates("slm", event.slm_top, view, index, can),
-      this.#candidates("llm", event.llm_top.length ? event.llm_top : (view.probe?.[index]?.llm_top ?? []), view, index, can),
+      this.#candidates(
+        "llm",
+        event.llm_top.length ? event.llm_top : (view.probe?.[index]?.llm_top ?? []),
+        view,
+        index,
+        can,
+      ),
       this.#uncertainty(view, event, index),
       view.truth ? truthBlock(view, index) : null,
       this.#probeBlock(view, can),
       this.#cost(view, event, index),
-    ].filter(Boolean);
+    ].filter((node) => node !== null);
   }
 
-  /** The other model, from here on. */
+  /**
+   * The other model, from here on.
+   * @param {RunView} view
+   * @param {number} index
+   * @param {boolean} isLlm
+   * @param {Askable} can
+   */
   #flipBlock(view, index, isLlm, can) {
     if (!can.flip) return can.whyNot ? html("p", { class: "cv-caption" }, can.whyNot) : null;
     const other = isLlm ? "slm" : "llm";
     const flip = button(`Flip: let the ${WRITER_NAMES[other]} write this token`, "cv-do", { "data-key": "flip" });
     flip.addEventListener("click", () => this.on.onFlip(index, other, null));
-    return html("div", { class: "cv-block" }, flip, html("p", { class: "cv-caption" }, "Makes a branch: the same tokens up to here, then written again. Or choose one of the candidates."));
+    return html(
+      "div",
+      { class: "cv-block" },
+      flip,
+      html(
+        "p",
+        { class: "cv-caption" },
+        "Makes a branch: the same tokens up to here, then written again. Or choose one of the candidates.",
+      ),
+    );
   }
 
+  /** @param {RunView} view @param {Askable} can */
   #probeBlock(view, can) {
     if (view.probe) {
       const nAgree = view.probe.reduce((sum, token) => sum + Number(token.agree), 0);
-      return html("p", { class: "cv-caption" }, `The LLM was asked at every token after the run: both models agree at ${nAgree} of ${view.probe.length}. That pass is not in the cost.`);
+      return html(
+        "p",
+        { class: "cv-caption" },
+        `The LLM was asked at every token after the run: both models agree at ${nAgree} of ` +
+          `${view.probe.length}. That pass is not in the cost.`,
+      );
     }
     if (!can.probe) return null;
     const ask = button("Ask the LLM everywhere", "cv-link", { "data-key": "probe" });
     ask.addEventListener("click", () => this.on.onProbe());
-    return html("div", { class: "cv-block" }, ask, html("p", { class: "cv-caption" }, "One more pass of both models over this text. It is not counted in the cost. Where a solution of the problem is known, it gives case and label too."));
+    return html(
+      "div",
+      { class: "cv-block" },
+      ask,
+      html(
+        "p",
+        { class: "cv-caption" },
+        "One more pass of both models over this text. It is not counted in the cost. Where a solution of " +
+          "the problem is known, it gives case and label too.",
+      ),
+    );
   }
 
-  /** How undecided each model is; exact after a probe, a bound from the recorded candidates before. */
+  /**
+   * How undecided each model is; exact after a probe, a bound from the recorded candidates before.
+   * @param {RunView} view
+   * @param {TokenEvent} event
+   * @param {number} index
+   */
   #uncertainty(view, event, index) {
     const probed = view.probe?.[index];
-    const rows = ["slm", "llm"].map((model) => {
-      const top = probed?.[`${model}_top`] ?? event[`${model}_top`];
+    const rows = WRITERS.map((model) => {
+      const [own, asked] = model === "slm" ? [event.slm_top, probed?.slm_top] : [event.llm_top, probed?.llm_top];
+      const top = asked ?? own;
       if (!top?.length) return null;
-      const entropy = probed ? significant(probed[`${model}_entropy`]) : top.length > 1 ? `≥ ${significant(leastEntropy(top))}` : "–";
+      const entropy = probed
+        ? significant(model === "slm" ? probed.slm_entropy : probed.llm_entropy)
+        : top.length > 1
+          ? `≥ ${significant(leastEntropy(top))}`
+          : "–";
       const margin = marginOf(top);
-      return html("tr", {}, html("th", { scope: "row" }, WRITER_NAMES[model]), html("td", {}, entropy), html("td", {}, margin === null ? "–" : probability(margin)));
+      return html(
+        "tr",
+        {},
+        html("th", { scope: "row" }, WRITER_NAMES[model]),
+        html("td", {}, entropy),
+        html("td", {}, margin === null ? "–" : probability(margin)),
+      );
     });
     const table = html(
       "table",
       { class: "cv-table" },
-      html("thead", {}, html("tr", {}, html("td", {}), html("th", { scope: "col" }, "entropy, nats"), html("th", { scope: "col" }, "margin"))),
-      html("tbody", {}, ...rows.filter(Boolean)),
+      html(
+        "thead",
+        {},
+        html(
+          "tr",
+          {},
+          html("td", {}),
+          html("th", { scope: "col" }, "entropy, nats"),
+          html("th", { scope: "col" }, "margin"),
+        ),
+      ),
+      html("tbody", {}, ...rows),
     );
-    const said = probed ? `${probed.agree ? "Both would write the same token" : "The models would write different tokens"}; KL(LLM ‖ SLM) ${significant(probed.kl)} nats.` : null;
-    return html("div", { class: "cv-block" }, html("h3", { class: "cv-subheading" }, "Uncertainty"), table, said ? html("p", { class: "cv-caption" }, said) : null);
+    const said = probed
+      ? `${probed.agree ? "Both would write the same token" : "The models would write different tokens"}; ` +
+        `KL(LLM ‖ SLM) ${significant(probed.kl)} nats.`
+      : null;
+    return html(
+      "div",
+      { class: "cv-block" },
+      html("h3", { class: "cv-subheading" }, "Uncertainty"),
+      table,
+      said ? html("p", { class: "cv-caption" }, said) : null,
+    );
   }
 
+  /** @param {Writer} model @param {Candidate[]} top @param {RunView} view @param {number} index @param {Askable} can */
   #candidates(model, top, view, index, can) {
     const event = view.events[index];
     const mayChoose = can.flip && view.pinned === index;
     const name = WRITER_NAMES[model];
     const block = html("div", { class: "cv-block" }, html("h3", { class: "cv-subheading" }, `${name} candidates`));
     if (!top?.length) {
-      block.append(html("p", { class: "cv-muted" }, model === "llm" && event.source !== "llm" ? "Not computed: the LLM was not asked here." : "Not recorded."));
+      block.append(
+        html(
+          "p",
+          { class: "cv-muted" },
+          model === "llm" && event.source !== "llm" ? "Not computed: the LLM was not asked here." : "Not recorded.",
+        ),
+      );
       return block;
     }
     const list = html("ol", { class: "cv-candidates" });
@@ -164,44 +297,81 @@ export class Inspector {
       bar.style.width = percent(Math.max(0, Math.min(1, p)), 2);
       const chosen = id === event.token_id;
       const label = html("bdi", { class: "cv-code" }, visibleText(text));
-      const choose = mayChoose && !chosen ? html("button", { type: "button", class: "cv-choose", "data-key": `${model}-${id}`, title: `Branch: write this token, by the ${name}`, "aria-label": `Branch with ${visibleText(text)}, by the ${name}` }, label) : null;
+      const choose =
+        mayChoose && !chosen
+          ? html(
+              "button",
+              {
+                type: "button",
+                class: "cv-choose",
+                "data-key": `${model}-${id}`,
+                title: `Branch: write this token, by the ${name}`,
+                "aria-label": `Branch with ${visibleText(text)}, by the ${name}`,
+              },
+              label,
+            )
+          : null;
       choose?.addEventListener("click", () => this.on.onFlip(index, model, id));
-      list.append(html(
-        "li",
-        { class: chosen ? "cv-chosen" : null },
-        choose ?? label,
-        html("span", { class: "cv-bar-track" }, bar),
-        html("span", { class: "cv-number" }, probability(p)),
-        chosen ? html("span", { class: "cv-sr" }, "written") : null,
-      ));
+      list.append(
+        html(
+          "li",
+          { class: chosen ? "cv-chosen" : null },
+          choose ?? label,
+          html("span", { class: "cv-bar-track" }, bar),
+          html("span", { class: "cv-number" }, probability(p)),
+          chosen ? html("span", { class: "cv-sr" }, "written") : null,
+        ),
+      );
     }
     block.append(list);
     return block;
   }
 
+  /** @param {RunView} view @param {TokenEvent} event @param {number} index */
   #cost(view, event, index) {
     const fed = view.decisions.llmFed[index];
     const recorded = fed === event.llm_tokens_fed && !view.decisions.isFlipped[index];
+    /** @type {Record<string, number>} */
     const ms = { "SLM weights": event.slm_s, Router: event.router_s, "LLM weights": event.llm_s };
-    const rows = splitStep(view.costModel, event, fed).map(({ name, bytes, flops, within }) => html(
-      "tr",
-      { class: within ? "cv-within" : null },
-      html("th", { scope: "row" }, name),
-      html("td", {}, bytes ? quantity("bytes", bytes) : "–"),
-      html("td", {}, flops ? quantity("flops", flops).replace("FLOP", "") : "–"),
-      html("td", {}, recorded && ms[name] > 0 ? significant(ms[name] * 1000) : "–"),
-    ));
+    const rows = splitStep(view.costModel, event, fed).map(({ name, bytes, flops, within }) =>
+      html(
+        "tr",
+        { class: within ? "cv-within" : null },
+        html("th", { scope: "row" }, name),
+        html("td", {}, bytes ? quantity("bytes", bytes) : "–"),
+        html("td", {}, flops ? quantity("flops", flops).replace("FLOP", "") : "–"),
+        html("td", {}, recorded && ms[name] > 0 ? significant(ms[name] * 1000) : "–"),
+      ),
+    );
     const table = html(
       "table",
       { class: "cv-table" },
-      html("thead", {}, html("tr", {}, html("td", {}), ...["bytes", "FLOP", "ms, measured"].map((h) => html("th", { scope: "col" }, h)))),
+      html(
+        "thead",
+        {},
+        html(
+          "tr",
+          {},
+          html("td", {}),
+          ...["bytes", "FLOP", "ms, measured"].map((h) => html("th", { scope: "col" }, h)),
+        ),
+      ),
       html("tbody", {}, ...rows),
     );
-    const catchUp = fed > 1
-      ? fed === event.context_len
-        ? `First call of the LLM: it read all ${plural(fed, "token")} so far.`
-        : `The LLM read ${plural(fed, "token")}: ${fed - 1} to catch up, then this step.`
-      : fed === 1 ? "The LLM was up to date: it read one token." : null;
-    return html("div", { class: "cv-block" }, html("h3", { class: "cv-subheading" }, "This step, estimated"), table, catchUp ? html("p", { class: "cv-caption" }, catchUp) : null);
+    const catchUp =
+      fed > 1
+        ? fed === event.context_len
+          ? `First call of the LLM: it read all ${plural(fed, "token")} so far.`
+          : `The LLM read ${plural(fed, "token")}: ${fed - 1} to catch up, then this step.`
+        : fed === 1
+          ? "The LLM was up to date: it read one token."
+          : null;
+    return html(
+      "div",
+      { class: "cv-block" },
+      html("h3", { class: "cv-subheading" }, "This step, estimated"),
+      table,
+      catchUp ? html("p", { class: "cv-caption" }, catchUp) : null,
+    );
   }
 }

@@ -6,38 +6,81 @@
 
 import { html } from "./dom.js";
 
-const SAMPLES = { slm: "SLM", llm: "LLM" };
+/** @type {[Writer, string][]} */
+const SAMPLES = [
+  ["slm", "SLM"],
+  ["llm", "LLM"],
+];
 
 export class Legend {
   /** @param {(writer: "slm"|"llm"|null) => void} onFilter */
   constructor(onFilter) {
+    /** @type {Writer|null} */
     this.filter = null;
+    /** @type {Record<string, HTMLButtonElement>} */
     this.buttons = {};
-    for (const [writer, label] of Object.entries(SAMPLES)) {
+    for (const [writer, label] of SAMPLES) {
       const ramp = html("span", { class: "cv-ramp", "aria-hidden": "true" });
       for (let step = 0; step < 4; step++) ramp.append(html("span", { class: `cv-swatch cv-${writer} cv-c${step}` }));
       const title = `Show only what the ${writer.toUpperCase()} wrote`;
-      this.buttons[writer] = html("button", { type: "button", class: "cv-key cv-key-button", "aria-pressed": "false", title }, ramp, html("span", {}, label, html("span", { class: "cv-wide" }, " wrote it")));
+      this.buttons[writer] = html(
+        "button",
+        { type: "button", class: "cv-key cv-key-button", "aria-pressed": "false", title },
+        ramp,
+        html("span", {}, label, html("span", { class: "cv-wide" }, " wrote it")),
+      );
       this.buttons[writer].addEventListener("click", () => {
         this.filter = this.filter === writer ? null : writer;
-        for (const [name, node] of Object.entries(this.buttons)) node.setAttribute("aria-pressed", String(name === this.filter));
+        for (const [name, node] of Object.entries(this.buttons))
+          node.setAttribute("aria-pressed", String(name === this.filter));
         onFilter(this.filter);
       });
     }
-    this.flip = html("span", { class: "cv-key" }, html("span", { class: "cv-swatch cv-flip", "aria-hidden": "true" }), "would flip");
-    this.hyp = html("span", { class: "cv-key" }, html("span", { class: "cv-swatch cv-hyp", "aria-hidden": "true" }), "may differ");
-    this.decisive = html("span", { class: "cv-key", title: "The SLM would have written another token" }, html("span", { class: "cv-swatch cv-decisive-key", "aria-hidden": "true" }), "decisive");
-    this.forced = html("span", { class: "cv-key" }, html("span", { class: "cv-flag", "aria-hidden": "true" }, "⚑"), "chosen by hand");
-    this.changed = html("span", { class: "cv-key" }, html("span", { class: "cv-swatch cv-changed-key", "aria-hidden": "true" }), "differs from its parent");
+    this.flip = html(
+      "span",
+      { class: "cv-key" },
+      html("span", { class: "cv-swatch cv-flip", "aria-hidden": "true" }),
+      "would flip",
+    );
+    this.hyp = html(
+      "span",
+      { class: "cv-key" },
+      html("span", { class: "cv-swatch cv-hyp", "aria-hidden": "true" }),
+      "may differ",
+    );
+    this.decisive = html(
+      "span",
+      { class: "cv-key", title: "The SLM would have written another token" },
+      html("span", { class: "cv-swatch cv-decisive-key", "aria-hidden": "true" }),
+      "decisive",
+    );
+    this.forced = html(
+      "span",
+      { class: "cv-key" },
+      html("span", { class: "cv-flag", "aria-hidden": "true" }, "⚑"),
+      "chosen by hand",
+    );
+    this.changed = html(
+      "span",
+      { class: "cv-key" },
+      html("span", { class: "cv-swatch cv-changed-key", "aria-hidden": "true" }),
+      "differs from its parent",
+    );
     this.root = html(
       "div",
       { class: "cv-legend", role: "group", "aria-label": "Legend; the two models filter the text" },
-      this.buttons.slm, this.buttons.llm, this.decisive, this.flip, this.hyp, this.forced, this.changed,
+      this.buttons.slm,
+      this.buttons.llm,
+      this.decisive,
+      this.flip,
+      this.hyp,
+      this.forced,
+      this.changed,
       html("span", { class: "cv-key cv-key-note" }, "stronger = further from tau"),
     );
   }
 
-  /** Entries that nothing on screen uses are left out. */
+  /** Entries that nothing on screen uses are left out. @param {RunView} view */
   update(view) {
     this.flip.hidden = view.decisions.firstFlip < 0;
     this.hyp.hidden = view.decisions.doubt === null;

@@ -15,8 +15,14 @@ const DECISIVE_HEIGHT = 5;
 export class Minimap {
   /** @param {{onHover: (index: number|null) => void, onPick: (index: number) => void}} on */
   constructor(on) {
+    /** @type {Record<string, SVGPathElement>} */
     this.tints = {};
-    this.svg = svg("svg", { class: "cv-minimap-svg", role: "img", preserveAspectRatio: "none", "aria-label": "No tokens yet" });
+    this.svg = svg("svg", {
+      class: "cv-minimap-svg",
+      role: "img",
+      preserveAspectRatio: "none",
+      "aria-label": "No tokens yet",
+    });
     for (const writer of ["slm", "llm"]) {
       for (let step = 0; step < 4; step++) {
         this.svg.append((this.tints[writer + step] = svg("path", { class: `cv-fill-${writer} cv-f${step}` })));
@@ -29,6 +35,8 @@ export class Minimap {
     this.svg.append(this.veil);
     this.root = html("div", { class: "cv-minimap" }, this.svg, this.cursor);
     this.n = 0;
+    this.span = 1;
+    /** @param {MouseEvent} event */
     const indexAt = (event) => {
       const box = this.svg.getBoundingClientRect();
       const index = Math.floor(((event.clientX - box.left) / box.width) * this.span);
@@ -42,18 +50,23 @@ export class Minimap {
     });
   }
 
+  /** @param {RunView} view */
   update(view) {
     this.n = view.n;
     this.span = view.domain;
     this.svg.setAttribute("viewBox", `0 0 ${this.span} ${STRIP_HEIGHT}`);
+    /** @type {Record<string, string>} */
     const paths = {};
     for (const tint of Object.keys(this.tints)) paths[tint] = "";
     // Neighbours of one look are one bar: a long run is then a few hundred shapes, not thousands.
     let start = 0;
+    /** @type {string|null} */
     let look = null;
     for (let i = 0; i <= view.n; i++) {
       const event = view.events[i];
-      const next = i < view.n ? `${view.decisions.isLlm[i] ? "llm" : "slm"}${certaintyStep(event.slm_confidence, view.whatIf ?? event.threshold)}` : null;
+      const writer = view.decisions.isLlm[i] ? "llm" : "slm";
+      const next =
+        i < view.n ? `${writer}${certaintyStep(event.slm_confidence, view.whatIf ?? event.threshold)}` : null;
       if (next === look) continue;
       if (look !== null) {
         const height = look.startsWith("llm") ? STRIP_HEIGHT : STRIP_HEIGHT / 2;
@@ -67,11 +80,15 @@ export class Minimap {
     for (let i = 0; i < view.n; i++) if (view.decisions.decisive[i] > 0) marks += `M${i} 0h1v${DECISIVE_HEIGHT}h-1z`;
     this.decisive.setAttribute("d", marks);
     const totals = view.series.totals();
-    this.svg.setAttribute("aria-label", `Map of ${plural(totals.nTokens, "token")}, ${percent(totals.llmShare, 0)} by the LLM, ${decisiveWords(totals)} decisive`);
+    this.svg.setAttribute(
+      "aria-label",
+      `Map of ${plural(totals.nTokens, "token")}, ${percent(totals.llmShare, 0)} by the LLM, ` +
+        `${decisiveWords(totals)} decisive`,
+    );
     this.moved(view);
   }
 
-  /** The cheap part: what is hidden by playback, and where the chosen token is. */
+  /** The cheap part: what is hidden by playback, and where the chosen token is. @param {RunView} view */
   moved(view) {
     this.veil.setAttribute("x", String(view.shown));
     this.veil.setAttribute("width", String(Math.max(0, view.n - view.shown)));

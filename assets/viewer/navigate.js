@@ -1,5 +1,6 @@
 /**
- * Where one can jump to in a run: decisive tokens, LLM tokens, hand-offs, low confidence, and places where a text is found.
+ * Where one can jump to in a run: decisive tokens, LLM tokens, hand-offs, low confidence, and places where a text is
+ * found.
  *
  * Pure: must not know the DOM. Reads a view's events and decisions, so jumps follow the tau that is looked at.
  */
@@ -7,6 +8,9 @@
 /** Below this the router holds the SLM to be wrong more likely than right. */
 export const LOW_CONFIDENCE = 0.5;
 
+/** @typedef {"llm"|"decisive"|"handOff"|"low"|"changed"} StopKind */
+
+/** @type {Record<StopKind, (view: RunView, i: number) => boolean>} */
 const STOPS = {
   llm: (view, i) => Boolean(view.decisions.isLlm[i]),
   decisive: (view, i) => view.decisions.decisive[i] > 0,
@@ -15,16 +19,29 @@ const STOPS = {
   changed: (view, i) => Boolean(view.changed?.[i]),
 };
 
-/** Kinds of stops with their names, in the order in which they are offered. */
-export const STOP_NAMES = { llm: "LLM tokens", decisive: "decisive tokens", handOff: "hand-offs", low: `confidence under ${LOW_CONFIDENCE}`, changed: "differences from the parent" };
+/** @type {Record<StopKind, string>} kinds of stops with their names, in the order in which they are offered */
+export const STOP_NAMES = {
+  llm: "LLM tokens",
+  decisive: "decisive tokens",
+  handOff: "hand-offs",
+  low: `confidence under ${LOW_CONFIDENCE}`,
+  changed: "differences from the parent",
+};
 
-/** The nearest stop after (`step` 1) or before (-1) `from`, or null. */
+/**
+ * The nearest stop after (`step` 1) or before (-1) `from`, or null.
+ * @param {RunView} view
+ * @param {StopKind} kind
+ * @param {number} from
+ * @param {1|-1} step
+ */
 export function findStop(view, kind, from, step, end = view.n) {
   const isStop = STOPS[kind];
   for (let i = from + step; i >= 0 && i < end; i += step) if (isStop(view, i)) return i;
   return null;
 }
 
+/** @param {RunView} view @param {StopKind} kind */
 export function countStops(view, kind) {
   const isStop = STOPS[kind];
   let count = 0;
@@ -35,6 +52,7 @@ export function countStops(view, kind) {
 /**
  * Where `query` stands in the text, whatever its case; a match may run over several tokens.
  * @param {{text: string}[]} events
+ * @param {string} query
  * @returns {{from: number, to: number}[]} first and last token of each match, not overlapping
  */
 export function findMatches(events, query) {

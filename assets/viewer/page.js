@@ -1,8 +1,9 @@
 /**
  * The page around the viewer: presets, tau and its histogram, prices, start and stop, downloads.
  *
- * Glue only: the viewer draws, `page_gradio.js` knows Gradio's controls, `../share` takes a run away and brings it back. Gradio's event handlers reach it as `window.citer`.
- * Server functions are called for a gap, for Stop and until the engine is ready; moving tau or a price calls nothing.
+ * Glue only: the viewer draws, `page_gradio.js` knows Gradio's controls, `../share` takes a run away and brings it
+ * back. Gradio's event handlers reach it as `window.citer`. Server functions are called for a gap, for Stop and until
+ * the engine is ready; moving tau or a price calls nothing.
  */
 
 import { exportBar } from "../share/export_bar.js";
@@ -11,51 +12,80 @@ import { PageLink } from "../share/page_link.js";
 import { PageBranches } from "./page_branches.js";
 import { leaveQueue, nameInputs, pageDrawn, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
 import { PagePairs } from "./page_pairs.js";
+import { PageRecorded } from "./page_recorded.js";
 import { PageRun } from "./page_run.js";
-import { oneTabStop } from "./shelf.js";
+import { part } from "./dom.js";
 import { drawHistogram, mountViewer } from "./viewer.js";
 
-const TRACES = new URL("../traces/", import.meta.url);
 const LATE_MS = 1000;
-const REFUSED = "The run did not start: the server could not be reached, or is full. Your text is kept; try again in a moment.";
+const REFUSED =
+  "The run did not start: the server could not be reached, or is full. Your text is kept; try again in a moment.";
 
-const MODE_NAMES = { live: "Live", recorded: "Recorded", imported: "Imported" };
+/**
+ * @typedef {import("./page_run.js").Asked} Asked
+ * @typedef {ComponentContext<PageProps> & {server: PageServer, onReady: () => void, onLinked?: () => void}} PageContext
+ */
 
-/** A file of the recorded runs. @returns {Promise<any>} */
-async function readJson(file) {
-  const response = await fetch(new URL(file, TRACES));
-  if (!response.ok) throw new Error(`status ${response.status}`);
-  return response.json();
-}
-
+/** @param {string} id */
 const byId = (id) => document.getElementById(id);
 
-class Page {
+export class Page {
+  /** @type {string|null} */
+  run = null;
+  isLive = false;
+  isStarting = false;
+  /** @type {string|null} */
+  waiting = null;
+  /** @type {(() => void)|null} */
+  stopOther = null;
+  nAsked = 0;
+  /** @type {Set<string>} */
+  replaced = new Set();
+
+  /** @type {number|null} */
+  foreignTau = null;
+  /** @type {Record<string, number>} */
+  thresholds = {};
+  /** @type {number|null} */
+  frame = null;
+  /** @type {number|null} the token that is pinned in the viewer */
+  pinned = null;
+
+  /** @param {PageContext} how */
   constructor({ element, props, server, onReady, onLinked }) {
-    Object.assign(this, { server, onReady, pricing: props.pricing, pairTitle: props.pair, foreignTau: null, thresholds: {}, frame: null });
-    Object.assign(this, { run: null, isLive: false, isStarting: false, waiting: null, stopOther: null, nAsked: 0, wanted: null, replaced: new Set() });
-    /** How a trace came here, as `setMode` was told; any other one was streamed. */
-    this.origins = new WeakMap();
+    this.server = server;
+    this.onReady = onReady;
+    this.pricing = props.pricing;
+    this.pairTitle = props.pair;
+
     this.branches = new PageBranches(this);
     this.ownRun = new PageRun(this);
-    this.viewer = mountViewer(element.querySelector(".cx-viewer"), {
+    this.viewer = mountViewer(part(element, ".cx-viewer"), {
       fetchRun: (run, base) => this.fetchRun(run, base),
       onThresholdSuggest: (tau) => setTau(tau),
       onRunEnd: () => this.ended(),
       onBranch: (request) => this.branches.run(request),
       onProbe: (request) => this.branches.probe(request),
       canProbe: () => this.pairs.status?.llm_is_here !== false,
-      onShow: (trace) => this.setMode(...(this.origins.get(trace) ?? ["live"])),
+      onShow: (trace) => this.recorded.showMode(trace),
       onPin: (index) => (this.pinned = index),
       device: props.pricing.device,
       stylesheet: false,
     });
     this.link = new PageLink(this, onLinked ?? (() => {}));
-    element.append(exportBar({ viewer: this.viewer, onImport: (trace) => this.showImported(trace), offlinePage: (json) => this.offlinePage(json) }));
-    this.cards = [...document.querySelectorAll(".cx-preset")];
-    for (const card of this.cards) card.addEventListener("click", () => this.showPreset(card, true));
-    document.querySelectorAll(".cx-presets").forEach(oneTabStop);
-    const on = (id, act) => byId(id)?.addEventListener("click", (event) => act(event.currentTarget));
+    element.append(
+      exportBar({
+        viewer: this.viewer,
+        onImport: (trace) => this.recorded.showImported(trace),
+        offlinePage: (json) => this.offlinePage(json),
+      }),
+    );
+    this.recorded = new PageRecorded(this);
+    /** @param {string} id @param {(button: HTMLElement) => void} act */
+    const on = (id, act) => {
+      const button = byId(id);
+      button?.addEventListener("click", () => act(button));
+    };
     on("cx-copy-link", () => this.link.copy());
     // Few people need these two, so nobody waits for them.
     on("cx-tour", async (button) => (await import("../learn/tour.js")).startTour(this, button));
@@ -67,67 +97,18 @@ class Page {
     this.ownRun.watch();
   }
 
-  // ------------------------------------------------------------ recorded runs
-
-  /** Plays a recorded run from disk. A live run makes way: it is stopped. */
-  async showPreset(card, autoplay, { tau = null, token = null, keepProblem = false } = {}) {
-    if (this.isLive || this.isStarting) this.stop();
-    if (this.run) this.replaced.add(this.run);
-    this.ownRun.forget();
-    this.wanted = card;
-    try {
-      const [trace, probe] = await Promise.all([readJson(card.dataset.file), card.dataset.probe ? readJson(card.dataset.probe) : null]);
-      if (this.wanted !== card) return;
-      this.run = null;
-      this.origins.set(trace, ["recorded", card]);
-      this.setMode("recorded", card);
-      const { pair, needs } = card.dataset;
-      const isOther = pair !== this.pairs.loaded;
-      if (autoplay) this.notice(isOther ? `This run was recorded with ${pair}. Generate asks the pair that is loaded, ${this.pairs.loaded}.` : "", isOther ? { needs: { pair: needs }, tone: "calm" } : {});
-      this.viewer.showTrace(trace, { autoplay, probe, threshold: tau, pin: token });
-      // A question for other models would only mislead: the box keeps one that suits the pair that would answer it.
-      if (!keepProblem && !isOther) setProblem(trace.prompt.question, trace.prompt.data_type);
-      if (!keepProblem) setTau(tau ?? trace.settings.threshold);
-      this.foreignTau = isOther && !keepProblem ? readTau() : null;
-      this.drawHistogram();
-    } catch (error) {
-      this.notice(`This recorded run could not be read (${error.message}). Reload the page.`);
-    }
-  }
-
-  /** A checked trace that a person opened from a file. */
-  showImported(trace) {
-    if (this.isLive || this.isStarting) this.stop();
-    if (this.run) this.replaced.add(this.run);
-    this.ownRun.forget();
-    Object.assign(this, { run: null, wanted: null, foreignTau: null });
-    this.origins.set(trace, ["imported"]);
-    this.setMode("imported");
-    this.notice("");
-    this.viewer.showTrace(trace);
-    setProblem(trace.prompt.question, trace.prompt.data_type);
-    setTau(trace.settings.threshold);
-    this.drawHistogram();
-  }
-
-  setMode(mode, card = null) {
-    const chip = byId("cx-mode");
-    if (chip) Object.assign(chip, { textContent: MODE_NAMES[mode] }).dataset.mode = mode;
-    this.preset = card?.dataset.file ?? null;
-    for (const other of this.cards) other.setAttribute("aria-pressed", String(other === card));
-  }
-
   // ------------------------------------------------------------ live runs
 
-  /** A payload of the viewer component: a message of a run, or a notice. */
+  /** A payload of the viewer component: a message of a run, or a notice. @param {string} payload */
   receive(payload) {
     if (payload) this.take(JSON.parse(payload));
   }
 
-  /** The same, read; or what the server answered when it was asked for the run. */
+  /** The same, read; or what the server answered when it was asked for the run. @param {PageMessage} message */
   take(message) {
-    if (message.probe !== undefined) {
-      this.branches.receiveProbe(message);
+    const { probe, run } = message;
+    if (probe !== undefined) {
+      this.branches.receiveProbe({ ...message, probe });
       return;
     }
     if (message.notice !== undefined) {
@@ -140,40 +121,48 @@ class Page {
       }
       return;
     }
-    if (message.run !== this.run) {
+    if (run === undefined) return;
+    if (run !== this.run) {
       // Whichever message comes first: every one carries the id, and the viewer asks for what it missed. It may also be
       // one that was asked for before this script was there.
-      if (this.replaced.has(message.run)) return;
+      if (this.replaced.has(run)) return;
       if (this.run) this.replaced.add(this.run);
-      this.run = message.run;
+      this.run = run;
       if (this.waiting) this.notice("");
-      Object.assign(this, { isStarting: false, isLive: true, wanted: null, waiting: null });
+      this.isStarting = false;
+      this.isLive = true;
+      this.recorded.wanted = null;
+      this.waiting = null;
       this.showRunning(true);
       this.viewer.setStatus("");
-      this.setMode("live");
+      this.recorded.setMode("live");
     }
-    this.ownRun.heard(message.run, Boolean(message.end));
+    this.ownRun.heard(run, Boolean(message.end));
     this.viewer.receive(message);
     this.drawHistogram();
   }
 
-  /** A place in the line, or models that are still loading. */
+  /** A place in the line, or models that are still loading. @param {PageMessage} message */
   waits(message) {
     if (message.run) {
       if (this.replaced.has(message.run) || message.run === this.run) return;
       this.waiting = message.run;
       this.ownRun.heard(message.run);
     }
-    if (message.place) this.notice(message.notice, { tone: "calm" });
+    if (message.place) this.notice(message.notice ?? "", { tone: "calm" });
     else if (message.notice) this.viewer.setStatus(message.notice, { busy: true });
   }
 
-  /** How many tokens of a run are here. */
+  /** How many tokens of a run are here. @param {string} run */
   nTokens(run) {
     return run === this.run ? this.viewer.events.length : 0;
   }
 
-  /** After a reload: what this tab had asked for is there again, as a message of the run or of its place in the line. */
+  /**
+   * After a reload: what this tab had asked for is there again, as a message of the run or of its place in the line.
+   * @param {Asked|null} asked
+   * @param {PageMessage} message
+   */
   resumed(asked, message) {
     const { head } = message;
     if (head) {
@@ -189,7 +178,7 @@ class Page {
     this.take(message);
   }
 
-  /** The run cannot be had any more. */
+  /** The run cannot be had any more. @param {string} why */
   lost(why) {
     this.giveUp();
     if (this.isLive) this.ended();
@@ -197,6 +186,7 @@ class Page {
     this.notice(why);
   }
 
+  /** @param {string} run @param {number} base */
   async fetchRun(run, base) {
     const message = await this.server.fetch_run({ run, base });
     if (message.error) throw new Error(message.error);
@@ -210,31 +200,38 @@ class Page {
 
   awaits() {
     this.nAsked++;
-    Object.assign(this, { isStarting: true, waiting: null });
+    this.isStarting = true;
+    this.waiting = null;
     this.notice("");
     this.viewer.setStatus("Waiting for the first token.", { busy: true });
     this.showRunning(true);
   }
 
-  /** Something else than a run that Stop may end, such as a measurement; null where there is nothing. */
+  /**
+   * Something else than a run that Stop may end, such as a measurement; null where there is nothing.
+   * @param {(() => void)|null} stop
+   */
   setOther(stop) {
     this.stopOther = stop;
     this.showRunning(this.isLive || this.isStarting);
   }
 
-  /** Generate while idle, Stop while there is something to stop. */
+  /** Generate while idle, Stop while there is something to stop. @param {boolean} isRunning */
   showRunning(isRunning) {
     setRunning(isRunning, isRunning || Boolean(this.stopOther));
   }
 
   /** Between two tokens on the server; the run's last message ends it here. */
   stop() {
-    if (this.isLive) {
-      this.server.stop_run({ run: this.run }).catch(() => this.notice("The server could not be reached to stop the run."));
+    if (this.isLive && this.run !== null) {
+      this.server
+        .stop_run({ run: this.run })
+        .catch(() => this.notice("The server could not be reached to stop the run."));
     } else if (this.isStarting) {
       if (this.waiting) {
         this.replaced.add(this.waiting);
-        this.server.stop_run({ run: this.waiting }).catch(() => {}); // it is taken out of the line too when nobody looks
+        // it is taken out of the line too when nobody looks
+        this.server.stop_run({ run: this.waiting }).catch(() => {});
         this.notice("");
       }
       leaveQueue();
@@ -253,7 +250,9 @@ class Page {
     this.showRunning(false);
   }
 
-  /** Gradio's event is over, however it went. Its last messages may still be on their way through Gradio's rendering. */
+  /**
+   * Gradio's event is over, however it went. Its last messages may still be on their way through Gradio's rendering.
+   */
   settled() {
     if (!this.isLive && !this.waiting) this.showRunning(false);
     const asked = this.nAsked;
@@ -268,7 +267,8 @@ class Page {
   /** Nobody waits for a first token any more. */
   giveUp() {
     if (this.isStarting) this.viewer.setStatus("");
-    Object.assign(this, { isStarting: false, waiting: null });
+    this.isStarting = false;
+    this.waiting = null;
   }
 
   /** Gradio did not take the event, or lost it; an error of ours would have come as a notice. */
@@ -282,7 +282,10 @@ class Page {
     this.showRunning(false);
   }
 
-  /** @param {string} text @param {{needs?: Object, tone?: string}} more a pair that is needed; "calm" where nothing is wrong */
+  /**
+   * @param {string} text
+   * @param {{needs?: Needs|null, tone?: string}} more a pair that is needed; "calm" where nothing is wrong
+   */
   notice(text, { needs = null, tone = "" } = {}) {
     const line = byId("cx-notice");
     if (!line) return;
@@ -293,13 +296,14 @@ class Page {
 
   // ------------------------------------------------------------ tau and prices
 
+  /** @param {number} tau */
   setThreshold(tau) {
     if (tau !== this.foreignTau) this.foreignTau = null; // moved by hand, perhaps back again
     this.viewer.setThreshold(tau);
     this.drawHistogram();
   }
 
-  /** Slider and run together, for a tau that did not come from the slider. */
+  /** Slider and run together, for a tau that did not come from the slider. @param {number} tau */
   moveTau(tau) {
     setTau(tau);
     this.setThreshold(tau);
@@ -313,6 +317,7 @@ class Page {
     });
   }
 
+  /** @param {string} name @param {number} gigabytesPerSecond @param {number} teraflops */
   setPricing(name, gigabytesPerSecond, teraflops) {
     if (!(gigabytesPerSecond > 0 && teraflops > 0)) {
       this.notice("Bandwidth and peak compute are numbers above 0.");
@@ -329,13 +334,13 @@ class Page {
   /**
    * What Generate sends. A tau that came with a run of other models says nothing about the loaded ones: unless it was
    * moved since, their router's own takes its place.
-   * @param {Array} values in the order of `Controls.asked`
+   * @param {any[]} values in the order of `Controls.asked`
    */
   asked(values) {
     const [text, dataType, tau, chosen, ...rest] = values;
     // Gradio hears of the routers a moment after the page knows that there are some: Generate may come in between.
     const router = this.link.router(chosen);
-    const own = this.thresholds[router] ?? this.thresholds[this.pairs.status?.default_router];
+    const own = this.thresholds[router ?? ""] ?? this.thresholds[this.pairs.status?.default_router ?? ""];
     const isForeign = tau === this.foreignTau && own !== undefined;
     this.foreignTau = null;
     if (isForeign) setTau(own);
@@ -344,6 +349,7 @@ class Page {
     return sent;
   }
 
+  /** @param {string} name */
   routerChosen(name) {
     this.link.isChosen = true;
     if (name in this.thresholds) setTau(this.thresholds[name]);
@@ -351,16 +357,14 @@ class Page {
 
   // ------------------------------------------------------------ downloads
 
+  /** @param {string} json */
   async offlinePage(json) {
     const { template } = await this.server.offline_page(null);
     return fillTemplate(template, json);
   }
 }
 
-/**
- * Called once by the viewer component, with what Gradio gives a component's script.
- * @param {{element: HTMLElement, props: Object, server: Object, watch: Function, onReady: () => void, onLinked: () => void}} context
- */
+/** Called once by the viewer component, with what Gradio gives a component's script. @param {PageContext} context */
 export async function mountPage(context) {
   await pageDrawn(context.props.has_cards);
   const page = new Page(context);
@@ -368,5 +372,6 @@ export async function mountPage(context) {
   context.watch("value", () => page.receive(context.props.value));
   page.receive(context.props.value);
   if (await page.ownRun.resume()) return;
-  if (page.cards.length && !page.run && !page.link.restore()) page.showPreset(page.cards[0], false);
+  const [first] = page.recorded.cards;
+  if (first && !page.run && !page.link.restore()) page.recorded.show(first, false);
 }

@@ -9,7 +9,7 @@ import { press } from "./page_gradio.js";
 const ANSWER_LATE_MS = 3000;
 
 export class PageBranches {
-  /** @param {Object} page */
+  /** @param {Page} page */
   constructor(page) {
     this.page = page;
     this.request = "";
@@ -17,7 +17,7 @@ export class PageBranches {
     this.nProbes = 0;
   }
 
-  /** Runs a branch of the run on the screen; it streams in like any run. */
+  /** Runs a branch of the run on the screen; it streams in like any run. @param {BranchRequest} request */
   run(request) {
     const { page } = this;
     if (page.isLive || page.isStarting) {
@@ -28,7 +28,7 @@ export class PageBranches {
     this.#send("button#cx-branch", request);
   }
 
-  /** Asks the LLM at every token of the run on the screen. */
+  /** Asks the LLM at every token of the run on the screen. @param {ProbeRequest} request */
   probe(request) {
     if (this.isProbing) return;
     this.isProbing = true;
@@ -38,6 +38,7 @@ export class PageBranches {
     this.#send("button#cx-probe", request);
   }
 
+  /** @param {string} selector @param {object} request */
   #send(selector, request) {
     this.request = JSON.stringify(request);
     press(selector);
@@ -50,28 +51,35 @@ export class PageBranches {
     return request;
   }
 
-  /** @param {{probe: string|null, tokens?: Object[], truth?: Object, notice?: string}} message */
+  /** @param {ProbeMessage} message */
   receiveProbe(message) {
     this.isProbing = false;
     this.page.viewer.setStatus("");
     if (message.probe === null) {
-      this.page.notice(message.notice, message);
+      this.page.notice(message.notice ?? "", message);
       return;
     }
     this.page.notice(""); // it may have been given up as lost
-    this.page.viewer.setProbe(message.probe, message.tokens, message.truth);
+    this.page.viewer.setProbe(message.probe, message.tokens ?? [], message.truth);
   }
 
-  /** Gradio's event is over. Its message may still be on its way through Gradio's rendering, or have been lost there. */
+  /**
+   * Gradio's event is over. Its message may still be on its way through Gradio's rendering, or have been lost there.
+   */
   probeSettled() {
     const asked = this.nProbes;
     setTimeout(() => {
-      if (this.isProbing && asked === this.nProbes) this.receiveProbe({ probe: null, notice: "The LLM’s answers were lost on the way. Ask again." });
+      if (this.isProbing && asked === this.nProbes)
+        this.receiveProbe({ probe: null, notice: "The LLM’s answers were lost on the way. Ask again." });
     }, ANSWER_LATE_MS);
   }
 
   /** Gradio did not take the event. */
   probeRefused() {
-    if (this.isProbing) this.receiveProbe({ probe: null, notice: "The LLM could not be asked: every place in the queue is taken. Try again in a moment." });
+    if (this.isProbing)
+      this.receiveProbe({
+        probe: null,
+        notice: "The LLM could not be asked: every place in the queue is taken. Try again in a moment.",
+      });
   }
 }

@@ -2,19 +2,39 @@
  * Gradio's own controls, driven from our script: set a value as if a person had typed it, so that Gradio takes it over.
  *
  * The only file that knows how Gradio draws its components. Must not know runs or the viewer.
+ * @param {HTMLInputElement|HTMLTextAreaElement} input
+ * @param {string} value
  */
 
 function assign(input, value) {
   // The prototype's setter: a framework may have put its own over the element's.
   const prototype = input instanceof HTMLTextAreaElement ? HTMLTextAreaElement.prototype : HTMLInputElement.prototype;
-  Object.getOwnPropertyDescriptor(prototype, "value").set.call(input, value);
+  Object.getOwnPropertyDescriptor(prototype, "value")?.set?.call(input, value);
   input.dispatchEvent(new Event("input", { bubbles: true }));
 }
 
-const find = (selector) => document.querySelector(selector);
+/**
+ * @template {keyof HTMLElementTagNameMap} K
+ * @param {K} tag what the element is
+ * @param {string} selector
+ * @returns {HTMLElementTagNameMap[K]|null}
+ */
+const find = (tag, selector) => {
+  const element = document.querySelector(selector);
+  return element?.localName === tag ? /** @type {HTMLElementTagNameMap[K]} */ (element) : null;
+};
 
 // What the page's script takes hold of when it starts; gradio draws its components one by one, in no fixed order.
-const NEEDED = ["#cx-notice", "#cx-histogram", "#cx-device", "#cx-tau input[type=number]", "#cx-prompt textarea", "#cx-type input", "button#cx-generate", "button#cx-stop"];
+const NEEDED = [
+  "#cx-notice",
+  "#cx-histogram",
+  "#cx-device",
+  "#cx-tau input[type=number]",
+  "#cx-prompt textarea",
+  "#cx-type input",
+  "button#cx-generate",
+  "button#cx-stop",
+];
 const LONG_ENOUGH_MS = 5000;
 
 /**
@@ -24,7 +44,7 @@ const LONG_ENOUGH_MS = 5000;
  */
 export function pageDrawn(hasCards) {
   const needed = hasCards ? [...NEEDED, ".cx-preset"] : NEEDED;
-  const isDrawn = () => needed.every(find);
+  const isDrawn = () => needed.every((selector) => document.querySelector(selector));
   return new Promise((resolve) => {
     const observer = new MutationObserver(() => isDrawn() && end());
     const timer = setTimeout(() => end(), LONG_ENOUGH_MS);
@@ -38,44 +58,53 @@ export function pageDrawn(hasCards) {
   });
 }
 
-/** Moves the tau slider; its listeners hear of it. By its number field: the range itself knows only its own steps. */
+/**
+ * Moves the tau slider; its listeners hear of it. By its number field: the range itself knows only its own steps.
+ * @param {number} tau
+ */
 export function setTau(tau) {
-  const number = find("#cx-tau input[type=number]");
+  const number = find("input", "#cx-tau input[type=number]");
   if (number && Number(number.value) !== tau) assign(number, String(tau));
 }
 
 /** @returns {number} where the slider stands, between two of its steps too */
 export function readTau() {
-  const typed = find("#cx-tau input[type=number]")?.value;
-  return Number(typed || (find("#cx-tau input[type=range]")?.value ?? 0.7));
+  const typed = find("input", "#cx-tau input[type=number]")?.value;
+  return Number(typed || (find("input", "#cx-tau input[type=range]")?.value ?? 0.7));
 }
 
-/** Puts a problem in the editor. */
+/**
+ * Puts a problem in the editor.
+ * @param {string} question
+ * @param {string} dataType
+ */
 export function setProblem(question, dataType) {
-  const editor = find("#cx-prompt textarea");
+  const editor = find("textarea", "#cx-prompt textarea");
   if (editor && editor.value !== question) assign(editor, question);
-  const radio = find(`#cx-type input[value="${dataType}"]`);
+  const radio = find("input", `#cx-type input[value="${dataType}"]`);
   if (radio && !radio.checked) radio.click();
 }
 
-/** Generate while idle, Stop while there is something to stop. */
+/** Generate while idle, Stop while there is something to stop. @param {boolean} isRunning */
 export function setRunning(isRunning, canStop = isRunning) {
-  const generate = find("button#cx-generate");
-  const stop = find("button#cx-stop");
+  const generate = find("button", "button#cx-generate");
+  const stop = find("button", "button#cx-stop");
   if (generate) generate.disabled = isRunning;
   if (stop) stop.disabled = !canStop;
 }
 
-/** Presses a button of Gradio's. */
-export const press = (selector) => find(selector)?.click();
+/** Presses a button of Gradio's. @param {string} selector */
+export const press = (selector) => find("button", selector)?.click();
 
 /** Takes the run that has no id yet out of the queue. */
-export const leaveQueue = () => find("button#cx-cancel")?.click();
+export const leaveQueue = () => find("button", "button#cx-cancel")?.click();
 
 /** Some of Gradio's inputs have no name of their own for a screen reader. */
 export function nameInputs() {
+  /** @param {string} selector @param {string} label */
   const name = (selector, label) => {
-    for (const input of document.querySelectorAll(selector)) if (!input.getAttribute("aria-label")) input.setAttribute("aria-label", label);
+    for (const input of document.querySelectorAll(selector))
+      if (!input.getAttribute("aria-label")) input.setAttribute("aria-label", label);
   };
   name("#cx-tau input", "Threshold tau");
 }

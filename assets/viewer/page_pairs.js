@@ -9,12 +9,15 @@ import { html, setText } from "./dom.js";
 import { setTau } from "./page_gradio.js";
 import { buttonWords } from "./pair_words.js";
 
+/** @typedef {{id: string, token: string}} OwnChange */
+
 const SOON_MS = 700;
 const NOW_AND_THEN_MS = 5000;
 
 // Who began a change may cancel it, after a reload too; another tab has a store of its own.
 const OWN_CHANGE = "citer-own-change";
 
+/** @param {OwnChange} how */
 function remember({ id, token }) {
   try {
     sessionStorage.setItem(OWN_CHANGE, JSON.stringify({ id, token }));
@@ -24,20 +27,39 @@ function remember({ id, token }) {
   return { id, token };
 }
 
+/** @returns {OwnChange|null} */
 function remembered() {
   try {
-    return JSON.parse(sessionStorage.getItem(OWN_CHANGE));
+    return JSON.parse(sessionStorage.getItem(OWN_CHANGE) ?? "null");
   } catch {
     return null;
   }
 }
 
+/** @param {string} id */
 const headerPart = (id) => document.getElementById(id);
 
 export class PagePairs {
-  /** @param {Object} page of page.js */
+  /** @type {EngineStatus|null} */
+  status = null;
+  /** @type {import("./pair_picker.js").PairPicker|null} */
+  picker = null;
+  /** @type {string|null} */
+  followed = null;
+  /** @type {number|null} */
+  nextTau = null;
+  /** @type {string|null} */
+  title = null;
+  /** @type {number|undefined} */
+  generation;
+  /** @type {() => void} */
+  wake = () => {};
+
+  /** @param {Page} page of page.js */
   constructor(page) {
-    Object.assign(this, { page, status: null, picker: null, followed: null, nextTau: null, title: null, own: remembered(), wake: () => {} });
+    this.page = page;
+    /** @type {OwnChange|null} */
+    this.own = remembered();
     this.button = headerPart("cx-pair");
     this.button?.addEventListener("click", () => this.open());
     document.addEventListener("visibilitychange", () => document.hidden || this.wake());
@@ -60,12 +82,13 @@ export class PagePairs {
       const isChanging = !status || status.state === "loading" || (status.change && !status.change.is_over);
       if (!isChanging && !status.picker?.on && !status.will_retry) return;
       await new Promise((resolve) => {
-        this.wake = resolve;
+        this.wake = () => resolve(undefined);
         setTimeout(resolve, isChanging || document.hidden ? SOON_MS * (document.hidden ? 10 : 1) : NOW_AND_THEN_MS);
       });
     }
   }
 
+  /** @param {EngineStatus} status */
   #take(status) {
     const before = this.status;
     this.status = status;
@@ -73,7 +96,11 @@ export class PagePairs {
     this.#follow(status.change);
     this.#applyTau();
     if (before?.change && !before.change.is_over && status.change?.is_over) this.#changeEnded();
-    const isNew = before?.state === "loading" || !before || before.generation !== status.generation || before.state !== status.state;
+    const isNew =
+      before?.state === "loading" ||
+      !before ||
+      before.generation !== status.generation ||
+      before.state !== status.state;
     if (status.state === "loading" || !isNew) return;
     if (status.state === "failed") this.page.notice(status.message);
     // A stored router that does not fit is left out; the others, and the page, go on.
@@ -82,7 +109,7 @@ export class PagePairs {
     this.page.thresholds = status.thresholds ?? {};
     this.page.onReady();
     if (this.title && status.pair && this.generation !== status.generation) {
-      this.nextTau = status.thresholds[status.default_router];
+      this.nextTau = status.thresholds?.[status.default_router ?? ""] ?? null;
       this.page.notice(`The pair is ${status.pair} now. Routers, τ and problems to pick follow it.`, { tone: "calm" });
       this.#applyTau();
     }
@@ -90,6 +117,7 @@ export class PagePairs {
     this.title = status.pair ?? this.title;
   }
 
+  /** @param {EngineStatus} status */
   #drawHeader(status) {
     const badge = headerPart("cx-device");
     const words = status.state === "failed" ? "Recorded runs only" : status.message;
@@ -100,7 +128,9 @@ export class PagePairs {
     if (!this.button) return;
     this.button.hidden = !status.pair && !status.change && status.state !== "failed";
     setText(this.button, buttonWords(status));
-    this.button.title = status.picker?.on ? "The pair of models: what is loaded, and others" : (status.picker?.why ?? "");
+    this.button.title = status.picker?.on
+      ? "The pair of models: what is loaded, and others"
+      : (status.picker?.why ?? "");
   }
 
   /** A run that is being written keeps its tau on the screen until its end. */
@@ -110,11 +140,14 @@ export class PagePairs {
     this.nextTau = null;
   }
 
-  /** The picker shows what goes on, and the end of what it has shown; not one of long ago. */
+  /**
+   * The picker shows what goes on, and the end of what it has shown; not one of long ago.
+   * @param {PairChange|null|undefined} change
+   */
   #follow(change) {
     if (change && !change.is_over) this.followed = change.id;
     // Only who began a change can cancel it: the server gives the token to that page alone.
-    const isOwn = Boolean(change) && change.id === this.own?.id;
+    const isOwn = change?.id !== undefined && change.id === this.own?.id;
     this.picker?.setChange(change && change.id === this.followed ? change : null, isOwn);
   }
 
@@ -123,12 +156,13 @@ export class PagePairs {
     await this.#list();
   }
 
+  /** @param {string|null} [wanted] */
   async #list(wanted = null) {
     try {
       const listed = await this.page.server.list_pairs(null);
-      this.picker.show(listed, wanted);
+      this.picker?.show(listed, wanted);
     } catch {
-      this.picker.say("The server could not be reached. Close this and try again.");
+      this.picker?.say("The server could not be reached. Close this and try again.");
     }
   }
 
@@ -143,26 +177,31 @@ export class PagePairs {
     if (status?.change?.is_over) this.followed = null;
     this.#follow(status?.change ?? null);
     this.picker.open();
-    if (status && !status.picker.on) this.picker.showOff(status);
+    if (status && !status.picker?.on) this.picker.showOff(status);
     else await this.#list(wanted);
   }
 
+  /** @param {string} pair @param {string} dtype */
   async #change(pair, dtype) {
     try {
       const answer = await this.page.server.change_pair({ pair, dtype });
-      if (answer.error) this.picker.say(answer.error);
+      if (answer.error) this.picker?.say(answer.error);
       else {
         this.own = remember(answer.change);
-        this.status = { ...this.status, change: answer.change };
+        if (this.status) this.status = { ...this.status, change: answer.change };
         this.#follow(answer.change);
       }
     } catch {
-      this.picker.say("The server could not be reached. Try again.");
+      this.picker?.say("The server could not be reached. Try again.");
     }
     this.wake();
   }
 
-  /** Beside a notice that another pair is needed: the way to it. @param {{pair: string|null}} needs */
+  /**
+   * Beside a notice that another pair is needed: the way to it.
+   * @param {{pair: string|null}} needs
+   * @param {HTMLElement} line
+   */
   offer(line, needs) {
     if (!needs.pair || !this.status?.picker?.on) return;
     const button = html("button", { type: "button", class: "cx-quiet cx-notice-action" }, "Change the pair");

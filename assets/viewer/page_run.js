@@ -6,6 +6,11 @@
  * so it stays in this tab's `sessionStorage`.
  */
 
+/**
+ * @typedef {{question: string, dataType: string, tau: number}} Asked what Generate was pressed with
+ * @typedef {{run: string|null, asked: Asked|null, search: string, isLost: boolean}} KeptRun
+ */
+
 const RUN_KEY = "citer-run";
 const LOOK_EVERY_MS = 1000;
 const SILENT_MS = 6000; // the server says something every three seconds, even where there is nothing to say
@@ -20,16 +25,30 @@ export const CONNECTION_BACK = "The connection is back, and your run with it.";
 export const RUN_GONE =
   "The connection was lost for too long, and the server no longer has this run. Generate it again.";
 
+/** @param {number} ms @returns {Promise<void>} */
 const elapse = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 export class PageRun {
+  /** @type {Asked|null} */
+  asked = null;
+  /** @type {string|null} */
+  run = null;
+  isOver = true;
+  heardAt = 0;
+  nHeard = 0;
+  /** @type {string|null} */
+  following = null;
+
   /**
-   * @param {Object} page of page.js
-   * @param {{storage?: Storage, now?: () => number, pause?: (ms: number) => Promise<void>}} [how] tests have their own
+   * @param {Page} page of page.js
+   * @param {{storage?: Storage|null, now?: () => number, pause?: (ms: number) => Promise<void>}} [how] tests have
+   *   their own
    */
   constructor(page, { storage = tabStorage(), now = () => performance.now(), pause = elapse } = {}) {
-    Object.assign(this, { page, storage, now, pause });
-    Object.assign(this, { asked: null, run: null, isOver: true, heardAt: 0, nHeard: 0, following: null });
+    this.page = page;
+    this.storage = storage;
+    this.now = now;
+    this.pause = pause;
   }
 
   /** Looks from time to time whether the run is still heard of. */
@@ -39,13 +58,13 @@ export class PageRun {
     }, LOOK_EVERY_MS);
   }
 
-  /** Generate was pressed with these values. @param {Array} values in the order of `Controls.asked` */
+  /** Generate was pressed with these values. @param {any[]} values in the order of `Controls.asked` */
   asking(values) {
     const [question, dataType, tau] = values;
     this.asked = { question, dataType, tau };
   }
 
-  /** A message of a run, or about its place in the line, came in. */
+  /** A message of a run, or about its place in the line, came in. @param {string} run */
   heard(run, isOver = false) {
     this.heardAt = this.now();
     this.nHeard++;
@@ -58,7 +77,10 @@ export class PageRun {
 
   /** Another run, or a recorded one, is on the screen: a reload should not bring this one back. */
   forget() {
-    Object.assign(this, { run: null, isOver: true, following: null, asked: null });
+    this.run = null;
+    this.isOver = true;
+    this.following = null;
+    this.asked = null;
     this.#store(null);
   }
 
@@ -86,7 +108,10 @@ export class PageRun {
     return true;
   }
 
-  /** Asks the server for the run until it ends, or until its messages come by themselves again. */
+  /**
+   * Asks the server for the run until it ends, or until its messages come by themselves again.
+   * @param {string|null} run
+   */
   async follow(run) {
     if (!run || this.following === run) return;
     this.following = run;
@@ -136,6 +161,7 @@ export class PageRun {
     this.#store({ run: this.run, asked: this.asked, search: globalThis.location?.search ?? "", isLost });
   }
 
+  /** @param {KeptRun|null} value */
   #store(value) {
     try {
       if (value) this.storage?.setItem(RUN_KEY, JSON.stringify(value));

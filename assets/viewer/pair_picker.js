@@ -10,12 +10,26 @@ import { bytesInWords, dtypeOf, factsOf, planOf, progressOf, roomInWords, whyNot
 const OWN = "own";
 
 export class PairPicker {
+  /** @type {PairList|null} */
+  listed = null;
+  /** @type {string|null} */
+  chosen = null;
+  /** @type {string|null} */
+  dtype = null;
+  /** @type {PairChange|null} */
+  change = null;
+  isOwn = false;
+  said = "";
+  /** @type {[HTMLInputElement, HTMLInputElement]|null} */
+  own = null;
+
   /**
    * @param {HTMLElement} place the dialog is appended here
    * @param {{onLoad: (pair: string, dtype: string) => void, onCancel: () => void}} on
    */
   constructor(place, on) {
-    Object.assign(this, { on, listed: null, chosen: null, dtype: null, change: null, isOwn: false });
+    this.on = on;
+    /** @param {string} words @param {string} className @param {() => void} act */
     const action = (words, className, act) => {
       const button = html("button", { type: "button", class: className }, words);
       button.addEventListener("click", act);
@@ -38,7 +52,14 @@ export class PairPicker {
       this.loaded,
       this.precision,
       html("div", { class: "cx-pairs-body" }, this.list, this.note),
-      html("div", { class: "cx-pairs-foot" }, this.plan, this.bar, this.state, html("div", { class: "cx-pairs-go" }, this.cancel, this.load)),
+      html(
+        "div",
+        { class: "cx-pairs-foot" },
+        this.plan,
+        this.bar,
+        this.state,
+        html("div", { class: "cx-pairs-go" }, this.cancel, this.load),
+      ),
     );
     // A click on the backdrop is one on the dialog itself: everything else is inside one of its parts.
     this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
@@ -57,44 +78,51 @@ export class PairPicker {
     this.dialog.showModal();
   }
 
-  /**
-   * @param {Object} listed what `list_pairs` gives
-   * @param {string|null} wanted a pair to be chosen at first
-   */
+  /** @param {PairList} listed what `list_pairs` gives @param {string|null} wanted a pair to be chosen at first */
   show(listed, wanted = null) {
     this.listed = listed;
     const rows = listed.pairs;
+    /** @param {PairRow} row */
     const canLoad = (row) => !whyNot(row, this.dtype ?? "", listed);
-    if (rows.some((row) => row.name === wanted)) this.chosen = wanted;
-    else if (!this.chosen || !rows.some((row) => row.name === this.chosen && canLoad(row))) this.chosen = rows.find(canLoad)?.name ?? rows[0]?.name ?? null;
-    this.dtype ??= rows.map((row) => Object.keys(row.variants)[0]).at(-1);
-    const free = listed.free_bytes === null ? "how much memory is free is not known" : `${bytesInWords(listed.free_bytes)} of memory free on this ${listed.device === "cpu" ? "machine" : "device"}`;
+    if (wanted !== null && rows.some((row) => row.name === wanted)) this.chosen = wanted;
+    else if (!this.chosen || !rows.some((row) => row.name === this.chosen && canLoad(row)))
+      this.chosen = rows.find(canLoad)?.name ?? rows[0]?.name ?? null;
+    this.dtype ??= rows.map((row) => Object.keys(row.variants)[0]).at(-1) ?? null;
+    const free =
+      listed.free_bytes === null
+        ? "how much memory is free is not known"
+        : `${bytesInWords(listed.free_bytes)} of memory free on this ${listed.device === "cpu" ? "machine" : "device"}`;
     const now = rows.find((row) => Object.values(row.variants).some((variant) => variant.is_loaded));
-    setText(this.loaded, `${now ? `${now.title} is loaded` : "Another pair is loaded"}; ${free}. The pair is the server’s: everyone on this page gets the new one.`);
+    setText(
+      this.loaded,
+      `${now ? `${now.title} is loaded` : "Another pair is loaded"}; ${free}. The pair is the ` +
+        "server’s: everyone on this page gets the new one.",
+    );
     setText(this.note, listed.note);
     this.#drawPrecision();
     this.#drawList();
     this.#drawFoot();
   }
 
-  /** Where the pair cannot be changed: which one is loaded, and why it stays. @param {Object} status */
+  /** Where the pair cannot be changed: which one is loaded, and why it stays. @param {EngineStatus} status */
   showOff(status) {
     setText(this.loaded, `${status.pair ?? "No pair"} is loaded (${status.message}).`);
-    setText(this.note, status.picker.why);
+    setText(this.note, status.picker?.why ?? "");
     this.list.hidden = this.precision.hidden = this.load.hidden = true;
   }
 
   /**
-   * @param {Object|null} change the one that goes on, or the last one
+   * @param {PairChange|null} change the one that goes on, or the last one
    * @param {boolean} isOwn whether this page began it, and may cancel it
    */
   setChange(change, isOwn = false) {
     if (change && !change.is_over) this.said = "";
-    Object.assign(this, { change, isOwn });
+    this.change = change;
+    this.isOwn = isOwn;
     if (this.dialog.open) this.#drawFoot();
   }
 
-  /** Something that the server refused. */
+  /** Something that the server refused. @param {string} words */
   say(words) {
     this.said = words;
     this.#drawFoot();
@@ -105,22 +133,42 @@ export class PairPicker {
   }
 
   #drawList() {
-    const cards = this.listed.pairs.map((row) => this.#card(row));
-    if (this.listed.allows_own) cards.push(this.#ownCard());
+    const { listed } = this;
+    if (!listed) return;
+    /** @type {HTMLElement[]} */
+    const cards = listed.pairs.map((row) => this.#card(row, listed));
+    if (listed.allows_own) cards.push(this.#ownCard());
     this.list.replaceChildren(html("legend", { class: "cx-hidden" }, "Pairs"), ...cards);
   }
 
-  #card(row) {
-    const why = whyNot(row, this.dtype, this.listed);
-    const radio = html("input", { type: "radio", name: "cx-pair-choice", value: row.name, checked: row.name === this.chosen });
+  /** @param {PairRow} row @param {PairList} listed */
+  #card(row, listed) {
+    const why = whyNot(row, this.dtype ?? "", listed);
+    const radio = html("input", {
+      type: "radio",
+      name: "cx-pair-choice",
+      value: row.name,
+      checked: row.name === this.chosen,
+    });
     radio.addEventListener("change", () => this.#choose(row.name));
-    const marks = html("span", { class: "cx-pairs-marks" }, why === "Loaded now." ? html("span", { class: "cx-pairs-mark" }, "loaded") : null, row.is_gated ? html("span", { class: "cx-pairs-mark" }, "gated") : null);
-    const facts = factsOf(row, this.dtype).map((fact) => html("li", {}, fact));
+    const marks = html(
+      "span",
+      { class: "cx-pairs-marks" },
+      why === "Loaded now." ? html("span", { class: "cx-pairs-mark" }, "loaded") : null,
+      row.is_gated ? html("span", { class: "cx-pairs-mark" }, "gated") : null,
+    );
+    const facts = factsOf(row, this.dtype ?? "").map((fact) => html("li", {}, fact));
     return html(
       "label",
       { class: "cx-pairs-card", "data-off": Boolean(why) && why !== "Loaded now." },
       radio,
-      html("span", { class: "cx-pairs-text" }, html("span", { class: "cx-pairs-title" }, row.title, marks), html("ul", { class: "cx-pairs-facts" }, ...facts), why && why !== "Loaded now." ? html("span", { class: "cx-pairs-why" }, why) : null),
+      html(
+        "span",
+        { class: "cx-pairs-text" },
+        html("span", { class: "cx-pairs-title" }, row.title, marks),
+        html("ul", { class: "cx-pairs-facts" }, ...facts),
+        why && why !== "Loaded now." ? html("span", { class: "cx-pairs-why" }, why) : null,
+      ),
     );
   }
 
@@ -128,8 +176,15 @@ export class PairPicker {
   #ownCard() {
     const radio = html("input", { type: "radio", name: "cx-pair-choice", value: OWN, checked: this.chosen === OWN });
     radio.addEventListener("change", () => this.#choose(OWN));
+    /** @param {string} label @param {string|undefined} value */
     const field = (label, value) => {
-      const input = html("input", { type: "text", "aria-label": label, placeholder: `${label}: org/name or a folder`, autocomplete: "off", spellcheck: "false" });
+      const input = html("input", {
+        type: "text",
+        "aria-label": label,
+        placeholder: `${label}: org/name or a folder`,
+        autocomplete: "off",
+        spellcheck: "false",
+      });
       input.value = value ?? "";
       input.addEventListener("focus", () => {
         radio.checked = true;
@@ -139,11 +194,25 @@ export class PairPicker {
       return input;
     };
     this.own = [field("SLM", this.own?.[0].value), field("LLM", this.own?.[1].value)];
-    return html("div", { class: "cx-pairs-card" }, html("label", { class: "cx-pairs-own" }, radio, html("span", { class: "cx-pairs-title" }, "Two models of your own, of one family")), html("div", { class: "cx-pairs-fields" }, ...this.own));
+    return html(
+      "div",
+      { class: "cx-pairs-card" },
+      html(
+        "label",
+        { class: "cx-pairs-own" },
+        radio,
+        html("span", { class: "cx-pairs-title" }, "Two models of your own, of one family"),
+      ),
+      html("div", { class: "cx-pairs-fields" }, ...this.own),
+    );
   }
 
   #drawPrecision() {
-    const names = [...new Set(this.listed.pairs.filter((row) => !row.is_bundled).flatMap((row) => Object.keys(row.variants)))];
+    const names = [
+      ...new Set(
+        (this.listed?.pairs ?? []).filter((row) => !row.is_bundled).flatMap((row) => Object.keys(row.variants)),
+      ),
+    ];
     const options = names.map((name) => {
       const radio = html("input", { type: "radio", name: "cx-pair-dtype", value: name, checked: name === this.dtype });
       radio.addEventListener("change", () => {
@@ -157,6 +226,7 @@ export class PairPicker {
     this.precision.replaceChildren(html("legend", {}, "Number format of the weights"), ...options);
   }
 
+  /** @param {string} name */
   #choose(name) {
     this.chosen = name;
     this.said = "";
@@ -164,22 +234,29 @@ export class PairPicker {
   }
 
   #ownPair() {
-    const [slm, llm] = this.own.map((input) => input.value.trim());
+    const [slm, llm] = (this.own ?? []).map((input) => input.value.trim());
     return slm && llm ? `${slm},${llm}` : "";
   }
 
   #drawFoot() {
     const { change, listed } = this;
-    const hadFocus = this.dialog.open && [this.load, this.cancel].includes(document.activeElement);
-    const isGoing = Boolean(change) && !change.is_over;
+    const hadFocus = this.dialog.open && [this.load, this.cancel].some((node) => node === document.activeElement);
+    const isGoing = change !== null && !change.is_over;
     const row = this.#row();
     const isOwn = this.chosen === OWN;
-    const why = row && listed ? whyNot(row, this.dtype, listed) : "";
+    const why = row && listed ? whyNot(row, this.dtype ?? "", listed) : "";
     const canLoad = Boolean(listed) && !isGoing && (isOwn ? Boolean(this.#ownPair()) : Boolean(row) && !why);
     const { words, share } = change ? progressOf(change) : { words: "", share: null };
     setText(this.state, isGoing ? `${change.title}: ${words}` : this.said || words);
     this.state.dataset.tone = !isGoing && (this.said || change?.stage === "failed") ? "bad" : "calm";
-    setText(this.plan, isGoing || !listed ? "" : isOwn ? `What is missing is downloaded first. ${roomInWords("after")}` : why || (row ? planOf(row, this.dtype) : ""));
+    setText(
+      this.plan,
+      isGoing || !listed
+        ? ""
+        : isOwn
+          ? `What is missing is downloaded first. ${roomInWords("after")}`
+          : why || (row ? planOf(row, this.dtype ?? "") : ""),
+    );
     this.bar.hidden = !isGoing;
     if (share === null) this.bar.removeAttribute("value");
     else this.bar.value = share;
@@ -188,7 +265,10 @@ export class PairPicker {
     this.load.disabled = !canLoad;
     this.load.hidden = isGoing;
     // A button that disappears under the focus would throw the keyboard out of the dialog.
-    if (hadFocus && !this.dialog.contains(document.activeElement?.closest("button:not(:disabled):not([hidden])") ?? null)) {
+    if (
+      hadFocus &&
+      !this.dialog.contains(document.activeElement?.closest("button:not(:disabled):not([hidden])") ?? null)
+    ) {
       const next = isGoing ? (this.isOwn ? this.cancel : this.close) : canLoad ? this.load : this.close;
       next.focus();
     }
@@ -197,6 +277,6 @@ export class PairPicker {
   #load() {
     this.said = "";
     const row = this.#row();
-    this.on.onLoad(row ? row.name : this.#ownPair(), row ? dtypeOf(row, this.dtype) : (this.dtype ?? ""));
+    this.on.onLoad(row ? row.name : this.#ownPair(), row ? dtypeOf(row, this.dtype ?? "") : (this.dtype ?? ""));
   }
 }

@@ -22,12 +22,14 @@ import { Tooltip } from "./tooltip.js";
 import { WhatIf } from "./what_if.js";
 
 /**
- * @param {Object} viewer
+ * @param {Viewer} viewer
  * @param {import("./viewer.js").ViewerOptions} options
- * @returns {Object} the panels by name, and `layout`, the element around them; all of it stands in `viewer.root`
+ * @returns the panels by name, and `layout`, the element around them; all of it stands in `viewer.root`
  */
 export function buildPanels(viewer, options) {
+  /** @type {{onHover: (index: number|null) => void, onPick: (index: number) => void}} */
   const links = { onHover: (index) => viewer.hover(index, false), onPick: (index) => viewer.pin(index) };
+  /** @param {number} tau */
   const setTau = (tau) => {
     viewer.setThreshold(tau);
     options.onThresholdSuggest?.(tau);
@@ -37,7 +39,11 @@ export function buildPanels(viewer, options) {
   const tokens = new TokenPanel();
   const branching = new Branching(viewer, options);
   const legend = new Legend((writer) => tokens.setFilter(writer));
-  const whatIf = new WhatIf({ onBack: () => setTau(viewer.view.runTau), onContinue: () => branching.goOn(viewer.view), onTau: setTau });
+  const whatIf = new WhatIf({
+    onBack: () => setTau(viewer.view.runTau),
+    onContinue: () => branching.goOn(viewer.view),
+    onTau: setTau,
+  });
   const tools = new ToolsRow({
     onJump: (kind, step) => {
       const { view } = viewer;
@@ -55,16 +61,48 @@ export function buildPanels(viewer, options) {
     onFlip: (index, source, tokenId) => branching.flip(viewer.view, index, source, tokenId),
     onProbe: () => branching.askProbe(viewer.view),
   });
-  const playback = new Playback((shown) => viewer.reveal(shown), (k) => viewer.view.ownSeries.totals(k).measuredS);
+  const playback = new Playback(
+    (shown) => viewer.reveal(shown),
+    (k) => viewer.view.ownSeries.totals(k).measuredS,
+  );
   const tooltip = new Tooltip(viewer.root);
   const time = html("div", { class: "cv-time" }, minimap.root, playback.root);
   const layout = html(
     "div",
     { class: "cv-layout", "data-state": "empty" },
-    html("div", { class: "cv-main" }, head.root, branching.strip.root, legend.root, whatIf.root, head.statusRow, tokens.root, answer.root, time, tools.root, whatIf.form),
+    html(
+      "div",
+      { class: "cv-main" },
+      head.root,
+      branching.strip.root,
+      legend.root,
+      whatIf.root,
+      head.statusRow,
+      tokens.root,
+      answer.root,
+      time,
+      tools.root,
+      whatIf.form,
+    ),
     html("div", { class: "cv-side" }, inspector.root),
     html("div", { class: "cv-lower" }, branching.compare.root, counters.root, chart.root, head.provenance),
   );
   viewer.root.replaceChildren(layout, tooltip.root, announcer.root);
-  return { announcer, head, tokens, branching, legend, whatIf, tools, minimap, chart, counters, answer, inspector, playback, tooltip, layout };
+  return {
+    announcer,
+    head,
+    tokens,
+    branching,
+    legend,
+    whatIf,
+    tools,
+    minimap,
+    chart,
+    counters,
+    answer,
+    inspector,
+    playback,
+    tooltip,
+    layout,
+  };
 }

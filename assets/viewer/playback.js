@@ -4,11 +4,17 @@
 
 import { button, html, setText, svg } from "./dom.js";
 
-/** Tokens per second at 1x: a calm reading pace, the same for every pair, since recorded milliseconds differ a thousandfold. */
+/**
+ * Tokens per second at 1x: a calm reading pace, the same for every pair, since recorded milliseconds differ a
+ * thousandfold.
+ */
 const BASE_RATE = 12;
 /** Drawn, because phones show the characters for these as coloured emoji. */
 const ICONS = {
-  play: "M4 2.5v11l9.5-5.5z", pause: "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z", back: "M10.5 3v10l-7-5zM3 3h1.5v10H3z", forward: "M5.5 3v10l7-5zM11.5 3H13v10h-1.5z",
+  play: "M4 2.5v11l9.5-5.5z",
+  pause: "M3.5 2.5h3v11h-3zM9.5 2.5h3v11h-3z",
+  back: "M10.5 3v10l-7-5zM3 3h1.5v10H3z",
+  forward: "M5.5 3v10l7-5zM11.5 3H13v10h-1.5z",
 };
 const SPEEDS = [0.5, 1, 2, 4, 8];
 const LIVE_PACE = "live";
@@ -34,39 +40,73 @@ export function advanceLive(shown, seconds, n, timeOf) {
 }
 
 export class Playback {
-  /** @param {(shown: number) => void} onShow @param {(k: number) => number} timeOf measured seconds of the first k tokens */
+  /**
+   * @param {(shown: number) => void} onShow
+   * @param {(k: number) => number} timeOf measured seconds of the first k tokens
+   */
   constructor(onShow, timeOf) {
     this.onShow = onShow;
     this.timeOf = timeOf;
     this.n = 0;
     this.shown = 0;
+    /** @type {number|"live"} */
     this.speed = 1;
+    /** @type {number|null} */
     this.frame = null;
     this.toggleButton = button("", "cv-play", { "aria-label": "Play" });
     this.backButton = button("", "cv-step", { "aria-label": "One token back" });
     this.forwardButton = button("", "cv-step", { "aria-label": "One token forward" });
     this.playIcon = svg("path", {});
-    for (const [host, path] of [[this.toggleButton, this.playIcon], [this.backButton, svg("path", { d: ICONS.back })], [this.forwardButton, svg("path", { d: ICONS.forward })]]) {
+    for (const [host, path] of [
+      [this.toggleButton, this.playIcon],
+      [this.backButton, svg("path", { d: ICONS.back })],
+      [this.forwardButton, svg("path", { d: ICONS.forward })],
+    ]) {
       host.append(svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, path));
     }
-    this.range = html("input", { type: "range", class: "cv-scrub", min: 0, max: 0, step: 1, value: 0, "aria-label": "Tokens shown" });
+    this.range = html("input", {
+      type: "range",
+      class: "cv-scrub",
+      min: 0,
+      max: 0,
+      step: 1,
+      value: 0,
+      "aria-label": "Tokens shown",
+    });
     this.position = html("span", { class: "cv-position" });
     this.select = html("select", { class: "cv-speed", "aria-label": "Playback speed" });
-    for (const speed of SPEEDS) this.select.append(html("option", { value: speed, selected: speed === 1 }, `${speed}×`));
+    for (const speed of SPEEDS)
+      this.select.append(html("option", { value: speed, selected: speed === 1 }, `${speed}×`));
     this.select.append(html("option", { value: LIVE_PACE }, "as timed"));
-    this.root = html("div", { class: "cv-playback" }, this.backButton, this.toggleButton, this.forwardButton, this.range, this.position, this.select);
+    this.root = html(
+      "div",
+      { class: "cv-playback" },
+      this.backButton,
+      this.toggleButton,
+      this.forwardButton,
+      this.range,
+      this.position,
+      this.select,
+    );
     this.toggleButton.addEventListener("click", () => this.toggle());
     this.backButton.addEventListener("click", () => this.step(-1));
     this.forwardButton.addEventListener("click", () => this.step(1));
     this.range.addEventListener("input", () => this.scrub(Number(this.range.value)));
-    this.select.addEventListener("change", () => (this.speed = this.select.value === LIVE_PACE ? LIVE_PACE : Number(this.select.value)));
+    this.select.addEventListener(
+      "change",
+      () => (this.speed = this.select.value === LIVE_PACE ? LIVE_PACE : Number(this.select.value)),
+    );
   }
 
   get isPlaying() {
     return this.frame !== null;
   }
 
-  /** Another run, or more of it; everything is shown. */
+  /**
+   * Another run, or more of it; everything is shown.
+   * @param {number} n
+   * @param {boolean} live
+   */
   setLength(n, live) {
     this.pause();
     this.n = this.shown = n;
@@ -77,8 +117,10 @@ export class Playback {
   play() {
     if (this.isPlaying || this.n === 0) return;
     if (this.shown >= this.n) this.#show(0);
+    /** @type {number|null} */
     let last = null;
     let due = 0;
+    /** @param {number} now */
     const tick = (now) => {
       const passed = last === null ? 0 : Math.min((now - last) / 1000, MOST_FRAME_S);
       last = now;
@@ -86,7 +128,9 @@ export class Playback {
       const live = this.speed === LIVE_PACE && this.timeOf(this.n) > 0;
       due += live ? passed : passed * BASE_RATE * (this.speed === LIVE_PACE ? 1 : this.speed);
       const whole = Math.floor(due);
-      const next = live ? advanceLive(this.shown, due, this.n, this.timeOf) : { shown: Math.min(this.n, this.shown + whole), left: due - whole };
+      const next = live
+        ? advanceLive(this.shown, due, this.n, this.timeOf)
+        : { shown: Math.min(this.n, this.shown + whole), left: due - whole };
       due = next.left;
       if (next.shown > this.shown) this.#show(next.shown);
       if (this.shown >= this.n) this.pause();
@@ -109,15 +153,18 @@ export class Playback {
     else this.play();
   }
 
+  /** @param {number} by */
   step(by) {
     this.scrub(this.shown + by);
   }
 
+  /** @param {number} shown */
   scrub(shown) {
     this.pause();
     this.#show(Math.max(0, Math.min(this.n, shown)));
   }
 
+  /** @param {number} shown */
   #show(shown) {
     this.shown = shown;
     this.#draw();

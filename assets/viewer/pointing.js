@@ -10,21 +10,26 @@ import { targetOf } from "./moves.js";
 import { visibleText } from "./text.js";
 
 /**
- * @param {Object} viewer
+ * @param {Viewer} viewer
  * @param {AbortSignal} signal ends the listening
  * @returns {(index: number|null, anchored: boolean) => void} hovers a token; `anchored` shows the tooltip at it
  */
 export function listen(viewer, signal) {
   const { tokens, tooltip } = viewer;
 
+  /** @param {number} index */
   const showTooltip = (index) => {
     const { view } = viewer;
     const event = view.events[index];
     tooltip.show(tokens.nodes[index], [
-      { text: `${visibleText(event.text)}  ${view.decisions.isLlm[index] ? "LLM" : "SLM"}`, className: "cv-tooltip-title" },
+      {
+        text: `${visibleText(event.text)}  ${view.decisions.isLlm[index] ? "LLM" : "SLM"}`,
+        className: "cv-tooltip-title",
+      },
       { text: `confidence ${probability(event.slm_confidence)}, tau ${formatTau(view.tauAt(index))}` },
     ]);
   };
+  /** @param {number|null} index @param {boolean} anchored */
   const hover = (index, anchored) => {
     const { view } = viewer;
     if (index !== view.hovered) {
@@ -35,30 +40,47 @@ export function listen(viewer, signal) {
     else if (tooltip.anchor !== tokens.nodes[index]) showTooltip(index);
   };
 
-  tokens.text.addEventListener("pointerover", (event) => {
-    if (event.pointerType !== "touch") hover(tokens.indexOf(event.target), true);
-  }, { signal });
+  tokens.text.addEventListener(
+    "pointerover",
+    (event) => {
+      if (event.pointerType !== "touch") hover(tokens.indexOf(event.target), true);
+    },
+    { signal },
+  );
   tokens.text.addEventListener("pointerleave", () => hover(null, false), { signal });
   tokens.scroller.addEventListener("scroll", () => tooltip.hide(), { signal, passive: true });
-  tokens.text.addEventListener("click", (event) => {
-    const index = tokens.indexOf(event.target);
-    // The end of a drag that selects text is no choice of a token.
-    if (index === null || !getSelection().isCollapsed) return;
-    viewer.pin(index === viewer.view.pinned ? null : index);
-    viewer.flush();
-    tokens.nodes[index].focus({ preventScroll: true });
-    // A finger has no hover, and on a phone the inspector is further down.
-    if (event.pointerType === "touch" && viewer.view.pinned !== null) showTooltip(index);
-    else if (event.pointerType === "touch") tooltip.hide();
-  }, { signal });
-  viewer.root.addEventListener("keydown", (event) => {
-    const action = actionOf(event);
-    if (action && act(viewer, action, event)) event.preventDefault();
-  }, { signal });
+  tokens.text.addEventListener(
+    "click",
+    (event) => {
+      const index = tokens.indexOf(event.target);
+      // The end of a drag that selects text is no choice of a token.
+      if (index === null || getSelection()?.isCollapsed === false) return;
+      viewer.pin(index === viewer.view.pinned ? null : index);
+      viewer.flush();
+      tokens.nodes[index].focus({ preventScroll: true });
+      // A finger has no hover, and on a phone the inspector is further down.
+      if (event.pointerType === "touch" && viewer.view.pinned !== null) showTooltip(index);
+      else if (event.pointerType === "touch") tooltip.hide();
+    },
+    { signal },
+  );
+  viewer.root.addEventListener(
+    "keydown",
+    (event) => {
+      const action = actionOf(event);
+      if (action && act(viewer, action, event)) event.preventDefault();
+    },
+    { signal },
+  );
   return hover;
 }
 
-/** @returns {boolean} whether the key was used */
+/**
+ * @param {Viewer} viewer
+ * @param {string} action
+ * @param {KeyboardEvent} event
+ * @returns {boolean} whether the key was used
+ */
 function act(viewer, action, event) {
   const { view } = viewer;
   if (action === "play") {

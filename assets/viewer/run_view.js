@@ -10,11 +10,23 @@ import { decisiveness, isForced, replay, runFacts } from "./decision.js";
 import { RunSeries, seriesOf } from "./series.js";
 
 const BLANK_SPEC = {
-  name: "", n_params: 0, n_layers: 0, n_heads: 0, n_kv_heads: 0, head_dim: 0, vocab_size: 0, hidden_size: 0, tied_embeddings: true, bytes_per_element: 2,
+  name: "",
+  n_params: 0,
+  n_layers: 0,
+  n_heads: 0,
+  n_kv_heads: 0,
+  head_dim: 0,
+  vocab_size: 0,
+  hidden_size: 0,
+  tied_embeddings: true,
+  bytes_per_element: 2,
 };
 const SAME_TAU = 1e-9;
 
-/** The horizontal room of a live run grows in jumps, so that the chart does not rescale at every token. */
+/**
+ * The horizontal room of a live run grows in jumps, so that the chart does not rescale at every token.
+ * @param {number} n
+ */
 function liveDomain(n) {
   let room = 64;
   while (room < n) room *= 2;
@@ -22,42 +34,69 @@ function liveDomain(n) {
 }
 
 export class RunView {
+  /** @type {TokenEvent[]} */
+  events = [];
+  n = 0;
+  shown = 0;
+  domain = 64;
+  live = false;
+  /** @type {FinishReason|null} */
+  finishReason = null;
+  /** @type {Answer|null} */
+  answer = null;
+  /** @type {number|null} */
+  whatIf = null;
+  hasForced = false;
+  priceLabel = "";
+  /** @type {number|null} */
+  hovered = null;
+  /** @type {number|null} */
+  pinned = null;
+  /** @type {number|null} */
+  focus = null;
+
   /**
    * @param {number} runKey tells this run from every other one of the page
-   * @param {Object|null} head the trace without its events, or null where there is no run yet
-   * @param {{device?: Object, pricing?: Object|null}} prices
+   * @param {TraceHead|null} head the trace without its events, or null where there is no run yet
+   * @param {{device?: DeviceSpec, pricing?: Pricing|null}} prices
    */
   constructor(runKey, head, prices) {
-    let rest = null;
-    if (head) {
-      rest = { ...head };
-      delete rest.events;
-    }
-    Object.assign(this, {
-      runKey, head: rest, prices, events: [], n: 0, shown: 0, domain: 64, live: false, finishReason: null, answer: null,
-      runTau: rest?.settings?.threshold ?? 0.7, whatIf: null, hasForced: false, costModel: null, series: null, ownSeries: null, priceLabel: "",
-      hovered: null, pinned: null, focus: null,
-    });
+    /** @type {TraceHead & {events?: TokenEvent[]}|null} */
+    const rest = head ? { ...head } : null;
+    delete rest?.events;
+    this.runKey = runKey;
+    /** @type {TraceHead|null} */
+    this.head = rest;
+    this.prices = prices;
+    this.runTau = rest?.settings?.threshold ?? 0.7;
     /** Index of the first token that a branch does not share with its parent, and which of the later ones differ. */
     this.forkAt = rest?.parent?.fork ?? null;
+    /** @type {Uint8Array|null} */
     this.changed = null;
-    /** What both models said at each token, where somebody asked after the run. */
+    /** @type {ProbedToken[]|null} what both models said at each token, where somebody asked after the run */
     this.probe = null;
+    /** @type {RunFacts|null} */
     this.knownFacts = null;
-    /** Case and label of its tokens, as far as they are defined; asked with the probe. */
+    /** @type {Truth|null} case and label of its tokens, as far as they are defined; asked with the probe */
     this.truth = null;
-    /** Tokens that a search has found: 1, and 2 for the one that was gone to. */
+    /** @type {Uint8Array|null} tokens that a search has found: 1, and 2 for the one that was gone to */
     this.matches = null;
     // Live decisions grow with the run, so they are plain arrays; a replay's are typed.
+    /** @type {Replay & {isLlm: number[], isFlipped: number[], llmFed: number[], decisive: number[]}} */
     this.own = { isLlm: [], isFlipped: [], llmFed: [], decisive: [], firstFlip: -1, nFlips: 0, nExact: 0, doubt: null };
+    /** @type {Replay} */
     this.decisions = this.own;
-    this.#price();
+    this.costModel = this.#priced();
+    this.ownSeries = new RunSeries(this.costModel);
+    this.series = this.ownSeries;
   }
 
+  /** @param {number} index */
   isForced(index) {
     return isForced(this.events[index]);
   }
 
+  /** @param {TokenEvent[]} tokens */
   append(tokens) {
     for (const event of tokens) {
       this.events.push(event);
@@ -75,7 +114,11 @@ export class RunView {
     this.domain = this.live ? liveDomain(this.n) : Math.max(1, this.n);
   }
 
-  /** The run is over. */
+  /**
+   * The run is over.
+   * @param {FinishReason|null} finishReason
+   * @param {Answer|null} answer
+   */
   finish(finishReason, answer) {
     this.live = false;
     this.finishReason = finishReason;
@@ -83,7 +126,11 @@ export class RunView {
     this.domain = Math.max(1, this.n);
   }
 
-  /** Looks at the run at another tau; null, or its own, shows it as it was. @returns {boolean} whether that changes anything */
+  /**
+   * Looks at the run at another tau; null, or its own, shows it as it was.
+   * @param {number|null} threshold
+   * @returns {boolean} whether that changes anything
+   */
   setWhatIf(threshold) {
     if (this.live || !this.head) return false;
     const next = threshold === null || Math.abs(threshold - this.runTau) < SAME_TAU ? null : Number(threshold);
@@ -105,7 +152,11 @@ export class RunView {
     return this.knownFacts;
   }
 
-  /** What was asked about the run after it: both models everywhere, and the labels of its tokens, if there are any. */
+  /**
+   * What was asked about the run after it: both models everywhere, and the labels of its tokens, if there are any.
+   * @param {ProbedToken[]|null} probe
+   * @param {Truth|null} truth
+   */
   setProbe(probe, truth) {
     this.probe = probe;
     this.truth = truth;
@@ -113,36 +164,35 @@ export class RunView {
     this.#replay();
   }
 
-  /** Prices it anew. */
+  /** Prices it anew. @param {Pricing|null} pricing */
   setPricing(pricing) {
     this.prices = { ...this.prices, pricing };
-    this.#price();
+    this.costModel = this.#priced();
     this.ownSeries = seriesOf(this.costModel, this.events, this.own);
     this.#replay();
   }
 
-  /** The cost model under the page's choice of pair and device, and an empty series. */
-  #price() {
+  /** The cost model under the page's choice of pair and device. */
+  #priced() {
     const { head } = this;
     const { pricing, device: sheet } = this.prices;
     const slm = pricing?.slm ?? head?.pair?.slm ?? BLANK_SPEC;
     const llm = pricing?.llm ?? head?.pair?.llm ?? BLANK_SPEC;
     const device = pricing?.device ?? sheet ?? H100_SXM;
     const routerParams = pricing?.routerParams ?? head?.router?.n_params ?? 0;
-    this.costModel = new CostModel({ slm, llm, device, routerParams });
     // A change of device alone leaves the pair what it was.
     const repriced = pricing?.label ?? (pricing?.slm ? `${slm.name} with ${llm.name}` : null);
     this.priceLabel = repriced ? `Priced as ${repriced}. ` : "";
-    this.series = this.ownSeries = new RunSeries(this.costModel);
+    return new CostModel({ slm, llm, device, routerParams });
   }
 
-  /** The run as trace JSON, or null. */
+  /** The run as trace JSON, or null. @returns {Trace|null} */
   trace() {
     const { head, events, finishReason, answer } = this;
     return head ? { ...head, events: events.slice(), finish_reason: finishReason, answer } : null;
   }
 
-  /** The tau whose decisions are on the screen, for token `index`. */
+  /** The tau whose decisions are on the screen, for token `index`. @param {number} index */
   tauAt(index) {
     return this.whatIf ?? this.events[index].threshold;
   }

@@ -5,7 +5,10 @@
  * and the counters. Appending is the only mutation, so a live run costs the same per token at any length.
  */
 
+/** @type {Metric[]} */
 const METRICS = ["bytes", "flops", "seconds"];
+const COUNTS = ["llmTokens", "decisive", "decisiveUnknown", "handOffs", "measured"];
+/** @type {CostLine[]} */
 const LINES = ["routed", "slmOnly", "llmOnly"];
 
 /** Cumulative cost, LLM tokens, hand-offs and measured seconds. Entry k is the total of the first k tokens. */
@@ -13,28 +16,39 @@ export class RunSeries {
   /**
    * @param {import("./cost.js").CostModel} costModel
    * @param {number} capacity
-   * @param {RunSeries|null} own the series of the same finished run as it was made, under the same cost model: what does not
+   * @param {RunSeries|null} own the series of the same finished run as it was made, under the same cost model: what
+   *   does not
    *   depend on decisions is read from it, which halves the work of a replay
    */
   constructor(costModel, capacity = 256, own = null) {
     this.costModel = costModel;
     this.own = own;
     this.length = 0;
-    this.columns = { llmTokens: null, decisive: null, decisiveUnknown: null, handOffs: null, measured: null };
-    for (const line of LINES) for (const metric of METRICS) this.columns[`${line}.${metric}`] = null;
+    /** @type {Record<string, Float64Array>} */
+    this.columns = {};
+    for (const name of COUNTS) this.columns[name] = new Float64Array(0);
+    for (const line of LINES) for (const metric of METRICS) this.columns[`${line}.${metric}`] = new Float64Array(0);
+    this.size = 0;
+    this.lastIsLlm = false;
     this.#grow(capacity + 1);
   }
 
+  /** @param {number} size */
   #grow(size) {
     for (const name of Object.keys(this.columns)) {
       const wider = new Float64Array(size);
-      if (this.columns[name]) wider.set(this.columns[name]);
+      wider.set(this.columns[name]);
       this.columns[name] = wider;
     }
     this.size = size;
   }
 
-  /** Adds the next token under the decision that holds for it; `decisive` as in `Replay`. */
+  /**
+   * Adds the next token under the decision that holds for it; `decisive` as in `Replay`.
+   * @param {TokenEvent} event
+   * @param {boolean|number} isLlm
+   * @param {number} llmFed
+   */
   push(event, isLlm, llmFed, decisive = 0) {
     const k = this.length;
     if (k + 1 >= this.size) this.#grow(this.size * 2);
@@ -54,6 +68,7 @@ export class RunSeries {
     this.length = k + 1;
   }
 
+  /** @param {CostLine} line @param {number} k @param {Cost} cost */
   #add(line, k, cost) {
     for (const metric of METRICS) {
       const column = this.columns[`${line}.${metric}`];
@@ -61,7 +76,11 @@ export class RunSeries {
     }
   }
 
-  /** Total of `line` ("routed", "slmOnly", "llmOnly") in `metric` after `k` tokens. */
+  /**
+   * Total of `line` ("routed", "slmOnly", "llmOnly") in `metric` after `k` tokens.
+   * @param {CostLine} line
+   * @param {Metric} metric
+   */
   at(line, metric, k = this.length) {
     const { columns } = this.own && line !== "routed" ? this.own : this;
     return columns[`${line}.${metric}`][k];
@@ -85,7 +104,13 @@ export class RunSeries {
   }
 }
 
-/** The series of a whole run under a replay; `own` as in `RunSeries`. */
+/**
+ * The series of a whole run under a replay; `own` as in `RunSeries`.
+ * @param {CostModel} costModel
+ * @param {TokenEvent[]} events
+ * @param {Replay} decisions
+ * @param {RunSeries|null} [own]
+ */
 export function seriesOf(costModel, events, decisions, own = null) {
   const series = new RunSeries(costModel, Math.max(64, events.length), own);
   const { isLlm, llmFed, decisive } = decisions;
@@ -93,7 +118,10 @@ export function seriesOf(costModel, events, decisions, own = null) {
   return series;
 }
 
-/** Token counts at which a line of `n` tokens is drawn: all of them, or evenly thinned with both ends kept. */
+/**
+ * Token counts at which a line of `n` tokens is drawn: all of them, or evenly thinned with both ends kept.
+ * @param {number} n
+ */
 export function samplePoints(n, maxPoints = 240) {
   const step = Math.max(1, n / maxPoints);
   const points = [];

@@ -1,47 +1,62 @@
 /**
  * The receiving end of the streaming protocol: puts messages in order, drops duplicates, repairs gaps by asking.
  *
- * Must not know the DOM or what a token means. viewer.js gives it callbacks; `fetchRun` is the page's way to the server.
+ * Must not know the DOM or what a token means. viewer.js gives it callbacks; `fetchRun` is the page's way to the
+ * server.
  *
  * @typedef {Object} StreamMessage
  * @property {string} run unguessable id
- * @property {Object|null} head the trace JSON without events; only in the first message of a run
+ * @property {TraceHead|null} [head] the trace JSON without events; only in the first message of a run
  * @property {number} base index of the first of `tokens`
- * @property {import("./decision.js").TokenEvent[]} tokens
- * @property {{finish_reason: string, answer: Object|null, error: string|null}|null} end
+ * @property {TokenEvent[]} tokens
+ * @property {RunEnd|null} [end]
  */
 
 const RETRY_MS = [300, 1000, 3000];
+/** @param {number} ms */
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** @param {unknown} value @returns {value is Record<string, unknown>} */
 const isRecord = (value) => typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Is this of the form that the server writes? Whatever came between may have cut or changed it. */
+/**
+ * Is this of the form that the server writes? Whatever came between may have cut or changed it.
+ * @param {unknown} message
+ * @returns {message is StreamMessage}
+ */
 function isMessage(message) {
-  return isRecord(message) && typeof message.run === "string" && Number.isInteger(message.base) && message.base >= 0
-    && Array.isArray(message.tokens) && !message.tokens.some((token) => token === null || token === undefined)
-    && [message.head, message.end].every((part) => part === null || part === undefined || isRecord(part));
+  return (
+    isRecord(message) &&
+    typeof message.run === "string" &&
+    typeof message.base === "number" &&
+    Number.isInteger(message.base) &&
+    message.base >= 0 &&
+    Array.isArray(message.tokens) &&
+    !message.tokens.some((token) => token === null || token === undefined) &&
+    [message.head, message.end].every((part) => part === null || part === undefined || isRecord(part))
+  );
 }
 
 export class RunReceiver {
   /**
    * @param {Object} on
-   * @param {(run: string, base: number) => Promise<StreamMessage>} on.fetchRun
-   * @param {(head: Object) => void} on.start a new run begins
-   * @param {(tokens: Object[]) => void} on.append the next tokens, in order
-   * @param {(end: Object) => void} on.end
+   * @param {(run: string, base: number) => Promise<unknown>} on.fetchRun
+   * @param {(head: TraceHead) => void} on.start a new run begins
+   * @param {(tokens: TokenEvent[]) => void} on.append the next tokens, in order
+   * @param {(end: RunEnd) => void} on.end
    * @param {(error: Error) => void} on.lost a gap could not be repaired
    */
   constructor(on, retryMs = RETRY_MS) {
     this.on = on;
     this.retryMs = retryMs;
+    /** @type {string|null} */
     this.run = null;
     this.n = 0;
     this.started = false;
     this.ended = false;
-    /** Runs that were replaced: a late message of theirs must not bring them back. */
+    /** @type {Set<string>} runs that were replaced: a late message of theirs must not bring them back */
     this.retired = new Set();
-    /** Messages that wait for a repair. */
+    /** @type {StreamMessage[]} messages that wait for a repair */
     this.waiting = [];
     this.repairing = false;
   }
@@ -49,10 +64,15 @@ export class RunReceiver {
   /** Forgets the current run, for instance because a recorded one is shown instead. */
   retire() {
     if (this.run !== null) this.retired.add(this.run);
-    Object.assign(this, { run: null, n: 0, started: false, ended: false, waiting: [], repairing: false });
+    this.run = null;
+    this.n = 0;
+    this.started = false;
+    this.ended = false;
+    this.waiting = [];
+    this.repairing = false;
   }
 
-  /** @param {StreamMessage|null} message what is no message of a run is passed over */
+  /** @param {unknown} message what is no message of a run is passed over */
   receive(message) {
     if (!isMessage(message) || this.retired.has(message.run)) return;
     if (message.run !== this.run) {
@@ -69,7 +89,11 @@ export class RunReceiver {
     }
   }
 
-  /** Takes what is new in a message. @returns {boolean} false where something before it is missing */
+  /**
+   * Takes what is new in a message.
+   * @param {StreamMessage} message
+   * @returns {boolean} false where something before it is missing
+   */
   #apply(message) {
     if (!this.started) {
       if (!message.head) return false;
@@ -90,7 +114,8 @@ export class RunReceiver {
   }
 
   async #repair() {
-    const run = this.run;
+    const { run } = this;
+    if (run === null) return;
     this.repairing = true;
     let failure = new Error("The server did not send the missing tokens.");
     for (let attempt = 0; this.run === run && attempt <= this.retryMs.length; attempt++) {

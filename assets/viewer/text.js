@@ -7,38 +7,83 @@
  * @typedef {{text: string, mark: string|null, kind: "plain"|"space"|"break"|"hidden"}} TextPart
  */
 
+/** @type {Record<number, string>} */
 const SPACE_NAMES = { 0xa0: "⍽", 0x202f: "⍽", 0x3000: "□" };
+/** @type {Record<number, string>} */
 const INVISIBLE_NAMES = {
-  0x00ad: "SHY", 0x034f: "CGJ", 0x061c: "ALM", 0x115f: "HF", 0x1160: "HF", 0x180e: "MVS", 0x200b: "ZWSP", 0x200c: "ZWNJ", 0x200d: "ZWJ",
-  0x200e: "LRM", 0x200f: "RLM", 0x202a: "LRE", 0x202b: "RLE", 0x202c: "PDF", 0x202d: "LRO", 0x202e: "RLO", 0x2060: "WJ", 0x2061: "FA",
-  0x2062: "IT", 0x2063: "IS", 0x2064: "IP", 0x2066: "LRI", 0x2067: "RLI", 0x2068: "FSI", 0x2069: "PDI", 0x3164: "HF", 0xfeff: "BOM",
+  0x00ad: "SHY",
+  0x034f: "CGJ",
+  0x061c: "ALM",
+  0x115f: "HF",
+  0x1160: "HF",
+  0x180e: "MVS",
+  0x200b: "ZWSP",
+  0x200c: "ZWNJ",
+  0x200d: "ZWJ",
+  0x200e: "LRM",
+  0x200f: "RLM",
+  0x202a: "LRE",
+  0x202b: "RLE",
+  0x202c: "PDF",
+  0x202d: "LRO",
+  0x202e: "RLO",
+  0x2060: "WJ",
+  0x2061: "FA",
+  0x2062: "IT",
+  0x2063: "IS",
+  0x2064: "IP",
+  0x2066: "LRI",
+  0x2067: "RLI",
+  0x2068: "FSI",
+  0x2069: "PDI",
+  0x3164: "HF",
+  0xfeff: "BOM",
   0xffa0: "HF",
 };
 /** Names, not the Unicode control pictures, which many fonts lack. */
-const CONTROL_NAMES = "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM SUB ESC FS GS RS US".split(" ");
+const CONTROL_NAMES = (
+  "NUL SOH STX ETX EOT ENQ ACK BEL BS HT LF VT FF CR SO SI DLE DC1 DC2 DC3 DC4 NAK SYN ETB CAN EM " +
+  "SUB ESC FS GS RS US"
+).split(" ");
 /** Of one text, however many tokens it has; ordinary runs have a few for each line. */
 export const MAX_MARKS = 5000;
 /** Finds any character that may need a mark; most tokens have none and stop here. */
-const SUSPECT = /[\u0000-\u001f\u007f-\u00a0\u00ad\u034f\u061c\u115f\u1160\u1680\u180e\u2000-\u200f\u2028-\u202f\u205f-\u2069\u3000\u3164\ufeff\uffa0]|[\u{e0000}-\u{e007f}]| {2,}|^ +$/u;
+const UNSEEN =
+  "\\u034f\\u0000-\\u001f\\u007f-\\u00a0\\u00ad\\u061c\\u115f\\u1160\\u1680\\u180e\\u2000-\\u200f" +
+  "\\u2028-\\u202f\\u205f-\\u2069\\u3000\\u3164\\ufeff\\uffa0";
+const SUSPECT = new RegExp(`[${UNSEEN}]|[\\u{e0000}-\\u{e007f}]| {2,}|^ +$`, "u");
 const PICTOGRAPH_END = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]$/u;
-const JOINING_SCRIPT = /[\p{Script=Arabic}\p{Script=Devanagari}\p{Script=Bengali}\p{Script=Sinhala}\p{Script=Tamil}\p{Script=Telugu}\p{Script=Kannada}\p{Script=Malayalam}\p{Script=Gujarati}\p{Script=Gurmukhi}\p{Mn}]$/u;
+const JOINING_SCRIPTS = "Arabic Devanagari Bengali Sinhala Tamil Telugu Kannada Malayalam Gujarati Gurmukhi".split(" ");
+const JOINING_SCRIPT = new RegExp(`[${JOINING_SCRIPTS.map((name) => `\\p{Script=${name}}`).join("")}\\p{Mn}]$`, "u");
 
-/** A joiner that a script or an emoji sequence needs is ordinary text; marking it would pull the glyph apart. */
+/**
+ * A joiner that a script or an emoji sequence needs is ordinary text; marking it would pull the glyph apart.
+ * @param {number} code
+ * @param {string} before
+ * @param {string} after
+ */
 function isOrdinaryJoiner(code, before, after) {
   if (code === 0x200d && PICTOGRAPH_END.test(before) && /^\p{Extended_Pictographic}/u.test(after)) return true;
   return (code === 0x200d || code === 0x200c) && JOINING_SCRIPT.test(before);
 }
 
-/** The mark of one character, or null where it shows by itself. */
+/**
+ * The mark of one character, or null where it shows by itself.
+ * @param {string} character
+ * @param {string} before
+ * @param {string} after
+ * @returns {{mark: string, kind: "space"|"break"|"hidden"}|null}
+ */
 function markOf(character, before, after) {
-  const code = character.codePointAt(0);
+  const code = character.codePointAt(0) ?? 0;
   if (code === 0x0a) return { mark: "↵", kind: "break" };
   if (code === 0x09) return { mark: "⇥", kind: "space" };
   if (code < 0x20) return { mark: CONTROL_NAMES[code], kind: "hidden" };
   if (code === 0x7f) return { mark: "DEL", kind: "hidden" };
   if (code > 0x7f && code < 0xa0) return { mark: `U+00${code.toString(16).toUpperCase()}`, kind: "hidden" };
   if (code === 0x2028 || code === 0x2029) return { mark: code === 0x2028 ? "LS" : "PS", kind: "hidden" };
-  if (code in INVISIBLE_NAMES) return isOrdinaryJoiner(code, before, after) ? null : { mark: INVISIBLE_NAMES[code], kind: "hidden" };
+  if (code in INVISIBLE_NAMES)
+    return isOrdinaryJoiner(code, before, after) ? null : { mark: INVISIBLE_NAMES[code], kind: "hidden" };
   if (code >= 0xe0000 && code <= 0xe007f) {
     const isEmojiFlag = /[\u{1f3f4}\u{e0020}-\u{e007e}]$/u.test(before) && before.includes("\u{1f3f4}");
     return isEmojiFlag ? null : { mark: "TAG", kind: "hidden" };
@@ -52,10 +97,12 @@ function markOf(character, before, after) {
 /**
  * Cuts a token into stretches that show by themselves and single characters that need a mark. Joined, the parts are
  * the token. A space before a word needs none (the tint shows it); several in a row, or nothing but spaces, do.
+ * @param {string} text
  * @returns {TextPart[]}
  */
 export function splitMarks(text) {
   if (!SUSPECT.test(text)) return text ? [{ text, mark: null, kind: "plain" }] : [];
+  /** @type {TextPart[]} */
   const parts = [];
   let plain = "";
   const onlySpaces = /^ +$/.test(text);
@@ -65,6 +112,7 @@ export function splitMarks(text) {
     const after = text.slice(offset + character.length);
     offset += character.length;
     const inRun = character === " " && (onlySpaces || before.endsWith(" ") || after.startsWith(" "));
+    /** @type {ReturnType<typeof markOf>} */
     const found = inRun ? { mark: "·", kind: "space" } : markOf(character, before, after);
     if (!found) {
       plain += character;
@@ -83,6 +131,8 @@ export function splitMarks(text) {
  *
  * @param {number} most marks that may be drawn; a text with more is written without any. Each mark is an element, and a
  *   run of nothing but line ends would freeze the page.
+ * @param {Element} element
+ * @param {string} text
  * @returns {number} marks that were drawn
  */
 export function fillTokenText(element, text, most = MAX_MARKS) {
@@ -106,9 +156,11 @@ export function fillTokenText(element, text, most = MAX_MARKS) {
   return nMarks;
 }
 
-/** One line in which every character can be seen, for labels and lists; not for copying. */
+/** One line in which every character can be seen, for labels and lists; not for copying. @param {string} text */
 export function visibleText(text) {
   if (text === "") return "∅";
-  const shown = splitMarks(text).map((p) => (p.mark === null ? p.text : p.mark.length > 1 ? `⟨${p.mark}⟩` : p.mark)).join("");
+  const shown = splitMarks(text)
+    .map((p) => (p.mark === null ? p.text : p.mark.length > 1 ? `⟨${p.mark}⟩` : p.mark))
+    .join("");
   return shown.replace(/^ | $/g, "·");
 }

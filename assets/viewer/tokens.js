@@ -2,8 +2,8 @@
  * The routed text: one inline element per token, tinted by writer and certainty.
  *
  * Must not know prices, streaming or what a click does; viewer.js tells it what to draw. It only ever appends, and on a
- * repaint touches only tokens whose look has changed. In a long run those that can be seen come first, and the others when
- * the reader's hand rests, which keeps a tau drag within one frame at any length.
+ * repaint touches only tokens whose look has changed. In a long run those that can be seen come first, and the others
+ * when the reader's hand rests, which keeps a tau drag within one frame at any length.
  */
 
 import { certaintyStep, isForced } from "./decision.js";
@@ -17,20 +17,41 @@ const REST_MS = 120;
 const SLICE = 500;
 
 export class TokenPanel {
+  /** @type {HTMLElement[]} */
+  nodes = [];
+  /** @type {string[]} */
+  looks = [];
+  /** @type {number|null} */
+  tabStop = null;
+  /** @type {number|null} */
+  pinned = null;
+  /** @type {number|null} */
+  hovered = null;
+  /** @type {RunView|null} */
+  late = null;
+  /** @type {ReturnType<typeof setTimeout>|null} */
+  restTimer = null;
+  shown = 0;
+  marks = 0;
+  follow = true;
+
   constructor() {
     this.text = html("div", { class: "cv-text", role: "group", "aria-label": "Routed text" });
     this.scroller = html("div", { class: "cv-text-scroller" }, this.text);
     this.root = this.scroller;
-    this.restTimer = null;
     this.reset();
     // Before the frame that shows the place: a reader never sees what is still to be brought up to date.
-    this.scroller.addEventListener("scroll", () => {
-      if (this.restTimer !== null) this.#paint(this.late, ...this.#visible());
-    }, { passive: true });
+    this.scroller.addEventListener(
+      "scroll",
+      () => {
+        if (this.late) this.#paint(this.late, ...this.#visible());
+      },
+      { passive: true },
+    );
   }
 
   reset() {
-    clearTimeout(this.restTimer);
+    clearTimeout(this.restTimer ?? undefined);
     this.restTimer = this.late = null;
     this.text.replaceChildren();
     this.nodes = [];
@@ -44,13 +65,13 @@ export class TokenPanel {
     this.scroller.scrollTop = 0;
   }
 
-  /** The token that an event happened on, or null. */
+  /** The token that an event happened on, or null. @param {EventTarget|null} target */
   indexOf(target) {
-    const node = target instanceof Element ? target.closest(".cv-t") : null;
+    const node = target instanceof Element ? /** @type {HTMLElement|null} */ (target.closest(".cv-t")) : null;
     return node && this.text.contains(node) ? Number(node.dataset.i) : null;
   }
 
-  /** Draws tokens that are not there yet. */
+  /** Draws tokens that are not there yet. @param {RunView} view */
   append(view) {
     const first = this.nodes.length;
     if (view.n === first) return;
@@ -72,13 +93,17 @@ export class TokenPanel {
     if (this.follow && view.live) this.scroller.scrollTop = this.scroller.scrollHeight;
   }
 
-  /** The end-of-text token has no text of its own; it is known only once the run has ended with it. */
+  /**
+   * The end-of-text token has no text of its own; it is known only once the run has ended with it.
+   * @param {RunView} view
+   */
   markEnd(view) {
     const last = view.n - 1;
     if (last < 0 || view.finishReason !== "eos" || view.events[last].text !== "") return;
     this.nodes[last].dataset.mark = "end";
   }
 
+  /** @param {RunView} view @param {number} i */
   #look(view, i) {
     const event = view.events[i];
     const { isLlm, isFlipped, decisive, nExact } = view.decisions;
@@ -96,7 +121,10 @@ export class TokenPanel {
     return look;
   }
 
-  /** Brings tokens `from` to `to` up to date: all of a short run, of a long one those in sight, and soon the others. */
+  /**
+   * Brings tokens `from` to `to` up to date: all of a short run, of a long one those in sight, and soon the others.
+   * @param {RunView} view
+   */
   repaint(view, from = 0, to = this.nodes.length) {
     if (to - from <= AT_ONCE && this.restTimer === null) {
       this.#paint(view, from, to);
@@ -105,20 +133,22 @@ export class TokenPanel {
     const [first, end] = this.#visible();
     this.#paint(view, Math.max(from, first), Math.min(to, end));
     this.late = view;
-    clearTimeout(this.restTimer);
+    clearTimeout(this.restTimer ?? undefined);
     this.restTimer = setTimeout(() => this.#paintRest(0), REST_MS);
   }
 
+  /** @param {number} from */
   #paintRest(from) {
-    this.#paint(this.late, from, Math.min(this.nodes.length, from + SLICE));
+    if (this.late) this.#paint(this.late, from, Math.min(this.nodes.length, from + SLICE));
     const isDone = from + SLICE >= this.nodes.length;
     this.restTimer = isDone ? null : setTimeout(() => this.#paintRest(from + SLICE), 0);
     if (isDone) this.late = null;
   }
 
-  /** The tokens in sight and a screenful before and after, as [first, end). */
+  /** The tokens in sight and a screenful before and after, as [first, end). @returns {[number, number]} */
   #visible() {
     const frame = this.scroller.getBoundingClientRect();
+    /** @param {(box: DOMRect) => boolean} isThere */
     const firstAt = (isThere) => {
       let low = 0;
       let high = this.nodes.length;
@@ -129,9 +159,13 @@ export class TokenPanel {
       }
       return low;
     };
-    return [firstAt((box) => box.bottom > frame.top - frame.height), firstAt((box) => box.top > frame.bottom + frame.height)];
+    return [
+      firstAt((box) => box.bottom > frame.top - frame.height),
+      firstAt((box) => box.top > frame.bottom + frame.height),
+    ];
   }
 
+  /** @param {RunView} view @param {number} from @param {number} to */
   #paint(view, from, to) {
     for (let i = from; i < to; i++) {
       const look = this.#look(view, i);
@@ -139,31 +173,43 @@ export class TokenPanel {
     }
   }
 
-  /** Shows the first `view.shown` tokens only; the rest keeps its place, so nothing jumps. */
+  /**
+   * Shows the first `view.shown` tokens only; the rest keeps its place, so nothing jumps.
+   * @param {RunView} view
+   * @param {number} previous
+   */
   reveal(view, previous) {
     this.repaint(view, Math.min(previous, view.shown), Math.min(this.nodes.length, Math.max(previous, view.shown)));
   }
 
-  /** Marks the hovered and the pinned token; the pinned one becomes the panel's single tab stop. */
+  /**
+   * Marks the hovered and the pinned token; the pinned one becomes the panel's single tab stop.
+   * @param {RunView} view
+   */
   mark(view) {
     if (this.hovered !== view.hovered) {
-      this.nodes[this.hovered]?.removeAttribute("data-hover");
-      this.nodes[view.hovered]?.setAttribute("data-hover", "");
+      this.nodes[this.hovered ?? -1]?.removeAttribute("data-hover");
+      this.nodes[view.hovered ?? -1]?.setAttribute("data-hover", "");
       this.hovered = view.hovered;
     }
     if (this.pinned !== view.pinned) {
-      this.nodes[this.pinned]?.removeAttribute("data-pinned");
-      this.nodes[view.pinned]?.setAttribute("data-pinned", "");
+      this.nodes[this.pinned ?? -1]?.removeAttribute("data-pinned");
+      this.nodes[view.pinned ?? -1]?.setAttribute("data-pinned", "");
       this.pinned = view.pinned;
       if (view.pinned !== null) this.#moveTabStop(view.pinned, view);
       else if (this.tabStop !== null) this.#moveTabStop(this.tabStop, view);
     }
   }
 
-  /** Only one token has a role at a time, so a screen reader reads the rest as plain running text. */
+  /**
+   * Only one token has a role at a time, so a screen reader reads the rest as plain running text.
+   * @param {number} index
+   * @param {RunView} view
+   */
   #moveTabStop(index, view) {
-    const old = this.nodes[this.tabStop];
-    if (old && this.tabStop !== index) for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
+    const old = this.nodes[this.tabStop ?? -1];
+    if (old && this.tabStop !== index)
+      for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
     this.tabStop = index;
     const node = this.nodes[index];
     if (!node) return;
@@ -178,13 +224,13 @@ export class TokenPanel {
     );
   }
 
-  /** Puts the keyboard on a token. */
+  /** Puts the keyboard on a token. @param {number} index */
   focus(index) {
     this.nodes[index]?.focus({ preventScroll: true });
     this.scrollTo(index);
   }
 
-  /** Scrolls inside the text only: the page stays where it is. */
+  /** Scrolls inside the text only: the page stays where it is. @param {number} index */
   scrollTo(index) {
     const node = this.nodes[index];
     if (!node) return;
@@ -194,7 +240,7 @@ export class TokenPanel {
     else if (box.bottom > frame.bottom - 8) this.scroller.scrollTop += box.bottom + 40 - frame.bottom;
   }
 
-  /** Dims the other model's tokens; null shows both alike. */
+  /** Dims the other model's tokens; null shows both alike. @param {Writer|null} writer */
   setFilter(writer) {
     if (writer) this.text.dataset.filter = writer;
     else delete this.text.dataset.filter;

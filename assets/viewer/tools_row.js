@@ -7,21 +7,39 @@
 import { button, html, setText } from "./dom.js";
 import { STOP_NAMES, countStops, findMatches } from "./navigate.js";
 
+/** @typedef {import("./navigate.js").StopKind} StopKind */
+
+const KINDS = /** @type {StopKind[]} */ (Object.keys(STOP_NAMES));
+
 export class ToolsRow {
-  /** @param {{onJump: (kind: string, step: 1|-1) => void, onMatch: (index: number) => void, onMatches: () => void}} on */
+  /**
+   * @param {{onJump: (kind: StopKind, step: 1|-1) => void, onMatch: (index: number) => void, onMatches: () => void}} on
+   */
   constructor(on) {
     this.on = on;
+    /** @type {RunView|null} */
     this.view = null;
+    /** @type {{from: number, to: number}[]} */
     this.found = [];
     this.at = -1;
+    this.nSeen = 0;
     this.kind = html("select", { class: "cv-select", "aria-label": "Kind of token to jump to" });
+    /** @type {Record<string, HTMLOptionElement>} */
     this.options = {};
-    for (const [kind, name] of Object.entries(STOP_NAMES)) this.kind.append((this.options[kind] = html("option", { value: kind }, name)));
+    for (const kind of KINDS)
+      this.kind.append((this.options[kind] = html("option", { value: kind }, STOP_NAMES[kind])));
     this.back = button("‹", "cv-nudge", { "aria-label": "Jump back" });
     this.forward = button("›", "cv-nudge", { "aria-label": "Jump forward" });
-    this.back.addEventListener("click", () => on.onJump(this.kind.value, -1));
-    this.forward.addEventListener("click", () => on.onJump(this.kind.value, 1));
-    this.field = html("input", { type: "search", class: "cv-field", placeholder: "Search the text", "aria-label": "Search the text", autocomplete: "off", spellcheck: "false" });
+    this.back.addEventListener("click", () => on.onJump(this.#chosen, -1));
+    this.forward.addEventListener("click", () => on.onJump(this.#chosen, 1));
+    this.field = html("input", {
+      type: "search",
+      class: "cv-field",
+      placeholder: "Search the text",
+      "aria-label": "Search the text",
+      autocomplete: "off",
+      spellcheck: "false",
+    });
     this.count = html("output", { class: "cv-count-note", "aria-live": "polite" });
     this.previous = button("‹", "cv-nudge", { "aria-label": "Previous match" });
     this.next = button("›", "cv-nudge", { "aria-label": "Next match" });
@@ -40,9 +58,20 @@ export class ToolsRow {
     this.root = html(
       "div",
       { class: "cv-tools" },
-      html("div", { class: "cv-tool", role: "group", "aria-label": "Jump" }, html("span", { class: "cv-tool-name" }, "Jump to"), this.kind, this.back, this.forward),
+      html(
+        "div",
+        { class: "cv-tool", role: "group", "aria-label": "Jump" },
+        html("span", { class: "cv-tool-name" }, "Jump to"),
+        this.kind,
+        this.back,
+        this.forward,
+      ),
       html("div", { class: "cv-tool", role: "search" }, this.field, this.previous, this.next, this.count),
     );
+  }
+
+  get #chosen() {
+    return /** @type {StopKind} */ (this.kind.value);
   }
 
   focus() {
@@ -50,12 +79,13 @@ export class ToolsRow {
     this.field.select();
   }
 
-  /** Another run, tau or more tokens. */
+  /** Another run, tau or more tokens. @param {RunView} view */
   update(view) {
     const isOther = view !== this.view || view.n !== this.nSeen;
     this.view = view;
     this.nSeen = view.n;
-    for (const [kind, name] of Object.entries(STOP_NAMES)) setText(this.options[kind], view.live ? name : `${name} (${countStops(view, kind)})`);
+    for (const kind of KINDS)
+      setText(this.options[kind], view.live ? STOP_NAMES[kind] : `${STOP_NAMES[kind]} (${countStops(view, kind)})`);
     this.options.changed.hidden = this.options.changed.disabled = view.changed === null;
     if (view.changed === null && this.kind.value === "changed") this.kind.value = "llm";
     if (isOther && this.field.value) this.#search();
@@ -69,8 +99,9 @@ export class ToolsRow {
     this.#mark();
   }
 
+  /** @param {1|-1} step */
   #go(step) {
-    if (!this.found.length) return;
+    if (!this.found.length || !this.view) return;
     // The first step goes to the match after (or before) where the reader is.
     const here = this.view.pinned ?? -1;
     if (this.at < 0) {
@@ -84,10 +115,20 @@ export class ToolsRow {
 
   #mark() {
     const { view, found, at } = this;
+    if (!view) return;
     const has = this.field.value !== "";
     view.matches = has && found.length ? new Uint8Array(view.n) : null;
     found.forEach(({ from, to }, i) => view.matches?.fill(i === at ? 2 : 1, from, to + 1));
-    setText(this.count, !has ? "" : !found.length ? "No match" : at < 0 ? `${found.length} match${found.length === 1 ? "" : "es"}` : `${at + 1} of ${found.length}`);
+    setText(
+      this.count,
+      !has
+        ? ""
+        : !found.length
+          ? "No match"
+          : at < 0
+            ? `${found.length} match${found.length === 1 ? "" : "es"}`
+            : `${at + 1} of ${found.length}`,
+    );
     this.previous.disabled = this.next.disabled = !found.length;
     this.on.onMatches();
   }

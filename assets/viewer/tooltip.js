@@ -5,9 +5,11 @@
 import { html } from "./dom.js";
 
 export class Tooltip {
+  /** @param {Element} frame */
   constructor(frame) {
     this.frame = frame;
     this.root = html("div", { class: "cv-tooltip", role: "tooltip", hidden: true });
+    /** @type {Element|null} */
     this.anchor = null;
   }
 

@@ -1,11 +1,11 @@
 /**
  * The viewer: one routed run as text, map, cost line, counters, inspector and branches.
  *
- * `mountViewer(root, options)` is the only entry. It decides when what is drawn; `run_view.js` holds the state, the panels
- * draw. It must not know Gradio, the tau slider or where runs come from: the page hands it traces and messages and gets
- * callbacks. Drawing happens at most once per animation frame. Token text reaches the page through text nodes and
- * attributes only. No two modules share a top-level name and nothing has a default export, so an exporter may join them
- * into one script.
+ * `mountViewer(root, options)` is the only entry. It decides when what is drawn; `run_view.js` holds the state, the
+ * panels draw. It must not know Gradio, the tau slider or where runs come from: the page hands it traces and messages
+ * and gets callbacks. Drawing happens at most once per animation frame. Token text reaches the page through text nodes
+ * and attributes only. No two modules share a top-level name and nothing has a default export, so an exporter may join
+ * them into one script.
  */
 
 import { html } from "./dom.js";
@@ -19,16 +19,20 @@ export { drawHistogram } from "./histogram.js";
 
 /**
  * @typedef {Object} ViewerOptions
- * @property {(run: string, base: number) => Promise<Object>} fetchRun asks the server for a run from token `base` on
+ * @property {(run: string, base: number) => Promise<PageMessage>} fetchRun asks the server for a run from token
+ *   `base` on
  * @property {(index: number|null) => void} [onPin] a token was pinned or let go
  * @property {(tau: number) => void} [onThresholdSuggest] the viewer wants this tau; move the slider there
- * @property {(trace: Object) => void} [onRunEnd] a streamed run has ended
- * @property {(trace: Object) => void} [onShow] another entry of the branch strip is on the screen
- * @property {(request: Object) => void} [onBranch] run a branch; without it nothing offers one
- * @property {(request: Object) => void} [onProbe] ask the LLM everywhere; the answer comes back through `setProbe`
+ * @property {(trace: Trace) => void} [onRunEnd] a streamed run has ended
+ * @property {(trace: Trace) => void} [onShow] another entry of the branch strip is on the screen
+ * @property {(request: BranchRequest) => void} [onBranch] run a branch; without it nothing offers one
+ * @property {(request: ProbeRequest) => void} [onProbe] ask the LLM everywhere; the answer comes back through
+ *   `setProbe`
  * @property {() => boolean} [canProbe] whether the LLM can be asked everywhere now; it can where absent
- * @property {import("./cost.js").DeviceSpec} [device] prices runs; the H100's data sheet where absent
+ * @property {DeviceSpec} [device] prices runs; the H100's data sheet where absent
  * @property {boolean} [stylesheet] false where the page brings viewer.css itself
+ *
+ * @typedef {{autoplay?: boolean, probe?: ProbedToken[]|null, threshold?: number|null, pin?: number|null}} ShowOptions
  */
 
 const PICTURES_EVERY_MS = 350;
@@ -40,21 +44,52 @@ function ensureStylesheet() {
   document.head.append(html("link", { rel: "stylesheet", href, "data-citer-viewer": true }));
 }
 
-class Viewer {
+export class Viewer {
+  /** @type {number|null} */
+  frame = null;
+  /** @type {"moved"|"panels"|"all"|null} */
+  due = null;
+  /** @type {ReturnType<typeof setTimeout>|null} */
+  pictureTimer = null;
+  picturesAt = -Infinity;
+  /** @type {Pricing|null} */
+  pricing = null;
+  nRuns = 0;
+
   /** @param {HTMLElement} root @param {ViewerOptions} options */
   constructor(root, options) {
-    Object.assign(this, { root, options, frame: null, due: null, pictureTimer: null, picturesAt: -Infinity, pricing: null, nRuns: 0 });
+    this.root = root;
+    this.options = options;
     this.view = this.#newView(null);
     root.classList.add("citer-viewer");
     this.abort = new AbortController();
-    Object.assign(this, buildPanels(this, options));
+    const panels = buildPanels(this, options);
+    this.announcer = panels.announcer;
+    this.head = panels.head;
+    this.tokens = panels.tokens;
+    this.branching = panels.branching;
+    this.legend = panels.legend;
+    this.whatIf = panels.whatIf;
+    this.tools = panels.tools;
+    this.minimap = panels.minimap;
+    this.chart = panels.chart;
+    this.counters = panels.counters;
+    this.answer = panels.answer;
+    this.inspector = panels.inspector;
+    this.playback = panels.playback;
+    this.tooltip = panels.tooltip;
+    this.layout = panels.layout;
     this.hover = listen(this, this.abort.signal);
     this.receiver = new RunReceiver({
       fetchRun: (run, base) => options.fetchRun(run, base),
       start: (head) => this.#begin(head),
       append: (tokens) => this.#append(tokens),
       end: (end) => this.#end(end),
-      lost: () => this.setStatus("Some tokens could not be fetched from the server. The run goes on there; reload the page to see it whole.", { kind: "error" }),
+      lost: () =>
+        this.setStatus(
+          "Some tokens could not be fetched from the server. The run goes on there; reload the page to see it whole.",
+          { kind: "error" },
+        ),
     });
     this.schedule("all");
   }
@@ -63,15 +98,19 @@ class Viewer {
 
   /**
    * Shows a finished run, as the first of its own branches.
-   * @param {Object} trace the trace JSON
-   * @param {{autoplay?: boolean, probe?: Object[]|null, threshold?: number|null, pin?: number|null}} [how]
+   * @param {Trace} trace the trace JSON
+   * @param {ShowOptions} [how]
    */
   showTrace(trace, how = {}) {
-    this.branching.reset(trace, how.probe);
+    this.branching.reset(trace, how.probe ?? null);
     this.show(trace, how);
   }
 
-  /** Shows a finished run and leaves the branches as they are. */
+  /**
+   * Shows a finished run and leaves the branches as they are.
+   * @param {Trace} trace
+   * @param {ShowOptions} [how]
+   */
   show(trace, how = {}) {
     this.receiver.retire();
     this.#clear(trace);
@@ -83,18 +122,19 @@ class Viewer {
     if (how.threshold !== undefined) this.setThreshold(how.threshold);
     this.schedule("all");
     this.flush();
-    if (Number.isInteger(how.pin)) this.pin(how.pin);
+    if (how.pin !== undefined) this.pin(how.pin);
     const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
     if (how.autoplay && !calm) this.playback.play();
   }
 
-  /** @param {import("./stream.js").StreamMessage} message */
+  /** @param {unknown} message */
   receive(message) {
     this.receiver.receive(message);
   }
 
   /**
-   * What if tau were `threshold`? No request. Null, or the run's own tau, shows the run as it was; a live run ignores it.
+   * What if tau were `threshold`? No request. Null, or the run's own tau, shows the run as it was; a live run ignores
+   * it.
    * @param {number|null} threshold
    */
   setThreshold(threshold) {
@@ -103,7 +143,7 @@ class Viewer {
 
   /**
    * Prices the run for another pair or device; null means its own pair on `options.device`.
-   * @param {{slm?: Object, llm?: Object, device?: Object, routerParams?: number|null, label?: string}|null} pricing
+   * @param {Pricing|null} pricing
    */
   setPricing(pricing) {
     this.pricing = pricing;
@@ -115,7 +155,9 @@ class Viewer {
 
   /**
    * What both models say at every token of the run named `key`; ignored where another run is shown by now.
-   * @param {string} key @param {Object[]} tokens @param {import("./truth.js").Truth|null} [truth] its labels, or why there are none
+   * @param {string} key
+   * @param {ProbedToken[]} tokens
+   * @param {Truth|null} [truth] its labels, or why there are none
    */
   setProbe(key, tokens, truth = null) {
     if (!this.branching.takeProbe(this.view, key, tokens, truth)) return;
@@ -134,10 +176,10 @@ class Viewer {
     if (text && !isError) this.announcer.say(text, true);
   }
 
-  /** Pins a token, or lets go with null. */
+  /** Pins a token, or lets go with null. @param {number|null} index */
   pin(index) {
     const { view } = this;
-    const valid = Number.isInteger(index) && index >= 0 && index < view.n;
+    const valid = index !== null && Number.isInteger(index) && index >= 0 && index < view.n;
     const next = valid ? index : null;
     if (next === view.pinned) return;
     view.pinned = next;
@@ -160,7 +202,7 @@ class Viewer {
     this.receiver.retire();
     this.playback.pause();
     if (this.frame !== null) cancelAnimationFrame(this.frame);
-    clearTimeout(this.pictureTimer);
+    clearTimeout(this.pictureTimer ?? undefined);
     this.announcer.destroy();
     this.chart.destroy();
     this.abort.abort();
@@ -171,10 +213,12 @@ class Viewer {
 
   // ---------------------------------------------------------------- a run comes in
 
+  /** @param {TraceHead|null} head */
   #newView(head) {
     return new RunView(++this.nRuns, head, { device: this.options.device, pricing: this.pricing });
   }
 
+  /** @param {TraceHead|null} head */
   #clear(head) {
     const wasPinned = Number.isInteger(this.view.pinned);
     this.view = this.#newView(head);
@@ -183,6 +227,7 @@ class Viewer {
     if (wasPinned) this.options.onPin?.(null);
   }
 
+  /** @param {TraceHead} head */
   #begin(head) {
     this.#clear(head);
     this.view.live = true;
@@ -190,22 +235,31 @@ class Viewer {
     this.schedule("all");
   }
 
+  /** @param {TokenEvent[]} tokens */
   #append(tokens) {
     const { view } = this;
     view.append(tokens);
-    if (view.live) this.announcer.say(`${plural(view.n, "token")} written, ${percent(view.ownSeries.totals().llmShare, 0)} by the LLM.`);
+    if (view.live)
+      this.announcer.say(
+        `${plural(view.n, "token")} written, ${percent(view.ownSeries.totals().llmShare, 0)} by the LLM.`,
+      );
     this.schedule("panels");
   }
 
+  /** @param {RunEnd} end */
   #end(end) {
     const { view } = this;
-    view.finish(end.finish_reason, end.answer ?? view.head.answer ?? null);
+    view.finish(end.finish_reason, end.answer ?? view.head?.answer ?? null);
     this.branching.ended(view);
     this.playback.setLength(view.n, false);
     this.setStatus(end.error ?? "", { kind: end.error ? "error" : "info" });
-    this.announcer.say(`Finished: ${plural(view.n, "token")}, ${percent(view.ownSeries.totals().llmShare, 0)} by the LLM.`, true);
+    this.announcer.say(
+      `Finished: ${plural(view.n, "token")}, ${percent(view.ownSeries.totals().llmShare, 0)} by the LLM.`,
+      true,
+    );
     this.schedule("all");
-    this.options.onRunEnd?.(this.trace());
+    const trace = this.trace();
+    if (trace) this.options.onRunEnd?.(trace);
   }
 
   // ---------------------------------------------------------------- drawing
@@ -247,7 +301,9 @@ class Viewer {
     this.layout.dataset.state = view.head ? (view.live ? "live" : "finished") : "empty";
   }
 
-  /** Minimap and chart are drawn whole, so while tokens arrive they follow a few times a second, not with each batch. */
+  /**
+   * Minimap and chart are drawn whole, so while tokens arrive they follow a few times a second, not with each batch.
+   */
   #drawPictures() {
     const { view } = this;
     const wait = view.live ? PICTURES_EVERY_MS - (performance.now() - this.picturesAt) : 0;
@@ -269,7 +325,7 @@ class Viewer {
     this.schedule("moved");
   }
 
-  /** Playback shows the first `shown` tokens. */
+  /** Playback shows the first `shown` tokens. @param {number} shown */
   reveal(shown) {
     const previous = this.view.shown;
     this.view.shown = shown;
@@ -278,13 +334,13 @@ class Viewer {
     this.schedule("moved");
   }
 
-  /** Pins a token, shown where playback had hidden it. */
+  /** Pins a token, shown where playback had hidden it. @param {number} index */
   reach(index) {
     if (index >= this.view.shown) this.playback.scrub(index + 1);
     this.pin(index);
   }
 
-  /** The same, and the keyboard goes there too. */
+  /** The same, and the keyboard goes there too. @param {number} index */
   goTo(index) {
     this.reach(index);
     this.flush();

@@ -1,6 +1,6 @@
 /**
- * The line above the text: at which tau the run was written, what another tau would change, the way back, the way on for
- * real, and the tau for a budget.
+ * The line above the text: at which tau the run was written, what another tau would change, the way back, the way on
+ * for real, and the tau for a budget.
  *
  * Must not know how a branch is made: it calls back.
  */
@@ -17,37 +17,67 @@ const DOUBTS = {
   confidence: "this router looks at who wrote before",
 };
 
-/** What another tau does to a finished run, in a sentence. */
+/**
+ * What another tau does to a finished run, in a sentence.
+ * @param {number} tau
+ * @param {{nFlips: number, nExact: number, doubt: Replay["doubt"]}} how
+ */
 export function whatIfWords(tau, { nFlips, nExact, doubt }) {
   const at = `At tau ${formatTau(tau)}`;
   if (nFlips === 0) return `${at} every decision is the same, and so is the text.`;
   if (doubt === null) return `${at} ${plural(nFlips, "token")} would change hands: the same text, exactly.`;
-  return `${at} the same text, exactly, before token ${nExact + 1}; from there on (hatched) it may differ: ${DOUBTS[doubt]}.`;
+  return (
+    `${at} the same text, exactly, before token ${nExact + 1}; from there on (hatched) it may ` +
+    `differ: ${DOUBTS[doubt]}.`
+  );
 }
 
-/** What a finished run is, in a sentence: how many tokens the LLM wrote, and how many of them changed the text. */
+/**
+ * What a finished run is, in a sentence: how many tokens the LLM wrote, and how many of them changed the text.
+ * @param {number} tau
+ * @param {Totals} totals
+ */
 export function ownWords(tau, totals) {
   const at = `Written at tau ${formatTau(tau)}`;
   if (!totals.nLlmTokens) return `${at}, all of it by the SLM.`;
-  return `${at}: ${plural(totals.nLlmTokens, "token")} by the LLM; ${decisiveWords(totals)} of them decisive, where the SLM would have written another one.`;
+  return (
+    `${at}: ${plural(totals.nLlmTokens, "token")} by the LLM; ${decisiveWords(totals)} of them ` +
+    "decisive, where the SLM would have written another one."
+  );
 }
 
 export class WhatIf {
   /** @param {{onBack: () => void, onContinue: () => void, onTau: (tau: number) => void}} on */
   constructor(on) {
     this.on = on;
+    /** @type {RunView|null} */
     this.view = null;
     this.sentence = html("span", { class: "cv-sentence" });
     this.back = button("", "cv-link", { hidden: true });
     this.back.addEventListener("click", () => on.onBack());
     this.goOn = button("", "cv-do", { hidden: true });
     this.goOn.addEventListener("click", () => on.onContinue());
-    this.limit = html("input", { type: "number", class: "cv-field cv-limit", min: 0, step: "any", value: 20, "aria-label": "Budget" });
+    this.limit = html("input", {
+      type: "number",
+      class: "cv-field cv-limit",
+      min: 0,
+      step: "any",
+      value: 20,
+      "aria-label": "Budget",
+    });
     this.unit = html("select", { class: "cv-select", "aria-label": "Unit of the budget" });
     for (const [name, { label }] of Object.entries(BUDGETS)) this.unit.append(html("option", { value: name }, label));
     this.find = html("button", { type: "submit", class: "cv-button cv-do" }, "Find tau");
     this.found = html("output", { class: "cv-count-note", "aria-live": "polite" });
-    this.form = html("form", { class: "cv-budget", "aria-label": "Tau for a budget" }, html("span", { class: "cv-tool-name" }, "At most"), this.limit, this.unit, this.find, this.found);
+    this.form = html(
+      "form",
+      { class: "cv-budget", "aria-label": "Tau for a budget" },
+      html("span", { class: "cv-tool-name" }, "At most"),
+      this.limit,
+      this.unit,
+      this.find,
+      this.found,
+    );
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#solve();
@@ -69,13 +99,14 @@ export class WhatIf {
     else {
       // A prediction: the text may become another one.
       const reached = `tau ${formatTau(tau)}: ${significant(value)} ${unit}, by replay`;
-      const near = next === null ? "all that there is to spend" : `the nearest reachable; the next is ${significant(next)}`;
+      const near =
+        next === null ? "all that there is to spend" : `the nearest reachable; the next is ${significant(next)}`;
       setText(this.found, isExact ? reached : `${reached}: ${near}`);
       this.on.onTau(tau);
     }
   }
 
-  /** @param {Object} view @param {boolean} canBranch whether a real continuation can be asked for */
+  /** @param {RunView} view @param {boolean} canBranch whether a real continuation can be asked for */
   update(view, canBranch) {
     if (this.view !== view) setText(this.found, "");
     this.view = view;
@@ -86,7 +117,7 @@ export class WhatIf {
     this.form.hidden = view.live || view.n === 0;
     this.root.dataset.kind = moved ? "what-if" : "own";
     let text = "";
-    if (moved) text = whatIfWords(view.whatIf, view.decisions);
+    if (view.whatIf !== null) text = whatIfWords(view.whatIf, view.decisions);
     else if (view.head && view.n) {
       text = view.live ? `Writing at tau ${formatTau(view.runTau)}.` : ownWords(view.runTau, view.series.totals());
     } else if (view.head) text = view.live ? "Reading the prompt." : "Ended before the first token.";

@@ -238,7 +238,7 @@ def test_a_run_of_another_pair_says_which_and_offers_it(come: Any, changing: Ser
         """(title) => {
           const view = window.citer.viewer.trace();
           view.pair = {...view.pair, name: title, revision: "another"};
-          window.citer.showImported(view);
+          window.citer.recorded.showImported(view);
         }""",
         TITLE,
     )

@@ -16,13 +16,29 @@ import { DEVICE, LLM, SLM, finished, makeEvents } from "./fixtures.mjs";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const python = existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3";
 const inPython = (script, input) =>
-  JSON.parse(execFileSync(python, ["-c", script], { input: JSON.stringify(input), cwd: ROOT, env: { ...process.env, PYTHONPATH: ROOT } }));
+  JSON.parse(
+    execFileSync(python, ["-c", script], {
+      input: JSON.stringify(input),
+      cwd: ROOT,
+      env: { ...process.env, PYTHONPATH: ROOT },
+    }),
+  );
 const traceOf = (ids, parent = null) => ({
-  prompt: { text: "p" }, parent, events: ids.map((token_id, index) => ({ index, token_id, text: `${token_id}`, source: token_id % 2 ? "llm" : "slm" })),
+  prompt: { text: "p" },
+  parent,
+  events: ids.map((token_id, index) => ({
+    index,
+    token_id,
+    text: `${token_id}`,
+    source: token_id % 2 ? "llm" : "slm",
+  })),
 });
 
 test("a diff keeps what both have in order, from the fork on", () => {
-  assert.deepEqual(diffTokens([1, 2, 3, 4], [1, 9, 3, 4, 5]), { ours: Uint8Array.of(0, 1, 0, 0), theirs: Uint8Array.of(0, 1, 0, 0, 1) });
+  assert.deepEqual(diffTokens([1, 2, 3, 4], [1, 9, 3, 4, 5]), {
+    ours: Uint8Array.of(0, 1, 0, 0),
+    theirs: Uint8Array.of(0, 1, 0, 0, 1),
+  });
   assert.deepEqual(diffTokens([1, 2], [1, 2]), { ours: Uint8Array.of(0, 0), theirs: Uint8Array.of(0, 0) });
   assert.deepEqual(diffTokens([], [7]), { ours: new Uint8Array(0), theirs: Uint8Array.of(1) });
   assert.deepEqual(diffTokens([5, 6, 1, 2, 3], [1, 2, 3, 9]).ours, Uint8Array.of(1, 1, 0, 0, 0));
@@ -62,7 +78,11 @@ test("the tau for a budget reaches every point that the run can reach, and names
     // Every point by brute force: one tau between any two neighbours, which is all that can be told apart.
     const edges = [...new Set(confidences)].sort((a, b) => a - b);
     const taus = [0, ...edges.slice(1).map((edge, i) => (edges[i] + edge) / 2), 1];
-    const points = [...new Set(taus.map((tau) => BUDGETS[budget].of(seriesOf(view.costModel, view.events, replay(view.events, tau)))))].sort((a, b) => a - b);
+    const points = [
+      ...new Set(
+        taus.map((tau) => BUDGETS[budget].of(seriesOf(view.costModel, view.events, replay(view.events, tau)))),
+      ),
+    ].sort((a, b) => a - b);
     assert.ok(points.length >= 7, budget);
     for (const [i, point] of points.entries()) {
       const at = solveTau(view, budget, point);
@@ -87,9 +107,24 @@ test("the split of a step adds up to the step", () => {
 });
 
 test("entropy from a few candidates is a lower bound, exact where they are all", () => {
-  assert.equal(leastEntropy([[1, "a", 0.5], [2, "b", 0.5]]), Math.log(2));
+  assert.equal(
+    leastEntropy([
+      [1, "a", 0.5],
+      [2, "b", 0.5],
+    ]),
+    Math.log(2),
+  );
   assert.ok(leastEntropy([[1, "a", 0.25]]) < 2 * Math.log(2));
-  assert.deepEqual([marginOf([[1, "a", 0.75], [2, "b", 0.25]]), marginOf([[1, "a", 1]])], [0.5, null]);
+  assert.deepEqual(
+    [
+      marginOf([
+        [1, "a", 0.75],
+        [2, "b", 0.25],
+      ]),
+      marginOf([[1, "a", 1]]),
+    ],
+    [0.5, null],
+  );
 });
 
 test("Python names a run the same", () => {
@@ -121,7 +156,13 @@ print(json.dumps(out))
 `;
   const { events, settings } = JSON.parse(readFileSync(`${ROOT}assets/traces/bakery.json`, "utf8"));
   const taus = [settings.threshold, 0, 0.2, 0.5, 0.99, 1];
-  assert.deepEqual(taus.map((tau) => [...replay(events, tau).llmFed]), inPython(script, { events, taus }));
-  assert.deepEqual([...replay(events, settings.threshold).llmFed], events.map((event) => event.llm_tokens_fed));
+  assert.deepEqual(
+    taus.map((tau) => [...replay(events, tau).llmFed]),
+    inPython(script, { events, taus }),
+  );
+  assert.deepEqual(
+    [...replay(events, settings.threshold).llmFed],
+    events.map((event) => event.llm_tokens_fed),
+  );
   assert.equal(replay(events, settings.threshold).nFlips, 0);
 });

@@ -70,12 +70,15 @@ from citer_core.types import TokenEvent
 d = json.load(sys.stdin)
 m = CostModel(ModelSpec(**d["slm"]), ModelSpec(**d["llm"]), DeviceSpec(**d["device"]), d["router"])
 s = CostSummary.of(m, [TokenEvent(**{**e, "slm_top": (), "llm_top": ()}) for e in d["events"]])
-print(json.dumps({k: [getattr(s, k).n_bytes, getattr(s, k).flops, getattr(s, k).seconds] for k in ("routed", "slm_only", "llm_only")}))
+names = ("routed", "slm_only", "llm_only")
+print(json.dumps({k: [getattr(s, k).n_bytes, getattr(s, k).flops, getattr(s, k).seconds] for k in names}))
 `;
   const events = makeEvents(CONFIDENCES, 0.6);
   const python = existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3";
   const input = JSON.stringify({ slm: SLM, llm: LLM, device: DEVICE, router: 77, events });
-  const theirs = JSON.parse(execFileSync(python, ["-c", script], { input, cwd: ROOT, env: { ...process.env, PYTHONPATH: ROOT } }));
+  const theirs = JSON.parse(
+    execFileSync(python, ["-c", script], { input, cwd: ROOT, env: { ...process.env, PYTHONPATH: ROOT } }),
+  );
   const ours = summarizeCost(model, events);
   const list = (cost) => [cost.bytes, cost.flops, cost.seconds];
   assert.deepEqual({ routed: list(ours.routed), slm_only: list(ours.slmOnly), llm_only: list(ours.llmOnly) }, theirs);

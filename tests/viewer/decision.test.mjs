@@ -17,8 +17,14 @@ test("replaying at the recorded tau reproduces decisions and catch-up lengths", 
   for (const tau of [0, 0.5, 0.65, 1]) {
     const events = makeEvents(CONFIDENCES, tau);
     const again = replay(events, tau);
-    assert.deepEqual([...again.isLlm], events.map((event) => Number(event.source === "llm")));
-    assert.deepEqual([...again.llmFed], events.map((event) => event.llm_tokens_fed));
+    assert.deepEqual(
+      [...again.isLlm],
+      events.map((event) => Number(event.source === "llm")),
+    );
+    assert.deepEqual(
+      [...again.llmFed],
+      events.map((event) => event.llm_tokens_fed),
+    );
     assert.equal(again.firstFlip, -1);
     assert.equal(again.nFlips, 0);
   }
@@ -27,8 +33,14 @@ test("replaying at the recorded tau reproduces decisions and catch-up lengths", 
 test("replaying at another tau equals a run that was made there, on the same confidences", () => {
   const replayed = replay(makeEvents(CONFIDENCES, 0.5), 0.65);
   const made = makeEvents(CONFIDENCES, 0.65);
-  assert.deepEqual([...replayed.isLlm], made.map((event) => Number(event.source === "llm")));
-  assert.deepEqual([...replayed.llmFed], made.map((event) => event.llm_tokens_fed));
+  assert.deepEqual(
+    [...replayed.isLlm],
+    made.map((event) => Number(event.source === "llm")),
+  );
+  assert.deepEqual(
+    [...replayed.llmFed],
+    made.map((event) => event.llm_tokens_fed),
+  );
   assert.equal(replayed.firstFlip, 6);
   assert.deepEqual([...replayed.isFlipped], [0, 0, 0, 0, 0, 0, 1]);
 });
@@ -54,15 +66,41 @@ test("the text stays exact where both models write the same token, and no furthe
 
 test("what the LLM would write is known from a probe of a greedy run only, and not from a tie", () => {
   const events = makeEvents(CONFIDENCES, 0.5);
-  const probe = events.map((event) => ({ llm_top: [[event.token_id, "", 0.6], [90, "", 0.3]] }));
+  const probe = events.map((event) => ({
+    llm_top: [
+      [event.token_id, "", 0.6],
+      [90, "", 0.3],
+    ],
+  }));
   const facts = (settings, said = probe) => runFacts({ settings }, events, said);
-  const at = (known) => { const { firstFlip, nExact, doubt } = replay(events, 0.8, known); return [firstFlip, nExact, doubt]; };
+  const at = (known) => {
+    const { firstFlip, nExact, doubt } = replay(events, 0.8, known);
+    return [firstFlip, nExact, doubt];
+  };
   assert.deepEqual(at(facts({ temperature: 0 }, null)), [2, 2, "unknown"]);
   assert.deepEqual(at(facts({ temperature: 0.8 })), [2, 2, "unknown"]);
   assert.deepEqual(at(facts({ temperature: 0 })), [2, 7, null]);
-  const tied = probe.map((token, i) => (i === 3 ? { llm_top: [[3, "", 0.4], [90, "", 0.4]] } : token));
+  const tied = probe.map((token, i) =>
+    i === 3
+      ? {
+          llm_top: [
+            [3, "", 0.4],
+            [90, "", 0.4],
+          ],
+        }
+      : token,
+  );
   assert.deepEqual(at(facts({ temperature: 0 }, tied)), [2, 3, "unknown"]);
-  const other = probe.map((token, i) => (i === 6 ? { llm_top: [[90, "", 0.6], [6, "", 0.3]] } : token));
+  const other = probe.map((token, i) =>
+    i === 6
+      ? {
+          llm_top: [
+            [90, "", 0.6],
+            [6, "", 0.3],
+          ],
+        }
+      : token,
+  );
   assert.deepEqual(at(facts({ temperature: 0 }, other)), [2, 6, "other"]);
   assert.deepEqual([...replay(events, 0.8, facts({ temperature: 0 }, other)).decisive], [0, 0, 0, 0, 0, 0, 1]);
 });
@@ -76,10 +114,18 @@ test("a router that looks at who wrote before is exact to its first flip", () =>
 });
 
 test("a router that reads the LLM has it called at every token", () => {
-  const events = makeEvents(CONFIDENCES, 1).map((event) => ({ ...event, source: event.slm_confidence < 0.5 ? "llm" : "slm", threshold: 0.5 }));
+  const events = makeEvents(CONFIDENCES, 1).map((event) => ({
+    ...event,
+    source: event.slm_confidence < 0.5 ? "llm" : "slm",
+    threshold: 0.5,
+  }));
   for (const router of [{ name: "disagreement" }, { name: "any", reads_llm: true }]) {
     const facts = runFacts({ router }, events, null);
-    for (const tau of [0, 0.5, 1]) assert.deepEqual([...replay(events, tau, facts).llmFed], events.map((event) => event.llm_tokens_fed));
+    for (const tau of [0, 0.5, 1])
+      assert.deepEqual(
+        [...replay(events, tau, facts).llmFed],
+        events.map((event) => event.llm_tokens_fed),
+      );
   }
 });
 

@@ -56,7 +56,9 @@ test("modules can be joined into one script: no default exports, no top-level na
     const source = readFileSync(new URL(name, VIEWER), "utf8");
     assert.doesNotMatch(source, /^export default/m, name);
     assert.match(source, /^\/\*\*/, `${name} has no header comment`);
-    for (const [, declared] of source.matchAll(/^(?:export )?(?:async )?(?:function|class|const|let) ([A-Za-z_$][\w$]*)/gm)) {
+    for (const [, declared] of source.matchAll(
+      /^(?:export )?(?:async )?(?:function|class|const|let) ([A-Za-z_$][\w$]*)/gm,
+    )) {
       assert.equal(seen.get(declared), undefined, `${declared} in ${name} and ${seen.get(declared)}`);
       seen.set(declared, name);
     }

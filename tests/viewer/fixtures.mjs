@@ -3,7 +3,16 @@
 import { RunView } from "../../assets/viewer/run_view.js";
 
 export const SLM = {
-  name: "small", n_params: 1000, n_layers: 2, n_heads: 4, n_kv_heads: 2, head_dim: 8, vocab_size: 50, hidden_size: 32, tied_embeddings: true, bytes_per_element: 2,
+  name: "small",
+  n_params: 1000,
+  n_layers: 2,
+  n_heads: 4,
+  n_kv_heads: 2,
+  head_dim: 8,
+  vocab_size: 50,
+  hidden_size: 32,
+  tied_embeddings: true,
+  bytes_per_element: 2,
 };
 export const LLM = { ...SLM, name: "large", n_params: 100000, n_layers: 6, tied_embeddings: false };
 export const DEVICE = { name: "test", bandwidth: 1e6, peak_flops: 1e9 };
@@ -18,9 +27,21 @@ export function makeEvents(confidences, threshold = 0.5) {
     const llmFed = isLlm ? contextLen - llmCached : 0;
     if (isLlm) llmCached = contextLen;
     return {
-      index, token_id: index, text: ` t${index}`, source: isLlm ? "llm" : "slm", slm_token_id: index, slm_confidence: confidence, threshold,
-      slm_tokens_fed: index === 0 ? PROMPT_LENGTH : 1, llm_tokens_fed: llmFed, context_len: contextLen, slm_s: 0.01, router_s: 0.001,
-      llm_s: isLlm ? 0.05 : 0, slm_top: [], llm_top: [],
+      index,
+      token_id: index,
+      text: ` t${index}`,
+      source: isLlm ? "llm" : "slm",
+      slm_token_id: index,
+      slm_confidence: confidence,
+      threshold,
+      slm_tokens_fed: index === 0 ? PROMPT_LENGTH : 1,
+      llm_tokens_fed: llmFed,
+      context_len: contextLen,
+      slm_s: 0.01,
+      router_s: 0.001,
+      llm_s: isLlm ? 0.05 : 0,
+      slm_top: [],
+      llm_top: [],
     };
   });
 }

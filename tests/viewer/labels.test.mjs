@@ -16,15 +16,39 @@ const LABEL = "11010110";
 function message() {
   const probability = base64(CONFIDENCE);
   return {
-    analysis: "id", title: "two problems", problems: [{ id: "p1", kind: "math", question: "?", answer: "1", n: 5 }, { id: null, kind: "mc", question: "?", answer: "A", n: 3 }],
-    routers: [{ name: "a", label: "A", tau: 0.7, prior: "" }, { name: "b", label: "B", tau: 0.5, prior: "equal" }],
-    words: [" The", "=1", "\"x\", y", "", "<b>"], text: [0, 1, 2, 0, 3, 4, 1, 3], slm: [0, 1, 4, 0, -1, 4, 1, 0], llm: [0, 1, 2, 0, -1, 4, 1, -1],
-    case: "11213112", label: LABEL, slm_probability: probability, llm_probability: probability, slm_truth_probability: probability, llm_truth_probability: probability,
-    confidence: { a: base64(CONFIDENCE), b: base64(OTHER) }, curves: {},
+    analysis: "id",
+    title: "two problems",
+    problems: [
+      { id: "p1", kind: "math", question: "?", answer: "1", n: 5 },
+      { id: null, kind: "mc", question: "?", answer: "A", n: 3 },
+    ],
+    routers: [
+      { name: "a", label: "A", tau: 0.7, prior: "" },
+      { name: "b", label: "B", tau: 0.5, prior: "equal" },
+    ],
+    words: [" The", "=1", '"x", y', "", "<b>"],
+    text: [0, 1, 2, 0, 3, 4, 1, 3],
+    slm: [0, 1, 4, 0, -1, 4, 1, 0],
+    llm: [0, 1, 2, 0, -1, 4, 1, -1],
+    case: "11213112",
+    label: LABEL,
+    slm_probability: probability,
+    llm_probability: probability,
+    slm_truth_probability: probability,
+    llm_truth_probability: probability,
+    confidence: { a: base64(CONFIDENCE), b: base64(OTHER) },
+    curves: {},
   };
 }
 
-const viewOf = (more = {}) => ({ analysis: unpack(message()), router: "a", other: "", tau: 0.7, otherTau: 0.7, ...more });
+const viewOf = (more = {}) => ({
+  analysis: unpack(message()),
+  router: "a",
+  other: "",
+  tau: 0.7,
+  otherTau: 0.7,
+  ...more,
+});
 const ALL = { cell: null, query: "", column: "index", descending: false };
 
 test("confidences arrive bit by bit", () => {
@@ -34,10 +58,16 @@ test("confidences arrive bit by bit", () => {
 test("an analysis is unpacked by token and by problem", () => {
   const analysis = unpack(message());
   assert.deepEqual([...analysis.problemOf], [0, 0, 0, 0, 0, 1, 1, 1]);
-  assert.deepEqual(analysis.problems.map((p) => p.start), [0, 5]);
+  assert.deepEqual(
+    analysis.problems.map((p) => p.start),
+    [0, 5],
+  );
   assert.equal(analysis.slm[4], null);
-  assert.equal(analysis.text[2], "\"x\", y");
-  assert.deepEqual([3, 4, 7].map((i) => isEnd(analysis, i)), [false, true, true]);
+  assert.equal(analysis.text[2], '"x", y');
+  assert.deepEqual(
+    [3, 4, 7].map((i) => isEnd(analysis, i)),
+    [false, true, true],
+  );
 });
 
 test("the four cells, and tau 1 hands over everything", () => {
@@ -58,7 +88,10 @@ test("each cell selects exactly its tokens, and together they are all", () => {
       assert.equal(rows[k].length, counts[cell]);
       for (const i of rows[k]) assert.equal(cellOf(analysis.label[i], analysis.confidence.a[i], tau), cell);
     });
-    assert.deepEqual(rows.flat().sort((a, b) => a - b), [0, 1, 2, 3, 4, 5, 6, 7]);
+    assert.deepEqual(
+      rows.flat().sort((a, b) => a - b),
+      [0, 1, 2, 3, 4, 5, 6, 7],
+    );
   }
 });
 
@@ -71,7 +104,10 @@ test("the best tau weighs risks against wastes and prefers few LLM tokens", () =
   const label = [...LABEL].map(Number);
   assert.deepEqual(bestThreshold(CONFIDENCE, label, 1), { tau: 0, cost: 3, risk: 3, waste: 0 });
   const best = bestThreshold(CONFIDENCE, label, 10);
-  const costs = [0, ...CONFIDENCE, 1].map((tau) => { const c = confusion(CONFIDENCE, label, tau); return 10 * c.risk + c.waste; });
+  const costs = [0, ...CONFIDENCE, 1].map((tau) => {
+    const c = confusion(CONFIDENCE, label, tau);
+    return 10 * c.risk + c.waste;
+  });
   assert.ok(best.cost <= Math.min(...costs));
   assert.deepEqual(confusion(CONFIDENCE, label, best.tau).risk, best.risk);
 });
@@ -102,7 +138,9 @@ test("rows are filtered, searched and sorted", () => {
 });
 
 test("the table as CSV keeps token text literal and no formula", () => {
-  const lines = toCsv(viewOf({ other: "b" }), [1, 2, 4]).trimEnd().split("\r\n");
+  const lines = toCsv(viewOf({ other: "b" }), [1, 2, 4])
+    .trimEnd()
+    .split("\r\n");
   assert.equal(lines.length, 4);
   assert.match(lines[1], /^"p1",2,"""=1""",1,1,/);
   assert.match(lines[2], /"""\\""x\\"", y"""/);
@@ -116,10 +154,34 @@ test("an honest router for equal priors lies above the diagonal where most token
 });
 
 test("figures name their axes and series differ without colour", () => {
-  const curves = { auc: 0.9, roc: [[0, 0, 0], [0.5, 0.1, 0.8], [1, 1, 1]], pr: [[0.5, 0.8, 0.5], [1, 1, 0.1]], reliability: [[0.1, 0.5, 0.3, 0.7, 10]], easy: new Array(20).fill(3), critical: new Array(20).fill(1) };
+  const curves = {
+    auc: 0.9,
+    roc: [
+      [0, 0, 0],
+      [0.5, 0.1, 0.8],
+      [1, 1, 1],
+    ],
+    pr: [
+      [0.5, 0.8, 0.5],
+      [1, 1, 0.1],
+    ],
+    reliability: [[0.1, 0.5, 0.3, 0.7, 10]],
+    easy: new Array(20).fill(3),
+    critical: new Array(20).fill(1),
+  };
   const palette = new Proxy({}, { get: (_, name) => String(name) });
   const now = confusion(CONFIDENCE, [...LABEL].map(Number), 0.7);
-  const input = { curves: [curves, curves], names: ["a", "b"], now, best: now, tau: 0.7, bestTau: 0.2, easyShare: 0.9, showShift: true, palette };
+  const input = {
+    curves: [curves, curves],
+    names: ["a", "b"],
+    now,
+    best: now,
+    tau: 0.7,
+    bestTau: 0.2,
+    easyShare: 0.9,
+    showShift: true,
+    palette,
+  };
   for (const figure of [rocFigure, prFigure, reliabilityFigure, histogramFigure]) {
     const { layout, data, table } = figure(input);
     assert.ok(layout.xaxis.title.text && layout.yaxis.title.text);

@@ -8,12 +8,18 @@ import { finished } from "./fixtures.mjs";
 
 test("stops: LLM tokens, hand-offs and low confidence, under the tau that is looked at", () => {
   const view = finished([0.9, 0.2, 0.3, 0.9, 0.45, 0.9]);
-  assert.deepEqual(["llm", "handOff", "low"].map((kind) => countStops(view, kind)), [3, 4, 3]);
+  assert.deepEqual(
+    ["llm", "handOff", "low"].map((kind) => countStops(view, kind)),
+    [3, 4, 3],
+  );
   assert.equal(findStop(view, "llm", 2, 1), 4);
   assert.equal(findStop(view, "llm", 4, 1), null);
   assert.equal(findStop(view, "handOff", 3, -1), 1);
   view.setWhatIf(0.25);
-  assert.deepEqual(["llm", "handOff", "low"].map((kind) => countStops(view, kind)), [1, 2, 3]);
+  assert.deepEqual(
+    ["llm", "handOff", "low"].map((kind) => countStops(view, kind)),
+    [1, 2, 3],
+  );
 });
 
 test("keys lead from the pinned token, or to the one that has the focus", () => {
@@ -22,15 +28,24 @@ test("keys lead from the pinned token, or to the one that has the focus", () => 
   assert.equal(targetOf(view, "nextLlm", null), 1);
   assert.equal(targetOf(view, "previousLow", null), 2);
   view.pinned = 1;
-  assert.deepEqual(["next", "previous", "first", "last", "nextLlm", "nextHandOff", "previousLlm"].map((a) => targetOf(view, a, null)), [2, 0, 0, 3, 2, 3, null]);
+  assert.deepEqual(
+    ["next", "previous", "first", "last", "nextLlm", "nextHandOff", "previousLlm"].map((a) => targetOf(view, a, null)),
+    [2, 0, 0, 3, 2, 3, null],
+  );
 });
 
 test("a search finds text over several tokens, whatever its case, and does not overlap", () => {
   const events = [" Tom", " has 1", "2", " apples. İ", "tom"].map((text) => ({ text }));
-  assert.deepEqual(findMatches(events, "TOM"), [{ from: 0, to: 0 }, { from: 4, to: 4 }]);
+  assert.deepEqual(findMatches(events, "TOM"), [
+    { from: 0, to: 0 },
+    { from: 4, to: 4 },
+  ]);
   assert.deepEqual(findMatches(events, "12 a"), [{ from: 1, to: 3 }]);
   assert.deepEqual(findMatches(events, "om has"), [{ from: 0, to: 1 }]);
-  assert.deepEqual(findMatches([{ text: "aaaa" }], "aa"), [{ from: 0, to: 0 }, { from: 0, to: 0 }]);
+  assert.deepEqual(findMatches([{ text: "aaaa" }], "aa"), [
+    { from: 0, to: 0 },
+    { from: 0, to: 0 },
+  ]);
   assert.deepEqual(findMatches(events, ""), []);
   assert.deepEqual(findMatches([{ text: "" }, { text: "x" }, { text: "" }, { text: "y" }], "xy"), [{ from: 1, to: 3 }]);
   assert.deepEqual(findMatches([], "x"), []);

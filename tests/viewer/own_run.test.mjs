@@ -47,12 +47,18 @@ test("a reload goes on with what was asked, token after token, to the end", asyn
   const first = made([]);
   first.own.asking(["How much?", "math", 0.9, null]);
   first.own.heard("r");
-  const { page, own } = made([place, place, part(0, ["a", "b"]), part(2, ["c"]), part(3, [], { finish_reason: "eos" })], first.storage);
+  const { page, own } = made(
+    [place, place, part(0, ["a", "b"]), part(2, ["c"]), part(3, [], { finish_reason: "eos" })],
+    first.storage,
+  );
   assert.equal(await own.resume(), true);
   for (let i = 0; i < 50 && !own.isOver; i++) await null;
   assert.deepEqual(page.resumedWith, { question: "How much?", dataType: "math", tau: 0.9 });
   assert.deepEqual(page.tokens, ["a", "b", "c"]);
-  assert.deepEqual(page.asked.map((request) => request.base), [0, 0, 0, 2, 3]);
+  assert.deepEqual(
+    page.asked.map((request) => request.base),
+    [0, 0, 0, 2, 3],
+  );
   assert.deepEqual(page.said, []);
   assert.equal(own.following, null);
 });
@@ -74,14 +80,28 @@ test("what is no memory of ours is nothing", async () => {
     assert.equal(await own.resume(), false);
     assert.deepEqual(page.asked, []);
   }
-  const refusing = { getItem: () => null, setItem: () => { throw new Error("full"); }, removeItem: () => { throw new Error("no"); } };
+  const refusing = {
+    getItem: () => null,
+    setItem: () => {
+      throw new Error("full");
+    },
+    removeItem: () => {
+      throw new Error("no");
+    },
+  };
   const { own } = made([], refusing);
   own.heard("r");
   own.forget();
 });
 
 test("a lost connection is said once it is sure, remembered, and its return is said", async () => {
-  const { page, own, storage } = made([undefined, () => Promise.reject(new Error("away")), undefined, part(0, ["a"]), part(1, ["b"], { finish_reason: "eos" })]);
+  const { page, own, storage } = made([
+    undefined,
+    () => Promise.reject(new Error("away")),
+    undefined,
+    part(0, ["a"]),
+    part(1, ["b"], { finish_reason: "eos" }),
+  ]);
   own.heard("r");
   let seen = null;
   page.notice = (text) => {

@@ -33,8 +33,19 @@ test("a link to a live run holds problem and settings, for every hostile questio
     Object.assign(trace.settings, { threshold: 0.5, temperature: 0.3, top_p: 0.9, seed: -7, max_new_tokens: 99 });
     const state = readLink(new URL(buildLink("http://h/", linkStateOf(trace, null, 0.2, null))).search);
     assert.deepEqual(state, {
-      preset: null, tau: 0.2, token: null,
-      problem: { dataType: "mc", question: trace.prompt.question, router: "citer", threshold: 0.5, maxNewTokens: 99, temperature: 0.3, topP: 0.9, seed: -7 },
+      preset: null,
+      tau: 0.2,
+      token: null,
+      problem: {
+        dataType: "mc",
+        question: trace.prompt.question,
+        router: "citer",
+        threshold: 0.5,
+        maxNewTokens: 99,
+        temperature: 0.3,
+        topP: 0.9,
+        seed: -7,
+      },
     });
     assert.ok(isRunOfLink(trace, state.problem));
   }
@@ -45,7 +56,16 @@ test("what is out of range in a link is as good as absent", () => {
   assert.equal(readLink("?q=%20"), null);
   assert.deepEqual(readLink("?preset=a&tau=2&tok=0"), { preset: "a", problem: null, tau: null, token: null });
   const { problem } = readLink("?q=x&type=poem&n=1e9&temp=-1&top_p=&seed=1.5&at=high");
-  assert.deepEqual(problem, { dataType: "math", question: "x", router: null, threshold: 0.7, maxNewTokens: null, temperature: 0, topP: 1, seed: 0 });
+  assert.deepEqual(problem, {
+    dataType: "math",
+    question: "x",
+    router: null,
+    threshold: 0.7,
+    maxNewTokens: null,
+    temperature: 0,
+    topP: 1,
+    seed: 0,
+  });
 });
 
 test("export, import, export: the same to the byte, in the order of the other half", () => {
@@ -71,11 +91,15 @@ test("a damaged trace is refused with the field and what it must be", () => {
     return trace;
   };
   const cases = [
-    [() => [], /not a CITER trace/], [() => null, /not a CITER trace/],
+    [() => [], /not a CITER trace/],
+    [() => null, /not a CITER trace/],
     [(t) => void (t.schema_version = 3), /schema version 3; this page reads 1 and 2/],
     [(t) => void (t.parent = { key: "0123456789abcdef", fork: -1 }), /parent\.fork is -1/],
     [(t) => void (t.events[0].forced = "yes"), /events\[0\]\.forced is "yes"/],
-    [(t) => void (t.events[3].slm_confidence = "high"), /events\[3\]\.slm_confidence is "high"; it must be a number from 0 to 1/],
+    [
+      (t) => void (t.events[3].slm_confidence = "high"),
+      /events\[3\]\.slm_confidence is "high"; it must be a number from 0 to 1/,
+    ],
     [(t) => void (t.events[1].source = "both"), /events\[1\]\.source is "both"; it must be "slm" or "llm"/],
     [(t) => void (t.events[2].index = 7), /not numbered/],
     [(t) => void delete t.events[0].text, /events\[0\]\.text is missing; it must be a text/],
@@ -90,7 +114,11 @@ test("a damaged trace is refused with the field and what it must be", () => {
   for (const [change, message] of cases) {
     const trace = copy();
     const made = change(trace);
-    assert.throws(() => checkTrace(made === undefined ? trace : made), (error) => error instanceof TraceFileError && message.test(error.message), String(message));
+    assert.throws(
+      () => checkTrace(made === undefined ? trace : made),
+      (error) => error instanceof TraceFileError && message.test(error.message),
+      String(message),
+    );
   }
   assert.throws(() => parseTrace("{"), /not JSON/);
   assert.doesNotThrow(() => checkTrace(broken((t) => void (t.answer = null))));
@@ -114,7 +142,12 @@ test("hostile texts stay one cell of the table and keep their characters", () =>
 
 test("hostile texts lose no character to marks, and nothing stays invisible in a label", () => {
   for (const text of HOSTILE) {
-    assert.equal(splitMarks(text).map((part) => part.text).join(""), text);
+    assert.equal(
+      splitMarks(text)
+        .map((part) => part.text)
+        .join(""),
+      text,
+    );
     // eslint-disable-next-line no-control-regex
     assert.doesNotMatch(visibleText(text), /[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069\u2028\u2029]/);
     assert.match(fileStem({ title: text, prompt: { question: "" } }), /^citer[-\p{L}\p{N}]*$/u);
@@ -130,7 +163,9 @@ test("a picture holds only what XML allows, every box inside its width", () => {
     assert.equal(forXml(box.text), box.text);
   }
   assert.deepEqual(layoutStrip([" a", "b\nc"], (text) => text.length, 10).boxes, [
-    { index: 0, text: " a", line: 0, x: 0, width: 2 }, { index: 1, text: "b↵", line: 0, x: 2, width: 2 }, { index: 1, text: "c", line: 1, x: 0, width: 1 },
+    { index: 0, text: " a", line: 0, x: 0, width: 2 },
+    { index: 1, text: "b↵", line: 0, x: 2, width: 2 },
+    { index: 1, text: "c", line: 1, x: 0, width: 1 },
   ]);
   assert.equal(forXml("a\u0000\ud800b\ufffe😀"), "a\ufffd\ufffdb\ufffd😀");
 });
@@ -148,11 +183,17 @@ test("a trace goes into the template as it is, without any <", () => {
 test("marks are scored by F1, beside as many put down blindly", () => {
   const truth = [true, true, false, false];
   const found = scoreMarks([true, false, true, false], truth);
-  assert.deepEqual([found.hits, found.missed, found.extra, found.precision, found.recall, found.score, found.chance], [1, 1, 1, 0.5, 0.5, 0.5, 0.5]);
+  assert.deepEqual(
+    [found.hits, found.missed, found.extra, found.precision, found.recall, found.score, found.chance],
+    [1, 1, 1, 0.5, 0.5, 0.5, 0.5],
+  );
   assert.equal(scoreMarks(truth, truth).score, 1);
   assert.equal(scoreMarks([false, false, false, false], truth).score, 0);
   assert.equal(scoreMarks([false], [false]).score, 1);
-  assert.deepEqual(truth.map((isTrue, i) => markOfToken([true, false, true, false][i], isTrue)), ["hit", "missed", "extra", null]);
+  assert.deepEqual(
+    truth.map((isTrue, i) => markOfToken([true, false, true, false][i], isTrue)),
+    ["hit", "missed", "extra", null],
+  );
   assert.equal(byRouter(RECORDED.events).filter(Boolean).length, 7);
   assert.ok(whereChanged(RECORDED.events).filter(Boolean).length <= 7);
 });
@@ -168,7 +209,11 @@ test("no module of these folders parses text as markup or code", () => {
       if (!name.endsWith(".js")) continue;
       const source = readFileSync(`${ROOT}assets/${folder}/${name}`, "utf8");
       assert.match(source, /^\/\*\*/, `${name} has no header comment`);
-      assert.doesNotMatch(source.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, ""), /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/, name);
+      assert.doesNotMatch(
+        source.replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, ""),
+        /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/,
+        name,
+      );
     }
   }
 });

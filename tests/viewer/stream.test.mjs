@@ -9,17 +9,26 @@ const END = { finish_reason: "eos", answer: null, error: null };
 /** A receiver that writes down what happens, and a server that knows `total` tokens. */
 function setup({ total = 10, fetchRun } = {}) {
   const log = { starts: 0, tokens: [], ends: 0, asked: [], lost: 0 };
-  const message = (base, to, more = {}) => ({ run: "r1", head: null, base, tokens: Array.from({ length: to - base }, (_, i) => base + i), end: null, ...more });
+  const message = (base, to, more = {}) => ({
+    run: "r1",
+    head: null,
+    base,
+    tokens: Array.from({ length: to - base }, (_, i) => base + i),
+    end: null,
+    ...more,
+  });
   const receiver = new RunReceiver(
     {
       start: () => log.starts++,
       append: (tokens) => log.tokens.push(...tokens),
       end: () => log.ends++,
       lost: () => log.lost++,
-      fetchRun: fetchRun ?? (async (run, base) => {
-        log.asked.push(base);
-        return message(base, total, { head: base === 0 ? HEAD : null });
-      }),
+      fetchRun:
+        fetchRun ??
+        (async (run, base) => {
+          log.asked.push(base);
+          return message(base, total, { head: base === 0 ? HEAD : null });
+        }),
     },
     [1, 1],
   );

@@ -3,15 +3,45 @@ import test from "node:test";
 
 import { splitMarks, visibleText } from "../../assets/viewer/text.js";
 
-const marks = (text) => splitMarks(text).filter((part) => part.mark !== null).map((part) => part.mark);
+const marks = (text) =>
+  splitMarks(text)
+    .filter((part) => part.mark !== null)
+    .map((part) => part.mark);
 
 const TEXTS = [
-  "", " word", "a  b", "   ", "\n", "\r\n\t", "x\u0000y", "\u202eevil", "\u200bzero", "caf\u00e9\u00a0!", "👩‍🚀", "می‌خواهم", "<script>", "${x}", "`",
-  "a\u2028b", "\ufeff", "\u{e0041}", "\u007f", "\u0085", "שלום", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "�",
+  "",
+  " word",
+  "a  b",
+  "   ",
+  "\n",
+  "\r\n\t",
+  "x\u0000y",
+  "\u202eevil",
+  "\u200bzero",
+  "caf\u00e9\u00a0!",
+  "👩‍🚀",
+  "می‌خواهم",
+  "<script>",
+  "${x}",
+  "`",
+  "a\u2028b",
+  "\ufeff",
+  "\u{e0041}",
+  "\u007f",
+  "\u0085",
+  "שלום",
+  "🏴󠁧󠁢󠁥󠁮󠁧󠁿",
+  "�",
 ];
 
 test("joined, the parts are the token: copying gives the exact text", () => {
-  for (const text of TEXTS) assert.equal(splitMarks(text).map((part) => part.text).join(""), text);
+  for (const text of TEXTS)
+    assert.equal(
+      splitMarks(text)
+        .map((part) => part.text)
+        .join(""),
+      text,
+    );
 });
 
 test("what one cannot see gets a mark", () => {
@@ -27,7 +57,8 @@ test("what one cannot see gets a mark", () => {
 });
 
 test("ordinary text gets none: a leading space, emoji sequences, joiners that a script needs", () => {
-  for (const text of [" word", "👩‍🚀", "می‌خواهم", "क्‍ष", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "שלום", "x = 1"]) assert.deepEqual(marks(text), [], text);
+  const ordinary = [" word", "👩‍🚀", "می‌خواهم", "क्‍ष", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "שלום", "x = 1"];
+  for (const text of ordinary) assert.deepEqual(marks(text), [], text);
 });
 
 test("labels show every character on one line", () => {

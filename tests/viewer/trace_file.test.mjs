@@ -22,12 +22,15 @@ for (const { name, text, names } of damaged) {
       assert.equal(traceToJson(parseTrace(once)), once);
       assert.ok(!once.includes('"path"'));
     } else {
-      assert.throws(() => parseTrace(text), (error) => {
-        assert.ok(error instanceof TraceFileError);
-        assert.ok(error.message.includes(names), error.message);
-        assert.ok(error.message.length < 400 && !error.message.includes("passwd"), error.message);
-        return true;
-      });
+      assert.throws(
+        () => parseTrace(text),
+        (error) => {
+          assert.ok(error instanceof TraceFileError);
+          assert.ok(error.message.includes(names), error.message);
+          assert.ok(error.message.length < 400 && !error.message.includes("passwd"), error.message);
+          return true;
+        },
+      );
     }
     assert.ok(performance.now() - began < 1000);
   });

@@ -15,7 +15,10 @@ test("case, label and what the decision on the screen makes of them", () => {
   assert.match(lines(2).join(" "), /Case 2.*Label 0.*the SLM writes: a risk/);
   assert.match(lines(3).join(" "), /Case 1.*Label 1.*the LLM writes: a waste/);
   assert.match(lines(4).join(" "), /Case 3.*Label 1: the SLM, going on alone/);
-  assert.deepEqual(lines(5), ["Not defined here: the run left the known solution at token 5, and after it nothing says what would have been right."]);
+  assert.deepEqual(lines(5), [
+    "Not defined here: the run left the known solution at token 5, and after it nothing says what " +
+      "would have been right.",
+  ]);
   view.setWhatIf(0.85);
   assert.match(lines(2).join(" "), /At tau 0\.85 the LLM writes: a critical token caught/);
   view.setWhatIf(null);

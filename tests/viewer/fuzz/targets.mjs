@@ -22,17 +22,64 @@ const CAPITAL = JSON.parse(readFileSync(RECORDED, "utf8"));
 const TRACE = { ...CAPITAL, events: CAPITAL.events.slice(0, 3) };
 const float = (...values) => Buffer.from(Float32Array.from(values).buffer).toString("base64");
 const ANALYSIS = {
-  analysis: "id", title: "t", problems: [{ id: null, kind: "math", question: "q", answer: "1", n: 2 }],
-  routers: [{ name: "r", label: "R", tau: 0.5, prior: "" }], text: [0, 1], slm: [0, -1], llm: [1, -1],
-  words: ["a", "b"], case: "12", label: "01", slm_probability: float(0, 1), llm_probability: float(0, 1), slm_truth_probability: float(0, 1),
-  llm_truth_probability: float(0, 1), confidence: { r: float(0.2, 0.9) }, curves: {},
+  analysis: "id",
+  title: "t",
+  problems: [{ id: null, kind: "math", question: "q", answer: "1", n: 2 }],
+  routers: [{ name: "r", label: "R", tau: 0.5, prior: "" }],
+  text: [0, 1],
+  slm: [0, -1],
+  llm: [1, -1],
+  words: ["a", "b"],
+  case: "12",
+  label: "01",
+  slm_probability: float(0, 1),
+  llm_probability: float(0, 1),
+  slm_truth_probability: float(0, 1),
+  llm_truth_probability: float(0, 1),
+  confidence: { r: float(0.2, 0.9) },
+  curves: {},
 };
 const ODD = [
-  null, true, false, 0, 1, -1, 0.5, 4096, 2 ** 31, 1e15, 1e99, -0, "", "x", "\ud800", "🎉", "x".repeat(1001), [], {}, [[]],
-  [1, "a", 0.5], { path: "x" }, undefined, "__proto__", "constructor",
+  null,
+  true,
+  false,
+  0,
+  1,
+  -1,
+  0.5,
+  4096,
+  2 ** 31,
+  1e15,
+  1e99,
+  -0,
+  "",
+  "x",
+  "\ud800",
+  "🎉",
+  "x".repeat(1001),
+  [],
+  {},
+  [[]],
+  [1, "a", 0.5],
+  { path: "x" },
+  undefined,
+  "__proto__",
+  "constructor",
 ];
 const PIECES = [
-  "[".repeat(70), "9".repeat(50), "1e400", "NaN", '"', "\\", "\\ud800", "}", "]", ",", "null", "</script>", "\u202e",
+  "[".repeat(70),
+  "9".repeat(50),
+  "1e400",
+  "NaN",
+  '"',
+  "\\",
+  "\\ud800",
+  "}",
+  "]",
+  ",",
+  "null",
+  "</script>",
+  "\u202e",
 ];
 
 /** One choice after another out of a list of numbers, so that fast-check can shrink what was chosen. */
@@ -62,12 +109,13 @@ function changed(value, choose) {
 }
 
 const numbers = fc.array(fc.nat(1e6), { minLength: 12, maxLength: 12 });
-const near = (value) => fc.tuple(fc.nat(2), numbers).map(([times, drawn]) => {
-  const choose = chooser(drawn);
-  let made = value;
-  for (let i = 0; i < times; i++) made = changed(made, choose);
-  return made;
-});
+const near = (value) =>
+  fc.tuple(fc.nat(2), numbers).map(([times, drawn]) => {
+    const choose = chooser(drawn);
+    let made = value;
+    for (let i = 0; i < times; i++) made = changed(made, choose);
+    return made;
+  });
 
 function garbled(text, choose) {
   const at = choose(text.length + 1);
@@ -76,11 +124,16 @@ function garbled(text, choose) {
 }
 
 /** JSON texts near a document: with values changed, garbled, or nothing of it at all. */
-const documents = (value) => fc.oneof(
-  { arbitrary: near(value).map((made) => JSON.stringify(made)), weight: 4 },
-  { arbitrary: fc.tuple(near(value), numbers).map(([made, drawn]) => garbled(JSON.stringify(made), chooser(drawn))), weight: 2 },
-  fc.json(), fc.string({ unit: "binary" }),
-);
+const documents = (value) =>
+  fc.oneof(
+    { arbitrary: near(value).map((made) => JSON.stringify(made)), weight: 4 },
+    {
+      arbitrary: fc.tuple(near(value), numbers).map(([made, drawn]) => garbled(JSON.stringify(made), chooser(drawn))),
+      weight: 2,
+    },
+    fc.json(),
+    fc.string({ unit: "binary" }),
+  );
 
 const message = near({ run: "a", head: { prompt: {} }, base: 0, tokens: [{ index: 0 }, { index: 1 }], end: null });
 
@@ -88,13 +141,19 @@ const message = near({ run: "a", head: { prompt: {} }, base: 0, tokens: [{ index
 async function receiveAll([messages, repairs]) {
   let count = 0;
   let next = 0;
-  const receiver = new RunReceiver({
-    fetchRun: () => {
-      const answer = repairs[next++ % repairs.length];
-      return answer === null ? Promise.reject(new Error("gone")) : Promise.resolve(answer);
+  const receiver = new RunReceiver(
+    {
+      fetchRun: () => {
+        const answer = repairs[next++ % repairs.length];
+        return answer === null ? Promise.reject(new Error("gone")) : Promise.resolve(answer);
+      },
+      start: () => (count = 0),
+      append: (tokens) => (count += tokens.length),
+      end: () => {},
+      lost: () => {},
     },
-    start: () => (count = 0), append: (tokens) => (count += tokens.length), end: () => {}, lost: () => {},
-  }, [0]);
+    [0],
+  );
   for (const entry of messages) {
     receiver.receive(entry);
     if (receiver.run !== null && receiver.started) assert.equal(receiver.n, count);
@@ -105,9 +164,11 @@ async function receiveAll([messages, repairs]) {
 const queryKeys = ["preset", "q", "type", "router", "at", "n", "temp", "top_p", "seed", "tau", "tok", "else"];
 const queryValues = fc.oneof(
   fc.string({ unit: "binary" }).map((text) => encodeURIComponent(text.toWellFormed())),
-  fc.double().map(String), fc.constantFrom("math", "mc", "1e999", "-1", "0x10", "+", "%ff", "😀".repeat(9000)),
+  fc.double().map(String),
+  fc.constantFrom("math", "mc", "1e999", "-1", "0x10", "+", "%ff", "😀".repeat(9000)),
 );
-const links = fc.array(fc.tuple(fc.constantFrom(...queryKeys), queryValues), { maxLength: 8 })
+const links = fc
+  .array(fc.tuple(fc.constantFrom(...queryKeys), queryValues), { maxLength: 8 })
   .map((pairs) => `?${pairs.map(([key, value]) => `${key}=${value}`).join("&")}`);
 
 function readAnyLink(search) {
@@ -125,7 +186,9 @@ function readAnyLink(search) {
 
 export const TARGETS = [
   {
-    name: "trace file", inputs: documents(TRACE), calm: [TraceFileError],
+    name: "trace file",
+    inputs: documents(TRACE),
+    calm: [TraceFileError],
     read: (text) => {
       const once = traceToJson(parseTrace(text));
       assert.equal(traceToJson(parseTrace(once)), once);
@@ -133,13 +196,17 @@ export const TARGETS = [
   },
   { name: "JSON text", inputs: documents(TRACE), calm: [GateError], read: (text) => parseJson(text, 100_000) },
   {
-    name: "excerpt", inputs: fc.anything(), calm: [],
+    name: "excerpt",
+    inputs: fc.anything(),
+    calm: [],
     read: (value) => assert.ok([...excerpt(value)].length <= 41 || typeof value === "bigint"),
   },
   { name: "link", inputs: fc.oneof(links, fc.string({ unit: "binary" })), calm: [], read: readAnyLink },
   { name: "label analysis", inputs: fc.oneof(near(ANALYSIS), fc.anything()), calm: [AnalysisError], read: unpack },
   {
-    name: "stream messages", calm: [], read: receiveAll,
+    name: "stream messages",
+    calm: [],
+    read: receiveAll,
     inputs: fc.tuple(
       fc.array(fc.oneof(message, fc.anything()), { maxLength: 6 }),
       fc.array(fc.oneof(message, fc.constant(null), fc.anything()), { minLength: 1, maxLength: 3 }),

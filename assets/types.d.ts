@@ -1,0 +1,277 @@
+/**
+ * Shapes of the data that several modules share, for TypeScript's checker alone: nothing of this reaches a browser.
+ *
+ * What the server sends is described where it is made: traces in `citer_core/trace.py`, messages of a run in
+ * `citer_core/ui/streaming.py`, pairs and their changes in `citer_core/ui/pair_*.py`.
+ */
+
+type TokenEvent = import("./viewer/decision.js").TokenEvent;
+type RunFacts = import("./viewer/decision.js").RunFacts;
+type Replay = import("./viewer/decision.js").Replay;
+type ModelSpec = import("./viewer/cost.js").ModelSpec;
+type DeviceSpec = import("./viewer/cost.js").DeviceSpec;
+type Cost = import("./viewer/cost.js").Cost;
+type CostModel = import("./viewer/cost.js").CostModel;
+type RunSeries = import("./viewer/series.js").RunSeries;
+type Totals = ReturnType<RunSeries["totals"]>;
+type RunView = import("./viewer/run_view.js").RunView;
+type Viewer = import("./viewer/viewer.js").Viewer;
+type Page = import("./viewer/page.js").Page;
+type Truth = import("./viewer/truth.js").Truth;
+type BranchEntry = import("./viewer/branch_book.js").BranchEntry;
+type BranchBook = import("./viewer/branch_book.js").BranchBook;
+
+type Writer = "slm" | "llm";
+/** A token that a model offered: id, text, probability. */
+type Candidate = [number, string, number];
+type FinishReason = "eos" | "length" | "cancelled" | "error";
+type Metric = "bytes" | "flops" | "seconds";
+type CostLine = "routed" | "slmOnly" | "llmOnly";
+
+interface Settings {
+  threshold: number;
+  max_new_tokens: number;
+  temperature: number;
+  top_p: number;
+  seed: number;
+}
+
+interface Prompt {
+  data_type: string;
+  question: string;
+  text: string;
+}
+
+interface Answer {
+  true_answer: string | null;
+  predicted_answer: string | null;
+  is_correct: boolean | null;
+}
+
+/** A trace without its events. */
+interface TraceHead {
+  schema?: string;
+  schema_version?: number;
+  pair: { name: string; revision: string; slm: ModelSpec; llm: ModelSpec };
+  router: { name: string; n_params: number; reads_llm?: boolean; depends_on_writers?: boolean };
+  settings: Settings;
+  prompt: Prompt;
+  record?: { date: string; hardware: string; version: string };
+  answer?: Answer | null;
+  title?: string | null;
+  parent?: { key: string; fork: number } | null;
+}
+
+interface Trace extends TraceHead {
+  events: TokenEvent[];
+  finish_reason: FinishReason | null;
+}
+
+/** What both models say at one token, asked after the run. */
+interface ProbedToken {
+  slm_top: Candidate[];
+  llm_top: Candidate[];
+  slm_entropy: number;
+  llm_entropy: number;
+  kl: number;
+  agree: boolean;
+}
+
+/** Which pair and device a run is priced for; what is absent is the run's own. */
+interface Pricing {
+  slm?: ModelSpec;
+  llm?: ModelSpec;
+  device?: DeviceSpec;
+  routerParams?: number | null;
+  label?: string;
+}
+
+/** What may be asked of the server about a run, and why a flip may not. */
+interface Askable {
+  goOn: boolean;
+  flip: boolean;
+  probe: boolean;
+  whyNot: string;
+}
+
+/** What a request about a run says of it. */
+interface RunAbout {
+  prompt: Prompt;
+  true_answer: string | null;
+  pair_name: string;
+  pair_revision: string;
+}
+
+interface BranchRequest extends RunAbout {
+  router: string;
+  settings: Settings;
+  events: TokenEvent[];
+  source: Writer | null;
+  token_id: number | null;
+  parent: string;
+}
+
+interface ProbeRequest extends RunAbout {
+  token_ids: number[];
+  key: string;
+}
+
+/** A pair that somebody needs, beside a notice. */
+interface Needs {
+  pair: string | null;
+}
+
+interface Notice {
+  notice?: string;
+  level?: string;
+  tone?: string;
+  needs?: Needs | null;
+}
+
+interface RunEnd {
+  finish_reason: FinishReason;
+  answer: Answer | null;
+  error: string | null;
+}
+
+/** A message of a run; see `stream.js`. */
+interface RunMessage {
+  run: string;
+  head?: TraceHead | null;
+  base: number;
+  tokens: TokenEvent[];
+  end?: RunEnd | null;
+}
+
+/** What the server says while a run waits in the line. */
+interface WaitMessage extends Notice {
+  run?: string;
+  place?: number;
+}
+
+interface ProbeMessage extends Notice {
+  probe: string | null;
+  tokens?: ProbedToken[];
+  truth?: Truth | null;
+}
+
+/** All that the page is sent; which of the kinds above it is shows in its fields. */
+type PageMessage = Partial<RunMessage> & WaitMessage & Partial<ProbeMessage> & { error?: string };
+
+interface PairVariant {
+  is_loaded: boolean;
+  memory_bytes: number | null;
+  peak_bytes: number;
+  room: "beside" | "after" | "none";
+  converts: boolean;
+}
+
+interface PairRow {
+  name: string;
+  title: string;
+  variants: Record<string, PairVariant>;
+  n_params: [number, number];
+  licences: string[];
+  routers: string[];
+  is_bundled: boolean;
+  is_gated: boolean;
+  is_allowed: boolean;
+  n_missing: number;
+  fetch_bytes: number | null;
+}
+
+interface PairList {
+  pairs: PairRow[];
+  free_bytes: number | null;
+  loaded_bytes: number;
+  device: string;
+  note: string;
+  allows_own: boolean;
+}
+
+interface PairChange {
+  id: string;
+  title: string;
+  stage: "wait" | "fetch" | "convert" | "load" | "restore" | "done" | "failed";
+  message: string;
+  is_over: boolean;
+  is_cancelling: boolean;
+  n_runs: number;
+  done: number;
+  total: number | null;
+}
+
+interface EngineStatus {
+  state: string;
+  message: string;
+  generation?: number;
+  pair?: string | null;
+  change?: PairChange | null;
+  picker?: { on: boolean; why?: string };
+  problems?: string[];
+  thresholds?: Record<string, number>;
+  default_router?: string;
+  llm_is_here?: boolean;
+  will_retry?: boolean;
+}
+
+/** Functions of the server that gradio offers to a component's script. */
+interface PageServer {
+  fetch_run(asked: { run: string; base: number }): Promise<PageMessage>;
+  stop_run(asked: { run: string }): Promise<unknown>;
+  offline_page(nothing: null): Promise<{ template: string }>;
+  engine_status(nothing: null): Promise<EngineStatus>;
+  list_pairs(nothing: null): Promise<PairList>;
+  change_pair(asked: {
+    pair: string;
+    dtype: string;
+  }): Promise<{ error?: string; change: PairChange & { token: string } }>;
+  cancel_change(asked: { token: string | undefined }): Promise<unknown>;
+}
+
+/** What gradio gives a component's script: `watch` calls back when a property has changed. */
+interface ComponentContext<Props> {
+  element: HTMLElement;
+  props: Props;
+  watch(property: string, act: () => void): void;
+}
+
+interface PageProps {
+  value: string;
+  pair: string;
+  has_cards: boolean;
+  pricing: { device: DeviceSpec; pairs: (Pricing & { label: string })[] };
+}
+
+/** The little of plotly.js that is used. */
+interface PlotlyLibrary {
+  react(place: HTMLElement, data: object[], layout: object, config: object): Promise<unknown>;
+}
+
+interface Figure {
+  data: object[];
+  layout: Record<string, unknown>;
+}
+
+/** Colours of the page's theme, for charts. */
+interface ChartPalette {
+  text: string;
+  muted: string;
+  rule: string;
+  surface: string;
+  slm: string;
+  llm: string;
+  cost: string;
+  font: string;
+}
+
+interface Window {
+  citer?: Page;
+  citerLabels?: object;
+  citerProfile?: object;
+  citerOffline?: Viewer;
+  Plotly?: PlotlyLibrary;
+}
+
+declare var citer: Page | undefined;
+declare var Plotly: PlotlyLibrary | undefined;
