@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { RunReceiver } from "../../assets/viewer/stream.js";
+import { RunReceiver } from "../../assets/run/stream.js";
 
 const HEAD = { schema: "citer-trace" };
 const END = { finish_reason: "eos", answer: null, error: null };
