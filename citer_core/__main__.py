@@ -1,11 +1,14 @@
-"""Entry point of `python -m citer_core`."""
+"""Entry point of `python -m citer_core`, and of `citer` where the package is installed."""
 
 from __future__ import annotations
 
 import signal
 import sys
+from typing import NoReturn
 
-if __name__ == "__main__":
+
+def program() -> NoReturn:
+    """Runs the command line and ends the process."""
     try:
         from citer_core.cli.main import main
 
@@ -15,3 +18,7 @@ if __name__ == "__main__":
         code = 130
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to be done: a second Ctrl-C ends without a word
     raise SystemExit(code)
+
+
+if __name__ == "__main__":
+    program()

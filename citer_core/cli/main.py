@@ -6,11 +6,14 @@ Knows the subcommands by their modules only: each has `add_parser(subparsers)` a
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, cast
 
 import citer_core
 from citer_core.cli import (
+    app,
     bench,
     capacity,
     embedded,
@@ -70,13 +73,14 @@ COMMANDS: dict[str, Command] = {
 def build_parser() -> argparse.ArgumentParser:
     """The parser of all subcommands; the chosen one's name is in `command`."""
     parser = Parser(
-        prog="python -m citer_core",
+        prog="citer" if Path(sys.argv[0]).stem == "citer" else "python -m citer_core",
         description="Token-level routing: a small and a large language model share the writing of an answer.",
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"citer_core {citer_core.__version__}")
     # Of our own class too, which the commands need not know.
     subparsers = cast("Subparsers", parser.add_subparsers(dest="command", required=True, metavar="COMMAND"))
+    app.add_parser(subparsers)
     for command in COMMANDS.values():
         command.add_parser(subparsers)
     for subparser in subparsers.choices.values():
@@ -87,9 +91,12 @@ def build_parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs the command line `argv` (default: the process's own) and returns its exit code."""
     prepare_streams()
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == [app.NAME]:
+        return app.run(words[1:])
 
     def work() -> int:
-        args = build_parser().parse_args(argv)
+        args = build_parser().parse_args(words)
         return COMMANDS[args.command].run(args)
 
     return exit_code_of(work)
