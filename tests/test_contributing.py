@@ -24,6 +24,8 @@ from citer_core.ui.page_script import ENTRY
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+TSC = ROOT / "node_modules" / "typescript" / "bin" / "tsc"
+OTHER = (".safetensors", ".json", ".jsonl", ".png", ".md")
 # As much of a document as a panel asks for while it is made and told what to show.
 DOCUMENT = """
 class Element {
@@ -158,6 +160,17 @@ def test_a_panel(browser_modules):
         """
     )
     assert shown.splitlines() == ['""', "Longest stretch by one model: 3 tokens."]
+
+
+@needs_node
+@pytest.mark.skipif(not TSC.is_file(), reason="npm ci has not been run, which make lint does")
+def test_both_pass_the_type_checker(tmp_path):
+    shutil.copytree(ASSETS, tmp_path / "assets", ignore=lambda _, names: [n for n in names if n.endswith(OTHER)])
+    shutil.copy(ROOT / "tsconfig.json", tmp_path)
+    for edit in (*edits("Add a counter"), *edits("Add a panel")):
+        edit.apply(tmp_path / "assets")
+    done = subprocess.run(["node", TSC, "--project", tmp_path], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout
 
 
 def test_a_setting_is_named_where_the_table_says_and_nowhere_else():

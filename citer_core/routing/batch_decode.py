@@ -77,7 +77,8 @@ def decode_batch(
                     decoder.cancel(sequence)
                     yield sequence.completion
                 return
-            for _ in range(pace.n_to_admit(decoder.n_ready, decoder.n_free, len(prompts) - next_prompt)):
+            n_upcoming = len(prompts) - next_prompt if decoder.n_free else 0
+            for _ in range(pace.n_to_admit(decoder.n_ready, decoder.n_free, n_upcoming) if n_upcoming else 0):
                 decoder.admit(
                     BatchRequest(
                         prompts[next_prompt], router, settings, with_candidates=with_candidates, index=next_prompt

@@ -14,7 +14,7 @@ import torch
 from citer_core.models.pair import ModelPair
 from citer_core.routing.batch_llm import llm_side
 from citer_core.routing.batch_pace import Pace
-from citer_core.routing.batch_sequence import BatchRequest, BatchSequence
+from citer_core.routing.batch_sequence import BatchRequest, BatchSequence, never
 from citer_core.routing.batch_slm import SLMSide
 from citer_core.routing.completion import Completion
 from citer_core.routing.decode import check_prompt, sequence_key
@@ -128,7 +128,7 @@ class BatchDecoder:
             self._llm.collect(0.0)
         able = list[BatchSequence]()
         for s in live:
-            if s.is_cancelled():
+            if s.is_cancelled is not never and s.is_cancelled():
                 s.end("cancelled")
             elif s.waiting is None and not s.llm_goals and not s.has_ended:
                 able.append(s)
@@ -140,10 +140,11 @@ class BatchDecoder:
             self._slm.step(ready, self._llm)
         if not self._call_llm() and not ready and self._llm.n_asked:
             self._llm.collect(POLL_S)
-        news = [s for s in live if s.has_news]
+        news, has_ended = [s for s in live if s.has_news], False
         for s in news:
             s.has_news = False
-        if any(s.has_ended for s in news):
+            has_ended = has_ended or s.has_ended
+        if has_ended:
             self._retire()
         return news
 

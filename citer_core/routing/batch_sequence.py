@@ -15,7 +15,8 @@ from citer_core.routing.router import Router
 from citer_core.types import Candidate, DecodeSettings, FinishReason
 
 
-def _never() -> bool:
+def never() -> bool:
+    """For a sequence that nobody cancels."""
     return False
 
 
@@ -36,7 +37,7 @@ class BatchRequest:
     router: Router
     settings: DecodeSettings
     fork: Fork | None = None
-    is_cancelled: Callable[[], bool] = _never
+    is_cancelled: Callable[[], bool] = never
     with_candidates: bool = False
     index: int = 0
 

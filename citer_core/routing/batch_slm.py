@@ -119,23 +119,15 @@ class SLMSide:
                 continue
             s.llm_entropy = math.nan
             n_known = len(s.ids)
-            step = Step(
-                token_id=token_id,
-                slm_token_id=token_id,
-                source="slm",
-                slm_confidence=confidence,
-                slm_tokens_fed=n_known - s.slm_read,
-                llm_tokens_fed=0,
-                slm_s=s.slm_s + slm_s,
-                router_s=router_s[row],
-                llm_s=0.0,
-                slm_top=chosen.tops[row] if s.request.with_candidates else (),
-            )
+            slm_top = chosen.tops[row] if s.request.with_candidates else ()
+            # By position: names take a part of its time, and there is one for every token.
+            fed, seconds = n_known - s.slm_read, s.slm_s + slm_s
+            step = Step(token_id, token_id, "slm", confidence, fed, 0, seconds, router_s[row], 0.0, slm_top)
             s.slm_read, s.slm_s = n_known, 0.0
             if s.forced.source == "llm" if s.forced else prefers_llm(confidence, s.settings.threshold):
                 s.waiting = step
                 continue
-            if s.router.reads_llm:
+            if reading and s.router.reads_llm:
                 step.llm_tokens_fed, step.llm_s = n_known - s.llm_read, s.llm_s + llm_s
                 s.llm_read, s.llm_s = n_known, 0.0
             s.write(step, self._pair.eos_ids)
