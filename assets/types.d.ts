@@ -5,21 +5,21 @@
  * `citer_core/ui/streaming.py`, pairs and their changes in `citer_core/ui/pair_*.py`.
  */
 
-type TokenEvent = import("./viewer/decision.js").TokenEvent;
-type RunFacts = import("./viewer/decision.js").RunFacts;
-type Replay = import("./viewer/decision.js").Replay;
-type ModelSpec = import("./viewer/cost.js").ModelSpec;
-type DeviceSpec = import("./viewer/cost.js").DeviceSpec;
-type Cost = import("./viewer/cost.js").Cost;
-type CostModel = import("./viewer/cost.js").CostModel;
-type RunSeries = import("./viewer/series.js").RunSeries;
+type TokenEvent = import("./run/decision.js").TokenEvent;
+type RunFacts = import("./run/decision.js").RunFacts;
+type Replay = import("./run/decision.js").Replay;
+type ModelSpec = import("./run/cost.js").ModelSpec;
+type DeviceSpec = import("./run/cost.js").DeviceSpec;
+type Cost = import("./run/cost.js").Cost;
+type CostModel = import("./run/cost.js").CostModel;
+type RunSeries = import("./run/series.js").RunSeries;
 type Totals = ReturnType<RunSeries["totals"]>;
-type RunView = import("./viewer/run_view.js").RunView;
+type RunView = import("./run/run_view.js").RunView;
 type Viewer = import("./viewer/viewer.js").Viewer;
-type Page = import("./viewer/page.js").Page;
+type Page = import("./page/page.js").Page;
 type Truth = import("./viewer/truth.js").Truth;
-type BranchEntry = import("./viewer/branch_book.js").BranchEntry;
-type BranchBook = import("./viewer/branch_book.js").BranchBook;
+type BranchEntry = import("./run/branch_book.js").BranchEntry;
+type BranchBook = import("./run/branch_book.js").BranchBook;
 
 type Writer = "slm" | "llm";
 /** A token that a model offered: id, text, probability. */

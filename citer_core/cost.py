@@ -2,7 +2,7 @@
 
 Pure arithmetic on the standard library; an estimate, and named so wherever it is shown. Nothing here is stored in a
 trace, so one trace can be priced for any pair ("what would these decisions cost on Qwen2-1.5B/72B?"). Mirrored for the
-browser in `assets/viewer/cost.js`; a test holds the two together.
+browser in `assets/run/cost.js`; a test holds the two together.
 """
 
 from __future__ import annotations

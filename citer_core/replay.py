@@ -1,7 +1,7 @@
 """`replay`: what a finished run's router would have decided at another tau, what that would have cost, and how far the
 text is known to stay the same.
 
-Pure, standard library only; the mirror of `assets/viewer/decision.js`, and a test holds the two together.
+Pure, standard library only; the mirror of `assets/run/decision.js`, and a test holds the two together.
 
 **What is exact.** Another writer is not yet another text. Where the LLM wrote what the SLM would have written too, the
 token may change hands and the text goes on as it was; so it may where the SLM wrote what the LLM would have written, as

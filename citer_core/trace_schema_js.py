@@ -1,6 +1,6 @@
 """`trace_schema` as a module for the browser: the same kinds and ranges as data, so that neither language has its own.
 
-python -m citer_core.trace_schema_js      # writes assets/share/trace_schema.js; a test says when that is to be done
+python -m citer_core.trace_schema_js      # writes assets/run/trace_schema.js; a test says when that is to be done
 
 Standard library only; knows nothing of a trace but its table.
 """
@@ -15,7 +15,7 @@ from citer_core.assets import ASSETS
 from citer_core.gate import json_text
 from citer_core.gate.fields import Choice, Flag, Kind, ListOf, Maybe, Real, Record, Row, Text, Whole
 
-MODULE = ASSETS / "share" / "trace_schema.js"
+MODULE = ASSETS / "run" / "trace_schema.js"
 WIDTH = 120
 _HEADER = """/**
  * What each field of a trace may hold. Data only, made by `python -m citer_core.trace_schema_js` from the table that

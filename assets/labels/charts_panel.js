@@ -6,7 +6,7 @@
  */
 
 import { html, setText } from "../viewer/dom.js";
-import { messageOf, percent } from "../viewer/format.js";
+import { messageOf, percent } from "../run/format.js";
 import { histogramFigure, prFigure, reliabilityFigure, rocFigure } from "./figures.js";
 import { loadPlotly } from "../viewer/plotly.js";
 

@@ -6,7 +6,7 @@
  */
 
 import { html, setText } from "../viewer/dom.js";
-import { percent } from "../viewer/format.js";
+import { percent } from "../run/format.js";
 import { formatTauExact } from "./threshold_panel.js";
 
 /**

@@ -5,9 +5,9 @@
  * nodes.
  */
 
-import { prefersLlm } from "../viewer/decision.js";
+import { prefersLlm } from "../run/decision.js";
 import { button, html } from "../viewer/dom.js";
-import { FINISH_WORDS, plural, probability } from "../viewer/format.js";
+import { FINISH_WORDS, plural, probability } from "../run/format.js";
 import { fillTokenText, visibleText } from "../viewer/text.js";
 import { caseWords, labelWords } from "../viewer/truth.js";
 import { verdictOfToken } from "./rows.js";

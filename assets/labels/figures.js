@@ -23,7 +23,7 @@
  * @property {Palette} palette
  */
 
-import { formatTau, percent, probability } from "../viewer/format.js";
+import { formatTau, percent, probability } from "../run/format.js";
 
 /** @param {number} value */
 const share = (value) => percent(value, 1);

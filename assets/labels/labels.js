@@ -8,7 +8,7 @@
  */
 
 import { html, part, setText } from "../viewer/dom.js";
-import { messageOf, probability } from "../viewer/format.js";
+import { messageOf, probability } from "../run/format.js";
 import { Tooltip } from "../viewer/tooltip.js";
 import { AnalysisError, unpack } from "./analysis.js";
 import { ChartsPanel } from "./charts_panel.js";

@@ -5,11 +5,11 @@
  */
 
 import { button, html, setText } from "../viewer/dom.js";
-import { plural, probability } from "../viewer/format.js";
+import { plural, probability } from "../run/format.js";
 import { visibleText } from "../viewer/text.js";
 import { CELL_WORDS, selectRows, toCsv, verdictOfToken } from "./rows.js";
 import { tokenWords } from "./text_panel.js";
-import { download } from "../viewer/page_export.js";
+import { download } from "../share/page_export.js";
 
 /**
  * @typedef {import("./rows.js").LabelView} LabelView

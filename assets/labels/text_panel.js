@@ -6,9 +6,9 @@
  * one problem is shown at a time.
  */
 
-import { certaintyStep, prefersLlm } from "../viewer/decision.js";
+import { certaintyStep, prefersLlm } from "../run/decision.js";
 import { button, html, setText } from "../viewer/dom.js";
-import { plural, probability } from "../viewer/format.js";
+import { plural, probability } from "../run/format.js";
 import { fillTokenText, visibleText } from "../viewer/text.js";
 import { isEnd } from "./analysis.js";
 import { inCell, verdictOfToken } from "./rows.js";

@@ -5,7 +5,7 @@
  */
 
 import { button, html, setText } from "../viewer/dom.js";
-import { formatTau, percent } from "../viewer/format.js";
+import { formatTau, percent } from "../run/format.js";
 import { CELLS } from "./verdict.js";
 
 /**

@@ -11,8 +11,8 @@
  * @typedef {{edge: number, easy: number, critical: number}} ConfidenceGroup
  */
 
-import { tauOfCut } from "../viewer/cut.js";
-import { prefersLlm } from "../viewer/decision.js";
+import { tauOfCut } from "../run/cut.js";
+import { prefersLlm } from "../run/decision.js";
 
 /** @type {Cell[]} */
 export const CELLS = ["kept", "waste", "risk", "caught"];

@@ -4,9 +4,9 @@
  * Must not compute costs itself: it asks the viewer's cost model, so that these are the numbers of counters and chart.
  */
 
-import { kvBytesPerToken, weightBytes } from "../viewer/cost.js";
+import { kvBytesPerToken, weightBytes } from "../run/cost.js";
 import { html, setText } from "../viewer/dom.js";
-import { formatTau, percent, probability, quantity, significant } from "../viewer/format.js";
+import { formatTau, percent, probability, quantity, significant } from "../run/format.js";
 
 /** @param {number} value */
 const bytes = (value) => quantity("bytes", value);

@@ -6,7 +6,7 @@
  */
 
 import { html, setText } from "../viewer/dom.js";
-import { messageOf, percent, plural } from "../viewer/format.js";
+import { messageOf, percent, plural } from "../run/format.js";
 import { fillTokenText, visibleText } from "../viewer/text.js";
 import { byRouter, markOfToken, scoreMarks, whereChanged } from "./score.js";
 

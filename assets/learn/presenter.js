@@ -6,8 +6,8 @@
  */
 
 import { html, setText } from "../viewer/dom.js";
-import { formatTau } from "../viewer/format.js";
-import { press, readTau } from "../viewer/page_gradio.js";
+import { formatTau } from "../run/format.js";
+import { press, readTau } from "../page/page_gradio.js";
 
 const TAU_STEP = 0.05;
 const VIEWER_KEYS = [" ", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "[", "]", "Home", "End", "Enter"];

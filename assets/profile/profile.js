@@ -7,9 +7,9 @@
 
 import { html, part, setText } from "../viewer/dom.js";
 import { passesFigure, sharesFigure } from "./figures.js";
-import { press } from "../viewer/page_gradio.js";
+import { press } from "../page/page_gradio.js";
 import { loadPlotly } from "../viewer/plotly.js";
-import { messageOf } from "../viewer/format.js";
+import { messageOf } from "../run/format.js";
 
 /**
  * @typedef {{title: string, head: string[], rows: string[][]}} ProfileTable

@@ -4,10 +4,10 @@
  */
 
 import { html, setText } from "../viewer/dom.js";
-import { download, fileStem, traceToCsv } from "../viewer/page_export.js";
+import { download, fileStem, traceToCsv } from "./page_export.js";
 import { drawPicture, pictureToPng, pictureToSvg } from "./picture.js";
-import { MAX_TRACE_BYTES, TraceFileError, parseTrace, traceToJson } from "./trace_file.js";
-import { messageOf } from "../viewer/format.js";
+import { MAX_TRACE_BYTES, TraceFileError, parseTrace, traceToJson } from "../run/trace_file.js";
+import { messageOf } from "../run/format.js";
 
 /**
  * @param {Object} how

@@ -5,10 +5,10 @@
  */
 
 import { html, part, setText } from "../viewer/dom.js";
-import { formatTau, messageOf } from "../viewer/format.js";
+import { formatTau, messageOf } from "../run/format.js";
 import { drawHistogram, mountViewer } from "../viewer/viewer.js";
 import { exportBar } from "./export_bar.js";
-import { parseTrace } from "./trace_file.js";
+import { parseTrace } from "../run/trace_file.js";
 
 /** @param {(tau: number) => void} onTau */
 function offlineSlider(onTau) {

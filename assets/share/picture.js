@@ -5,9 +5,9 @@
  * through a template. Colours are read from the viewer, so a picture looks like what it was taken of.
  */
 
-import { certaintyStep } from "../viewer/decision.js";
+import { certaintyStep } from "../run/decision.js";
 import { svg } from "../viewer/dom.js";
-import { percent, plural, quantity, formatTau } from "../viewer/format.js";
+import { percent, plural, quantity, formatTau } from "../run/format.js";
 import { forXml, layoutStrip } from "./strip_layout.js";
 
 const PICTURE_WIDTH = 1000;

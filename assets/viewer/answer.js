@@ -4,7 +4,7 @@
  */
 
 import { html, setText } from "./dom.js";
-import { FINISH_WORDS } from "./format.js";
+import { FINISH_WORDS } from "../run/format.js";
 
 const VERDICTS = {
   right: { sign: "✓", word: "Right" },

@@ -5,7 +5,7 @@
  */
 
 import { button, html } from "./dom.js";
-import { percent, plural, quantity } from "./format.js";
+import { percent, plural, quantity } from "../run/format.js";
 
 /** @type {Map<unknown, [string, string]>} */
 const VERDICT_WORDS = new Map([

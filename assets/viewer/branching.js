@@ -5,12 +5,12 @@
  * and a branch comes back as a run that names its parent.
  */
 
-import { BranchBook, MOST_BRANCHES } from "./branch_book.js";
-import { traceKey } from "./branch_diff.js";
+import { BranchBook, MOST_BRANCHES } from "../run/branch_book.js";
+import { traceKey } from "../run/branch_diff.js";
 import { BranchStrip } from "./branch_strip.js";
 import { ComparePanel } from "./compare_panel.js";
-import { seriesOf } from "./series.js";
-import { asRecorded } from "./decision.js";
+import { seriesOf } from "../run/series.js";
+import { asRecorded } from "../run/decision.js";
 
 /** @type {Askable} */
 const NOTHING_MORE = { goOn: false, flip: false, probe: false, whyNot: "" };

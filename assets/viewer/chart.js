@@ -6,8 +6,8 @@
  */
 
 import { html, setText, svg } from "./dom.js";
-import { quantity, significant, unitFor } from "./format.js";
-import { samplePoints } from "./series.js";
+import { quantity, significant, unitFor } from "../run/format.js";
+import { samplePoints } from "../run/series.js";
 
 /** @type {Record<Metric, string>} */
 const METRIC_NAMES = { bytes: "memory transfer", flops: "arithmetic", seconds: "time" };

@@ -6,7 +6,7 @@
 
 import { decisiveWords } from "./counters.js";
 import { button, html } from "./dom.js";
-import { percent, plural, quantity } from "./format.js";
+import { percent, plural, quantity } from "../run/format.js";
 import { fillTokenText } from "./text.js";
 import { verdictOf } from "./branch_strip.js";
 

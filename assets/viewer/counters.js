@@ -3,7 +3,7 @@
  */
 
 import { html, setText } from "./dom.js";
-import { percent, quantity, significant } from "./format.js";
+import { percent, quantity, significant } from "../run/format.js";
 
 const CELLS = [
   ["tokens", "tokens"],

@@ -5,7 +5,7 @@
  */
 
 import { html, svg } from "./dom.js";
-import { formatTau, probability } from "./format.js";
+import { formatTau, probability } from "../run/format.js";
 
 const RADIUS = 70;
 const CENTRE = 80;

@@ -5,7 +5,7 @@
  */
 
 import { button, html, setText } from "./dom.js";
-import { formatTau } from "./format.js";
+import { formatTau } from "../run/format.js";
 
 const LONG_QUESTION = 260;
 

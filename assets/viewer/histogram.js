@@ -7,7 +7,7 @@
  */
 
 import { svg } from "./dom.js";
-import { plural, formatTau } from "./format.js";
+import { plural, formatTau } from "../run/format.js";
 
 export const HISTOGRAM_BINS = 40;
 const HIST_WIDTH = 400;

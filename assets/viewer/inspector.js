@@ -5,10 +5,10 @@
  * which is cheap because it is one token.
  */
 
-import { leastEntropy, marginOf, splitStep } from "./cost_split.js";
+import { leastEntropy, marginOf, splitStep } from "../run/cost_split.js";
 import { confidenceDial } from "./dial.js";
 import { button, html } from "./dom.js";
-import { WRITER_NAMES, percent, plural, probability, quantity, significant } from "./format.js";
+import { WRITER_NAMES, percent, plural, probability, quantity, significant } from "../run/format.js";
 import { visibleText } from "./text.js";
 import { truthBlock } from "./truth.js";
 

@@ -5,9 +5,9 @@
  */
 
 import { decisiveWords } from "./counters.js";
-import { certaintyStep } from "./decision.js";
+import { certaintyStep } from "../run/decision.js";
 import { html, svg } from "./dom.js";
-import { percent, plural } from "./format.js";
+import { percent, plural } from "../run/format.js";
 
 const STRIP_HEIGHT = 20;
 const DECISIVE_HEIGHT = 5;

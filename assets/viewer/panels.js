@@ -14,7 +14,7 @@ import { Head } from "./head.js";
 import { Inspector } from "./inspector.js";
 import { Legend } from "./legend.js";
 import { Minimap } from "./minimap.js";
-import { stopFrom } from "./moves.js";
+import { stopFrom } from "../run/moves.js";
 import { Playback } from "./playback.js";
 import { TokenPanel } from "./tokens.js";
 import { ToolsRow } from "./tools_row.js";

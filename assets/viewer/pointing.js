@@ -4,9 +4,9 @@
  * Glue between the viewer and its text panel; which key means what is `keyboard.js`'s, where it leads `moves.js`'s.
  */
 
-import { formatTau, probability } from "./format.js";
+import { formatTau, probability } from "../run/format.js";
 import { actionOf } from "./keyboard.js";
-import { targetOf } from "./moves.js";
+import { targetOf } from "../run/moves.js";
 import { visibleText } from "./text.js";
 
 /**

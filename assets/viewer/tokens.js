@@ -6,9 +6,9 @@
  * when the reader's hand rests, which keeps a tau drag within one frame at any length.
  */
 
-import { certaintyStep, isForced } from "./decision.js";
+import { certaintyStep, isForced } from "../run/decision.js";
 import { html } from "./dom.js";
-import { WRITER_NAMES, probability } from "./format.js";
+import { WRITER_NAMES, probability } from "../run/format.js";
 import { MAX_MARKS, fillTokenText, visibleText } from "./text.js";
 
 /** Up to so many tokens are brought up to date at once. */

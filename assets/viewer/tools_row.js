@@ -5,9 +5,9 @@
  */
 
 import { button, html, setText } from "./dom.js";
-import { STOP_NAMES, countStops, findMatches } from "./navigate.js";
+import { STOP_NAMES, countStops, findMatches } from "../run/navigate.js";
 
-/** @typedef {import("./navigate.js").StopKind} StopKind */
+/** @typedef {import("../run/navigate.js").StopKind} StopKind */
 
 const KINDS = /** @type {StopKind[]} */ (Object.keys(STOP_NAMES));
 

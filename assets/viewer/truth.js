@@ -15,7 +15,7 @@
  */
 
 import { html } from "./dom.js";
-import { WRITER_NAMES, formatTau } from "./format.js";
+import { WRITER_NAMES, formatTau } from "../run/format.js";
 import { visibleText } from "./text.js";
 
 /** @type {Record<number, string>} */

@@ -9,11 +9,11 @@
  */
 
 import { html } from "./dom.js";
-import { percent, plural } from "./format.js";
+import { percent, plural } from "../run/format.js";
 import { buildPanels } from "./panels.js";
 import { listen } from "./pointing.js";
-import { RunView } from "./run_view.js";
-import { RunReceiver } from "./stream.js";
+import { RunView } from "../run/run_view.js";
+import { RunReceiver } from "../run/stream.js";
 
 export { drawHistogram } from "./histogram.js";
 

@@ -7,8 +7,8 @@
 
 import { decisiveWords } from "./counters.js";
 import { button, html, setText } from "./dom.js";
-import { formatTau, plural, significant } from "./format.js";
-import { BUDGETS, solveTau } from "./solve.js";
+import { formatTau, plural, significant } from "../run/format.js";
+import { BUDGETS, solveTau } from "../run/solve.js";
 
 /** Why the text may differ from a token on. */
 const DOUBTS = {

@@ -1,7 +1,7 @@
 """The events about a finished run: a branch of it, streamed like any run, and a probe of all its tokens.
 
 A branch waits in line with all runs, a probe with the other jobs. Knows no components; the request is a JSON text that
-`assets/viewer/page_branches.js` makes.
+`assets/page/page_branches.js` makes.
 """
 
 from __future__ import annotations

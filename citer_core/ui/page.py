@@ -1,6 +1,6 @@
 """The page: puts the components together, wires their events, and serves it.
 
-What can run in the browser does (τ, prices, presets, downloads: `assets/viewer/page.js`); the server decodes. Imports
+What can run in the browser does (τ, prices, presets, downloads: `assets/page/page.js`); the server decodes. Imports
 no torch, so that the page answers before the models are read. Called by `app` and by the tests.
 """
 
@@ -66,7 +66,7 @@ TITLE = "CITER: two models write one answer"
 # Links rather than `css_paths`: gradio rewrites what it is given there and loses rules it does not know (@container).
 STYLES = "".join(
     f'<link rel="stylesheet" href="{file_url(ASSETS / name)}">'
-    for name in ("viewer/viewer.css", "viewer/page.css", "viewer/pairs.css", "learn/learn.css")
+    for name in ("viewer/viewer.css", "page/page.css", "page/pairs.css", "learn/learn.css")
 )
 ICON = '<link rel="icon" href="favicon.ico">'  # under a path: a browser looks for it at the host's root
 _LINKED_ROUTER = "(name) => window.citer?.link.router(name) ?? name"
@@ -172,7 +172,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
             root_path=config.root_path,
             theme=theme(),
             head=(ICON if config.root_path else "") + STYLES + script.head(),
-            favicon_path=ASSETS / "viewer" / "favicon.svg",
+            favicon_path=ASSETS / "page" / "favicon.svg",
             footer_links=["api", "gradio"],
             run_history=False,
             show_error=False,

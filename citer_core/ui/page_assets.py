@@ -10,7 +10,7 @@ from citer_core.assets import ASSETS
 from citer_core.web.chapters import Chapters
 from citer_core.web.page_files import PageFiles
 
-FOLDERS = ("viewer", "share", "learn", "labels", "profile", "traces")
+FOLDERS = ("run", "viewer", "page", "share", "learn", "labels", "profile", "traces")
 CHAPTERS = ("use", "pairs", "method", "evidence", "speed", "server", "api", "publish", "security", "faults", "files")
 
 

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from citer_core.joined_script import JoinedScript
 from citer_core.ui.page_assets import file_url
 
-ENTRY = "viewer/page.js"
+ENTRY = "page/page.js"
 FOR_EVER = "public, max-age=31536000, immutable"
 
 

@@ -49,7 +49,7 @@ def viewer(assets: Path, switch: PairSwitch, desk: RunDesk, *, has_cards: bool) 
         apply_default_css=False,
         elem_id="cx-viewer",
         server_functions=server_functions(switch, desk),
-        entry=file_url(assets / "viewer" / "page.js"),
+        entry=file_url(assets / "page" / "page.js"),
         pricing=price_list(),
         pair=parse_pair(switch.pair).name,
         has_cards=has_cards,

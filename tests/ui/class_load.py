@@ -2,7 +2,7 @@
 
     report = asyncio.run(a_class(url, questions, n_sessions=50, n_runs=5))
 
-Every message is put together as `assets/viewer/stream.js` does, but strictly: a token that is lost, doubled or out of
+Every message is put together as `assets/run/stream.js` does, but strictly: a token that is lost, doubled or out of
 order is an error here, not something to repair.
 """
 

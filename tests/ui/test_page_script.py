@@ -13,10 +13,15 @@ pytestmark = pytest.mark.ui
 Visit = Callable[..., Visitor]
 
 
+def is_own(url: str) -> bool:
+    """Is this one of the modules that the page's script is joined of?"""
+    return url.endswith(".js") and any(f"/{room}/" in url for room in ("run", "viewer", "page"))
+
+
 def test_the_pages_own_modules_are_one_request_and_what_is_loaded_later_shares_them(visit: Visit) -> None:
     visitor = visit()
     expect(visitor.tokens.first).to_be_visible()
-    own = [url for url in visitor.requests if url.endswith(".js") and ("/viewer/" in url or "/citer/" in url)]
+    own = [url for url in visitor.requests if url.endswith(".js") and (is_own(url) or "/citer/" in url)]
     assert len(own) == 1
     visitor.page.get_by_role("tab", name="Learn").click()
     expect(visitor.page.locator("#cx-tab-learn-button, [aria-selected=true]").filter(has_text="Learn")).to_be_visible()
@@ -24,7 +29,7 @@ def test_the_pages_own_modules_are_one_request_and_what_is_loaded_later_shares_t
     expect(visitor.page.get_by_role("dialog")).to_be_visible()
     visitor.page.keyboard.press("Escape")
     assert any(url.endswith("/learn/tour.js") for url in visitor.requests)
-    assert not [url for url in visitor.requests if url.endswith(".js") and "/viewer/" in url]
+    assert not [url for url in visitor.requests if is_own(url)]
 
 
 def test_a_browser_without_import_maps_loads_the_modules_one_by_one(browser: Browser, served: Served) -> None:
@@ -42,5 +47,5 @@ def test_a_browser_without_import_maps_loads_the_modules_one_by_one(browser: Bro
     page.route(served.url, without_map)
     page.goto(served.url)
     expect(page.locator(".citer-viewer .cv-t").first).to_be_visible()
-    assert sum("/viewer/" in url and url.endswith(".js") for url in loaded) > 30
+    assert sum(is_own(url) for url in loaded) > 40
     context.close()

@@ -104,7 +104,7 @@ def test_no_file_of_the_server_is_served(served: Served, tmp_path: Path) -> None
     for path in (
         secret,
         ROOT / "README.md",
-        ROOT / "assets" / "viewer" / "page.js",
+        ROOT / "assets" / "page" / "page.js",
         "/etc/passwd",
         "http://example.org",
     ):

@@ -4,13 +4,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import test from "node:test";
 
-import { BranchBook } from "../../assets/viewer/branch_book.js";
-import { diffTokens, traceKey } from "../../assets/viewer/branch_diff.js";
-import { leastEntropy, marginOf, splitStep } from "../../assets/viewer/cost_split.js";
-import { isForced, replay } from "../../assets/viewer/decision.js";
-import { CostModel } from "../../assets/viewer/cost.js";
-import { seriesOf } from "../../assets/viewer/series.js";
-import { BUDGETS, solveTau } from "../../assets/viewer/solve.js";
+import { BranchBook } from "../../assets/run/branch_book.js";
+import { diffTokens, traceKey } from "../../assets/run/branch_diff.js";
+import { leastEntropy, marginOf, splitStep } from "../../assets/run/cost_split.js";
+import { isForced, replay } from "../../assets/run/decision.js";
+import { CostModel } from "../../assets/run/cost.js";
+import { seriesOf } from "../../assets/run/series.js";
+import { BUDGETS, solveTau } from "../../assets/run/solve.js";
 import { DEVICE, LLM, SLM, finished, makeEvents } from "./fixtures.mjs";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

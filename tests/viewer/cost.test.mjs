@@ -4,9 +4,9 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import test from "node:test";
 
-import { CostModel, forwardBytes, forwardFlops, summarizeCost, weightBytes } from "../../assets/viewer/cost.js";
-import { replay } from "../../assets/viewer/decision.js";
-import { RunSeries, samplePoints, seriesOf } from "../../assets/viewer/series.js";
+import { CostModel, forwardBytes, forwardFlops, summarizeCost, weightBytes } from "../../assets/run/cost.js";
+import { replay } from "../../assets/run/decision.js";
+import { RunSeries, samplePoints, seriesOf } from "../../assets/run/series.js";
 import { DEVICE, LLM, SLM, makeEvents } from "./fixtures.mjs";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

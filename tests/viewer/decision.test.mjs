@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { asRecorded, certaintyStep, isForced, prefersLlm, replay, runFacts } from "../../assets/viewer/decision.js";
+import { asRecorded, certaintyStep, isForced, prefersLlm, replay, runFacts } from "../../assets/run/decision.js";
 import { makeEvents } from "./fixtures.mjs";
 
 const CONFIDENCES = [0.9, 0.2, 0.7, 0.7, 0.4, 1.0, 0.6];

@@ -3,13 +3,17 @@ import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
 
 import { niceTicks, spreadLabels } from "../../assets/viewer/chart.js";
-import { formatTau, percent, probability, quantity } from "../../assets/viewer/format.js";
+import { formatTau, percent, probability, quantity } from "../../assets/run/format.js";
 import { binConfidences } from "../../assets/viewer/histogram.js";
 import { actionOf } from "../../assets/viewer/keyboard.js";
 import { makeEvents } from "./fixtures.mjs";
 
-const VIEWER = new URL("../../assets/viewer/", import.meta.url);
-const MODULES = readdirSync(VIEWER).filter((name) => name.endsWith(".js"));
+const ASSETS = new URL("../../assets/", import.meta.url);
+const MODULES = ["run", "viewer", "page"].flatMap((room) =>
+  readdirSync(new URL(`${room}/`, ASSETS))
+    .filter((name) => name.endsWith(".js"))
+    .map((name) => `${room}/${name}`),
+);
 
 test("a histogram counts every token once, by writer, a confidence of 1 in the last bin", () => {
   const bins = binConfidences(makeEvents([0, 0.24, 0.25, 0.5, 1, 1], 0.5), 4);
@@ -45,7 +49,7 @@ test("keys leave the focused control its own", () => {
 
 test("no module parses text as markup or code", () => {
   for (const name of MODULES) {
-    const source = readFileSync(new URL(name, VIEWER), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
+    const source = readFileSync(new URL(name, ASSETS), "utf8").replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, "");
     assert.doesNotMatch(source, /innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function/, name);
   }
 });
@@ -53,7 +57,7 @@ test("no module parses text as markup or code", () => {
 test("modules can be joined into one script: no default exports, no top-level name twice", () => {
   const seen = new Map();
   for (const name of MODULES) {
-    const source = readFileSync(new URL(name, VIEWER), "utf8");
+    const source = readFileSync(new URL(name, ASSETS), "utf8");
     assert.doesNotMatch(source, /^export default/m, name);
     assert.match(source, /^\/\*\*/, `${name} has no header comment`);
     for (const [, declared] of source.matchAll(

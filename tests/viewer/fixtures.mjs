@@ -1,6 +1,6 @@
 /** Small, readable runs for the viewer's tests. */
 
-import { RunView } from "../../assets/viewer/run_view.js";
+import { RunView } from "../../assets/run/run_view.js";
 
 export const SLM = {
   name: "small",

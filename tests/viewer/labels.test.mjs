@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { shortestBetween } from "../../assets/viewer/cut.js";
+import { shortestBetween } from "../../assets/run/cut.js";
 import { floats, isEnd, unpack } from "../../assets/labels/analysis.js";
 import { histogramFigure, prFigure, reliabilityFigure, rocFigure, shifted } from "../../assets/labels/figures.js";
 import { differs, inCell, selectRows, toCsv } from "../../assets/labels/rows.js";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { targetOf } from "../../assets/viewer/moves.js";
-import { countStops, findMatches, findStop } from "../../assets/viewer/navigate.js";
+import { targetOf } from "../../assets/run/moves.js";
+import { countStops, findMatches, findStop } from "../../assets/run/navigate.js";
 import { advanceLive } from "../../assets/viewer/playback.js";
 import { finished } from "./fixtures.mjs";
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { CONNECTION_BACK, CONNECTION_LOST, PageRun, RUN_GONE } from "../../assets/viewer/page_run.js";
+import { CONNECTION_BACK, CONNECTION_LOST, PageRun, RUN_GONE } from "../../assets/page/page_run.js";
 
 class Storage {
   kept = new Map();

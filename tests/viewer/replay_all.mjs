@@ -3,9 +3,9 @@
  * Python.
  */
 
-import { replay, runFacts } from "../../assets/viewer/decision.js";
-import { CostModel } from "../../assets/viewer/cost.js";
-import { seriesOf } from "../../assets/viewer/series.js";
+import { replay, runFacts } from "../../assets/run/decision.js";
+import { CostModel } from "../../assets/run/cost.js";
+import { seriesOf } from "../../assets/run/series.js";
 
 const indicesOf = (values, wanted) => [...values.keys()].filter((i) => values[i] === wanted);
 

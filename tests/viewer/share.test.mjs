@@ -6,11 +6,11 @@ import test from "node:test";
 
 import { TOUR_STEPS } from "../../assets/learn/tour_steps.js";
 import { byRouter, markOfToken, scoreMarks, whereChanged } from "../../assets/learn/score.js";
-import { buildLink, isRunOfLink, linkStateOf, readLink } from "../../assets/share/link.js";
+import { buildLink, isRunOfLink, linkStateOf, readLink } from "../../assets/page/link.js";
 import { fillTemplate } from "../../assets/share/offline_file.js";
 import { forXml, layoutStrip } from "../../assets/share/strip_layout.js";
-import { TraceFileError, checkTrace, parseTrace, traceToJson } from "../../assets/share/trace_file.js";
-import { fileStem, traceToCsv } from "../../assets/viewer/page_export.js";
+import { TraceFileError, checkTrace, parseTrace, traceToJson } from "../../assets/run/trace_file.js";
+import { fileStem, traceToCsv } from "../../assets/share/page_export.js";
 import { splitMarks, visibleText } from "../../assets/viewer/text.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

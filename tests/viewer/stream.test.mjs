@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { RunReceiver } from "../../assets/viewer/stream.js";
+import { RunReceiver } from "../../assets/run/stream.js";
 
 const HEAD = { schema: "citer-trace" };
 const END = { finish_reason: "eos", answer: null, error: null };
@@ -34,7 +34,10 @@ function setup({ total = 10, fetchRun } = {}) {
   );
   return { log, receiver, message };
 }
-const settle = () => new Promise((resolve) => setTimeout(resolve, 30));
+/** Short turns, not one long wait: on a busy machine that one would end before the receiver's own short ones. */
+const settle = async () => {
+  for (let turn = 0; turn < 40; turn++) await new Promise((resolve) => setTimeout(resolve, 1));
+};
 const upTo = (n) => Array.from({ length: n }, (_, i) => i);
 
 test("messages in order are appended once", () => {

@@ -6,9 +6,9 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import test from "node:test";
 
-import { GateError, excerpt, parseJson, readKind } from "../../assets/share/gate.js";
-import { TraceFileError, parseTrace, traceToJson } from "../../assets/share/trace_file.js";
-import { MAX_TRACE_CHARS } from "../../assets/share/trace_schema.js";
+import { GateError, excerpt, parseJson, readKind } from "../../assets/run/gate.js";
+import { TraceFileError, parseTrace, traceToJson } from "../../assets/run/trace_file.js";
+import { MAX_TRACE_CHARS } from "../../assets/run/trace_schema.js";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const PYTHON = existsSync(`${ROOT}.venv/bin/python`) ? `${ROOT}.venv/bin/python` : "python3";

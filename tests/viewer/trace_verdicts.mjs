@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 
-import { TraceFileError, parseTrace, traceToJson } from "../../assets/share/trace_file.js";
+import { TraceFileError, parseTrace, traceToJson } from "../../assets/run/trace_file.js";
 
 function verdict(text) {
   try {

@@ -12,10 +12,10 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 
 import { AnalysisError, unpack } from "../../../assets/labels/analysis.js";
-import { GateError, excerpt, parseJson } from "../../../assets/share/gate.js";
-import { buildLink, readLink } from "../../../assets/share/link.js";
-import { TraceFileError, parseTrace, traceToJson } from "../../../assets/share/trace_file.js";
-import { RunReceiver } from "../../../assets/viewer/stream.js";
+import { GateError, excerpt, parseJson } from "../../../assets/run/gate.js";
+import { buildLink, readLink } from "../../../assets/page/link.js";
+import { TraceFileError, parseTrace, traceToJson } from "../../../assets/run/trace_file.js";
+import { RunReceiver } from "../../../assets/run/stream.js";
 
 const RECORDED = fileURLToPath(new URL("../../../assets/traces/capital.json", import.meta.url));
 const CAPITAL = JSON.parse(readFileSync(RECORDED, "utf8"));

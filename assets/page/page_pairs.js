@@ -5,7 +5,7 @@
  * Glue only; `pair_picker.js` draws. While the picker is off, nothing is asked once the engine is ready.
  */
 
-import { html, setText } from "./dom.js";
+import { html, setText } from "../viewer/dom.js";
 import { setTau } from "./page_gradio.js";
 import { buttonWords } from "./pair_words.js";
 

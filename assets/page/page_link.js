@@ -7,7 +7,7 @@
  */
 
 import { part } from "../viewer/dom.js";
-import { readTau } from "../viewer/page_gradio.js";
+import { readTau } from "./page_gradio.js";
 import { MAX_LINK_LENGTH, buildLink, isRunOfLink, linkStateOf, readLink } from "./link.js";
 
 const COPIED_MS = 2500;

@@ -8,14 +8,14 @@
 
 import { exportBar } from "../share/export_bar.js";
 import { fillTemplate } from "../share/offline_file.js";
-import { PageLink } from "../share/page_link.js";
+import { PageLink } from "./page_link.js";
 import { PageBranches } from "./page_branches.js";
 import { leaveQueue, nameInputs, pageDrawn, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
 import { PagePairs } from "./page_pairs.js";
 import { PageRecorded } from "./page_recorded.js";
 import { PageRun } from "./page_run.js";
-import { part } from "./dom.js";
-import { drawHistogram, mountViewer } from "./viewer.js";
+import { part } from "../viewer/dom.js";
+import { drawHistogram, mountViewer } from "../viewer/viewer.js";
 
 const LATE_MS = 1000;
 const REFUSED =

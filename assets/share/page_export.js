@@ -4,7 +4,7 @@
  * Made in the browser from what it has already; must not know the viewer or the server.
  */
 
-import { asRecorded } from "./decision.js";
+import { asRecorded } from "../run/decision.js";
 
 /** @type {("decisive"|Exclude<keyof TokenEvent, "slm_top"|"llm_top">)[]} */
 const COLUMNS = [

@@ -4,7 +4,7 @@
  * Draws and reports; must not know the server. A native modal dialog, so that focus stays in it and Escape closes it.
  */
 
-import { html, setText } from "./dom.js";
+import { html, setText } from "../viewer/dom.js";
 import { bytesInWords, dtypeOf, factsOf, planOf, progressOf, roomInWords, whyNot } from "./pair_words.js";
 
 const OWN = "own";

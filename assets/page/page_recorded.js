@@ -6,8 +6,8 @@
  * @typedef {"live"|"recorded"|"imported"} RunMode
  */
 
-import { allOf } from "./dom.js";
-import { messageOf } from "./format.js";
+import { allOf } from "../viewer/dom.js";
+import { messageOf } from "../run/format.js";
 import { readTau, setProblem, setTau } from "./page_gradio.js";
 import { oneTabStop } from "./shelf.js";
 

@@ -21,7 +21,7 @@
  * @property {number|null} token the pinned one, counted from 0
  */
 
-import { TRACE_TABLE } from "./trace_schema.js";
+import { TRACE_TABLE } from "../run/trace_schema.js";
 
 const LINK_DATA_TYPES = ["math", "mc", "open"];
 const MAX_QUESTION = 20_000; // as on the server

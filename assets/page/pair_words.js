@@ -4,7 +4,7 @@
  * Pure: must not know the DOM or the server; its input is what `list_pairs` and `engine_status` give.
  */
 
-import { percent, plural } from "./format.js";
+import { percent, plural } from "../run/format.js";
 
 /** "491 MB", "15.2 GB". @param {number} n */
 export function bytesInWords(n) {

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { readFileSync, readdirSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+
+const ASSETS = fileURLToPath(new URL("../../assets", import.meta.url));
+
+/** What each room may import from beside itself. Nothing imports the page but the tabs that stand on it. */
+const MAY_IMPORT = {
+  run: [],
+  viewer: ["run"],
+  share: ["run", "viewer"],
+  labels: ["run", "viewer", "share"],
+  page: ["run", "viewer", "share"],
+  learn: ["run", "viewer", "page"],
+  profile: ["run", "viewer", "page"],
+};
+/** What the page fetches when a person asks for it, and not before. */
+const LATER = ["page/page.js -> learn/tour.js", "page/page.js -> learn/presenter.js"];
+
+const code = (file) => readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\//g, "");
+const modulesOf = (room) =>
+  readdirSync(path.join(ASSETS, room))
+    .filter((name) => name.endsWith(".js"))
+    .map((name) => `${room}/${name}`);
+
+/** The imports of a module, as "page/page.js -> run/cost.js", at once or later. */
+function importsOf(module, pattern) {
+  const file = path.join(ASSETS, module);
+  return [...code(file).matchAll(pattern)].map(
+    ([, to]) => `${module} -> ${path.relative(ASSETS, path.resolve(path.dirname(file), to)).replaceAll(path.sep, "/")}`,
+  );
+}
+
+const AT_ONCE = /(?:from|^import) "(\.[^"]+)"/gm;
+const WHEN_ASKED = /\bimport\("(\.[^"]+)"\)/g;
+const roomOf = (module) => module.split("/")[0];
+
+test("every folder with modules is a room", () => {
+  const found = readdirSync(ASSETS, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && modulesOf(entry.name).length)
+    .map((entry) => entry.name);
+  assert.deepEqual(found.sort(), Object.keys(MAY_IMPORT).sort());
+});
+
+test("imports go one way", () => {
+  let n = 0;
+  for (const room of Object.keys(MAY_IMPORT)) {
+    for (const module of modulesOf(room)) {
+      const later = importsOf(module, WHEN_ASKED).filter((line) => !LATER.includes(line));
+      for (const line of [...importsOf(module, AT_ONCE), ...later]) {
+        n++;
+        const to = roomOf(line.split(" -> ")[1]);
+        assert.ok(to === room || MAY_IMPORT[room].includes(to), `${line}: ${room} must not know ${to}`);
+      }
+    }
+  }
+  assert.ok(n > 150, `${n} imports were found`);
+});
+
+test("what a run is needs no document", () => {
+  for (const module of modulesOf("run")) {
+    assert.doesNotMatch(
+      code(path.join(ASSETS, module)),
+      /\b(?:document|window|navigator)\??\.[a-z]|HTMLElement/,
+      module,
+    );
+  }
+});
+
+test("only the page knows gradio", () => {
+  for (const room of ["run", "viewer", "share", "labels"]) {
+    for (const module of modulesOf(room)) {
+      assert.doesNotMatch(code(path.join(ASSETS, module)), /gradio-container|#cx-tau|#cx-prompt|page_gradio/, module);
+    }
+  }
+});
