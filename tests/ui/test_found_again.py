@@ -162,6 +162,9 @@ def test_a_connection_that_comes_back_brings_the_run_back(browser: Browser, make
     line.mend()
     expect(notice).to_contain_text("The connection is back", timeout=15_000)
     visitor.wait_idle()
+    ends_by = time.monotonic() + 30
+    while run.finish_reason is None and time.monotonic() < ends_by:
+        time.sleep(0.05)
     assert run.finish_reason == "length", "nobody ended it"
     assert visitor.text() == run.trace().completion
     assert visitor.page.evaluate("window.citer.viewer.trace().finish_reason") == run.finish_reason
