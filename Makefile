@@ -93,7 +93,7 @@ lint-js:
 		echo "eslint, prettier and typescript could not be installed (npm ci): the JavaScript is not linted" >&2; \
 		[ "$(CI)" != true ]; exit; \
 	}; \
-	set -ex; npx eslint . ; npx tsc; npx prettier --check --log-level warn $(JAVASCRIPT)
+	set -ex; npx eslint assets tests eslint.config.js; npx tsc; npx prettier --check --log-level warn $(JAVASCRIPT)
 
 format: dev
 	$(BIN)/ruff format .
