@@ -26,7 +26,7 @@ pytestmark = [
 N_RUNS = int(os.environ.get("SOAK_RUNS", "1000"))
 N_VISITS = int(os.environ.get("SOAK_VISITS", "100"))
 # Every session that a server remembers is one of these: gradio's, runs and jobs that are kept.
-N_RUNS_FIRST, N_VISITS_FIRST = 600, 12  # ended runs are kept up to 512
+N_RUNS_FIRST, N_VISITS_FIRST = 260, 12
 N_AT_ONCE = 4
 REST_S = 8.0
 QUESTION = "Tom buys {} books at 12 dollars each and {} pens at 5 dollars each. How many dollars does Tom spend?"

@@ -121,7 +121,7 @@ def test_a_text_of_100_000_characters_is_read_at_once(pattern: str) -> None:
     for lead, problem in asked:
         began = time.process_time()
         extract_answer(lead + text, problem)
-        assert time.process_time() - began < 1.0, (lead, problem.question[:20])
+        assert time.process_time() - began < 0.2, (lead, problem.question[:20])
 
 
 def test_long_answers_are_compared_at_once_and_not_kept() -> None:
