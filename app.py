@@ -26,14 +26,14 @@ own_scratch()  # gradio reads where it is when it is imported
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while this is being read ends it without a traceback
 with large_import("citer_core.ui.page"):
-    from citer_core.ui.engine_slot import EngineSlot
     from citer_core.ui.lines import Lines
     from citer_core.ui.page import build_page, health_of, serve
     from citer_core.ui.page_traffic import PageTraffic
-    from citer_core.ui.pair_offers import PairOffers
-    from citer_core.ui.pair_switch import PairSwitch
-    from citer_core.ui.run_desk import RunDesk
-    from citer_core.ui.run_registry import RunRegistry
+    from citer_core.ui.pair.engine_slot import EngineSlot
+    from citer_core.ui.pair.offers import PairOffers
+    from citer_core.ui.pair.switch import PairSwitch
+    from citer_core.ui.run.desk import RunDesk
+    from citer_core.ui.run.registry import RunRegistry
     from citer_core.ui.stopping import Stopping
 
 if TYPE_CHECKING:

@@ -15,12 +15,12 @@ from citer_core.labelling.teacher_forcing import example_of
 from citer_core.serving.line import WaitingLine
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import problem_from_text
-from citer_core.ui import label_events
-from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.job_line import JobLine
-from citer_core.ui.kept_texts import KeptText, LabelStore, Reading
-from citer_core.ui.label_events import LabelEvents
-from citer_core.ui.label_jobs import LabelJobs
+from citer_core.ui.labels import events as label_events
+from citer_core.ui.labels.events import LabelEvents
+from citer_core.ui.labels.jobs import LabelJobs
+from citer_core.ui.labels.kept_texts import KeptText, LabelStore, Reading
+from citer_core.ui.pair.engine_slot import EngineSlot
 from tests.loops import run_async
 
 PAGE, OTHER_PAGE = SimpleNamespace(session_hash="page"), SimpleNamespace(session_hash="another")

@@ -10,11 +10,11 @@ import pytest
 from citer_core.engine import Engine
 from citer_core.errors import ModelFileError
 from citer_core.serving.line import WaitingLine
-from citer_core.ui import label_events
-from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.job_line import JobLine
-from citer_core.ui.label_events import LabelEvents
-from citer_core.ui.label_jobs import LabelJobs
+from citer_core.ui.labels import events as label_events
+from citer_core.ui.labels.events import LabelEvents
+from citer_core.ui.labels.jobs import LabelJobs
+from citer_core.ui.pair.engine_slot import EngineSlot
 from tests.loops import run_async
 
 PAGE, OTHER_PAGE = SimpleNamespace(session_hash="page"), SimpleNamespace(session_hash="another")

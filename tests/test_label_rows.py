@@ -7,8 +7,8 @@ import json
 import pytest
 
 from citer_core.errors import DatasetError
-from citer_core.ui.label_jobs import LabelJobs
-from citer_core.ui.label_rows import MAX_FILE_BYTES, MAX_ROWS, bundled_row, bundled_set, pasted_rows, rows_of_file
+from citer_core.ui.labels.jobs import LabelJobs
+from citer_core.ui.labels.rows import MAX_FILE_BYTES, MAX_ROWS, bundled_row, bundled_set, pasted_rows, rows_of_file
 
 MATH = {"problem": "What is 2 + 3?", "solution": "$2+3=5$, so $\\boxed{5}$."}
 MC = {

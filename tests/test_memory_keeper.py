@@ -12,7 +12,7 @@ import pytest
 
 from citer_core.memory_keeper import MemoryKeeper
 from citer_core.system_memory import resident_bytes
-from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.pair.engine_slot import EngineSlot
 from tests.fakes import FakeEngine
 
 MB = 1_000_000
@@ -24,11 +24,11 @@ from citer_core.engine import Engine
 from citer_core.memory_keeper import MemoryKeeper
 from citer_core.system_memory import resident_bytes
 from citer_core.serving.line import WaitingLine
-from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.job_line import JobLine
-from citer_core.ui.label_events import LabelEvents
-from citer_core.ui.label_jobs import LabelJobs
-from citer_core.ui.label_rows import LabelInput, bundled_set
+from citer_core.ui.labels.events import LabelEvents
+from citer_core.ui.labels.jobs import LabelJobs
+from citer_core.ui.labels.rows import LabelInput, bundled_set
 
 torch.set_num_threads(1)
 slot = EngineSlot(Engine.load, keeper=MemoryKeeper(look_s=0.25, quiet_s=0.1))

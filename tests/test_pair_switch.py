@@ -14,10 +14,10 @@ from citer_core.models.needs import PairNeeds
 from citer_core.models.presets import PRESETS
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
-from citer_core.ui import pair_offers
-from citer_core.ui.engine_slot import EngineSlot
-from citer_core.ui.pair_offers import PairOffers
-from citer_core.ui.pair_switch import PairSwitch
+from citer_core.ui.pair import offers as pair_offers
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.pair.offers import PairOffers
+from citer_core.ui.pair.switch import PairSwitch
 from tests.fakes import FakeEngine
 
 OLD, NEW = "embedded", "qwen2.5-coder-0.5b-1.5b"

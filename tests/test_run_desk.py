@@ -14,11 +14,11 @@ from citer_core.errors import LineFullError, ModelFileError, RouterError
 from citer_core.serving.line import WaitingLine
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
-from citer_core.ui.engine_slot import EngineSlot
-from citer_core.ui.run_desk import RunDesk
-from citer_core.ui.run_order import EVENT_BYTES, Order
-from citer_core.ui.run_registry import RunRegistry, address_of, session_of
-from citer_core.ui.run_stream import follow, missing_part
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.run.desk import RunDesk
+from citer_core.ui.run.order import EVENT_BYTES, Order
+from citer_core.ui.run.registry import RunRegistry, address_of, session_of
+from citer_core.ui.run.stream import follow, missing_part
 from tests.fakes import FakeEngine, FakeRun
 from tests.loops import run_async
 

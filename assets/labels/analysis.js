@@ -1,7 +1,7 @@
 /**
  * An analysis as the server sends it, unpacked: one entry per ground-truth token in typed columns.
  *
- * Pure: must not know the DOM. See `citer_core/ui/label_messages.py` for the message.
+ * Pure: must not know the DOM. See `citer_core/ui/labels/messages.py` for the message.
  *
  * @typedef {Object} Analysis
  * @property {string} id

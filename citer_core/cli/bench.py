@@ -83,16 +83,16 @@ def run(args: argparse.Namespace) -> int:
 
 def _measure(args: argparse.Namespace, engine: Engine) -> dict[str, Any]:
     if args.what == "decode":
-        from citer_core.evaluation.benchmark import decode_benchmark
+        from citer_core.measuring.benchmark import decode_benchmark
 
         question, *others = _rows("math")
         shots = [row.problem.prompt + row_completion(row.row, "math") for row in others[: args.shots]]
         prompt = engine.pair.encode("\n\n".join([*shots, question.problem.prompt]))
         return decode_benchmark(engine.pair, engine.router(), prompt, n_new=args.max_new_tokens, n_rounds=args.rounds)
-    from citer_core.evaluation import pipeline_benchmark
+    from citer_core.measuring import pipeline_benchmark
 
     if args.what == "class":
-        from citer_core.evaluation.class_benchmark import class_benchmark
+        from citer_core.measuring.class_benchmark import class_benchmark
 
         questions = [row.problem for pair in zip(_rows("math"), _rows("mc"), strict=True) for row in pair]
         return class_benchmark(engine, questions, max_new_tokens=args.max_new_tokens, n_rounds=args.rounds)

@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _bundled() -> list[Path]:
     """The runs that come with the project, in the order of their index."""
-    from citer_core.ui.presets import read_presets  # gradio, which only this needs
+    from citer_core.ui.run.presets import read_presets  # gradio, which only this needs
 
     folder = ASSETS / "traces"
     return [folder / preset.file for preset in read_presets(folder)]

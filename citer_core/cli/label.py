@@ -126,9 +126,9 @@ def _policy(args: argparse.Namespace, engine: Engine) -> Policy:
 
 
 def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> int:
-    from citer_core.evaluation.pipeline_benchmark import about
     from citer_core.evaluation.shortcut import compare_branches
     from citer_core.labelling.teacher_forcing import example_of
+    from citer_core.measuring.pipeline_benchmark import about
 
     path = args.output_dir / "branches.json"
     with report_file(path) as store:  # before the rollouts: hours of work must find their place

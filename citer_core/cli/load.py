@@ -16,13 +16,13 @@ from citer_core.cli.report_file import report_file
 from citer_core.cli.tables import text_table
 from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
-from citer_core.evaluation.closed_loop import Load, LoadPoint, closed_loop, random_arrivals
-from citer_core.evaluation.profile_file import costs_of, read_profile
+from citer_core.measuring.closed_loop import Load, LoadPoint, closed_loop, random_arrivals
+from citer_core.measuring.profile_file import costs_of, read_profile
 
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
     from citer_core.engine import Engine
-    from citer_core.evaluation.server_load import KnownText
+    from citer_core.measuring.server_load import KnownText
 
 STORED = ASSETS / "benchmarks" / "profile.json"
 USERS = (1, 2, 4, 8, 16)
@@ -72,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _measure(args: argparse.Namespace, engine: Engine, loads: list[Load]) -> dict[str, Any]:
-    from citer_core.evaluation.server_load import fit_service, fit_single_pass, measured_load, pass_times
     from citer_core.hardware import hardware_in_words
+    from citer_core.measuring.server_load import fit_service, fit_single_pass, measured_load, pass_times
     from citer_core.models.remote_lm import RemoteLM
 
     server, texts = engine.pair.llm, _texts(engine)
@@ -168,7 +168,7 @@ def load_rows(result: dict[str, Any]) -> list[tuple[str, ...]]:
 
 def _texts(engine: Engine) -> list[KnownText]:
     """The bundled problems and their solutions in the pair's tokens: texts of the length that a run writes."""
-    from citer_core.evaluation.server_load import KnownText
+    from citer_core.measuring.server_load import KnownText
     from citer_core.tasks.datasets import bundled_rows
     from citer_core.tasks.prompts import row_completion
 

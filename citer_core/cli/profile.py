@@ -12,7 +12,7 @@ from citer_core.cli.report_file import report_file
 from citer_core.cli.tables import text_table
 from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
-from citer_core.evaluation.profile_words import headline, provenance, sentences, tables
+from citer_core.measuring.profile_words import headline, provenance, sentences, tables
 
 if TYPE_CHECKING:
     from citer_core.cli.main import Subparsers
@@ -67,7 +67,7 @@ def report(profile: dict[str, Any]) -> str:
 
 
 def _measure(args: argparse.Namespace, engine: Engine) -> dict[str, Any]:
-    from citer_core.evaluation.profile import ProfilePlan, profile_pair
+    from citer_core.measuring.profile import ProfilePlan, profile_pair
 
     plan = ProfilePlan.quick(args.seed) if args.quick else ProfilePlan(seed=args.seed)
     examples = _examples(args, engine)

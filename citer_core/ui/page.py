@@ -23,41 +23,41 @@ from citer_core.models.presets import parse_pair
 from citer_core.tasks.prompts import DataType
 from citer_core.ui.about import about
 from citer_core.ui.address import OTHER_PORT, check_address
-from citer_core.ui.api import route_trace_endpoint
-from citer_core.ui.api_tab import api_tab
-from citer_core.ui.api_tools import (
+from citer_core.ui.api.route_trace import route_trace_endpoint
+from citer_core.ui.api.tab import api_tab
+from citer_core.ui.api.tools import (
     RecordedRuns,
     list_presets_endpoint,
     list_routers_endpoint,
     probe_endpoint,
     replay_endpoint,
 )
-from citer_core.ui.branch_events import branch_event, probe_event
 from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, about_bundled, controls
-from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.field_limits import field_limits
-from citer_core.ui.generate import generate_event
 from citer_core.ui.gradio_log import quiet_gradio
 from citer_core.ui.header import header
 from citer_core.ui.job_line import JobLine
-from citer_core.ui.label_jobs import LabelJobs
-from citer_core.ui.labels_tab import labels_tab
+from citer_core.ui.labels.jobs import LabelJobs
+from citer_core.ui.labels.tab import labels_tab
 from citer_core.ui.learn_tab import learn_tab
 from citer_core.ui.lines import JOB_CAPACITY, Lines
-from citer_core.ui.measurement import Measurement
 from citer_core.ui.page_assets import chapters, file_url, page_files
 from citer_core.ui.page_script import PageScript
 from citer_core.ui.page_traffic import PageTraffic
-from citer_core.ui.pair_books import PairBooks, what_it_can
-from citer_core.ui.pair_switch import PairSwitch
-from citer_core.ui.presets import preset_cards, presets_to_show, recorded_problems
+from citer_core.ui.pair.books import PairBooks, what_it_can
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.pair.switch import PairSwitch
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.profile_tab import measurement_of, profile_tab
-from citer_core.ui.run_desk import RunDesk
-from citer_core.ui.run_registry import RunRegistry, session_of
+from citer_core.ui.profile.measurement import Measurement
+from citer_core.ui.profile.tab import measurement_of, profile_tab
+from citer_core.ui.run.branch_events import branch_event, probe_event
+from citer_core.ui.run.desk import RunDesk
+from citer_core.ui.run.generate import generate_event
+from citer_core.ui.run.presets import preset_cards, presets_to_show, recorded_problems
+from citer_core.ui.run.registry import RunRegistry, session_of
+from citer_core.ui.run.viewer import viewer
 from citer_core.ui.session_memory import MOST_SESSIONS, count_less, forget_session
 from citer_core.ui.theme import theme
-from citer_core.ui.viewer import viewer
 from citer_core.web.door import Door
 from citer_core.web.health import Health
 from citer_core.web.page_policy import PagePolicy

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from types import FrameType
 
-from citer_core.ui.run_desk import RunDesk
+from citer_core.ui.run.desk import RunDesk
 
 logger = logging.getLogger(__name__)
 FAREWELL = (

@@ -10,7 +10,7 @@ from citer_core.cli.main import main
 from citer_core.cli.report_file import report_file
 from citer_core.engine import Engine
 from citer_core.errors import SettingError
-from citer_core.evaluation.class_benchmark import class_benchmark
+from citer_core.measuring.class_benchmark import class_benchmark
 from citer_core.tasks.datasets import bundled_rows
 
 

@@ -15,11 +15,11 @@ from citer_core.engine import Engine
 from citer_core.system_memory import give_back, resident_bytes
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
-from citer_core.ui.engine_slot import EngineSlot
-from citer_core.ui.pair_offers import PairOffers
-from citer_core.ui.pair_switch import PairSwitch
-from citer_core.ui.run_order import Order
-from citer_core.ui.run_registry import RunRegistry
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.pair.offers import PairOffers
+from citer_core.ui.pair.switch import PairSwitch
+from citer_core.ui.run.order import Order
+from citer_core.ui.run.registry import RunRegistry
 from tests.core.conftest import tiny_qwen2
 
 N_CHANGES = 5

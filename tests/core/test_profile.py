@@ -13,13 +13,13 @@ from citer_core.cli.main import main
 from citer_core.cost import QWEN2_1_5B
 from citer_core.engine import Engine
 from citer_core.errors import ProfileError, SettingError
-from citer_core.evaluation import device_probe
-from citer_core.evaluation.break_even import break_even_share_of_bytes
-from citer_core.evaluation.profile import ProfilePlan, predicted_run_s, profile_pair, reference_context
-from citer_core.evaluation.profile_file import costs_of, read_profile
-from citer_core.evaluation.profile_words import headline, limits, provenance, sentences, tables
+from citer_core.measuring import device_probe
+from citer_core.measuring.break_even import break_even_share_of_bytes
+from citer_core.measuring.profile import ProfilePlan, predicted_run_s, profile_pair, reference_context
+from citer_core.measuring.profile_file import costs_of, read_profile
+from citer_core.measuring.profile_words import headline, limits, provenance, sentences, tables
 from citer_core.routing.routers import training_free_routers
-from citer_core.ui.profile_messages import SHARES, profile_message
+from citer_core.ui.profile.messages import SHARES, profile_message
 
 STORED = ASSETS / "benchmarks" / "profile.json"
 TINY = ProfilePlan((1, 4), (16, 64), n_rounds=2, n_problems=2, n_prompt=8, n_written=12, n_runs=1, seed=3)
@@ -29,8 +29,8 @@ TINY = ProfilePlan((1, 4), (16, 64), n_rounds=2, n_problems=2, n_prompt=8, n_wri
 def measured(tiny_pair):
     engine = Engine(tiny_pair, training_free_routers())
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("citer_core.evaluation.device_probe.MIB", 2**12)
-        patch.setattr("citer_core.evaluation.profile.MIB", 2**12)
+        patch.setattr("citer_core.measuring.device_probe.MIB", 2**12)
+        patch.setattr("citer_core.measuring.profile.MIB", 2**12)
         steps, told = profile_pair(engine, TINY, command="a test"), []
         while True:
             try:

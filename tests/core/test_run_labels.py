@@ -10,7 +10,7 @@ from citer_core.evaluation.run_labels import label_run
 from citer_core.labelling.teacher_forcing import Example, example_of
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run_truth import NO_SOLUTION, truth_message
+from citer_core.ui.run.truth import NO_SOLUTION, truth_message
 
 
 @pytest.fixture(scope="module")

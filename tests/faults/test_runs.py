@@ -18,7 +18,7 @@ from citer_core.routing.router import Router
 from citer_core.system_memory import is_out_of_memory
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
-from citer_core.ui.engine_slot import EngineSlot
+from citer_core.ui.pair.engine_slot import EngineSlot
 from tests.cli.examples import dataset, lines
 from tests.faults.conftest import child
 from tests.test_pair_switch import NEW, OLD, OLD_TITLE, SCRIPTS, Loader, begin, ended, make, room, written  # noqa: F401

@@ -29,16 +29,16 @@ from citer_core.tasks.answers import check_answer, extract_answer
 from citer_core.tasks.problems import Problem, problem_from_row, problem_from_text
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings
-from citer_core.ui.api_tools import RecordedRuns, replay_endpoint
-from citer_core.ui.label_events import ROLL_OUT
-from citer_core.ui.label_rows import bundled_row, pasted_rows, rows_of_file
-from citer_core.ui.pair_offers import PairOffers
-from citer_core.ui.presets import read_presets
+from citer_core.ui.api.tools import RecordedRuns, replay_endpoint
+from citer_core.ui.labels.events import ROLL_OUT
+from citer_core.ui.labels.rows import bundled_row, pasted_rows, rows_of_file
+from citer_core.ui.pair.offers import PairOffers
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run_asked import asked_run
-from citer_core.ui.run_registry import RunRegistry
-from citer_core.ui.run_request import branch_request, probe_request
-from citer_core.ui.run_stream import missing_part
+from citer_core.ui.run.asked import asked_run
+from citer_core.ui.run.presets import read_presets
+from citer_core.ui.run.registry import RunRegistry
+from citer_core.ui.run.request import branch_request, probe_request
+from citer_core.ui.run.stream import missing_part
 from tests.damaged_traces import recorded
 from tests.mutations import ODD, any_json, changed, garbled
 

@@ -22,11 +22,11 @@ from citer_core.assets import ASSETS
 from citer_core.cli.output import RowFile
 from citer_core.config import cache_folder
 from citer_core.errors import CiterError
-from citer_core.evaluation.profile_file import read_profile
 from citer_core.gate.excerpt import clean
 from citer_core.labelling.label_files import LabelSettings, label_dataset
 from citer_core.labelling.label_folders import load_label_folders, merge_labels
 from citer_core.labelling.rollouts import Policy
+from citer_core.measuring.profile_file import read_profile
 from citer_core.models.checkpoint import eos_ids_of, load_model, load_tokenizer
 from citer_core.models.download import _noted_commit
 from citer_core.models.expected_files import check_files
@@ -41,9 +41,9 @@ from citer_core.tasks.datasets import validate_rows
 from citer_core.training.iterate import _read
 from citer_core.training.run_folder import open_work_dir
 from citer_core.ui.controls import how_well
-from citer_core.ui.pair_books import _samples
-from citer_core.ui.presets import read_presets, recorded_problems
-from citer_core.ui.profile_messages import profile_message
+from citer_core.ui.pair.books import _samples
+from citer_core.ui.profile.messages import profile_message
+from citer_core.ui.run.presets import read_presets, recorded_problems
 from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import ROWS
 from tests.core.test_gguf import write_gguf

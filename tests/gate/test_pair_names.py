@@ -10,7 +10,7 @@ from citer_core.config import AppConfig
 from citer_core.errors import CiterError, PairError, SettingError
 from citer_core.models.presets import parse_pair
 from citer_core.models.sources import FolderSource, GgufSource, HubSource
-from citer_core.ui.pair_offers import PairOffers
+from citer_core.ui.pair.offers import PairOffers
 
 ODD = [
     "~nosuchuser/x,a/b", "a/b,~nosuchuser", "x" * 300, "a/b," + "x" * 300, "a/" + "y" * 300 + ",a/b",

@@ -18,13 +18,13 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 import citer_core.ui.page
 from citer_core.config import AppConfig
 from citer_core.tasks.problems import Problem
-from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.lines import Lines
 from citer_core.ui.page import build_page, health_of, serve
-from citer_core.ui.pair_offers import PairOffers
-from citer_core.ui.pair_switch import LoadPair, PairSwitch
-from citer_core.ui.presets import Preset, read_presets
-from citer_core.ui.run_desk import RunDesk
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.pair.offers import PairOffers
+from citer_core.ui.pair.switch import LoadPair, PairSwitch
+from citer_core.ui.run.desk import RunDesk
+from citer_core.ui.run.presets import Preset, read_presets
 from tests.browser import LAUNCH_ARGS, provide_browser
 from tests.fakes import PAIR, FakeEngine, right_answer
 

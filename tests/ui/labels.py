@@ -12,7 +12,7 @@ from citer_core.engine import Engine
 from citer_core.evaluation.label_view import LabelledText, label_texts
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.ui.label_jobs import LabelJob, LabelJobs
+from citer_core.ui.labels.jobs import LabelJob, LabelJobs
 from tests.ui.conftest import Served, Visitor
 
 CELLS = ("kept", "waste", "risk", "caught")

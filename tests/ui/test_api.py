@@ -16,7 +16,7 @@ from citer_core.replay import replay
 from citer_core.routing.probe import ProbedToken
 from citer_core.trace import RoutingTrace
 from citer_core.types import Candidate
-from citer_core.ui.api_tab import CURL_EXAMPLE, LOCAL_ADDRESS, PYTHON_EXAMPLE
+from citer_core.ui.api.tab import CURL_EXAMPLE, LOCAL_ADDRESS, PYTHON_EXAMPLE
 from tests.ui.conftest import Served
 
 pytestmark = pytest.mark.ui

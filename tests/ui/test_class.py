@@ -158,7 +158,7 @@ def test_measuring_holds_up_nobody(quiet: Served, monkeypatch: pytest.MonkeyPatc
             time.sleep(0.02)
             yield type("Progress", (), {"done": 0.5, "doing": f"round {number}"})
 
-    monkeypatch.setattr("citer_core.evaluation.profile.profile_pair", endless)
+    monkeypatch.setattr("citer_core.measuring.profile.profile_pair", endless)
 
     async def ask() -> tuple[int, float]:
         async with httpx.AsyncClient(base_url=quiet.url, timeout=30) as client:

@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import expect
 
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.ui.label_events import FIRST_PROBLEM
+from citer_core.ui.labels.events import FIRST_PROBLEM
 from tests.ui.conftest import HOSTILE, Served, Visitor
 from tests.ui.labels import SeenJobs, matrix, paste, pick, rows_of
 

@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from citer_core.evaluation.curves import best_threshold, confusion
-from citer_core.ui.label_events import FIRST_PROBLEM
+from citer_core.ui.labels.events import FIRST_PROBLEM
 from tests.ui.conftest import Served, Visitor
 from tests.ui.labels import CELLS, labelled_text, matrix, numbers_of, pick, rows_of, set_tau
 

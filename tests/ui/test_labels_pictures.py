@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from citer_core.evaluation.branches import roll_out_branches
-from citer_core.ui.label_events import FIRST_PROBLEM
+from citer_core.ui.labels.events import FIRST_PROBLEM
 from tests.ui.conftest import Served, Visitor
 from tests.ui.labels import labelled_text, set_tau
 

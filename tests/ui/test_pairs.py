@@ -20,11 +20,11 @@ from citer_core.models.presets import PRESETS
 from citer_core.routing.batch_decoder import BatchDecoder
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
-from citer_core.ui import pair_offers
-from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.page import build_page, serve
-from citer_core.ui.pair_offers import PairOffers
-from citer_core.ui.pair_switch import PairSwitch
+from citer_core.ui.pair import offers as pair_offers
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.pair.offers import PairOffers
+from citer_core.ui.pair.switch import PairSwitch
 from tests.core.conftest import tiny_qwen2
 from tests.fakes import FakeEngine
 from tests.ui.conftest import SLOW_TOKEN_S, Served, Visitor, free_port, script

@@ -15,12 +15,12 @@ from playwright.sync_api import expect
 
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError
-from citer_core.evaluation.profile_file import read_profile
-from citer_core.evaluation.profile_words import headline
-from citer_core.ui import profile_tab
-from citer_core.ui.engine_slot import EngineSlot
-from citer_core.ui.measurement import Measurement
-from citer_core.ui.profile_tab import measure_messages, recorded_message
+from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_words import headline
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.profile import tab as profile_tab
+from citer_core.ui.profile.measurement import Measurement
+from citer_core.ui.profile.tab import measure_messages, recorded_message
 from tests.ui.conftest import Visitor
 
 
@@ -104,7 +104,7 @@ def test_stop_ends_a_measurement(visit: Callable[..., Visitor], monkeypatch: pyt
         finally:
             ended.set()
 
-    monkeypatch.setattr("citer_core.evaluation.profile.profile_pair", endless)
+    monkeypatch.setattr("citer_core.measuring.profile.profile_pair", endless)
     visitor = visit()
     page = visitor.page
     visitor.open_tab("Worth it here?")
@@ -136,7 +136,7 @@ def test_a_closed_page_ends_its_measurement(visit: Callable[..., Visitor], monke
         finally:
             ended.set()
 
-    monkeypatch.setattr("citer_core.evaluation.profile.profile_pair", endless)
+    monkeypatch.setattr("citer_core.measuring.profile.profile_pair", endless)
     visitor = visit()
     visitor.open_tab("Worth it here?")
     visitor.page.locator("button#cx-profile-measure").click()

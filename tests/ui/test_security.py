@@ -19,7 +19,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from citer_core.models.presets import EMBEDDED, PRESETS
-from citer_core.ui import pair_offers
+from citer_core.ui.pair import offers as pair_offers
 from citer_core.web.settings import WebSettings
 from tests.fakes import FakeEngine
 from tests.ui.conftest import Served, Visitor, free_port, script

@@ -10,10 +10,10 @@ import gradio as gr
 import pytest
 
 from citer_core.config import AppConfig
-from citer_core.ui.engine_slot import EngineSlot
 from citer_core.ui.page import build_page, serve
-from citer_core.ui.pair_offers import PairOffers
-from citer_core.ui.pair_switch import PairSwitch
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.pair.offers import PairOffers
+from citer_core.ui.pair.switch import PairSwitch
 from citer_core.ui.session_memory import MOST_SESSIONS, forget_session, forget_value
 from tests.http_visitor import HttpVisitor
 from tests.ui.conftest import free_port, unchanging

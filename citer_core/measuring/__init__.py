@@ -1,0 +1,1 @@
+"""Times machines: what a pass takes, what that means for a pair, and what load it carries. Judges no router."""

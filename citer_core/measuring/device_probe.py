@@ -1,0 +1,107 @@
+"""Measures a device and a model on it: copy bandwidth, peak of matrix products, time of forward passes.
+
+Every number is a median over rounds in which all contenders take their turn, because a shared machine wanders. Reading
+one number of each result waits for the device, as decoding does. On one thread of a processor the thread's own time is
+taken, which does not count while other programs have the core; everywhere else it is the wall-clock time. Knows
+nothing about routing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+import torch
+
+from citer_core.measuring.step_cost import PassTime
+from citer_core.models.language_model import LanguageModel
+
+MIB = 2**20
+
+
+def clock_for(device: torch.device) -> tuple[str, Callable[[], float]]:
+    """The clock that measures work on a device, and its name: `thread` or `wall`."""
+    if device.type == "cpu" and torch.get_num_threads() == 1:
+        return "thread", time.thread_time
+    return "wall", time.perf_counter
+
+
+def seconds_of(work: Callable[[], torch.Tensor], n_rounds: int) -> float:
+    """Median seconds of `work`, whose result is waited for; once more before, not counted."""
+    return statistics.median([_timed(work) for _ in range(n_rounds + 1)][1:])
+
+
+def _timed(work: Callable[[], torch.Tensor]) -> float:
+    # The device of the result is known when the work is done; both clocks are read before, which takes no time.
+    on_wall, on_thread = time.perf_counter(), time.thread_time()
+    result = work()
+    result.view(-1)[0].item()
+    name, clock = clock_for(result.device)
+    return clock() - (on_thread if name == "thread" else on_wall)
+
+
+@torch.inference_mode()
+def copy_bandwidth(device: torch.device, n_bytes: int, n_rounds: int) -> float:
+    """Bytes read and written per second by a copy of `n_bytes`, repeated until it takes a while."""
+    source = torch.ones(max(1, n_bytes // 4), device=device)
+    target = torch.empty_like(source)
+    n_copies = max(1, 32 * MIB // n_bytes)
+
+    def copies() -> torch.Tensor:
+        for _ in range(n_copies):
+            target.copy_(source)
+        return target
+
+    return 2 * source.nbytes * n_copies / seconds_of(copies, n_rounds)
+
+
+@torch.inference_mode()
+def peak_flops(device: torch.device, dtype: torch.dtype, n_rounds: int, size: int = 0) -> float:
+    """FLOP/s of a square matrix product in the models' dtype, large enough to hide its own start."""
+    size = size or (8192 if device.type == "cuda" else 768)
+    a = torch.ones(size, size, device=device, dtype=dtype)
+    b = torch.full_like(a, 0.5)
+    return 2 * size**3 / seconds_of(lambda: torch.mm(a, b), n_rounds)
+
+
+@torch.inference_mode()
+def pass_times(
+    models: Mapping[str, LanguageModel], n_new: Sequence[int], n_cached: Sequence[int], n_rounds: int, seed: int = 0
+) -> Iterator[dict[str, list[PassTime]]]:
+    """Times forward passes of one sequence.
+
+    The models take turns pass by pass, as they do in routing: each finds a processor's caches full of the other's
+    weights. By itself a small model is faster than it will ever be beside a large one.
+
+    Args:
+        models: by name, on one device.
+        n_new: numbers of tokens that a pass feeds.
+        n_cached: context lengths in front of them.
+        n_rounds: rounds after one that is not counted.
+        seed: of the tokens, which are drawn at random: what they say does not change the work.
+
+    Yields:
+        After each round the passes of each model with their medians so far; the last one is the result.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    n_ids = max(n_cached) + max(n_new)
+    text = {name: torch.randint(lm.vocab_size, (n_ids,), generator=generator) for name, lm in models.items()}
+    ids = {name: text[name].to(lm.device) for name, lm in models.items()}
+    caches = {(name, n): lm.new_cache() for name, lm in models.items() for n in n_cached}
+    for (name, n), cache in caches.items():
+        models[name].forward(ids[name][:n], cache)
+    times: dict[tuple[str, int, int], list[float]] = {}
+    for round_number in range(n_rounds + 1):
+        for new, cached, (name, lm) in itertools.product(n_new, n_cached, models.items()):
+            fed, cache = ids[name][cached : cached + new], caches[name, cached]
+            seconds = _timed(lambda: lm.forward(fed, cache)[0])  # noqa: B023 - called at once
+            cache.rewind(cached)
+            if round_number:
+                times.setdefault((name, new, cached), []).append(seconds)
+        if round_number:
+            yield {
+                name: [PassTime(k, c, statistics.median(s)) for (owner, k, c), s in times.items() if owner == name]
+                for name in models
+            }

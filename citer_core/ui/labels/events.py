@@ -1,0 +1,252 @@
+"""The events of the Labels tab: what a person picks, pastes or opens in, messages for its component out.
+
+Imports torch only where an engine is there already. Every `CiterError` becomes a calm notice. Knows no component.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import gradio as gr
+
+from citer_core.errors import CiterError, DatasetError, LineFullError, SettingError
+from citer_core.gate.fields import Real, Record, Text, Whole
+from citer_core.tasks.prompts import DataType
+from citer_core.ui.job_line import JobLine
+from citer_core.ui.labels.jobs import LabelJob, LabelJobs
+from citer_core.ui.labels.kept_texts import KeptText, LabelStore, Reading
+from citer_core.ui.labels.messages import addressed, analysis_body, progress_message, rollout_message
+from citer_core.ui.labels.rows import LabelInput, bundled_row, bundled_set, pasted_rows, rows_of_file
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.pair.other import OtherPairError, error_notice
+from citer_core.ui.run.registry import address_of, session_of
+from citer_core.ui.streaming import Message, encode, notice
+
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
+
+logger = logging.getLogger(__name__)
+WAIT_S = 0.25
+PROGRESS_S = 0.2
+READY = "ready"  # the key of a message that is encoded already
+TURN_S = 20.0  # after which whoever waits for another visitor's reading reads for himself
+FIRST_PROBLEM = "math 2"
+MAX_TOKENS = 60_000  # of all ground truths: about 4 MB for the browser
+UNEXPECTED = "Something went wrong on the server; its log says what. Try again."
+LOADING = "The models are loading: try again in a moment."
+ROLL_OUT = Record({"analysis": Text(100), "index": Whole(), "router": Text(200), "tau": Real(0, 1)})
+GONE = "The server no longer keeps this analysis: pick the problem again."
+
+
+class LabelEvents:
+    """The handlers over one engine slot; `tab` wires them.
+
+    Each is itself a generator function: gradio looks at the function, and would show what a plain one returns. They
+    wait in line and listen without a thread; what computes is `_messages` and `_roll_out`, in a thread of the line.
+
+    Args:
+        slot: of the engine.
+        jobs: of this page.
+        line: where they take turns with others.
+        sent: told a session whose last message has been taken over, and need not be kept for it.
+    """
+
+    def __init__(
+        self, slot: EngineSlot, jobs: LabelJobs, line: JobLine, sent: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._slot = slot
+        self._jobs = jobs
+        self._line = line
+        self._sent = sent
+        self._store = LabelStore()
+
+    async def picked(self, key: object, request: gr.Request) -> AsyncGenerator[str, None]:
+        """A bundled problem."""
+        async for message in self._analyse(lambda: bundled_row(key), request, is_quick=True):
+            yield message
+
+    def whole_set(self, data_type: DataType) -> Callable[..., AsyncGenerator[str, None]]:
+        """The handler of a button that takes all bundled problems of a format."""
+
+        async def chosen(request: gr.Request) -> AsyncGenerator[str, None]:
+            async for message in self._analyse(lambda: bundled_set(data_type), request, is_quick=True):
+                yield message
+
+        return chosen
+
+    async def pasted(self, text: object, request: gr.Request) -> AsyncGenerator[str, None]:
+        """A row in JSON."""
+        async for message in self._analyse(lambda: pasted_rows(text), request):
+            yield message
+
+    async def opened(self, event: gr.EventData, request: gr.Request) -> AsyncGenerator[str, None]:
+        """A JSON Lines file that the browser has read: its name and its text."""
+        given = getattr(event, "_data", None)
+        file = given if isinstance(given, dict) else {}
+        async for message in self._analyse(lambda: rows_of_file(file.get("name"), file.get("text")), request):
+            yield message
+
+    async def rolled_out(self, event: gr.EventData, request: gr.Request) -> AsyncGenerator[str, None]:
+        """Both branches of one token; the browser says which, so everything it says is checked."""
+        asked, session = getattr(event, "_data", None), session_of(request)
+        with self._jobs.rolling_out(session) as job:
+            work = self._in_line(lambda: self._roll_out(asked, job), job, request)
+            async for message in work:
+                yield message
+
+    async def _analyse(
+        self, read: Callable[[], LabelInput], request: gr.Request, *, is_quick: bool = False
+    ) -> AsyncGenerator[str, None]:
+        """The messages of an analysis.
+
+        Args:
+            read: says what is to be read.
+            request: of the page.
+            is_quick: whether asking `read` takes no time, so that what others have read needs no place in the line.
+        """
+        job = self._jobs.begin(session_of(request))
+        if is_quick and (known := self._known(job, read)) is not None:
+            yield known
+            job.cancel()
+            self._sent(job.session)
+            return
+        async for message in self._in_line(lambda: self._messages(job, read), job, request):
+            yield message
+
+    async def _in_line(
+        self, messages: Callable[[], Iterator[Message]], job: LabelJob, request: gr.Request
+    ) -> AsyncGenerator[str, None]:
+        try:
+            work = self._line.run(lambda: _guarded(messages), job.session, address_of(request), job)
+            async with aclosing(work) as found:
+                async for message in found:
+                    yield message[READY] if READY in message else encode(message)
+        except LineFullError as error:
+            yield encode(notice(str(error)))
+        finally:
+            job.cancel()  # does nothing to one that has ended
+            self._sent(job.session)
+
+    def _messages(self, job: LabelJob, read: Callable[[], LabelInput]) -> Iterator[Message]:
+        source = read()
+        with self._slot.lease() as lease:
+            while (engine := lease.wait(WAIT_S)) is None:
+                if job.is_cancelled():
+                    return
+                yield notice("The models are loading; your problem is read as soon as they are ready.", "wait")
+            job.pair, job.pair_revision = engine.pair_info.name, engine.pair_info.revision
+            if source.is_bundled:
+                yield from self._shared(job, source, engine)
+            else:
+                reading = yield from _read(job, source, engine)
+                if reading is not None:
+                    yield {READY: addressed(reading.body.decode(), job.id)}
+
+    def _known(self, job: LabelJob, read: Callable[[], LabelInput]) -> str | None:
+        """The message of what this engine has read already; None where there is something to do or to say."""
+        try:
+            source = read()
+            with self._slot.lease() as lease:
+                engine = lease.wait(0)
+                reading = None if engine is None or not source.is_bundled else self._store.get(engine, source.title)
+                if engine is None or reading is None:
+                    return None
+                job.pair, job.pair_revision = engine.pair_info.name, engine.pair_info.revision
+        except CiterError:
+            return None
+        job.texts, job.is_shared = reading.texts, True
+        return addressed(reading.body.decode(), job.id)
+
+    def _shared(self, job: LabelJob, source: LabelInput, engine: Engine) -> Iterator[Message]:
+        """A reading that is the same for everybody: the first visitor's is every later one's."""
+        reading = self._store.get(engine, source.title)
+        if reading is None:
+            turn, patient_until = self._store.turn(source.title), time.monotonic() + TURN_S
+            while not (is_mine := turn.acquire(timeout=WAIT_S)) and time.monotonic() < patient_until:
+                if job.is_cancelled():
+                    return
+                yield notice("Somebody else has just asked for the same: it is being read.", "wait")
+            try:
+                reading = self._store.get(engine, source.title)
+                if reading is None:
+                    reading = yield from _read(job, source, engine)
+                if reading is not None:
+                    self._store.put(engine, source.title, reading)
+            finally:
+                if is_mine:
+                    turn.release()
+        if reading is not None and not job.is_cancelled():
+            job.texts, job.is_shared = reading.texts, True
+            yield {READY: addressed(reading.body.decode(), job.id)}
+
+    def _roll_out(self, asked: Any, job: LabelJob) -> Iterator[Message]:
+        read = ROLL_OUT.read(asked, "the token to roll out")
+        job_id, index, tau, name = (read[key] for key in ("analysis", "index", "tau", "router"))
+        found = self._jobs.get(job_id)
+        place = found.token(index) if found is not None and found.session == job.session else None
+        if found is None or place is None:
+            raise SettingError(GONE)
+        text, position = place
+        tokens = text.slm_ids[position], text.llm_ids[position]
+        with self._slot.lease() as lease:
+            engine = lease.wait(0)
+            if engine is None:
+                raise SettingError(LOADING)
+            if found.pair_revision != engine.pair_info.revision:
+                raise OtherPairError(
+                    f"This text was read by {found.pair}, and {engine.pair_info.name} is loaded: change the pair to "
+                    f"{found.pair} to roll out its tokens, or read the text again.",
+                    found.pair,
+                )
+            from citer_core.evaluation.branches import roll_out_branches
+
+            router = engine.router(name)
+            branches = roll_out_branches(
+                engine.pair, router, text.example(), position, tokens, float(tau), is_cancelled=job.is_cancelled
+            )
+        if job.is_cancelled():
+            return
+        yield rollout_message(found.id, index, router.name, float(tau), text.label[position], branches)
+
+
+def _read(job: LabelJob, source: LabelInput, engine: Engine) -> Generator[Message, None, Reading | None]:
+    """Reads with both models, telling how far it is; None where the job was cancelled."""
+    from citer_core.evaluation.label_view import label_texts
+    from citer_core.labelling.teacher_forcing import example_of
+
+    routers = [engine.router(name) for name in engine.router_names]
+    examples = [example_of(row, data_type, engine.pair) for row, data_type in source.rows]
+    n_tokens = sum(len(example.truth_ids) for example in examples)
+    if n_tokens > MAX_TOKENS:
+        raise DatasetError(
+            f"The ground truths have {n_tokens:,} tokens; the page takes up to {MAX_TOKENS:,} at once. Keep fewer rows."
+        )
+    n_problems, told_at = len(examples), time.monotonic()
+    if n_problems > 1:
+        yield progress_message(source.title, 0, n_problems)
+    texts, kept = [], list[KeptText]()
+    job.texts = kept
+    for text in label_texts(engine.pair, routers, examples, is_cancelled=job.is_cancelled):
+        texts.append(text)
+        kept.append(KeptText.of(text))
+        if n_problems > 1 and time.monotonic() - told_at >= PROGRESS_S:
+            told_at = time.monotonic()
+            yield progress_message(source.title, len(texts), n_problems)
+    if job.is_cancelled():
+        return None
+    return Reading(tuple(kept), encode(analysis_body(source.title, engine.pair, routers, texts)).encode())
+
+
+def _guarded(messages: Callable[[], Iterator[Message]]) -> Iterator[Message]:
+    """The messages, with an error as the last one."""
+    try:
+        yield from messages()
+    except CiterError as error:
+        yield error_notice(error)
+    except Exception:
+        logger.exception("an event of the Labels tab failed")
+        yield notice(UNEXPECTED)

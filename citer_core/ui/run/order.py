@@ -1,0 +1,138 @@
+"""`Order`: a run that somebody asked for, from the waiting line to its end, whoever looks at it meanwhile.
+
+A page may go away and come back, or look at it twice: an order does not depend on it. It has its id, which is the run's
+too, before there is a run. Called by `desk`, which moves it on, and `streaming`, which shows it. Knows no gradio.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from citer_core.errors import CiterError
+from citer_core.trace import RoutingTrace
+from citer_core.types import TokenEvent
+
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
+    from citer_core.run import Run
+    from citer_core.serving.line import Ticket
+
+RUN_BYTES, EVENT_BYTES = 4_000, 2_500  # of a kept event with both models' candidates, about
+Start = Callable[["Engine"], "Run"]
+
+
+class Order:
+    """What is known of it; any thread may look.
+
+    Attributes:
+        id: unguessable, and therefore the permission to see and to stop it.
+        start: makes the run, once there are an engine and a place.
+        request_id: of who asked; None in a direct call.
+        began_at: when it was asked for, and from its first step on, when that was.
+        ticket: its place in the line; None until it has one.
+        is_cancelled: somebody wants it to end.
+        head: the trace without events; None until the run has begun.
+        trace: the whole run with the verdict on its answer; None until it has ended.
+        error: why there never was a run; None where there is one, or may be yet.
+        why_early: why the run ended early, in words for a person; None where it did not.
+        n_bytes: about how much it keeps, once it has ended.
+        ended_at: by the monotonic clock; None while it goes on. What came of it is known by then.
+        seen_at: when somebody last looked.
+    """
+
+    def __init__(self, start: Start, request_id: str | None = None) -> None:
+        self.request_id = request_id
+        self.began_at = time.monotonic()
+        self.id = secrets.token_urlsafe(16)
+        self.start = start
+        self.ticket: Ticket | None = None
+        self.is_cancelled = False
+        self.run: Run | None = None
+        self.head: dict[str, Any] | None = None
+        self.trace: RoutingTrace | None = None
+        self.error: CiterError | None = None
+        self.why_early: str | None = None
+        self.ended_at: float | None = None
+        self.n_bytes = 0
+        self.seen_at = time.monotonic()
+        self._lock = threading.Lock()
+        self._n_watching = 0
+        self._watchers: list[Callable[[], None]] = []
+
+    def seen(self) -> None:
+        """Somebody is there who wants it."""
+        self.seen_at = time.monotonic()
+
+    @contextlib.contextmanager
+    def watched(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Somebody is there for as long as this lasts, and `callback` is called whenever there is news."""
+        stop = self.on_change(callback)
+        with self._lock:
+            self._n_watching += 1
+        try:
+            yield
+        finally:
+            stop()
+            with self._lock:
+                self._n_watching -= 1
+            self.seen()
+
+    def left_s(self) -> float:
+        """For how many seconds nobody has looked."""
+        return 0.0 if self._n_watching else time.monotonic() - self.seen_at
+
+    def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Has `callback` called whenever there is news, from any thread; returns what ends that."""
+        with self._lock:
+            self._watchers = [*self._watchers, callback]
+
+        def stop() -> None:
+            with self._lock:
+                self._watchers = [other for other in self._watchers if other is not callback]
+
+        return stop
+
+    def changed(self) -> None:
+        """There is news."""
+        for watcher in self._watchers:
+            watcher()
+
+    def events_since(self, base: int) -> Sequence[TokenEvent]:
+        """The run's events from `base` on; none where it has not begun."""
+        run, trace = self.run, self.trace
+        if trace is not None:
+            return trace.events[base:]
+        return run.events_since(base) if run is not None else ()
+
+    def summary(self) -> dict[str, Any]:
+        """How it ended: `finish_reason`, `answer`, `error`; nothing is computed here."""
+        trace = self.trace
+        found = None if trace is None or trace.answer is None else asdict(trace.answer)
+        reason = "error" if trace is None else trace.finish_reason
+        return {"finish_reason": reason or "error", "answer": found, "error": self.why_early}
+
+    def begin(self, run: Run) -> None:
+        """The run is there; nothing of it is written yet."""
+        run.id = self.id
+        self.head = {name: value for name, value in run.trace().to_dict().items() if name != "events"}
+        self.began_at = time.monotonic()
+        self.run = run
+
+    def end(
+        self, *, trace: RoutingTrace | None = None, error: CiterError | None = None, why: str | None = None
+    ) -> None:
+        """What came of it; `error` where there never was a run, `why` where it ended early."""
+        with self._lock:
+            if self.ended_at is not None:
+                return
+            self.trace, self.error, self.why_early = trace, error, why
+            self.n_bytes = RUN_BYTES + EVENT_BYTES * (len(trace.events) if trace else 0)
+            self.run = None
+            self.ended_at = time.monotonic()
+        self.changed()
