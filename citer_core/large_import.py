@@ -1,6 +1,6 @@
 """`large_import`: importing a library of thousands of modules without getting in the way of the rest of the process.
 
-Standard library only. Called where a process starts.
+Standard library and `spared_work` only. Called where a process starts.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 
+from citer_core.spared_work import spare
+
 
 @contextmanager
 def large_import(name: str, before_each: Callable[[], None] | None = None) -> Iterator[None]:
@@ -20,7 +22,7 @@ def large_import(name: str, before_each: Callable[[], None] | None = None) -> It
     gradio and torch with transformers leave half a million objects. Python's collector goes through all of them each
     time their number has grown by a quarter, and finds nothing: a fifth of the time that the imports take. So it rests
     meanwhile. What is there afterwards stays until the process ends; later collections, each of which would stop a run
-    for a fifth of a second, leave it out (`gc.freeze`).
+    for a fifth of a second, leave it out (`gc.freeze`). And what a library works out for nobody is left out.
 
     Args:
         name: of the module.
@@ -33,15 +35,13 @@ def large_import(name: str, before_each: Callable[[], None] | None = None) -> It
         return
     was_enabled = gc.isenabled()
     gc.disable()
-    pauses = None if before_each is None else _Pauses(before_each)
-    if pauses is not None:
-        sys.meta_path.insert(0, pauses)
+    pauses = _Pauses(before_each)
+    sys.meta_path.insert(0, pauses)
     try:
         yield
         gc.freeze()
     finally:
-        if pauses is not None:
-            sys.meta_path.remove(pauses)
+        sys.meta_path.remove(pauses)
         if was_enabled:
             gc.enable()
 
@@ -49,9 +49,11 @@ def large_import(name: str, before_each: Callable[[], None] | None = None) -> It
 class _Pauses(MetaPathFinder):
     """Finds nothing: being asked is what it is there for."""
 
-    def __init__(self, before_each: Callable[[], None]) -> None:
+    def __init__(self, before_each: Callable[[], None] | None) -> None:
         self._before_each, self._thread = before_each, threading.get_ident()
 
     def find_spec(self, *_: object) -> None:
         if threading.get_ident() == self._thread:
-            self._before_each()
+            spare()
+            if self._before_each is not None:
+                self._before_each()
