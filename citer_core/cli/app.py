@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from citer_core.assets import APP
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
 
 NAME = "app"
 

@@ -14,7 +14,7 @@ from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import row_completion
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.tasks.datasets import NumberedRow
 

@@ -15,7 +15,7 @@ from citer_core.measuring.capacity import Demand, Deployment, llm_only_deploymen
 from citer_core.measuring.profile_file import costs_of, read_profile
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
 
 STORED = ASSETS / "benchmarks" / "profile.json"
 CHECKED = "An estimate on paper. How far it is from a load on a real server: assets/learn/scaling.md."

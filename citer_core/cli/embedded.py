@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from citer_core.assets import ASSETS
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
 
 PLANS = ASSETS / "datasets" / "recorded-embedded.jsonl"
 STEPS = {

@@ -37,7 +37,7 @@ from citer_core.errors import DatasetError, SettingError
 from citer_core.tasks.prompts import PROMPT_VERSION
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.tasks.problems import Problem
 

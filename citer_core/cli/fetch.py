@@ -12,7 +12,7 @@ from citer_core.models.presets import parse_pair
 from citer_core.models.sources import FolderSource
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
 
 EPILOG = """examples:
   python -m citer_core fetch qwen2.5-coder-0.5b-1.5b

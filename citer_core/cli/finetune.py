@@ -18,7 +18,7 @@ from citer_core.cli.terminal import escape_controls
 from citer_core.config import launch_rank
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
     from citer_core.training.finetune import FinetuneResult
 
 EPILOG = """examples:

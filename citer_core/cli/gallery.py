@@ -18,7 +18,7 @@ from citer_core.trace import RoutingTrace
 from citer_core.trace_schema import MAX_TRACE_BYTES
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
 
 
 def add_parser(subparsers: Subparsers) -> None:

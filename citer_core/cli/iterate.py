@@ -18,7 +18,7 @@ from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import row_prompt
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
     from citer_core.tasks.problems import Problem
     from citer_core.tasks.prompts import DataType
 

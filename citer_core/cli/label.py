@@ -23,7 +23,7 @@ from citer_core.errors import SettingError
 from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.labelling.label_files import Rows
     from citer_core.labelling.rollouts import Policy

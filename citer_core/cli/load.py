@@ -20,7 +20,7 @@ from citer_core.measuring.closed_loop import Load, LoadPoint, closed_loop, rando
 from citer_core.measuring.profile_file import costs_of, read_profile
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.measuring.server_load import KnownText
 

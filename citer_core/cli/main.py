@@ -1,6 +1,6 @@
 """Parses the command line and runs one subcommand; `ending` says which exit codes there are.
 
-Knows the subcommands by their modules only: each has `add_parser(subparsers)` and `run(args) -> int`.
+Knows the subcommands by their modules only, each of which is a `Command`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import citer_core
 from citer_core.cli import (
@@ -32,22 +32,12 @@ from citer_core.cli import (
     route,
     train_router,
 )
+from citer_core.cli.command import Command
 from citer_core.cli.ending import exit_code_of, prepare_streams
 from citer_core.cli.parser import Parser, bound_numbers
 
 if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-
-class Command(Protocol):
-    """What a subcommand's module offers."""
-
-    def add_parser(self, subparsers: Subparsers) -> None:
-        """Adds the subcommand and its arguments."""
-
-    def run(self, args: argparse.Namespace) -> int:
-        """Does the work and returns the exit code; raises `CiterError` for what the person should know."""
-
+    from citer_core.cli.command import Subparsers
 
 COMMANDS: dict[str, Command] = {
     "pairs": pairs,

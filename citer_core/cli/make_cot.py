@@ -25,7 +25,7 @@ from citer_core.tasks.datasets import NumberedRow
 from citer_core.tasks.prompts import PROMPT_VERSION
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
     from citer_core.training.make_cot import CotOutcome, CotSettings
 
 EPILOG = """example:

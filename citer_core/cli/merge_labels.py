@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from citer_core.cli.terminal import say
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
 
 
 def add_parser(subparsers: Subparsers) -> None:

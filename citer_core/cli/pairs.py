@@ -10,7 +10,7 @@ from citer_core.models import store
 from citer_core.models.presets import PRESETS, Preset
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
 
 EPILOG = """Memory is estimated: weights and KV cache of a text of 2,048 tokens; about a tenth comes on top.
 Any two models of one family make a pair too: --pair "SLM,LLM", each a folder, a hub id ("org/name") or a GGUF file

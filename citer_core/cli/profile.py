@@ -15,7 +15,7 @@ from citer_core.errors import SettingError
 from citer_core.measuring.profile_words import headline, provenance, sentences, tables
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.labelling.teacher_forcing import Example
 

@@ -15,7 +15,7 @@ from citer_core.cli.terminal import say
 from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
 
 EPILOG = r"""a line of PROBLEMS names one run:
   {"file": "cake.json", "title": "Cake", "subtitle": "Two steps", "data_type": "math", "question": "...", "answer": "7"}

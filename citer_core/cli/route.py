@@ -29,7 +29,7 @@ from citer_core.tasks.prompts import DATA_TYPES
 from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.trace import RoutingTrace
 

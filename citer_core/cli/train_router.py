@@ -15,7 +15,7 @@ from citer_core.file_lock import only_writer
 from citer_core.files import need_folder
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
     from citer_core.routing.stored import StoredRouter
 
 DEFAULTS: dict[str, Any] = {

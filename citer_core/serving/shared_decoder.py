@@ -16,7 +16,7 @@ import threading
 import weakref
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
@@ -27,7 +27,7 @@ from citer_core.system_memory import give_back
 from citer_core.types import FinishReason
 
 if TYPE_CHECKING:
-    from citer_core.engine import Engine
+    from citer_core.models.pair import ModelPair
 
 logger = logging.getLogger(__name__)
 # How long caches are kept for the next run, when the last one has ended.
@@ -48,6 +48,14 @@ class MemoryShortageError(CiterError):
         super().__init__(OUT_OF_MEMORY)
 
 
+class Served(Protocol):
+    """What a decoder needs of an engine: to see when it goes, and how its pair decodes."""
+
+    @property
+    def pair(self) -> ModelPair:
+        """The loaded pair."""
+
+
 class SharedDecoder:
     """One thread that decodes the runs of one engine; it sleeps while there are none.
 
@@ -60,7 +68,7 @@ class SharedDecoder:
             CUDA graphs, which a batch cannot be.
     """
 
-    def __init__(self, engine: Engine, *, n_slots: int = 32, alone: bool | None = None) -> None:
+    def __init__(self, engine: Served, *, n_slots: int = 32, alone: bool | None = None) -> None:
         assert n_slots >= 1, "no run could ever be decoded"
         self._n_slots = n_slots
         self._alone = engine.pair.slm.is_replayed if alone is None else alone
