@@ -8,11 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.dataset_arguments import problems_with_answers
-from citer_core.cli.label_arguments import add_label_arguments, label_rows, n_rollouts
+from citer_core.cli.label_arguments import (
+    add_label_arguments,
+    add_tie_arguments,
+    check_rollouts,
+    label_rows,
+    n_rollouts,
+    ties_of,
+)
 from citer_core.cli.model_arguments import add_model_arguments, decoding_limits, load_engine
 from citer_core.cli.tables import number, text_table
 from citer_core.cli.terminal import say
-from citer_core.cli.train_router import KINDS
+from citer_core.cli.train_router import KINDS, LABELS_OF
 from citer_core.errors import DatasetError, SettingError
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import row_prompt
@@ -24,6 +31,7 @@ if TYPE_CHECKING:
 
 EPILOG = """example:
   python -m citer_core iterate --generated 2000 --rounds 3 --output-dir rounds
+  python -m citer_core iterate --generated 2000 --labels outcome --kind citer-outcome --output-dir outcome-rounds
 """
 
 
@@ -32,12 +40,14 @@ def add_parser(subparsers: Subparsers) -> None:
     parser = subparsers.add_parser(
         "iterate",
         help="label, train, relabel, train: K rounds in one command",
-        description="Runs rounds of CITER. Round 1 labels with SLM rollouts, each later one under the router before.",
+        description="Runs rounds of CITER. Round 1 labels with rollouts by the SLM (by outcome: the LLM), each later "
+        "one under the router before.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     add_label_arguments(parser)
+    add_tie_arguments(parser)
     parser.add_argument("--output-dir", type=Path, required=True, metavar="DIR", help="the same command resumes it")
     parser.add_argument("--rounds", type=int, default=2, metavar="K", help="(%(default)s)")
     parser.add_argument("--kind", choices=KINDS, default="citer", help="kind of the router (%(default)s)")
@@ -70,6 +80,9 @@ def run(args: argparse.Namespace) -> int:
         raise SettingError(f"--rounds is {args.rounds}: give a whole number from 1.")
     if not 0 < args.share < 1:
         raise SettingError(f"--share is {args.share}: give a number between 0 and 1.")
+    check_rollouts(args)
+    if LABELS_OF.get(args.kind, args.labels) != args.labels:
+        raise SettingError(f"--kind {args.kind} learns other labels: give --labels {LABELS_OF[args.kind]}.")
     settings = IterateSettings(
         n_rounds=args.rounds,
         kind=args.kind,
@@ -78,6 +91,10 @@ def run(args: argparse.Namespace) -> int:
         n_rollouts=n_rollouts(args),
         **decoding_limits(args),
         seed=args.seed,
+        labels=args.labels,
+        roll_out_case_2=args.roll_out_case_2,
+        rollout_share=args.rollout_share,
+        ties=ties_of(args),
     )
     rows = label_rows(args, say)
     problems = _problems(args)
@@ -119,7 +136,7 @@ def _table(reports: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[list[s
         row = [
             str(report["round"]),
             f"{report['n_case_3']}",
-            f"{report['n_case_3_prefer_slm']}/{report['n_rolled_out']}",
+            f"{report.get('n_prefer_slm', report['n_case_3_prefer_slm'])}/{report['n_rolled_out']}",
             "" if flips is None else str(flips),
             f"{report['validation_loss']:.5f}",
             number(report["auc"]),

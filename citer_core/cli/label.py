@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tqdm import tqdm
 
-from citer_core.cli.label_arguments import add_label_arguments, label_rows, n_rollouts
+from citer_core.cli.label_arguments import add_label_arguments, check_rollouts, label_rows, n_rollouts
 from citer_core.cli.model_arguments import (
     ROUTER_HELP,
     add_model_arguments,
@@ -28,12 +28,13 @@ if TYPE_CHECKING:
     from citer_core.labelling.label_files import Rows
     from citer_core.labelling.rollouts import Policy
 
-EPILOG = """Without --router this is iteration 1: the SLM rolls out alone. With the router of the iteration before, both
-models roll out together under it.
+EPILOG = """Without --router this is iteration 1: the SLM rolls out alone (labels by outcome: the LLM does). With the
+router of the iteration before, both models roll out together under it.
 
 examples:
   python -m citer_core label --generated 1000 --output-dir labels
   python -m citer_core label --dataset gsm8k --rollouts 2 --pair SLM_DIR,LLM_DIR --output-dir labels --shard 1/4
+  python -m citer_core label --generated 1000 --labels outcome --output-dir outcomes
   python -m citer_core label --generated 200 --both-branches 300 --output-dir branches
 """
 
@@ -53,10 +54,15 @@ def add_parser(subparsers: Subparsers) -> None:
         "--output-dir", type=Path, required=True, metavar="DIR", help="a folder of its own; the same command resumes it"
     )
     parser.add_argument("--router", metavar="NAME", help=f"of the iteration before: {ROUTER_HELP}")
-    parser.add_argument("--router-threshold", type=float, default=0.95, metavar="TAU", help="its tau (%(default)s)")
+    parser.add_argument(
+        "--router-threshold", type=float, metavar="TAU", help="its tau (0.95; that of --rollout-share if there is one)"
+    )
     parser.add_argument("--iteration", type=int, metavar="K", help="(1, with --router 2)")
     parser.add_argument("--ask-slm", action="store_true", help="also let the SLM answer alone, for query-level routers")
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="label only every N-th part (%(default)s)")
+    parser.add_argument(
+        "--part-size", type=int, metavar="N", help="rows per part, which a stop costs at most; 1: row by row (100)"
+    )
     parser.add_argument(
         "--both-branches",
         type=int,
@@ -82,11 +88,19 @@ def run(args: argparse.Namespace) -> int:
     from citer_core.labelling.label_files import PART_SIZE, label_dataset, shard_starts
     from citer_core.labelling.labels import LabelSettings
 
-    iteration = args.iteration or (1 if args.router is None else 2)
-    settings = LabelSettings(_policy(args, engine), iteration, rolled, ask_slm=args.ask_slm, seed=args.seed)
-    n_mine = sum(len(rows[start : start + PART_SIZE]) for start in shard_starts(len(rows), shard))
+    settings = LabelSettings(
+        _policy(args, engine),
+        args.iteration or (1 if args.router is None else 2),
+        rolled,
+        ask_slm=args.ask_slm,
+        seed=args.seed,
+        labels=args.labels,
+        roll_out_case_2=args.roll_out_case_2,
+    )
+    part_size = args.part_size or PART_SIZE
+    n_mine = sum(len(rows[start : start + part_size]) for start in shard_starts(len(rows), shard, part_size))
     with tqdm(total=n_mine, unit="row", disable=not sys.stderr.isatty()) as bar:
-        for n_done in label_dataset(engine.pair, rows, args.output_dir, settings, shard=shard):
+        for n_done in label_dataset(engine.pair, rows, args.output_dir, settings, shard=shard, part_size=part_size):
             bar.update(n_done - bar.n)
             if bar.disable:
                 say(f"labelled {n_done} of {n_mine} rows")
@@ -96,8 +110,19 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     decoding_limits(args)
-    DecodeSettings(threshold=args.router_threshold)
-    for name, value in (("--iteration", args.iteration), ("--both-branches", args.both_branches)):
+    check_rollouts(args)
+    if args.router_threshold is not None:
+        DecodeSettings(threshold=args.router_threshold)
+        if args.rollout_share is not None:
+            raise SettingError("--rollout-share finds the tau that --router-threshold gives: give one of the two.")
+    if args.router is None and args.rollout_share is not None:
+        raise SettingError("--rollout-share: use this with --router; one model alone has no share.")
+    numbers = {
+        "--iteration": args.iteration,
+        "--both-branches": args.both_branches,
+        "--part-size": args.part_size,
+    }
+    for name, value in numbers.items():
         if value is not None and value < 1:
             raise SettingError(f"{name} is {value}: give a whole number from 1.")
 
@@ -108,21 +133,36 @@ def _say_shares(folder: Path, *, complete: bool) -> None:
     if not complete:
         say("This shard is done. When all are, `merge-labels` or `train-router` reads the folder.")
         return
-    _, labels, _ = load_labels(folder)
+    header, labels, _ = load_labels(folder)
     shares = ", ".join(f"case {case} {share:.2%}" for case, share in labels.case_shares().items())
-    case3 = labels.case == 3
-    n_rolled = int((case3 & (labels.label >= 0)).sum())
-    n_right = int((case3 & (labels.label == 1)).sum())
-    say(f"{len(labels)} tokens: {shares}; {n_rolled} of {int(case3.sum())} case-3 tokens rolled out, {n_right} right")
+    if header.labels == "outcome":
+        tried = labels.is_tried
+        slm, llm = labels.slm_branch[tried] == 1, labels.llm_branch[tried] == 1
+        outcomes = {
+            "both right": slm & llm, "only the SLM's": slm & ~llm, "only the LLM's": llm & ~slm, "neither": ~(slm | llm)
+        }  # fmt: skip
+        counts = ", ".join(f"{name} {int(mask.sum())}" for name, mask in outcomes.items())
+        say(f"{len(labels)} tokens: {shares}; both branches of {int(tried.sum())} disagreements rolled out: {counts}")
+        return
+    open_ = labels.case >= (2 if header.roll_out_case_2 else 3)
+    n_rolled = int((open_ & (labels.label >= 0)).sum())
+    n_right = int((open_ & (labels.label == 1)).sum())
+    what = "tokens of cases 2 and 3" if header.roll_out_case_2 else "case-3 tokens"
+    say(f"{len(labels)} tokens: {shares}; {n_rolled} of {int(open_.sum())} {what} rolled out, {n_right} right")
 
 
 def _policy(args: argparse.Namespace, engine: Engine) -> Policy:
+    from citer_core.labelling.labels import ROLLOUT_SHARES
     from citer_core.labelling.rollouts import Policy
 
     limits = decoding_limits(args)
     if args.router is None:
-        return Policy.slm_alone(**limits)
-    return Policy(engine.router(router_name(args.router)), args.router_threshold, **limits)
+        return Policy.llm_alone(**limits) if args.labels == "outcome" else Policy.slm_alone(**limits)
+    router = engine.router(router_name(args.router))
+    if args.router_threshold is not None:
+        return Policy(router, args.router_threshold, **limits)
+    share = ROLLOUT_SHARES[args.labels] if args.rollout_share is None else args.rollout_share
+    return Policy.routed(router, share, **limits)
 
 
 def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> int:

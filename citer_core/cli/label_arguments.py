@@ -13,13 +13,14 @@ from citer_core.errors import DatasetError, SettingError
 
 if TYPE_CHECKING:
     from citer_core.labelling.label_files import Rows
+    from citer_core.labelling.ties import Ties
     from citer_core.tasks.datasets import NumberedRow
 
 GENERATED_STREAM = "router"
 
 
 def add_label_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds where the rows come from and how case 3 is settled."""
+    """Adds where the rows come from and how labels are found where one pass does not say them."""
     data = parser.add_argument_group("data")
     source = data.add_mutually_exclusive_group(required=True)
     source.add_argument("--dataset-path", type=Path, metavar="FILE", help=f"{PATH_HELP}, with ground truth")
@@ -32,7 +33,23 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
         "--data-type", choices=("math", "mc"), help="format of --dataset-path (math); --dataset knows its own"
     )
     data.add_argument("--limit", type=int, metavar="N", help="only the first N rows")
-    rollouts = parser.add_argument_group("rollouts, where neither model's token is the true one")
+    rollouts = parser.add_argument_group("labels and rollouts")
+    rollouts.add_argument(
+        "--labels",
+        choices=("published", "outcome"),
+        default="published",
+        help="published: roll out where neither token is the true one; outcome: both branches where the models' tokens "
+        "differ (%(default)s)",
+    )
+    rollouts.add_argument(
+        "--roll-out-case-2", action="store_true", help="of published labels: also where only the LLM's token is true"
+    )
+    rollouts.add_argument(
+        "--rollout-share",
+        type=float,
+        metavar="S",
+        help="LLM tokens that a router's tau in rollouts aims at (outcome: 0.2; published: tau 0.95 instead)",
+    )
     rollouts.add_argument(
         "--rollouts", default="all", metavar="all|N", help="all, or N drawn at random per example (%(default)s)"
     )
@@ -41,6 +58,37 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
     )
     rollouts.add_argument("--batch-size", type=int, default=32, metavar="N", help="rollouts at once (%(default)s)")
     rollouts.add_argument("--seed", type=int, default=0, help="seed of all random choices (%(default)s)")
+
+
+def add_tie_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds how labels by outcome are read where both branches end alike."""
+    group = parser.add_argument_group("labels by outcome, where both branches end alike")
+    group.add_argument(
+        "--both-fail",
+        choices=("drop", "slm", "llm"),
+        default="drop",
+        help="drop: leave the token out; or whom to prefer (%(default)s)",
+    )
+    group.add_argument("--both-right", choices=("slm", "drop"), default="slm", help="the same (%(default)s)")
+
+
+def ties_of(args: argparse.Namespace) -> Ties:
+    """The ties of `add_tie_arguments`."""
+    from citer_core.labelling.ties import Ties
+
+    return Ties(args.both_fail, args.both_right)
+
+
+def check_rollouts(args: argparse.Namespace) -> None:
+    """Refuses what cannot be of the labels and rollouts.
+
+    Raises:
+        SettingError: it says what to leave out.
+    """
+    if args.rollout_share is not None and not 0 < args.rollout_share < 1:
+        raise SettingError(f"--rollout-share is {args.rollout_share}: give a number between 0 and 1.")
+    if args.roll_out_case_2 and args.labels == "outcome":
+        raise SettingError("--roll-out-case-2: labels by outcome roll case 2 out in any case; leave it out.")
 
 
 def label_rows(args: argparse.Namespace, say: Callable[[str], None]) -> Rows:

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from citer_core.cli.label_arguments import add_tie_arguments, ties_of
 from citer_core.cli.tables import number
 from citer_core.cli.terminal import say
 from citer_core.errors import MachineError, SettingError
@@ -25,10 +26,19 @@ DEFAULTS: dict[str, Any] = {
     "patience": 5,
     "seed": 0,
 }
-KINDS = ("citer", "citer-plus", "citer-s-a", "citer-s-b", "co-llm", "query-level")
+KINDS = (
+    "citer", "citer-plus", "citer-outcome", "citer-outcome-mlp", "citer-s-a", "citer-s-b", "co-llm", "query-level"
+)  # fmt: skip
+# The labels that a kind learns; the others take either.
+LABELS_OF = {
+    **dict.fromkeys(("citer", "citer-plus"), "published"),
+    **dict.fromkeys(("citer-outcome", "citer-outcome-mlp"), "outcome"),
+}
 EPILOG = """kinds:
   citer        the published MLP on the SLM's hidden state
   citer-plus   the same, with the SLM's own uncertainty beside the state
+  citer-outcome      labels by outcome (label --labels outcome), with the architecture of citer-plus
+  citer-outcome-mlp  the same with the published MLP
   citer-s-a    ablation: case 3 left out
   citer-s-b    ablation: prefer the SLM iff its token is the true one
   co-llm       deferral by marginal likelihood on the frozen models
@@ -69,6 +79,7 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--share", type=float, default=0.2, help="LLM tokens that the card's recommended tau aims at (%(default)s)"
     )
+    add_tie_arguments(parser)
     parser.add_argument("--bfloat16", action="store_true", help="store matrices in bfloat16: half the file")
     parser.add_argument("--seed", type=int, help="(%(default)s)")
     parser.set_defaults(**DEFAULTS)
@@ -94,7 +105,15 @@ def run(args: argparse.Namespace) -> int:
     need_folder(args.output_dir)
     with only_writer(args.output_dir / (args.name or args.kind)):
         router = train_and_describe(
-            headers, labels, rows, args.kind, recipe, args.share, command=_command(args), name=args.name
+            headers,
+            labels,
+            rows,
+            args.kind,
+            recipe,
+            args.share,
+            command=_command(args),
+            name=args.name,
+            ties=ties_of(args),
         )
         if args.bfloat16:
             router = router.rounded()
@@ -130,4 +149,6 @@ def _command(args: argparse.Namespace) -> str:
         if value != default:
             numbers = value if isinstance(value, list) else [value]
             words += ["--" + option.replace("_", "-"), *(f"{number:g}" for number in numbers)]
+    if LABELS_OF.get(args.kind) == "outcome":
+        words += ["--both-fail", args.both_fail, "--both-right", args.both_right]
     return " ".join([*words, *(["--bfloat16"] if args.bfloat16 else [])])

@@ -14,7 +14,8 @@ from typing import Any
 
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.labelling.labels import LabelSettings, label_examples
-from citer_core.labelling.rollouts import Outcome, Policy, Start, preferred_source, roll_out
+from citer_core.labelling.outcomes import roll_out_branches
+from citer_core.labelling.rollouts import Outcome, Policy, preferred_source
 from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.pair import ModelPair
 
@@ -47,14 +48,17 @@ def compare_branches(
     Args:
         pair: the two models.
         examples: with ground truth.
-        policy: who goes on from both branches, and who settles the labels of case 3.
+        policy: who goes on from both branches, and who settles the labels of case 3; with the LLM alone they are the
+            published ones of iteration 1.
         n_per_case: tokens.
         seed: of the draw.
 
     Returns:
         Per case: how many were drawn, decided and right, with a 95% Wilson interval, and all four combinations.
     """
-    labels, forced = label_examples(pair, examples, LabelSettings(policy))
+    rules = {"max_new_tokens": policy.max_new_tokens, "batch_size": policy.batch_size}
+    labelled_by = Policy.slm_alone(**rules) if policy.is_llm_alone else policy
+    labels, forced = label_examples(pair, examples, LabelSettings(labelled_by))
     rng = random.Random(f"branches:{seed}")
     report: dict[str, Any] = {
         "policy": {"router": policy.router.name, "threshold": policy.threshold},
@@ -67,43 +71,10 @@ def compare_branches(
         drawn = sorted(rng.sample(tokens, min(n_per_case, len(tokens))))
         places = [(int(labels.question[t]), int(labels.position[t])) for t in drawn]
         pairs = [(int(forced[q].slm_ids[p]), int(forced[q].llm_ids[p])) for q, p in places]
-        results = roll_out_branches(pair, examples, places, pairs, policy)
+        results = roll_out_branches(pair, examples, places, pairs, policy, forced)
         branches = [Branches(slm, llm, int(labels.label[t])) for t, (slm, llm) in zip(drawn, results, strict=True)]
         report["cases"][str(case)] = _summary(branches, len(tokens), sum(a == b for a, b in pairs))
     return report
-
-
-def roll_out_branches(
-    pair: ModelPair,
-    examples: Sequence[Example],
-    places: Sequence[tuple[int, int]],
-    tokens: Sequence[tuple[int, int]],
-    policy: Policy,
-) -> list[tuple[Outcome, Outcome]]:
-    """Goes on from each place with the SLM's and with the LLM's token.
-
-    Args:
-        pair: the two models.
-        examples: with ground truth.
-        places: (example, position of the token in its ground truth).
-        tokens: (SLM's, LLM's) greedy token at each place; equal ones are rolled out once.
-        policy: who goes on.
-
-    Returns:
-        (SLM's, LLM's) outcome of each place.
-    """
-    starts = list(
-        dict.fromkeys(
-            Start(example, position, (token,))
-            for (example, position), both in zip(places, tokens, strict=True)
-            for token in both
-        )
-    )
-    outcomes = {starts[i]: outcome for i, outcome in roll_out(pair, examples, starts, policy)}
-    return [
-        (outcomes[Start(example, position, (slm,))], outcomes[Start(example, position, (llm,))])
-        for (example, position), (slm, llm) in zip(places, tokens, strict=True)
-    ]
 
 
 def _summary(branches: Sequence[Branches], n_tokens: int, n_same: int) -> dict[str, Any]:

@@ -4,6 +4,8 @@
     part-000100.safetensors     the tensors of `Labels`, tokens of examples 100, 101, ...
     part-000100.jsonl           one row per example: id, truth and both models' greedy tokens, cases, labels
 
+Published labels are written as version 2, as ever; what has more to say (`FIELDS_OF_3`) as version 3.
+
 A part is computed whole and appears under its name only when it is complete (the .jsonl last), so a run that is killed
 resumes with the part it was at and ends with the same bytes. Several processes may label into one folder, each its
 shard of the parts; folders of several machines are merged.
@@ -25,16 +27,18 @@ from citer_core.errors import DatasetError, GateError, MachineError, SettingErro
 from citer_core.file_lock import forget_killed_writer, only_writer
 from citer_core.files import whole_file, why, write_whole
 from citer_core.gate.excerpt import clean, excerpt
-from citer_core.gate.fields import Flag, Maybe, Real, Record, Text, Whole
+from citer_core.gate.fields import Choice, Flag, Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
-from citer_core.labelling.label_parts import MAX_ROWS, read_rows_of, read_tensors_of
-from citer_core.labelling.labels import Labels, LabelSettings, label_examples
+from citer_core.labelling.label_parts import BRANCHES, MAX_ROWS, read_rows_of, read_tensors_of
+from citer_core.labelling.labels import LabelMode, Labels, LabelSettings, label_examples
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, example_of
 from citer_core.models.pair import ModelPair
 from citer_core.models.same_pair import is_same_run
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType
 
-SCHEMA, SCHEMA_VERSION = "citer-labels", 2
+SCHEMA, SCHEMA_VERSION, READ_VERSIONS = "citer-labels", 3, (2, 3)
+# What headers of version 2 do not say, and what it is there.
+FIELDS_OF_3: dict[str, Any] = {"labels": "published", "roll_out_case_2": False}
 HEADER_FILE = "labels.json"
 PART_SIZE = 100
 
@@ -59,7 +63,7 @@ _HEADER = Record(
         "max_new_tokens": Whole(0, 10**6),
         "seed": Whole(-(2**63), 2**64),
     },
-    {"prompt_form": Text(50)},
+    {"prompt_form": Text(50), "labels": Choice("published", "outcome"), "roll_out_case_2": Flag()},
 )
 
 
@@ -74,6 +78,7 @@ class LabelHeader:
         iteration, router, router_revision, threshold: who rolled out.
         n_rollouts, ask_slm, max_new_tokens, seed: see `LabelSettings`.
         prompt_form: how prompts became token ids; see `PromptForm`.
+        labels, roll_out_case_2: see `LabelSettings`.
     """
 
     pair: str
@@ -93,6 +98,8 @@ class LabelHeader:
     max_new_tokens: int
     seed: int
     prompt_form: str = "plain"  # headers from before there were chat templates do not say
+    labels: LabelMode = "published"
+    roll_out_case_2: bool = False
 
     @classmethod
     def of(cls, pair: ModelPair, rows: Rows, settings: LabelSettings, part_size: int = PART_SIZE) -> LabelHeader:
@@ -116,6 +123,8 @@ class LabelHeader:
             max_new_tokens=policy.max_new_tokens,
             seed=settings.seed,
             prompt_form=pair.info.prompt_form,
+            labels=settings.labels,
+            roll_out_case_2=settings.roll_out_case_2,
         )
 
     @property
@@ -133,7 +142,11 @@ class LabelHeader:
         if path.exists():
             self.check(LabelHeader.read(folder), folder)
             return
-        document = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **asdict(self)}
+        said_here = asdict(self)
+        is_of_2 = all(said_here[name] == value for name, value in FIELDS_OF_3.items())
+        if is_of_2:
+            said_here = {name: value for name, value in said_here.items() if name not in FIELDS_OF_3}
+        document = {"schema": SCHEMA, "schema_version": 2 if is_of_2 else SCHEMA_VERSION, **said_here}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, json.dumps(document, indent=2) + "\n")
@@ -152,7 +165,7 @@ class LabelHeader:
             document = read_json(folder / HEADER_FILE, max_bytes=1_000_000)
             if not isinstance(document, dict):
                 raise GateError(f"its header is {excerpt(document)}")
-            if (document.get("schema"), document.get("schema_version")) != (SCHEMA, SCHEMA_VERSION):
+            if document.get("schema") != SCHEMA or document.get("schema_version") not in READ_VERSIONS:
                 raise GateError("another kind or version")
             return cls(**_HEADER.read(document, ""))
         except GateError as error:
@@ -237,7 +250,8 @@ def _write_part(
     folder: Path, start: int, labels: Labels, examples: Sequence[Example], forced: Sequence[TeacherForced], rows: Rows
 ) -> None:
     path = part_path(folder, start)
-    tensors = {f.name: getattr(labels, f.name).contiguous() for f in fields(labels)}
+    names = [f.name for f in fields(labels) if f.name not in BRANCHES or bool(labels.is_tried.any())]
+    tensors = {name: getattr(labels, name).contiguous() for name in names}
     with whole_file(path.with_suffix(".safetensors")) as partial:
         save_file(tensors, partial)
     lines = []

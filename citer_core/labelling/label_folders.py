@@ -34,7 +34,7 @@ def load_label_folders(
     for folder in folders:
         header, labels, own_rows = load_labels(folder)
         for other, name in zip(headers, folders, strict=False):
-            for field in ("pair_revision", "dtype", "prompt_form"):
+            for field in ("pair_revision", "dtype", "prompt_form", "labels"):
                 ours, theirs = getattr(header, field), getattr(other, field)
                 if ours != theirs and not (field == "pair_revision" and is_same_run(ours, theirs)):
                     raise DatasetError(

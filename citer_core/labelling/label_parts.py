@@ -24,6 +24,8 @@ from citer_core.models.tensor_checks import is_finite
 MAX_ROWS = 10**7
 MAX_TOKENS = 100_000  # of one example
 MAX_PART_BYTES = 500_000_000  # of the rows of one part
+# What labels by outcome know beyond the published ones, whose files are without.
+BRANCHES = ("slm_branch", "llm_branch")
 _IDS = ListOf(Whole(0, 10**7), most=MAX_TOKENS)
 _ROW = Record(
     {
@@ -38,10 +40,10 @@ _ROW = Record(
     }
 )
 _DTYPES = {
-    **dict.fromkeys(("case", "label", "slm_is_correct"), torch.int8),
+    **dict.fromkeys(("case", "label", "slm_is_correct", *BRANCHES), torch.int8),
     **dict.fromkeys(("question", "position"), torch.int32),
 }
-_RANGES = {"case": (1, 3), "label": (UNKNOWN, 1), "slm_is_correct": (UNKNOWN, 1)}
+_RANGES = {"case": (1, 3), **dict.fromkeys(("label", "slm_is_correct", *BRANCHES), (UNKNOWN, 1))}
 
 
 def read_rows_of(path: Path) -> list[dict[str, Any]]:
@@ -70,6 +72,8 @@ def read_tensors_of(path: Path, questions: range) -> Labels:
     except (OSError, ValueError, SafetensorError) as error:
         raise GateError(f"the tensors are damaged: {type(error).__name__}") from error
     names = {field.name for field in fields(Labels)}
+    if tensors.keys() == names - set(BRANCHES) and "label" in tensors:
+        tensors |= {name: torch.full_like(tensors["label"], UNKNOWN) for name in BRANCHES}
     if tensors.keys() != names:
         differing = min(tensors.keys() ^ names)
         raise GateError(f"the tensors are not those of labels: {excerpt(differing)} is missing or too many")

@@ -8,9 +8,13 @@ needs one teacher-forced pass per model and example:
     case 3  both are wrong: roll out from here                        -> label 1 iff the final answer is right
 
 In iteration 1 the SLM rolls out alone from the true prefix. Later, the SLM's token is appended and both models go on
-under the router of the iteration before; cases 1 and 2 stay what they are. Files are `label_files`' business.
+under the router of the iteration before; cases 1 and 2 stay what they are, or case 2 is rolled out in the same way.
 
-Source: CITER, arXiv 2502.01976, and the authors' published code for case 3.
+Labels by outcome are another mode. Where both models write the same token, whatever it is, the SLM is preferred. Where
+they differ, both tokens are tried, by the LLM or by a routed policy, and the answers decide. Files are `label_files`'
+business.
+
+Source: CITER, arXiv 2502.01976, and the authors' published code for case 3; labels by outcome are ours.
 """
 
 from __future__ import annotations
@@ -19,16 +23,22 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from typing import Literal
 
 import torch
 from torch import Tensor
 
-from citer_core.labelling.rollouts import Policy, Start, roll_out
+from citer_core.errors import SettingError
+from citer_core.labelling.outcomes import disagreements, roll_out_branches
+from citer_core.labelling.rollouts import Policy, Start, preferred_source, roll_out
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, teacher_force
 from citer_core.models.pair import ModelPair
 from citer_core.routing.router import RouterFeatures
 
-UNKNOWN = -1  # the label of a case-3 token that was not rolled out
+UNKNOWN = -1  # the label of a token that was not rolled out, or of which the rollouts say nothing
+LabelMode = Literal["published", "outcome"]
+# Tokens for the LLM that routed rollouts aim at; None takes the published tau.
+ROLLOUT_SHARES: dict[LabelMode, float | None] = {"published": None, "outcome": 0.2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +54,8 @@ class Labels:
         max_probability, margin, entropy: [N] float32, of the SLM's distribution.
         slm_log_prob, llm_log_prob: [N] float32, what each model gives the true token, in nats.
         slm_is_correct: [N] int8, whether the SLM alone answers the token's question right; -1 where it was not asked.
+        slm_branch, llm_branch: [N] int8, whether the text with that model's token ends right; -1 where it was not tried
+            and everywhere in published labels.
     """
 
     hidden: Tensor
@@ -57,6 +69,8 @@ class Labels:
     slm_log_prob: Tensor
     llm_log_prob: Tensor
     slm_is_correct: Tensor
+    slm_branch: Tensor
+    llm_branch: Tensor
 
     def __len__(self) -> int:
         return len(self.label)
@@ -83,6 +97,11 @@ class Labels:
             prompt_hidden=self.hidden[of_question[self.question[tokens].long()]],
         )
 
+    @property
+    def is_tried(self) -> Tensor:
+        """[N] bool, where both branches were rolled out."""
+        return (self.slm_branch >= 0) & (self.llm_branch >= 0)
+
     def case_shares(self) -> dict[str, float]:
         """Fraction of tokens in each case."""
         return {str(case): float((self.case == case).float().mean()) for case in (1, 2, 3)}
@@ -107,14 +126,20 @@ def prior_logits(label: Tensor, group: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class LabelSettings:
-    """How case 3 is settled.
+    """How what the shortcut leaves open is settled.
 
     Attributes:
         policy: who rolls out.
-        iteration: 1: from the true prefix. 2 and more: with the SLM's token appended to it.
-        n_rollouts: case-3 tokens per example that are rolled out, drawn at random; None takes all.
+        iteration: 1: from the true prefix. 2 and more: with the SLM's token appended to it. Of labels by outcome, only
+            a number.
+        n_rollouts: tokens per example that are rolled out, drawn at random; None takes all.
         ask_slm: also let the SLM answer each question alone, which query-level routing learns from.
         seed: of the draw.
+        labels: published, or by outcome where the models disagree.
+        roll_out_case_2: of published labels, settle case 2 as case 3 is.
+
+    Raises:
+        SettingError: case 2 apart in labels by outcome, which roll it out in any case.
     """
 
     policy: Policy
@@ -122,6 +147,12 @@ class LabelSettings:
     n_rollouts: int | None = None
     ask_slm: bool = False
     seed: int = 0
+    labels: LabelMode = "published"
+    roll_out_case_2: bool = False
+
+    def __post_init__(self) -> None:
+        if self.labels == "outcome" and self.roll_out_case_2:
+            raise SettingError("Labels by outcome roll case 2 out in any case: leave out --roll-out-case-2.")
 
 
 def label_examples(
@@ -139,22 +170,64 @@ def label_examples(
         The labels, and what both models said at each example.
     """
     forced = list(teacher_force(pair, examples))
-    parts = [_shortcut(truth, first_question + number) for number, truth in enumerate(forced)]
+    if settings.labels == "outcome":
+        parts = _by_outcome(pair, examples, forced, settings, first_question)
+    else:
+        parts = _as_published(pair, examples, forced, settings, first_question)
+    if settings.ask_slm:
+        rules = settings.policy  # one limit for all answers: a longer one for some would make them right more often
+        alone = Policy.slm_alone(max_new_tokens=rules.max_new_tokens, batch_size=rules.batch_size)
+        for number, outcome in roll_out(pair, examples, [Start(n, 0) for n in range(len(examples))], alone):
+            parts[number].slm_is_correct.fill_(int(outcome.is_correct))
+    return Labels.concatenate(parts), forced
+
+
+def _as_published(
+    pair: ModelPair,
+    examples: Sequence[Example],
+    forced: Sequence[TeacherForced],
+    settings: LabelSettings,
+    first_question: int,
+) -> list[Labels]:
+    """Cases 1 and 2 by the shortcut, case 3 (and 2, where that is asked for) by a rollout of the SLM's branch."""
+    parts = [_shortcut(truth, question) for question, truth in enumerate(forced, first_question)]
+    least = 2 if settings.roll_out_case_2 else 3
     starts = [
         Start(number, position, () if settings.iteration == 1 else (int(truth.slm_ids[position]),))
         for number, truth in enumerate(forced)
-        for position in _to_roll_out(truth, settings, first_question + number)
+        for position in _drawn((truth.case >= least).nonzero().flatten().tolist(), settings, first_question + number)
     ]
-    n_tokens = len(starts)
-    if settings.ask_slm:
-        starts += [Start(number, 0) for number in range(len(examples))]
-    rules = settings.policy  # one limit for all answers: a longer one for some would make them right more often
-    alone = Policy.slm_alone(max_new_tokens=rules.max_new_tokens, batch_size=rules.batch_size)
-    for i, outcome in roll_out(pair, examples, starts[:n_tokens], settings.policy):
+    for i, outcome in roll_out(pair, examples, starts, settings.policy):
         parts[starts[i].example].label[starts[i].position] = int(outcome.is_correct)
-    for i, outcome in roll_out(pair, examples, starts[n_tokens:], alone):
-        parts[starts[n_tokens + i].example].slm_is_correct.fill_(int(outcome.is_correct))
-    return Labels.concatenate(parts), forced
+    return parts
+
+
+def _by_outcome(
+    pair: ModelPair,
+    examples: Sequence[Example],
+    forced: Sequence[TeacherForced],
+    settings: LabelSettings,
+    first_question: int,
+) -> list[Labels]:
+    """The SLM where both models agree; where they do not, who reaches the right answer."""
+    parts = []
+    for question, truth in enumerate(forced, first_question):
+        part = _shortcut(truth, question)
+        part.label.copy_(torch.where(truth.slm_ids == truth.llm_ids, 1, UNKNOWN))
+        parts.append(part)
+    places = [
+        (number, position)
+        for number, truth in enumerate(forced)
+        for position in _drawn(disagreements(truth), settings, first_question + number)
+    ]
+    tokens = [(int(forced[n].slm_ids[p]), int(forced[n].llm_ids[p])) for n, p in places]
+    results = roll_out_branches(pair, examples, places, tokens, settings.policy, forced)
+    for (number, position), (slm, llm) in zip(places, results, strict=True):
+        part = parts[number]
+        part.slm_branch[position], part.llm_branch[position] = int(slm.is_correct), int(llm.is_correct)
+        source = preferred_source(slm_is_correct=slm.is_correct, llm_is_correct=llm.is_correct)
+        part.label[position] = UNKNOWN if source is None else int(source == "slm")
+    return parts
 
 
 def _shortcut(truth: TeacherForced, question: int) -> Labels:
@@ -171,12 +244,13 @@ def _shortcut(truth: TeacherForced, question: int) -> Labels:
         slm_log_prob=truth.slm_log_prob,
         llm_log_prob=truth.llm_log_prob,
         slm_is_correct=torch.full_like(label, UNKNOWN),
+        slm_branch=torch.full_like(label, UNKNOWN),
+        llm_branch=torch.full_like(label, UNKNOWN),
     )
 
 
-def _to_roll_out(truth: TeacherForced, settings: LabelSettings, question: int) -> list[int]:
-    """Positions of case 3, or a draw of them that depends on seed and question alone."""
-    positions: list[int] = (truth.case == 3).nonzero().flatten().tolist()
+def _drawn(positions: list[int], settings: LabelSettings, question: int) -> list[int]:
+    """All positions that could be rolled out, or a draw of them that depends on seed and question alone."""
     if settings.n_rollouts is None or len(positions) <= settings.n_rollouts:
         return positions
     return sorted(random.Random(f"rollouts:{settings.seed}:{question}").sample(positions, settings.n_rollouts))

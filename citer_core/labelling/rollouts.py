@@ -1,7 +1,7 @@
 """Rollouts: what happens when a text goes on from here. Many at once, under one policy.
 
-Iteration 1 of CITER lets the SLM go on alone, later ones let both models go on under the router of the round before.
-Knows nothing about labels.
+Iteration 1 of CITER lets the SLM go on alone, later ones let both models go on under the router of the round before;
+labels by outcome begin with the LLM alone. Knows nothing about labels.
 """
 
 from __future__ import annotations
@@ -9,16 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from citer_core.errors import SettingError
 from citer_core.labelling.teacher_forcing import Example
+from citer_core.models.batch import greedy_completions
+from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.router import Router
-from citer_core.routing.routers.constant import AlwaysSLMRouter
+from citer_core.routing.routers.constant import AlwaysLLMRouter, AlwaysSLMRouter
+from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.types import DecodeSettings, Source
 
 MAX_ROLLOUT_TOKENS = 256
-COLLABORATIVE_THRESHOLD = 0.95  # the authors' published code
+COLLABORATIVE_THRESHOLD = 0.95  # the authors' published code, for confidences that are not for equal priors
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,37 @@ class Policy:
     def slm_alone(cls, **limits: int) -> Policy:
         """The policy of iteration 1."""
         return cls(AlwaysSLMRouter(), 0.0, **limits)
+
+    @classmethod
+    def llm_alone(cls, **limits: int) -> Policy:
+        """The policy that says best what a token has spoilt, because it spoils least by itself."""
+        return cls(AlwaysLLMRouter(), 1.0, **limits)
+
+    @classmethod
+    def routed(cls, router: Router, share: float | None = None, **limits: int) -> Policy:
+        """Both models under a trained router.
+
+        Args:
+            router: of the round before.
+            share: of tokens for the LLM; None takes the published tau, whatever share that is with this router.
+            limits: of rollouts.
+
+        Raises:
+            SettingError: a share of a router that was not trained.
+        """
+        if share is None:
+            return cls(router, COLLABORATIVE_THRESHOLD, **limits)
+        if not isinstance(router, StoredRouter):
+            raise SettingError(
+                f'The router "{router.name}" was not trained, so no share of LLM tokens can be turned into its tau: '
+                "give --router-threshold."
+            )
+        return cls(router, router.threshold_at(share), **limits)
+
+    @property
+    def is_llm_alone(self) -> bool:
+        """Whether every token is the LLM's, so that the SLM need not run."""
+        return isinstance(self.router, AlwaysLLMRouter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +130,29 @@ def roll_out(
     prompts = [examples[starts[i].example].prompt_ids + prefixes[i] for i in running]
     # Texts of one example side by side share their beginning; the order of the results does not matter.
     order = sorted(range(len(running)), key=lambda k: (starts[running[k]].example, starts[running[k]].position))
-    settings = DecodeSettings(threshold=policy.threshold, max_new_tokens=policy.max_new_tokens)
     if not order:
         return
-    for done in decode_batch(pair, policy.router, [prompts[k] for k in order], settings, batch_size=policy.batch_size):
-        i = running[order[done.index]]
-        new_ids = done.token_ids
+    for k, new_ids in _continued(pair, [prompts[k] for k in order], policy):
+        i = running[order[k]]
         yield i, _outcome(pair, examples[starts[i].example], prefixes[i] + new_ids, len(new_ids))
+
+
+def _continued(pair: ModelPair, prompts: Sequence[Sequence[int]], policy: Policy) -> Iterator[tuple[int, list[int]]]:
+    """(index in `prompts`, new token ids), as they end."""
+    if policy.is_llm_alone and isinstance(pair.llm, LanguageModel):
+        yield from greedy_completions(
+            pair.llm,
+            prompts,
+            eos_ids=pair.eos_ids,
+            max_new_tokens=policy.max_new_tokens,
+            max_context=pair.max_context,
+            batch_size=policy.batch_size,
+            keep_order=True,
+        )
+        return
+    settings = DecodeSettings(threshold=policy.threshold, max_new_tokens=policy.max_new_tokens)
+    for done in decode_batch(pair, policy.router, prompts, settings, batch_size=policy.batch_size):
+        yield done.index, done.token_ids
 
 
 def _written(example: Example, start: Start) -> list[int]:

@@ -26,7 +26,9 @@ def greedy_completions(
     *,
     eos_ids: frozenset[int],
     max_new_tokens: int,
+    max_context: int | None = None,
     batch_size: int = 64,
+    keep_order: bool = False,
 ) -> Iterator[tuple[int, list[int]]]:
     """Completes every prompt greedily; the next prompt moves in where a completion has ended.
 
@@ -35,7 +37,9 @@ def greedy_completions(
         prompts: token ids, at least one each.
         eos_ids: each of them ends a completion.
         max_new_tokens: end of text included, at least 1.
+        max_context: tokens at which a text is full, its prompt included, and so ends; None knows no end.
         batch_size: prompts at once.
+        keep_order: begin them in their order, in which those with a common beginning stand together; else by length.
 
     Yields:
         (index in `prompts`, new token ids up to and with the end of text), in the order in which completions end.
@@ -45,7 +49,9 @@ def greedy_completions(
         chosen: list[int] = greedy_tokens(logits).tolist()
         return chosen
 
-    return _completions(lm, prompts, eos_ids, max_new_tokens, batch_size, choose)
+    limits = [max_new_tokens if max_context is None else min(max_new_tokens, max_context - len(p)) for p in prompts]
+    waiting = list(reversed(range(len(prompts)))) if keep_order else _longest_first(prompts)
+    return _completions(lm, prompts, waiting, eos_ids, limits, batch_size, choose)
 
 
 def sampled_completions(
@@ -80,7 +86,8 @@ def sampled_completions(
         chosen: list[int] = nucleus_choice(logits, uniform[rows, positions].to(logits.device), temperature, top_p)
         return chosen
 
-    return [ids for _, ids in sorted(_completions(lm, prompts, eos_ids, max_new_tokens, len(prompts), choose))]
+    waiting, limits = _longest_first(prompts), [max_new_tokens] * len(prompts)
+    return [ids for _, ids in sorted(_completions(lm, prompts, waiting, eos_ids, limits, len(prompts), choose))]
 
 
 def nucleus_choice(logits: Tensor, uniform: Tensor, temperature: float, top_p: float) -> list[int]:
@@ -119,18 +126,23 @@ def _at(cumulative: Tensor, uniform: Tensor, last: Tensor) -> Tensor:
     return torch.minimum((cumulative <= target).sum(-1, keepdim=True), last)
 
 
+def _longest_first(prompts: Sequence[Sequence[int]]) -> list[int]:
+    """Prompts of similar length together: a slot's room is that of the longest text it has held."""
+    return sorted(range(len(prompts)), key=lambda row: len(prompts[row]), reverse=True)
+
+
 def _completions(
     lm: LanguageModel,
     prompts: Sequence[Sequence[int]],
+    waiting: list[int],
     eos_ids: frozenset[int],
-    max_new_tokens: int,
+    limits: Sequence[int],
     batch_size: int,
     choose: _Choose,
 ) -> Iterator[tuple[int, list[int]]]:
+    """Completes prompts, the last of `waiting` first; `limits` are each row's new tokens."""
     n_slots = min(batch_size, len(prompts))
     batched = BatchedLM(lm, n_slots)
-    # Prompts of similar length together: a slot's room is that of the longest text it has held.
-    waiting = sorted(range(len(prompts)), key=lambda row: len(prompts[row]), reverse=True)
     texts: dict[int, list[int]] = {}  # by slot
     row_of: dict[int, int] = {}
     while waiting or texts:
@@ -145,5 +157,5 @@ def _completions(
         positions = [len(texts[slot]) - len(prompts[row]) for slot, row in zip(slots, rows, strict=True)]
         for slot, row, position, token in zip(slots, rows, positions, choose(logits, rows, positions), strict=True):
             texts[slot].append(token)
-            if token in eos_ids or position + 1 == max_new_tokens:
+            if token in eos_ids or position + 1 == limits[row]:
                 yield row, texts.pop(slot)[len(prompts[row]) :]

@@ -1,4 +1,4 @@
-"""Rounds of CITER: label, train, relabel case 3 under the new router, train again. Resumable at every part and round.
+"""Rounds of CITER: label, train, relabel under the new router, train again. Resumable at every part and round.
 
     OUT/round-1/labels/      see `label_files`
     OUT/round-1/router/      the router's two files
@@ -24,9 +24,10 @@ from citer_core.files import need_folder, write_whole
 from citer_core.gate.excerpt import clean
 from citer_core.gate.fields import Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
-from citer_core.labelling.label_files import Rows, label_dataset, load_labels
-from citer_core.labelling.labels import Labels, LabelSettings
-from citer_core.labelling.rollouts import COLLABORATIVE_THRESHOLD, Policy
+from citer_core.labelling.label_files import LabelHeader, Rows, label_dataset, load_labels
+from citer_core.labelling.labels import ROLLOUT_SHARES, LabelMode, Labels, LabelSettings
+from citer_core.labelling.rollouts import Policy
+from citer_core.labelling.ties import Ties
 from citer_core.models.pair import ModelPair
 from citer_core.routing.catalog import load_router
 from citer_core.routing.stored import StoredRouter
@@ -50,7 +51,8 @@ _REPORT = Record(
         **dict.fromkeys(("n_case_3", "n_rolled_out", "n_case_3_prefer_slm"), Whole()),
         "n_label_flips": Maybe(Whole()),
         "points": Record({}),
-    }
+    },
+    {"n_prefer_slm": Whole()},
 )
 
 
@@ -65,6 +67,9 @@ class IterateSettings:
         share: LLM tokens that each round's tau aims at, so that rounds are compared at one cost.
         n_rollouts, max_new_tokens, batch_size, seed: see `LabelSettings` and `Policy`; the limit is also that of the
             answers that each round is measured by.
+        labels, roll_out_case_2: see `LabelSettings`.
+        rollout_share: of LLM tokens in routed rollouts; None takes that of `ROLLOUT_SHARES`.
+        ties: of labels by outcome, how they are read.
     """
 
     n_rounds: int
@@ -75,6 +80,10 @@ class IterateSettings:
     max_new_tokens: int = 256
     batch_size: int = 32
     seed: int = 0
+    labels: LabelMode = "published"
+    roll_out_case_2: bool = False
+    rollout_share: float | None = None
+    ties: Ties = field(default_factory=Ties)
 
 
 def iterate(
@@ -118,12 +127,19 @@ def _rounds(
 ) -> Iterator[dict[str, Any]]:
     before: Labels | None = None
     limits = {"max_new_tokens": settings.max_new_tokens, "batch_size": settings.batch_size}
-    policy = Policy.slm_alone(**limits)
+    policy = Policy.llm_alone(**limits) if settings.labels == "outcome" else Policy.slm_alone(**limits)
+    share = ROLLOUT_SHARES[settings.labels] if settings.rollout_share is None else settings.rollout_share
     measured_on = _digest(problems, settings)
     for number in range(1, settings.n_rounds + 1):
         place = folder / f"round-{number}"
         label_settings = LabelSettings(
-            policy, number, settings.n_rollouts, ask_slm=settings.kind == "query-level", seed=settings.seed
+            policy,
+            number,
+            settings.n_rollouts,
+            ask_slm=settings.kind == "query-level",
+            seed=settings.seed,
+            labels=settings.labels,
+            roll_out_case_2=settings.roll_out_case_2,
         )
         for n_done in label_dataset(pair, rows, place / "labels", label_settings):
             say(f"round {number}: labelled {n_done} of {len(rows)} rows")
@@ -141,6 +157,7 @@ def _rounds(
                 settings.recipe,
                 settings.share,
                 command=f"python -m citer_core iterate --kind {settings.kind}",
+                ties=settings.ties,
             )
             trained.save(place / "router")
         router = load_router(card, pair)
@@ -154,7 +171,7 @@ def _rounds(
                 "round": number,
                 "router_revision": router.revision,
                 "measured_on": measured_on,
-                **_label_changes(before, labels),
+                **_label_changes(before, labels, header),
                 **{key: router.card["training"][key] for key in FROM_TRAINING},
                 "threshold": router.default_threshold,
                 "points": _measure(pair, router, problems, limits),
@@ -162,7 +179,7 @@ def _rounds(
             write_whole(report_path, json.dumps(report, indent=2) + "\n")
         yield report
         before = labels
-        policy = Policy(router, COLLABORATIVE_THRESHOLD, **limits)
+        policy = Policy.routed(router, share, **limits)
 
 
 def _check_same_training(router: StoredRouter, settings: IterateSettings, card: Path) -> None:
@@ -172,6 +189,8 @@ def _check_same_training(router: StoredRouter, settings: IterateSettings, card: 
         "recipe": router.card.get("training", {}).get("recipe"),
         "share": router.card.get("recommended_for_share"),
     }
+    if settings.labels == "outcome":
+        ours["ties"], theirs["ties"] = asdict(settings.ties), router.card.get("ties")
     if ours != theirs or not router.card["training"].keys() >= set(FROM_TRAINING):
         raise DatasetError(
             f"The router {card} was trained with other settings than {ours}. Use another folder, or the same settings "
@@ -195,13 +214,15 @@ def _measure(
     return points
 
 
-def _label_changes(before: Labels | None, now: Labels) -> dict[str, Any]:
-    rolled = (now.case == 3) & (now.label >= 0)
+def _label_changes(before: Labels | None, now: Labels, header: LabelHeader) -> dict[str, Any]:
+    open_ = now.is_tried if header.labels == "outcome" else now.case >= (2 if header.roll_out_case_2 else 3)
+    rolled = open_ & (now.label >= 0)
     changes = {
         "n_tokens": len(now),
         "n_case_3": int((now.case == 3).sum()),
-        "n_rolled_out": int(rolled.sum()),
-        "n_case_3_prefer_slm": int((now.label[rolled] == 1).sum()),
+        "n_rolled_out": int((now.is_tried if header.labels == "outcome" else rolled).sum()),
+        "n_case_3_prefer_slm": int((now.label[rolled & (now.case == 3)] == 1).sum()),
+        "n_prefer_slm": int((now.label[rolled] == 1).sum()),
         "n_label_flips": None,
     }
     if before is None:

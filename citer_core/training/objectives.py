@@ -2,6 +2,8 @@
 
     citer        the preference labels (binary cross-entropy, which is Bradley-Terry on the policy)
     citer-plus   the same, with the SLM's own uncertainty beside its state
+    citer-outcome, citer-outcome-mlp
+                 labels by outcome where the models disagree, with the architecture of citer-plus and the published one
     citer-s-a    CITER-S, "no long-term influence", read as: case 3 is left out
     citer-s-b    CITER-S, read as: prefer the SLM iff its token is the true one
     co-llm       no labels: the marginal likelihood of the truth under "one of the two writes it" (Shen et al.,
@@ -22,7 +24,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from citer_core.errors import SettingError
-from citer_core.labelling.labels import Labels, prior_logits
+from citer_core.labelling.labels import LabelMode, Labels, prior_logits
 from citer_core.routing.routers.citer import CiterRouter
 from citer_core.routing.routers.citer_plus import CiterPlusRouter
 from citer_core.routing.routers.query_level import QueryLevelRouter
@@ -37,10 +39,12 @@ class Objective(ABC):
         name: of the router it makes.
         label: for people.
         architecture: what computes its logit.
+        labels: which labels it learns; None reads cases, probabilities or whole answers, which all labels hold.
         centred_at: a share of tokens. The logit is shifted after training so that this share of the validation tokens
             lies below 0, a confidence of 0.5; None leaves it where training put it.
     """
 
+    labels: ClassVar[LabelMode | None] = None
     centred_at: ClassVar[float | None] = None
 
     name: str
@@ -73,6 +77,8 @@ class Objective(ABC):
 class Preference(Objective):
     """Learns the labels."""
 
+    labels: ClassVar[LabelMode | None] = "published"
+
     def tokens(self, labels: Labels) -> Tensor:
         """Every token whose label is known."""
         return (labels.label >= 0).nonzero().flatten()
@@ -82,15 +88,13 @@ class Preference(Objective):
         return labels.label
 
 
-class ShortcutOnly(Preference):
-    """Learns cases 1 and 2."""
+class OutcomePreference(Preference):
+    """Learns labels by outcome, whose ties have been read."""
 
-    def tokens(self, labels: Labels) -> Tensor:
-        """All tokens but those of case 3."""
-        return (labels.case != 3).nonzero().flatten()
+    labels = "outcome"
 
 
-class TokenCorrectness(Preference):
+class TokenCorrectness(Objective):
     """Learns whether the SLM's token is the true one."""
 
     def tokens(self, labels: Labels) -> Tensor:
@@ -100,6 +104,14 @@ class TokenCorrectness(Preference):
     def target(self, labels: Labels) -> Tensor:
         """Case 1."""
         return (labels.case == 1).to(torch.int8)
+
+
+class ShortcutOnly(TokenCorrectness):
+    """Learns cases 1 and 2, as the shortcut labels them."""
+
+    def tokens(self, labels: Labels) -> Tensor:
+        """All tokens but those of case 3."""
+        return (labels.case != 3).nonzero().flatten()
 
 
 class MarginalLikelihood(TokenCorrectness):
@@ -118,7 +130,7 @@ class MarginalLikelihood(TokenCorrectness):
         return -torch.logaddexp(by_slm, by_llm).mean()
 
 
-class QueryCorrectness(Preference):
+class QueryCorrectness(Objective):
     """Learns whether the SLM alone answers the question right."""
 
     def tokens(self, labels: Labels) -> Tensor:
@@ -145,6 +157,8 @@ OBJECTIVES: dict[str, Objective] = {
     for objective in (
         Preference("citer", "CITER (hidden-state MLP)", CiterRouter),
         Preference("citer-plus", "CITER plus (state and uncertainty)", CiterPlusRouter),
+        OutcomePreference("citer-outcome", "Outcome labels (state and uncertainty)", CiterPlusRouter),
+        OutcomePreference("citer-outcome-mlp", "Outcome labels (hidden-state MLP)", CiterRouter),
         ShortcutOnly("citer-s-a", "CITER-S (a): without case 3", CiterRouter),
         TokenCorrectness("citer-s-b", "CITER-S (b): token correctness", CiterRouter),
         MarginalLikelihood("co-llm", "Co-LLM (marginal likelihood)", CiterRouter),

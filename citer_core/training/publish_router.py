@@ -9,13 +9,21 @@ from typing import Any
 
 import torch
 
-from citer_core.errors import DatasetError
+from citer_core.errors import DatasetError, SettingError
 from citer_core.hardware import hardware_in_words
 from citer_core.labelling.label_files import LabelHeader
 from citer_core.labelling.labels import Labels
+from citer_core.labelling.ties import Ties
 from citer_core.routing.stored import StoredRouter
 from citer_core.training.objectives import OBJECTIVES
 from citer_core.training.router_training import RouterRecipe, train_router
+
+_WRONG_LABELS = {
+    "outcome": "A router of the kind {kind} learns the published labels, and these are by outcome: train --kind "
+    "citer-outcome on them, or label without --labels outcome.",
+    "published": "A router of the kind {kind} learns labels by outcome, and these are the published ones: label with "
+    "--labels outcome, or train --kind citer-plus on them.",
+}
 
 
 def train_and_describe(
@@ -28,6 +36,7 @@ def train_and_describe(
     *,
     command: str,
     name: str | None = None,
+    ties: Ties | None = None,
 ) -> StoredRouter:
     """Trains a router and writes its card.
 
@@ -38,13 +47,18 @@ def train_and_describe(
         share: of tokens for the LLM, which the recommended tau aims at.
         command: that the card says made it.
         name: of the router; None takes the kind.
+        ties: of labels by outcome, how they are read; None reads them as `Ties` does.
 
     Raises:
         DatasetError: there is nothing to learn.
-        SettingError: the labels lack what the kind learns from.
+        SettingError: the labels lack what the kind learns from, or are not those that it learns.
     """
     objective = OBJECTIVES[kind]
     first = headers[0]
+    if objective.labels not in (None, first.labels):
+        raise SettingError(_WRONG_LABELS[first.labels].format(kind=kind))
+    ties = ties or Ties()
+    labels = ties.settle(labels)
     data_types = [row["data_type"] for row in rows]
     group_of_question = torch.tensor([sorted(set(data_types)).index(t) for t in data_types])
     try:
@@ -67,6 +81,7 @@ def train_and_describe(
             "labels": [asdict(header) for header in headers],
             "label_shares": {case: round(value, 4) for case, value in labels.case_shares().items()}
             | {"n_tokens": len(labels), "n_unknown": int((labels.label < 0).sum())},
+            **({"ties": asdict(ties)} if objective.labels == "outcome" else {}),
             "prior": "confidence is for equal priors in each format: the loss adds the format's log-odds to the logit",
             "training": trained.report,
         },

@@ -7,7 +7,7 @@ import argparse
 import pytest
 
 from citer_core.cli.main import COMMANDS, build_parser, main
-from citer_core.cli.train_router import KINDS
+from citer_core.cli.train_router import KINDS, LABELS_OF
 from citer_core.labelling import label_files
 from citer_core.training.objectives import OBJECTIVES
 from tests.cli.examples import write_rows
@@ -35,6 +35,7 @@ def test_help_works_and_names_every_default(command, capsys):
 
 def test_kinds_on_the_command_line_are_the_objectives():
     assert list(KINDS) == list(OBJECTIVES)
+    assert {name: o.labels for name, o in OBJECTIVES.items() if o.labels is not None} == LABELS_OF
 
 
 BAD = [
@@ -46,6 +47,23 @@ BAD = [
     (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--router-threshold", "2"], "threshold (tau) is 2.0"),
     (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--iteration", "0"], "--iteration is 0"),
     (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--both-branches", "-1"], "--both-branches is -1"),
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--part-size", "0"], "--part-size is 0"),
+    (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--rollout-share", "0.2"], "use this with --router"),
+    (
+        ["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--router", "citer", "--rollout-share", "1"],
+        "--rollout-share is 1.0",
+    ),
+    (
+        [
+            *("label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--router", "citer"),
+            *("--rollout-share", "0.2", "--router-threshold", "0.5"),
+        ],
+        "give one of the two",
+    ),
+    (
+        ["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--labels", "outcome", "--roll-out-case-2"],
+        "in any case; leave it out",
+    ),
     (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--limit", "0"], "--limit is 0"),
     (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--data-type", "mc"], "bad row(s)"),
     (["label", "--dataset-path", "MISSING", "--output-dir", "OUT"], "cannot be read"),
@@ -55,6 +73,12 @@ BAD = [
     (["label", "--generated", "2", "--limit", "1", "--output-dir", "OUT"], "--limit: leave it out"),
     (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--rounds", "0"], "--rounds is 0"),
     (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--share", "1"], "--share is 1.0"),
+    (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--labels", "outcome"], "give --labels published"),
+    (
+        ["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--kind", "citer-outcome"],
+        "give --labels outcome",
+    ),
+    (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--rollout-share", "0"], "--rollout-share is 0.0"),
     (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--epochs", "0"], "max_epochs is 0"),
     (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--test-limit", "0"], "--test-limit is 0"),
     (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--test-path", "ROWS"], "5 problems that rounds"),

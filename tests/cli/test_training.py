@@ -8,7 +8,8 @@ import pytest
 
 from citer_core.cli.main import main
 from citer_core.cli.tables import number
-from citer_core.cli.train_router import KINDS
+from citer_core.cli.train_router import KINDS, LABELS_OF
+from citer_core.labelling.label_files import load_labels
 from citer_core.training.objectives import OBJECTIVES
 from tests.cli.examples import QUICK, contents, lines
 
@@ -27,12 +28,33 @@ def test_training_again_makes_the_same_router(trained, tmp_path, capsys):
     assert json.loads((tmp_path / "citer.json").read_text())["revision"] != card["revision"]
 
 
-@pytest.mark.parametrize("kind", KINDS[1:])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS[1:] if LABELS_OF.get(kind) != "outcome"])
 def test_every_kind_trains_from_one_folder_of_labels(trained, tmp_path, kind):
     arguments = ["train-router", "--labels", str(trained / "labels"), "--kind", kind, "--name", f"my-{kind}"]
     assert main([*arguments, "--output-dir", str(tmp_path), *QUICK]) == 0
     card = json.loads((tmp_path / f"my-{kind}.json").read_text())
     assert card["kind"] == OBJECTIVES[kind].architecture.kind and 0 <= card["recommended_threshold"] <= 1
+
+
+def test_labels_by_outcome_and_their_router_from_the_command_line(tmp_path, capsys):
+    """The bundled pair disagrees at few tokens; all of its rows are labelled row by row."""
+    labels, routers = tmp_path / "labels", tmp_path / "routers"
+    arguments = ["label", "--generated", "4", "--labels", "outcome", "--max-new-tokens", "60", "--part-size", "1"]
+    assert main([*arguments, "--output-dir", str(labels)]) == 0
+    header, found, _ = load_labels(labels)
+    assert (header.labels, header.router, header.part_size) == ("outcome", "always-llm", 1)
+    both = (found.slm_branch == 1) & (found.llm_branch == 1)
+    err = capsys.readouterr().err
+    assert (
+        f"both branches of {int(found.is_tried.sum())} disagreements rolled out: both right {int(both.sum())}," in err
+    )
+    train = ["train-router", "--labels", str(labels), "--output-dir", str(routers), "--kind"]
+    assert main([*train, "citer-outcome", "--both-fail", "llm", *QUICK]) == 0
+    card = json.loads((routers / "citer-outcome.json").read_text())
+    assert card["kind"] == "citer-plus" and card["ties"] == {"both_fail": "llm", "both_right": "slm"}
+    assert card["command"].endswith("--learning-rates 0.001 --epochs 3 --both-fail llm --both-right slm")
+    assert main([*train, "citer", *QUICK]) == 2
+    assert "train --kind citer-outcome" in capsys.readouterr().err
 
 
 def test_what_cannot_train_is_a_message(trained, tmp_path, capsys):

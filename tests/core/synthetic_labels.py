@@ -23,6 +23,7 @@ def synthetic_labels(n_questions=60, n_tokens=12, noise=0.0, seed=1):
     label[position == n_tokens - 1] = UNKNOWN
     p_slm, p_llm = (0.05 + 0.9 * torch.sigmoid(sign * 3 * score) for sign in (1, -1))
     certainty = torch.rand(n, generator=g)
+    nothing = torch.full_like(label, UNKNOWN)
     first = hidden.view(n_questions, n_tokens, 8)[:, 0, 1]
     return Labels(
         hidden=hidden,
@@ -36,4 +37,6 @@ def synthetic_labels(n_questions=60, n_tokens=12, noise=0.0, seed=1):
         slm_log_prob=p_slm.log(),
         llm_log_prob=p_llm.log(),
         slm_is_correct=(first > 0).to(torch.int8).repeat_interleave(n_tokens),
+        slm_branch=nothing,
+        llm_branch=nothing,
     )

@@ -13,6 +13,8 @@ from citer_core.errors import DatasetError
 from citer_core.evaluation.accuracy import Accuracy
 from citer_core.labelling import label_files, rollouts
 from citer_core.labelling.label_files import LabelHeader, label_dataset, load_labels
+from citer_core.labelling.ties import Ties
+from citer_core.routing.catalog import load_router
 from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.trace import AnswerInfo
@@ -184,3 +186,31 @@ def test_query_level_asks_the_slm_in_every_round(tiny_pair, tmp_path, monkeypatc
     for number in (1, 2):
         header, labels, _ = load_labels(tmp_path / f"round-{number}" / "labels")
         assert header.ask_slm and labels.slm_is_correct[labels.position == 0].tolist() == [1, 0, 1, 0, 1, 0]
+
+
+def test_rounds_of_labels_by_outcome_go_from_the_llm_to_a_routed_policy_of_that_share(tiny_pair, tmp_path):
+    settings = dataclasses.replace(
+        SETTINGS, kind="citer-outcome", labels="outcome", rollout_share=0.3, n_rollouts=8, ties=Ties("slm")
+    )
+    reports = run(tiny_pair, tmp_path, settings)
+    headers = [LabelHeader.read(tmp_path / f"round-{n}" / "labels") for n in (1, 2)]
+    router = load_router(tmp_path / "round-1" / "router" / "citer-outcome.json", tiny_pair)
+    assert [(h.labels, h.router) for h in headers] == [("outcome", "always-llm"), ("outcome", "citer-outcome")]
+    assert headers[1].threshold == router.threshold_at(0.3) and router.card["ties"]["both_fail"] == "slm"
+    (_, one, _), (_, two, _) = (load_labels(tmp_path / f"round-{n}" / "labels") for n in (1, 2))
+    assert one.is_tried.tolist() == two.is_tried.tolist()
+    known = one.is_tried & (one.label >= 0) & (two.label >= 0)
+    assert reports[1]["n_label_flips"] == int((one.label[known] != two.label[known]).sum())
+    for report, labels in zip(reports, (one, two), strict=True):
+        assert report["n_rolled_out"] == int(labels.is_tried.sum())
+        assert report["n_prefer_slm"] == int((labels.label[labels.is_tried] == 1).sum())
+    with pytest.raises(DatasetError, match="trained with"):
+        run(tiny_pair, tmp_path, dataclasses.replace(settings, ties=Ties()))
+
+
+def test_rounds_roll_case_2_out_under_a_share(tiny_pair, tmp_path):
+    reports = run(tiny_pair, tmp_path, dataclasses.replace(SETTINGS, roll_out_case_2=True, rollout_share=0.3))
+    header, labels, _ = load_labels(tmp_path / "round-2" / "labels")
+    router = load_router(tmp_path / "round-1" / "router" / "citer.json", tiny_pair)
+    assert header.roll_out_case_2 and header.threshold == router.threshold_at(0.3)
+    assert reports[1]["n_rolled_out"] == int(((labels.case >= 2) & (labels.label >= 0)).sum())

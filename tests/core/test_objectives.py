@@ -27,6 +27,8 @@ LABELS = Labels(
     slm_log_prob=tensor([0.8, 0.1, 0.2, 0.3, 0.5, 0.01, 0.4]).log(),
     llm_log_prob=tensor([0.9, 0.2, 0.7, 0.1, 0.5, 0.02, 0.6]).log(),
     slm_is_correct=tensor([1, 1, 1, 1, 0, 0, 0], dtype=torch.int8),
+    slm_branch=torch.full((7,), UNKNOWN, dtype=torch.int8),
+    llm_branch=torch.full((7,), UNKNOWN, dtype=torch.int8),
 )
 GROUPS = tensor([0, 0, 0, 0, 1, 1, 1])
 
@@ -36,6 +38,8 @@ GROUPS = tensor([0, 0, 0, 0, 1, 1, 1])
     [
         ("citer", [0, 1, 2, 4, 5, 6], [1, 1, 0, 1, 0, 0]),  # all that are known
         ("citer-plus", [0, 1, 2, 4, 5, 6], [1, 1, 0, 1, 0, 0]),
+        ("citer-outcome", [0, 1, 2, 4, 5, 6], [1, 1, 0, 1, 0, 0]),
+        ("citer-outcome-mlp", [0, 1, 2, 4, 5, 6], [1, 1, 0, 1, 0, 0]),
         ("citer-s-a", [0, 2, 4, 6], [1, 0, 1, 0]),  # without case 3
         ("citer-s-b", [0, 1, 2, 3, 4, 5, 6], [1, 0, 0, 0, 1, 0, 0]),  # the SLM's token is the true one
         ("co-llm", [0, 1, 2, 3, 4, 5, 6], [1, 0, 0, 0, 1, 0, 0]),
@@ -50,7 +54,8 @@ def test_tokens_and_targets(name, tokens, targets):
 
 
 def test_all_objectives_are_in_the_table():
-    assert list(OBJECTIVES) == ["citer", "citer-plus", "citer-s-a", "citer-s-b", "co-llm", "query-level"]
+    names = ["citer", "citer-plus", "citer-outcome", "citer-outcome-mlp", "citer-s-a", "citer-s-b", "co-llm"]
+    assert list(OBJECTIVES) == [*names, "query-level"]
 
 
 @pytest.mark.parametrize("name", ["citer", "citer-plus", "citer-s-a", "citer-s-b", "query-level"])
