@@ -4,8 +4,9 @@
         server.fail(500, times=2)               # the next two answers
         lm = RemoteLM.connect(LlmServer(server.url), tokenizer)
 
-It answers as vLLM does where we look: token ids, `token_id:N` names, `prompt_token_ids`, choices with an index. Every
-text is fed to the model as a whole, so that it shares no code and no cache with what it is compared with.
+It answers as vLLM does where we look: token ids, `token_id:N` names, `prompt_token_ids`, `prompt_logprobs`, choices
+with an index, the token that a text stops at. Every text is fed to the model as a whole for every token, so that it
+shares no code and no cache with what it is compared with.
 """
 
 from __future__ import annotations
@@ -88,24 +89,58 @@ class CompletionsServer:
         return {"object": "text_completion", "choices": choices[::-1], "usage": {}}  # in any order
 
     def _choice(self, index: int, prompt: str | Sequence[int], body: dict[str, Any]) -> dict[str, Any]:
-        assert body["max_tokens"] == 1
-        ids = self.tokenizer(prompt)["input_ids"] if isinstance(prompt, str) else prompt
-        with torch.inference_mode():
-            logits = self.model(torch.tensor([ids])).logits[0, -1, : len(self.tokenizer)].float()
-        if body["temperature"] == 0:
-            token = int(logits.argmax())
-        else:
-            draws = torch.Generator().manual_seed(body["seed"])
-            token = int(torch.multinomial((logits / body["temperature"]).softmax(-1), 1, generator=draws))
-        choice: dict[str, Any] = {"index": index, "text": self.tokenizer.decode([token]), "finish_reason": "length"}
+        ids = list(self.tokenizer(prompt)["input_ids"] if isinstance(prompt, str) else prompt)
+        n_prompt, ends, finish_reason = len(ids), set(body.get("stop_token_ids", ())), "length"
+        choice: dict[str, Any] = {"index": index}
+        logits = self._logits(ids)
+        if body.get("prompt_logprobs") is not None:
+            choice["prompt_logprobs"] = [None, *self._of_prompt(ids, logits, body["prompt_logprobs"])]
+        for _ in range(body["max_tokens"]):
+            last = logits[-1]
+            if body["temperature"] == 0:
+                token = int(last.argmax())
+            else:
+                assert body["max_tokens"] == 1
+                draws = torch.Generator().manual_seed(body["seed"])
+                token = int(torch.multinomial((last / body["temperature"]).softmax(-1), 1, generator=draws))
+            ids.append(token)
+            if token in ends:
+                finish_reason = "stop"
+                break
+            if len(ids) - n_prompt < body["max_tokens"]:
+                logits = self._logits(ids)
+        new_ids = ids[n_prompt:]
+        choice |= {"text": self.tokenizer.decode(new_ids), "finish_reason": finish_reason}
         if body.get("return_token_ids"):
-            choice |= {"token_ids": [token], "prompt_token_ids": list(ids)}
+            choice |= {"token_ids": new_ids, "prompt_token_ids": ids[:n_prompt]}
         if body.get("logprobs"):
-            values, top = logits.log_softmax(-1).topk(body["logprobs"])
+            assert len(new_ids) == 1
+            values, top = last.log_softmax(-1).topk(body["logprobs"])
             named = {f"token_id:{i}": v for i, v in zip(top.tolist(), values.tolist(), strict=True)}
-            named.setdefault(f"token_id:{token}", float(logits.log_softmax(-1)[token]))
+            named.setdefault(f"token_id:{token}", float(last.log_softmax(-1)[token]))
             choice["logprobs"] = {"tokens": [f"token_id:{token}"], "top_logprobs": [named]}
         return choice
+
+    def _logits(self, ids: Sequence[int]) -> torch.Tensor:
+        with torch.inference_mode():
+            return self.model(torch.tensor([list(ids)])).logits[0, :, : len(self.tokenizer)].float()
+
+    def _of_prompt(self, ids: Sequence[int], logits: torch.Tensor, n_top: int) -> list[dict[str, Any]]:
+        """For every token but the first: the most probable ones in its place, and itself where it is not among them."""
+        places = []
+        for token, values in zip(ids[1:], logits.log_softmax(-1), strict=False):
+            named = dict.fromkeys([token, *values.topk(n_top).indices.tolist()])
+            places.append(
+                {
+                    str(i): {
+                        "logprob": float(values[i]),
+                        "rank": int((values > values[i]).sum()) + 1,
+                        "decoded_token": self.tokenizer.decode([i]),
+                    }
+                    for i in named
+                }
+            )
+        return places
 
 
 def _handler_of(server: CompletionsServer) -> type[BaseHTTPRequestHandler]:

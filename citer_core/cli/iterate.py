@@ -16,7 +16,13 @@ from citer_core.cli.label_arguments import (
     n_rollouts,
     ties_of,
 )
-from citer_core.cli.model_arguments import add_model_arguments, decoding_limits, load_engine
+from citer_core.cli.model_arguments import (
+    add_model_arguments,
+    add_server_arguments,
+    decoding_limits,
+    llm_server,
+    load_engine,
+)
 from citer_core.cli.tables import number, text_table
 from citer_core.cli.terminal import say
 from citer_core.cli.train_router import KINDS, LABELS_OF
@@ -65,6 +71,7 @@ def add_parser(subparsers: Subparsers) -> None:
         "--test-limit", type=int, default=200, metavar="N", help="test problems of each format (%(default)s)"
     )
     add_model_arguments(parser)
+    add_server_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -81,6 +88,7 @@ def run(args: argparse.Namespace) -> int:
     if not 0 < args.share < 1:
         raise SettingError(f"--share is {args.share}: give a number between 0 and 1.")
     check_rollouts(args)
+    llm_server(args)
     if LABELS_OF.get(args.kind, args.labels) != args.labels:
         raise SettingError(f"--kind {args.kind} learns other labels: give --labels {LABELS_OF[args.kind]}.")
     settings = IterateSettings(

@@ -13,7 +13,9 @@ from citer_core.cli.label_arguments import add_label_arguments, check_rollouts, 
 from citer_core.cli.model_arguments import (
     ROUTER_HELP,
     add_model_arguments,
+    add_server_arguments,
     decoding_limits,
+    llm_server,
     load_engine,
     router_name,
 )
@@ -70,6 +72,7 @@ def add_parser(subparsers: Subparsers) -> None:
         help="label nothing; roll out both models' tokens at N tokens of each case: how right is the shortcut?",
     )
     add_model_arguments(parser)
+    add_server_arguments(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -110,6 +113,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     decoding_limits(args)
+    llm_server(args)
     check_rollouts(args)
     if args.router_threshold is not None:
         DecodeSettings(threshold=args.router_threshold)

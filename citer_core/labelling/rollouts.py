@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from citer_core.errors import SettingError
 from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.batch import greedy_completions
-from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
+from citer_core.models.remote_completions import remote_completions
+from citer_core.models.remote_lm import RemoteLM
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.router import Router
 from citer_core.routing.routers.constant import AlwaysLLMRouter, AlwaysSLMRouter
@@ -139,16 +140,16 @@ def roll_out(
 
 def _continued(pair: ModelPair, prompts: Sequence[Sequence[int]], policy: Policy) -> Iterator[tuple[int, list[int]]]:
     """(index in `prompts`, new token ids), as they end."""
-    if policy.is_llm_alone and isinstance(pair.llm, LanguageModel):
-        yield from greedy_completions(
-            pair.llm,
-            prompts,
-            eos_ids=pair.eos_ids,
-            max_new_tokens=policy.max_new_tokens,
-            max_context=pair.max_context,
-            batch_size=policy.batch_size,
-            keep_order=True,
-        )
+    if policy.is_llm_alone:
+        options = {
+            "max_new_tokens": policy.max_new_tokens,
+            "max_context": pair.max_context,
+            "batch_size": policy.batch_size,
+        }
+        if isinstance(pair.llm, RemoteLM):
+            yield from remote_completions(pair.llm, prompts, eos_ids=pair.eos_ids, **options)
+        else:
+            yield from greedy_completions(pair.llm, prompts, eos_ids=pair.eos_ids, keep_order=True, **options)
         return
     settings = DecodeSettings(threshold=policy.threshold, max_new_tokens=policy.max_new_tokens)
     for done in decode_batch(pair, policy.router, prompts, settings, batch_size=policy.batch_size):

@@ -1,6 +1,7 @@
 """`teacher_force`: both models read an example's ground truth, one pass each, and say what they would have written.
 
-What labels, router training and the page's Labels tab are made of. Knows nothing about routers or rollouts.
+What labels, router training and the page's Labels tab are made of. An LLM on a server reads in one request what a
+loaded one reads in one pass. Knows nothing about routers or rollouts.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from torch import Tensor
 from citer_core.errors import DatasetError
 from citer_core.models.greedy import greedy_tokens
 from citer_core.models.pair import ModelPair
+from citer_core.models.remote_lm import RemoteLM
+from citer_core.models.remote_reading import PendingReading, ask_to_read
 from citer_core.routing.router import RouterFeatures
 from citer_core.tasks.problems import Problem, problem_from_row
 from citer_core.tasks.prompts import DataType, row_completion
@@ -102,38 +105,69 @@ def teacher_force(
 
     Yields:
         One result per example, in order, on the CPU.
+
+    Raises:
+        PairError: logits of an LLM on a server are asked for.
+        ServerError: the server is lost, or does not say what is needed.
     """
     for batch in _batches(examples, batch_tokens):
         texts = [example.prompt_ids + example.truth_ids[:-1] for example in batch]
         keep = [len(example.truth_ids) for example in batch]
-        slm = pair.slm.read(texts, keep)
-        llm = pair.local_llm.read(texts, keep)
-        for example, (slm_logits, hidden), (llm_logits, _) in zip(batch, slm, llm, strict=True):
-            yield _compare(example, slm_logits, hidden, llm_logits, keep_logits=keep_logits)
+        llm = _llm_reads(pair, batch, keep_logits=keep_logits)
+        for example, (slm_logits, hidden), said in zip(batch, pair.slm.read(texts, keep), llm, strict=True):
+            yield _compare(example, slm_logits, hidden, said, keep_logits=keep_logits)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """The LLM at the positions of one ground truth: see `TeacherForced`."""
+
+    ids: Tensor
+    log_prob: Tensor
+    logits: Tensor | None = None
+
+
+def _llm_reads(pair: ModelPair, batch: Sequence[Example], *, keep_logits: bool) -> Iterator[_Said]:
+    """What the LLM says of each example; a server is asked at once and waited for when somebody wants to know."""
+    keep = [len(example.truth_ids) for example in batch]
+    if isinstance(pair.llm, RemoteLM) and not keep_logits:
+        reading = ask_to_read(pair.llm, [example.prompt_ids + example.truth_ids for example in batch], keep)
+        return _answers(reading)
+    found = pair.local_llm.read([example.prompt_ids + example.truth_ids[:-1] for example in batch], keep)
+    return (_said(example, logits) for example, (logits, _) in zip(batch, found, strict=True))
+
+
+def _answers(reading: PendingReading) -> Iterator[_Said]:
+    for read in reading.wait():
+        yield _Said(read.first_ids, read.log_probs)
 
 
 @torch.inference_mode()
-def _compare(
-    example: Example, slm_logits: Tensor, hidden: Tensor, llm_logits: Tensor, *, keep_logits: bool
-) -> TeacherForced:
+def _said(example: Example, logits: Tensor) -> _Said:
+    truth = torch.tensor(example.truth_ids, device=logits.device)
+    log_probs = torch.log_softmax(logits.float(), dim=-1)
+    return _Said(greedy_tokens(logits).cpu(), log_probs.gather(1, truth[:, None])[:, 0].cpu(), logits)
+
+
+@torch.inference_mode()
+def _compare(example: Example, slm_logits: Tensor, hidden: Tensor, llm: _Said, *, keep_logits: bool) -> TeacherForced:
     truth = torch.tensor(example.truth_ids, device=slm_logits.device)
     features = RouterFeatures(hidden, slm_logits)
-    llm_log_probs = torch.log_softmax(llm_logits.float(), dim=-1)
-    slm_ids, llm_ids = greedy_tokens(slm_logits), greedy_tokens(llm_logits)
-    case = torch.where(slm_ids == truth, 1, torch.where(llm_ids == truth, 2, 3))
+    slm_ids, truth_ids = greedy_tokens(slm_logits).cpu(), truth.cpu()
+    case = torch.where(slm_ids == truth_ids, 1, torch.where(llm.ids == truth_ids, 2, 3))
     return TeacherForced(
-        truth_ids=truth.cpu(),
+        truth_ids=truth_ids,
         hidden=hidden.float().cpu(),
-        slm_ids=slm_ids.cpu(),
-        llm_ids=llm_ids.cpu(),
+        slm_ids=slm_ids,
+        llm_ids=llm.ids,
         slm_log_prob=features.log_probs.gather(1, truth[:, None])[:, 0].cpu(),
-        llm_log_prob=llm_log_probs.gather(1, truth[:, None])[:, 0].cpu(),
+        llm_log_prob=llm.log_prob,
         max_probability=features.max_probability.cpu(),
         margin=features.margin.cpu(),
         entropy=features.entropy.cpu(),
-        case=case.to(torch.int8).cpu(),
+        case=case.to(torch.int8),
         slm_logits=slm_logits.cpu() if keep_logits else None,
-        llm_logits=llm_logits.cpu() if keep_logits else None,
+        llm_logits=llm.logits.cpu() if keep_logits and llm.logits is not None else None,
     )
 
 

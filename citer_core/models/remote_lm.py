@@ -179,7 +179,7 @@ class RemoteLM:
         """The tokens in the answers to requests that carried these rows each, in the order of the rows."""
         tokens: dict[int, RemoteToken] = {}
         for rows, (document, seconds) in zip(groups, answers, strict=True):
-            for row, choice in zip(rows, _choices(document, len(rows)), strict=True):
+            for row, choice in zip(rows, choices_of(document, len(rows)), strict=True):
                 tokens[row] = self._token(choice, seconds / len(rows))
         return [tokens[row] for row in range(len(tokens))]
 
@@ -195,20 +195,33 @@ class RemoteLM:
                 f"The LLM's server gave candidates with no token id, or without a log-probability up to 0. {NEEDED}"
             ) from error
         for found in (token_id, *(i for i, _ in top)):
-            if not 0 <= found < self.vocab_size:
-                named = found if abs(found) < 10**12 else "of more than 12 digits"
-                raise ServerError(
-                    f"The LLM's server wrote token {named}, but the shared vocabulary has {self.vocab_size} tokens: "
-                    "serve an LLM of the SLM's family."
-                )
+            self.check_token(found)
         return RemoteToken(token_id, top, seconds)
+
+    def check_token(self, token_id: int) -> None:
+        """Refuses a token that the shared vocabulary does not have.
+
+        Raises:
+            ServerError: it says so.
+        """
+        if not 0 <= token_id < self.vocab_size:
+            named = token_id if abs(token_id) < 10**12 else "of more than 12 digits"
+            raise ServerError(
+                f"The LLM's server wrote token {named}, but the shared vocabulary has {self.vocab_size} tokens: "
+                "serve an LLM of the SLM's family."
+            )
+
+    def send(self, bodies: Sequence[Mapping[str, Any]]) -> PendingAnswers:
+        """Greedy completion requests with what else they ask, on their way; for other forms than `ask` has."""
+        rules = {"model": self.name, "temperature": 0.0, **PLAIN_SAMPLING, "return_token_ids": True}
+        return self._client.ask_all("/completions", [{**rules, **body} for body in bodies])
 
     def _check_vocabulary(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Lets the server tokenise texts that tokens from all over the vocabulary are in."""
         texts = _probe_texts(tokenizer)
         ours = [tokenizer(text)["input_ids"] for text in texts]
         body = {"model": self.name, "prompt": texts, "max_tokens": 1, "temperature": 0.0, "return_token_ids": True}
-        choices = _choices(self._client.post("/completions", body), len(texts))
+        choices = choices_of(self._client.post("/completions", body), len(texts))
         for text, our_ids, choice in zip(texts, ours, choices, strict=True):
             their_ids = choice.get("prompt_token_ids")
             if not isinstance(their_ids, list):
@@ -254,7 +267,7 @@ def _probe_texts(tokenizer: PreTrainedTokenizerBase) -> list[str]:
     return [text for text in (PROBE_TEXT, special, *decoded) if text]
 
 
-def _choices(document: Any, n: int) -> list[Mapping[str, Any]]:
+def choices_of(document: Any, n: int) -> list[Mapping[str, Any]]:
     """The choices of a completion, one for each prompt, in their order."""
     try:
         choices = sorted(document["choices"], key=lambda choice: choice["index"])
@@ -281,11 +294,20 @@ def _top(choice: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
 
 
 def _probability(log_probability: Any) -> float:
-    """In [0, 1]. A little above 0 is rounding; NaN, which is below no number, must not become 1."""
-    value = float(log_probability)
-    if math.isnan(value) or value > MAX_LOG_PROBABILITY:
+    """In [0, 1]."""
+    return math.exp(log_probability_of(log_probability))
+
+
+def log_probability_of(value: Any) -> float:
+    """At most 0. A little above it is rounding; NaN, which is below no number, must not become 0.
+
+    Raises:
+        ValueError, TypeError: it is none.
+    """
+    number = float(value)
+    if math.isnan(number) or number > MAX_LOG_PROBABILITY:
         raise ValueError("no log-probability")
-    return math.exp(min(0.0, value))
+    return min(0.0, number)
 
 
 def _id_of(name: str) -> int:

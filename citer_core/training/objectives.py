@@ -7,7 +7,7 @@
     citer-s-a    CITER-S, "no long-term influence", read as: case 3 is left out
     citer-s-b    CITER-S, read as: prefer the SLM iff its token is the true one
     co-llm       no labels: the marginal likelihood of the truth under "one of the two writes it" (Shen et al.,
-                 arXiv 2403.03870), both models frozen
+                 arXiv 2403.03870), from its start by weak supervision, both models frozen
     query-level  one decision per question: does the SLM alone answer it right?
 
 Knows nothing about optimization.
@@ -39,13 +39,13 @@ class Objective(ABC):
         name: of the router it makes.
         label: for people.
         architecture: what computes its logit.
+        is_rescaled: whether the level and scale that training left mean nothing, so that the logit is brought to those
+            of the target afterwards.
         labels: which labels it learns; None reads cases, probabilities or whole answers, which all labels hold.
-        centred_at: a share of tokens. The logit is shifted after training so that this share of the validation tokens
-            lies below 0, a confidence of 0.5; None leaves it where training put it.
     """
 
     labels: ClassVar[LabelMode | None] = None
-    centred_at: ClassVar[float | None] = None
+    is_rescaled: ClassVar[bool] = False
 
     name: str
     label: str
@@ -58,6 +58,10 @@ class Objective(ABC):
     @abstractmethod
     def target(self, labels: Labels) -> Tensor:
         """[N] int8, 1 where the SLM is to be preferred, else 0: what AUC and calibration are measured on."""
+
+    def start(self) -> Objective | None:
+        """What the network learns first, if anything; it has the same tokens and offset."""
+        return None
 
     def offset(self, labels: Labels, group: Tensor) -> Tensor:
         """[N] float32 that the loss adds to the logit: the log-odds of the target in each token's group.
@@ -114,14 +118,32 @@ class ShortcutOnly(TokenCorrectness):
         return (labels.case != 3).nonzero().flatten()
 
 
-class MarginalLikelihood(TokenCorrectness):
-    """Learns who should write by what either would have written.
+class WeakDeferral(Objective):
+    """Learns the pseudo-labels that Co-LLM starts from: defer where the SLM's token is wrong and the LLM's is right."""
 
-    Where both models are as good, and that is nearly everywhere, the likelihood says nothing about the level of the
-    logit: seen here, every tau that matters lay above 0.999. Only the order of tokens means something, and is kept.
+    def tokens(self, labels: Labels) -> Tensor:
+        """All tokens."""
+        return torch.arange(len(labels))
+
+    def target(self, labels: Labels) -> Tensor:
+        """All cases but the second."""
+        return (labels.case != 2).to(torch.int8)
+
+
+class MarginalLikelihood(WeakDeferral):
+    """Learns who should write by what either would have written, from where the pseudo-labels have brought it.
+
+    The likelihood knows no cost: where the LLM is the better one by a hair, and that is nearly everywhere, it is for
+    the LLM. So it orders tokens and says nothing about the level, which the published method chooses by a threshold on
+    held-out data; here the logit is rescaled to the pseudo-labels, which leaves the order. Both models are frozen; the
+    published method goes on training the base as well, which is `finetune`'s business.
     """
 
-    centred_at = 0.2
+    is_rescaled = True
+
+    def start(self) -> Objective:
+        """The pseudo-labels."""
+        return WeakDeferral(self.name, self.label, self.architecture)
 
     def loss(self, logit: Tensor, labels: Labels, tokens: Tensor) -> Tensor:
         """-log(p(slm) * p_slm(truth) + p(llm) * p_llm(truth))."""

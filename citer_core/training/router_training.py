@@ -9,11 +9,12 @@ from __future__ import annotations
 import copy
 import logging
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from citer_core.errors import SettingError
 from citer_core.evaluation.metrics import expected_calibration_error, reliability, roc_auc
@@ -23,6 +24,8 @@ from citer_core.training.objectives import OBJECTIVES, Objective
 
 log = logging.getLogger(__name__)
 N_QUANTILES = 100
+WOLFE = "strong_wolfe"
+RATE_AFTER_START = 0.1  # of the learning rate of what a network was started with
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,20 +105,36 @@ def train_router(
         raise ValueError("One part of the questions trains and another validates: label at least 2 questions.")
     runs = [_train_once(job, rate, recipe) for rate in recipe.learning_rates]
     network, history = min(runs, key=lambda run: run[1]["validation_loss"])
-    if objective.centred_at is not None:
-        history["centred_by"] = _centre(job, network, validation, objective.centred_at)
+    if objective.is_rescaled:
+        history["rescaled_by"] = _rescale(job, network)
     return TrainedRouter(network, _report(job, network, recipe, validation) | history)
 
 
 @torch.no_grad()
-def _centre(job: _Job, network: nn.Module, validation: Tensor, share: float) -> float:
-    """Moves the logit down so that `share` of the validation tokens lie below 0; gives by how much."""
-    logits = router_logits(job.objective, network, job.labels, validation)
-    shift = float(torch.quantile(logits.double(), share))
+def _rescale(job: _Job, network: nn.Module) -> tuple[float, float]:
+    """Makes the logit a * logit + b, where it says the targets of the training tokens best; gives a > 0 and b.
+
+    The order of tokens stays, and with it what any share of LLM tokens means (Platt scaling).
+    """
+    target = job.objective.target(job.labels)[job.train].double()
+    logits = router_logits(job.objective, network, job.labels, job.train).double()
+    scale, level = torch.zeros((), dtype=torch.float64), torch.zeros((), dtype=torch.float64)  # a is exp(scale)
+    optimizer = torch.optim.LBFGS([scale.requires_grad_(), level.requires_grad_()], max_iter=100, line_search_fn=WOLFE)
+    offset = job.offset[job.train].double()
+
+    @torch.enable_grad()
+    def closure() -> Tensor:
+        optimizer.zero_grad()
+        loss = F.binary_cross_entropy_with_logits(scale.exp() * logits + level + offset, target)
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+    a, b = float(scale.exp()), float(level)
     last = [module for module in network.modules() if isinstance(module, nn.Linear)][-1]
-    last.bias.sub_(shift)
-    job.offset.add_(shift)
-    return shift
+    last.weight.mul_(a)
+    last.bias.mul_(a).add_(b)
+    return a, b
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +181,27 @@ def _n_questions(labels: Labels, tokens: Tensor) -> int:
 
 
 def _train_once(job: _Job, rate: float, recipe: RouterRecipe) -> tuple[nn.Module, dict[str, Any]]:
-    labels, objective = job.labels, job.objective
     torch.manual_seed(recipe.seed)
-    network = objective.architecture.build(labels.hidden.shape[1])
+    network = job.objective.architecture.build(job.labels.hidden.shape[1])
+    start = job.objective.start()
+    if start is None:
+        return network, _fit(job, network, rate, recipe)
+    started = _fit(replace(job, objective=start), network, rate, recipe)
+    target = job.objective.target(job.labels)[job.validation]
+    started["auc"] = _number(roc_auc(router_logits(start, network, job.labels, job.validation), target))
+    return network, _fit(job, network, rate * RATE_AFTER_START, recipe, is_started=True) | {"start": started}
+
+
+def _fit(
+    job: _Job, network: nn.Module, rate: float, recipe: RouterRecipe, *, is_started: bool = False
+) -> dict[str, Any]:
+    """Trains a network in place up to its best epoch; -1 is where it started, if that is a checkpoint like others."""
+    labels, objective = job.labels, job.objective
     optimizer = torch.optim.Adam(network.parameters(), lr=rate)
     generator = torch.Generator().manual_seed(recipe.seed)
     features = labels.features(job.train)
-    best_loss, best_epoch, best_state = math.inf, -1, copy.deepcopy(network.state_dict())
+    best_loss = router_loss(objective, network, labels, job.validation, job.offset) if is_started else math.inf
+    best_epoch, best_state = -1, copy.deepcopy(network.state_dict())
     for epoch in range(recipe.max_epochs):
         network.train()
         for batch in torch.randperm(len(job.train), generator=generator).split(recipe.batch_size):
@@ -188,7 +221,7 @@ def _train_once(job: _Job, rate: float, recipe: RouterRecipe) -> tuple[nn.Module
             break
     network.load_state_dict(best_state)
     network.eval()
-    return network, {"learning_rate": rate, "best_epoch": best_epoch, "validation_loss": best_loss}
+    return {"learning_rate": rate, "best_epoch": best_epoch, "validation_loss": best_loss}
 
 
 @torch.no_grad()

@@ -8,6 +8,7 @@ import pytest
 
 from citer_core.cli.load import load_rows
 from citer_core.cli.main import main
+from citer_core.labelling.label_files import LabelHeader, load_labels
 from tests.completions_server import CompletionsServer
 from tests.core.conftest import tiny_llama, tiny_qwen2
 
@@ -126,3 +127,31 @@ def test_load_predicts_measures_and_stores(folders, server, tmp_path, capsys):
         assert tuple(cell.strip() for cell in line.strip("|").split("|")) == cells
     assert err.rindex("predicted") < err.index("round 1, 1 users") < err.index("round 2, 1 users")
     assert folders.split(",")[0] not in out.read_text() and "127.0.0.1" not in out.read_text()
+
+
+def test_labels_against_a_server_are_those_of_the_weights_and_go_on_after_a_loss(folders, server, tmp_path, capfd):
+    def label(name, *more):
+        rows = ("--dataset-path", str(tmp_path / "rows.jsonl"), "--part-size", "1", "--max-new-tokens", "6")
+        out = ("--pair", folders, "--labels", "outcome", "--output-dir", str(tmp_path / name))
+        return main(["label", *rows, *out, *more])
+
+    rows = [{"problem": f"{n}+1?", "solution": f"It is $\\boxed{{{n + 1}}}$."} for n in range(3)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert label("here") == 0
+    server.die_after = N_HANDSHAKE + 3
+    assert label("there", "--llm-url", server.url) == 3
+    assert "error: The LLM's server gave no answer" in capfd.readouterr().err
+    n_kept = len(list((tmp_path / "there").glob("part-*.jsonl")))
+    assert 0 < n_kept < 3
+    train = ["train-router", "--labels", str(tmp_path / "there"), "--kind", "citer-outcome", "--epochs", "1"]
+    card = str(tmp_path / "routers" / "citer-outcome.json")
+    with CompletionsServer(server.model, server.tokenizer, port=server.port) as again:
+        assert label("there", "--llm-url", again.url) == 0
+        assert main([*train, "--both-fail", "llm", "--output-dir", str(tmp_path / "routers")]) == 0
+        asked = ("--question", "1+1?", "--max-new-tokens", "2", "--llm-url", again.url)
+        assert main(["route", "--pair", folders, "--router", card, *asked]) == 0
+    _, ours, our_rows = load_labels(tmp_path / "there")
+    _, theirs, their_rows = load_labels(tmp_path / "here")
+    assert our_rows == their_rows and ours.is_tried.any()
+    assert ours.slm_branch.tolist() == theirs.slm_branch.tolist()
+    assert LabelHeader.read(tmp_path / "there").pair_revision.endswith("-server:tiny-llm")

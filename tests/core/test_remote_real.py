@@ -13,6 +13,9 @@ import pytest
 
 from citer_core.assets import ASSETS
 from citer_core.config import LlmServer
+from citer_core.labelling.labels import LabelSettings, label_examples
+from citer_core.labelling.rollouts import Policy
+from citer_core.labelling.teacher_forcing import example_of
 from citer_core.models.pair import load_pair
 from citer_core.models.remote_pair import load_remote_pair
 from citer_core.routing.batch_decode import decode_batch
@@ -68,6 +71,22 @@ def test_sampled_tokens_repeat(pairs):
     settings = DecodeSettings(threshold=1.0, max_new_tokens=12, temperature=1.0, top_p=0.95, seed=4)
     prompt = prompts(remote)[0]
     assert write(remote, prompt, settings) == write(remote, prompt, settings)
+
+
+def test_cases_and_labels_by_outcome_are_those_of_the_loaded_llm(pairs):
+    """All cases of 30 known solutions from `prompt_logprobs`, and every disagreement rolled out on the server."""
+    local, remote = pairs
+    examples = []
+    for kind in ("math", "mc"):
+        rows = list(read_rows(ASSETS / "datasets" / f"{kind}.jsonl", kind))[:N_PROBLEMS]
+        examples += [example_of(row.row, kind, local) for row in rows]
+    settings = LabelSettings(Policy.llm_alone(max_new_tokens=120), labels="outcome")
+    (ours, read), (theirs, known) = (label_examples(pair, examples, settings) for pair in (remote, local))
+    assert [r.case.tolist() for r in read] == [k.case.tolist() for k in known]
+    assert [r.llm_ids.tolist() for r in read] == [k.llm_ids.tolist() for k in known]
+    for name in ("label", "slm_branch", "llm_branch"):
+        assert getattr(ours, name).tolist() == getattr(theirs, name).tolist(), name
+    assert float((ours.llm_log_prob - theirs.llm_log_prob).abs().max()) < 1e-2
 
 
 def test_a_waiting_run_is_cancelled(pairs):
