@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from citer_core.assets import ASSETS
 from citer_core.cli.tables import text_table
 from citer_core.measuring.capacity import Demand, Deployment, llm_only_deployment, routed_deployment
-from citer_core.measuring.profile_file import costs_of, read_profile
+from citer_core.measuring.profile_file import read_profile
 
 if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers
@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     """
     demand = Demand(args.users, args.tokens_per_s, args.llm_share, args.context, args.max_batch, args.block_size)
     profile = read_profile(args.profile or STORED)
-    costs = costs_of(profile)
+    costs = profile.costs
     routed, alone = routed_deployment(costs, demand), llm_only_deployment(costs, demand)
     if args.json:
         result = {"demand": asdict(demand), "routed": asdict(routed), "llm_only": asdict(alone)}
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     rows = [deployment_row(f"routed, {demand.llm_share:.0%} LLM", routed), deployment_row("LLM alone", alone)]
     sys.stdout.write(
         f"{demand.users:,} users at {demand.tokens_per_s:g} tokens/s, {demand.n_context} tokens of context, step costs "
-        f"of {profile['pair']} on {profile['hardware']} ({profile['date']})\n\n{text_table(head, rows)}\n\n{CHECKED}\n"
+        f"of {profile.pair} on {profile.hardware} ({profile.date})\n\n{text_table(head, rows)}\n\n{CHECKED}\n"
     )
     return 0
 

@@ -17,7 +17,7 @@ from citer_core.cli.tables import text_table
 from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
 from citer_core.measuring.closed_loop import Load, LoadPoint, closed_loop, random_arrivals
-from citer_core.measuring.profile_file import costs_of, read_profile
+from citer_core.measuring.profile_file import read_profile
 
 if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers
@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
         raise SettingError("load needs a server: give --llm-url, e.g. --llm-url http://host:8000/v1.")
     if not args.seconds > 0 or args.rounds < 1:
         raise SettingError("--seconds and --rounds: give a number above 0, and a whole number from 1.")
-    costs = costs_of(read_profile(args.profile or STORED))
+    costs = read_profile(args.profile or STORED).costs
     slm_s = costs.slm.seconds(1, 128) + costs.router_s + costs.loop_s
     loads = [Load(users, args.llm_share, slm_s) for users in args.users]
     with report_file(args.output_file) as store:

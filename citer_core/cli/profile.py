@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from citer_core.cli.model_arguments import add_model_arguments, load_engine
 from citer_core.cli.report_file import report_file
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.labelling.teacher_forcing import Example
+    from citer_core.measuring.profile_numbers import Profile
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -53,21 +54,22 @@ def run(args: argparse.Namespace) -> int:
         raise SettingError(f"--limit is {args.limit}: give a whole number from 1.")
     with report_file(args.output_file) as store:
         profile = _measure(args, load_engine(args))
-        text = store(profile)
+        text = store(profile.as_json())
         sys.stdout.write(text if args.json else report(profile))  # also where it could not be stored
     return 0
 
 
-def report(profile: dict[str, Any]) -> str:
+def report(profile: Profile) -> str:
     """The profile for a person: the answer, the numbers, the reasons."""
-    blocks = [f"{profile['pair']}: {headline(profile)}"]
+    blocks = [f"{profile.pair}: {headline(profile)}"]
     blocks += [f"{table.title}\n{text_table(table.head, table.rows)}" for table in tables(profile)]
     blocks += ["\n".join(f"- {sentence}" for sentence in sentences(profile)), provenance(profile)]
     return "\n\n".join(blocks) + "\n"
 
 
-def _measure(args: argparse.Namespace, engine: Engine) -> dict[str, Any]:
-    from citer_core.measuring.profile import ProfilePlan, profile_pair
+def _measure(args: argparse.Namespace, engine: Engine) -> Profile:
+    from citer_core.measuring.profile import profile_pair
+    from citer_core.measuring.profile_plan import ProfilePlan
 
     plan = ProfilePlan.quick(args.seed) if args.quick else ProfilePlan(seed=args.seed)
     examples = _examples(args, engine)
@@ -78,8 +80,8 @@ def _measure(args: argparse.Namespace, engine: Engine) -> dict[str, Any]:
         try:
             progress = next(steps)
         except StopIteration as stop:
-            result: dict[str, Any] = stop.value
-            return result
+            measured: Profile = stop.value
+            return measured
         part = progress.doing.split(",")[0]  # one line for each part, not for each round
         if part != doing:
             doing = part

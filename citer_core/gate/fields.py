@@ -299,3 +299,33 @@ class Record(Kind[dict[str, Any]]):
             refusal.inside(f".{name}")
             raise
         return found
+
+
+_NAME = Text(100, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class MapOf(Kind[dict[str, T]], Generic[T]):
+    """An object with any names, of 1 to 100 characters each and at most `most` of them, and values of one kind."""
+
+    kind: Kind[T]
+    most: int
+
+    @property
+    def wanted(self) -> str:
+        """See `Kind`."""
+        return f"an object with at most {self.most:,} short names"
+
+    def take(self, value: object) -> dict[str, T]:
+        """See `Kind`."""
+        if not isinstance(value, Mapping) or len(value) > self.most:
+            raise Refusal(value, self.wanted)
+        found: dict[str, T] = {}
+        for name, entry in value.items():
+            try:
+                found[_NAME.take(name)] = self.kind.take(entry)
+            except Refusal as refusal:
+                # By its number, as a name could be anything.
+                refusal.inside(f"[{len(found)}]")
+                raise
+        return found

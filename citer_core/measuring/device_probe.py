@@ -15,13 +15,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import torch
 
-from citer_core.measuring.step_cost import PassTime
+from citer_core.measuring.step_cost import Clock, PassTime
 from citer_core.models.language_model import LanguageModel
 
 MIB = 2**20
 
 
-def clock_for(device: torch.device) -> tuple[str, Callable[[], float]]:
+def clock_for(device: torch.device) -> tuple[Clock, Callable[[], float]]:
     """The clock that measures work on a device, and its name: `thread` or `wall`."""
     if device.type == "cpu" and torch.get_num_threads() == 1:
         return "thread", time.thread_time

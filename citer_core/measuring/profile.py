@@ -1,8 +1,8 @@
 """`profile_pair`: measures a pair on this device and concludes up to which LLM share routing is worth it here.
 
 Measured: passes, router, loop, bandwidth, peak, agreement, decoding speeds. Estimated: bytes and FLOPs of a pass
-(`cost.py`), break-evens. The result is plain data (`profile_file.py` reads it back, `profile_words.py` says what it
-means). Called by the command line and by the page.
+(`cost.py`), break-evens. The result is a `Profile` (`profile_numbers.py`; `profile_file.py` reads one back,
+`profile_words.py` says what it means). Called by the command line and by the page.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import statistics
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import torch
 
@@ -27,7 +26,20 @@ from citer_core.measuring.benchmark import PatternRouter
 from citer_core.measuring.bound import data_sheet_bandwidth, verdict_of
 from citer_core.measuring.break_even import RoutedCosts, break_even_share_of_bytes
 from citer_core.measuring.device_probe import MIB, clock_for, copy_bandwidth, pass_times, peak_flops, seconds_of
-from citer_core.measuring.profile_file import SCHEMA, SCHEMA_VERSION
+from citer_core.measuring.profile_numbers import (
+    Agreement,
+    BatchShare,
+    BreakEven,
+    CopySpeed,
+    ModelProfile,
+    Probe,
+    ProductLine,
+    Profile,
+    RouterTime,
+    RunCheck,
+    SharesAt,
+)
+from citer_core.measuring.profile_plan import ProfilePlan
 from citer_core.measuring.step_cost import PassTime, StepCost, fit_step_cost
 from citer_core.models.pair import ModelPair
 from citer_core.routing.candidates import TOP_K
@@ -42,49 +54,6 @@ from citer_core.types import DecodeSettings
 LLM_ALONE = "LLM alone, same loop"
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
 ROUTER_BYTES_PER_PARAM = 4  # routers run in float32, see `CostModel`
-
-
-@dataclass(frozen=True, slots=True)
-class ProfilePlan:
-    """How much is measured.
-
-    Attributes:
-        n_new: tokens fed by the timed passes.
-        contexts: cached tokens in front of them; those that the pair cannot hold are left out.
-        n_rounds: rounds of passes; medians are kept.
-        n_problems: bundled problems of each format that agreement is measured on.
-        n_prompt, n_written, n_runs: prompt and completion of the runs that check the prediction, and their rounds.
-        shares: LLM shares of those runs.
-        seed: of tokens and of the sample of problems.
-    """
-
-    n_new: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
-    contexts: tuple[int, ...] = (64, 128, 256, 512, 1024, 2048, 4096)
-    n_rounds: int = 15
-    n_problems: int = 40
-    n_prompt: int = 60
-    n_written: int = 120
-    n_runs: int = 7
-    shares: tuple[float, ...] = (0.1, 0.3, 1.0)
-    seed: int = 0
-
-    @classmethod
-    def quick(cls, seed: int = 0) -> ProfilePlan:
-        """A few seconds for a small pair."""
-        return cls((1, 2, 4, 8, 16, 32), (64, 256, 1024), 5, 8, 60, 60, 2, seed=seed)
-
-    def fitting(self, max_context: int) -> ProfilePlan:
-        """The part of the plan that a pair of that context can do; its whole length is among the contexts.
-
-        Raises:
-            SettingError: the pair's context is too short to measure anything.
-        """
-        room = max_context - max(self.n_new)
-        contexts = sorted({min(context, room) for context in self.contexts})
-        n_written = min(self.n_written, max_context - self.n_prompt)
-        if contexts[0] < 1 or n_written < 2:
-            raise SettingError(f"This pair reads {max_context} tokens: too few to profile it; {2 * 64} would do.")
-        return dataclasses.replace(self, contexts=tuple(contexts), n_written=n_written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +77,7 @@ def sample_examples(pair: ModelPair, n_problems: int, seed: int) -> list[Example
 
 def profile_pair(
     engine: Engine, plan: ProfilePlan, examples: Sequence[Example] | None = None, *, command: str, data: str = "bundled"
-) -> Generator[Progress, None, dict[str, Any]]:
+) -> Generator[Progress, None, Profile]:
     """Measures everything.
 
     Args:
@@ -122,7 +91,7 @@ def profile_pair(
         Progress, at least before each part.
 
     Returns:
-        The profile as JSON data.
+        The profile.
 
     Raises:
         SettingError: the pair's context is too short.
@@ -136,33 +105,32 @@ def profile_pair(
     yield Progress(0.6, "router and hand-over")
     router_s, switch_s = _small_parts(pair, router, plan)
     yield Progress(0.65, "agreement of the two models")
-    agreement = _agreement(pair, sample_examples(pair, plan.n_problems, plan.seed) if examples is None else examples)
+    if examples is None:
+        examples = sample_examples(pair, plan.n_problems, plan.seed)
+    agreement = _agreement(pair, examples, data)
     runs, loop_s = yield from _runs(pair, router, plan)
     costs = RoutedCosts(fits["slm"], fits["llm"], router_s, loop_s, switch_s)
-    needed = agreement["needed_share"]
     context = reference_context(plan.contexts)
-    return {
-        "schema": SCHEMA,
-        "schema_version": SCHEMA_VERSION,
-        "date": datetime.date.today().isoformat(),
-        "hardware": hardware_in_words() if pair.info.device.startswith("cuda") else cpu_in_words(),
-        "command": command,
-        "pair": pair.info.name,
-        "pair_revision": pair.info.revision,
-        "dtype": pair.info.dtype,
-        "device": pair.info.device,
-        "clock": clock_for(pair.slm.device)[0],
-        "plan": asdict(plan),
-        "probe": probe,
-        "slm": _model(pair.info.slm, passes["slm"], fits["slm"], context, probe),
-        "llm": _model(pair.info.llm, passes["llm"], fits["llm"], context, probe),
-        "router": {"name": router.name, "n_params": router.n_params, "seconds": router_s},
-        "loop_s": loop_s,
-        "switch_s": switch_s,
-        "agreement": agreement | {"data": data},
-        "break_even": _break_even(pair, costs, router, plan, context, needed),
-        "check": list(_check(costs, runs, plan)),
-    }
+    return Profile(
+        date=datetime.date.today().isoformat(),
+        hardware=hardware_in_words() if pair.info.device.startswith("cuda") else cpu_in_words(),
+        command=command,
+        pair=pair.info.name,
+        pair_revision=pair.info.revision,
+        dtype=pair.info.dtype,
+        device=pair.info.device,
+        clock=clock_for(pair.slm.device)[0],
+        plan=plan,
+        probe=probe,
+        slm=_model(pair.info.slm, passes["slm"], fits["slm"], context, probe),
+        llm=_model(pair.info.llm, passes["llm"], fits["llm"], context, probe),
+        router=RouterTime(router.name, router.n_params, router_s),
+        loop_s=loop_s,
+        switch_s=switch_s,
+        agreement=agreement,
+        break_even=_break_even(pair, costs, router, plan, context, agreement.needed_share),
+        check=tuple(_check(costs, runs, plan)),
+    )
 
 
 def reference_context(contexts: Sequence[int]) -> int:
@@ -175,19 +143,18 @@ def cpu_in_words() -> str:
     return hardware_in_words() if not torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
 
 
-def _probe(pair: ModelPair, plan: ProfilePlan) -> dict[str, Any]:
+def _probe(pair: ModelPair, plan: ProfilePlan) -> Probe:
     device = pair.slm.device
     large = (2048 if device.type == "cuda" else 256) * MIB
     sizes = sorted({pair.info.slm.weight_bytes, pair.info.llm.weight_bytes, large} - {0})
-    return {
-        "copy": [
-            {"n_bytes": size, "bytes_per_s": copy_bandwidth(device, min(size, large), plan.n_rounds)} for size in sizes
-        ],
-        "peak_flops": peak_flops(device, getattr(torch, pair.info.dtype), plan.n_rounds),
-        "data_sheet_bytes_per_s": data_sheet_bandwidth(hardware_in_words()) if device.type == "cuda" else None,
-        "threads": torch.get_num_threads(),
-        "products": pair.products_chosen(),
-    }
+    chosen = pair.products_chosen()
+    return Probe(
+        copy=tuple(CopySpeed(size, copy_bandwidth(device, min(size, large), plan.n_rounds)) for size in sizes),
+        peak_flops=peak_flops(device, getattr(torch, pair.info.dtype), plan.n_rounds),
+        data_sheet_bytes_per_s=data_sheet_bandwidth(hardware_in_words()) if device.type == "cuda" else None,
+        threads=torch.get_num_threads(),
+        products={which: tuple(ProductLine(**line) for line in lines) for which, lines in chosen.items()},
+    )
 
 
 def _passes(pair: ModelPair, plan: ProfilePlan) -> Generator[Progress, None, dict[str, list[PassTime]]]:
@@ -220,7 +187,7 @@ def _small_parts(pair: ModelPair, router: Router, plan: ProfilePlan) -> tuple[fl
     return seconds_of(confidence, n_rounds), seconds_of(candidates, n_rounds)
 
 
-def _agreement(pair: ModelPair, examples: Sequence[Example]) -> dict[str, Any]:
+def _agreement(pair: ModelPair, examples: Sequence[Example], data: str) -> Agreement:
     """Top-1 agreement on true prefixes, token by token."""
     same = slm_right = llm_right = n_tokens = 0
     for forced in teacher_force(pair, examples):
@@ -230,14 +197,15 @@ def _agreement(pair: ModelPair, examples: Sequence[Example]) -> dict[str, Any]:
         llm_right += int((forced.llm_ids == forced.truth_ids).sum())
     if n_tokens == 0:
         raise SettingError("There is no problem to compare the two models on: give one at least.")
-    return {
-        "n_examples": len(examples),
-        "n_tokens": n_tokens,
-        "slm_is_llm": same / n_tokens,
-        "slm_is_truth": slm_right / n_tokens,
-        "llm_is_truth": llm_right / n_tokens,
-        "needed_share": 1 - same / n_tokens,
-    }
+    return Agreement(
+        n_examples=len(examples),
+        n_tokens=n_tokens,
+        slm_is_llm=same / n_tokens,
+        slm_is_truth=slm_right / n_tokens,
+        llm_is_truth=llm_right / n_tokens,
+        needed_share=1 - same / n_tokens,
+        data=data,
+    )
 
 
 def _runs(
@@ -275,62 +243,56 @@ def _name(share: float) -> str:
     return f"routed at {share:.0%}"
 
 
-def _model(
-    spec: ModelSpec, passes: list[PassTime], fit: StepCost, context: int, probe: dict[str, Any]
-) -> dict[str, Any]:
+def _model(spec: ModelSpec, passes: list[PassTime], fit: StepCost, context: int, probe: Probe) -> ModelProfile:
     n_bytes, flops = spec.forward_bytes(1, context), spec.forward_flops(1, context)
     # The copy of about as many bytes: a small model lives in the caches of a large processor.
-    copy = min(probe["copy"], key=lambda row: abs(row["n_bytes"] - spec.weight_bytes))
-    bandwidth = float(copy["bytes_per_s"])
-    verdict = verdict_of(fit, context, n_bytes, flops, bandwidth, probe["peak_flops"])
-    return {
-        "name": spec.name,
-        "n_params": spec.n_params,
-        "passes": [asdict(p) for p in passes],
-        "fit": asdict(fit),
-        "pass_bytes": n_bytes,
-        "achieved_bytes_per_s": n_bytes / fit.seconds(1, context),
-        "copy_bytes_per_s": bandwidth,
+    copy = min(probe.copy, key=lambda copied: abs(copied.n_bytes - spec.weight_bytes))
+    verdict = verdict_of(fit, context, n_bytes, flops, copy.bytes_per_s, probe.peak_flops)
+    return ModelProfile(
+        name=spec.name,
+        n_params=spec.n_params,
+        passes=tuple(passes),
+        fit=fit,
+        pass_bytes=n_bytes,
+        achieved_bytes_per_s=n_bytes / fit.seconds(1, context),
+        copy_bytes_per_s=copy.bytes_per_s,
         **asdict(verdict),
-    }
+    )
 
 
 def _break_even(
     pair: ModelPair, costs: RoutedCosts, router: Router, plan: ProfilePlan, context: int, needed: float
-) -> dict[str, Any]:
+) -> BreakEven:
     slm, llm, router_bytes = pair.info.slm, pair.info.llm, router.n_params * ROUTER_BYTES_PER_PARAM
 
-    def shares(n_cached: int) -> dict[str, Any]:
-        return {
-            "n_context": n_cached,
-            "time": costs.break_even_share(n_cached),
-            "bytes": break_even_share_of_bytes(slm, llm, router_bytes, n_cached + 1),
-        }
+    def shares(n_cached: int) -> SharesAt:
+        of_bytes = break_even_share_of_bytes(slm, llm, router_bytes, n_cached + 1)
+        return SharesAt(n_cached, costs.break_even_share(n_cached), of_bytes)
 
-    return {
-        **shares(context),
-        "by_context": [shares(n_cached) for n_cached in plan.contexts],
-        "by_batch": [{"batch_size": size, "time": costs.break_even_share(context, size)} for size in BATCHES],
-        "largest_batch": costs.largest_batch(needed, context),
-    }
+    return BreakEven(
+        **asdict(shares(context)),
+        by_context=tuple(shares(n_cached) for n_cached in plan.contexts),
+        by_batch=tuple(BatchShare(size, costs.break_even_share(context, size)) for size in BATCHES),
+        largest_batch=costs.largest_batch(needed, context),
+    )
 
 
-def _check(costs: RoutedCosts, runs: dict[str, list[float]], plan: ProfilePlan) -> Iterator[dict[str, Any]]:
+def _check(costs: RoutedCosts, runs: dict[str, list[float]], plan: ProfilePlan) -> Iterator[RunCheck]:
     """What the fitted costs predict for each real run, beside what it took."""
     alone = runs[LLM_ALONE]
     predicted_alone = predicted_run_s(costs, None, plan.n_prompt, plan.n_written)
     for name, share in ((LLM_ALONE, None), *((_name(s), s) for s in (0.0, *plan.shares))):
         predicted = predicted_run_s(costs, share, plan.n_prompt, plan.n_written)
         measured = statistics.median(runs[name])
-        yield {
-            "run": name,
-            "llm_share": share,
-            "measured_tokens_per_s": plan.n_written / measured,
-            "predicted_tokens_per_s": plan.n_written / predicted,
-            "measured_of_llm_alone": statistics.median(a / b for a, b in zip(runs[name], alone, strict=True)),
-            "predicted_of_llm_alone": predicted / predicted_alone,
-            "gap": predicted / measured - 1,
-        }
+        yield RunCheck(
+            run=name,
+            llm_share=share,
+            measured_tokens_per_s=plan.n_written / measured,
+            predicted_tokens_per_s=plan.n_written / predicted,
+            measured_of_llm_alone=statistics.median(a / b for a, b in zip(runs[name], alone, strict=True)),
+            predicted_of_llm_alone=predicted / predicted_alone,
+            gap=predicted / measured - 1,
+        )
 
 
 def predicted_run_s(costs: RoutedCosts, llm_share: float | None, n_prompt: int, n_written: int) -> float:

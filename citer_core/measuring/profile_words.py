@@ -5,14 +5,10 @@ Derived from the numbers each time, never stored, so a stored profile cannot say
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from citer_core.measuring.break_even import MAX_BATCH
-from citer_core.measuring.profile_file import costs_of
-
-Profile = Mapping[str, Any]
+from citer_core.measuring.profile_numbers import Profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,59 +22,59 @@ class Table:
 
 def headline(profile: Profile) -> str:
     """The answer in one sentence."""
-    even, needed = profile["break_even"], profile["agreement"]["needed_share"]
-    if even["time"] == 0:
+    even, needed = profile.break_even, profile.agreement.needed_share
+    if even.time == 0:
         return "Routing is not worth it here: it takes longer than the LLM alone at any LLM share."
-    if needed >= even["time"]:
+    if needed >= even.time:
         return (
-            f"Routing is not worth it here: it saves time only below {even['time']:.0%} LLM tokens, and the two models "
+            f"Routing is not worth it here: it saves time only below {even.time:.0%} LLM tokens, and the two models "
             f"disagree on {needed:.0%} of the tokens."
         )
     return (
-        f"Routing is worth it here: it saves time while the LLM writes less than {even['time']:.0%} of the tokens "
-        f"(bytes: less than {even['bytes']:.0%}), and the two models disagree on {needed:.1%} of them."
+        f"Routing is worth it here: it saves time while the LLM writes less than {even.time:.0%} of the tokens "
+        f"(bytes: less than {even.bytes:.0%}), and the two models disagree on {needed:.1%} of them."
     )
 
 
 def sentences(profile: Profile) -> list[str]:
     """The reasons and the limits, one sentence or two each."""
-    even, agreement = profile["break_even"], profile["agreement"]
-    costs, context = costs_of(profile), even["n_context"]
+    even, agreement = profile.break_even, profile.agreement
+    costs, context = profile.costs, even.n_context
     paid = costs.slm.seconds(1, context) + costs.router_s
     alone = costs.llm.seconds(1, context)
     said = [
         f"At {context} tokens of context the SLM and the router take {_ms(paid)} a token, the LLM {_ms(alone)}, of "
         f"which {_ms(costs.llm.per_token_s)} is paid for each token fed in any case. The break-even is where what is "
         "saved on the LLM's passes pays for the SLM's.",
-        f"The SLM is {profile['slm']['bound']}-bound: {profile['slm']['reason']}.",
-        f"The LLM is {profile['llm']['bound']}-bound: {profile['llm']['reason']}.",
-        f"On true prefixes the SLM's first choice is the LLM's for {agreement['slm_is_llm']:.1%} of "
-        f"{agreement['n_tokens']:,} tokens and the true token for {agreement['slm_is_truth']:.1%} (the LLM: "
-        f"{agreement['llm_is_truth']:.1%}). A router that knew where they differ would need the LLM for "
-        f"{agreement['needed_share']:.1%}; a real one needs more.",
+        f"The SLM is {profile.slm.bound}-bound: {profile.slm.reason}.",
+        f"The LLM is {profile.llm.bound}-bound: {profile.llm.reason}.",
+        f"On true prefixes the SLM's first choice is the LLM's for {agreement.slm_is_llm:.1%} of "
+        f"{agreement.n_tokens:,} tokens and the true token for {agreement.slm_is_truth:.1%} (the LLM: "
+        f"{agreement.llm_is_truth:.1%}). A router that knew where they differ would need the LLM for "
+        f"{agreement.needed_share:.1%}; a real one needs more.",
     ]
     return said + limits(profile)
 
 
 def limits(profile: Profile) -> list[str]:
     """When not to use routing with this pair on this device."""
-    even, needed = profile["break_even"], profile["agreement"]["needed_share"]
+    even, needed = profile.break_even, profile.agreement.needed_share
     said = []
-    if needed >= even["time"]:
+    if needed >= even.time:
         said.append(
             "The SLM is too weak or too slow for this LLM: fine-tune it, or choose one that agrees more or is smaller."
         )
-    if profile["llm"]["bound"] == "compute":
+    if profile.llm.bound == "compute":
         said.append(
             "The LLM's steps are compute-bound, so catching up costs almost as much as writing did: routing saves "
             "little."
         )
-    if profile["slm"]["bound"] == "overhead":
+    if profile.slm.bound == "overhead":
         said.append(
             "The SLM's steps are mostly overhead, so a smaller SLM would not be faster here: the bytes saved are more "
             "than the time saved."
         )
-    largest = even["largest_batch"]
+    largest = even.largest_batch
     if largest == 0:
         said.append("At the share that this pair needs, routing takes longer even for one sequence.")
     elif largest < MAX_BATCH:
@@ -96,22 +92,22 @@ def limits(profile: Profile) -> list[str]:
 
 def tables(profile: Profile) -> list[Table]:
     """The numbers: parts, break-evens and the check of the prediction."""
-    even, context = profile["break_even"], profile["break_even"]["n_context"]
-    costs = costs_of(profile)
+    even, context = profile.break_even, profile.break_even.n_context
+    costs = profile.costs
     parts = []
-    for name, which, cost in (("SLM", "slm", costs.slm), ("LLM", "llm", costs.llm)):
-        model = profile[which]
+    for name, model in (("SLM", profile.slm), ("LLM", profile.llm)):
+        cost = model.fit
         parts.append(
             (
                 name,
-                f"{model['n_params']:,}",
+                f"{model.n_params:,}",
                 _ms(cost.seconds(1, context)),
                 _ms(cost.fixed_s),
                 _ms(cost.per_token_s),
                 _ms(1000 * cost.per_context_s),
                 f"{cost.error:.0%}",
-                f"{model['achieved_bytes_per_s'] / 1e9:.2f} of {model['copy_bytes_per_s'] / 1e9:.2f}",
-                model["bound"],
+                f"{model.achieved_bytes_per_s / 1e9:.2f} of {model.copy_bytes_per_s / 1e9:.2f}",
+                model.bound,
             )
         )
     head = (
@@ -119,22 +115,22 @@ def tables(profile: Profile) -> list[Table]:
         "GB/s of a copy's", "bound by",
     )  # fmt: skip
     other = (
-        (f"router ({profile['router']['name']})", _ms(costs.router_s)),
+        (f"router ({profile.router.name})", _ms(costs.router_s)),
         ("the rest of a step", _ms(costs.loop_s)),
         ("added by a call of the LLM", _ms(costs.switch_s)),
     )
-    shares = [(f"{row['n_context']:,}", f"{row['time']:.1%}", f"{row['bytes']:.1%}") for row in even["by_context"]]
-    batches = [(str(row["batch_size"]), f"{row['time']:.1%}") for row in even["by_batch"]]
+    shares = [(f"{row.n_context:,}", f"{row.time:.1%}", f"{row.bytes:.1%}") for row in even.by_context]
+    batches = [(str(row.batch_size), f"{row.time:.1%}") for row in even.by_batch]
     check = [
         (
-            row["run"],
-            f"{row['measured_tokens_per_s']:,.0f}",
-            f"{row['predicted_tokens_per_s']:,.0f}",
-            f"{row['gap']:+.0%}",
-            f"{row['measured_of_llm_alone']:.2f}",
-            f"{row['predicted_of_llm_alone']:.2f}",
+            row.run,
+            f"{row.measured_tokens_per_s:,.0f}",
+            f"{row.predicted_tokens_per_s:,.0f}",
+            f"{row.gap:+.0%}",
+            f"{row.measured_of_llm_alone:.2f}",
+            f"{row.predicted_of_llm_alone:.2f}",
         )
-        for row in profile["check"]
+        for row in profile.check
     ]
     return [
         Table(f"A forward pass at {context} tokens of context (measured, fitted)", head, tuple(parts)),
@@ -152,14 +148,14 @@ def tables(profile: Profile) -> list[Table]:
 
 def _products(profile: Profile) -> list[Table]:
     """Which product of few rows is the fastest here; profiles from before it was measured do not say."""
-    chosen = profile["probe"].get("products", {})
+    chosen = profile.probe.products or {}
     rows = [
         (
             which.upper(),
-            line["kind"],
-            str(line["rows"]),
-            line["way"],
-            ", ".join(f"{way} {speed:g}" for way, speed in line["gb_per_s"].items()),
+            line.kind,
+            str(line.rows),
+            line.way,
+            ", ".join(f"{way} {speed:g}" for way, speed in line.gb_per_s.items()),
         )
         for which, lines in chosen.items()
         for line in lines
@@ -176,12 +172,12 @@ def provenance(profile: Profile) -> str:
         "thread": "time of one thread, which does not count while other programs have the core",
         "wall": "wall-clock time",
     }
-    sheet = profile["probe"]["data_sheet_bytes_per_s"]
-    large = profile["probe"]["copy"][-1]["bytes_per_s"] / 1e9
+    sheet = profile.probe.data_sheet_bytes_per_s
+    large = profile.probe.copy[-1].bytes_per_s / 1e9
     stated = f"{sheet / 1e9:,.0f} GB/s by its data sheet" if sheet else "no data sheet number is known for it"
     return (
-        f"Measured {profile['date']} on {profile['hardware']} ({profile['device']}, {profile['dtype']}) with "
-        f"`{profile['command']}`; medians, {clock[profile['clock']]}. A large copy moves {large:.1f} GB/s; {stated}."
+        f"Measured {profile.date} on {profile.hardware} ({profile.device}, {profile.dtype}) with "
+        f"`{profile.command}`; medians, {clock[profile.clock]}. A large copy moves {large:.1f} GB/s; {stated}."
     )
 
 

@@ -9,11 +9,13 @@ import itertools
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 
 from citer_core.errors import SettingError
+
+Clock = Literal["thread", "wall"]  # the former does not count while other programs have the core
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +80,3 @@ def fit_step_cost(passes: Sequence[PassTime]) -> StepCost:
             best[chosen] = weights
     error = statistics.median(abs(float(row @ best) - 1) for row in terms)
     return StepCost(float(best[0]), float(best[1]), float(best[2]), error)
-
-
-def step_cost_from_dict(data: dict[str, Any]) -> StepCost:
-    """Reads what a profile stores.
-
-    Raises:
-        KeyError, TypeError, ValueError: not a step cost; the reader of the file says which file.
-    """
-    return StepCost(*(float(data[name]) for name in ("fixed_s", "per_token_s", "per_context_s", "error")))

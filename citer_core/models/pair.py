@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
@@ -73,7 +74,7 @@ class ModelPair:
             )
         return self.llm
 
-    def products_chosen(self) -> dict[str, list[dict[str, object]]]:
+    def products_chosen(self) -> dict[str, list[dict[str, Any]]]:
         """How each model that is here multiplies few rows, as rows of a report; none where there is one way only."""
         here = {"slm": self.slm, "llm": self.llm}
         return {which: lm.products.lines() for which, lm in here.items() if isinstance(lm, LanguageModel)}

@@ -13,7 +13,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -116,7 +116,7 @@ class Products:
         way = None if ways is None else ways[bisect_left(ROW_CLASSES, len(x))]
         return None if way is _plain else way
 
-    def lines(self) -> list[dict[str, object]]:
+    def lines(self) -> list[dict[str, Any]]:
         """The choices as rows of a report: kind of matrix, rows, way, and the GB/s of each way."""
         return [
             {

@@ -14,7 +14,7 @@ from citer_core.cli.main import main
 from citer_core.errors import SettingError
 from citer_core.measuring.break_even import RoutedCosts
 from citer_core.measuring.capacity import BatchServer, Demand, llm_only_deployment, routed_deployment
-from citer_core.measuring.profile_file import costs_of, read_profile
+from citer_core.measuring.profile_file import read_profile
 from citer_core.measuring.step_cost import StepCost
 
 COSTS = RoutedCosts(StepCost(0.002, 0.0001, 0.0), StepCost(0.020, 0.0005, 0.0), 0.0005)
@@ -129,7 +129,7 @@ def test_command_line(capsys, tmp_path):
 def test_chapter_says_what_the_formulas_say():
     """The example in assets/learn/scaling.md, row by row, from the recorded profile."""
     chapter = (ASSETS / "learn" / "scaling.md").read_text(encoding="utf-8")
-    costs = costs_of(read_profile(ASSETS / "benchmarks" / "profile.json"))
+    costs = read_profile(ASSETS / "benchmarks" / "profile.json").costs
     for share in (0.1, 0.2, 0.4):
         cells = deployment_row(f"routed, {share:.0%} LLM", routed_deployment(costs, Demand(1000, 20, share)))
         assert f"| {' | '.join(cells)} |" in chapter

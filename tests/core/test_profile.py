@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import json
+from dataclasses import fields, is_dataclass, replace
 
 import pytest
 import torch
@@ -15,8 +15,10 @@ from citer_core.engine import Engine
 from citer_core.errors import ProfileError, SettingError
 from citer_core.measuring import device_probe
 from citer_core.measuring.break_even import break_even_share_of_bytes
-from citer_core.measuring.profile import ProfilePlan, predicted_run_s, profile_pair, reference_context
-from citer_core.measuring.profile_file import costs_of, read_profile
+from citer_core.measuring.profile import predicted_run_s, profile_pair, reference_context
+from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_numbers import ProductLine
+from citer_core.measuring.profile_plan import ProfilePlan
 from citer_core.measuring.profile_words import headline, limits, provenance, sentences, tables
 from citer_core.routing.routers import training_free_routers
 from citer_core.ui.profile.messages import SHARES, profile_message
@@ -39,29 +41,96 @@ def measured(tiny_pair):
                 return stop.value, told
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def stored():
-    return copy.deepcopy(read_profile(STORED))
+    return read_profile(STORED)
+
+
+@pytest.fixture
+def document():
+    """The stored profile as it stands in its file."""
+    return json.loads(STORED.read_text(encoding="utf-8"))
+
+
+def with_(profile, part, **changes):
+    """A profile with other numbers in one of its parts."""
+    return replace(profile, **{part: replace(getattr(profile, part), **changes)})
 
 
 def test_measured_profile_is_whole(measured, tiny_pair, tmp_path):
     profile, told = measured
     assert [p.done for p in told] == sorted(p.done for p in told) and told[0].done == 0 and told[-1].done < 1
     path = tmp_path / "profile.json"
-    path.write_text(json.dumps(profile), encoding="utf-8")
-    assert read_profile(path) == json.loads(json.dumps(profile))
-    for which in ("slm", "llm"):
-        assert {(p["n_new"], p["n_cached"]) for p in profile[which]["passes"]} == {(1, 16), (1, 64), (4, 16), (4, 64)}
-        assert all(p["seconds"] > 0 for p in profile[which]["passes"])
-    agreement = profile["agreement"]
-    assert agreement["needed_share"] == pytest.approx(1 - agreement["slm_is_llm"]) and agreement["n_examples"] == 4
-    assert [row["llm_share"] for row in profile["check"]] == [None, 0.0, 0.1, 0.3, 1.0]
-    even = profile["break_even"]
-    assert even["time"] == costs_of(profile).break_even_share(64)
+    path.write_text(json.dumps(profile.as_json()), encoding="utf-8")
+    assert read_profile(path) == profile
+    for model in (profile.slm, profile.llm):
+        assert {(p.n_new, p.n_cached) for p in model.passes} == {(1, 16), (1, 64), (4, 16), (4, 64)}
+        assert all(p.seconds > 0 for p in model.passes)
+    agreement = profile.agreement
+    assert agreement.needed_share == pytest.approx(1 - agreement.slm_is_llm) and agreement.n_examples == 4
+    assert [row.llm_share for row in profile.check] == [None, 0.0, 0.1, 0.3, 1.0]
+    even = profile.break_even
+    assert even.time == profile.costs.break_even_share(64)
     info = tiny_pair.info
-    assert even["bytes"] == break_even_share_of_bytes(info.slm, info.llm, 0, 65)
-    assert profile["clock"] == "thread" and torch.get_num_threads() == 1
+    assert even.bytes == break_even_share_of_bytes(info.slm, info.llm, 0, 65)
+    assert profile.clock == "thread" and torch.get_num_threads() == 1
     assert report_is_readable(profile)
+
+
+def stored_profiles():
+    """Every profile that comes with the project."""
+    return [path for path in ASSETS.rglob("*.json") if '"schema": "citer-profile"' in path.read_text(encoding="utf-8")]
+
+
+def test_a_stored_profile_is_the_same_to_the_byte_when_stored_once_more():
+    assert STORED in stored_profiles()
+    for path in stored_profiles():
+        again = json.dumps(read_profile(path).as_json(), indent=1) + "\n"
+        assert again == path.read_text(encoding="utf-8"), path
+
+
+def test_a_measured_profile_is_stored_in_the_order_of_the_stored_one(measured, document):
+    """With what has been measured since: which product is the fastest."""
+    profile, _ = measured
+    found = profile.as_json()
+    assert found["probe"].pop("products") == {"slm": (), "llm": ()}, "in float32 there is one product only"
+    assert names_of(json.loads(json.dumps(found))) == names_of(document)
+
+
+def names_of(value):
+    """The names in a document, in their order, of the first entry of each list."""
+    if isinstance(value, dict):
+        return [(name, names_of(inside)) for name, inside in value.items()]
+    return names_of(value[0]) if isinstance(value, list) else None
+
+
+def test_the_products_of_a_profile_are_read_back(tmp_path, stored):
+    lines = (ProductLine("wide", 1, "doubled", {"plain": 9.1, "vector": 8.0, "doubled": 24.2}),)
+    with_products = with_(stored, "probe", products={"slm": (), "llm": lines})
+    (tmp_path / "p.json").write_text(json.dumps(with_products.as_json()), encoding="utf-8")
+    read = read_profile(tmp_path / "p.json")
+    assert read == with_products and len(tables(stored)) + 1 == len(tables(read))
+    assert tables(read)[-2].rows == (("LLM", "wide", "1", "doubled", "plain 9.1, vector 8, doubled 24.2"),)
+
+
+def test_a_profile_cannot_be_changed(stored):
+    """All the way down: what is shown and what is stored are the numbers that were measured."""
+
+    def parts(of):
+        yield of
+        for field in fields(of):
+            value = getattr(of, field.name)
+            for part in value if isinstance(value, tuple) else (value,):
+                assert not isinstance(part, list), field.name
+                if is_dataclass(part):
+                    yield from parts(part)
+
+    found = list(parts(stored))
+    assert len(found) > 50
+    for part in found:
+        assert not hasattr(part, "__dict__")
+        with pytest.raises(AttributeError):
+            setattr(part, fields(part)[0].name, None)
 
 
 def report_is_readable(profile):
@@ -77,7 +146,7 @@ def test_plan_fits_the_pair():
 
 def test_prediction_of_a_run_by_hand(stored):
     """Ten tokens after a prompt of five: ten steps at 10 tokens of context on average, and the prompt once."""
-    costs = costs_of(stored)
+    costs = stored.costs
     alone = 10 * costs.llm_only_s(10) + 4 * costs.llm.per_token_s
     assert predicted_run_s(costs, None, 5, 10) == pytest.approx(alone)
     routed = 10 * costs.routed_s(0.5, 10) + 5 * (costs.slm.per_token_s + costs.llm.per_token_s)
@@ -91,40 +160,37 @@ def test_bandwidth_and_peak_are_positive(monkeypatch):
 
 
 def test_headline_follows_the_numbers(stored):
-    even = stored["break_even"]
-    assert f"less than {even['time']:.0%} of the tokens (bytes: less than {even['bytes']:.0%})" in headline(stored)
-    stored["agreement"]["needed_share"] = 0.9
-    even["time"] = 0.4
-    assert "not worth it" in headline(stored) and "below 40%" in headline(stored) and "90%" in headline(stored)
-    assert "too weak" in limits(stored)[0]
-    even["time"] = 0
-    assert "at any LLM share" in headline(stored)
+    even = stored.break_even
+    assert f"less than {even.time:.0%} of the tokens (bytes: less than {even.bytes:.0%})" in headline(stored)
+    weak = with_(with_(stored, "agreement", needed_share=0.9), "break_even", time=0.4)
+    assert "not worth it" in headline(weak) and "below 40%" in headline(weak) and "90%" in headline(weak)
+    assert "too weak" in limits(weak)[0]
+    assert "at any LLM share" in headline(with_(weak, "break_even", time=0))
 
 
 def test_limits(stored):
-    stored["llm"]["bound"], stored["break_even"]["largest_batch"] = "compute", 8
-    said = " ".join(limits(stored))
+    bound = with_(stored, "llm", bound="compute")
+    said = " ".join(limits(with_(bound, "break_even", largest_batch=8)))
     assert "compute-bound" in said and "8 sequences" in said and "16 do not" in said
-    stored["break_even"]["largest_batch"] = 0
-    assert "even for one sequence" in " ".join(limits(stored))
+    assert "even for one sequence" in " ".join(limits(with_(bound, "break_even", largest_batch=0)))
 
 
 def test_message_for_the_page(stored):
     message = profile_message(stored, "recorded")["profile"]
     chart = message["shares"]
-    costs, context = costs_of(stored), stored["break_even"]["n_context"]
+    costs, context = stored.costs, stored.break_even.n_context
     assert chart["time"][SHARES.index(0.5)] == pytest.approx(costs.routed_s(0.5, context) / costs.llm_only_s(context))
     # The curves cross 1 where the break-even says.
-    assert chart["bytes"][0] == pytest.approx(1 - stored["break_even"]["bytes"])
-    assert message["kind"] == "recorded" and stored["date"] in message["provenance"]
+    assert chart["bytes"][0] == pytest.approx(1 - stored.break_even.bytes)
+    assert message["kind"] == "recorded" and stored.date in message["provenance"]
     assert message["headline"] == headline(stored)
     assert {len(row) for table in message["tables"] for row in table["rows"]} <= {2, 3, 6, 9}
 
 
 def test_stored_profile_is_of_the_bundled_pair(stored):
     card = json.loads((ASSETS / "benchmarks" / "decode.json").read_text(encoding="utf-8"))
-    assert stored["pair_revision"] == card["pair_revision"] and stored["dtype"] == "float32"
-    assert stored["command"].startswith("python -m citer_core profile") and stored["hardware"]
+    assert stored.pair_revision == card["pair_revision"] and stored.dtype == "float32"
+    assert stored.command.startswith("python -m citer_core profile") and stored.hardware
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": "citer-profile", "schema_version": 2}'])
@@ -141,27 +207,28 @@ def test_what_is_no_profile(tmp_path, text):
         (("hardware",), None), (("clock",), "sundial"), (("break_even", "time"), "often"), (("check",), 5),
         (("break_even", "n_context"), 10**30), (("slm", "passes"), [1]), (("llm", "pass_bytes"), 0),
         (("probe", "copy"), []), (("router", "n_params"), -1), (("agreement",), []), (("slm", "bound"), None),
-        (("loop_s",), float("nan")), (("slm", "fit"), {"fixed_s": 0, "per_token_s": 0, "per_context_s": 0, "error": 0}),
+        (("loop_s",), float("nan")), (("plan", "shares"), "all"), (("probe", "products"), {"slm": [{"kind": 5}]}),
+        (("slm", "bound"), "luck"), (("slm", "fit"), {"fixed_s": 0, "per_token_s": 0, "per_context_s": 0, "error": 0}),
     ],
 )  # fmt: skip
-def test_a_field_of_nonsense_in_a_profile_is_a_message(tmp_path, stored, path, value):
-    inside = stored
+def test_a_field_of_nonsense_in_a_profile_is_a_message(tmp_path, document, path, value):
+    inside = document
     for name in path[:-1]:
         inside = inside[name]
     inside[path[-1]] = value
-    (tmp_path / "p.json").write_text(json.dumps(stored), encoding="utf-8")
-    with pytest.raises(ProfileError, match=r"p\.json|Make it again"):
+    (tmp_path / "p.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ProfileError, match=r"p\.json"):
         read_profile(tmp_path / "p.json")
 
 
-def test_damaged_profile(tmp_path, stored):
-    stored["slm"]["fit"]["fixed_s"] = None
+def test_damaged_profile(tmp_path, document):
+    document["slm"]["fit"]["fixed_s"] = None
     path = tmp_path / "p.json"
-    path.write_text(json.dumps(stored), encoding="utf-8")
-    with pytest.raises(ProfileError, match="step costs"):
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ProfileError, match=r"p\.json cannot be used: slm\.fit\.fixed_s is nothing.*Make one with"):
         read_profile(path)
-    del stored["llm"]
-    path.write_text(json.dumps(stored), encoding="utf-8")
+    del document["llm"]
+    path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(ProfileError, match="lacks llm"):
         read_profile(path)
 

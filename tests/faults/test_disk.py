@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from citer_core.cli import profile as profile_command
 from citer_core.cli.main import main
 from citer_core.engine import Engine
 from citer_core.errors import MachineError, ModelFileError
+from citer_core.measuring.profile_file import read_profile
 from citer_core.models import store
 from citer_core.models.gguf_conversion import convert
 from citer_core.models.sources import HubSource
@@ -73,7 +75,7 @@ def test_labelling(row, disk, tmp_path, monkeypatch, capsys):
 
 def stored_profile(monkeypatch):
     """The measuring itself takes a minute and is not what is tested."""
-    result = json.loads(STORED.read_text(encoding="utf-8"))
+    result = read_profile(STORED)
     monkeypatch.setattr(Engine, "load", lambda *_, **__: None)
     monkeypatch.setattr(profile_command, "_measure", lambda *_: result)
     return result
@@ -98,13 +100,13 @@ def test_a_measurement_that_no_longer_fits(row, disk, monkeypatch, rescued, caps
     monkeypatch.setattr("citer_core.cli.report_file.RESERVED", 10)
     monkeypatch.setattr("citer_core.cli.report_file.rescue", lambda *found: (disk.make_room(), files.rescue(*found))[1])
     capsys.readouterr()
-    result["note"] = "x" * 200_000
+    result = replace(result, pair_revision="x" * 200_000)
     assert main(["profile", "--output-file", str(out)]) == 1
     printed, said = capsys.readouterr()
     row.said(said)
-    assert printed.startswith(result["pair"]), "the words are printed all the same"
+    assert printed.startswith(result.pair), "the words are printed all the same"
     (kept,) = rescued.iterdir()
-    assert json.loads(kept.read_text(encoding="utf-8")) == result and str(kept) in said
+    assert kept.read_text(encoding="utf-8") == json.dumps(result.as_json(), indent=1) + "\n" and str(kept) in said
     assert json.loads(before) == json.loads(out.read_bytes())
     assert sorted(path.name for path in disk.folder.iterdir()) == ["profile.json"]
 

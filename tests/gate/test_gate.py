@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from citer_core.errors import GateError, InputError
 from citer_core.gate.excerpt import clean, excerpt
-from citer_core.gate.fields import Choice, Flag, ListOf, Maybe, Real, Record, Row, Text, Whole
+from citer_core.gate.fields import Choice, Flag, ListOf, MapOf, Maybe, Real, Record, Row, Text, Whole
 from citer_core.gate.files import read_limited
 from citer_core.gate.json_text import parse_json
 from tests.hostile import hostile_strings
@@ -117,13 +117,18 @@ def test_the_worst_texts_take_no_longer_than_their_length(pattern):
 
 
 TOKEN = Record({"id": Whole(0, 9), "text": Text(5)}, {"forced": Flag()})
-RUN = Record({"name": Text(20), "tokens": ListOf(TOKEN, 3), "top": Maybe(Row(Whole(), Text(), Real(0, 1)))})
+RUN = Record(
+    {"name": Text(20), "tokens": ListOf(TOKEN, 3), "top": Maybe(Row(Whole(), Text(), Real(0, 1)))},
+    {"speeds": MapOf(Real(), 2)},
+)
 
 
 def test_a_record_gives_the_fields_that_it_names():
     document = {"name": "a", "tokens": [{"id": 3.0, "text": "é", "else": 1}], "top": None, "more": {"path": "x"}}
     assert RUN.read(document, "run") == {"name": "a", "tokens": [{"id": 3, "text": "é"}], "top": None}
     assert RUN.read({**document, "top": [1, "x", 1]}, "run")["top"] == (1, "x", 1)
+    speeds = RUN.read({**document, "speeds": {"z": 1, "a": 2.5}}, "run")["speeds"]
+    assert list(speeds.items()) == [("z", 1), ("a", 2.5)]
 
 
 @pytest.mark.parametrize(
@@ -140,6 +145,11 @@ def test_a_record_gives_the_fields_that_it_names():
         ({"tokens": [[]]}, "run.tokens[0] is a list of 0; it must be an object with id, text."),
         ({"top": 3}, "run.top is 3; it must be a list of 3 entries, or nothing."),
         ({"top": [1, "x", 2]}, "run.top[2] is 2; it must be a number from 0 to 1."),
+        ({"speeds": [1]}, "run.speeds is a list of 1; it must be an object with at most 2 short names."),
+        ({"speeds": {"a": 1, "b": 1, "c": 1}}, "run.speeds is an object; it must be an object with at most 2 short"),
+        ({"speeds": {"a": 1, "/etc/passwd": "fast"}}, 'run.speeds[1] is "fast"; it must be a number from 0 to'),
+        ({"speeds": {"a" * 101: 1}}, "run.speeds[0] is \"aaaaaaaaa"),
+        ({"speeds": {5: 1}}, "run.speeds[0] is 5; it must be a text of 1 to 100 characters."),
     ],
 )  # fmt: skip
 def test_a_refusal_says_where_what_and_what_is_allowed(change, says):
@@ -181,7 +191,18 @@ def test_numbers_and_texts_keep_their_form():
 @settings(max_examples=200)
 @given(anything)
 def test_whatever_comes_a_kind_reads_it_or_raises_a_gate_error(value):
-    for kind in (RUN, TOKEN, Text(), Whole(), Real(), Flag(), Choice("a"), Maybe(Flag()), ListOf(Whole(), 3)):
+    for kind in (
+        RUN,
+        TOKEN,
+        Text(),
+        Whole(),
+        Real(),
+        Flag(),
+        Choice("a"),
+        Maybe(Flag()),
+        ListOf(Whole(), 3),
+        MapOf(Flag(), 3),
+    ):
         said = ""
         try:
             kind.read(value, "it")

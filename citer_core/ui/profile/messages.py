@@ -6,11 +6,10 @@ Everything that a person reads is computed here; the browser only draws.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, Literal
 
-from citer_core.measuring.profile_file import costs_of
+from citer_core.measuring.profile_numbers import Profile
 from citer_core.measuring.profile_words import headline, provenance, sentences, tables
 from citer_core.ui.streaming import Message
 
@@ -20,12 +19,12 @@ ROUTER_BYTES_PER_PARAM = 4
 _numbers = itertools.count()  # gradio drops a value that equals the last one
 
 
-def profile_message(profile: Mapping[str, Any], kind: Kind) -> Message:
+def profile_message(profile: Profile, kind: Kind) -> Message:
     """The whole panel."""
     return {
         "profile": {
             "kind": kind,
-            "pair": profile["pair"],
+            "pair": profile.pair,
             "headline": headline(profile),
             "provenance": provenance(profile),
             "sentences": sentences(profile),
@@ -42,38 +41,38 @@ def progress_message(done: float, doing: str) -> Message:
     return {"progress": {"done": done, "doing": doing}, "number": next(_numbers)}
 
 
-def _share_chart(profile: Mapping[str, Any]) -> dict[str, Any]:
+def _share_chart(profile: Profile) -> dict[str, Any]:
     """Cost of a routed token of that of the LLM alone, over the share of LLM tokens; above 1 routing loses."""
-    costs, even = costs_of(profile), profile["break_even"]
-    context, router_bytes = even["n_context"], profile["router"]["n_params"] * ROUTER_BYTES_PER_PARAM
-    paid = (profile["slm"]["pass_bytes"] + router_bytes) / profile["llm"]["pass_bytes"]
+    costs, even = profile.costs, profile.break_even
+    context, router_bytes = even.n_context, profile.router.n_params * ROUTER_BYTES_PER_PARAM
+    paid = (profile.slm.pass_bytes + router_bytes) / profile.llm.pass_bytes
     alone = costs.llm_only_s(context)
     return {
         "share": SHARES,
         "time": [costs.routed_s(share, context) / alone for share in SHARES],
         "bytes": [paid + share for share in SHARES],
-        "break_even": {"time": even["time"], "bytes": even["bytes"]},
+        "break_even": {"time": even.time, "bytes": even.bytes},
         "measured": [
-            {"share": row["llm_share"], "time": row["measured_of_llm_alone"]}
-            for row in profile["check"]
-            if row["llm_share"] is not None
+            {"share": row.llm_share, "time": row.measured_of_llm_alone}
+            for row in profile.check
+            if row.llm_share is not None
         ],
     }
 
 
-def _pass_chart(profile: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _pass_chart(profile: Profile) -> list[dict[str, Any]]:
     """Measured milliseconds of a pass over the tokens that it feeds, and the fitted line, per model."""
-    costs, context = costs_of(profile), profile["break_even"]["n_context"]
+    context = profile.break_even.n_context
     series = []
-    for name, which, cost in (("SLM", "slm", costs.slm), ("LLM", "llm", costs.llm)):
-        passes = [row for row in profile[which]["passes"] if row["n_cached"] == context]
-        n_new = [row["n_new"] for row in passes]
+    for name, model in (("SLM", profile.slm), ("LLM", profile.llm)):
+        passes = [row for row in model.passes if row.n_cached == context]
+        n_new = [row.n_new for row in passes]
         series.append(
             {
                 "name": name,
                 "n_new": n_new,
-                "measured_ms": [1000 * row["seconds"] for row in passes],
-                "fitted_ms": [1000 * cost.seconds(n, context) for n in n_new],
+                "measured_ms": [1000 * row.seconds for row in passes],
+                "fitted_ms": [1000 * model.fit.seconds(n, context) for n in n_new],
                 "n_context": context,
             }
         )

@@ -132,7 +132,8 @@ def measure_messages(slot: EngineSlot, *, is_stopped: Callable[[], bool] = lambd
                     yield notice(STOPPED, "info")
                     return
                 yield notice("The models are loading; the measurement starts as soon as they are ready.", "wait")
-            from citer_core.measuring.profile import ProfilePlan, profile_pair
+            from citer_core.measuring.profile import profile_pair
+            from citer_core.measuring.profile_plan import ProfilePlan
 
             steps = profile_pair(engine, ProfilePlan.quick(), command=COMMAND)
             while True:
