@@ -14,7 +14,7 @@ from citer_core.file_lock import only_writer
 from citer_core.large_import import large_import
 
 if TYPE_CHECKING:
-    from citer_core.cli.main import Subparsers
+    from citer_core.cli.command import Subparsers
     from citer_core.measuring.report.order import Told
     from citer_core.measuring.report.plan import ReportPlan
 
@@ -35,7 +35,11 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("--output-dir", type=Path, required=True, metavar="OUT", help="up to eight JSON files go here")
     parser.add_argument(
-        "--minutes", type=float, default=MINUTES, metavar="N", help="what they do not suffice for is left out (25)"
+        "--minutes",
+        type=float,
+        default=MINUTES,
+        metavar="N",
+        help="what they do not suffice for is left out (%(default)s)",
     )
     parser.add_argument("--device", help="as torch names it (cuda where there is one, else cpu)")
     parser.add_argument(

@@ -66,7 +66,7 @@ def _speed_rows(result: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
 
 
 def bandwidth_sentences(results: Results) -> list[str]:
-    """What each pair reaches in the way in which its LLM is the fastest, beside the goals; nothing of what is not there."""
+    """What each pair reaches in the way in which its LLM is the fastest, beside the goals."""
     said = []
     runs = [row for row in results.get("speed", {}).values() if row.get("routed")]
     for pair in dict.fromkeys(row["pair"] for row in runs):

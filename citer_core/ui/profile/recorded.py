@@ -1,7 +1,7 @@
 """`RecordedProfiles`: the profiles that are stored with the project, of which the tab shows one at a time.
 
-The bundled pair's on a processor comes first; those of a stored device report follow, each named by its device. Knows no
-components. Made by the page.
+The bundled pair's on a processor comes first; those of stored device reports follow, each named by its device. Knows
+no components. Made by the page.
 """
 
 from __future__ import annotations
