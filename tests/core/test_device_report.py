@@ -48,6 +48,7 @@ SMALLEST = dataclasses.replace(
     profile=ProfilePlan((1, 4), (16, 32), 1, n_problems=1, n_prompt=4, n_written=6, n_runs=1),
     with_compile=False,
 )
+BARE = {"torch", "transformers", "tokenizers", "safetensors", "numpy", "huggingface_hub", "tqdm"}
 ABOUT = {"hardware": "a device", "torch": "1", "transformers": "2"}
 
 
@@ -293,9 +294,9 @@ def imports_of(path, *, inner):
     return found
 
 
-def test_the_kit_needs_no_more_than_a_bare_machine_has():
-    """Torch, transformers and what they bring: what is imported on the way to and in the report, all of it followed."""
-    asked, seen, others = ["citer_core.cli.main", "citer_core.cli.device_report"], set(), set()
+def needs(*asked):
+    """Modules of ours that the named ones lead to, and the packages of others."""
+    asked, seen, others = list(asked), set(), set()
     while asked:
         name = asked.pop()
         path = ROOT / Path(*name.split("."))
@@ -305,12 +306,27 @@ def test_the_kit_needs_no_more_than_a_bare_machine_has():
         seen.add(name)
         of_the_kit = "measuring.report" in name or name.endswith("device_report")
         for found in imports_of(path, inner=of_the_kit):
-            if found.startswith("citer_core"):
+            if found.split(".")[0] in ("citer_core", "tests"):
                 asked.append(found)
             elif found.split(".")[0] not in sys.stdlib_module_names:
                 others.add(found.split(".")[0])
+    return seen, others
+
+
+def test_the_kit_needs_no_more_than_a_bare_machine_has():
+    """Torch, transformers and what they bring: what is imported on the way to and in the report, all of it followed."""
+    seen, others = needs("citer_core.cli.main", "citer_core.cli.device_report")
     assert "citer_core.measuring.report.order" in seen and "citer_core.routing.decode" in seen
-    assert others <= {"torch", "transformers", "tokenizers", "safetensors", "numpy", "huggingface_hub", "tqdm"}
+    assert others <= BARE
+
+
+def test_the_tests_for_a_gpu_need_pytest_too_and_nothing_else():
+    marked = [path for path in (ROOT / "tests").rglob("test_*.py") if "pytest.mark" + ".gpu" in path.read_text("utf-8")]
+    assert ROOT / "tests/gpu/test_report_on_a_gpu.py" in marked
+    folders = {folder for path in marked for folder in path.relative_to(ROOT).parents if folder != Path()}
+    files = [*marked, *(ROOT / folder / "conftest.py" for folder in folders)]
+    seen, others = needs(*(".".join(path.relative_to(ROOT).with_suffix("").parts) for path in files))
+    assert "tests.conftest" in seen and others <= BARE | {"pytest"}
 
 
 def test_the_hash_of_the_code_changes_with_it(tmp_path):
