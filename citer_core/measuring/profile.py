@@ -167,9 +167,7 @@ def _probe(pair: ModelPair, plan: ProfilePlan) -> Probe:
     )
 
 
-def _passes(
-    pair: ModelPair, plan: ProfilePlan, n_warm_up: int
-) -> Generator[Progress, None, dict[str, list[PassTime]]]:
+def _passes(pair: ModelPair, plan: ProfilePlan, n_warm_up: int) -> Generator[Progress, None, dict[str, list[PassTime]]]:
     """The timed passes of both models."""
     models = {"slm": pair.slm, "llm": pair.local_llm}
     passes: dict[str, list[PassTime]] = {}

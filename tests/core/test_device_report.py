@@ -16,8 +16,8 @@ from citer_core.assets import ASSETS
 from citer_core.cli.main import main
 from citer_core.cost import LLAMA31_8B
 from citer_core.errors import SettingError
-from citer_core.measuring.profile import ProfilePlan
 from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_plan import ProfilePlan
 from citer_core.measuring.report import correctness, plan, shapes, spread, waits
 from citer_core.measuring.report.bench import Bench
 from citer_core.measuring.report.budget import ENDLESS, Budget
@@ -271,7 +271,7 @@ def test_a_stored_report_names_its_device_and_offers_its_profiles(written, tmp_p
         (runs[f"tiny: runs, {way}"] for way in ("eager", "graphs")), key=lambda r: r["llm_alone"]["tokens_per_s"]
     )
     shown = stored.message(FIRST)["profile"]
-    assert shown["pair"] == read_profile(profile)["pair"]
+    assert shown["pair"] == read_profile(profile).pair
     (named,) = [sentence for sentence in shown["sentences"] if "A GPU" in sentence]
     assert f"the LLM alone {fastest['llm_alone']['bandwidth_share']:.0%}" in named
     chosen = stored.message("tiny, float32 on A GPU, 2030-01-02")["profile"]

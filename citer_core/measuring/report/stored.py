@@ -8,11 +8,11 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from citer_core.errors import ProfileError
 from citer_core.gate.excerpt import clean
 from citer_core.measuring.profile_file import check_profile
+from citer_core.measuring.profile_numbers import Profile
 from citer_core.measuring.report.parts import Result, read_report
 from citer_core.measuring.report.words import bandwidth_sentences
 
@@ -40,7 +40,7 @@ class StoredReport:
         """What share of the device's bandwidth was reached, and by what."""
         return [f"{self.hardware}, {self.date}: {line}" for line in bandwidth_sentences(self.results)]
 
-    def profiles(self) -> dict[str, dict[str, Any]]:
+    def profiles(self) -> dict[str, Profile]:
         """Its profiles, by the names of their pairs; those that cannot be read are left out and logged."""
         found = {}
         for name, result in self.results.get("profile", {}).items():
@@ -51,7 +51,7 @@ class StoredReport:
             except ProfileError as error:
                 logger.warning("%s", error)
                 continue
-            found[f"{clean(str(profile['pair']))[:80]}, {clean(str(profile['dtype']))[:20]}"] = profile
+            found[f"{clean(profile.pair)[:80]}, {clean(profile.dtype)[:20]}"] = profile
         return found
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from citer_core.errors import CiterError
 from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_numbers import Profile
 from citer_core.measuring.report.stored import StoredReport, stored_reports
 from citer_core.ui.profile.messages import profile_message
 from citer_core.ui.streaming import Message, notice
@@ -33,7 +34,7 @@ class RecordedProfiles:
         return stored_reports(self._folder)
 
     @cached_property
-    def _of_reports(self) -> dict[str, tuple[StoredReport, dict[str, object]]]:
+    def _of_reports(self) -> dict[str, tuple[StoredReport, Profile]]:
         return {
             f"{pair} on {report.hardware}, {report.date}": (report, profile)
             for report in self._reports
