@@ -73,10 +73,10 @@ def decode_benchmark(
         return lambda: list(decode(endless, PatternRouter(router, share), prompt, settings, reuse_llm_cache=reuse))
 
     contenders: dict[str, Callable[[], list[TokenEvent] | None]] = {
-        SLM_ALONE: lambda: _generate(pair.slm, prompt, n_new),
-        LLM_ALONE: lambda: _generate(pair.local_llm, prompt, n_new),
-        LLM_PASSES: lambda: _passes(pair.local_llm, prompt, n_new),
-        ASSISTED: lambda: _generate(pair.local_llm, prompt, n_new, assistant=pair.slm),
+        SLM_ALONE: lambda: generate_alone(pair.slm, prompt, n_new),
+        LLM_ALONE: lambda: generate_alone(pair.local_llm, prompt, n_new),
+        LLM_PASSES: lambda: passes_alone(pair.local_llm, prompt, n_new),
+        ASSISTED: lambda: generate_alone(pair.local_llm, prompt, n_new, assistant=pair.slm),
         "routed at 0%": routed(0.0),
         "routed at 10%": routed(0.1),
         "routed at 30%": routed(0.3),
@@ -122,7 +122,10 @@ def decode_benchmark(
     }
 
 
-def _generate(lm: LanguageModel, prompt: Sequence[int], n_new: int, *, assistant: LanguageModel | None = None) -> None:
+def generate_alone(
+    lm: LanguageModel, prompt: Sequence[int], n_new: int, *, assistant: LanguageModel | None = None
+) -> None:
+    """Greedy decoding by transformers' `generate`, with drafts of an assistant where one is given."""
     ids = torch.tensor([list(prompt)], device=lm.device)
     # An end of text that is no token: nothing ends before n_new, and no logits processor has to see to it.
     nothing = lm.model.config.vocab_size
@@ -135,7 +138,7 @@ def _generate(lm: LanguageModel, prompt: Sequence[int], n_new: int, *, assistant
     )
 
 
-def _passes(lm: LanguageModel, prompt: Sequence[int], n_new: int) -> None:
+def passes_alone(lm: LanguageModel, prompt: Sequence[int], n_new: int) -> None:
     """Greedy decoding with nothing but our own forward passes: what the LLM costs inside the routed loop."""
     ids = list(prompt)
     cached = CachedLM(lm)

@@ -68,7 +68,13 @@ def peak_flops(device: torch.device, dtype: torch.dtype, n_rounds: int, size: in
 
 @torch.inference_mode()
 def pass_times(
-    models: Mapping[str, LanguageModel], n_new: Sequence[int], n_cached: Sequence[int], n_rounds: int, seed: int = 0
+    models: Mapping[str, LanguageModel],
+    n_new: Sequence[int],
+    n_cached: Sequence[int],
+    n_rounds: int,
+    seed: int = 0,
+    *,
+    n_warm_up: int = 1,
 ) -> Iterator[dict[str, list[PassTime]]]:
     """Times forward passes of one sequence.
 
@@ -79,8 +85,9 @@ def pass_times(
         models: by name, on one device.
         n_new: numbers of tokens that a pass feeds.
         n_cached: context lengths in front of them.
-        n_rounds: rounds after one that is not counted.
+        n_rounds: rounds that are counted.
         seed: of the tokens, which are drawn at random: what they say does not change the work.
+        n_warm_up: rounds before them that are not; graphs of single tokens need some to be made.
 
     Yields:
         After each round the passes of each model with their medians so far; the last one is the result.
@@ -93,14 +100,15 @@ def pass_times(
     for (name, n), cache in caches.items():
         models[name].forward(ids[name][:n], cache)
     times: dict[tuple[str, int, int], list[float]] = {}
-    for round_number in range(n_rounds + 1):
+    for round_number in range(n_warm_up + n_rounds):
+        is_counted = round_number >= n_warm_up
         for new, cached, (name, lm) in itertools.product(n_new, n_cached, models.items()):
             fed, cache = ids[name][cached : cached + new], caches[name, cached]
             seconds = _timed(lambda: lm.forward(fed, cache)[0])  # noqa: B023 - called at once
             cache.rewind(cached)
-            if round_number:
+            if is_counted:
                 times.setdefault((name, new, cached), []).append(seconds)
-        if round_number:
+        if is_counted:
             yield {
                 name: [PassTime(k, c, statistics.median(s)) for (owner, k, c), s in times.items() if owner == name]
                 for name in models

@@ -76,7 +76,14 @@ def sample_examples(pair: ModelPair, n_problems: int, seed: int) -> list[Example
 
 
 def profile_pair(
-    engine: Engine, plan: ProfilePlan, examples: Sequence[Example] | None = None, *, command: str, data: str = "bundled"
+    engine: Engine,
+    plan: ProfilePlan,
+    examples: Sequence[Example] | None = None,
+    *,
+    command: str,
+    data: str = "bundled",
+    with_agreement: bool = True,
+    n_warm_up: int = 1,
 ) -> Generator[Progress, None, Profile]:
     """Measures everything.
 
@@ -86,6 +93,8 @@ def profile_pair(
         examples: ground truths for agreement; None draws bundled problems.
         command: that repeats the measurement.
         data: what `examples` are, in a word.
+        with_agreement: False leaves out how often the models agree, which says nothing where weights are random.
+        n_warm_up: rounds of passes before they count.
 
     Yields:
         Progress, at least before each part.
@@ -100,14 +109,15 @@ def profile_pair(
     plan = plan.fitting(pair.max_context)
     yield Progress(0.0, "memory and arithmetic of this device")
     probe = _probe(pair, plan)
-    passes = yield from _passes(pair, plan)
+    passes = yield from _passes(pair, plan, n_warm_up)
     fits = {which: fit_step_cost(times) for which, times in passes.items()}
     yield Progress(0.6, "router and hand-over")
-    router_s, switch_s = _small_parts(pair, router, plan)
-    yield Progress(0.65, "agreement of the two models")
-    if examples is None:
-        examples = sample_examples(pair, plan.n_problems, plan.seed)
-    agreement = _agreement(pair, examples, data)
+    router_s, switch_s = small_parts(pair, router, plan.n_rounds)
+    agreement: Agreement | None = None
+    if with_agreement:
+        yield Progress(0.65, "agreement of the two models")
+        chosen = sample_examples(pair, plan.n_problems, plan.seed) if examples is None else examples
+        agreement = _agreement(pair, chosen, data)
     runs, loop_s = yield from _runs(pair, router, plan)
     costs = RoutedCosts(fits["slm"], fits["llm"], router_s, loop_s, switch_s)
     context = reference_context(plan.contexts)
@@ -128,7 +138,7 @@ def profile_pair(
         loop_s=loop_s,
         switch_s=switch_s,
         agreement=agreement,
-        break_even=_break_even(pair, costs, router, plan, context, agreement.needed_share),
+        break_even=_break_even(pair, costs, router, plan, context, agreement),
         check=tuple(_check(costs, runs, plan)),
     )
 
@@ -157,11 +167,11 @@ def _probe(pair: ModelPair, plan: ProfilePlan) -> Probe:
     )
 
 
-def _passes(pair: ModelPair, plan: ProfilePlan) -> Generator[Progress, None, dict[str, list[PassTime]]]:
+def _passes(pair: ModelPair, plan: ProfilePlan, n_warm_up: int) -> Generator[Progress, None, dict[str, list[PassTime]]]:
     """The timed passes of both models."""
     models = {"slm": pair.slm, "llm": pair.local_llm}
     passes: dict[str, list[PassTime]] = {}
-    measured = pass_times(models, plan.n_new, plan.contexts, plan.n_rounds, plan.seed)
+    measured = pass_times(models, plan.n_new, plan.contexts, plan.n_rounds, plan.seed, n_warm_up=n_warm_up)
     for number, so_far in enumerate(measured, start=1):
         passes = so_far
         yield Progress(0.05 + 0.5 * number / plan.n_rounds, f"forward passes, round {number} of {plan.n_rounds}")
@@ -169,7 +179,7 @@ def _passes(pair: ModelPair, plan: ProfilePlan) -> Generator[Progress, None, dic
 
 
 @torch.inference_mode()
-def _small_parts(pair: ModelPair, router: Router, plan: ProfilePlan) -> tuple[float, float]:
+def small_parts(pair: ModelPair, router: Router, n_rounds: int) -> tuple[float, float]:
     """Seconds of one pass of the router, and of what a call of the LLM adds outside it: reading its distribution."""
     ids = torch.arange(8, device=pair.slm.device) % pair.vocab_size
     logits, hidden = pair.slm.forward(ids, pair.slm.new_cache())
@@ -183,8 +193,7 @@ def _small_parts(pair: ModelPair, router: Router, plan: ProfilePlan) -> tuple[fl
     def candidates() -> torch.Tensor:
         return top_tokens(torch.log_softmax(llm_logits.float(), dim=-1).view(-1), TOP_K)[0]
 
-    n_rounds = 10 * plan.n_rounds
-    return seconds_of(confidence, n_rounds), seconds_of(candidates, n_rounds)
+    return seconds_of(confidence, 10 * n_rounds), seconds_of(candidates, 10 * n_rounds)
 
 
 def _agreement(pair: ModelPair, examples: Sequence[Example], data: str) -> Agreement:
@@ -261,7 +270,7 @@ def _model(spec: ModelSpec, passes: list[PassTime], fit: StepCost, context: int,
 
 
 def _break_even(
-    pair: ModelPair, costs: RoutedCosts, router: Router, plan: ProfilePlan, context: int, needed: float
+    pair: ModelPair, costs: RoutedCosts, router: Router, plan: ProfilePlan, context: int, agreement: Agreement | None
 ) -> BreakEven:
     slm, llm, router_bytes = pair.info.slm, pair.info.llm, router.n_params * ROUTER_BYTES_PER_PARAM
 
@@ -273,7 +282,7 @@ def _break_even(
         **asdict(shares(context)),
         by_context=tuple(shares(n_cached) for n_cached in plan.contexts),
         by_batch=tuple(BatchShare(size, costs.break_even_share(context, size)) for size in BATCHES),
-        largest_batch=costs.largest_batch(needed, context),
+        largest_batch=None if agreement is None else costs.largest_batch(agreement.needed_share, context),
     )
 
 

@@ -123,7 +123,7 @@ _BREAK_EVEN = _made(
         **_AT,
         "by_context": _TupleOf(_made(SharesAt, {"n_context": Whole(), **_AT})),
         "by_batch": _TupleOf(_made(BatchShare, {"batch_size": Whole(), "time": _SHARE})),
-        "largest_batch": Whole(),
+        "largest_batch": Maybe(Whole()),
     },
 )
 _CHECK = _made(
@@ -147,7 +147,7 @@ _PROFILE = _made(
         "router": _made(RouterTime, {"name": _WORDS, "n_params": Whole(), "seconds": _SECONDS}),
         "loop_s": _SECONDS,
         "switch_s": _SECONDS,
-        "agreement": _AGREEMENT,
+        "agreement": Maybe(_AGREEMENT),
         "break_even": _BREAK_EVEN,
         "check": _TupleOf(_CHECK),
     },
@@ -165,6 +165,20 @@ def read_profile(path: Path) -> Profile:
         data = read_json(path, max_bytes=20_000_000)
     except GateError as error:
         raise ProfileError(f"{path} cannot be read as a profile ({error}). {again}") from error
+    return check_profile(data, str(path))
+
+
+def check_profile(data: object, path: str) -> Profile:
+    """A profile from the JSON value that a file holds.
+
+    Args:
+        data: the value.
+        path: where it was found, for messages.
+
+    Raises:
+        ProfileError: it is not a profile of this version.
+    """
+    again = "Make one with `python -m citer_core profile --output-file`."
     if not isinstance(data, dict) or data.get("schema") != SCHEMA or data.get("schema_version") != SCHEMA_VERSION:
         raise ProfileError(f"{path} is not a profile of version {SCHEMA_VERSION}. {again}")
     missing = [part for part in PARTS if part not in data]
@@ -178,7 +192,7 @@ def read_profile(path: Path) -> Profile:
     return profile
 
 
-def _check_times(profile: Profile, path: Path) -> None:
+def _check_times(profile: Profile, path: str) -> None:
     """A pass that takes no time would be divided by."""
     for which, fit in (("slm", profile.slm.fit), ("llm", profile.llm.fit)):
         if fit.fixed_s + fit.per_token_s < SHORTEST_S:

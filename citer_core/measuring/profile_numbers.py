@@ -137,7 +137,8 @@ class BreakEven:
     Attributes:
         n_context, time, bytes: at the profile's own context, see `SharesAt`.
         by_context, by_batch: at other contexts; for batches.
-        largest_batch: that still saves time at the share that the pair needs; 0 for none.
+        largest_batch: that still saves time at the share that the pair needs; 0 for none, None where that share is not
+            known.
     """
 
     n_context: int
@@ -145,7 +146,7 @@ class BreakEven:
     bytes: float
     by_context: tuple[SharesAt, ...]
     by_batch: tuple[BatchShare, ...]
-    largest_batch: int
+    largest_batch: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class Profile:
         probe, slm, llm, router: the parts.
         loop_s: seconds of a step outside models and router.
         switch_s: seconds that a call of the LLM adds outside it.
-        agreement, break_even, check: what follows.
+        agreement, break_even, check: what follows; no agreement of two models with random weights.
     """
 
     date: str
@@ -199,7 +200,7 @@ class Profile:
     router: RouterTime
     loop_s: float
     switch_s: float
-    agreement: Agreement
+    agreement: Agreement | None
     break_even: BreakEven
     check: tuple[RunCheck, ...]
 

@@ -22,9 +22,16 @@ class Table:
 
 def headline(profile: Profile) -> str:
     """The answer in one sentence."""
-    even, needed = profile.break_even, profile.agreement.needed_share
+    even, agreement = profile.break_even, profile.agreement
     if even.time == 0:
         return "Routing is not worth it here: it takes longer than the LLM alone at any LLM share."
+    if agreement is None:
+        return (
+            f"Routing saves time here while the LLM writes less than {even.time:.0%} of the tokens (bytes: less than "
+            f"{even.bytes:.0%}). These weights are random: how often two real models of these sizes disagree is not "
+            "known."
+        )
+    needed = agreement.needed_share
     if needed >= even.time:
         return (
             f"Routing is not worth it here: it saves time only below {even.time:.0%} LLM tokens, and the two models "
@@ -48,19 +55,22 @@ def sentences(profile: Profile) -> list[str]:
         "saved on the LLM's passes pays for the SLM's.",
         f"The SLM is {profile.slm.bound}-bound: {profile.slm.reason}.",
         f"The LLM is {profile.llm.bound}-bound: {profile.llm.reason}.",
-        f"On true prefixes the SLM's first choice is the LLM's for {agreement.slm_is_llm:.1%} of "
-        f"{agreement.n_tokens:,} tokens and the true token for {agreement.slm_is_truth:.1%} (the LLM: "
-        f"{agreement.llm_is_truth:.1%}). A router that knew where they differ would need the LLM for "
-        f"{agreement.needed_share:.1%}; a real one needs more.",
     ]
+    if agreement is not None:
+        said.append(
+            f"On true prefixes the SLM's first choice is the LLM's for {agreement.slm_is_llm:.1%} of "
+            f"{agreement.n_tokens:,} tokens and the true token for {agreement.slm_is_truth:.1%} (the LLM: "
+            f"{agreement.llm_is_truth:.1%}). A router that knew where they differ would need the LLM for "
+            f"{agreement.needed_share:.1%}; a real one needs more."
+        )
     return said + limits(profile)
 
 
 def limits(profile: Profile) -> list[str]:
     """When not to use routing with this pair on this device."""
-    even, needed = profile.break_even, profile.agreement.needed_share
+    even, agreement = profile.break_even, profile.agreement
     said = []
-    if needed >= even.time:
+    if agreement is not None and agreement.needed_share >= even.time:
         said.append(
             "The SLM is too weak or too slow for this LLM: fine-tune it, or choose one that agrees more or is smaller."
         )
@@ -75,6 +85,8 @@ def limits(profile: Profile) -> list[str]:
             "than the time saved."
         )
     largest = even.largest_batch
+    if largest is None:
+        return said
     if largest == 0:
         said.append("At the share that this pair needs, routing takes longer even for one sequence.")
     elif largest < MAX_BATCH:

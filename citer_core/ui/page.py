@@ -49,6 +49,7 @@ from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.pair.switch import PairSwitch
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.profile.measurement import Measurement
+from citer_core.ui.profile.recorded import RecordedProfiles
 from citer_core.ui.profile.tab import measurement_of, profile_tab
 from citer_core.ui.run.branch_events import branch_event, probe_event
 from citer_core.ui.run.desk import RunDesk
@@ -123,7 +124,9 @@ def build_page(
             with gr.Tab("Labels", id="labels", elem_id="cx-tab-labels"):
                 labels_tab(page, ASSETS, slot, book, jobs, line)
             with gr.Tab("Worth it here?", id="profile", elem_id="cx-tab-profile"):
-                profile_tab(ASSETS, measurement, may_measure=config.may_measure)
+                profile_tab(
+                    ASSETS, RecordedProfiles(ASSETS / "benchmarks"), measurement, may_measure=config.may_measure
+                )
             with gr.Tab("Learn", id="learn", elem_id="cx-tab-learn"):
                 learn_tab(ASSETS)
             with gr.Tab("API", id="api", elem_id="cx-tab-api"):

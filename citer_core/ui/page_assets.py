@@ -11,7 +11,7 @@ from citer_core.web.chapters import Chapters
 from citer_core.web.page_files import PageFiles
 
 FOLDERS = ("run", "viewer", "page", "share", "learn", "labels", "profile", "traces")
-CHAPTERS = ("use", "pairs", "method", "evidence", "speed", "server", "api", "publish", "security", "faults", "files")
+CHAPTERS = "use pairs method evidence speed gpu server api publish security faults files".split()
 
 
 @functools.cache

@@ -20,7 +20,8 @@ from citer_core.measuring.profile_words import headline
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.profile import tab as profile_tab
 from citer_core.ui.profile.measurement import Measurement
-from citer_core.ui.profile.tab import measure_messages, recorded_message
+from citer_core.ui.profile.recorded import RecordedProfiles
+from citer_core.ui.profile.tab import measure_messages
 from tests.ui.conftest import Visitor
 
 
@@ -39,7 +40,7 @@ def test_a_pair_that_could_not_be_loaded_is_a_notice() -> None:
 
 
 def test_a_missing_file_is_a_notice(tmp_path: Any) -> None:
-    assert "cannot be read as a profile" in recorded_message(tmp_path)["notice"]
+    assert "cannot be read as a profile" in RecordedProfiles(tmp_path).message()["notice"]
 
 
 @pytest.mark.ui

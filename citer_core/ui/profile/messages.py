@@ -6,6 +6,7 @@ Everything that a person reads is computed here; the browser only draws.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -19,15 +20,15 @@ ROUTER_BYTES_PER_PARAM = 4
 _numbers = itertools.count()  # gradio drops a value that equals the last one
 
 
-def profile_message(profile: Profile, kind: Kind) -> Message:
-    """The whole panel."""
+def profile_message(profile: Profile, kind: Kind, more: Sequence[str] = ()) -> Message:
+    """The whole panel; `more` are sentences to be said beside its own."""
     return {
         "profile": {
             "kind": kind,
             "pair": profile.pair,
             "headline": headline(profile),
             "provenance": provenance(profile),
-            "sentences": sentences(profile),
+            "sentences": [*sentences(profile), *more],
             "tables": [asdict(table) for table in tables(profile)],
             "shares": _share_chart(profile),
             "passes": _pass_chart(profile),

@@ -16,11 +16,11 @@ from typing import Any
 import gradio as gr
 
 from citer_core.errors import CiterError
-from citer_core.measuring.profile_file import read_profile
 from citer_core.ui.page_assets import file_url, plotly_script
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.profile.measurement import Measurement, TooManyError
 from citer_core.ui.profile.messages import profile_message, progress_message
+from citer_core.ui.profile.recorded import RecordedProfiles
 from citer_core.ui.run.registry import session_of
 from citer_core.ui.streaming import Message, encode, notice
 
@@ -42,11 +42,12 @@ import(new URL(props.entry, document.baseURI).href)
 """
 
 
-def profile_tab(assets: Path, measurement: Measurement, *, may_measure: bool) -> None:
+def profile_tab(assets: Path, stored: RecordedProfiles, measurement: Measurement, *, may_measure: bool) -> None:
     """Lays the tab out and wires it.
 
     Args:
         assets: the project's assets.
+        stored: profiles to show; where there are several, one of them can be chosen.
         measurement: of this server.
         may_measure: whether visitors may start one.
     """
@@ -56,6 +57,15 @@ def profile_tab(assets: Path, measurement: Measurement, *, may_measure: bool) ->
         )
         stop = gr.Button("Stop measuring", elem_id="cx-profile-stop", scale=0, min_width=160, visible=may_measure)
         recorded = gr.Button("Show the recorded profile", elem_id="cx-profile-recorded", scale=0, min_width=230)
+    choices = stored.choices()
+    choice = gr.Dropdown(
+        choices,
+        value=choices[0],
+        label="Recorded profile",
+        elem_id="cx-profile-choice",
+        visible=len(choices) > 1,
+        filterable=False,
+    )
     screen = gr.HTML(
         value=None,
         html_template='<div class="cx-profile"></div>',
@@ -66,8 +76,8 @@ def profile_tab(assets: Path, measurement: Measurement, *, may_measure: bool) ->
         plotly=file_url(plotly_script()),
     )
 
-    def opened() -> Iterator[str]:
-        yield encode(recorded_message(assets))
+    def opened(chosen: str | None) -> Iterator[str]:
+        yield encode(stored.message(chosen))
 
     async def measured(request: gr.Request) -> AsyncGenerator[str, None]:
         session = session_of(request)
@@ -93,8 +103,9 @@ def profile_tab(assets: Path, measurement: Measurement, *, may_measure: bool) ->
         measurement.stop(session_of(request))
 
     how: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
-    screen.opened(opened, None, screen, **how)
-    recorded.click(opened, None, screen, **how)
+    screen.opened(opened, choice, screen, **how)
+    recorded.click(opened, choice, screen, **how)
+    choice.input(opened, choice, screen, **how)
     measuring = measure.click(measured, None, screen, **how)
     # However it ended: the line may be full, or the connection lost.
     measuring.then(None, js="() => window.citerProfile?.settled()", api_visibility="private")
@@ -108,14 +119,6 @@ def measurement_of(slot: EngineSlot) -> Measurement:
     return Measurement(
         lambda is_stopped: measure_messages(slot, is_stopped=is_stopped), lambda: slot.status()["generation"]
     )
-
-
-def recorded_message(assets: Path) -> Message:
-    """The stored profile of the bundled pair, or what is wrong with its file."""
-    try:
-        return profile_message(read_profile(assets / "benchmarks" / "profile.json"), "recorded")
-    except CiterError as error:
-        return notice(str(error))
 
 
 def measure_messages(slot: EngineSlot, *, is_stopped: Callable[[], bool] = lambda: False) -> Iterator[Message]:

@@ -1,0 +1,133 @@
+"""`device-report`: all that is to be known of a device, most important first, as JSON that a cut leaves whole."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from citer_core.cli.tables import text_table
+from citer_core.cli.terminal import say
+from citer_core.errors import SettingError
+from citer_core.file_lock import only_writer
+from citer_core.large_import import large_import
+
+if TYPE_CHECKING:
+    from citer_core.cli.command import Subparsers
+    from citer_core.measuring.report.order import Told
+    from citer_core.measuring.report.plan import ReportPlan
+
+MINUTES = 25.0
+MOST_MINUTES = 1440.0
+EXIT_PROBLEMS = 1
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Adds `device-report` and its arguments."""
+    parser = subparsers.add_parser(
+        "device-report",
+        help="everything about this device, in one call",
+        description="Fills a folder with JSON: whether tokens are right on this device, how fast models of real sizes "
+        "with random weights are in each way of decoding, waits, profile, batches, runs at once and memory. The most "
+        "important comes first and each result is written as it is there; run it again to go on where it was cut.",
+        allow_abbrev=False,
+    )
+    parser.add_argument("--output-dir", type=Path, required=True, metavar="OUT", help="up to eight JSON files go here")
+    parser.add_argument(
+        "--minutes",
+        type=float,
+        default=MINUTES,
+        metavar="N",
+        help="what they do not suffice for is left out (%(default)s)",
+    )
+    parser.add_argument("--device", help="as torch names it (cuda where there is one, else cpu)")
+    parser.add_argument(
+        "--tiny", action="store_true", help="small shapes, to try everything out; always so on a processor"
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measures what is missing and says what was found; 1 where something failed or is wrong.
+
+    Raises:
+        CiterError: wrong arguments, or a folder that cannot be used.
+    """
+    if not 0 < args.minutes <= MOST_MINUTES:
+        raise SettingError(f"--minutes is {args.minutes:g}: give a number above 0, at most {MOST_MINUTES:,.0f}.")
+    with large_import("transformers"):
+        import transformers  # noqa: F401 - the slow part
+    import torch
+
+    from citer_core.measuring.report.bench import Bench
+    from citer_core.measuring.report.facts import device_name
+    from citer_core.measuring.report.folder import ReportFolder, about_here
+    from citer_core.measuring.report.order import run_steps, steps_of
+    from citer_core.measuring.report.words import problems
+
+    device = torch.device(_device(args.device))
+    command = " ".join(["python -m citer_core device-report", *(["--tiny"] * args.tiny)])
+    folder: Path = args.output_dir
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with only_writer(folder):
+        report = ReportFolder(folder, about_here(str(device), device_name(device), command))
+        bench = Bench(str(device), _plan(str(device), tiny=args.tiny))
+        for told in run_steps(report, steps_of(bench, command), 60 * args.minutes):
+            _tell(told)
+        results = report.results()
+    sys.stdout.write(_summary(results))
+    return EXIT_PROBLEMS if problems(results) else 0
+
+
+def _device(name: str | None) -> str:
+    """The device that was named, or the best there is.
+
+    Raises:
+        SettingError: it is not there.
+    """
+    import torch
+
+    has_gpu = torch.cuda.is_available()
+    if name is None:
+        return "cuda" if has_gpu else "cpu"
+    if name == "cpu" or (name.startswith("cuda") and has_gpu):
+        return name
+    raise SettingError("--device cannot be used here: give cpu, or cuda on a machine with an NVIDIA GPU.")
+
+
+def _plan(device: str, *, tiny: bool) -> ReportPlan:
+    from citer_core.measuring.report.plan import ReportPlan, tiny_plan
+    from citer_core.measuring.report.shapes import real_shapes
+    from citer_core.system_memory import free_bytes
+
+    if tiny or device == "cpu":
+        return tiny_plan()
+    shapes = real_shapes(free_bytes(device) or 0, ReportPlan(()).dtype)
+    if not shapes:
+        raise SettingError("No pair of a real size fits into this device's free memory: use --tiny, or end others.")
+    return ReportPlan(shapes)
+
+
+def _tell(told: Told) -> None:
+    name = f"{told.step.part}, {told.step.name}"
+    if told.outcome == "begun":
+        say(f"      {name} ...")
+    elif told.outcome == "done":
+        say(f"{told.seconds:4.0f} s {name}")
+    elif told.outcome == "failed":
+        say(f"{told.seconds:4.0f} s {name}: FAILED, {told.why}")
+    else:
+        say(f"      {name}: {'there already' if told.outcome == 'kept' else 'left out, no time was left'}")
+
+
+def _summary(results: dict[str, dict[str, dict[str, object]]]) -> str:
+    from citer_core.measuring.report.words import correctness_sentences, goal_sentences, problems, speed_table
+
+    table = speed_table(results)
+    blocks = [
+        "\n".join(correctness_sentences(results)),
+        f"{table.title}\n{text_table(table.head, table.rows)}" if table.rows else "",
+        "\n".join(goal_sentences(results)),
+        "\n".join(f"PROBLEM: {line}" for line in problems(results)),
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"

@@ -1,0 +1,64 @@
+"""Decisions for models with random weights: hand-offs spread as a recorded run has them, at any share of LLM tokens.
+
+Knows nothing about what is measured. Called by the parts of the report that decode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from citer_core.assets import ASSETS
+from citer_core.routing.router import Router, RouterFeatures
+from citer_core.trace import RoutingTrace
+
+RECORDED = ASSETS / "traces" / "qwen-long.json"
+HALF = 0.5  # the threshold for scripts of 0 and 1
+
+
+@cache
+def recorded_confidences(path: Path = RECORDED) -> tuple[float, ...]:
+    """Confidences of a trained router, token by token of a recorded run."""
+    trace = RoutingTrace.from_json(path.read_text(encoding="utf-8"))
+    return tuple(event.slm_confidence for event in trace.events)
+
+
+def script_for(share: float, n_tokens: int, confidences: Sequence[float] | None = None) -> tuple[float, ...]:
+    """Confidences of 0 and 1 for `n_tokens` positions: 0 where the recorded router was the least sure.
+
+    Args:
+        share: of the tokens that the LLM writes, in [0, 1]; met to the token.
+        n_tokens: of the script, which may be repeated from any place without changing the share.
+        confidences: that say where; None takes those of the recorded run.
+    """
+    known = recorded_confidences() if confidences is None else tuple(confidences)
+    spread = [known[place % len(known)] for place in range(n_tokens)]
+    # Of equal ones the earlier first.
+    by_llm = set(sorted(range(n_tokens), key=lambda place: (spread[place], place))[: round(share * n_tokens)])
+    return tuple(0.0 if place in by_llm else 1.0 for place in range(n_tokens))
+
+
+class SpreadRouter(Router):
+    """Runs a real router for its time, and answers by a script that lies on the device, as a real answer would.
+
+    A sequence begins at a place of its own in the script, whoever it is decoded with.
+    """
+
+    name, label, default_threshold, uses_sequence = "spread", "Spread as recorded", HALF, True
+
+    def __init__(self, inner: Router, script: Sequence[float], device: torch.device) -> None:
+        self.n_params, self.revision = inner.n_params, inner.revision
+        self._inner = inner
+        self._script = torch.tensor(script, device=device)
+
+    def confidence(self, features: RouterFeatures) -> Tensor:
+        """[B] of the script."""
+        self._inner.confidence(features)
+        assert features.position is not None and features.sequence_key is not None
+        n_tokens = len(self._script)
+        places = (features.position + features.sequence_key % n_tokens) % n_tokens
+        return self._script.index_select(0, places)

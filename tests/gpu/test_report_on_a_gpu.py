@@ -1,0 +1,58 @@
+"""What the device report measures, as tests: right tokens in every way of decoding, few waits, memory given back."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+import torch
+
+from citer_core.measuring.report import batches, correctness, memory, plan, shapes, waits
+from citer_core.measuring.report.bench import Bench
+from citer_core.measuring.report.budget import ENDLESS
+from citer_core.measuring.report.paths import EAGER, paths_for
+
+pytestmark = pytest.mark.gpu
+SMALL = dataclasses.replace(plan.tiny_plan(), dtype="bfloat16", n_prompts=20, n_checked=48, n_written=48)
+SLACK = 64 << 20  # bytes: libraries keep a workspace
+
+
+@pytest.fixture(scope="module")
+def bench():
+    return Bench("cuda", SMALL)
+
+
+@pytest.mark.parametrize("number", range(len(paths_for("cuda"))), ids=[path.name for path in paths_for("cuda")])
+def test_tokens_are_those_of_transformers(bench, number):
+    path = paths_for("cuda")[number]
+    found = correctness.check_tokens(bench, path, ENDLESS)
+    assert found["is_right"], found["compared"]
+    assert found["is_replayed"] == [path.name != EAGER] * 2 and found["is_fused"] == [True, True]
+
+
+def test_batches_and_readings_agree(bench):
+    assert correctness.check_batches(bench, ENDLESS)["is_right"]
+    found = correctness.check_readings(bench, ENDLESS)
+    assert found["is_right"], found
+
+
+def test_weights_are_made_on_the_device_in_bfloat16():
+    model = shapes.random_model(shapes.TINY_SHAPES[0].slm, "cuda", "bfloat16")
+    kinds = {(parameter.device.type, parameter.dtype) for parameter in model.parameters()}
+    assert kinds == {("cuda", torch.bfloat16)}
+
+
+def test_a_token_of_the_slm_is_waited_for_once(bench):
+    rows = waits.count_waits(bench, ENDLESS)["rows"]
+    assert all(row["waits_per_token"] <= 1 for row in rows if row["asked_share"] == 0), rows
+
+
+@pytest.mark.parametrize("number", range(len(paths_for("cuda"))), ids=[path.name for path in paths_for("cuda")])
+def test_memory_is_given_back(bench, number):
+    rows = memory.watch_memory(bench, paths_for("cuda")[number], ENDLESS)["rows"]
+    assert rows[-1]["in_tensors"] <= rows[0]["in_tensors"] + SLACK, rows
+
+
+def test_runs_at_once_write_what_a_batch_writes(bench):
+    rows = batches.measure_runs(bench, paths_for("cuda")[0], ENDLESS)["rows"]
+    assert all(row["n_failed"] == 0 for row in rows), rows
