@@ -14,6 +14,8 @@ from typing import Self
 from citer_core.trace_schema import MODEL
 from citer_core.types import TokenEvent
 
+ROUTER_BYTES_PER_PARAM = 4  # it runs in float32
+
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
@@ -106,14 +108,14 @@ class CostModel:
         slm, llm: the two models.
         device: where both run.
         router_params: parameters of the router, read once per step.
-        router_bytes_per_param: 4, because the router runs in float32.
+        router_bytes_per_param: see `ROUTER_BYTES_PER_PARAM`.
     """
 
     slm: ModelSpec
     llm: ModelSpec
     device: DeviceSpec
     router_params: int = 0
-    router_bytes_per_param: int = 4
+    router_bytes_per_param: int = ROUTER_BYTES_PER_PARAM
 
     def _forward(self, n_bytes: float, flops: float) -> Cost:
         return Cost(n_bytes, flops, max(n_bytes / self.device.bandwidth, flops / self.device.peak_flops))
@@ -162,6 +164,12 @@ class CostSummary:
     def bytes_share_of_llm_only(self) -> float:
         """Routed bytes over LLM-only bytes; above 1 at tau = 1, where the SLM and the router come on top."""
         return self.routed.n_bytes / self.llm_only.n_bytes if self.llm_only.n_bytes else 0.0
+
+
+def mlp_router_params(hidden_size: int) -> int:
+    """Parameters of the published router (H to 2H with batch norm, to H, to 1) on a model of that width."""
+    h = hidden_size
+    return (h * 2 * h + 2 * h) + 2 * 2 * h + (2 * h * h + h) + (h + 1)
 
 
 QWEN2_1_5B = ModelSpec("Qwen2-1.5B", 1_543_714_304, 28, 12, 2, 128, 151_936, 1536, True)

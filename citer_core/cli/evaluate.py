@@ -7,7 +7,7 @@ import datetime
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +30,11 @@ from citer_core.cli.model_arguments import (
     router_name,
 )
 from citer_core.cli.output import NUMBER, RowFile
-from citer_core.cli.summary import format_bytes
+from citer_core.cli.points_table import points_table
 from citer_core.cli.tables import text_table
 from citer_core.cli.terminal import say
 from citer_core.errors import DatasetError, SettingError
+from citer_core.models.presets import PRESETS
 from citer_core.tasks.prompts import PROMPT_VERSION
 
 if TYPE_CHECKING:
@@ -42,14 +43,19 @@ if TYPE_CHECKING:
     from citer_core.tasks.problems import Problem
 
 EPILOG = """At a matched share, tau is found for each router on the problems of --tuning-path and tested on others.
+"of LLM-only" is the share of what the LLM alone would have cost for the same text, "of its answers" for its own; those
+are measured with always-llm where no other point is at tau = 1. --price-as needs no new runs.
 
 examples:
   python -m citer_core evaluate --dataset-path assets/datasets/math.jsonl --data-type math --output-file sweep.jsonl
+  python -m citer_core evaluate --dataset-path test.jsonl --output-file sweep.jsonl --price-as qwen2-1.5b-72b
   python -m citer_core evaluate --dataset-path test.jsonl --tuning-path tuning.jsonl --shares 0.1 0.2 0.3 0.4 \\
       --routers citer citer-plus max-probability random --output-file matched.jsonl
   python -m citer_core evaluate --dataset-path test.jsonl --points always-slm=0 always-llm=1 citer=0.8 citer-plus=0.7 \\
       --output-file points.jsonl
 """
+
+LLM_ALONE = "always-llm"
 
 # What the table reads of rows that an earlier run wrote.
 ROW_KINDS = {
@@ -97,6 +103,15 @@ def add_parser(subparsers: Subparsers) -> None:
         help="only these, instead of --routers; a router may be named more than once",
     )
     where.add_argument("--shares", type=float, nargs="+", metavar="S", help="LLM tokens to match, each 0 to 1")
+    parser.add_argument(
+        "--without-llm-alone", action="store_true", help="do not measure the LLM's own answers, if they are no point"
+    )
+    parser.add_argument(
+        "--price-as",
+        choices=sorted(PRESETS),
+        metavar="PAIR",
+        help="costs of the table for another pair that has a name",
+    )
     parser.add_argument("--max-new-tokens", type=int, default=256, metavar="N", help="(%(default)s)")
     parser.add_argument("--batch-size", type=int, default=32, metavar="N", help="problems at once (%(default)s)")
     add_model_arguments(parser)
@@ -127,17 +142,19 @@ def run(args: argparse.Namespace) -> int:
                 "routers": {name: engine.router(name).revision for name in names},
             }
         )
-        sweep = [(name, goal) for name in names for goal in args.shares or args.thresholds]
-        points = [(router_name(router) or router, tau) for router, tau in pairs] or sweep
+        what = "share" if args.shares else "tau"
+        sweep = [(name, what, goal) for name in names for goal in args.shares or args.thresholds]
+        points = [(router_name(router) or router, "tau", tau) for router, tau in pairs] or sweep
+        if not args.without_llm_alone and not any((what, goal) == ("tau", 1) for _, what, goal in points):
+            points.append((LLM_ALONE, "tau", 1.0))
         with tqdm(points, unit="point", disable=not sys.stderr.isatty()) as bar:
-            for name, goal in bar:
+            for name, what, goal in bar:
                 bar.set_postfix_str(f"{name} {goal:g}")
-                point_id = f"{name} {'share' if args.shares else 'tau'} {goal:g}"
+                point_id = f"{name} {what} {goal:g}"
                 if point_id not in output.rows:
-                    output.append(
-                        {"id": point_id, "router": name, **_measure(args, engine, name, goal, problems, tuning)}
-                    )
-        print(text_table(*_table(output.rows.values())))
+                    measured = _measure(args, engine, name, goal, problems, tuning if what == "share" else None)
+                    output.append({"id": point_id, "router": name, **measured})
+        print(text_table(*points_table(list(output.rows.values()), engine.pair_info, args.price_as)))
     return 0
 
 
@@ -197,33 +214,22 @@ def _measure(
     name: str,
     goal: float,
     problems: Sequence[Problem],
-    tuning: Sequence[Problem],
+    tuning: Sequence[Problem] | None,
 ) -> dict[str, Any]:
+    """One point; on `tuning` the share `goal` is made a tau, without it `goal` is one."""
     from citer_core.evaluation.accuracy import operating_points, threshold_for_share
     from citer_core.hardware import hardware_in_words
 
     limits = decoding_limits(args)
-    threshold = threshold_for_share(engine, tuning, name, goal, **limits) if args.shares else goal
+    threshold = goal if tuning is None else threshold_for_share(engine, tuning, name, goal, **limits)
     (point,) = operating_points(engine, problems, name, [threshold], **limits)
-    when = {"date": datetime.date.today().isoformat(), "hardware": hardware_in_words()}
-    return ({"share_wanted": goal} if args.shares else {}) | point.to_dict() | when
-
-
-def _table(rows: Iterable[Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
-    head = ["router", "tau", "right", "95% interval", "LLM tokens", "bytes (est.)", "of LLM-only", "TFLOP (est.)", "s"]
-    return head, [_line(row) for row in rows]
-
-
-def _line(row: Mapping[str, Any]) -> list[str]:
-    low, high = row["accuracy"]["interval_95"]
-    return [
-        row["router"],
-        f"{row['threshold']:.4g}",
-        f"{row['accuracy']['share']:.1%}",
-        f"{low:.1%} to {high:.1%}",
-        f"{row['llm_token_share']:.1%}",
-        format_bytes(row["n_bytes"]),
-        f"{row['bytes_share']:.1%}",
-        f"{row['flops'] / 1e12:.3g}",
-        f"{row['measured_s']:.1f}",
-    ]
+    return {
+        **({} if tuning is None else {"share_wanted": goal}),
+        **point.to_dict(),
+        "cut_share": round(point.n_cut / point.accuracy.n, 4),
+        "gb_per_token": float(f"{point.n_bytes / point.n_tokens / 1e9:.4g}"),
+        "router_params": engine.router(name).n_params,
+        "work": point.workload.to_dict(),
+        "date": datetime.date.today().isoformat(),
+        "hardware": hardware_in_words(),
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from citer_core.cost import H100_SXM
@@ -17,6 +17,7 @@ from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.types import DecodeSettings
+from citer_core.workload import Workload
 
 # Log-odds of tau: beyond the range float32 confidences are all alike; a stride is a factor of e in the odds.
 LOGIT_RANGE, STRIDE = 16.0, 1.0
@@ -54,6 +55,8 @@ class OperatingPoint:
         n_bytes, flops: estimated, over all runs, each as if it had run alone.
         bytes_share: estimated bytes over those of the LLM alone writing the same tokens.
         measured_s: seconds in both models and the router, over all runs, which shared passes.
+        n_cut: answers that the limit of tokens ended.
+        workload: of all runs.
     """
 
     threshold: float
@@ -64,10 +67,12 @@ class OperatingPoint:
     flops: float
     bytes_share: float
     measured_s: float
+    n_cut: int = 0
+    workload: Workload = field(default_factory=Workload)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, rounded to what they can bear."""
-        rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(self).items()}
+        """Plain numbers, rounded to what they can bear; the workload is for those who price it."""
+        rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(self).items() if k != "workload"}
         return rounded | {"threshold": self.threshold, "accuracy": self.accuracy.to_dict()}
 
 
@@ -95,13 +100,16 @@ def operating_points(
     """Runs every problem at every threshold, greedily; yields a point as each threshold is done."""
     for threshold in thresholds:
         settings = DecodeSettings(threshold=threshold, max_new_tokens=max_new_tokens)
-        n_correct = n_tokens = n_llm = 0
+        n_correct = n_tokens = n_llm = n_cut = 0
+        workload = Workload()
         routed = alone = flops = seconds = 0.0
         for _, trace in engine.run_batch(problems, router=router, settings=settings, batch_size=batch_size):
             n_correct += bool(trace.answer and trace.answer.is_correct)
             n_tokens += trace.n_tokens
             n_llm += trace.n_llm_tokens
+            n_cut += trace.finish_reason == "length"
             seconds += trace.measured_s
+            workload += Workload.of(trace.events)
             cost = trace.cost(H100_SXM)
             routed += cost.routed.n_bytes
             flops += cost.routed.flops
@@ -115,6 +123,8 @@ def operating_points(
             flops=flops,
             bytes_share=routed / alone,
             measured_s=seconds,
+            n_cut=n_cut,
+            workload=workload,
         )
 
 

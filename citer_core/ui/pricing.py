@@ -8,17 +8,19 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from citer_core.cost import H100_SXM, LLAMA31_8B, LLAMA31_70B, QWEN2_1_5B, QWEN2_72B, ModelSpec
+from citer_core.cost import (
+    H100_SXM,
+    LLAMA31_8B,
+    LLAMA31_70B,
+    QWEN2_1_5B,
+    QWEN2_72B,
+    ModelSpec,
+    mlp_router_params,
+)
 
 THIS_PAIR = "This pair"
 DATA_SHEET_GB_PER_S = H100_SXM.bandwidth / 1e9
 DATA_SHEET_TFLOPS = H100_SXM.peak_flops / 1e12
-
-
-def mlp_router_params(hidden_size: int) -> int:
-    """Parameters of the published router (H to 2H with batch norm, to H, to 1) on a model of that width."""
-    h = hidden_size
-    return (h * 2 * h + 2 * h) + 2 * 2 * h + (2 * h * h + h) + (h + 1)
 
 
 def _price(slm: ModelSpec, llm: ModelSpec) -> dict[str, Any]:

@@ -5,8 +5,22 @@ from __future__ import annotations
 import pytest
 
 from citer_core.cli.main import main
+from citer_core.cost import H100_SXM, QWEN2_1_5B, QWEN2_72B, CostModel, CostSummary
 from citer_core.evaluation import accuracy
-from tests.cli.examples import lines
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.trace import RoutingTrace
+from tests.cli.examples import lines, write_rows
+
+
+def read_table(lines):
+    """Rows of a printed table by their heading."""
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
+
+
+def in_bytes(text):
+    value, unit = text.split()
+    return float(value) * {"MB": 1e6, "GB": 1e9, "TB": 1e12}[unit]
 
 
 def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_rest(data, tmp_path, capsys, monkeypatch):
@@ -31,16 +45,17 @@ def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_res
     assert asked == [*wanted[:5], *wanted[4:]]  # the fifth was interrupted
     rows, table = lines(out), capsys.readouterr().out.splitlines()
     assert len(rows) == 6 and len(table) == 8
-    for row, line in zip(rows, table[2:], strict=True):
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
+    for row, cells in zip(rows, read_table(table), strict=True):
         low, high = row["accuracy"]["interval_95"]
-        assert cells[:2] == [row["router"], f"{row['threshold']:g}"]
-        assert cells[2] == f"{row['accuracy']['n_correct'] / 5:.1%}"
-        assert cells[3] == f"{low:.1%} to {high:.1%}"
-        assert cells[4] == f"{row['llm_token_share']:.1%}" and cells[6] == f"{row['bytes_share']:.1%}"
-        value, unit = cells[5].split()
-        assert float(value) * {"MB": 1e6, "GB": 1e9}[unit] == pytest.approx(row["n_bytes"], rel=0.01)
-        assert float(cells[7]) == pytest.approx(row["flops"] / 1e12, rel=0.01)
+        assert (cells["router"], cells["tau"]) == (row["router"], f"{row['threshold']:g}")
+        assert cells["right"] == f"{row['accuracy']['n_correct'] / 5:.1%}"
+        assert cells["95% interval"] == f"{low:.1%} to {high:.1%}"
+        assert cells["LLM tokens"] == f"{row['llm_token_share']:.1%}"
+        assert cells["of LLM-only"] == f"{row['bytes_share']:.1%}"
+        assert in_bytes(cells["bytes (est.)"]) == pytest.approx(row["n_bytes"], rel=0.01)
+        assert float(cells["GB/token"]) == pytest.approx(row["n_bytes"] / row["n_tokens"] / 1e9, rel=0.01)
+        assert row["gb_per_token"] == pytest.approx(row["n_bytes"] / row["n_tokens"] / 1e9, rel=1e-3)
+        assert float(cells["TFLOP (est.)"]) == pytest.approx(row["flops"] / 1e12, rel=0.01)
     by_id = {row["id"]: row for row in rows}
     assert by_id["margin tau 0"]["llm_token_share"] == 0.0 and by_id["random tau 1"]["llm_token_share"] == 1.0
     # Both ends are the same text whoever scored it, and the table agrees with a run of `route`.
@@ -57,7 +72,7 @@ def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_res
 
 def test_points_of_other_problems_are_not_mixed(data, tmp_path, capsys):
     out = tmp_path / "points.jsonl"
-    arguments = ["--output-file", str(out), "--routers", "margin", "--thresholds", "0", "--max-new-tokens", "5"]
+    arguments = ["--output-file", str(out), "--routers", "margin", "--thresholds", "0", "1", "--max-new-tokens", "5"]
     assert main(["evaluate", "--dataset-path", str(data), *arguments]) == 0
     before = out.read_bytes()
     assert main(["evaluate", "--dataset-path", str(tmp_path / "tuning.jsonl"), *arguments]) == 2
@@ -77,6 +92,7 @@ def test_shares_are_found_on_the_tuning_problems(data, tmp_path, capsys, monkeyp
     out = tmp_path / "matched.jsonl"
     arguments = ["evaluate", "--dataset-path", str(data), "--tuning-path", str(tmp_path / "tuning.jsonl")]
     arguments += ["--shares", "0.4", "--routers", "random", "--max-new-tokens", "40", "--output-file", str(out)]
+    arguments += ["--without-llm-alone"]
     assert main(arguments) == 0
     (row,) = lines(out)
     assert seen == [["new-5", "new-6", "new-7"]]
@@ -85,7 +101,7 @@ def test_shares_are_found_on_the_tuning_problems(data, tmp_path, capsys, monkeyp
 
 
 def test_each_router_has_taus_of_its_own(data, tmp_path):
-    common = ["evaluate", "--dataset-path", str(data), "--max-new-tokens", "20", "--limit", "2"]
+    common = ["evaluate", "--dataset-path", str(data), "--max-new-tokens", "20", "--limit", "2", "--without-llm-alone"]
     points, sweep = tmp_path / "points.jsonl", tmp_path / "sweep.jsonl"
     chosen = ["margin=0.2", "always-llm=1", "margin=0.9"]
     assert main([*common, "--output-file", str(points), "--points", *chosen]) == 0
@@ -100,3 +116,52 @@ def test_an_unknown_router_names_those_that_exist(data, tmp_path, capsys):
     arguments = ["evaluate", "--dataset-path", str(data), "--output-file", str(tmp_path / "o"), "--routers", "nope"]
     assert main(arguments) == 2
     assert "max-probability" in capsys.readouterr().err
+
+
+def test_a_run_is_priced_for_another_pair_and_beside_the_llms_own_answers(tmp_path, capsys):
+    """The rows of one measurement; prices from the runs' own events, as `route` recorded them.
+
+    Under margin the third answer is longer than the LLM's own, and the second does not end in time.
+    """
+    data = write_rows(tmp_path / "rows.jsonl", [bundled_rows("mc")[n].row for n in (0, 1, 4)])
+    out = tmp_path / "points.jsonl"
+    common = ["--dataset-path", str(data), "--data-type", "mc", "--max-new-tokens", "50"]
+    arguments = ["evaluate", *common, "--output-file", str(out), "--points", "citer=0.9", "margin=0.5"]
+    assert main(arguments) == 0
+    table = read_table(capsys.readouterr().out.splitlines())
+    rows = lines(out)
+    assert [row["id"] for row in rows] == ["citer tau 0.9", "margin tau 0.5", "always-llm tau 1"]
+    before = out.read_bytes()
+    assert main([*arguments, "--price-as", "qwen2-1.5b-72b"]) == 0
+    priced = read_table(capsys.readouterr().out.splitlines())
+    assert out.read_bytes() == before  # nothing is run again
+    totals = []
+    for number, row in enumerate(rows):
+        path = tmp_path / f"{number}.jsonl"
+        route = ["route", *common, "--output-file", str(path), "--with-trace", "--router", row["router"]]
+        assert main([*route, "--threshold", str(row["threshold"])]) == 0
+        traces = [RoutingTrace.from_dict(run["trace"]) for run in lines(path)]
+        n_routed = (2 * 1536**2 + 2 * 1536) + 4 * 1536 + (2 * 1536**2 + 1536) + 1537 if row["router"] == "citer" else 0
+        pairs = [(trace.pair.slm, trace.pair.llm, trace.router.n_params) for trace in traces[:1]] + [
+            (QWEN2_1_5B, QWEN2_72B, n_routed)
+        ]
+        costs = [
+            [CostSummary.of(CostModel(slm, llm, H100_SXM, n), trace.events) for trace in traces]
+            for slm, llm, n in pairs
+        ]
+        totals.append(
+            [tuple(sum(getattr(c, way).n_bytes for c in some) for way in ("routed", "llm_only")) for some in costs]
+        )
+        assert row["n_cut"] == sum(trace.finish_reason == "length" for trace in traces)
+        assert row["cut_share"] == round(row["n_cut"] / 3, 4)
+    for which, (found, head) in enumerate([(table, "bytes (est.)"), (priced, "bytes (est., as Qwen2 1.5B / 72B)")]):
+        own_answers = totals[-1][which][1]
+        for row, cells, (n_bytes, llm_only) in zip(rows, found, (t[which] for t in totals), strict=True):
+            assert in_bytes(cells[head]) == pytest.approx(n_bytes, rel=0.01)
+            assert cells["of LLM-only"] == f"{n_bytes / llm_only:.1%}"
+            assert cells["of its answers"] == f"{n_bytes / own_answers:.1%}"
+            assert float(cells["GB/token"]) == pytest.approx(n_bytes / row["n_tokens"] / 1e9, rel=0.01)
+            assert cells["cut"] == f"{row['cut_share']:.1%}"
+    assert priced[-1]["of its answers"] == priced[-1]["of LLM-only"]  # the same text
+    assert priced[1]["of its answers"] != priced[1]["of LLM-only"]
+    assert {row["n_cut"] for row in rows} == {1}
