@@ -10,10 +10,15 @@ export const GLOSSARY = [
     "The large language model. It writes a token only where it is asked, and first catches up on what it has not read.",
   ],
   ["Router", "A small network on the SLM’s hidden state. It says how likely it is that the SLM’s next token will do."],
-  ["Confidence", "The router’s number from 0 to 1. High: leave it to the SLM."],
+  [
+    "Confidence",
+    "The router’s number from 0 to 1. High: leave it to the SLM. It is meant as if both models were to be preferred " +
+      "as often, though the SLM nearly always is: at 0.5 the token’s state says nothing either way.",
+  ],
   [
     "Threshold τ (tau)",
-    "The LLM writes a token when confidence < τ. At 0 the SLM writes everything, at 1 the LLM does.",
+    "The LLM writes a token when confidence < τ. At 0 the SLM writes everything, at 1 the LLM does. In between, what " +
+      "share the LLM writes depends on the router and the text; a router’s card lists it for each τ.",
   ],
   ["Hand-off", "A change of the writer from one token to the next."],
   ["Catch-up", "The tokens that the LLM reads before it writes one: everything since it was last asked, in one pass."],

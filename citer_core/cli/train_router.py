@@ -26,6 +26,7 @@ DEFAULTS: dict[str, Any] = {
     "patience": 5,
     "seed": 0,
 }
+SHOWN_TAUS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.95)
 KINDS = (
     "citer", "citer-plus", "citer-outcome", "citer-outcome-mlp", "citer-s-a", "citer-s-b", "co-llm", "query-level"
 )  # fmt: skip
@@ -124,6 +125,7 @@ def run(args: argparse.Namespace) -> int:
         f"(max-probability {number(report['auc_max_probability'])}), ECE {report['ece']:.4f}, tau "
         f"{router.default_threshold:g} for about {args.share:.0%} LLM tokens; written to {args.output_dir}"
     )
+    say("LLM tokens by tau: " + ", ".join(f"{tau} {router.share_at(tau):.1%}" for tau in SHOWN_TAUS))
     return 0
 
 

@@ -20,6 +20,8 @@ AGAIN = (
     "embedded router` trains one; for another, `python -m citer_core train-router`."
 )
 WEIGHTS_HASH = "weights_sha256"
+# Of the training: the share of validation tokens that goes to the LLM at tau = 0, 0.01, ..., 1.
+SHARES_AT_TAU, N_TAUS = "llm_shares_at_tau", 101
 _HEX = "0123456789abcdef"
 _SHARE = Real(0.0, 1.0)
 _COUNT = Whole()
@@ -28,6 +30,7 @@ _TRAINING = Record(
     {},
     {
         "confidence_quantiles": ListOf(_SHARE, most=10_001),
+        SHARES_AT_TAU: ListOf(_SHARE, most=N_TAUS, least=N_TAUS),
         "n_tokens": Record({}, {"train": _COUNT, "validation": _COUNT}),
         "n_questions": Record({}, {"train": _COUNT, "validation": _COUNT}),
         "prefer_slm_share": _SHARE,
@@ -82,6 +85,7 @@ def read_card(path: Path) -> dict[str, Any]:
         if isinstance(training, dict):
             card["training"] = training | card["training"]
             _check_order(card["training"].get("confidence_quantiles", []))
+            _check_shares(card["training"].get(SHARES_AT_TAU))
     except GateError as error:
         raise RouterError(f'The card of router "{path.stem}" cannot be used. {error} {AGAIN}') from error
     return card
@@ -90,3 +94,10 @@ def read_card(path: Path) -> dict[str, Any]:
 def _check_order(quantiles: list[float]) -> None:
     if len(quantiles) == 1 or any(low > high for low, high in pairwise(quantiles)):
         raise GateError("Its training.confidence_quantiles must be two or more numbers that do not fall.")
+
+
+def _check_shares(shares: list[float] | None) -> None:
+    if shares is None:  # cards from before they said so
+        return
+    if shares[0] != 0 or shares[-1] != 1 or any(low > high for low, high in pairwise(shares)):
+        raise GateError(f"Its training.{SHARES_AT_TAU} must begin with 0, end with 1, and not fall in between.")

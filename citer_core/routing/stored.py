@@ -11,6 +11,7 @@ import copy
 import hashlib
 import json
 from abc import abstractmethod
+from bisect import bisect_left
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -25,7 +26,7 @@ from citer_core.gate.json_file import read_bytes
 from citer_core.models.same_pair import is_same_pair
 from citer_core.models.tensor_checks import is_finite
 from citer_core.routing.router import Router, RouterFeatures
-from citer_core.routing.router_card import AGAIN, CARD_SCHEMA_VERSION, WEIGHTS_HASH
+from citer_core.routing.router_card import AGAIN, CARD_SCHEMA_VERSION, SHARES_AT_TAU, WEIGHTS_HASH
 
 MATRIX = 2  # dimensions of the tensors that make a file large
 MAX_WEIGHTS_BYTES = 1_000_000_000
@@ -92,6 +93,28 @@ class StoredRouter(Router):
         place = share * (len(quantiles) - 1)
         low = min(int(place), len(quantiles) - 2)
         return float(quantiles[low] + (place - low) * (quantiles[low + 1] - quantiles[low]))
+
+    def share_at(self, threshold: float) -> float:
+        """About the share of tokens that goes to the LLM at a tau, 0 to 1: that of validation tokens, between the taus
+        that the card lists on a straight line. A card without the list says it by its quantiles, to a hundredth.
+
+        Raises:
+            RouterError: the card does not say how its confidences are spread.
+        """
+        if threshold <= 0 or threshold >= 1:
+            return float(threshold >= 1)
+        training = self.card.get("training", {})
+        shares = training.get(SHARES_AT_TAU)
+        if shares is None:
+            quantiles = training.get("confidence_quantiles") or []
+            if not quantiles:
+                raise RouterError(
+                    f'The card of router "{self.name}" does not say what share of tokens is below a tau. {AGAIN}'
+                )
+            return bisect_left(quantiles, threshold) / len(quantiles)
+        place = threshold * (len(shares) - 1)
+        low = int(place)
+        return float(shares[low] + (place - low) * (shares[low + 1] - shares[low]))
 
     def rounded(self) -> Self:
         """The same router with its matrices rounded to bfloat16, half the file; it computes in float32 still."""

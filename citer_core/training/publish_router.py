@@ -82,7 +82,8 @@ def train_and_describe(
             "label_shares": {case: round(value, 4) for case, value in labels.case_shares().items()}
             | {"n_tokens": len(labels), "n_unknown": int((labels.label < 0).sum())},
             **({"ties": asdict(ties)} if objective.labels == "outcome" else {}),
-            "prior": "confidence is for equal priors in each format: the loss adds the format's log-odds to the logit",
+            "prior": "confidence is for equal priors in each format: the loss adds the format's log-odds to the logit, "
+            "so 0.5 is no frequency; what share of tokens a tau gives to the LLM is in training.llm_shares_at_tau",
             "training": trained.report,
         },
     )

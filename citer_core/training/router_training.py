@@ -20,6 +20,7 @@ from citer_core.errors import SettingError
 from citer_core.evaluation.metrics import expected_calibration_error, reliability, roc_auc
 from citer_core.labelling.labels import Labels
 from citer_core.routing.router import RouterFeatures
+from citer_core.routing.router_card import N_TAUS, SHARES_AT_TAU
 from citer_core.training.objectives import OBJECTIVES, Objective
 
 log = logging.getLogger(__name__)
@@ -131,6 +132,8 @@ def _rescale(job: _Job, network: nn.Module) -> tuple[float, float]:
 
     optimizer.step(closure)
     a, b = float(scale.exp()), float(level)
+    if not (math.isfinite(a) and math.isfinite(b)):  # targets that a logit separates have no best scale
+        return 1.0, 0.0
     last = [module for module in network.modules() if isinstance(module, nn.Linear)][-1]
     last.weight.mul_(a)
     last.bias.mul_(a).add_(b)
@@ -168,7 +171,16 @@ def _report(job: _Job, network: nn.Module, recipe: RouterRecipe, validation: Ten
         "ece": expected_calibration_error(probability, target),
         "reliability": [[round(a, 4), round(b, 4), n] for a, b, n in reliability(probability, target)],
         "confidence_quantiles": [round(q, 6) for q in torch.quantile(everywhere, levels).tolist()],
+        SHARES_AT_TAU: shares_at_tau(everywhere),
     }
+
+
+def shares_at_tau(confidence: Tensor) -> list[float]:
+    """What share of [N] confidences, float64, goes to the LLM at each of `N_TAUS` taus from 0 to 1: `prefers_llm`."""
+    taus = torch.linspace(0, 1, N_TAUS, dtype=torch.float64)
+    below = torch.searchsorted(confidence.sort().values, taus).double() / len(confidence)
+    below[-1] = 1.0  # a confidence of 1 is not below 1, but tau = 1 hands over everything
+    return [round(share, 6) for share in below.tolist()]
 
 
 def _number(value: float) -> float | None:

@@ -21,7 +21,9 @@ def test_training_again_makes_the_same_router(trained, tmp_path, capsys):
     assert main(arguments) == 0
     assert contents(tmp_path) == contents(trained / "routers")
     card = json.loads((tmp_path / "citer.json").read_text())
-    assert f"AUC {number(card['training']['auc'])} on" in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert f"AUC {number(card['training']['auc'])} on" in err
+    assert f"LLM tokens by tau: 0.1 {card['training']['llm_shares_at_tau'][10]:.1%}, 0.3" in err
     command = "python -m citer_core train-router --labels labels --kind citer --share 0.2"
     assert card["command"] == f"{command} --learning-rates 0.001 --epochs 3"
     assert main([*arguments, "--seed", "2"]) == 0

@@ -28,6 +28,7 @@ from citer_core.training.router_training import (
     split_by_question,
     train_router,
 )
+from citer_core.types import prefers_llm
 from tests.core.examples import ROWS
 from tests.core.synthetic_labels import synthetic_labels
 
@@ -170,6 +171,25 @@ def test_the_report_is_what_scikit_learn_and_a_recount_say(kind):
     n_used = 11 if kind != "co-llm" else 12
     assert report["n_tokens"] == {"train": 48 * n_used, "validation": 12 * n_used}
     assert sum(n for _, _, n in report["reliability"]) == len(used)
+
+
+def test_shares_at_tau_are_those_that_the_rule_gives_to_the_llm():
+    """Counted with the rule itself, over all tokens of the validation questions."""
+    labels = synthetic_labels(noise=0.7)
+    trained = train_router(labels, ONCE)
+    _, validation = split_by_question(labels, 0.2, 0)
+    confidence = torch.sigmoid(router_logits(OBJECTIVES["citer"], trained.network, labels, validation)).tolist()
+    shares = trained.report["llm_shares_at_tau"]
+    assert len(shares) == 101 and (shares[0], shares[-1]) == (0.0, 1.0) and 0.1 < shares[50] < 0.9
+    for percent, share in enumerate(shares):
+        by_llm = sum(prefers_llm(c, percent / 100) for c in confidence)
+        assert share == pytest.approx(by_llm / len(confidence), abs=1e-6)
+
+
+def test_all_tokens_of_one_confidence_go_together():
+    certain = torch.tensor([1.0, 1.0, 0.5, 0.0], dtype=torch.float64)
+    shares = router_training.shares_at_tau(certain)
+    assert (shares[0], shares[1], shares[50], shares[51], shares[99], shares[100]) == (0.0, 0.25, 0.25, 0.5, 0.5, 1.0)
 
 
 def test_confidence_quantiles_are_over_all_tokens_of_the_validation_questions():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from citer_core.evaluation import shortcut
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evaluation.shortcut import Branches, compare_branches
 from citer_core.labelling import outcomes, rollouts
+from citer_core.labelling.labels import LabelSettings, label_examples
 from citer_core.labelling.outcomes import roll_out_branches
 from citer_core.labelling.rollouts import Outcome, Policy, Start
 from citer_core.labelling.teacher_forcing import teacher_force
@@ -109,3 +111,19 @@ def test_equal_tokens_and_equal_places_are_rolled_out_once(tiny_pair, examples, 
     found = roll_out_branches(tiny_pair, examples, places, [(7, 7), (7, 8), (7, 9)], POLICY)
     assert asked == [Start(0, 1, (7,)), Start(0, 2, (7,)), Start(0, 2, (8,)), Start(0, 1, (9,))]
     assert [(a.completion, b.completion) for a, b in found] == [("7", "7"), ("7", "8"), ("7", "9")]
+
+
+def test_the_llm_judges_labels_that_the_slm_made(tiny_pair, examples, monkeypatch):
+    """Who goes on from both branches is another question than whose rollouts the published labels of case 3 are."""
+    monkeypatch.setattr(rollouts, "check_answer", verdict)
+    seen, honest = [], label_examples
+    monkeypatch.setattr(shortcut, "label_examples", lambda pair, some, s: seen.append(s) or honest(pair, some, s))
+    report = compare_branches(tiny_pair, examples, Policy.llm_alone(max_new_tokens=6, batch_size=5), 100)
+    assert [(s.policy.router.name, s.policy.max_new_tokens, s.labels) for s in seen] == [("always-slm", 6, "published")]
+    assert report["policy"] == {"router": "always-llm", "threshold": 1.0}
+    by_outcome = LabelSettings(Policy.llm_alone(max_new_tokens=6), labels="outcome")
+    labels, _ = label_examples(tiny_pair, examples, by_outcome)
+    counted = report["cases"]["2"]
+    case_2 = (labels.case == 2) & labels.is_tried
+    both = (labels.slm_branch == 1) & (labels.llm_branch == 1) & case_2
+    assert (counted["n"], counted["slm_right_llm_right"]) == (int(case_2.sum()), int(both.sum()))
