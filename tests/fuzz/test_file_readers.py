@@ -27,6 +27,8 @@ from citer_core.labelling.label_files import LabelSettings, label_dataset
 from citer_core.labelling.label_folders import load_label_folders, merge_labels
 from citer_core.labelling.rollouts import Policy
 from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.report.folder import ReportFolder
+from citer_core.measuring.report.stored import stored_reports
 from citer_core.models.checkpoint import eos_ids_of, load_model, load_tokenizer
 from citer_core.models.download import _noted_commit
 from citer_core.models.expected_files import check_files
@@ -95,6 +97,18 @@ def originals(tmp_path_factory) -> Path:
 pairs: dict[str, ModelPair] = {}
 
 
+def _small_report(folder: Path, profile: dict[str, object]) -> None:
+    report = ReportFolder(folder, {"hardware": "a GPU", "torch": "1", "transformers": "2"})
+    alone = {"tokens_per_s": 10.0, "bandwidth_share": 0.5}
+    routed = {"llm_share": 0.2, "bandwidth_share": 0.4, "outside_share": 0.01, "attained": 0.9}
+    runs = {"pair": "tiny", "path": "graphs", "slm_alone": alone, "llm_alone": alone, "routed": [routed]}
+    report.store("device", "facts", {}, 0.0)
+    report.store("speed", "runs", runs, 0.0)
+    report.store("profile", "bundled", {"profile": profile}, 0.0)
+    (found,) = stored_reports(folder.parent)
+    assert len(found.sentences()) == len(found.profiles()) == 1
+
+
 def _small_assets(folder: Path) -> None:
     shutil.copytree(ASSETS / "models", folder / "bundled")
     index = json.loads((ASSETS / "traces" / "index.json").read_text(encoding="utf-8"))[:3]
@@ -103,6 +117,7 @@ def _small_assets(folder: Path) -> None:
     (folder / "probes").mkdir()
     (folder / "probes" / "run.json").write_text(json.dumps(probe), encoding="utf-8")
     shutil.copy(ASSETS / "benchmarks" / "profile.json", folder)
+    _small_report(folder / "a-gpu", json.loads((folder / "profile.json").read_text(encoding="utf-8")))
     for source, target in (("recorded-qwen", "plans"), ("math", "math"), ("mc", "mc")):
         lines = (ASSETS / "datasets" / f"{source}.jsonl").read_bytes().splitlines(keepends=True)[:3]
         (folder / f"{target}.jsonl").write_bytes(b"".join(lines))
@@ -179,6 +194,17 @@ def _bundled(folder: Path) -> None:
         check_files(folder / "bundled" / which)
 
 
+def _report_runs(folder: Path) -> None:
+    for report in stored_reports(folder):
+        report.sentences()
+
+
+def _report_profiles(folder: Path) -> None:
+    for report in stored_reports(folder):
+        for profile in report.profiles().values():
+            profile_message(profile, "recorded")
+
+
 READERS = {
     "router card": Reader("routers/citer.json", _routers),
     "router weights": Reader("routers/citer.safetensors", _routers),
@@ -190,6 +216,8 @@ READERS = {
     "index": Reader("index.json", _page_index),
     "probe": Reader("probes/run.json", lambda folder: read_probe(folder, "run.json")),
     "profile": Reader("profile.json", lambda folder: profile_message(read_profile(folder / "profile.json"), "live")),
+    "report's runs": Reader("a-gpu/speed.json", _report_runs),
+    "report's profiles": Reader("a-gpu/profile.json", _report_profiles),
     "math rows": Reader("math.jsonl", lambda folder: validate_rows(folder / "math.jsonl", "math"), lines=True),
     "mc rows": Reader("mc.jsonl", lambda folder: validate_rows(folder / "mc.jsonl", "mc"), lines=True),
     "ordinary questions": Reader("plans.jsonl", lambda folder: _samples(folder / "plans.jsonl"), lines=True),

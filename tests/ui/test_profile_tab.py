@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import gradio as gr
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
@@ -17,6 +20,7 @@ from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError
 from citer_core.measuring.profile_file import read_profile
 from citer_core.measuring.profile_words import headline
+from citer_core.measuring.report.folder import ReportFolder
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.profile import tab as profile_tab
 from citer_core.ui.profile.measurement import Measurement
@@ -41,6 +45,29 @@ def test_a_pair_that_could_not_be_loaded_is_a_notice() -> None:
 
 def test_a_missing_file_is_a_notice(tmp_path: Any) -> None:
     assert "cannot be read as a profile" in RecordedProfiles(tmp_path).message()["notice"]
+
+
+def test_where_a_report_is_stored_its_profiles_can_be_chosen(tmp_path: Path) -> None:
+    """The drop-down is there then, and choosing from it asks for what was chosen."""
+    profile = (ASSETS / "benchmarks" / "profile.json").read_text(encoding="utf-8")
+    (tmp_path / "profile.json").write_text(profile, encoding="utf-8")
+    measurement = Measurement(lambda _: iter(()), lambda: 0)
+
+    def laid_out() -> tuple[gr.Blocks, gr.Dropdown]:
+        with gr.Blocks() as page:
+            profile_tab.profile_tab(ASSETS, RecordedProfiles(tmp_path), measurement, may_measure=False)
+        (choice,) = (block for block in page.blocks.values() if isinstance(block, gr.Dropdown))
+        return page, choice
+
+    assert not laid_out()[1].visible
+    report = ReportFolder(tmp_path / "a-gpu", {"hardware": "A GPU", "torch": "1", "transformers": "2"})
+    report.store("device", "facts", {}, 0.0)
+    report.store("profile", "bundled", {"profile": json.loads(profile) | {"pair": "Another pair"}}, 0.0)
+    page, choice = laid_out()
+    assert choice.visible and len(choice.choices) == 2
+    (chosen,) = (fn for fn in page.fns.values() if (choice._id, "input") in fn.targets)
+    asked = [json.loads(next(chosen.fn(value)))["profile"]["pair"] for _, value in choice.choices]
+    assert asked == ["Bundled pair", "Another pair"]
 
 
 @pytest.mark.ui

@@ -9,8 +9,9 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from citer_core.errors import ProfileError
+from citer_core.errors import GateError, ProfileError
 from citer_core.gate.excerpt import clean
+from citer_core.gate.fields import ListOf, Real, Record, Text
 from citer_core.measuring.profile_file import check_profile
 from citer_core.measuring.profile_numbers import Profile
 from citer_core.measuring.report.parts import Result, read_report
@@ -18,6 +19,19 @@ from citer_core.measuring.report.words import bandwidth_sentences
 
 logger = logging.getLogger(__name__)
 MOST_REPORTS = 50
+_SHARE, _SPEED = Real(-1e6, 1e6), Real(0.0, 1e9)
+_ALONE = Record({"tokens_per_s": _SPEED, "bandwidth_share": _SHARE})
+_ROUTED = Record(dict.fromkeys(("llm_share", "bandwidth_share", "outside_share", "attained"), _SHARE))
+# What is said of runs in one way of decoding.
+_RUNS = Record(
+    {
+        "pair": Text(100),
+        "path": Text(50),
+        "slm_alone": _ALONE,
+        "llm_alone": _ALONE,
+        "routed": ListOf(_ROUTED, most=100, least=1),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +51,15 @@ class StoredReport:
     results: dict[str, dict[str, Result]]
 
     def sentences(self) -> list[str]:
-        """What share of the device's bandwidth was reached, and by what."""
-        return [f"{self.hardware}, {self.date}: {line}" for line in bandwidth_sentences(self.results)]
+        """What share of the device's bandwidth was reached, and by what; runs that cannot be read are left out."""
+        runs = {}
+        for name, result in self.results.get("speed", {}).items():
+            if "routed" in result:
+                try:
+                    runs[name] = _RUNS.read(result, "")
+                except GateError as error:
+                    logger.warning("%s/speed.json, %s: %s", self.name, clean(name)[:80], error)
+        return [f"{self.hardware}, {self.date}: {line}" for line in bandwidth_sentences({"speed": runs})]
 
     def profiles(self) -> dict[str, Profile]:
         """Its profiles, by the names of their pairs; those that cannot be read are left out and logged."""
@@ -47,7 +68,7 @@ class StoredReport:
             if "error" in result:
                 continue
             try:
-                profile = check_profile(result.get("profile"), f"{self.name}/profile.json, {name}")
+                profile = check_profile(result.get("profile"), f"{self.name}/profile.json, {clean(name)[:80]}")
             except ProfileError as error:
                 logger.warning("%s", error)
                 continue
@@ -67,5 +88,7 @@ def stored_reports(folder: Path) -> list[StoredReport]:
         abouts = [result["about"] for named in results.values() for result in named.values()]
         if abouts:
             first = min(abouts, key=lambda about: str(about["date"]))
-            found.append(StoredReport(path.parent.name, clean(first["hardware"])[:120], first["date"][:10], results))
+            found.append(
+                StoredReport(path.parent.name, clean(first["hardware"])[:120], clean(first["date"])[:10], results)
+            )
     return found
