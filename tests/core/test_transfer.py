@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from citer_core.models import greedy, slot_cache, transfer
 from citer_core.models.batched_lm import BatchedLM
-from citer_core.routing import batch_decode, batch_slm
+from citer_core.routing import batch_decode, batch_slm, slm_readers
 from citer_core.routing import decode as single_decode
 from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds
@@ -69,7 +69,7 @@ def crossings(monkeypatch):
     for name in ("tolist", "numpy"):
         monkeypatch.setattr(torch.Tensor, name, waiting(getattr(torch.Tensor, name)))
     monkeypatch.setattr(transfer, "is_host", lambda device: False)
-    for module in (transfer, greedy, single_decode, batch_slm):
+    for module in (transfer, greedy, slm_readers, batch_slm):
         monkeypatch.setattr(module, "is_away", lambda tensor: not isinstance(tensor, OnHost))
     return counter
 
