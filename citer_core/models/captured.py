@@ -122,7 +122,11 @@ class CudaCapture:
                     compute()
             current.wait_stream(self._stream)
             graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"):
+            # The outer context puts the thread back on its stream also where a capture fails, which torch's does not.
+            with (
+                torch.cuda.stream(current),
+                torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"),
+            ):
                 compute()
         return _Graph(graph, self._device, compute)
 

@@ -27,6 +27,7 @@ from citer_core.models.slot_cache import SlotCache
 from citer_core.models.transfer import to_device
 
 MOST_COPIED_HEAD = 16 << 20  # bytes up to which a head is held a second time
+N_COMPARED = 256  # tokens, at most, on which replayed passes are compared
 log = logging.getLogger(__name__)
 
 
@@ -87,7 +88,8 @@ class LanguageModel:
         self._head = model.get_output_embeddings()
         self._seats: Seats | None = None
         self._fused = FusedDecoder(model) if fused and FusedDecoder.supports(model) else None
-        self._logits = _logits_of(self._head, self._fused, vocab_size)
+        self._head_matrix = None if self._fused is None else _head_matrix(self._head)
+        self._logits = _logits_of(self._head, self._head_matrix, self.products, vocab_size)
         if self._fused is not None and not self._agrees([4, 3]):
             log.warning("%s: the fused pass disagrees with transformers and is not used", type(model).__name__)
             self._fused = None
@@ -103,11 +105,10 @@ class LanguageModel:
         decoder, logits_of = self._fused, self._logits
         if decoder is None or plan is None:
             return None
-        seats = Seats(lambda n_positions: Seat(decoder, logits_of, n_positions, plan))
-        if not self._agrees_replayed(seats, plan):
+        if not self._agrees_replayed(Seat(decoder, logits_of, N_COMPARED, plan)):
             log.warning("%s: replayed passes disagree with transformers: not replayed", type(self.model).__name__)
             return None
-        return seats
+        return Seats(lambda n_positions: Seat(decoder, logits_of, n_positions, plan))
 
     def _agrees(self, chunks: Sequence[int]) -> bool:
         """Feeds a few tokens in chunks to our way, and at once to the model's own."""
@@ -117,19 +118,19 @@ class LanguageModel:
         return self._is_near(ours, self._own_logits(ids))
 
     @torch.inference_mode()
-    def _agrees_replayed(self, seats: Seats, plan: GraphPlan) -> bool:
+    def _agrees_replayed(self, seat: Seat) -> bool:
         """The same for replayed passes: each width once full and, where it can be, once padded."""
-        chunks = [4, *plan.widths, *[width - 1 for width in plan.widths if width - 1 not in (0, *plan.widths)]]
+        widths = seat.plan.widths
+        chunks = [4, *widths, *[width - 1 for width in widths if width - 1 not in (0, *widths)]]
         ids = self._any_ids(sum(chunks)).tolist()
         ends = list(accumulate(chunks))
         ours = []
-        with seats.lend(len(ids)) as seat:
-            for n, end in zip(chunks, ends, strict=True):
-                if n == end:
-                    seat.read(ids[:end])
-                else:
-                    seat.step(ids[end - n : end], _nothing, [0] * N_NUMBERS)
-                ours.append(seat.logits.clone())
+        for n, end in zip(chunks, ends, strict=True):
+            if n == end:
+                seat.read(ids[:end])
+            else:
+                seat.step(ids[end - n : end], _nothing, [0] * N_NUMBERS)
+            ours.append(seat.logits.clone())
         theirs = self._own_logits(to_device(ids, self.device))
         return self._is_near(torch.cat(ours), theirs[to_device(ends, self.device) - 1])
 
@@ -267,12 +268,13 @@ def _nothing() -> None:
     """Reads nothing out."""
 
 
-def _logits_of(head: nn.Module, fused: FusedDecoder | None, vocab_size: int) -> Callable[[Tensor], Tensor]:
+def _logits_of(
+    head: nn.Module, matrix: Tensor | None, products: Products, vocab_size: int
+) -> Callable[[Tensor], Tensor]:
     """What gives [N, V] of hidden states [N, H] of the fused pass. Refers to no `LanguageModel`: seats keep it."""
-    matrix = None if fused is None else _head_matrix(head)
 
     def logits_of(hidden: Tensor) -> Tensor:
-        logits: Tensor = head(hidden) if fused is None or matrix is None else fused.products(hidden, matrix)
+        logits: Tensor = head(hidden) if matrix is None else products(hidden, matrix)
         return logits if logits.shape[-1] == vocab_size else logits[:, :vocab_size]
 
     return logits_of

@@ -7,7 +7,7 @@ cache or made of GGUF files. Knows nothing about routing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +73,11 @@ class ModelPair:
                 "without --llm-url."
             )
         return self.llm
+
+    def with_graphs(self, graphs: GraphPlan | None) -> ModelPair:
+        """The same pair, its weights shared, whose passes are replayed in another way or not at all."""
+        llm = self.llm.with_graphs(graphs) if isinstance(self.llm, LanguageModel) else self.llm
+        return replace(self, slm=self.slm.with_graphs(graphs), llm=llm)
 
     def products_chosen(self) -> dict[str, list[dict[str, Any]]]:
         """How each model that is here multiplies few rows, as rows of a report; none where there is one way only."""

@@ -104,6 +104,7 @@ class Seat:
         self._readouts.move_to_end(key)
         return found
 
+    @torch.inference_mode()
     def read(self, ids: Sequence[int]) -> None:
         """Reads any number of tokens in one pass that is not replayed; gives the logits and the state after them."""
         self._check_room(len(ids))
@@ -111,11 +112,13 @@ class Seat:
         self.hidden.copy_(hidden)
         self.logits.copy_(self._logits_of(hidden))
 
+    @torch.inference_mode()
     def answer(self, readout: Readout, numbers: Sequence[int]) -> None:
         """Has a readout made of what was read last."""
         send(numbers, self.numbers)
         readout()
 
+    @torch.inference_mode()
     def step(self, ids: Sequence[int], readout: Readout, numbers: Sequence[int]) -> None:
         """Reads tokens and has the readout made of what comes after them; replayed unless they are many.
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 from citer_core.models.seat import Seat
 
-MOST_IDLE = 2
+MOST_IDLE = 4
 
 
 class Seats:

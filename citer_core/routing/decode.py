@@ -91,8 +91,8 @@ def _steps(
     ids = list(prompt_ids)
     without_gradients = torch.inference_mode()
     llm_entropy: Tensor | None = None
+    early: Forward | None = None
     n_shared = 0
-    source: Source = "slm"
     if fork is not None:
         llm_entropy = _read_shared(fork, ids, slm, llm)
         ids += fork.token_ids
@@ -106,11 +106,7 @@ def _steps(
         with without_gradients:  # not around the loop: it must not leak to whoever takes the events
             # 1. The SLM reads every position, so its cache is always current, and the router scores the state behind
             #    its candidate.
-            llm_forward: Forward | None = None
-            if router.reads_llm:
-                llm_forward = llm.read(ids, index)
-            elif source == "llm":
-                llm_forward = llm.begin(ids, index)
+            llm_forward = llm.read(ids, index) if router.reads_llm else early
             llm_logits = llm_forward.logits if llm_forward and router.reads_llm else None
             scored = slm.read(ids, index, llm_entropy, llm_logits)
             confidence = scored.confidence
@@ -119,7 +115,7 @@ def _steps(
 
             # 2. One of the two writes the token. The LLM first reads what it has not seen.
             token_id = scored.token_id
-            source = "slm"
+            source: Source = "slm"
             written: Written | None = None
             forced = fork if fork is not None and fork.source is not None and index == n_shared else None
             if forced.source == "llm" if forced else prefers_llm(confidence, settings.threshold):
@@ -135,8 +131,11 @@ def _steps(
             # 3. The next token's work may begin while this one's is told.
             ids.append(token_id)
             is_last = token_id in pair.eos_ids or index + 1 == n_steps
+            early = None
             if not is_last:
                 slm.begin(ids, index + 1, llm_entropy)
+                if source == "llm":  # it is likely to go on
+                    early = llm.begin(ids, index + 1)
 
         llm_n_fed, llm_s = 0, 0.0
         if written is not None:

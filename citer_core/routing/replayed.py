@@ -122,7 +122,8 @@ class ReplayedLlm:
 
     def catch_up(self, ids: Sequence[int]) -> Tensor | None:
         """See `LLMWriter`."""
-        self._seat.read(ids[self._seat.n_read :])
+        with self._seat.its_stream():
+            self._seat.read(ids[self._seat.n_read :])
         return entropy_of(torch.log_softmax(self._seat.logits.float(), dim=-1)) if self._with_entropy else None
 
     def begin(self, ids: Sequence[int], index: int) -> Forward | None:
