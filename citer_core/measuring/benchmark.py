@@ -144,6 +144,12 @@ def generate_alone(
 
 def passes_alone(lm: LanguageModel, prompt: Sequence[int], n_new: int) -> None:
     """Greedy decoding with nothing but our own forward passes: what the LLM costs inside the routed loop."""
+    with torch.inference_mode(), lm.seat(len(prompt) + n_new) as seat:
+        if seat is not None:
+            seat.read(prompt)
+            for _ in range(n_new - 1):
+                seat.feed([int(seat.logits.argmax())])
+            return
     ids = list(prompt)
     cached = CachedLM(lm)
     with torch.inference_mode():

@@ -52,6 +52,7 @@ class GraphPlan:
         ahead: start the SLM's next pass as soon as its token is known, while the host is busy with the event.
         early_llm: after a token of the LLM, let it read on beside the SLM before the router has decided. It is then fed
             where it does not write, and that is counted.
+        compiler: backend of `torch.compile` that a pass goes through before it is captured; None captures it as it is.
     """
 
     widths: tuple[int, ...] = (1, 2, 4, 8, 16)
@@ -60,6 +61,7 @@ class GraphPlan:
     stepped: bool = True
     ahead: bool = True
     early_llm: bool = False
+    compiler: str | None = None
 
     def __post_init__(self) -> None:
         assert self.widths[0] == 1 and list(self.widths) == sorted(set(self.widths)), "widths ascend from 1"

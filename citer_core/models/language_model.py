@@ -21,7 +21,7 @@ from citer_core.models.captured import GraphPlan
 from citer_core.models.fused_decoder import FusedDecoder, is_plain
 from citer_core.models.kv_cache import KVCache
 from citer_core.models.products import Products
-from citer_core.models.seat import N_NUMBERS, Seat
+from citer_core.models.seat import Seat
 from citer_core.models.seats import Seats
 from citer_core.models.slot_cache import SlotCache
 from citer_core.models.transfer import to_device
@@ -129,7 +129,7 @@ class LanguageModel:
             if n == end:
                 seat.read(ids[:end])
             else:
-                seat.step(ids[end - n : end], _nothing, [0] * N_NUMBERS)
+                seat.feed(ids[end - n : end])
             ours.append(seat.logits.clone())
         theirs = self._own_logits(to_device(ids, self.device))
         return self._is_near(torch.cat(ours), theirs[to_device(ends, self.device) - 1])
@@ -262,10 +262,6 @@ class LanguageModel:
         for state, n in zip(states.split([len(ids) for ids in texts]), n_last, strict=True):
             kept = state[len(state) - n :]
             yield self._logits(kept), kept
-
-
-def _nothing() -> None:
-    """Reads nothing out."""
 
 
 def _logits_of(

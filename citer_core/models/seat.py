@@ -31,6 +31,10 @@ Readout = Callable[[], None]
 R = TypeVar("R", bound=Readout)
 
 
+def _nothing() -> None:
+    """Reads nothing out."""
+
+
 class Seat:
     """Room for one sequence.
 
@@ -112,6 +116,14 @@ class Seat:
         self.hidden.copy_(hidden)
         self.logits.copy_(self._logits_of(hidden))
 
+    def feed(self, ids: Sequence[int]) -> None:
+        """`step` without a readout."""
+        self.step(ids, _nothing, [0] * N_NUMBERS)
+
+    def rewind(self, n_tokens: int) -> None:
+        """Forgets all but the first `n_tokens` tokens."""
+        self._cache.rewind(n_tokens)
+
     @torch.inference_mode()
     def answer(self, readout: Readout, numbers: Sequence[int]) -> None:
         """Has a readout made of what was read last."""
@@ -153,6 +165,8 @@ class Seat:
         which = width, room, id(readout)
         if which not in self._graphs:
             compute = self._pass(width, room, readout)
+            if self.plan.compiler is not None:
+                compute = torch.compile(compute, backend=self.plan.compiler)
             try:
                 self._graphs[which] = self._capture(compute)
             except RuntimeError as error:
