@@ -242,7 +242,7 @@ def add_pair_options(
         "--cuda-graphs",
         action="store_true",
         default=_switch("CITER_CUDA_GRAPHS", env),
-        help="replay single tokens as CUDA graphs (needs an NVIDIA GPU; never measured by us)",
+        help="replay passes of few tokens as CUDA graphs (needs an NVIDIA GPU; not measured on one)",
     )
     parser.add_argument(
         "--threads",

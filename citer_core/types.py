@@ -127,7 +127,7 @@ class PairOptions:
         llm_quantization: one of `QUANTIZATIONS`, by bitsandbytes on an NVIDIA GPU; None leaves the LLM as it is.
         device_map: how accelerate spreads the LLM over devices, e.g. `auto`; None puts it where the SLM is.
         chat: whether prompts go through the tokenizer's chat template; None does so where there is one.
-        cuda_graphs: replay single tokens as CUDA graphs (`models/static_step.py`), on an NVIDIA GPU.
+        cuda_graphs: replay the passes of single runs as CUDA graphs (`models/seat.py`), on an NVIDIA GPU.
         download: fetch what is not on this machine instead of saying so.
         threads: of the processor, from 1; None finds the fastest number (`models/threads.py`).
 

@@ -30,6 +30,7 @@ LLM_ALONE = "LLM alone, transformers generate"
 LLM_PASSES = "LLM alone, the routed loop's passes"
 ASSISTED = "LLM, drafts by the SLM, transformers assisted generation"
 REPREFILL = "routed at 30%, LLM re-prefilled at every call"
+MOST_POSITIONS = 1 << 16
 
 
 class PatternRouter(Router):
@@ -37,16 +38,18 @@ class PatternRouter(Router):
 
     def __init__(self, inner: Router, llm_share: float) -> None:
         self.name, self.label, self.revision, self.n_params = inner.name, inner.label, inner.revision, inner.n_params
+        self.is_static = inner.is_static
         self._inner = inner
-        self._llm_share = llm_share
-        self._n = 0
+        due = (torch.arange(MOST_POSITIONS + 1, dtype=torch.float64) * llm_share).floor().diff() > 0
+        self._confidences = (~due).float()
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """0 where the evenly spread pattern asks for the LLM, else 1."""
         self._inner.confidence(features)
-        self._n += 1
-        due = int(self._n * self._llm_share) > int((self._n - 1) * self._llm_share)
-        return torch.tensor([0.0 if due else 1.0])
+        assert features.position is not None
+        if self._confidences.device != features.position.device:
+            self._confidences = self._confidences.to(features.position.device)
+        return self._confidences.index_select(0, features.position)
 
 
 def decode_benchmark(
@@ -70,7 +73,8 @@ def decode_benchmark(
     settings = DecodeSettings(threshold=0.5, max_new_tokens=n_new)
 
     def routed(share: float, *, reuse: bool = True) -> Callable[[], list[TokenEvent]]:
-        return lambda: list(decode(endless, PatternRouter(router, share), prompt, settings, reuse_llm_cache=reuse))
+        pattern = PatternRouter(router, share)  # one for all rounds: replayed passes belong to a router
+        return lambda: list(decode(endless, pattern, prompt, settings, reuse_llm_cache=reuse))
 
     contenders: dict[str, Callable[[], list[TokenEvent] | None]] = {
         SLM_ALONE: lambda: generate_alone(pair.slm, prompt, n_new),
@@ -140,6 +144,12 @@ def generate_alone(
 
 def passes_alone(lm: LanguageModel, prompt: Sequence[int], n_new: int) -> None:
     """Greedy decoding with nothing but our own forward passes: what the LLM costs inside the routed loop."""
+    with torch.inference_mode(), lm.seat(len(prompt) + n_new) as seat:
+        if seat is not None:
+            seat.read(prompt)
+            for _ in range(n_new - 1):
+                seat.feed([int(seat.logits.argmax())])
+            return
     ids = list(prompt)
     cached = CachedLM(lm)
     with torch.inference_mode():

@@ -12,6 +12,8 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
 
 import torch
 
@@ -26,6 +28,39 @@ def clock_for(device: torch.device) -> tuple[Clock, Callable[[], float]]:
     if device.type == "cpu" and torch.get_num_threads() == 1:
         return "thread", time.thread_time
     return "wall", time.perf_counter
+
+
+class _Text:
+    """A text with its beginning cached, read on in the way in which the model's runs are decoded.
+
+    Args:
+        lm: replayed or not.
+        ids: [T] int64.
+        n_cached: tokens of the beginning.
+    """
+
+    def __init__(self, lm: LanguageModel, ids: torch.Tensor, n_cached: int) -> None:
+        self._lm, self._n_cached = lm, n_cached
+        self._on_device, self._ids = ids.to(lm.device), ids.tolist()
+        self._lent = ExitStack()  # given back when this goes
+        self._seat = self._lent.enter_context(lm.seat(len(ids)))
+        self._cache = lm.new_cache()
+        if self._seat is not None:
+            self._seat.read(self._ids[:n_cached])
+        else:
+            lm.forward(self._on_device[:n_cached], self._cache)
+
+    def feed(self, n_new: int) -> torch.Tensor:
+        """[1, V] after so many more tokens."""
+        end = self._n_cached + n_new
+        if self._seat is None:
+            return self._lm.forward(self._on_device[self._n_cached : end], self._cache)[0]
+        self._seat.feed(self._ids[self._n_cached : end])
+        return self._seat.logits
+
+    def rewind(self) -> None:
+        """Forgets them."""
+        (self._seat or self._cache).rewind(self._n_cached)
 
 
 def seconds_of(work: Callable[[], torch.Tensor], n_rounds: int) -> float:
@@ -87,7 +122,7 @@ def pass_times(
         n_cached: context lengths in front of them.
         n_rounds: rounds that are counted.
         seed: of the tokens, which are drawn at random: what they say does not change the work.
-        n_warm_up: rounds before them that are not; graphs of single tokens need some to be made.
+        n_warm_up: rounds before them that are not; graphs are made meanwhile.
 
     Yields:
         After each round the passes of each model with their medians so far; the last one is the result.
@@ -95,17 +130,13 @@ def pass_times(
     generator = torch.Generator().manual_seed(seed)
     n_ids = max(n_cached) + max(n_new)
     text = {name: torch.randint(lm.vocab_size, (n_ids,), generator=generator) for name, lm in models.items()}
-    ids = {name: text[name].to(lm.device) for name, lm in models.items()}
-    caches = {(name, n): lm.new_cache() for name, lm in models.items() for n in n_cached}
-    for (name, n), cache in caches.items():
-        models[name].forward(ids[name][:n], cache)
+    texts = {(name, n): _Text(lm, text[name][: n + max(n_new)], n) for name, lm in models.items() for n in n_cached}
     times: dict[tuple[str, int, int], list[float]] = {}
     for round_number in range(n_warm_up + n_rounds):
         is_counted = round_number >= n_warm_up
-        for new, cached, (name, lm) in itertools.product(n_new, n_cached, models.items()):
-            fed, cache = ids[name][cached : cached + new], caches[name, cached]
-            seconds = _timed(lambda: lm.forward(fed, cache)[0])  # noqa: B023 - called at once
-            cache.rewind(cached)
+        for new, cached, name in itertools.product(n_new, n_cached, models):
+            seconds = _timed(partial(texts[name, cached].feed, new))
+            texts[name, cached].rewind()
             if is_counted:
                 times.setdefault((name, new, cached), []).append(seconds)
         if is_counted:

@@ -226,17 +226,19 @@ def _runs(
     prompt = [(7 + 13 * i) % pair.vocab_size for i in range(plan.n_prompt)]
     settings = DecodeSettings(threshold=0.5, max_new_tokens=plan.n_written)
     shares = (0.0, *plan.shares)
+    patterns = [PatternRouter(router, share) for share in shares]
+    slm_alone = AlwaysSLMRouter()
     seconds: dict[str, list[float]] = {name: [] for name in (LLM_ALONE, *map(_name, shares))}
     _, clock = clock_for(pair.slm.device)
     outside = []
     for number in range(plan.n_runs + 1):
         yield Progress(0.7 + 0.3 * number / (plan.n_runs + 1), f"decoding, round {number} of {plan.n_runs}")
         start = clock()
-        list(decode(llm_alone, AlwaysSLMRouter(), prompt, settings))
+        list(decode(llm_alone, slm_alone, prompt, settings))
         measured = [clock() - start]
-        for share in shares:
+        for share, pattern in zip(shares, patterns, strict=True):
             start, on_wall = clock(), time.perf_counter()
-            events = list(decode(endless, PatternRouter(router, share), prompt, settings))
+            events = list(decode(endless, pattern, prompt, settings))
             measured.append(clock() - start)
             if share == 0 and number:
                 # Events tell wall-clock time; their share of it carries over to the other clock.

@@ -89,9 +89,9 @@ class FusedDecoder:
         one_device = len({parameter.device for parameter in model.parameters()}) == 1
         return full_attention and no_window and rope in STATIC_ROPE and plain and one_device
 
-    def new_cache(self) -> KVCache:
-        """An empty cache."""
-        return KVCache(len(self._blocks), self._heads, self._embedding)
+    def new_cache(self, n_spare: int = 0) -> KVCache:
+        """An empty cache, with so many spare rows."""
+        return KVCache(len(self._blocks), self._heads, self._embedding, n_spare)
 
     def new_slot_cache(self, n_slots: int) -> SlotCache:
         """An empty cache of `n_slots` sequences."""

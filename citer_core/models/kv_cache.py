@@ -11,7 +11,6 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -36,10 +35,10 @@ class Heads(NamedTuple):
         return self.n_q // self.n_kv
 
 
-class _LayerCache(NamedTuple):
+class LayerCache(NamedTuple):
     """One layer of a cache: where new positions are written, and the same memory as attention reads it."""
 
-    rows: Tensor  # [capacity, 2 * H_kv, D], keys first
+    rows: Tensor  # [capacity and spare rows, 2 * H_kv, D], keys first
     keys: Tensor  # [H_kv, group, capacity, D]: the heads of one group read the same keys
     values: Tensor
 
@@ -47,13 +46,20 @@ class _LayerCache(NamedTuple):
 class KVCache:
     """Keys and values of one sequence.
 
+    Args:
+        n_layers, heads: of the model.
+        like: a tensor of the dtype and on the device that they are to have.
+        n_spare: rows behind those of the positions, for what nobody is to read.
+
     Attributes:
         length: cached positions.
+        layers: the memory of each.
     """
 
-    def __init__(self, n_layers: int, heads: Heads, like: Tensor) -> None:
-        self._n_layers, self._heads, self._like = n_layers, heads, like
-        self._layers: Sequence[_LayerCache] = ()
+    def __init__(self, n_layers: int, heads: Heads, like: Tensor, n_spare: int = 0) -> None:
+        self._n_layers, self._like, self._n_spare = n_layers, like, n_spare
+        self.heads = heads
+        self.layers: Sequence[LayerCache] = ()
         self.length = 0
 
     def rewind(self, n_tokens: int) -> None:
@@ -62,12 +68,12 @@ class KVCache:
 
     def extend(self, n_new: int) -> Attend:
         """Makes room for `n_new` more positions and gives the attention of the pass that fills them."""
-        n_q, n_kv, dim = self._heads
-        group = self._heads.group
+        n_q, n_kv, dim = self.heads
+        group = self.heads.group
         start, end = self.length, self.length + n_new
         self.reserve(end)
         self.length = end
-        layers = self._layers
+        layers = self.layers
         is_causal = n_new > 1 and start == 0
         mask = None if n_new == 1 or is_causal else causal_mask(self._like, n_new, start)
 
@@ -82,42 +88,28 @@ class KVCache:
     @property
     def capacity(self) -> int:
         """Positions that there is room for."""
-        return len(self._layers[0].rows) if self._layers else 0
+        return len(self.layers[0].rows) - self._n_spare if self.layers else 0
 
-    def static_attention(self) -> Callable[[Tensor], Attend]:
-        """Attention of a single token in which nothing depends on the length, over the cache's present memory.
-
-        Returns:
-            From the new token's position, [1] int64 on the device, to the attention of its pass. Keeps no reference to
-            this cache.
-        """
-        n_q, n_kv, dim = self._heads
-        group, layers = self._heads.group, self._layers
-        places = torch.arange(self.capacity, device=self._like.device)
-        hidden, seen = (self._like.new_full((), value) for value in (-math.inf, 0.0))
-
-        def at(position: Tensor) -> Attend:
-            mask = torch.where(places > position, hidden, seen)[None]
-
-            def attend(layer: int, qkv: Tensor) -> Tensor:
-                rows, keys, values = layers[layer]
-                rows.index_copy_(0, position, qkv.narrow(1, n_q, 2 * n_kv))
-                return _attend_one(qkv.narrow(1, 0, n_q).view(1, n_kv, group, dim), keys, values, mask)
-
-            return attend
-
-        return at
+    def clear(self) -> None:
+        """Forgets everything, and leaves nothing of it in the memory."""
+        self.length = 0
+        for layer in self.layers:
+            layer.rows.zero_()
 
     def reserve(self, needed: int) -> None:
         """Makes room for `needed` positions in all; doubles when it is full, so that appending is cheap on average."""
-        if self._layers and needed <= self._layers[0].rows.shape[0]:
+        if self.layers and needed <= self.layers[0].rows.shape[0] - self._n_spare:
             return
-        grown = self._like.new_zeros(self._n_layers, capacity_for(needed), 2 * self._heads.n_kv, self._heads.dim)
-        for new, old in zip(grown, self._layers, strict=False):  # none at first
+        capacity = capacity_for(needed)
+        n_kv, dim = self.heads.n_kv, self.heads.dim
+        grown = self._like.new_zeros(self._n_layers, capacity + self._n_spare, 2 * n_kv, dim)
+        for new, old in zip(grown, self.layers, strict=False):  # none at first
             new[: self.length] = old.rows[: self.length]
         # The views are made here, once: in a small model each of them takes as long as a product.
-        views = [rows.transpose(0, 1)[:, None].expand(-1, self._heads.group, -1, -1).chunk(2) for rows in grown]
-        self._layers = [_LayerCache(rows, keys, values) for rows, (keys, values) in zip(grown, views, strict=True)]
+        views = [
+            rows[:capacity].transpose(0, 1)[:, None].expand(-1, self.heads.group, -1, -1).chunk(2) for rows in grown
+        ]
+        self.layers = [LayerCache(rows, keys, values) for rows, (keys, values) in zip(grown, views, strict=True)]
 
 
 def _attend_one(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, *, is_causal: bool = False) -> Tensor:

@@ -6,24 +6,28 @@ nothing about routing.
 
 from __future__ import annotations
 
+import copy
 import logging
-from collections.abc import Iterator, Sequence
-from typing import Protocol
-from weakref import WeakKeyDictionary
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 
+from citer_core.models.captured import GraphPlan
 from citer_core.models.fused_decoder import FusedDecoder, is_plain
 from citer_core.models.kv_cache import KVCache
 from citer_core.models.products import Products
+from citer_core.models.seat import Seat
+from citer_core.models.seats import Seats
 from citer_core.models.slot_cache import SlotCache
-from citer_core.models.static_step import Capture, StaticStep
 from citer_core.models.transfer import to_device
 
-N_BEFORE_CAPTURE = 4  # single tokens after which a run is taken to go on
 MOST_COPIED_HEAD = 16 << 20  # bytes up to which a head is held a second time
+N_COMPARED = 256  # tokens, at most, on which replayed passes are compared
 log = logging.getLogger(__name__)
 
 
@@ -67,52 +71,102 @@ class LanguageModel:
         model: in eval mode, on its device, in its final dtype.
         vocab_size: tokens of the shared tokenizer; the padding rows of the head are cut off.
         fused: False keeps to the model's own forward, as a reference.
-        capture: replays the pass of single tokens (`static_step`), where the fused pass is used; None computes it anew.
+        graphs: how the passes of single runs are replayed (`seat`), where the fused pass is used; None computes them
+            anew.
 
     Attributes:
         device: where the model's inputs go.
     """
 
     def __init__(
-        self, model: PreTrainedModel, vocab_size: int, *, fused: bool = True, capture: Capture | None = None
+        self, model: PreTrainedModel, vocab_size: int, *, fused: bool = True, graphs: GraphPlan | None = None
     ) -> None:
         self.model = model
         self.vocab_size = vocab_size
         # Kept: transformers looks for it among the parameters each time, which takes as long as a small layer.
         self.device: torch.device = model.device
         self._head = model.get_output_embeddings()
-        self._capture: Capture | None = None
-        self._steps: WeakKeyDictionary[KVCache, StaticStep | int] = WeakKeyDictionary()
+        self._seats: Seats | None = None
         self._fused = FusedDecoder(model) if fused and FusedDecoder.supports(model) else None
         self._head_matrix = None if self._fused is None else _head_matrix(self._head)
+        self._logits = _logits_of(self._head, self._head_matrix, self.products, vocab_size)
         if self._fused is not None and not self._agrees([4, 3]):
             log.warning("%s: the fused pass disagrees with transformers and is not used", type(model).__name__)
             self._fused = None
-        if self._fused is not None and capture is not None:
-            self._capture = capture
-            if not self._agrees([4, *[1] * (N_BEFORE_CAPTURE + 3)]):
-                log.warning("%s: replayed tokens disagree with transformers: not replayed", type(model).__name__)
-                self._capture = None
+        self._seats = self._make_seats(graphs)
+
+    def with_graphs(self, graphs: GraphPlan | None) -> Self:
+        """The same model, its weights shared, whose runs are replayed in another way or not at all."""
+        other = copy.copy(self)
+        other._seats = other._make_seats(graphs)
+        return other
+
+    def _make_seats(self, plan: GraphPlan | None) -> Seats | None:
+        decoder, logits_of = self._fused, self._logits
+        if decoder is None or plan is None:
+            return None
+        if not self._agrees_replayed(Seat(decoder, logits_of, N_COMPARED, plan)):
+            log.warning("%s: replayed passes disagree with transformers: not replayed", type(self.model).__name__)
+            return None
+        return Seats(lambda n_positions: Seat(decoder, logits_of, n_positions, plan))
 
     def _agrees(self, chunks: Sequence[int]) -> bool:
-        """Feeds a few tokens in chunks to our way, and at once to the model's own; equal up to the dtype's rounding.
+        """Feeds a few tokens in chunks to our way, and at once to the model's own."""
+        ids = self._any_ids(sum(chunks))
+        cache = self.new_cache()
+        ours = torch.cat([self.forward(chunk, cache, last_only=False)[0] for chunk in ids.split(list(chunks))])
+        return self._is_near(ours, self._own_logits(ids))
+
+    @torch.inference_mode()
+    def _agrees_replayed(self, seat: Seat) -> bool:
+        """The same for replayed passes: each width once full and, where it can be, once padded."""
+        widths = seat.plan.widths
+        chunks = [4, *widths, *[width - 1 for width in widths if width - 1 not in (0, *widths)]]
+        ids = self._any_ids(sum(chunks)).tolist()
+        ends = list(accumulate(chunks))
+        ours = []
+        for n, end in zip(chunks, ends, strict=True):
+            if n == end:
+                seat.read(ids[:end])
+            else:
+                seat.feed(ids[end - n : end])
+            ours.append(seat.logits.clone())
+        theirs = self._own_logits(to_device(ids, self.device))
+        return self._is_near(torch.cat(ours), theirs[to_device(ends, self.device) - 1])
+
+    def _any_ids(self, n: int) -> Tensor:
+        return torch.arange(n, device=self.device) * 31 % self.vocab_size
+
+    @torch.inference_mode()
+    def _own_logits(self, ids: Tensor) -> Tensor:
+        """[T, V] by the model's own forward."""
+        logits: Tensor = self.model(input_ids=ids[None], use_cache=False).logits[0, :, : self.vocab_size]
+        return logits
+
+    def _is_near(self, ours: Tensor, theirs: Tensor) -> bool:
+        """Whether logits are equal up to the dtype's rounding.
 
         In half precision that rounding is large on meaningless text (a tenth of the logits' spread was seen with
         Qwen2.5-0.5B, where the same weights agree to 1e-5 in float32), while a wrong pass is off by the spread itself.
         """
-        ids = torch.arange(sum(chunks), device=self.device) * 31 % self.vocab_size
-        cache = self.new_cache()
-        ours = torch.cat([self.forward(chunk, cache, last_only=False)[0] for chunk in ids.split(list(chunks))]).float()
-        with torch.inference_mode():
-            theirs = self.model(input_ids=ids[None], use_cache=False).logits[0, :, : self.vocab_size].float()
+        ours, theirs = ours.float(), theirs.float()
         if self.model.dtype == torch.float32:
             return bool((ours - theirs).abs().max() <= 1e-3 * theirs.abs().max().clamp_min(1e-6))
         return bool((ours - theirs).square().mean().sqrt() <= 0.3 * theirs.std().clamp_min(1e-6))
 
     @property
     def is_replayed(self) -> bool:
-        """Whether single tokens of a run are replayed."""
-        return self._capture is not None
+        """Whether the passes of single runs are replayed."""
+        return self._seats is not None
+
+    @contextmanager
+    def seat(self, n_positions: int) -> Iterator[Seat | None]:
+        """What replays the passes of one run of so many tokens; None where they are not replayed."""
+        if self._seats is None:
+            yield None
+        else:
+            with self._seats.lend(n_positions) as seat:
+                yield seat
 
     @property
     def is_fused(self) -> bool:
@@ -142,8 +196,6 @@ class LanguageModel:
         """
         if self._fused is not None:
             assert isinstance(cache, KVCache)
-            if len(ids) == 1 and (step := self._static_step(cache)) is not None:
-                return step(ids, cache)
             hidden = self._fused.hidden_states(ids, cache, last_only=last_only)
             return self._logits(hidden), hidden
         assert isinstance(cache, TransformersCache)
@@ -156,38 +208,6 @@ class LanguageModel:
         )
         hidden = output.hidden_states[-1][0]
         return output.logits[0, :, : self.vocab_size], hidden[-1:] if last_only else hidden
-
-    def _static_step(self, cache: KVCache) -> StaticStep | None:
-        """The step that is tied to this cache, once it has had so many single tokens that making one pays."""
-        capture = self._capture  # another run may find meanwhile that it does not work
-        if capture is None or self._fused is None:
-            return None
-        cache.reserve(cache.length + 1)
-        known = self._steps.get(cache, 0)
-        if isinstance(known, StaticStep):
-            if known.capacity == cache.capacity:
-                return known
-            known = N_BEFORE_CAPTURE  # the cache has grown, as that of a long text does
-        if known < N_BEFORE_CAPTURE:
-            self._steps[cache] = known + 1
-            return None
-        try:
-            step = StaticStep(self._fused, self._logits, cache, capture)
-        except RuntimeError as error:
-            log.warning("%s: single tokens are not replayed (%s)", type(self.model).__name__, error)
-            self._capture = None
-            return None
-        self._steps[cache] = step
-        return step
-
-    def _logits(self, hidden: Tensor) -> Tensor:
-        """[N, V] of hidden states [N, H] of the fused pass."""
-        logits: Tensor
-        if self._fused is None or self._head_matrix is None:
-            logits = self._head(hidden)
-        else:
-            logits = self._fused.products(hidden, self._head_matrix)
-        return logits if logits.shape[-1] == self.vocab_size else logits[:, : self.vocab_size]
 
     def new_slot_cache(self, n_slots: int) -> SlotCache | SlotCaches:
         """Room for `n_slots` sequences, each of its own length."""
@@ -242,6 +262,18 @@ class LanguageModel:
         for state, n in zip(states.split([len(ids) for ids in texts]), n_last, strict=True):
             kept = state[len(state) - n :]
             yield self._logits(kept), kept
+
+
+def _logits_of(
+    head: nn.Module, matrix: Tensor | None, products: Products, vocab_size: int
+) -> Callable[[Tensor], Tensor]:
+    """What gives [N, V] of hidden states [N, H] of the fused pass. Refers to no `LanguageModel`: seats keep it."""
+
+    def logits_of(hidden: Tensor) -> Tensor:
+        logits: Tensor = head(hidden) if matrix is None else products(hidden, matrix)
+        return logits if logits.shape[-1] == vocab_size else logits[:, :vocab_size]
+
+    return logits_of
 
 
 def _head_matrix(head: nn.Module) -> Tensor | None:

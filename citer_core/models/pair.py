@@ -7,7 +7,7 @@ cache or made of GGUF files. Knows nothing about routing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from citer_core.errors import PairError
 from citer_core.models import store
+from citer_core.models.captured import GraphPlan, plan_for
 from citer_core.models.checkpoint import (
     DTYPES,
     check_shared_vocabulary,
@@ -32,7 +33,6 @@ from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.revision import weights_revision
 from citer_core.models.sources import FolderSource, GgufSource, ModelSource
 from citer_core.models.spec import spec_of
-from citer_core.models.static_step import Capture, capture_for
 from citer_core.models.threads import use_threads
 from citer_core.trace import PairInfo
 from citer_core.types import LoadProgress, PairOptions
@@ -73,6 +73,11 @@ class ModelPair:
                 "without --llm-url."
             )
         return self.llm
+
+    def with_graphs(self, graphs: GraphPlan | None) -> ModelPair:
+        """The same pair, its weights shared, whose passes are replayed in another way or not at all."""
+        llm = self.llm.with_graphs(graphs) if isinstance(self.llm, LanguageModel) else self.llm
+        return replace(self, slm=self.slm.with_graphs(graphs), llm=llm)
 
     def products_chosen(self) -> dict[str, list[dict[str, Any]]]:
         """How each model that is here multiplies few rows, as rows of a report; none where there is one way only."""
@@ -124,7 +129,7 @@ class ModelPair:
         tokenizer: PreTrainedTokenizerBase,
         *,
         chat: bool | None = None,
-        capture: Capture | None = None,
+        graphs: GraphPlan | None = None,
     ) -> ModelPair:
         """A pair from loaded parts, which are put in eval mode.
 
@@ -133,7 +138,7 @@ class ModelPair:
             slm, llm: on their devices, in their final dtype.
             tokenizer: of both.
             chat: see `PairOptions`.
-            capture: see `LanguageModel`.
+            graphs: see `LanguageModel`.
 
         Raises:
             PairError: a model cannot embed or predict every token of the tokenizer, or has no chat template.
@@ -158,8 +163,8 @@ class ModelPair:
             prompt_form=prompt_form.name,
         )
         return cls(
-            slm=LanguageModel(slm.eval(), len(tokenizer), capture=capture),
-            llm=LanguageModel(llm.eval(), len(tokenizer), capture=capture),
+            slm=LanguageModel(slm.eval(), len(tokenizer), graphs=graphs),
+            llm=LanguageModel(llm.eval(), len(tokenizer), graphs=graphs),
             tokenizer=tokenizer,
             eos_ids=eos_ids_of(tokenizer, slm, llm),
             max_context=min(config.max_position_embeddings for config in configs),
@@ -193,7 +198,7 @@ def load_pair(
     options = options or PairOptions()
     dtype = known_dtype(pair, device, dtype)
     quantization = quantization_config(options.llm_quantization, device, dtype)
-    capture = capture_for(device, cuda_graphs=options.cuda_graphs)
+    graphs = plan_for(device, cuda_graphs=options.cuda_graphs)
     name, folders, tokenizer_folders = pair_folders(pair, dtype, options, on_progress)
     on_progress("load", 0, None)
     tokenizers = [load_tokenizer(folder) for folder in dict.fromkeys(tokenizer_folders)]
@@ -201,7 +206,7 @@ def load_pair(
     slm = load_model(folders[0], device, DTYPES[dtype])
     llm = load_model(folders[1], device, DTYPES[dtype], device_map=options.device_map, quantization=quantization)
     use_threads((slm, llm), options.threads)  # before products are measured, which depend on it
-    return ModelPair.assemble(name, slm, llm, tokenizers[0], chat=options.chat, capture=capture)
+    return ModelPair.assemble(name, slm, llm, tokenizers[0], chat=options.chat, graphs=graphs)
 
 
 def known_dtype(pair: str, device: str, dtype: str) -> str:

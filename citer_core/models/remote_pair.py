@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedModel
 
 from citer_core.config import LlmServer
 from citer_core.errors import ModelFileError
+from citer_core.models.captured import plan_for
 from citer_core.models.checkpoint import DTYPES, eos_ids_of, load_model, load_tokenizer
 from citer_core.models.config_file import read_config
 from citer_core.models.language_model import LanguageModel
@@ -21,7 +22,6 @@ from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.revision import weights_revision
 from citer_core.models.same_pair import SERVER_REVISION
 from citer_core.models.spec import spec_of
-from citer_core.models.static_step import capture_for
 from citer_core.models.threads import use_threads
 from citer_core.trace import PairInfo
 from citer_core.types import PairOptions
@@ -44,7 +44,7 @@ def load_remote_pair(
     """
     options = options or PairOptions()
     dtype = known_dtype(pair, device, dtype)
-    capture = capture_for(device, cuda_graphs=options.cuda_graphs)
+    graphs = plan_for(device, cuda_graphs=options.cuda_graphs)
     name, (slm_folder, llm_folder), tokenizer_folders = pair_folders(pair, dtype, options)
     tokenizer = load_tokenizer(tokenizer_folders[0])
     form = PromptForm.of(tokenizer, chat=options.chat)
@@ -65,7 +65,7 @@ def load_remote_pair(
     )
     lengths = [config.max_position_embeddings for config in configs]
     return ModelPair(
-        slm=LanguageModel(slm, len(tokenizer), capture=capture),
+        slm=LanguageModel(slm, len(tokenizer), graphs=graphs),
         llm=llm,
         tokenizer=tokenizer,
         eos_ids=eos_ids_of(tokenizer, slm, llm_shape),

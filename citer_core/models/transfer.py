@@ -33,7 +33,7 @@ def to_host(*tensors: Tensor) -> list[Any]:
     away = [tensor for tensor in tensors if is_away(tensor)]
     if not away:
         return [tensor.tolist() for tensor in tensors]
-    bits = torch.cat([_bits(tensor) for tensor in away]).cpu()
+    bits = torch.cat([as_bits(tensor) for tensor in away]).cpu()
     arrived = iter(bits.split([tensor.numel() for tensor in away]))
     return [_unpacked(next(arrived), tensor).tolist() if is_away(tensor) else tensor.tolist() for tensor in tensors]
 
@@ -47,6 +47,14 @@ def to_device(values: Sequence[int], device: torch.device) -> Tensor:
     return torch.tensor(values, dtype=torch.long, pin_memory=True).to(device, non_blocking=True)
 
 
+def send(values: Sequence[int], to: Tensor) -> None:
+    """Puts values into an int64 tensor [n] that stays where it is; the host does not wait."""
+    if is_host(to.device):
+        to.copy_(_on_host(values))
+    else:
+        to.copy_(torch.tensor(values, dtype=torch.long, pin_memory=to.is_cuda), non_blocking=True)
+
+
 def lists_to_device(lists: Sequence[Sequence[int]], device: torch.device) -> list[Tensor]:
     """Each list as int64 on the device; all of them go in one piece."""
     if is_host(device):
@@ -54,16 +62,16 @@ def lists_to_device(lists: Sequence[Sequence[int]], device: torch.device) -> lis
     return list(torch.split(to_device(list(chain.from_iterable(lists)), device), [len(values) for values in lists]))
 
 
-def _on_host(values: Sequence[int]) -> Tensor:
-    """[n] int64; through NumPy, which reads a list three times as fast."""
-    return torch.from_numpy(np.array(values, dtype=np.int64))
-
-
-def _bits(tensor: Tensor) -> Tensor:
+def as_bits(tensor: Tensor) -> Tensor:
     """The same 32 bits of every number, as [n] int32; exact, also where a device has no float64."""
     flat = tensor.reshape(-1)
     assert flat.dtype != torch.float64, "float64 is not packed"
     return flat.float().view(torch.int32) if flat.is_floating_point() else flat.int()
+
+
+def _on_host(values: Sequence[int]) -> Tensor:
+    """[n] int64; through NumPy, which reads a list three times as fast."""
+    return torch.from_numpy(np.array(values, dtype=np.int64))
 
 
 def _unpacked(bits: Tensor, like: Tensor) -> Tensor:

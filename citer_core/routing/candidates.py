@@ -27,7 +27,7 @@ TOP_K = 5
 
 def top_candidates(pair: ModelPair, log_probs: Tensor) -> tuple[Candidate, ...]:
     """The `TOP_K` most probable tokens of a [1, V] distribution, best first."""
-    return _candidates(pair, *to_host(*top_tokens(log_probs.view(-1), TOP_K)))
+    return candidates_of(pair, *to_host(*top_tokens(log_probs.view(-1), TOP_K)))
 
 
 @dataclass(slots=True)
@@ -83,7 +83,7 @@ def choose(
         chosen = choose_token(logits[0], settings, index)
     else:
         chosen = token_ids[0]
-    return chosen, _candidates(pair, log_values, token_ids), numbers
+    return chosen, candidates_of(pair, log_values, token_ids), numbers
 
 
 def choose_rows(
@@ -108,7 +108,7 @@ def choose_rows(
     token_ids, log_values, top_ids, *numbers = to_host(chosen, *top_tokens(log_probs, TOP_K), *others)
     are_sound = [math.isfinite(row[0]) for row in log_values]  # one logit that is no number spoils all of its row
     tops = [
-        _candidates(pair, row, ids) if sound else ()
+        candidates_of(pair, row, ids) if sound else ()
         for row, ids, sound in zip(log_values, top_ids, are_sound, strict=True)
     ]
     return ChosenRows(token_ids, tops, are_sound, numbers)
@@ -134,6 +134,7 @@ def _witness(logits: Tensor, chosen: Tensor, settings: Sequence[DecodeSettings])
     return logits.gather(-1, chosen[:, None]).view(-1)
 
 
-def _candidates(pair: ModelPair, log_values: list[float], token_ids: list[int]) -> tuple[Candidate, ...]:
+def candidates_of(pair: ModelPair, log_values: list[float], token_ids: list[int]) -> tuple[Candidate, ...]:
+    """The tokens with their texts and probabilities, in the order in which they are given."""
     texts = map(pair.token_text, token_ids)
     return tuple(map(Candidate, token_ids, texts, [round(math.exp(value), 6) for value in log_values]))

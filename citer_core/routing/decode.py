@@ -6,21 +6,21 @@ Knows nothing about prompts, answers or pages; ids in, events out. Called by `ci
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack
 
 import torch
 from torch import Tensor
 
 from citer_core.errors import PromptError
 from citer_core.fork import Fork
-from citer_core.models.cached_lm import CachedLM
+from citer_core.models.cached_lm import Forward
 from citer_core.models.pair import ModelPair
 from citer_core.models.server_client import CallCancelledError
-from citer_core.models.transfer import is_away
-from citer_core.routing.candidates import choose
-from citer_core.routing.llm_writers import LLMWriter, Written, check_router, llm_writer
-from citer_core.routing.router import Router, RouterFeatures
+from citer_core.routing.llm_writers import LLMWriter, check_router, llm_writer
+from citer_core.routing.position import Written
+from citer_core.routing.router import Router
+from citer_core.routing.slm_readers import SlmReader, slm_reader
 from citer_core.routing.soundness import is_confidence, no_confidence
 from citer_core.text import TextStream
 from citer_core.types import DecodeSettings, FinishReason, Source, TokenEvent, prefers_llm
@@ -64,20 +64,37 @@ def decode(
     """
     room = check_prompt(pair, prompt_ids)
     check_router(pair, router)
-    slm = CachedLM(pair.slm)
-    llm = llm_writer(pair, router, settings, is_cancelled, reuse_cache=reuse_llm_cache)
-    text = TextStream(pair.tokenizer)
-    ids = list(prompt_ids)
     n_steps = min(settings.max_new_tokens, room)
-    key = torch.tensor([sequence_key(prompt_ids)], device=pair.slm.device)
-    positions = torch.arange(n_steps, device=pair.slm.device).split(1)
-    without_gradients = torch.inference_mode()
-    prompt_hidden: Tensor | None = None
-    llm_entropy: Tensor | None = None
-    n_shared = 0
     if fork is not None:
         fork.check(pair.vocab_size, pair.eos_ids, n_steps)
-        prompt_hidden, llm_entropy = _read_shared(fork, ids, slm, llm)
+    n_positions = len(prompt_ids) + n_steps
+    with ExitStack() as held:
+        slm = slm_reader(pair, router, settings, sequence_key(prompt_ids), n_positions, held)
+        llm = llm_writer(pair, router, settings, is_cancelled, n_positions, held, reuse_cache=reuse_llm_cache)
+        reason = yield from _steps(pair, router, slm, llm, prompt_ids, settings, n_steps, is_cancelled, fork)
+    return reason
+
+
+def _steps(
+    pair: ModelPair,
+    router: Router,
+    slm: SlmReader,
+    llm: LLMWriter,
+    prompt_ids: Sequence[int],
+    settings: DecodeSettings,
+    n_steps: int,
+    is_cancelled: Callable[[], bool],
+    fork: Fork | None,
+) -> Generator[TokenEvent, None, FinishReason]:
+    """The loop itself; see `decode`."""
+    text = TextStream(pair.tokenizer)
+    ids = list(prompt_ids)
+    without_gradients = torch.inference_mode()
+    llm_entropy: Tensor | None = None
+    early: Forward | None = None
+    n_shared = 0
+    if fork is not None:
+        llm_entropy = _read_shared(fork, ids, slm, llm)
         ids += fork.token_ids
         n_shared = fork.n_shared
         for token_id in fork.token_ids:
@@ -87,36 +104,17 @@ def decode(
             return "cancelled"
 
         with without_gradients:  # not around the loop: it must not leak to whoever takes the events
-            # 1. The SLM reads every position, so its cache is always current.
-            slm_forward = slm.catch_up(ids)
-            llm_forward = llm.read(ids) if router.reads_llm else None
-            if prompt_hidden is None:
-                prompt_hidden = slm_forward.hidden
-            features = RouterFeatures(
-                hidden=slm_forward.hidden,
-                logits=slm_forward.logits,
-                prompt_hidden=prompt_hidden,
-                sequence_key=key,
-                position=positions[index],
-                llm_entropy=llm_entropy,
-                llm_logits=llm_forward.logits if llm_forward else None,
-            )
-
-            # 2. The router scores the state behind the SLM's candidate. Reading score and candidate is the one point
-            #    where the host has to wait for the device: the decision depends on it.
-            start = time.perf_counter()
-            score = router.confidence(features)
-            router_s = time.perf_counter() - start
-            slm_token_id, slm_top, ((confidence,),) = choose(
-                pair, "SLM", slm_forward.logits, features.log_probs, settings, index, score
-            )
-            if is_away(score):  # it is only now that the router has done its work
-                router_s = time.perf_counter() - start
+            # 1. The SLM reads every position, so its cache is always current, and the router scores the state behind
+            #    its candidate.
+            llm_forward = llm.read(ids, index) if router.reads_llm else early
+            llm_logits = llm_forward.logits if llm_forward and router.reads_llm else None
+            scored = slm.read(ids, index, llm_entropy, llm_logits)
+            confidence = scored.confidence
             if not is_confidence(confidence):
                 raise no_confidence(router)
 
-            # 3. One of the two writes the token. The LLM first reads what it has not seen.
-            token_id = slm_token_id
+            # 2. One of the two writes the token. The LLM first reads what it has not seen.
+            token_id = scored.token_id
             source: Source = "slm"
             written: Written | None = None
             forced = fork if fork is not None and fork.source is not None and index == n_shared else None
@@ -127,58 +125,62 @@ def decode(
                     return "cancelled"
                 token_id, source = written.token_id, "llm"
             llm_entropy = written.entropy if written else None
-            llm_work = written or llm_forward
             if forced and forced.token_id is not None:
                 token_id = forced.token_id
 
-        # 4. Say what happened, and go on from it.
-        is_last = token_id in pair.eos_ids or index + 1 == n_steps
-        delta = text.push(token_id) + (text.flush() if is_last else "")
+            # 3. The next token's work may begin while this one's is told.
+            ids.append(token_id)
+            is_last = token_id in pair.eos_ids or index + 1 == n_steps
+            early = None
+            if not is_last:
+                slm.begin(ids, index + 1, llm_entropy)
+                if source == "llm":  # it is likely to go on
+                    early = llm.begin(ids, index + 1)
+
+        llm_n_fed, llm_s = 0, 0.0
+        if written is not None:
+            llm_n_fed, llm_s = written.n_fed, written.seconds
+        elif llm_forward is not None:
+            llm_n_fed, llm_s = llm_forward.n_fed, llm_forward.seconds
         yield TokenEvent(
             index=index,
             token_id=token_id,
-            text=delta,
+            text=text.push(token_id) + (text.flush() if is_last else ""),
             source=source,
-            slm_token_id=slm_token_id,
+            slm_token_id=scored.token_id,
             slm_confidence=confidence,
             threshold=settings.threshold,
-            slm_tokens_fed=slm_forward.n_fed,
-            llm_tokens_fed=llm_work.n_fed if llm_work else 0,
-            context_len=len(ids),
-            slm_s=slm_forward.seconds,
-            router_s=router_s,
-            llm_s=llm_work.seconds if llm_work else 0.0,
-            slm_top=slm_top,
+            slm_tokens_fed=scored.n_fed,
+            llm_tokens_fed=llm_n_fed,
+            context_len=len(ids) - 1,
+            slm_s=scored.slm_s,
+            router_s=scored.router_s,
+            llm_s=llm_s,
+            slm_top=scored.top,
             llm_top=written.top if written else (),
             forced=forced is not None,
         )
         if token_id in pair.eos_ids:
             return "eos"
-        ids.append(token_id)
     return "length"
 
 
-def _read_shared(
-    fork: Fork, prompt_ids: Sequence[int], slm: CachedLM, llm: LLMWriter
-) -> tuple[Tensor | None, Tensor | None]:
+def _read_shared(fork: Fork, prompt_ids: Sequence[int], slm: SlmReader, llm: LLMWriter) -> Tensor | None:
     """Brings both models to where they stood before the fork's first own token, in a pass or two per model.
 
     The SLM has then read all but the last token, which the loop feeds it; the LLM what it had read at its last call.
 
     Returns:
-        The SLM's [1, H] state at the prompt's end and the LLM's [1] entropy at the last token, as the loop keeps them.
+        The LLM's [1] entropy at the last token, as the loop keeps it.
     """
     if not fork.events:
-        return None, None
-    whole = [*prompt_ids, *fork.token_ids]
+        return None
     entropy: Tensor | None = None
     with torch.inference_mode():
-        prompt_hidden = slm.catch_up(prompt_ids).hidden
-        if fork.n_shared > 1:
-            slm.catch_up(whole[:-1])
+        slm.read_shared(prompt_ids, fork.token_ids)
         if fork.n_read_by_llm:
-            entropy = llm.catch_up(whole[: fork.n_read_by_llm])
-    return prompt_hidden, entropy if fork.events[-1].source == "llm" else None
+            entropy = llm.catch_up([*prompt_ids, *fork.token_ids][: fork.n_read_by_llm])
+    return entropy if fork.events[-1].source == "llm" else None
 
 
 def check_prompt(pair: ModelPair, prompt_ids: Sequence[int]) -> int:

@@ -7,7 +7,7 @@ its candidates, and nothing else. The decode loop asks a writer and knows neithe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
 from typing import Protocol
 
 import torch
@@ -18,29 +18,11 @@ from citer_core.models.cached_lm import CachedLM, Forward, RecomputingLM
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import RemoteLM, RemoteToken, Sampling
 from citer_core.routing.candidates import choose
+from citer_core.routing.position import Written
+from citer_core.routing.replayed import ReplayedLlm
 from citer_core.routing.router import Router, entropy_of
 from citer_core.routing.sampling import seed_at
 from citer_core.types import Candidate, DecodeSettings
-
-
-@dataclass(slots=True)
-class Written:
-    """One token of the LLM.
-
-    Attributes:
-        token_id: the token.
-        top: its most probable tokens here, best first.
-        n_fed: tokens that it had to read for this one: those since its last call. A server is counted as if its prefix
-            cache kept all that it has read; whole blocks are what it keeps, so it may read up to a block more.
-        seconds: of the forward pass as the host saw it; of the whole request where a server wrote.
-        entropy: [1] float32 in nats, where the router uses it.
-    """
-
-    token_id: int
-    top: tuple[Candidate, ...]
-    n_fed: int
-    seconds: float
-    entropy: Tensor | None = None
 
 
 class LLMWriter(Protocol):
@@ -49,7 +31,10 @@ class LLMWriter(Protocol):
     def catch_up(self, ids: Sequence[int]) -> Tensor | None:
         """Brings the LLM to where it has read `ids`; gives its [1] entropy after them, where the router uses it."""
 
-    def read(self, ids: Sequence[int], /) -> Forward:
+    def begin(self, ids: Sequence[int], index: int) -> Forward | None:
+        """May start reading `ids` before it is known whether this writes next; asked where that is likely."""
+
+    def read(self, ids: Sequence[int], index: int) -> Forward:
         """The LLM's logits after `ids`, for routers with `reads_llm`."""
 
     def write(self, ids: Sequence[int], index: int, forward: Forward | None) -> Written:
@@ -58,7 +43,7 @@ class LLMWriter(Protocol):
         Args:
             ids: the whole text so far.
             index: position in the completion.
-            forward: what `read` gave for the same text, if it was asked.
+            forward: what `read` or `begin` gave for the same text, if it was asked.
 
         Raises:
             CallCancelledError: the run was cancelled while a server was waited for.
@@ -85,6 +70,8 @@ def llm_writer(
     router: Router,
     settings: DecodeSettings,
     is_cancelled: Callable[[], bool],
+    n_positions: int,
+    held: ExitStack,
     *,
     reuse_cache: bool = True,
 ) -> LLMWriter:
@@ -93,10 +80,14 @@ def llm_writer(
     Args:
         pair, router, settings: of the run.
         is_cancelled: asked while a server is waited for.
+        n_positions, held: see `slm_reader`.
         reuse_cache: False lets a loaded LLM read the whole text at every call.
     """
     if isinstance(pair.llm, RemoteLM):
         return _RemoteWriter(pair, pair.llm, settings, is_cancelled)
+    seat = held.enter_context(pair.llm.seat(n_positions)) if reuse_cache else None
+    if seat is not None:
+        return ReplayedLlm(pair, router, settings, seat)
     lm = CachedLM(pair.llm) if reuse_cache else RecomputingLM(pair.llm)
     return _LocalWriter(pair, lm, settings, with_entropy=router.uses_llm_entropy)
 
@@ -108,11 +99,16 @@ class _LocalWriter:
         self, pair: ModelPair, lm: CachedLM | RecomputingLM, settings: DecodeSettings, *, with_entropy: bool
     ) -> None:
         self._pair, self._lm, self._settings, self._with_entropy = pair, lm, settings, with_entropy
-        self.read = lm.catch_up
 
     def catch_up(self, ids: Sequence[int]) -> Tensor | None:
         logits = self._lm.catch_up(ids).logits
         return entropy_of(torch.log_softmax(logits.float(), dim=-1)) if self._with_entropy else None
+
+    def begin(self, *_: object) -> None:
+        return None
+
+    def read(self, ids: Sequence[int], _index: int) -> Forward:
+        return self._lm.catch_up(ids)
 
     def write(self, ids: Sequence[int], index: int, forward: Forward | None) -> Written:
         forward = forward or self._lm.catch_up(ids)
@@ -145,6 +141,9 @@ class _RemoteWriter:
 
     def catch_up(self, ids: Sequence[int]) -> Tensor | None:
         self._n_read = len(ids)  # as of any text, the server reads it with the next call
+        return None
+
+    def begin(self, *_: object) -> None:
         return None
 
     def read(self, *_: object) -> Forward:

@@ -103,6 +103,8 @@ class Router(ABC):
         uses_llm_entropy: reads `RouterFeatures.llm_entropy`, which is only computed then.
         uses_sequence: reads `prompt_hidden`, `sequence_key` or `position`; they are not prepared for a router that says
             that it does not.
+        is_static: computes the same operations on tensors each time, and asks them nothing in between, so that it may
+            become part of a CUDA graph. One that does not say so is called anew at each token.
         reads_llm: needs the LLM's logits at every position. The LLM is then run for every token, and that is counted.
         default_threshold: a tau to start from.
         order: place in lists, the lowest first.
@@ -114,6 +116,7 @@ class Router(ABC):
     n_params: int = 0
     uses_llm_entropy: bool = False
     uses_sequence: bool = True
+    is_static: bool = False
     reads_llm: bool = False
     default_threshold: float = 0.7
     order: int = 0

@@ -43,12 +43,22 @@ def choose_token(logits: Tensor, settings: DecodeSettings, index: int) -> int:
 
 def sampled_token(logits: Tensor, settings: DecodeSettings, index: int) -> Tensor:
     """`choose_token` above temperature 0 as a [1] tensor: nothing waits for the device."""
-    probabilities = torch.softmax(logits.double() / settings.temperature, dim=-1)
+    return token_at(logits, settings.temperature, settings.top_p, uniform_at(settings.seed, index))
+
+
+def token_at(logits: Tensor, temperature: float | Tensor, top_p: float | Tensor, uniform: float | Tensor) -> Tensor:
+    """[1] int64, the token that the number `uniform` in [0, 1) falls on, within the nucleus of `top_p`.
+
+    Args:
+        logits: [V], any float dtype.
+        temperature, top_p, uniform: numbers, or [1] float64 tensors beside the logits.
+    """
+    probabilities = torch.softmax(logits.double() / temperature, dim=-1)
     ordered, ids = probabilities.sort(descending=True, stable=True)
     cumulative = ordered.cumsum(-1)
     # The nucleus is the shortest prefix that holds top_p of the mass: a token is in it iff less lies before it.
     # Where the logits are no numbers none is, and the caller finds that out; an index of -1 would break a GPU.
-    last = ((cumulative - ordered < settings.top_p).sum(dim=0, keepdim=True) - 1).clamp_min(0)
-    target = uniform_at(settings.seed, index) * cumulative.gather(0, last)
+    last = ((cumulative - ordered < top_p).sum(dim=0, keepdim=True) - 1).clamp_min(0)
+    target = uniform * cumulative.gather(0, last)
     chosen = torch.searchsorted(cumulative, target, right=True)
     return ids.gather(0, torch.minimum(chosen, last))

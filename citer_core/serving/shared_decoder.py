@@ -64,8 +64,8 @@ class SharedDecoder:
     Args:
         engine: whose runs are submitted.
         n_slots: runs at once; those beyond wait for a free slot in the order in which they came.
-        alone: decode each run by itself, one token of each in turn; None does so where single tokens are replayed as
-            CUDA graphs, which a batch cannot be.
+        alone: decode each run by itself, one token of each in turn; None does so where passes are replayed as CUDA
+            graphs, which those of a batch cannot be.
     """
 
     def __init__(self, engine: Served, *, n_slots: int = 32, alone: bool | None = None) -> None:

@@ -11,7 +11,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from citer_core.models import greedy, slot_cache, transfer
 from citer_core.models.batched_lm import BatchedLM
-from citer_core.routing import batch_decode, batch_slm
+from citer_core.models.captured import GraphPlan
+from citer_core.routing import batch_decode, batch_slm, replayed, slm_readers
 from citer_core.routing import decode as single_decode
 from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds
@@ -69,7 +70,7 @@ def crossings(monkeypatch):
     for name in ("tolist", "numpy"):
         monkeypatch.setattr(torch.Tensor, name, waiting(getattr(torch.Tensor, name)))
     monkeypatch.setattr(transfer, "is_host", lambda device: False)
-    for module in (transfer, greedy, single_decode, batch_slm):
+    for module in (transfer, greedy, slm_readers, replayed, batch_slm):
         monkeypatch.setattr(module, "is_away", lambda tensor: not isinstance(tensor, OnHost))
     return counter
 
@@ -78,6 +79,7 @@ class EveryThird(Router):
     """The LLM at every third token, decided on the device."""
 
     name, label = "every-third", "Every third"
+    is_static = True
 
     def confidence(self, features):
         return torch.where(features.position % 3 == 2, 0.1, 0.9)
@@ -145,11 +147,16 @@ def test_several_tensors_cross_together_and_exactly(crossings):
     assert found[2] == [0.10009765625]
 
 
+@pytest.mark.parametrize("graphs", [None, GraphPlan(), GraphPlan(ahead=False)], ids=["computed", "replayed", "in turn"])
 @pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "sampled"])
 @pytest.mark.parametrize("router", ROUTERS.values(), ids=ROUTERS)
-def test_a_run_waits_once_per_decision(tiny_pair, request, router, sampling):
-    """A model's token, candidates and the score cross together; what is fed is sent once per pass, the key once."""
-    pair = dataclasses.replace(tiny_pair, eos_ids=frozenset())
+def test_a_run_waits_once_per_decision(tiny_pair, request, router, sampling, graphs):
+    """A model's token, candidates and the score cross together.
+
+    What is fed is sent once per pass; the key once, or, where passes are replayed, the prompt apart from the rest.
+    """
+    pair = dataclasses.replace(tiny_pair, eos_ids=frozenset()).with_graphs(graphs)
+    assert pair.slm.is_replayed == (graphs is not None)
     settings, prompt = DecodeSettings(threshold=0.5, max_new_tokens=12, **sampling), [11, 402, 77]
     expected = list(single_decode.decode(pair, router(pair), prompt, settings))
     asked, crossings = router(pair), request.getfixturevalue("crossings")

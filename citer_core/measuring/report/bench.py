@@ -32,7 +32,8 @@ class Bench:
 
     def __init__(self, device: str, plan: ReportPlan) -> None:
         self.device, self.plan = torch.device(device), plan
-        self._key: tuple[str, str] | None = None
+        self._name: str | None = None
+        self._path: DecodePath | None = None
         self._pair: ModelPair | None = None
 
     @cached_property
@@ -47,26 +48,29 @@ class Bench:
 
     def bundled(self, path: DecodePath) -> ModelPair:
         """The bundled pair in float32, whose tokens can be compared with anybody's."""
-        return self._held(EMBEDDED, path, lambda: _with(load_pair(device=str(self.device)), path))
+        return self._held(EMBEDDED, path, lambda: load_pair(device=str(self.device)))
 
     def shaped(self, shape: PairShape, path: DecodePath) -> ModelPair:
         """A pair with random weights that writes to the last token asked for."""
 
         def make() -> ModelPair:
-            pair = random_pair(shape, str(self.device), self.plan.dtype, capture=path.capture, seed=SEED)
+            pair = random_pair(shape, str(self.device), self.plan.dtype, seed=SEED)
             return dataclasses.replace(pair, eos_ids=frozenset())
 
         return self._held(shape.name, path, make)
 
     def _held(self, name: str, path: DecodePath, make: Callable[[], ModelPair]) -> ModelPair:
-        if self._pair is None or self._key != (name, path.name):
+        if self._pair is None or self._name != name:
             self.release()
-            self._pair, self._key = make(), (name, path.name)
+            self._pair, self._name = make(), name
+        if self._path != path:  # the weights stay; what was made for the other way goes
+            self._path, self._pair = path, self._pair.with_graphs(path.graphs)
+            give_back()
         return self._pair
 
     def release(self) -> None:
         """Frees the pair, and gives its memory back as far as nobody else holds it."""
-        self._pair = self._key = None
+        self._pair = self._name = self._path = None
         give_back()
 
     def router(self, pair: ModelPair) -> Router:
@@ -86,13 +90,3 @@ class Bench:
     def engine(self, pair: ModelPair, router: Router) -> Engine:
         """An engine with this router alone."""
         return Engine(pair, {router.name: router})
-
-
-def _with(pair: ModelPair, path: DecodePath) -> ModelPair:
-    """The same weights, decoded in that way."""
-    if path.capture is None:
-        return pair
-    again = ModelPair.assemble(
-        pair.info.name, pair.slm.model, pair.local_llm.model, pair.tokenizer, capture=path.capture
-    )
-    return dataclasses.replace(again, info=pair.info)

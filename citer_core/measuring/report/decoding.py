@@ -11,6 +11,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import torch
@@ -23,7 +24,9 @@ from citer_core.measuring.report.paths import DecodePath
 from citer_core.measuring.report.shapes import PairShape, prompt_of
 from citer_core.models.pair import ModelPair
 from citer_core.routing.decode import decode, sequence_key
+from citer_core.routing.llm_writers import llm_writer
 from citer_core.routing.router import Router, RouterFeatures
+from citer_core.routing.slm_readers import slm_reader
 from citer_core.types import DecodeSettings, TokenEvent
 
 REPREFILL_SHARE = 0.3
@@ -112,6 +115,9 @@ def bare_passes(pair: ModelPair, router: Router, prompt: Sequence[int], by_llm: 
         prompt: token ids; those after them are any, as they do not change the work.
         by_llm: of each token, whether the LLM wrote it.
     """
+    if pair.slm.is_replayed and pair.local_llm.is_replayed:
+        _bare_replays(pair, router, prompt, by_llm)
+        return
     device, llm = pair.slm.device, pair.local_llm
     text = torch.tensor([*prompt, *([5] * len(by_llm))], device=device)
     key = torch.tensor([sequence_key(prompt)], device=device)
@@ -129,6 +135,20 @@ def bare_passes(pair: ModelPair, router: Router, prompt: Sequence[int], by_llm: 
         if is_llm:
             llm.forward(text[n_llm:end], llm_cache)[0][0, 0].item()
             n_llm = end
+
+
+def _bare_replays(pair: ModelPair, router: Router, prompt: Sequence[int], by_llm: Sequence[bool]) -> None:
+    """The same where passes are replayed, one after another and none ahead."""
+    settings = DecodeSettings(threshold=0.5, max_new_tokens=len(by_llm))
+    text = [*prompt, *([5] * len(by_llm))]
+    with ExitStack() as held:
+        slm = slm_reader(pair, router, settings, sequence_key(prompt), len(text), held)
+        llm = llm_writer(pair, router, settings, lambda: False, len(text), held)
+        for index, is_llm in enumerate(by_llm):
+            ids = text[: len(prompt) + index]
+            slm.read(ids, index, None, None)
+            if is_llm:
+                llm.write(ids, index, None)
 
 
 def rounds_of(

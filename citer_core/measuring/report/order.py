@@ -20,7 +20,7 @@ from citer_core.measuring.report import batches, compiled, correctness, decoding
 from citer_core.measuring.report.bench import Bench
 from citer_core.measuring.report.budget import Budget, Turn
 from citer_core.measuring.report.folder import ReportFolder
-from citer_core.measuring.report.paths import paths_for
+from citer_core.measuring.report.paths import paths_for, switched_paths
 from citer_core.measuring.report.shapes import PairShape
 from citer_core.system_memory import give_back
 
@@ -68,6 +68,7 @@ def steps_of(bench: Bench, command: str) -> list[Step]:
         Step("correctness", "batches", 3, _bound(correctness.check_batches, bench)),
         Step("correctness", "readings", 3, _bound(correctness.check_readings, bench)),
         *_speed_steps(bench, plan.shapes[0], 6),
+        *_switch_steps(bench),
         Step("waits", "waits", 1, _bound(waits.count_waits, bench)),
         Step("profile", "shape", 4, _bound(profiles.profile_shape, bench, plan.shapes[0], best, command)),
         Step("profile", "bundled", 3, _bound(profiles.profile_bundled, bench, best, command)),
@@ -90,6 +91,17 @@ def _speed_steps(bench: Bench, shape: PairShape, weight: float) -> list[Step]:
         ]
     references = _bound(decoding.measure_references, bench, shape, eager)
     return [*steps, Step("speed", f"{shape.name}: references", weight, references)]
+
+
+def _switch_steps(bench: Bench) -> list[Step]:
+    """Each switch of the graphs: runs of the first pair, and whether the tokens are right."""
+    ways, shape = switched_paths(str(bench.device)), bench.plan.shapes[0]
+    runs = [(way, _bound(decoding.measure_routed, bench, shape, way)) for way in ways]
+    tokens = [(way, _bound(correctness.check_tokens, bench, way)) for way in ways]
+    return [
+        *[Step("speed", f"{shape.name}: runs, {way.name}", 2, work) for way, work in runs],
+        *[Step("correctness", f"tokens, {way.name}", 1, work) for way, work in tokens],
+    ]
 
 
 def run_steps(folder: ReportFolder, steps: list[Step], seconds: float) -> Iterator[Told]:

@@ -5,15 +5,12 @@ Knows nothing about what is measured. A new switch of the decoder is one more ro
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-import torch
-
-from citer_core.models.static_step import Capture, Outputs, cuda_graph
+from citer_core.models.captured import GraphPlan
 
 EAGER, GRAPHS, COMPILED = "eager", "graphs", "compiled"
+STAND_IN = "no graph: the same passes, computed again on the same memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,37 +19,38 @@ class DecodePath:
 
     Attributes:
         name: for the report.
-        capture: of single tokens; None computes them anew.
+        graphs: how passes are replayed; None computes them anew.
         note: what a reader has to know of it.
     """
 
     name: str
-    capture: Capture | None = None
+    graphs: GraphPlan | None = None
     note: str = ""
 
 
 def paths_for(device: str) -> tuple[DecodePath, ...]:
-    """The ways that are always measured."""
-    if device.startswith("cuda"):
-        return DecodePath(EAGER), DecodePath(GRAPHS, cuda_graph)
-    stand_in = "no graph: the same static step, computed again"
-    return DecodePath(EAGER), DecodePath(GRAPHS, computed_again, stand_in)
+    """The ways that everything is measured in."""
+    return DecodePath(EAGER), DecodePath(GRAPHS, GraphPlan(), _note(device))
+
+
+def switched_paths(device: str) -> tuple[DecodePath, ...]:
+    """Graphs with one switch turned at a time: what the device decides. Tokens and runs of one pair are measured."""
+    plans = {
+        "products": GraphPlan(attention="products"),
+        "whole room": GraphPlan(stepped=False),
+        "chunks": GraphPlan(longest=64),
+        "in turn": GraphPlan(ahead=False),
+        "early LLM": GraphPlan(early_llm=True),
+    }
+    return tuple(DecodePath(f"{GRAPHS}, {name}", plan, _note(device)) for name, plan in plans.items())
 
 
 def compiled_path(device: str) -> DecodePath:
-    """`torch.compile` under the graph, or without any compiler's work where there is no GPU."""
+    """`torch.compile` under the graph of a single token, or without any compiler's work where there is no GPU."""
     if device.startswith("cuda"):
-        return DecodePath(COMPILED, lambda compute: cuda_graph(torch.compile(compute)))
-    traced: Callable[[Any], Any] = torch.compile(backend="eager")
-    return DecodePath(COMPILED, lambda compute: computed_again(traced(compute)), "traced, but not compiled")
+        return DecodePath(COMPILED, GraphPlan(widths=(1,), longest=1, compiler="inductor"))
+    return DecodePath(COMPILED, GraphPlan(widths=(1,), longest=1, compiler="eager"), "traced, but not compiled")
 
 
-def computed_again(compute: Callable[[], Outputs]) -> tuple[Callable[[], object], Outputs]:
-    """In place of a graph where none can be had: the same computation into the tensors of the first time."""
-    outputs = compute()
-
-    def replay() -> None:
-        for old, new in zip(outputs, compute(), strict=True):
-            old.copy_(new)
-
-    return replay, outputs
+def _note(device: str) -> str:
+    return "" if device.startswith("cuda") else STAND_IN

@@ -18,7 +18,6 @@ from citer_core.cost import LLAMA31_8B, LLAMA31_70B, ModelSpec
 from citer_core.models.memory import model_bytes
 from citer_core.models.pair import ModelPair
 from citer_core.models.presets import PRESETS
-from citer_core.models.static_step import Capture
 
 ROOM = 0.85  # of a device's free memory that weights and one text may take; the rest is for passes, graphs and batches
 MAX_CONTEXT = 8192
@@ -74,22 +73,19 @@ def _of_one_vocabulary(name: str, slm: ModelSpec, llm: ModelSpec) -> PairShape:
     return PairShape(name, slm, dataclasses.replace(llm, vocab_size=slm.vocab_size, n_params=n_params))
 
 
-def random_pair(
-    shape: PairShape, device: str, dtype: str, *, capture: Capture | None = None, seed: int = 0
-) -> ModelPair:
+def random_pair(shape: PairShape, device: str, dtype: str, *, seed: int = 0) -> ModelPair:
     """A pair of that shape; its tokenizer has a word for each number, `t0 t1 t2 ...`.
 
     Args:
         shape: sizes.
         device: where the weights are made.
         dtype: `float32` or `bfloat16`.
-        capture: see `LanguageModel`.
         seed: of the weights.
     """
     torch.manual_seed(seed)
     slm, llm = (random_model(spec, device, dtype) for spec in (shape.slm, shape.llm))
     tokenizer = number_tokenizer(min(shape.slm.vocab_size, shape.llm.vocab_size))
-    return ModelPair.assemble(shape.name, slm, llm, tokenizer, capture=capture)
+    return ModelPair.assemble(shape.name, slm, llm, tokenizer)
 
 
 def random_model(spec: ModelSpec, device: str, dtype: str) -> PreTrainedModel:

@@ -51,7 +51,7 @@ class SpreadRouter(Router):
     name, label, default_threshold, uses_sequence = "spread", "Spread as recorded", HALF, True
 
     def __init__(self, inner: Router, script: Sequence[float], device: torch.device) -> None:
-        self.n_params, self.revision = inner.n_params, inner.revision
+        self.n_params, self.revision, self.is_static = inner.n_params, inner.revision, inner.is_static
         self._inner = inner
         self._script = torch.tensor(script, device=device)
 

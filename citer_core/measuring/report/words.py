@@ -105,7 +105,7 @@ def problems(results: Results) -> list[str]:
         if "error" in result
     ]
     found += [
-        f"{part}, {name}: single tokens were not replayed"
+        f"{part}, {name}: passes were not replayed"
         for part, named in results.items()
         for name, result in named.items()
         if str(result.get("path", "")).startswith("graphs") and not all(result.get("is_replayed", [True]))

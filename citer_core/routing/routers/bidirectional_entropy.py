@@ -19,6 +19,7 @@ class BidirectionalEntropyRouter(Router):
     name, label, order = "bidirectional-entropy", "Bidirectional entropy, R-Stitch (no training)", 40
     uses_llm_entropy = True
     uses_sequence = False
+    is_static = True
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """exp(-entropy), of the greater of two: the SLM's here, and the LLM's where it has just written a token."""

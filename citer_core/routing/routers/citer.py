@@ -46,6 +46,7 @@ class CiterRouter(StoredRouter):
 
     kind = "citer"
     uses_sequence = False
+    is_static = True
 
     @classmethod
     def build(cls, hidden_size: int) -> CiterMLP:

@@ -50,6 +50,7 @@ class CiterPlusRouter(StoredRouter):
 
     kind = "citer-plus"
     uses_sequence = False
+    is_static = True
 
     @classmethod
     def build(cls, hidden_size: int) -> CiterPlusNetwork:

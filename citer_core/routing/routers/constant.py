@@ -13,6 +13,7 @@ class AlwaysSLMRouter(Router):
 
     name, label, order, default_threshold = "always-slm", "Always the SLM", 70, 0.5
     uses_sequence = False
+    is_static = True
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """1 everywhere."""
@@ -24,6 +25,7 @@ class AlwaysLLMRouter(Router):
 
     name, label, order, default_threshold = "always-llm", "Always the LLM", 80, 0.5
     uses_sequence = False
+    is_static = True
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """0 everywhere."""

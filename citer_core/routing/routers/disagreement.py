@@ -15,6 +15,7 @@ class DisagreementRouter(Router):
     name, label, order, default_threshold = "disagreement", "Disagreement oracle (asks both)", 60, 0.5
     reads_llm = True
     uses_sequence = False
+    is_static = True
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """1 where both greedy tokens agree, else 0."""

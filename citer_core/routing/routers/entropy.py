@@ -12,6 +12,7 @@ class EntropyRouter(Router):
 
     name, label, order = "entropy", "Entropy (no training)", 20
     uses_sequence = False
+    is_static = True
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """exp(-entropy): one over the number of tokens that an equally uncertain uniform choice would be among."""

@@ -12,6 +12,7 @@ class MarginRouter(Router):
 
     name, label, order = "margin", "Margin (no training)", 30
     uses_sequence = False
+    is_static = True
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """Probability of the first choice less that of the second."""

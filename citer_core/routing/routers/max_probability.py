@@ -12,6 +12,7 @@ class MaxProbabilityRouter(Router):
 
     name, label, order = "max-probability", "Max probability (no training)", 10
     uses_sequence = False
+    is_static = True
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """The probability of the SLM's greedy token."""

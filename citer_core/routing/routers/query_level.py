@@ -13,6 +13,7 @@ class QueryLevelRouter(StoredRouter):
     """Predicts from the prompt's last state whether the SLM alone will answer right; the same for every token."""
 
     kind = "query-level"
+    is_static = True
 
     @classmethod
     def build(cls, hidden_size: int) -> CiterMLP:

@@ -12,6 +12,7 @@ class RandomRouter(Router):
     """Gives the LLM a share of tau of the tokens, whatever they are."""
 
     name, label, order, default_threshold = "random", "Random (no training)", 50, 0.3
+    is_static = True
 
     def confidence(self, features: RouterFeatures) -> Tensor:
         """A uniform number that is a function of the prompt and the position: the same in every run and batch."""

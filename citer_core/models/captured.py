@@ -1,0 +1,145 @@
+"""`Captured`: a computation that can be done again on the same memory; on an NVIDIA GPU as one CUDA graph.
+
+A pass of few tokens on a GPU waits for the starting of hundreds of small operations; a graph starts them all at once.
+On a CPU the computation is simply called again, so that everything but the capture itself is the same there. Knows
+nothing about models. Called by `seat`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import torch
+
+from citer_core.errors import PairError
+
+N_WARM_UP = 3  # libraries choose their kernels in the first calls, which a graph must not contain
+_capturing = threading.Lock()
+
+Captured = Callable[[], None]
+
+
+class Capture(Protocol):
+    """Makes a computation repeatable."""
+
+    def __call__(self, compute: Callable[[], None]) -> Captured:
+        """What does the computation again. It is also done now, a few times perhaps.
+
+        Args:
+            compute: reads and writes tensors that stay where they are; gives the same when it is done twice, asks the
+                host nothing, and sends it nothing.
+
+        Raises:
+            RuntimeError: it cannot be captured.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPlan:
+    """How passes are replayed. What depends on the device is a choice here, to be measured both ways.
+
+    Attributes:
+        widths: tokens of a captured pass, ascending from 1; a pass of fewer is padded.
+        longest: new tokens up to which a pass is replayed, in chunks of the widest; a longer one is computed at once,
+            because each chunk reads all weights.
+        attention: the library's with a mask, or two batched products with a softmax between them, in which the heads of
+            a group read their keys once.
+        stepped: attend over the next power of two above the text, one graph for each; False attends over all the memory
+            that the run may need, with one graph.
+        ahead: start the SLM's next pass as soon as its token is known, while the host is busy with the event.
+        early_llm: after a token of the LLM, let it read on beside the SLM before the router has decided. It is then fed
+            where it does not write, and that is counted.
+        compiler: backend of `torch.compile` that a pass goes through before it is captured; None captures it as it is.
+    """
+
+    widths: tuple[int, ...] = (1, 2, 4, 8, 16)
+    longest: int = 16
+    attention: Literal["masked", "products"] = "masked"
+    stepped: bool = True
+    ahead: bool = True
+    early_llm: bool = False
+    compiler: str | None = None
+
+    def __post_init__(self) -> None:
+        assert self.widths[0] == 1 and list(self.widths) == sorted(set(self.widths)), "widths ascend from 1"
+
+    def width_for(self, n_tokens: int) -> int:
+        """The narrowest pass that takes so many tokens, which the widest can."""
+        return next(width for width in self.widths if n_tokens <= width)
+
+
+def capture_for(device: torch.device) -> Capture:
+    """What captures on this device; with memory of its own on a GPU, so each cache should have its own."""
+    return CudaCapture(device) if device.type == "cuda" else call_again
+
+
+def plan_for(device: str, *, cuda_graphs: bool) -> GraphPlan | None:
+    """How the passes of a pair that is to be loaded on this device are replayed, if that is wanted.
+
+    Raises:
+        PairError: it is, and there is no NVIDIA GPU.
+    """
+    if not cuda_graphs:
+        return None
+    if not torch.cuda.is_available() or not device.startswith("cuda"):
+        raise PairError(
+            f"--cuda-graphs needs an NVIDIA GPU, and this pair is to be loaded on {device}: use --device cuda on a "
+            "machine that has one, or leave it out."
+        )
+    return GraphPlan()
+
+
+def call_again(compute: Callable[[], None]) -> Captured:
+    """The computation itself."""
+    compute()
+    return compute
+
+
+class CudaCapture:
+    """Captures graphs that share one pool of memory, so they must not be replayed side by side.
+
+    A pool is shared safely only because no graph leaves anything in it that is read after another one was replayed:
+    what comes out of a computation is copied into tensors from outside.
+
+    Args:
+        device: a CUDA device.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        # Warmed up and captured on one stream of our own: its workspaces are then shared with no other cache's graphs.
+        self._stream = torch.cuda.Stream(device)
+        self._pool = torch.cuda.graph_pool_handle()
+
+    def __call__(self, compute: Callable[[], None]) -> Captured:
+        """See `Capture`. One at a time in this process; other threads may go on using the device meanwhile."""
+        with _capturing, torch.cuda.device(self._device):
+            current = torch.cuda.current_stream()
+            self._stream.wait_stream(current)
+            with torch.cuda.stream(self._stream):
+                for _ in range(N_WARM_UP):
+                    compute()
+            current.wait_stream(self._stream)
+            graph = torch.cuda.CUDAGraph()
+            # The outer context puts the thread back on its stream also where a capture fails, which torch's does not.
+            with (
+                torch.cuda.stream(current),
+                torch.cuda.graph(graph, pool=self._pool, stream=self._stream, capture_error_mode="thread_local"),
+            ):
+                compute()
+        return _Graph(graph, self._device, compute)
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    graph: torch.cuda.CUDAGraph
+    device: torch.device
+    # A graph knows addresses, not tensors. This holds what it reads: tables, the mask's numbers, the cache's memory.
+    compute: Callable[[], None]
+
+    def __call__(self) -> None:
+        with torch.cuda.device(self.device):
+            self.graph.replay()
