@@ -103,6 +103,7 @@ def run(args: argparse.Namespace) -> int:
         roll_out_case_2=args.roll_out_case_2,
         rollout_share=args.rollout_share,
         ties=ties_of(args),
+        part_size=args.part_size,
     )
     rows = label_rows(args, say)
     problems = _problems(args)

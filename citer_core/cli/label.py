@@ -63,9 +63,6 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument("--ask-slm", action="store_true", help="also let the SLM answer alone, for query-level routers")
     parser.add_argument("--shard", default="1/1", metavar="I/N", help="label only every N-th part (%(default)s)")
     parser.add_argument(
-        "--part-size", type=int, metavar="N", help="rows per part, which a stop costs at most; 1: row by row (100)"
-    )
-    parser.add_argument(
         "--both-branches",
         type=int,
         metavar="N",
@@ -121,12 +118,7 @@ def _check(args: argparse.Namespace) -> None:
             raise SettingError("--rollout-share finds the tau that --router-threshold gives: give one of the two.")
     if args.router is None and args.rollout_share is not None:
         raise SettingError("--rollout-share: use this with --router; one model alone has no share.")
-    numbers = {
-        "--iteration": args.iteration,
-        "--both-branches": args.both_branches,
-        "--part-size": args.part_size,
-    }
-    for name, value in numbers.items():
+    for name, value in (("--iteration", args.iteration), ("--both-branches", args.both_branches)):
         if value is not None and value < 1:
             raise SettingError(f"{name} is {value}: give a whole number from 1.")
 

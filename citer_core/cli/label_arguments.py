@@ -57,6 +57,9 @@ def add_label_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-new-tokens", type=int, default=256, metavar="N", help="most tokens per rollout and answer (%(default)s)"
     )
     rollouts.add_argument("--batch-size", type=int, default=32, metavar="N", help="rollouts at once (%(default)s)")
+    rollouts.add_argument(
+        "--part-size", type=int, metavar="N", help="rows per part, which a stop costs at most; 1: row by row (100)"
+    )
     rollouts.add_argument("--seed", type=int, default=0, help="seed of all random choices (%(default)s)")
 
 
@@ -87,6 +90,8 @@ def check_rollouts(args: argparse.Namespace) -> None:
     """
     if args.rollout_share is not None and not 0 < args.rollout_share < 1:
         raise SettingError(f"--rollout-share is {args.rollout_share}: give a number between 0 and 1.")
+    if args.part_size is not None and args.part_size < 1:
+        raise SettingError(f"--part-size is {args.part_size}: give a whole number from 1.")
     if args.roll_out_case_2 and args.labels == "outcome":
         raise SettingError("--roll-out-case-2: labels by outcome roll case 2 out in any case; leave it out.")
 

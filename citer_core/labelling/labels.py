@@ -191,6 +191,9 @@ def _as_published(
 ) -> list[Labels]:
     """Cases 1 and 2 by the shortcut, case 3 (and 2, where that is asked for) by a rollout of the SLM's branch."""
     parts = [_shortcut(truth, question) for question, truth in enumerate(forced, first_question)]
+    if settings.roll_out_case_2:
+        for part in parts:
+            part.label[part.case == 2] = UNKNOWN  # until its rollout; one that is not drawn stays so, as of case 3
     least = 2 if settings.roll_out_case_2 else 3
     starts = [
         Start(number, position, () if settings.iteration == 1 else (int(truth.slm_ids[position]),))

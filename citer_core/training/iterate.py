@@ -70,6 +70,7 @@ class IterateSettings:
         labels, roll_out_case_2: see `LabelSettings`.
         rollout_share: of LLM tokens in routed rollouts; None takes that of `ROLLOUT_SHARES`.
         ties: of labels by outcome, how they are read.
+        part_size: rows per part of labels; None takes that of `label_dataset`.
     """
 
     n_rounds: int
@@ -84,6 +85,7 @@ class IterateSettings:
     roll_out_case_2: bool = False
     rollout_share: float | None = None
     ties: Ties = field(default_factory=Ties)
+    part_size: int | None = None
 
 
 def iterate(
@@ -141,7 +143,8 @@ def _rounds(
             labels=settings.labels,
             roll_out_case_2=settings.roll_out_case_2,
         )
-        for n_done in label_dataset(pair, rows, place / "labels", label_settings):
+        size: dict[str, Any] = {} if settings.part_size is None else {"part_size": settings.part_size}
+        for n_done in label_dataset(pair, rows, place / "labels", label_settings, **size):
             say(f"round {number}: labelled {n_done} of {len(rows)} rows")
         header, labels, label_rows = load_labels(
             place / "labels", pair_revision=pair.info.revision, prompt_form=pair.info.prompt_form

@@ -73,6 +73,7 @@ BAD = [
     (["label", "--generated", "2", "--limit", "1", "--output-dir", "OUT"], "--limit: leave it out"),
     (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--rounds", "0"], "--rounds is 0"),
     (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--share", "1"], "--share is 1.0"),
+    (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--part-size", "-1"], "--part-size is -1"),
     (["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--labels", "outcome"], "give --labels published"),
     (
         ["iterate", "--dataset-path", "ROWS", "--output-dir", "OUT", "--kind", "citer-outcome"],

@@ -190,12 +190,13 @@ def test_query_level_asks_the_slm_in_every_round(tiny_pair, tmp_path, monkeypatc
 
 def test_rounds_of_labels_by_outcome_go_from_the_llm_to_a_routed_policy_of_that_share(tiny_pair, tmp_path):
     settings = dataclasses.replace(
-        SETTINGS, kind="citer-outcome", labels="outcome", rollout_share=0.3, n_rollouts=8, ties=Ties("slm")
+        SETTINGS, kind="citer-outcome", labels="outcome", rollout_share=0.3, n_rollouts=8, ties=Ties("slm"), part_size=2
     )
     reports = run(tiny_pair, tmp_path, settings)
     headers = [LabelHeader.read(tmp_path / f"round-{n}" / "labels") for n in (1, 2)]
     router = load_router(tmp_path / "round-1" / "router" / "citer-outcome.json", tiny_pair)
     assert [(h.labels, h.router) for h in headers] == [("outcome", "always-llm"), ("outcome", "citer-outcome")]
+    assert [h.part_size for h in headers] == [2, 2]
     assert headers[1].threshold == router.threshold_at(0.3) and router.card["ties"]["both_fail"] == "slm"
     (_, one, _), (_, two, _) = (load_labels(tmp_path / f"round-{n}" / "labels") for n in (1, 2))
     assert one.is_tried.tolist() == two.is_tried.tolist()

@@ -165,6 +165,9 @@ def test_case_2_is_settled_as_case_3_where_that_is_asked_for(tiny_pair, examples
             seen.add(int(mine.label[position]))
     assert seen == {0, 1} and (plain.label[plain.case == 2] == 0).all()
     assert torch.equal(labels.label[labels.case != 2], plain.label[plain.case != 2])
+    few, _ = label_examples(tiny_pair, some, LabelSettings(policy, 2, n_rollouts=2, roll_out_case_2=True))
+    known = (few.label != UNKNOWN) & (few.case != 1)
+    assert torch.equal(few.label[known], labels.label[known]) and int(known.sum()) == 2 * len(some)
     with pytest.raises(SettingError, match="in any case"):
         LabelSettings(policy, labels="outcome", roll_out_case_2=True)
 
