@@ -69,7 +69,7 @@ const NOTHING = Object.freeze({ bytes: 0, flops: 0, seconds: 0 });
  * @param {Cost} b
  * @returns {Cost}
  */
-export function addCosts(a, b) {
+function addCosts(a, b) {
   return { bytes: a.bytes + b.bytes, flops: a.flops + b.flops, seconds: a.seconds + b.seconds };
 }
 
@@ -136,24 +136,4 @@ export class CostModel {
     const nNew = event.index === 0 ? event.context_len : 1;
     return this.modelForward(model, nNew, event.context_len - nNew);
   }
-}
-
-/**
- * Totals of a run beside either model alone.
- * @param {CostModel} model
- * @param {TokenEvent[]} events
- */
-export function summarizeCost(model, events) {
-  /** @type {Cost} */
-  let routed = NOTHING;
-  /** @type {Cost} */
-  let slmOnly = NOTHING;
-  /** @type {Cost} */
-  let llmOnly = NOTHING;
-  for (const event of events) {
-    routed = addCosts(routed, model.step(event));
-    slmOnly = addCosts(slmOnly, model.alone(model.slm, event));
-    llmOnly = addCosts(llmOnly, model.alone(model.llm, event));
-  }
-  return { routed, slmOnly, llmOnly, bytesShareOfLlmOnly: llmOnly.bytes ? routed.bytes / llmOnly.bytes : 0 };
 }

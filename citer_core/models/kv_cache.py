@@ -15,8 +15,6 @@ from torch import Tensor
 from torch.nn import functional as F
 
 INITIAL_CAPACITY = 256
-# Up to so many new tokens a sequence shares one padded attention with others; a longer one goes by itself.
-MAX_PADDED = 16
 
 # From (layer, query, key and value heads side by side [N, H_q + 2 * H_kv, D]) to mixed values [N, H_q * D].
 Attend = Callable[[int, Tensor], Tensor]

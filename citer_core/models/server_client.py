@@ -92,18 +92,8 @@ class ServerClient:
         """
         return self._wait(_Call(self, "POST", path, body), is_cancelled)
 
-    def post_all(
-        self, path: str, bodies: list[Any], is_cancelled: Callable[[], bool] = lambda: False
-    ) -> list[tuple[Any, float]]:
-        """Several requests at the same time; every answer with its seconds, in the order of `bodies`.
-
-        Raises:
-            ServerError, CallCancelledError: see `post`; the other requests are then given up too.
-        """
-        return self.ask_all(path, bodies).wait(is_cancelled)
-
     def ask_all(self, path: str, bodies: list[Any]) -> PendingAnswers:
-        """The same without waiting."""
+        """Several requests at the same time, whose answers are waited for later."""
         return PendingAnswers([_Call(self, "POST", path, body) for body in bodies], self._timeout_s)
 
     def _wait(self, call: _Call, is_cancelled: Callable[[], bool]) -> Any:

@@ -12,14 +12,12 @@ import re
 import sys
 import time
 import traceback
-from types import TracebackType
 from typing import Any, Literal
 
 MAX_CHARS = 2_000  # of a message
 MAX_LINE = 300  # of a line of a traceback
 MAX_LINES = 40
 _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_ExcInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
 def bounded(text: str, most: int = MAX_CHARS) -> str:

@@ -12,10 +12,10 @@ from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
 from citer_core.recording import read_index
 from citer_core.routing.decode import decode
-from citer_core.routing.scripted import ScriptedRouter
 from citer_core.tasks.problems import problem_from_row, problem_from_text
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, prefers_llm
+from tests.scripted_router import ScriptedRouter
 
 N_NEW = 40
 

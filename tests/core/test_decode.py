@@ -15,10 +15,10 @@ from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
 from citer_core.routing.decode import decode
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
-from citer_core.routing.scripted import ScriptedRouter
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_qwen2
 from tests.core.examples import generated, random_prompts, uncached
+from tests.scripted_router import ScriptedRouter
 
 PROMPT = [11, 402, 77, 8, 960, 33, 5]
 

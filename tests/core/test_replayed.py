@@ -28,11 +28,11 @@ from citer_core.routing.routers.bidirectional_entropy import BidirectionalEntrop
 from citer_core.routing.routers.disagreement import DisagreementRouter
 from citer_core.routing.routers.entropy import EntropyRouter
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
-from citer_core.routing.scripted import ScriptedRouter
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import decoded, random_prompts, uncached
+from tests.scripted_router import ScriptedRouter
 
 PLANS = {
     "default": GraphPlan(),

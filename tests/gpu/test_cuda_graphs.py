@@ -17,11 +17,11 @@ from citer_core.routing.decode import decode
 from citer_core.routing.router import Router
 from citer_core.routing.routers import training_free_routers
 from citer_core.routing.routers.entropy import EntropyRouter
-from citer_core.routing.scripted import ScriptedRouter
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.types import DecodeSettings, PairOptions
 from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import decoded, random_prompts
+from tests.scripted_router import ScriptedRouter
 
 pytestmark = pytest.mark.gpu
 PLANS = {

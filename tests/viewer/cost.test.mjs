@@ -4,7 +4,7 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import test from "node:test";
 
-import { CostModel, forwardBytes, forwardFlops, summarizeCost, weightBytes } from "../../assets/run/cost.js";
+import { CostModel, forwardBytes, forwardFlops, weightBytes } from "../../assets/run/cost.js";
 import { replay } from "../../assets/run/decision.js";
 import { RunSeries, samplePoints, seriesOf } from "../../assets/run/series.js";
 import { DEVICE, LLM, SLM, makeEvents } from "./fixtures.mjs";
@@ -12,6 +12,23 @@ import { DEVICE, LLM, SLM, makeEvents } from "./fixtures.mjs";
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const model = new CostModel({ slm: SLM, llm: LLM, device: DEVICE, routerParams: 77 });
 const CONFIDENCES = Array.from({ length: 60 }, (_, i) => ((i * 37) % 60) / 60);
+
+const METRICS = ["bytes", "flops", "seconds"];
+
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+/** The same totals as `RunSeries` keeps, added up from the start. */
+function summarize(events) {
+  const total = (cost) =>
+    Object.fromEntries(METRICS.map((metric) => [metric, sum(events.map((event) => cost(event)[metric]))]));
+  return { routed: total((event) => model.step(event)), llmOnly: total((event) => model.alone(model.llm, event)) };
+}
+
+function seriesAsRun(events) {
+  const series = new RunSeries(model, 2);
+  for (const event of events) series.push(event, event.source === "llm", event.llm_tokens_fed);
+  return series;
+}
 
 test("an untied input table is not streamed", () => {
   assert.equal(weightBytes(SLM), 2000);
@@ -28,20 +45,19 @@ test("a model that reads nothing costs nothing", () => {
 });
 
 test("at tau 1 the router path costs more than the LLM alone, and nothing clips it", () => {
-  const summary = summarizeCost(model, makeEvents(CONFIDENCES, 1));
-  assert.ok(summary.bytesShareOfLlmOnly > 1);
+  const series = seriesAsRun(makeEvents(CONFIDENCES, 1));
+  assert.ok(series.at("routed", "bytes") > series.at("llmOnly", "bytes"));
 });
 
 test("the series is the running sum of the steps", () => {
   const events = makeEvents(CONFIDENCES, 0.5);
-  const series = new RunSeries(model, 2);
-  for (const event of events) series.push(event, event.source === "llm", event.llm_tokens_fed);
-  const summary = summarizeCost(model, events);
-  for (const metric of ["bytes", "flops", "seconds"]) {
+  const series = seriesAsRun(events);
+  const summary = summarize(events);
+  for (const metric of METRICS) {
     assert.equal(series.at("routed", metric), summary.routed[metric]);
     assert.equal(series.at("llmOnly", metric), summary.llmOnly[metric]);
   }
-  const half = summarizeCost(model, events.slice(0, 30));
+  const half = summarize(events.slice(0, 30));
   assert.equal(series.at("routed", "bytes", 30), half.routed.bytes);
   const totals = series.totals();
   assert.equal(totals.nLlmTokens, events.filter((event) => event.source === "llm").length);
@@ -51,7 +67,7 @@ test("the series is the running sum of the steps", () => {
 test("a replayed run costs what the run made at that tau costs", () => {
   const events = makeEvents(CONFIDENCES, 0.3);
   const series = seriesOf(model, events, replay(events, 0.8));
-  assert.equal(series.at("routed", "bytes"), summarizeCost(model, makeEvents(CONFIDENCES, 0.8)).routed.bytes);
+  assert.equal(series.at("routed", "bytes"), summarize(makeEvents(CONFIDENCES, 0.8)).routed.bytes);
 });
 
 test("thinned lines keep both ends", () => {
@@ -79,7 +95,7 @@ print(json.dumps({k: [getattr(s, k).n_bytes, getattr(s, k).flops, getattr(s, k).
   const theirs = JSON.parse(
     execFileSync(python, ["-c", script], { input, cwd: ROOT, env: { ...process.env, PYTHONPATH: ROOT } }),
   );
-  const ours = summarizeCost(model, events);
-  const list = (cost) => [cost.bytes, cost.flops, cost.seconds];
-  assert.deepEqual({ routed: list(ours.routed), slm_only: list(ours.slmOnly), llm_only: list(ours.llmOnly) }, theirs);
+  const ours = seriesAsRun(events);
+  const list = (path) => METRICS.map((metric) => ours.at(path, metric));
+  assert.deepEqual({ routed: list("routed"), slm_only: list("slmOnly"), llm_only: list("llmOnly") }, theirs);
 });

@@ -30,7 +30,6 @@ Stage = Literal["fetch", "convert", "wait", "load", "restore", "ready", "failed"
 # (pair, dtype, may it download, told where it is) -> the engine; in the thread of the change.
 LoadPair = Callable[[str, str, bool, LoadProgress], "Engine"]
 ENDED: tuple[Stage, ...] = ("ready", "failed", "cancelled")
-CALM_STAGES: tuple[Stage, ...] = ("fetch", "convert", "wait")
 LOOK_S = 0.1
 UNEXPECTED = "something unexpected went wrong, and the server's log says what"
 WORDS: dict[Stage, str] = {

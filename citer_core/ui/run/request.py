@@ -28,7 +28,6 @@ _ABOUT: dict[str, Kind[Any]] = {
     "true_answer": Maybe(Text(1_000)),
     "pair_revision": _NAME,
 }
-_DERIVED = ("index", "text", "slm_tokens_fed", "context_len")
 _SHARED_EVENT = Record(
     {
         **{

@@ -1,0 +1,186 @@
+"""Other sites' pages and names: what they ask of a served page, how they frame it, and what is refused them."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from playwright.sync_api import Browser, expect
+
+from citer_core.models.presets import EMBEDDED, PRESETS
+from citer_core.ui.pair import offers as pair_offers
+from citer_core.web.settings import WebSettings
+from tests.fakes import FakeEngine
+from tests.ui.conftest import Served, Visitor, free_port, script
+from tests.ui.endpoints import JSON, component, function
+
+pytestmark = pytest.mark.ui
+Make = Callable[..., Served]
+CODER = next(name for name in PRESETS if name != EMBEDDED)
+
+
+def test_a_server_for_others_keeps_to_its_names(make_server: Make) -> None:
+    web = WebSettings(allowed_hosts=("citer.example.org",))
+    server = make_server(FakeEngine(script), host="0.0.0.0", web=web)
+    statuses = {
+        name: httpx.get(f"{server.url}config", headers={"Host": name}).status_code
+        for name in ("citer.example.org", "evil.example", urlsplit(server.url).netloc)
+    }
+    assert list(statuses.values()) == [200, 421, 200]
+    assert httpx.get(f"{server.url}healthz", headers={"Host": "10.1.1.1"}).status_code == 200, "a check from outside"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "SELF", "Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Host": "evil.example"}, 421),
+        ({"Host": "evil.example", "Origin": "http://evil.example", "Sec-Fetch-Site": "same-origin"}, 421),
+        ({"Content-Type": "text/plain"}, 415),
+        ({"Content-Type": "multipart/form-data; boundary=x"}, 415),
+    ],
+)
+def test_server_functions_are_for_our_page_and_programs(served: Served, headers: dict[str, str], status: int) -> None:
+    own = {name: value.replace("SELF", served.url.rstrip("/")) for name, value in headers.items()}
+    answer = function(served, "engine_status", None, headers={**JSON, **own})
+    assert answer.status_code == status
+    assert "access-control-allow-origin" not in answer.headers
+
+
+def test_another_sites_preflight_is_refused(served: Served) -> None:
+    asked = {"Origin": "http://evil.example", "Access-Control-Request-Method": "POST"}
+    answer = httpx.options(f"{served.url}gradio_api/queue/join", headers=asked)
+    assert answer.status_code == 403 and not [name for name in answer.headers if name.startswith("access-control")]
+
+
+class Site(http.server.SimpleHTTPRequestHandler):
+    """Another site: one page."""
+
+    page = b""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(self.page)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def foreign() -> Iterator[Callable[[str, int], str]]:
+    """Serves a page at `localhost`, which is another site for a browser than 127.0.0.1."""
+    servers = []
+
+    def serve_page(text: str, port: int = 0) -> str:
+        server = http.server.ThreadingHTTPServer(
+            ("127.0.0.1", port),
+            functools.partial(type("Page", (Site,), {"page": text.encode()})),  # type: ignore[arg-type]
+        )
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://localhost:{server.server_address[1]}/"
+
+    yield serve_page  # type: ignore[misc]
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+ATTACK = """async ([url, component, pair]) => {
+  const call = { data: { pair, dtype: "" }, component_id: component, fn_name: "change_pair", session_hash: "evil" };
+  const body = JSON.stringify(call);
+  const form = new FormData();
+  form.append("files", new Blob(["x".repeat(1000)]), "evil.bin");
+  const tries = [
+    ["component_server", { body, headers: { "Content-Type": "text/plain" } }],
+    ["component_server/", { body }],
+    ["component_server", { body: new Blob([body]) }],
+    ["upload", { body: form }],
+    ["queue/join", { body: JSON.stringify({ data: [], fn_index: 0, session_hash: "evil" }) }],
+  ];
+  const results = [];
+  for (const [path, how] of tries)
+    for (const mode of ["no-cors", "cors"]) {
+      try {
+        const answer = await fetch(url + "gradio_api/" + path, { method: "POST", mode, ...how });
+        results.push(answer.type === "opaque" ? "opaque" : answer.status);
+      } catch (error) {
+        results.push("failed");
+      }
+    }
+  return results;
+}"""
+
+
+def test_another_sites_page_changes_nothing(
+    browser: Browser, make_server: Make, foreign: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It began a download of 16 GB: a text/plain body needs no preflight, and the answer need not be read."""
+    monkeypatch.setattr(pair_offers, "free_bytes", lambda device: None)
+    begun: list[str] = []
+
+    def change(pair: str, *_: Any) -> Any:
+        begun.append(pair)
+        raise AssertionError("a foreign page changed the pair")
+
+    server = make_server(FakeEngine(script), change, pairs="presets")
+    server.may_load.set()
+    assert server.slot.wait(30) is not None
+    n_uploaded = len(list(Path(tempfile.gettempdir()).glob("**/evil.bin")))
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(foreign("<title>evil</title>"))
+    results = page.evaluate(ATTACK, [server.url, component(server), CODER])
+    context.close()
+    assert set(results) <= {"opaque", "failed"} and results.count("failed") >= 5
+    assert function(server, "engine_status", None).json()["change"] is None and begun == []
+    assert len(list(Path(tempfile.gettempdir()).glob("**/evil.bin"))) == n_uploaded
+    # The same body from a program is understood, so it was the page that was refused.
+    assert "error" in function(server, "change_pair", {"pair": "no such pair"}).json()
+
+
+FRAME = '<iframe src="{url}" style="width: 1200px; height: 850px"></iframe>'
+
+
+def test_a_page_that_may_frame_ours_generates_inside(browser: Browser, make_server: Make, foreign: Any) -> None:
+    """As a Space is shown on the hub: the frame's own requests are same-origin."""
+    port = free_port()
+    web = WebSettings(frame_ancestors=("'self'", f"http://localhost:{port}"))
+    server = make_server(FakeEngine(script), web=web)
+    server.may_load.set()
+    visitor = Visitor(browser, foreign(FRAME.format(url=server.url), port), width=1280)
+    inside = visitor.page.frame_locator("iframe")
+    expect(inside.locator(".citer-viewer .cv-t").first).to_be_visible(timeout=20_000)
+    inside.locator("#cx-prompt textarea").fill("A short one.")
+    inside.locator("button#cx-generate").click()
+    expect(inside.locator("#cx-mode")).to_have_text("Live", timeout=20_000)
+    expect(inside.locator("button#cx-generate")).to_be_enabled(timeout=20_000)
+    expect(inside.locator(".citer-viewer")).to_contain_text("42")
+    visitor.leave()
+    assert [text for text in visitor.complaints if "favicon" not in text] == []
+
+
+def test_a_page_that_may_not_frame_ours_shows_nothing(browser: Browser, served: Served, foreign: Any) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    refused: list[str] = []
+    page.on("console", lambda message: refused.append(message.text))
+    page.goto(foreign(FRAME.format(url=served.url)))
+    expect(page.frame_locator("iframe").locator("gradio-app")).to_have_count(0)
+    page.wait_for_timeout(300)
+    context.close()
+    assert any("frame-ancestors" in text or "X-Frame-Options" in text for text in refused)
