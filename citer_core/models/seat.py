@@ -81,13 +81,16 @@ class Seat:
     @torch.inference_mode()
     def clear(self) -> None:
         """Makes room for another sequence; nothing of this one stays in the memory, numbers or not."""
-        if self._aside is not None:
-            torch.cuda.current_stream(self._decoder.device).wait_stream(self._aside)
-            self._aside = None
         self._cache.clear()
 
+    def settle(self) -> None:
+        """Waits for what still goes on aside, which nobody else on the device waits for; its memory may go then."""
+        if self._aside is not None:
+            self._aside.synchronize()
+            self._aside = None
+
     def move_aside(self) -> None:
-        """From now on, until it is cleared, what is done in `its_stream` goes on beside all else on a GPU."""
+        """From now on, until it is settled, what is done in `its_stream` goes on beside all else on a GPU."""
         device = self._decoder.device
         if device.type == "cuda":
             self._aside = torch.cuda.Stream(device)

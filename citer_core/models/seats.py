@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from citer_core.models.seat import Seat
 
@@ -43,6 +43,10 @@ class Seats:
         except GeneratorExit:  # a run that was left behaves as one that ended
             self._give(seat)
             raise
+        except BaseException:
+            with suppress(RuntimeError):  # what failed is told, not what failed after it
+                seat.settle()
+            raise
         else:
             self._give(seat)
 
@@ -56,5 +60,6 @@ class Seats:
             return best
 
     def _give(self, seat: Seat) -> None:
+        seat.settle()
         with self._lock:
             self._idle = [*self._idle, seat][-MOST_IDLE:]

@@ -138,7 +138,7 @@ def _tell(run: Run, stream: EventStream, sequence: BatchSequence) -> None:
 
 
 class SingleLanes:
-    """Each run decoded alone, one token of each in turn: for a pair whose single tokens are replayed on a GPU."""
+    """Each run decoded alone, one token of each in turn: for a pair whose passes are replayed on a GPU."""
 
     def __init__(self, n_lanes: int) -> None:
         self.n_lanes = n_lanes

@@ -115,7 +115,7 @@ def test_runs_that_come_and_are_cancelled_at_random_from_many_threads(engine, sh
 
 
 def test_one_lane_each_gives_the_same(engine):
-    """The switch for pairs whose single tokens are replayed on a GPU."""
+    """The switch for pairs whose passes are replayed on a GPU."""
     decoder = SharedDecoder(engine, n_slots=3, alone=True)
     runs = drawn(engine, 3, 12)
     for alone, together in runs:
