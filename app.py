@@ -17,11 +17,13 @@ from citer_core.errors import CiterError, SettingError
 from citer_core.large_import import large_import
 from citer_core.leftovers import clear_leftovers
 from citer_core.memory_keeper import MemoryKeeper
+from citer_core.system_memory import share_one_heap
 from citer_core.types import LoadProgress
 from citer_core.web.log_lines import set_up_log
 from citer_core.web.scratch import own_scratch
 from citer_core.zero_gpu import spaces_module
 
+share_one_heap()
 own_scratch()  # gradio reads where it is when it is imported
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while this is being read ends it without a traceback

@@ -19,6 +19,7 @@ MEMORY_FULL = (
     "the memory of this machine is full. Choose smaller models, the number format bfloat16 or a smaller batch, or end "
     "other programs."
 )
+M_ARENA_MAX = -8  # of glibc's malloc.h
 V1_NAMES = ("memory.limit_in_bytes", "memory.usage_in_bytes")
 
 
@@ -73,6 +74,17 @@ def trim() -> None:
     """Hands the C library's free memory back to the system, in some 30 ms and without the interpreter's lock."""
     with contextlib.suppress(AttributeError, OSError, TypeError):  # another C library, or no such way to reach it
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def share_one_heap() -> None:
+    """Has all threads of this process allocate from one heap of the C library; before the first thread is started.
+
+    glibc gives each thread a heap of its own, sixteen on two cores, and `trim` hands back what is free inside of these
+    but not their ends: each kept tens of MB of the largest thing that was ever computed in it. Big blocks are rare, and
+    Python's own are taken under the interpreter's lock, so hardly anybody waits for the one heap.
+    """
+    with contextlib.suppress(AttributeError, OSError, TypeError):  # as above
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 def _available(root: Path) -> int | None:

@@ -224,7 +224,7 @@ class RoutingTrace:
             router=_router_from_dict(body["router"]),
             settings=DecodeSettings(**body["settings"]),
             prompt=PromptInfo(**body["prompt"]),
-            events=tuple(map(_event_from_dict, body["events"])),
+            events=tuple(map(event_from_dict, body["events"])),
             finish_reason=body["finish_reason"],
             record=RecordInfo(**body["record"]),
             answer=AnswerInfo(**answer) if answer else None,
@@ -258,7 +258,8 @@ def event_to_dict(event: TokenEvent) -> dict[str, Any]:
     return entry
 
 
-def _event_from_dict(entry: dict[str, Any]) -> TokenEvent:
+def event_from_dict(entry: dict[str, Any]) -> TokenEvent:
+    """Reads `event_to_dict` back; for what we wrote ourselves, as nothing is checked."""
     for top in ("slm_top", "llm_top"):
         entry[top] = tuple(Candidate(*candidate) for candidate in entry.get(top, ()))
     return TokenEvent(**entry)

@@ -184,7 +184,7 @@ class ThreadDecoder:
             for _ in run:
                 pass
 
-    def close(self) -> None:
+    def close(self, timeout_s: float = 5.0) -> None:
         pass
 
 
@@ -247,7 +247,7 @@ class FakeEngine:
         self.router_names = (*(path.stem for path in router_files), *self.router_names)
         return self
 
-    def open_decoder(self, n_slots: int = 16) -> ThreadDecoder:
+    def open_decoder(self, n_slots: int) -> ThreadDecoder:
         self.n_slots = n_slots
         return ThreadDecoder()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -49,3 +50,9 @@ def test_the_service_and_the_proxy_agree():
     assert f"location {path}/ {{" in block("nginx") and f"server_name {host};" in block("nginx")
     assert "CITER_PROXY=1" in block("ini") and "ip_hash;" in block("nginx-replicas")
     assert "assets/docs/publish.md" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_memory_that_the_chapter_tells_is_what_was_measured():
+    stored = json.loads((ROOT / "assets/benchmarks/soak.json").read_text(encoding="utf-8"))
+    for when in ("loaded", "after"):
+        assert f"{stored[when]['rss_bytes'] / 1e9:.2f} GB" in TEXT

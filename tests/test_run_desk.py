@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,12 +16,14 @@ import pytest
 from citer_core.errors import LineFullError, ModelFileError, RouterError
 from citer_core.serving.line import WaitingLine
 from citer_core.tasks.problems import problem_from_text
+from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.run.desk import RunDesk
 from citer_core.ui.run.order import EVENT_BYTES, Order
 from citer_core.ui.run.registry import RunRegistry, address_of, session_of
 from citer_core.ui.run.stream import follow, missing_part
+from tests.damaged_traces import recorded
 from tests.fakes import FakeEngine, FakeRun
 from tests.loops import run_async
 
@@ -251,3 +256,34 @@ def test_what_is_kept_is_bounded_in_number_bytes_and_time() -> None:
     now += 61
     registry.tidy()
     assert len(registry) == 1 and registry.get(live.id) is live, "what goes on is never forgotten"
+
+
+def test_what_is_kept_for_long_is_a_fraction_of_it_and_still_the_whole_run(slow: FakeEngine) -> None:
+    desk = desk_of(slow)
+    order = desk.ask(start, "page", "")
+    until(lambda: order.ended_at)
+    whole, message = order.trace, missing_part(desk, {"run": order.id, "base": 0})
+    late = RunRegistry(clock=lambda: time.monotonic() + 10)
+    late.add(order)
+    late.tidy()
+    assert order.trace == whole and order.trace is not whole
+    assert missing_part(desk, {"run": order.id, "base": 0}) == message
+
+
+def test_kept_runs_take_no_more_than_they_say_and_little_once_nobody_reads_their_end() -> None:
+    now = time.monotonic()
+    registry = RunRegistry(clock=lambda: now)
+    text = json.dumps(recorded())
+    trace = RoutingTrace.from_json(text)
+    tracemalloc.start()
+    began = tracemalloc.get_traced_memory()[0]
+    for _ in range(20):
+        order = Order(start)  # type: ignore[arg-type]
+        order.end(trace=replace(trace, events=RoutingTrace.from_json(text).events))
+        registry.add(order)
+    fresh, said = tracemalloc.get_traced_memory()[0] - began, registry.n_bytes
+    now += 10
+    registry.tidy()
+    packed = tracemalloc.get_traced_memory()[0] - began
+    tracemalloc.stop()
+    assert fresh < said and packed < min(registry.n_bytes, fresh / 4)

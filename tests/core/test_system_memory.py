@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import platform
+import subprocess
+import sys
+
 import pytest
 import torch
 
+from citer_core.assets import ASSETS
 from citer_core.system_memory import free_bytes, give_back, resident_bytes
 
 MEMINFO = {"proc/meminfo": "MemTotal: 16000000 kB\nMemFree: 100 kB\nMemAvailable:    8000000 kB\n"}
@@ -74,3 +79,41 @@ def test_a_freed_tensor_is_given_back():
     del tensors
     give_back()
     assert resident_bytes() - before < 20_000_000
+
+
+# In a process of its own, as it must come before the first thread: what four threads took at once and let go of again.
+THREADS = """
+import threading
+from citer_core.system_memory import resident_bytes, share_one_heap, trim
+if {is_shared}:
+    share_one_heap()
+large = bytearray(32_000_000)  # when such a one is freed, heaps keep more of their ends
+del large
+trim()
+before, together = resident_bytes(), threading.Barrier(4)
+def work():
+    pieces = [bytearray(60_000) for _ in range(500)]
+    together.wait()
+    pieces.clear()
+    together.wait()
+threads = [threading.Thread(target=work) for _ in range(4)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+trim()
+print(resident_bytes() - before)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="it is glibc that has a heap for each thread")
+def test_what_threads_let_go_of_comes_back_only_from_a_shared_heap():
+    held = []
+    for is_shared in (True, False):
+        command = [sys.executable, "-c", THREADS.format(is_shared=is_shared)]
+        held.append(int(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    assert held[0] < 10_000_000 < 50_000_000 < held[1], "the second one says that the first is worth its while"
+
+
+def test_the_server_shares_its_heap_before_anything_could_start_a_thread():
+    lines = (ASSETS.parent / "app.py").read_text(encoding="utf-8").splitlines()
+    called = lines.index("share_one_heap()")
+    assert called < next(i for i, line in enumerate(lines) if "large_import(" in line)

@@ -7,15 +7,17 @@ too, before there is a run. Called by `desk`, which moves it on, and `streaming`
 from __future__ import annotations
 
 import contextlib
+import json
 import secrets
 import threading
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from citer_core.errors import CiterError
-from citer_core.trace import RoutingTrace
+from citer_core.trace import RoutingTrace, event_from_dict, event_to_dict
 from citer_core.types import TokenEvent
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from citer_core.run import Run
     from citer_core.serving.line import Ticket
 
-RUN_BYTES, EVENT_BYTES = 4_000, 2_500  # of a kept event with both models' candidates, about
+RUN_BYTES, EVENT_BYTES = 8_000, 2_500  # of a kept run, and of each event with both models' candidates, about
 Start = Callable[["Engine"], "Run"]
 
 
@@ -38,7 +40,6 @@ class Order:
         ticket: its place in the line; None until it has one.
         is_cancelled: somebody wants it to end.
         head: the trace without events; None until the run has begun.
-        trace: the whole run with the verdict on its answer; None until it has ended.
         error: why there never was a run; None where there is one, or may be yet.
         why_early: why the run ended early, in words for a person; None where it did not.
         n_bytes: about how much it keeps, once it has ended.
@@ -55,7 +56,8 @@ class Order:
         self.is_cancelled = False
         self.run: Run | None = None
         self.head: dict[str, Any] | None = None
-        self.trace: RoutingTrace | None = None
+        self._trace: RoutingTrace | None = None  # without events where these are packed
+        self._packed: bytes | None = None
         self.error: CiterError | None = None
         self.why_early: str | None = None
         self.ended_at: float | None = None
@@ -103,6 +105,24 @@ class Order:
         for watcher in self._watchers:
             watcher()
 
+    @property
+    def trace(self) -> RoutingTrace | None:
+        """The whole run with the verdict on its answer; None until it has ended. Read anew where it is packed."""
+        trace, packed = self._trace, self._packed
+        if trace is None or packed is None:
+            return trace
+        return replace(trace, events=tuple(map(event_from_dict, json.loads(zlib.decompress(packed)))))
+
+    def pack(self) -> None:
+        """Keeps what has ended in an eighth of its bytes; a look at its events takes milliseconds from then on."""
+        trace = self._trace
+        if trace is None or self._packed is not None:
+            return
+        packed = zlib.compress(json.dumps([event_to_dict(event) for event in trace.events]).encode(), 1)
+        self._packed = packed  # first: whoever looks meanwhile has the events twice rather than not at all
+        self._trace = replace(trace, events=())
+        self.n_bytes = RUN_BYTES + len(packed)
+
     def events_since(self, base: int) -> Sequence[TokenEvent]:
         """The run's events from `base` on; none where it has not begun."""
         run, trace = self.run, self.trace
@@ -112,7 +132,7 @@ class Order:
 
     def summary(self) -> dict[str, Any]:
         """How it ended: `finish_reason`, `answer`, `error`; nothing is computed here."""
-        trace = self.trace
+        trace = self._trace
         found = None if trace is None or trace.answer is None else asdict(trace.answer)
         reason = "error" if trace is None else trace.finish_reason
         return {"finish_reason": reason or "error", "answer": found, "error": self.why_early}
@@ -131,7 +151,7 @@ class Order:
         with self._lock:
             if self.ended_at is not None:
                 return
-            self.trace, self.error, self.why_early = trace, error, why
+            self._trace, self.error, self.why_early = trace, error, why
             self.n_bytes = RUN_BYTES + EVENT_BYTES * (len(trace.events) if trace else 0)
             self.run = None
             self.ended_at = time.monotonic()

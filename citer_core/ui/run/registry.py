@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 KEPT_RUNS = 512
 KEPT_BYTES = 64_000_000
 KEPT_S = 300.0
+FRESH_S = 3.0  # who follows a run, or asked for it, reads its end by then
 
 
 class HasSession(Protocol):
@@ -79,9 +80,14 @@ class RunRegistry:
             return self._orders.get(order_id) if isinstance(order_id, str) else None
 
     def tidy(self) -> None:
-        """Forgets what is too old, or too much."""
+        """Forgets what is too old, or too much, and packs what is read seldom from now on."""
+        packed_by = self._clock() - FRESH_S
         with self._lock:
             self._tidy()
+            ended = [order for order in self._orders.values() if order.ended_at is not None]
+        for order in ended:
+            if order.ended_at is not None and order.ended_at < packed_by:
+                order.pack()
 
     def live(self) -> list[Order]:
         """Those that go on."""
