@@ -18,13 +18,13 @@ from citer_core.cost import LLAMA31_8B
 from citer_core.errors import SettingError
 from citer_core.measuring.profile_file import read_profile
 from citer_core.measuring.profile_plan import ProfilePlan
-from citer_core.measuring.report import correctness, plan, shapes, spread, waits
+from citer_core.measuring.report import correctness, order, plan, shapes, spread, waits
 from citer_core.measuring.report.bench import Bench
 from citer_core.measuring.report.budget import ENDLESS, Budget
 from citer_core.measuring.report.folder import ReportFolder, about_here, code_hash
 from citer_core.measuring.report.order import Step, run_steps, steps_of
 from citer_core.measuring.report.parts import PARTS, read_report
-from citer_core.measuring.report.paths import paths_for
+from citer_core.measuring.report.paths import paths_for, switched_paths
 from citer_core.measuring.report.stored import stored_reports
 from citer_core.measuring.report.words import problems
 from citer_core.models.mailbox import Mailbox
@@ -56,6 +56,7 @@ ABOUT = {"hardware": "a device", "torch": "1", "transformers": "2"}
 def small_numbers(patch):
     """Copies and clocks of a moment; what they give is not what is tested."""
     patch.setattr(plan, "tiny_plan", lambda: SMALLEST)
+    patch.setattr(order, "switched_paths", lambda device: switched_paths(device)[:1])  # test_replayed has all of them
     patch.setattr("citer_core.measuring.device_probe.MIB", 2**12)
     patch.setattr("citer_core.measuring.profile.MIB", 2**12)
     patch.setattr("citer_core.measuring.report.facts.SIZES", (2**12,))
@@ -80,8 +81,11 @@ def test_every_part_is_there_and_says_where_it_comes_from(written):
     assert code == 0 and "PROBLEM" not in said
     assert sorted(path.name for path in folder.iterdir()) == sorted(f"{part}.json" for part in PARTS)
     results = read_report(folder)
-    asked = {(step.part, step.name) for step in steps_of(Bench("cpu", SMALLEST), "")}
-    assert {(part, name) for part, named in results.items() for name in named} == asked and len(asked) == 28
+    with pytest.MonkeyPatch.context() as patch:
+        small_numbers(patch)
+        asked = {(step.part, step.name) for step in steps_of(Bench("cpu", SMALLEST), "")}
+    assert {name for _, name in asked} >= {"tokens, graphs, products", "tiny: runs, graphs, products"}
+    assert {(part, name) for part, named in results.items() for name in named} == asked and len(asked) == 20
     for result in (result for named in results.values() for result in named.values()):
         about = result["about"]
         assert (about["torch"], about["device"]) == (torch.__version__, "cpu") and about["code"].endswith(code_hash())
@@ -126,7 +130,7 @@ def test_a_second_run_keeps_what_is_there_and_does_what_is_missing(written, tmp_
         (folder / f"{part}.json").write_text(text, encoding="utf-8")
     assert main(["device-report", "--output-dir", str(folder), "--device", "cpu"]) == 0
     told = capsys.readouterr().err
-    assert told.count("there already") == 27 and "device, facts ..." in told
+    assert told.count("there already") == 19 and "device, facts ..." in told
     assert {part: (folder / f"{part}.json").read_text(encoding="utf-8") for part in kept} == kept
     assert (folder / "device.json").exists()
 
@@ -265,6 +269,9 @@ def test_a_stored_report_names_its_device_and_offers_its_profiles(written, tmp_p
         document = json.loads((written[2] / f"{part}.json").read_text(encoding="utf-8"))
         for result in document["results"].values():
             result["about"] |= {"hardware": "A GPU", "date": "2030-01-02T00:00:00+00:00"}
+            for which in ("slm", "llm") if part == "profile" else ():
+                # Fitted to four passes of a moment, which on a busy machine may say that a pass takes no time.
+                result["profile"][which]["fit"] = {"fixed_s": 1e-3, "per_token_s": 1e-4, "per_context_s": 0, "error": 0}
         (folder / f"{part}.json").write_text(json.dumps(document), encoding="utf-8")
     stored = RecordedProfiles(tmp_path)
     first, *others = stored.choices()
