@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from typing import NoReturn
+import sys  # built in: whatever takes time to read is read where Ctrl-C is expected
 
 
-def program() -> NoReturn:
+def program() -> None:
     """Runs the command line and ends the process."""
     try:
         from citer_core.cli.main import main
@@ -16,6 +14,8 @@ def program() -> NoReturn:
     except KeyboardInterrupt:  # while the program was still being read
         print("\ninterrupted", file=sys.stderr)
         code = 130
+    import signal
+
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # nothing is left to be done: a second Ctrl-C ends without a word
     raise SystemExit(code)
 
