@@ -8,7 +8,9 @@ import threading
 
 import pytest
 import torch
+from transformers import AutoTokenizer
 
+from citer_core.assets import ASSETS
 from citer_core.models.captured import GraphPlan
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.routing.batch_decode import decode_batch
@@ -32,6 +34,11 @@ PLANS = {
     "early": GraphPlan(early_llm=True),
 }
 SAMPLINGS = {"greedy": {}, "sampled": {"temperature": 0.9, "top_p": 0.8, "seed": 4}}
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return AutoTokenizer.from_pretrained(ASSETS / "models" / "tokenizer")
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +107,9 @@ def test_the_bundled_pair_with_its_router(dtype):
 def test_nobody_waits_but_for_the_mailbox(pair):
     """torch raises at whatever else would make the host wait; the mailbox waits for its own event."""
     replayed, prompt, router = pair.with_graphs(GraphPlan()), random_prompts(1)[0], EntropyRouter()
-    settings = DecodeSettings(threshold=0.3, max_new_tokens=60)
+    scored, _ = decoded(pair, router, prompt, DecodeSettings(threshold=0.0, max_new_tokens=60))
+    middle = sorted(event.slm_confidence for event in scored)[30]
+    settings = DecodeSettings(threshold=middle, max_new_tokens=60)
     expected, _ = decoded(replayed, router, prompt, settings)  # captures what will be needed
     assert {event.source for event in expected} == {"slm", "llm"}
     torch.cuda.set_sync_debug_mode("error")
