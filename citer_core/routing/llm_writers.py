@@ -13,6 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from citer_core.decode_settings import SETTINGS
 from citer_core.errors import RouterError
 from citer_core.models.cached_lm import CachedLM, Forward, RecomputingLM
 from citer_core.models.pair import ModelPair
@@ -118,11 +119,15 @@ class _LocalWriter:
         return Written(token_id, top, forward.n_fed, forward.seconds, entropy)
 
 
+_NAMED = ("temperature", "top_p", "seed")
+
+
 def sampling_at(settings: DecodeSettings, index: int) -> Sampling:
     """How a server is to choose the token at `index`."""
     if settings.temperature == 0.0:
         return Sampling()
-    return Sampling(settings.temperature, settings.top_p, seed_at(settings.seed, index))
+    others = [pair for pair in settings.to_dict().items() if SETTINGS[pair[0]].for_sampling and pair[0] not in _NAMED]
+    return Sampling(settings.temperature, settings.top_p, seed_at(settings.seed, index), tuple(others))
 
 
 def remote_candidates(pair: ModelPair, token: RemoteToken) -> tuple[Candidate, ...]:
