@@ -124,34 +124,33 @@ class DecodeSettings:
 SETTINGS: dict[str, Setting] = {one.name: one.metadata[_KEY] for one in fields(DecodeSettings)}
 
 
-def named_settings(given: object) -> dict[str, Any]:
+def read_settings(given: object) -> dict[str, Any]:
     """Some of the settings by name, as somebody sent them; `DecodeSettings(**...)` checks their values.
 
     Args:
-        given: an object; a setting that it does not name has its default.
+        given: an object, or one as JSON text; nothing and "" name none. A setting that it does not name has its
+            default.
 
     Raises:
         SettingError: it is no object, or names something else.
     """
+    if given is None or given == "":
+        return {}
+    if isinstance(given, str):
+        try:
+            given = parse_json(given, max_chars=MAX_SETTINGS_CHARS)
+        except GateError as error:
+            raise SettingError(f"settings cannot be read: {error} {_EXAMPLE}") from None
     known = ", ".join(SETTINGS)
     if not isinstance(given, Mapping):
-        raise SettingError(f"settings is {excerpt(given)}; it must be an object that may hold {known}.")
+        raise SettingError(f"settings is {excerpt(given)}; it must be an object that may hold {known}. {_EXAMPLE}")
     for name in given:
         if name not in SETTINGS:
             raise SettingError(f"There is no setting {excerpt(name)}: settings may hold {known}.")
     return dict(given)
 
 
-def parse_settings(text: object) -> dict[str, Any]:
-    """`named_settings` of a JSON text; nothing and "" are none.
-
-    Raises:
-        SettingError: see there; or it is no JSON.
-    """
-    if text is None or text == "":
-        return {}
-    try:
-        given = parse_json(text, max_chars=MAX_SETTINGS_CHARS)
-    except GateError as error:
-        raise SettingError(f"settings cannot be read: {error} {_EXAMPLE}") from None
-    return named_settings(given)
+def settings_words() -> str:
+    """All settings in one line for a person or a language model: name, range, default, what it does."""
+    rows = (f"{name}, {row.kind.wanted} ({row.default:g}; {row.about.rstrip('.')})" for name, row in SETTINGS.items())
+    return "; ".join(rows)
