@@ -64,7 +64,8 @@ export class PageLink {
     if (state.preset) {
       const card = page.recorded.cards.find((candidate) => candidate.dataset.file === `${state.preset}.json`);
       if (!card) {
-        page.notice("This link names a recorded run that is not here. The first one is shown instead.");
+        const why = "This link names a recorded run that is not here. The first one is shown instead. ";
+        page.notice(why + refusedWords(state.refused));
         return false;
       }
       page.recorded.show(card, false, state);

@@ -15,7 +15,7 @@ from citer_core.gate.fields import Real, Record
 from citer_core.gate.json_file import read_json
 from citer_core.ui.pricing import DATA_SHEET_GB_PER_S, DATA_SHEET_TFLOPS, PRICE_NAMES, THIS_PAIR
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run.form import RunForm, setting_control
+from citer_core.ui.run_form import RunForm, setting_control
 
 DATA_TYPE_CHOICES = [("Math", "math"), ("Multiple choice", "mc"), ("Free text", "open")]
 SAMPLE_QUESTION = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?"

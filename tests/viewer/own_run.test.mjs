@@ -98,7 +98,7 @@ test("what is no memory of ours is nothing", async () => {
 
 test("what a page from before an update had asked is passed over, its run is not", async () => {
   const storage = new Storage();
-  storage.setItem("citer-run", '{"run": "r", "asked": {"question": "x", "dataType": "math", "tau": 0.5}, "search": ""}');
+  storage.setItem("citer-run", '{"run": "r", "asked": {"question": "x", "tau": 0.5}, "search": ""}');
   const { page, own } = made([place, part(0, ["a"], { finish_reason: "eos" })], storage);
   assert.equal(await own.resume(), true);
   assert.equal(page.resumedWith, null);
