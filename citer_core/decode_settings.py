@@ -94,7 +94,7 @@ class DecodeSettings:
         about="0 decodes greedily", hint="0 decodes greedily.", for_sampling=True, in_every_trace=True,
     )  # fmt: skip
     top_p: float = _setting(
-        1.0, Real(0, 1, open_low=True), label="Top-p", step=0.01, metavar="P", about="Only when sampling",
+        1.0, Real(0, 1, open_low=True), label="Top-p", step=0.01, metavar="P", about="Nucleus; only when sampling",
         hint="1 keeps the whole distribution; 0 would leave no token to choose.", for_sampling=True,
         in_every_trace=True,
     )  # fmt: skip

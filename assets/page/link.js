@@ -24,7 +24,7 @@ import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
 
 const SETTINGS = /** @type {[SettingName, Setting][]} */ (Object.entries(SETTINGS_TABLE));
 const TAU = /** @type {NumberKind} */ (SETTINGS_TABLE.threshold.kind);
-const LINK_DATA_TYPES = TRACE_TABLE.required.prompt.required.data_type.names;
+const DATA_TYPE = /** @type {import("../run/gate.js").ChoiceKind} */ (TRACE_TABLE.required.prompt.required.data_type);
 const MAX_QUESTION = 20_000; // as on the server
 /** @type {NumberKind} */
 const PLACE = { kind: "whole", low: 1, high: 1e6, wanted: "a whole number from 1 to 1,000,000" };
@@ -79,8 +79,20 @@ function numberIn(query, key, kind, refused) {
   const text = query.get(key)?.trim();
   if (!text) return null;
   const value = Number(text);
+  const found = checked(key, kind, Number.isNaN(value) ? text : value, refused);
+  return found === null ? null : Number(found);
+}
+
+/**
+ * @param {string} key
+ * @param {import("../run/gate.js").Kind} kind
+ * @param {unknown} value
+ * @param {string[]} refused is added to
+ * @returns {unknown} null where it is not of this kind
+ */
+function checked(key, kind, value, refused) {
   try {
-    return Number(readKind(kind, Number.isNaN(value) ? text : value, key));
+    return readKind(kind, value, key);
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
     refused.push(error.message);
@@ -110,14 +122,14 @@ export function readLink(search) {
     refused,
   };
   if (state.preset || question === null) return state;
-  const dataType = query.get("type") ?? "";
+  const dataType = checked("type", DATA_TYPE, query.get("type") ?? "math", refused);
   const given = SETTINGS.map(([name, { kind, link, default: usual }]) => [
     name,
     numberIn(query, link, kind, refused) ?? (name === "threshold" ? state.tau : null) ?? usual,
   ]);
   state.problem = {
     question,
-    data_type: LINK_DATA_TYPES.includes(dataType) ? dataType : "math",
+    data_type: String(dataType ?? "math"),
     router: query.get("router"),
     settings: Object.fromEntries(given),
   };

@@ -13,7 +13,7 @@ import { MAX_LINK_LENGTH, buildLink, isRunOfLink, linkStateOf, readLink } from "
 const COPIED_MS = 2500;
 
 /** @param {string[]} refused */
-const refusedWords = (refused) => (refused.length ? `Left out of this link: ${refused.join(" ")}` : "");
+const refusedWords = (refused) => (refused.length ? ` Left out of this link: ${refused.join(" ")}` : "");
 
 export class PageLink {
   /** @type {import("./link.js").ReadLink|null} */
@@ -64,12 +64,12 @@ export class PageLink {
     if (state.preset) {
       const card = page.recorded.cards.find((candidate) => candidate.dataset.file === `${state.preset}.json`);
       if (!card) {
-        const why = "This link names a recorded run that is not here. The first one is shown instead. ";
+        const why = "This link names a recorded run that is not here. The first one is shown instead.";
         page.notice(why + refusedWords(state.refused));
         return false;
       }
       page.recorded.show(card, false, state);
-      page.notice(refusedWords(state.refused));
+      page.notice(refusedWords(state.refused).trim());
       return true;
     }
     this.state = state;
@@ -80,7 +80,7 @@ export class PageLink {
     ];
     page.notice(
       "This link holds a problem and its settings. Press Generate to write it " +
-        `again${opens.some(Boolean) ? `; it then opens ${opens.filter(Boolean).join(", ")}` : ""}. ` +
+        `again${opens.some(Boolean) ? `; it then opens ${opens.filter(Boolean).join(", ")}` : ""}.` +
         refusedWords(state.refused),
     );
     if (page.recorded.cards.length) page.recorded.show(page.recorded.cards[0], false, { keepProblem: true });

@@ -145,6 +145,8 @@ def test_every_argument_of_a_tool_is_plain_and_every_answer_is_json(server: Serv
     ]
     tools, answers = ask_mcp(server, *calls)
     assert [tool.name for tool in tools] == ["route_trace", "replay", "probe", "list_presets", "list_routers"]
+    about_settings = str(tools[0].inputSchema["properties"]["settings"]["description"])
+    assert all(f"{name}, {row.kind.wanted} ({row.default:g};" in about_settings for name, row in SETTINGS.items())
     for tool in tools:
         for name, schema in tool.inputSchema["properties"].items():
             # What may hold an object, gradio searches for files.

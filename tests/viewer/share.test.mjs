@@ -63,9 +63,9 @@ test("what is out of range in a link is as good as absent, and named", () => {
   });
   assert.deepEqual(
     refused.map((sentence) => sentence.split(";")[0]),
-    ['at is "high"', "n is 1000000000", "temp is -1", "seed is 1.5"],
+    ['type is "poem"', 'at is "high"', "n is 1000000000", "temp is -1", "seed is 1.5"],
   );
-  assert.match(refused[1], /must be a whole number from 1 to 4,096/);
+  assert.match(refused[2], /must be a whole number from 1 to 4,096/);
 });
 
 test("links from before read the same, each key on its own", () => {
