@@ -113,11 +113,13 @@ class DecodeSettings:
 
     def to_dict(self) -> dict[str, float]:
         """By name, as documents hold them; see `Setting.in_every_trace`."""
-        return {
-            name: getattr(self, name)
-            for name, setting in SETTINGS.items()
-            if setting.in_every_trace or getattr(self, name) != setting.default
-        }
+        old = {name: getattr(self, name) for name, setting in SETTINGS.items() if setting.in_every_trace}
+        return old | self.newer()
+
+    def newer(self) -> dict[str, float]:
+        """Those that came later and are not at their default: what knows the first ones alone has to make way."""
+        values = {name: getattr(self, name) for name, setting in SETTINGS.items() if not setting.in_every_trace}
+        return {name: value for name, value in values.items() if value != SETTINGS[name].default}
 
 
 # By name, in the order of the fields.

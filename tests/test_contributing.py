@@ -276,6 +276,7 @@ logits = torch.tensor([0.4, 0.3, 0.17, 0.13]).log()
 drawn = lambda how: sorted(Counter(choose_token(logits, replace(how, seed=seed), 0) for seed in range(200)))
 found["drawn"] = [drawn(settings), drawn(replace(settings, min_p=0.0))]
 found["server"] = sampling_at(settings, 0).others
+found["newer"] = [settings.newer(), replace(settings, min_p=0.0).newer()]
 
 stored = (ASSETS / "traces" / "qwen-bridge.json").read_text(encoding="utf-8").removesuffix("\\n")
 old = RoutingTrace.from_json(stored)
@@ -293,7 +294,7 @@ def test_a_setting_is_everywhere_that_a_person_meets_it(with_min_p):
     assert "min_p, a number from 0 to 1 (0; Only when sampling)" in found["words"]
     assert found["control"] == ["Min-p", 0, 1, 0.01, 0] and found["scripts"] == [True] * 3
     assert found["drawn"] == [[0, 1], [0, 1, 2, 3]]  # 0.17 is less than half of 0.4
-    assert found["server"] == [["min_p", 0.5]]
+    assert found["server"] == [["min_p", 0.5]] and found["newer"] == [{"min_p": 0.5}, {}]
     assert found["traces"] == [True, True] and found["trace"]["settings"]["min_p"] == 0.5
 
 

@@ -86,7 +86,9 @@ def llm_writer(
     """
     if isinstance(pair.llm, RemoteLM):
         return _RemoteWriter(pair, pair.llm, settings, is_cancelled)
-    seat = held.enter_context(pair.llm.seat(n_positions)) if reuse_cache else None
+    # A replayed pass is sent the first settings alone.
+    may_replay = reuse_cache and not settings.newer()
+    seat = held.enter_context(pair.llm.seat(n_positions)) if may_replay else None
     if seat is not None:
         return ReplayedLlm(pair, router, settings, seat)
     lm = CachedLM(pair.llm) if reuse_cache else RecomputingLM(pair.llm)
@@ -119,15 +121,12 @@ class _LocalWriter:
         return Written(token_id, top, forward.n_fed, forward.seconds, entropy)
 
 
-_NAMED = ("temperature", "top_p", "seed")
-
-
 def sampling_at(settings: DecodeSettings, index: int) -> Sampling:
     """How a server is to choose the token at `index`."""
     if settings.temperature == 0.0:
         return Sampling()
-    others = [pair for pair in settings.to_dict().items() if SETTINGS[pair[0]].for_sampling and pair[0] not in _NAMED]
-    return Sampling(settings.temperature, settings.top_p, seed_at(settings.seed, index), tuple(others))
+    others = tuple((name, value) for name, value in settings.newer().items() if SETTINGS[name].for_sampling)
+    return Sampling(settings.temperature, settings.top_p, seed_at(settings.seed, index), others)
 
 
 def remote_candidates(pair: ModelPair, token: RemoteToken) -> tuple[Candidate, ...]:
