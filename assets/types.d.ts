@@ -28,12 +28,17 @@ type FinishReason = "eos" | "length" | "cancelled" | "error";
 type Metric = "bytes" | "flops" | "seconds";
 type CostLine = "routed" | "slmOnly" | "llmOnly";
 
-interface Settings {
-  threshold: number;
-  max_new_tokens: number;
-  temperature: number;
-  top_p: number;
-  seed: number;
+type SettingFields = typeof import("./run/trace_schema.js").TRACE_TABLE.required.settings;
+/** As in a trace: a setting that is newer than it may be missing. */
+type Settings = Record<keyof SettingFields["required"], number> &
+  Partial<Record<keyof SettingFields["optional"], number>>;
+
+/** What a run is asked with, by name, as `citer_core/decode_settings.py` and the server's reader of it have it. */
+interface Asked {
+  question: string;
+  data_type: string;
+  router: string | null;
+  settings: Settings;
 }
 
 interface Prompt {

@@ -8,11 +8,12 @@ recording goes on where it was. Runs of other pairs in the same folder stay. Imp
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from citer_core.decode_settings import MAX_NEW_TOKENS, SETTINGS, DecodeSettings
 from citer_core.errors import DatasetError, GateError, InputError, TraceError
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
@@ -23,7 +24,6 @@ from citer_core.models.same_pair import is_same_run
 from citer_core.tasks.problems import MAX_PROMPT_CHARS, problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES, DataType
 from citer_core.trace import RoutingTrace
-from citer_core.types import MAX_NEW_TOKENS, DecodeSettings
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -35,7 +35,7 @@ _TITLE, _QUESTION, _ANSWER = Text(300), Text(MAX_PROMPT_CHARS), Text(MAX_PROMPT_
 _FILE = Text(200, min_chars=1)
 _PLAN = Record(
     {"file": _FILE, "title": _TITLE, "subtitle": _TITLE, "data_type": Choice(*DATA_TYPES), "question": _QUESTION},
-    {"answer": _ANSWER, "threshold": Maybe(Real(0.0, 1.0)), "max_new_tokens": Whole(1, MAX_NEW_TOKENS)},
+    {"answer": _ANSWER, **{name: Maybe(setting.kind) for name, setting in SETTINGS.items()}},
 )
 _ENTRIES = ListOf(
     Record(
@@ -75,8 +75,7 @@ class RecordingPlan:
         data_type: how the prompt is made.
         question: for `mc` with its options, one "A. text" a line.
         answer: the true one, "" where there is none.
-        threshold: tau; None takes the router's recommended one.
-        max_new_tokens: where the run ends at the latest.
+        settings: of decoding, by name; without a threshold, the router's recommended one is taken.
     """
 
     file: str
@@ -85,12 +84,11 @@ class RecordingPlan:
     data_type: DataType
     question: str
     answer: str = ""
-    threshold: float | None = None
-    max_new_tokens: int = 256
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 def read_plans(path: Path) -> list[RecordingPlan]:
-    """Plans from a JSON Lines file, one object per run with the fields of `RecordingPlan`.
+    """Plans from a JSON Lines file, one object per run with the fields of `RecordingPlan`, each setting by its name.
 
     Raises:
         DatasetError: the file cannot be read, or a line is no plan; it is named by its number.
@@ -103,7 +101,7 @@ def read_plans(path: Path) -> list[RecordingPlan]:
     for number, line in lines:
         where = f"{path}, line {number}"
         try:
-            plan = RecordingPlan(**_PLAN.read(line, ""))
+            plan = _plan_of(_PLAN.read(line, ""))
         except GateError as error:
             raise DatasetError(f"{where}: this run cannot be recorded ({error}).") from error
         unknown = line.keys() - _PLAN.required.keys() - _PLAN.optional.keys()
@@ -123,17 +121,17 @@ def record(
     folder: Path,
     *,
     router: str | None = None,
-    threshold: float | None = None,
+    settings: Mapping[str, Any] | None = None,
     first: bool = False,
 ) -> Iterator[tuple[RecordingPlan, RoutingTrace]]:
-    """Runs every plan greedily, asks both models about every token of it, writes both, and then the index of all.
+    """Runs every plan, asks both models about every token of it, writes both, and then the index of all.
 
     Args:
         engine: the pair and its routers.
         plans: what to run; other runs of the same pair in the folder are removed at the end.
         folder: of traces and index.
         router: by name; None takes the default.
-        threshold: tau for plans without one; None takes the router's recommended tau.
+        settings: of decoding, by name, for plans that do not name them.
         first: put these runs before those of other pairs in the index, else behind them.
 
     Yields:
@@ -145,7 +143,7 @@ def record(
     need_folder(folder)
     need_folder(folder / PROBES)
     with only_writer(folder / INDEX):
-        yield from _record(engine, plans, folder, router, threshold, first=first)
+        yield from _record(engine, plans, folder, router, settings or {}, first=first)
 
 
 def _record(
@@ -153,22 +151,19 @@ def _record(
     plans: Sequence[RecordingPlan],
     folder: Path,
     router: str | None,
-    threshold: float | None,
+    usual: Mapping[str, Any],
     *,
     first: bool,
 ) -> Iterator[tuple[RecordingPlan, RoutingTrace]]:
     chosen = engine.router(router)
     entries = []
     for plan in plans:
-        tau = plan.threshold if plan.threshold is not None else threshold
-        tau = chosen.default_threshold if tau is None else tau
+        settings = DecodeSettings(**{"threshold": chosen.default_threshold, **usual, **plan.settings})
         path = folder / plan.file
-        trace = _recorded(path, engine, chosen.revision, plan, tau)
+        trace = _recorded(path, engine, chosen.revision, plan, settings)
         if trace is None:
             problem = problem_from_text(plan.question, plan.data_type, plan.answer or None)
-            run = engine.start(
-                problem, router=router, settings=DecodeSettings(threshold=tau, max_new_tokens=plan.max_new_tokens)
-            )
+            run = engine.start(problem, router=router, settings=settings)
             for _ in run:
                 pass
             trace = run.trace().with_title(plan.title)
@@ -235,7 +230,15 @@ def _probe_document(engine: Engine, trace: RoutingTrace) -> str:
     return "[" + ",\n".join(json.dumps(token, ensure_ascii=False, separators=(",", ":")) for token in tokens) + "]"
 
 
-def _recorded(path: Path, engine: Engine, router_revision: str, plan: RecordingPlan, tau: float) -> RoutingTrace | None:
+def _plan_of(fields: dict[str, Any]) -> RecordingPlan:
+    """Of a checked line; null says nothing about a setting."""
+    given = {name: fields.pop(name, None) for name in SETTINGS}
+    return RecordingPlan(**fields, settings={name: value for name, value in given.items() if value is not None})
+
+
+def _recorded(
+    path: Path, engine: Engine, router_revision: str, plan: RecordingPlan, settings: DecodeSettings
+) -> RoutingTrace | None:
     """The trace at `path` if it is this very run."""
     try:
         trace = RoutingTrace.from_json(path.read_bytes())
@@ -245,8 +248,7 @@ def _recorded(path: Path, engine: Engine, router_revision: str, plan: RecordingP
         is_same_run(trace.pair.revision, engine.pair_info.revision)
         and trace.pair.dtype == engine.pair_info.dtype
         and trace.router.revision == router_revision
-        and trace.settings.threshold == tau
-        and trace.settings.max_new_tokens == plan.max_new_tokens
+        and trace.settings == settings
         and trace.prompt.question == plan.question
         and trace.prompt.data_type == plan.data_type
     )

@@ -183,6 +183,7 @@ class RoutingTrace:
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: plain dicts and lists, candidates as `[token_id, text, probability]`."""
         body = {f.name: asdict(v) if hasattr(v := getattr(self, f.name), "__slots__") else v for f in fields(self)}
+        body["settings"] = self.settings.to_dict()
         body["events"] = [event_to_dict(event) for event in self.events]
         return {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **body}
 

@@ -1,4 +1,4 @@
-"""The one table of a trace's fields, their kinds and ranges. Standard library and the gate only.
+"""The one table of a trace's fields, their kinds and ranges. Standard library, the gate and `decode_settings` only.
 
 `trace` reads documents with it, `types` and `cost` check what is made here with it, and `trace_schema_js` writes it as
 the module that the browser checks files against, so there is no second list. A record's fields stand in the order in
@@ -7,13 +7,14 @@ which they are written. Numbers stay below 1e15 and nothing is allocated by one;
 
 from __future__ import annotations
 
+from citer_core.decode_settings import MAX_NEW_TOKENS
+from citer_core.decode_settings import SETTINGS as DECODE_SETTINGS
 from citer_core.gate.fields import MAX_NUMBER, MAX_TEXT, Choice, Flag, ListOf, Maybe, Real, Record, Row, Text, Whole
 
 SCHEMA = "citer-trace"
 SCHEMA_VERSION = 2  # 2: `forced` in events and `parent`; both may be missing, so version 1 is read as it is
 READ_VERSIONS = (1, 2)
 
-MAX_NEW_TOKENS = 4096
 MAX_CANDIDATES = 20
 MAX_TOKEN_CHARS = 1_000  # the longest token of the vocabularies that we know has 256
 MAX_TRACE_CHARS = 12_000_000  # 4,096 tokens with five candidates of both models are about 3 million
@@ -27,13 +28,10 @@ _SECONDS = Real(0, MAX_SECONDS)
 _CANDIDATES = ListOf(Row(_TOKEN_ID, Text(MAX_TOKEN_CHARS), _UNIT), MAX_CANDIDATES)
 _N_TOKENS = Whole(0, 10**9)
 
-SETTINGS = Record({
-    "threshold": _UNIT,
-    "max_new_tokens": Whole(1, MAX_NEW_TOKENS),
-    "temperature": Real(0, 2),
-    "top_p": Real(0, 1, open_low=True),
-    "seed": Whole(-MAX_NUMBER, MAX_NUMBER),
-})  # fmt: skip
+SETTINGS = Record(
+    {name: setting.kind for name, setting in DECODE_SETTINGS.items() if setting.in_every_trace},
+    {name: setting.kind for name, setting in DECODE_SETTINGS.items() if not setting.in_every_trace},
+)
 
 MODEL = Record(
     {

@@ -1,8 +1,9 @@
-"""`trace_schema` as a module for the browser: the same kinds and ranges as data, so that neither language has its own.
+"""`trace_schema` and `decode_settings` as a module for the browser: the same kinds, ranges and defaults as data, so
+that neither language has its own.
 
 python -m citer_core.trace_schema_js      # writes assets/run/trace_schema.js; a test says when that is to be done
 
-Standard library only; knows nothing of a trace but its table.
+Standard library only; knows nothing of a trace or a setting but its table.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ from typing import Any
 
 from citer_core import trace_schema
 from citer_core.assets import ASSETS
+from citer_core.decode_settings import SETTINGS, Setting
 from citer_core.gate import json_text
 from citer_core.gate.fields import Choice, Flag, Kind, ListOf, Maybe, Real, Record, Row, Text, Whole
 
 MODULE = ASSETS / "run" / "trace_schema.js"
 WIDTH = 120
 _HEADER = """/**
- * What each field of a trace may hold. Data only, made by `python -m citer_core.trace_schema_js` from the table that
- * the server checks traces with: change `citer_core/trace_schema.py`, not this file.
+ * What each field of a trace may hold, and what is known of each setting of decoding. Data only, made by
+ * `python -m citer_core.trace_schema_js` from the tables that the server checks with: change
+ * `citer_core/trace_schema.py` or `citer_core/decode_settings.py`, not this file.
  */
 """
 
@@ -36,10 +39,21 @@ def module_text() -> str:
             "values": json_text.MAX_VALUES,
             "digits": json_text.MAX_DIGITS,
         },
+        "SETTINGS_TABLE": {name: _row_of(name, setting) for name, setting in SETTINGS.items()},
         "TRACE_TABLE": table_of(trace_schema.TRACE),
     }
     lines = (f"export const {name} = {_written(value, 30)};\n" for name, value in constants.items())
     return _HEADER + "\n" + "\n".join(lines)
+
+
+def _row_of(name: str, setting: Setting) -> dict[str, Any]:
+    """What the browser needs of a setting: the rest is only for whoever makes its control, on the server."""
+    return {
+        "kind": table_of(setting.kind),
+        "default": setting.default,
+        "link": setting.link or name,
+        "forSampling": setting.for_sampling,
+    }
 
 
 def table_of(kind: Kind[Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The nouns of a routed run: options and settings in, one `TokenEvent` per token out. Standard library only.
 
-Called by everything; calls nothing of the project but `errors` and the table of what each field may hold.
+Called by everything; calls nothing of the project but `errors` and `decode_settings`, whose class it passes on.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, NamedTuple
 
-from citer_core.errors import GateError, SettingError
-from citer_core.trace_schema import MAX_NEW_TOKENS as MAX_NEW_TOKENS
-from citer_core.trace_schema import SETTINGS
+from citer_core.decode_settings import MAX_NEW_TOKENS as MAX_NEW_TOKENS
+from citer_core.decode_settings import DecodeSettings as DecodeSettings
+from citer_core.errors import SettingError
 
 Source = Literal["slm", "llm"]
 FinishReason = Literal["eos", "length", "cancelled", "error"]
@@ -21,46 +21,6 @@ LoadStage = Literal["fetch", "convert", "load"]
 # Told where the loading of a pair is: (stage, bytes that are here, bytes in all or None), the bytes for `fetch` only.
 # What it raises ends the loading there: a download between two blocks, everything else between two stages.
 LoadProgress = Callable[[LoadStage, int, "int | None"], None]
-
-
-@dataclass(frozen=True, slots=True)
-class DecodeSettings:
-    """What a person can choose about one run.
-
-    Attributes:
-        threshold: tau in [0, 1]; the LLM writes a token iff `slm_confidence < threshold`, and always at 1.
-        max_new_tokens: 1 to 4096; end-of-text counts as a token.
-        temperature: 0 (greedy) to 2.
-        top_p: nucleus in (0, 1]; only used when sampling.
-        seed: a whole number of up to 15 digits, which every JSON reader keeps as it is; only used when sampling.
-
-    Raises:
-        SettingError: a value outside its range.
-    """
-
-    threshold: float = 0.7
-    max_new_tokens: int = 256
-    temperature: float = 0.0
-    top_p: float = 1.0
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, kind in SETTINGS.required.items():
-            shown, hint = _SETTING_WORDS[name]
-            try:
-                value = kind.read(getattr(self, name), shown)
-            except GateError as error:
-                raise SettingError(f"{error} {hint}") from None
-            object.__setattr__(self, name, value)  # 256.0, as a browser may write it, is 256
-
-
-_SETTING_WORDS = {
-    "threshold": ("threshold (tau)", "0 gives every token to the SLM, 1 to the LLM."),
-    "max_new_tokens": ("max_new_tokens", "Each token takes one step."),
-    "temperature": ("temperature", "0 decodes greedily."),
-    "top_p": ("top_p", "1 keeps the whole distribution; 0 would leave no token to choose."),
-    "seed": ("seed", "Any number of up to 15 digits will do."),
-}
 
 
 class Candidate(NamedTuple):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import subprocess
@@ -54,7 +56,9 @@ class Edit:
         (path,) = folder.rglob(self.file)
         text = path.read_text(encoding="utf-8")
         assert text.count(self.anchor) == 1, f"{self.file} has {self.anchor!r} {text.count(self.anchor)} times"
-        if self.how == "after":
+        if self.how == "before":
+            changed = re.sub(rf"(.*{re.escape(self.anchor)}.*\n)", lambda line: self.code + line[1], text)
+        elif self.how == "after":
             changed = re.sub(rf"(.*{re.escape(self.anchor)}.*\n)", lambda line: line[1] + self.code, text)
         else:
             changed = text.replace(self.anchor, self.code.rstrip("\n"))
@@ -69,7 +73,7 @@ def edits(title: str) -> list[Edit]:
         if head.endswith(" (new)"):
             found.append(Edit(head.removesuffix(" (new)"), "new", "", code))
         else:
-            file, how, anchor = re.fullmatch(r"(\S+), (after|instead of): (.*)", head).groups()
+            file, how, anchor = re.fullmatch(r"(\S+), (after|before|instead of): (.*)", head).groups()
             found.append(Edit(file, how, anchor, code))
     return found
 
@@ -162,20 +166,54 @@ def test_a_panel(browser_modules):
     assert shown.splitlines() == ['""', "Longest stretch by one model: 3 tokens."]
 
 
-@needs_node
-@pytest.mark.skipif(not TSC.is_file(), reason="npm ci has not been run, which make lint does")
-def test_both_pass_the_type_checker(tmp_path):
-    shutil.copytree(ASSETS, tmp_path / "assets", ignore=lambda _, names: [n for n in names if n.endswith(OTHER)])
-    shutil.copy(ROOT / "tsconfig.json", tmp_path)
-    for edit in (*edits("Add a counter"), *edits("Add a panel")):
-        edit.apply(tmp_path / "assets")
-    done = subprocess.run(["node", TSC, "--project", tmp_path], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stdout
+@pytest.fixture(scope="module")
+def with_min_p(tmp_path_factory) -> Path:
+    """A copy of the package and the page's modules with the example's setting; the rest of the assets are links."""
+    folder = tmp_path_factory.mktemp("changed")
+    shutil.copytree(ROOT / "citer_core", folder / "citer_core")
+    (folder / "assets").mkdir()
+    for path in ASSETS.iterdir():
+        (folder / "assets" / path.name).symlink_to(path)
+    (folder / "assets" / "run").unlink()
+    shutil.copytree(ASSETS / "run", folder / "assets" / "run")
+    for edit in edits("Add a setting of decoding"):
+        edit.apply(folder / "citer_core")
+    in_copy(folder, "-m", "citer_core.trace_schema_js")
+    return folder
 
 
-def test_a_setting_is_named_where_the_table_says_and_nowhere_else():
+def in_copy(folder: Path, *arguments: str) -> str:
+    """What Python prints that imports from the copy."""
+    command = [sys.executable, *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, env=environment())
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+
+
+def settings_table() -> set[str]:
+    """The files that the section on settings lists."""
     section = TEXT.split("\n## Add a setting of decoding\n")[1].split("\n## ")[0]
-    table = {name for row in re.findall(r"^\| (`.*?) \|", section, re.MULTILINE) for name in re.findall("`(.*?)`", row)}
+    return set(re.findall(r"^\| `(.*?)` \|", section, re.MULTILINE))
+
+
+def test_a_setting_changes_the_files_of_its_table_alone(with_min_p):
+    assert len(settings_table()) == 3
+    changed = {
+        path.relative_to(with_min_p).as_posix()
+        for room in ("citer_core", "assets/run")
+        for path in (with_min_p / room).rglob("*")
+        if path.is_file()
+        and path.suffix != ".pyc"
+        and path.read_bytes() != (ROOT / path.relative_to(with_min_p)).read_bytes()
+    }
+    assert changed == settings_table()
+
+
+def test_no_other_file_knows_a_setting_by_its_name():
     inner = ("routing", "models", "training", "embedded")  # where it acts; `make-cot` has settings of its own
     files = [
         *(path for path in (ROOT / "citer_core").rglob("*.py") if path.parent.name not in inner),
@@ -184,9 +222,110 @@ def test_a_setting_is_named_where_the_table_says_and_nowhere_else():
     naming = {
         path.relative_to(ROOT).as_posix()
         for path in files
-        if re.search(r"\btop_p\b|\btopP\b", path.read_text(encoding="utf-8")) and path.name != "make_cot.py"
+        if re.search(r"\btop_p\b|\btopP\b|top-p", path.read_text(encoding="utf-8")) and path.name != "make_cot.py"
     }
-    assert naming == table
+    assert naming == settings_table() - {"citer_core/routing/sampling.py"}
+
+
+USES_MIN_P = """
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import gradio as gr
+import torch
+
+import citer_core
+from citer_core.assets import ASSETS
+from citer_core.cli.main import build_parser
+from citer_core.cli.decoding_arguments import given_settings
+from citer_core.decode_settings import DecodeSettings, settings_words
+from citer_core.errors import CiterError
+from citer_core.routing.llm_writers import sampling_at
+from citer_core.routing.sampling import choose_token
+from citer_core.trace import RoutingTrace
+from citer_core.ui.controls import controls
+from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.run.asked import read_asked
+
+assert Path(citer_core.__file__).is_relative_to(Path.cwd())
+found = {}
+
+asked = {"question": "1 + 1?", "data_type": "math", "settings": {"min_p": 0.5, "temperature": 1}}
+found["request"] = read_asked(ProblemBook({}), json.dumps(asked)).settings.min_p
+asked["settings"]["min_p"] = 2
+try:
+    read_asked(ProblemBook({}), json.dumps(asked))
+except CiterError as error:
+    found["refused"] = str(error)
+found["words"] = settings_words()
+
+for arguments in (["--min-p", "0.5"], ["--settings", '{"min_p": 0.5}']):
+    args = build_parser().parse_args(["route", "--question", "x", *arguments])
+    found.setdefault("flags", []).append(given_settings(args))
+
+with gr.Blocks():
+    form = controls(ProblemBook({}), "x", "math", None).form
+slider = form.settings["min_p"]
+found["control"] = [slider.label, slider.minimum, slider.maximum, slider.step, slider.value]
+found["scripts"] = ["min_p" in form.read_script, "min_p" in form.fill_script, form.inputs[-1] is slider]
+
+settings = DecodeSettings(temperature=1.0, min_p=0.5)
+logits = torch.tensor([0.4, 0.3, 0.17, 0.13]).log()
+drawn = lambda how: sorted(Counter(choose_token(logits, replace(how, seed=seed), 0) for seed in range(200)))
+found["drawn"] = [drawn(settings), drawn(replace(settings, min_p=0.0))]
+found["server"] = sampling_at(settings, 0).others
+found["newer"] = [settings.newer(), replace(settings, min_p=0.0).newer()]
+
+stored = (ASSETS / "traces" / "qwen-bridge.json").read_text(encoding="utf-8").removesuffix("\\n")
+old = RoutingTrace.from_json(stored)
+new = replace(old, settings=settings)
+found["traces"] = [old.to_json() == stored, RoutingTrace.from_json(new.to_json()) == new]
+found["trace"] = json.loads(new.to_json())
+print(json.dumps(found))
+"""
+
+
+def test_a_setting_is_everywhere_that_a_person_meets_it(with_min_p):
+    found = json.loads(in_copy(with_min_p, "-c", USES_MIN_P))
+    assert found["request"] == 0.5 and found["flags"] == [{"min_p": 0.5}] * 2
+    assert found["refused"].startswith("min_p is 2; it must be a number from 0 to 1. 0 cuts off nothing")
+    assert "min_p, a number from 0 to 1 (0; Only when sampling)" in found["words"]
+    assert found["control"] == ["Min-p", 0, 1, 0.01, 0] and found["scripts"] == [True] * 3
+    assert found["drawn"] == [[0, 1], [0, 1, 2, 3]]  # 0.17 is less than half of 0.4
+    assert found["server"] == [["min_p", 0.5]] and found["newer"] == [{"min_p": 0.5}, {}]
+    assert found["traces"] == [True, True] and found["trace"]["settings"]["min_p"] == 0.5
+
+
+@needs_node
+def test_a_link_carries_the_new_setting_and_checks_it(with_min_p):
+    shutil.copytree(ASSETS / "page", with_min_p / "linked" / "page")
+    shutil.copytree(with_min_p / "assets" / "run", with_min_p / "linked" / "run")
+    shown = node(
+        f"""
+        const {{ buildLink, readLink }} = await import("{url_of(with_min_p / "linked", "link.js")}");
+        const settings = {{ ...readLink("?q=x").problem.settings, temperature: 1, min_p: 0.5 }};
+        const problem = {{ question: "x", data_type: "math", router: "citer", settings }};
+        const link = buildLink("http://h/", {{ preset: null, problem, tau: null, token: null }});
+        console.log(JSON.stringify([link, readLink(new URL(link).search).problem, readLink("?q=x&min_p=7").refused]));
+        """
+    )
+    link, problem, refused = json.loads(shown)
+    assert "&min_p=0.5" in link and problem["settings"]["min_p"] == 0.5
+    assert refused == ["min_p is 7; it must be a number from 0 to 1."]
+
+
+@needs_node
+@pytest.mark.skipif(not TSC.is_file(), reason="npm ci has not been run, which make lint does")
+def test_all_of_them_pass_the_type_checker(tmp_path, with_min_p):
+    shutil.copytree(ASSETS, tmp_path / "assets", ignore=lambda _, names: [n for n in names if n.endswith(OTHER)])
+    shutil.copy(with_min_p / "assets" / "run" / "trace_schema.js", tmp_path / "assets" / "run")
+    shutil.copy(ROOT / "tsconfig.json", tmp_path)
+    for edit in (*edits("Add a counter"), *edits("Add a panel")):
+        edit.apply(tmp_path / "assets")
+    done = subprocess.run(["node", TSC, "--project", tmp_path], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout
 
 
 def test_the_files_on_the_way_of_a_token_are_there():

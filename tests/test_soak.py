@@ -36,7 +36,7 @@ def one_run(url: str, number: int) -> int:
     """A run over the API; its number of tokens."""
     with HttpVisitor(url) as visitor:
         question = QUESTION.format(number % 90 + 2, number % 7 + 2)
-        (trace,) = visitor.call("route_trace", question, "math", 0.93, "", 256, 0, 0.0)
+        (trace,) = visitor.call("route_trace", question, "math", '{"threshold": 0.93}', "")
     document = json.loads(trace) if isinstance(trace, str) else trace
     assert document["finish_reason"] in ("eos", "length")
     return len(document["events"])

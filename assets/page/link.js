@@ -1,31 +1,33 @@
 /**
  * A link that opens the page where a person left it: preset or problem, settings, tau, pinned token.
  *
- * Pure: must not know the DOM or Gradio. A link comes from anybody, so every value is checked as it is read, and one
- * that is out of range is as good as absent. Called by page.js.
- *
- * @typedef {Object} LinkProblem
- * @property {string} dataType
- * @property {string} question
- * @property {string|null} router
- * @property {number} threshold
- * @property {number|null} maxNewTokens
- * @property {number} temperature
- * @property {number} topP
- * @property {number} seed
+ * Pure: must not know the DOM or Gradio. A link comes from anybody, so every value is checked as it is read, against
+ * the server's own table; one that is out of range is as good as absent, and named. Called by page.js.
  *
  * @typedef {Object} LinkState
  * @property {string|null} preset name of a recorded run
- * @property {LinkProblem|null} problem of a live run
+ * @property {Asked|null} problem of a live run
  * @property {number|null} tau where the slider stood
  * @property {number|null} token the pinned one, counted from 0
+ *
+ * @typedef {LinkState & {refused: string[]}} ReadLink with what was wrong in it, a sentence each
  */
 
-import { TRACE_TABLE } from "../run/trace_schema.js";
+import { GateError, readKind } from "../run/gate.js";
+import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
 
-const LINK_DATA_TYPES = ["math", "mc", "open"];
+/**
+ * @typedef {keyof typeof SETTINGS_TABLE} SettingName
+ * @typedef {import("../run/gate.js").NumberKind} NumberKind
+ * @typedef {{kind: NumberKind, default: number, link: string, forSampling: boolean}} Setting
+ */
+
+const SETTINGS = /** @type {[SettingName, Setting][]} */ (Object.entries(SETTINGS_TABLE));
+const TAU = /** @type {NumberKind} */ (SETTINGS_TABLE.threshold.kind);
+const DATA_TYPE = /** @type {import("../run/gate.js").ChoiceKind} */ (TRACE_TABLE.required.prompt.required.data_type);
 const MAX_QUESTION = 20_000; // as on the server
-const MAX_SEED = TRACE_TABLE.required.settings.required.seed.high;
+/** @type {NumberKind} */
+const PLACE = { kind: "whole", low: 1, high: 1e6, wanted: "a whole number from 1 to 1,000,000" };
 export const MAX_LINK_LENGTH = 8000;
 
 /**
@@ -34,19 +36,11 @@ export const MAX_LINK_LENGTH = 8000;
  * @param {string|null} presetFile
  * @param {number|null} tau
  * @param {number|null} token
+ * @returns {LinkState}
  */
 export function linkStateOf(trace, presetFile, tau, token) {
   const { settings, prompt, router } = trace;
-  const problem = {
-    dataType: prompt.data_type,
-    question: prompt.question,
-    router: router.name,
-    threshold: settings.threshold,
-    maxNewTokens: settings.max_new_tokens,
-    temperature: settings.temperature,
-    topP: settings.top_p,
-    seed: settings.seed,
-  };
+  const problem = { question: prompt.question, data_type: prompt.data_type, router: router.name, settings };
   return {
     preset: presetFile ? presetFile.replace(/\.json$/, "") : null,
     problem: presetFile ? null : problem,
@@ -60,15 +54,12 @@ export function buildLink(base, { preset, problem, tau, token }) {
   const query = new URLSearchParams();
   if (preset) query.set("preset", preset);
   else if (problem) {
-    query.set("type", problem.dataType);
+    const { settings } = problem;
+    query.set("type", problem.data_type);
     query.set("q", problem.question);
     query.set("router", String(problem.router));
-    query.set("at", String(problem.threshold));
-    query.set("n", String(problem.maxNewTokens));
-    if (problem.temperature > 0) {
-      query.set("temp", String(problem.temperature));
-      query.set("top_p", String(problem.topP));
-      query.set("seed", String(problem.seed));
+    for (const [name, row] of SETTINGS) {
+      if (settings.temperature > 0 || !row.forSampling) query.set(row.link, String(settings[name] ?? row.default));
     }
   }
   if (tau !== null) query.set("tau", String(tau));
@@ -77,16 +68,41 @@ export function buildLink(base, { preset, problem, tau, token }) {
   return `${base}?${query}`;
 }
 
-/** @param {URLSearchParams} query @param {string} name @param {number} low @param {number} high */
-function numberIn(query, name, low, high, isWhole = false) {
-  const text = query.get(name);
-  const value = text === null || text.trim() === "" ? NaN : Number(text);
-  return value >= low && value <= high && (!isWhole || Number.isInteger(value)) ? value : null;
+/**
+ * @param {URLSearchParams} query
+ * @param {string} key
+ * @param {NumberKind} kind
+ * @param {string[]} refused is added to
+ * @returns {number|null} null where there is none, or none of this kind
+ */
+function numberIn(query, key, kind, refused) {
+  const text = query.get(key)?.trim();
+  if (!text) return null;
+  const value = Number(text);
+  const found = checked(key, kind, Number.isNaN(value) ? text : value, refused);
+  return found === null ? null : Number(found);
+}
+
+/**
+ * @param {string} key
+ * @param {import("../run/gate.js").Kind} kind
+ * @param {unknown} value
+ * @param {string[]} refused is added to
+ * @returns {unknown} null where it is not of this kind
+ */
+function checked(key, kind, value, refused) {
+  try {
+    return readKind(kind, value, key);
+  } catch (error) {
+    if (!(error instanceof GateError)) throw error;
+    refused.push(error.message);
+    return null;
+  }
 }
 
 /**
  * @param {string} search `location.search`
- * @returns {LinkState|null} null where the address holds nothing of ours
+ * @returns {ReadLink|null} null where the address holds nothing of ours
  */
 export function readLink(search) {
   const query = new URLSearchParams(search);
@@ -94,25 +110,28 @@ export function readLink(search) {
   const asked = query.get("q");
   const question = asked !== null && asked.length <= MAX_QUESTION ? asked : null;
   if (!preset && !question?.trim()) return null;
-  const token = numberIn(query, "tok", 1, 1e6, true);
-  /** @type {LinkState} */
+  /** @type {string[]} */
+  const refused = [];
+  const token = numberIn(query, "tok", PLACE, refused);
+  /** @type {ReadLink} */
   const state = {
     preset: preset || null,
     problem: null,
-    tau: numberIn(query, "tau", 0, 1),
+    tau: numberIn(query, "tau", TAU, refused),
     token: token === null ? null : token - 1,
+    refused,
   };
   if (state.preset || question === null) return state;
-  const dataType = query.get("type") ?? "";
+  const dataType = checked("type", DATA_TYPE, query.get("type") ?? "math", refused);
+  const given = SETTINGS.map(([name, { kind, link, default: usual }]) => [
+    name,
+    numberIn(query, link, kind, refused) ?? (name === "threshold" ? state.tau : null) ?? usual,
+  ]);
   state.problem = {
-    dataType: LINK_DATA_TYPES.includes(dataType) ? dataType : "math",
     question,
+    data_type: String(dataType ?? "math"),
     router: query.get("router"),
-    threshold: numberIn(query, "at", 0, 1) ?? state.tau ?? 0.7,
-    maxNewTokens: numberIn(query, "n", 1, 4096, true),
-    temperature: numberIn(query, "temp", 0, 2) ?? 0,
-    topP: numberIn(query, "top_p", 0.05, 1) ?? 1,
-    seed: numberIn(query, "seed", -MAX_SEED, MAX_SEED, true) ?? 0,
+    settings: Object.fromEntries(given),
   };
   return state;
 }
@@ -120,10 +139,10 @@ export function readLink(search) {
 /**
  * Is this trace the run that the link's problem asks for? Line ends do not count: a text field changes them.
  * @param {Trace} trace
- * @param {LinkProblem} problem
+ * @param {Asked} problem
  */
 export function isRunOfLink(trace, problem) {
   /** @param {string} text */
   const plain = (text) => text.replaceAll("\r\n", "\n").trim();
-  return plain(trace.prompt.question) === plain(problem.question) && trace.prompt.data_type === problem.dataType;
+  return plain(trace.prompt.question) === plain(problem.question) && trace.prompt.data_type === problem.data_type;
 }

@@ -22,7 +22,6 @@ const REFUSED =
   "The run did not start: the server could not be reached, or is full. Your text is kept; try again in a moment.";
 
 /**
- * @typedef {import("./page_run.js").Asked} Asked
  * @typedef {ComponentContext<PageProps> & {server: PageServer, onReady: () => void, onLinked?: () => void}} PageContext
  */
 
@@ -170,8 +169,8 @@ export class Page {
       setTau(head.settings.threshold);
     } else {
       if (asked) {
-        setProblem(asked.question, asked.dataType);
-        setTau(asked.tau);
+        setProblem(asked.question, asked.data_type);
+        setTau(asked.settings.threshold);
       }
       this.awaits();
     }
@@ -334,17 +333,17 @@ export class Page {
   /**
    * What Generate sends. A tau that came with a run of other models says nothing about the loaded ones: unless it was
    * moved since, their router's own takes its place.
-   * @param {any[]} values in the order of `Controls.asked`
+   * @param {Asked} asked what the controls say
    */
-  asked(values) {
-    const [text, dataType, tau, chosen, ...rest] = values;
+  asked(asked) {
+    const tau = asked.settings.threshold;
     // Gradio hears of the routers a moment after the page knows that there are some: Generate may come in between.
-    const router = this.link.router(chosen);
+    const router = this.link.router(asked.router);
     const own = this.thresholds[router ?? ""] ?? this.thresholds[this.pairs.status?.default_router ?? ""];
     const isForeign = tau === this.foreignTau && own !== undefined;
     this.foreignTau = null;
     if (isForeign) setTau(own);
-    const sent = [text, dataType, isForeign ? own : tau, router, ...rest];
+    const sent = { ...asked, router, settings: { ...asked.settings, threshold: isForeign ? own : tau } };
     this.ownRun.asking(sent);
     return sent;
   }

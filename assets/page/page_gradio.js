@@ -2,10 +2,14 @@
  * Gradio's own controls, driven from our script: set a value as if a person had typed it, so that Gradio takes it over.
  *
  * The only file that knows how Gradio draws its components. Must not know runs or the viewer.
+ */
+
+import { SETTINGS_TABLE } from "../run/trace_schema.js";
+
+/**
  * @param {HTMLInputElement|HTMLTextAreaElement} input
  * @param {string} value
  */
-
 function assign(input, value) {
   // The prototype's setter: a framework may have put its own over the element's.
   const prototype = input instanceof HTMLTextAreaElement ? HTMLTextAreaElement.prototype : HTMLInputElement.prototype;
@@ -70,7 +74,7 @@ export function setTau(tau) {
 /** @returns {number} where the slider stands, between two of its steps too */
 export function readTau() {
   const typed = find("input", "#cx-tau input[type=number]")?.value;
-  return Number(typed || (find("input", "#cx-tau input[type=range]")?.value ?? 0.7));
+  return Number(typed || (find("input", "#cx-tau input[type=range]")?.value ?? SETTINGS_TABLE.threshold.default));
 }
 
 /**

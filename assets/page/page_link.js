@@ -12,8 +12,11 @@ import { MAX_LINK_LENGTH, buildLink, isRunOfLink, linkStateOf, readLink } from "
 
 const COPIED_MS = 2500;
 
+/** @param {string[]} refused */
+const refusedWords = (refused) => (refused.length ? ` Left out of this link: ${refused.join(" ")}` : "");
+
 export class PageLink {
-  /** @type {import("./link.js").LinkState|null} */
+  /** @type {import("./link.js").ReadLink|null} */
   state = null;
   isChosen = false;
   /** @type {ReturnType<typeof setTimeout>|null} */
@@ -61,40 +64,33 @@ export class PageLink {
     if (state.preset) {
       const card = page.recorded.cards.find((candidate) => candidate.dataset.file === `${state.preset}.json`);
       if (!card) {
-        page.notice("This link names a recorded run that is not here. The first one is shown instead.");
+        const why = "This link names a recorded run that is not here. The first one is shown instead.";
+        page.notice(why + refusedWords(state.refused));
         return false;
       }
       page.recorded.show(card, false, state);
+      page.notice(refusedWords(state.refused).trim());
       return true;
     }
     this.state = state;
     this.onLinked();
     const opens = [
-      state.tau !== null && state.tau !== state.problem?.threshold ? `at tau ${state.tau}` : "",
+      state.tau !== null && state.tau !== state.problem?.settings.threshold ? `at tau ${state.tau}` : "",
       state.token === null ? "" : `at token ${state.token + 1}`,
     ];
     page.notice(
       "This link holds a problem and its settings. Press Generate to write it " +
-        `again${opens.some(Boolean) ? `; it then opens ${opens.filter(Boolean).join(", ")}` : ""}.`,
+        `again${opens.some(Boolean) ? `; it then opens ${opens.filter(Boolean).join(", ")}` : ""}.` +
+        refusedWords(state.refused),
     );
     if (page.recorded.cards.length) page.recorded.show(page.recorded.cards[0], false, { keepProblem: true });
     return true;
   }
 
-  /** The values of the controls, in the order of `Controls.asked`; a router is chosen once there are some. */
+  /** What the controls are to show; a router is chosen once there are some. @returns {Asked|null} */
   controls() {
     const problem = this.state?.problem;
-    if (!problem) return null;
-    return [
-      problem.question,
-      problem.dataType,
-      problem.threshold,
-      null,
-      problem.maxNewTokens ?? 256,
-      problem.temperature,
-      problem.topP,
-      problem.seed,
-    ];
+    return problem ? { ...problem, router: null } : null;
   }
 
   /**

@@ -7,7 +7,6 @@
  */
 
 /**
- * @typedef {{question: string, dataType: string, tau: number}} Asked what Generate was pressed with
  * @typedef {{run: string|null, asked: Asked|null, search: string, isLost: boolean}} KeptRun
  */
 
@@ -58,10 +57,9 @@ export class PageRun {
     }, LOOK_EVERY_MS);
   }
 
-  /** Generate was pressed with these values. @param {any[]} values in the order of `Controls.asked` */
-  asking(values) {
-    const [question, dataType, tau] = values;
-    this.asked = { question, dataType, tau };
+  /** Generate was pressed with this. @param {Asked} asked */
+  asking(asked) {
+    this.asked = asked;
   }
 
   /** A message of a run, or about its place in the line, came in. @param {string} run */
@@ -175,7 +173,9 @@ export class PageRun {
   #kept() {
     try {
       const kept = JSON.parse(this.storage?.getItem(RUN_KEY) ?? "null");
-      return typeof kept?.run === "string" && kept.search === (globalThis.location?.search ?? "") ? kept : null;
+      if (typeof kept?.run !== "string" || kept.search !== (globalThis.location?.search ?? "")) return null;
+      // A page from before an update may have left another form of what was asked.
+      return { ...kept, asked: kept.asked?.settings ? kept.asked : null };
     } catch {
       return null;
     }

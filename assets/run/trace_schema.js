@@ -1,6 +1,7 @@
 /**
- * What each field of a trace may hold. Data only, made by `python -m citer_core.trace_schema_js` from the table that
- * the server checks traces with: change `citer_core/trace_schema.py`, not this file.
+ * What each field of a trace may hold, and what is known of each setting of decoding. Data only, made by
+ * `python -m citer_core.trace_schema_js` from the tables that the server checks with: change
+ * `citer_core/trace_schema.py` or `citer_core/decode_settings.py`, not this file.
  */
 
 export const TRACE_SCHEMA = "citer-trace";
@@ -12,6 +13,44 @@ export const MAX_TRACE_CHARS = 12000000;
 export const MAX_COMPLETION_CHARS = 100000;
 
 export const JSON_LIMITS = { depth: 64, values: 1000000, digits: 40 };
+
+export const SETTINGS_TABLE = {
+  threshold: {
+    kind: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
+    default: 0.7,
+    link: "at",
+    forSampling: false,
+  },
+  max_new_tokens: {
+    kind: { kind: "whole", low: 1, high: 4096, wanted: "a whole number from 1 to 4,096" },
+    default: 256,
+    link: "n",
+    forSampling: false,
+  },
+  temperature: {
+    kind: { kind: "real", low: 0, high: 2, openLow: false, wanted: "a number from 0 to 2" },
+    default: 0.0,
+    link: "temp",
+    forSampling: true,
+  },
+  top_p: {
+    kind: { kind: "real", low: 0, high: 1, openLow: true, wanted: "a number above 0, at most 1" },
+    default: 1.0,
+    link: "top_p",
+    forSampling: true,
+  },
+  seed: {
+    kind: {
+      kind: "whole",
+      low: -999999999999999,
+      high: 999999999999999,
+      wanted: "a whole number from -999,999,999,999,999 to 999,999,999,999,999",
+    },
+    default: 0,
+    link: "seed",
+    forSampling: true,
+  },
+};
 
 export const TRACE_TABLE = {
   kind: "record",

@@ -6,8 +6,20 @@
 
 import { button, html, setText } from "./dom.js";
 import { formatTau } from "../run/format.js";
+import { SETTINGS_TABLE } from "../run/trace_schema.js";
 
 const LONG_QUESTION = 260;
+
+/** @param {Settings} settings @returns {string[]} how tokens were drawn, as far as it is not the usual way */
+function sampling(settings) {
+  if (!(settings.temperature > 0)) return ["greedy"];
+  return Object.entries(settings)
+    .filter(([name, value]) => {
+      const row = Object.hasOwn(SETTINGS_TABLE, name) ? SETTINGS_TABLE[/** @type {keyof Settings} */ (name)] : null;
+      return row?.forSampling && value !== row.default;
+    })
+    .map(([name, value]) => `${name} ${value}`);
+}
 
 export class Head {
   constructor() {
@@ -53,7 +65,7 @@ export class Head {
       `${pair.slm.name} + ${pair.llm.name}`,
       `router ${router.name}`,
       `tau ${formatTau(settings.threshold)}`,
-      settings.temperature > 0 ? `temperature ${settings.temperature}` : "greedy",
+      ...sampling(settings),
       parent ? `branch from token ${parent.fork + 1}` : null,
       record?.date ? `${record.date.slice(0, 10)} on ${record.hardware}` : null,
     ];

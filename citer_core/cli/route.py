@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from citer_core.cli.dataset_arguments import DATASET_HELP, PATH_HELP, add_split_arguments
+from citer_core.cli.decoding_arguments import add_setting_flags, given_settings
 from citer_core.cli.model_arguments import (
     ROUTER_HELP,
     add_model_arguments,
@@ -38,6 +39,7 @@ leaves all tokens to the SLM and 1 hands all of them to the LLM.
 
 examples:
   python -m citer_core route --question "Tom has 3 boxes of 14 pens. How many pens?" --threshold 0.7
+  python -m citer_core route --question "Once" --data-type open --settings '{"temperature": 0.8, "seed": 3}'
   printf 'What is the capital of France?\nA. Paris\nB. Lyon\n' | python -m citer_core route --question - --data-type mc
   python -m citer_core route --dataset-path assets/datasets/math.jsonl --data-type math --output-file out.jsonl
   python -m citer_core route --dataset gsm8k --split test --output-file out.jsonl
@@ -84,8 +86,6 @@ def run(args: argparse.Namespace) -> int:
         CiterError: wrong input; nothing was loaded then.
     """
     _settings(args)
-    if args.threshold is None and args.budget is None:
-        args.threshold = DecodeSettings().threshold
     _refuse_misplaced(args)
     llm_server(args)
     if args.question is None:
@@ -118,28 +118,18 @@ def settings_for(args: argparse.Namespace, engine: Engine) -> DecodeSettings:
 def _settings(args: argparse.Namespace) -> DecodeSettings:
     if args.budget is not None and not 0 <= args.budget <= 1:
         raise SettingError(f"--budget is {args.budget}: give a share of tokens from 0 to 1.")
-    if args.budget is not None and args.threshold is not None:
-        raise SettingError("--budget and --threshold: give one of the two, a budget is turned into a tau.")
-    return DecodeSettings(
-        threshold=0.0 if args.threshold is None else args.threshold,
-        max_new_tokens=args.max_new_tokens,
-        temperature=args.temperature,
-        top_p=args.top_p,
-        seed=args.seed,
-    )
+    given = given_settings(args)
+    if args.budget is not None and "threshold" in given:
+        raise SettingError("--budget and a threshold: give one of the two, a budget is turned into a tau.")
+    return DecodeSettings(**given)
 
 
 def _add_decoding(group: argparse._ArgumentGroup) -> None:
-    defaults = DecodeSettings()
-    group.add_argument("--threshold", type=float, metavar="TAU", help=f"tau, 0 to 1 ({defaults.threshold})")
+    add_setting_flags(group)
     group.add_argument(
         "--budget", type=float, metavar="S", help="instead of tau: about this share of LLM tokens, 0 to 1"
     )
     group.add_argument("--router", metavar="NAME", help=f"{ROUTER_HELP} (the pair's default)")
-    group.add_argument("--max-new-tokens", type=int, default=defaults.max_new_tokens, metavar="N", help="(%(default)s)")
-    group.add_argument("--temperature", type=float, default=defaults.temperature, help="0 is greedy (%(default)s)")
-    group.add_argument("--top-p", type=float, default=defaults.top_p, help="only used when sampling (%(default)s)")
-    group.add_argument("--seed", type=int, default=defaults.seed, help="only used when sampling (%(default)s)")
 
 
 def _read_question() -> str:

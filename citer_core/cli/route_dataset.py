@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.dataset_arguments import refuse_bad_rows, use_named_dataset
+from citer_core.cli.decoding_arguments import given_settings
 from citer_core.cli.model_arguments import llm_server, load_engine, model_identity, router_name
 from citer_core.cli.output import NUMBER, RowFile
 from citer_core.cli.summary import output_row, progress_text, totals_line
@@ -71,7 +72,9 @@ def _check_arguments(args: argparse.Namespace) -> None:
 
 def _identity(args: argparse.Namespace) -> dict[str, Any]:
     """What two runs must agree in for their rows to stand in one file, as far as it is known before loading."""
-    decoding = ("threshold", "budget", "max_new_tokens", "temperature", "top_p", "seed")
+    decoding: dict[str, Any] = DecodeSettings(**given_settings(args)).to_dict()
+    if args.budget is not None:
+        decoding["threshold"] = None  # the router's card says it, once it is loaded
     return {
         "data_type": args.data_type,
         "prompt_version": PROMPT_VERSION,
@@ -80,7 +83,8 @@ def _identity(args: argparse.Namespace) -> dict[str, Any]:
         "with_trace": args.with_trace,
         # Where the server is may change, what it serves is in the revision.
         "llm_server": True if llm_server(args) else None,
-        **{name: getattr(args, name) for name in decoding},
+        **decoding,
+        "budget": args.budget,
     }
 
 

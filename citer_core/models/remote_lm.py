@@ -35,11 +35,16 @@ NEEDED = "A server is needed that takes token ids and honours return_token_ids, 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a server chooses a token: greedy, or with a temperature above 0, a nucleus in (0, 1] and a seed."""
+    """How a server chooses a token: greedy, or with a temperature above 0, a nucleus in (0, 1] and a seed.
+
+    Attributes:
+        others: (name, value) of what else a server may know by the name that we have for it, such as `min_p`.
+    """
 
     temperature: float = 0.0
     top_p: float = 1.0
     seed: int | None = None
+    others: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +176,7 @@ class RemoteLM:
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
                 **PLAIN_SAMPLING,
+                **dict(sampling.others),
             }
             bodies.append(body if sampling.seed is None else body | {"seed": sampling.seed})
         return PendingTokens(self, list(groups.values()), self._client.ask_all("/completions", bodies))

@@ -13,6 +13,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from citer_core.decode_settings import SETTINGS
 from citer_core.errors import RouterError
 from citer_core.models.cached_lm import CachedLM, Forward, RecomputingLM
 from citer_core.models.pair import ModelPair
@@ -85,7 +86,9 @@ def llm_writer(
     """
     if isinstance(pair.llm, RemoteLM):
         return _RemoteWriter(pair, pair.llm, settings, is_cancelled)
-    seat = held.enter_context(pair.llm.seat(n_positions)) if reuse_cache else None
+    # A replayed pass is sent the first settings alone.
+    may_replay = reuse_cache and not settings.newer()
+    seat = held.enter_context(pair.llm.seat(n_positions)) if may_replay else None
     if seat is not None:
         return ReplayedLlm(pair, router, settings, seat)
     lm = CachedLM(pair.llm) if reuse_cache else RecomputingLM(pair.llm)
@@ -122,7 +125,8 @@ def sampling_at(settings: DecodeSettings, index: int) -> Sampling:
     """How a server is to choose the token at `index`."""
     if settings.temperature == 0.0:
         return Sampling()
-    return Sampling(settings.temperature, settings.top_p, seed_at(settings.seed, index))
+    others = tuple((name, value) for name, value in settings.newer().items() if SETTINGS[name].for_sampling)
+    return Sampling(settings.temperature, settings.top_p, seed_at(settings.seed, index), others)
 
 
 def remote_candidates(pair: ModelPair, token: RemoteToken) -> tuple[Candidate, ...]:

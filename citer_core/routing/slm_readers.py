@@ -57,7 +57,8 @@ def slm_reader(
         n_positions: the most tokens that there will be, the prompt's among them.
         held: gives back what was lent when the run is over.
     """
-    seat = held.enter_context(pair.slm.seat(n_positions))
+    # A replayed pass is sent the first settings alone.
+    seat = None if settings.newer() else held.enter_context(pair.slm.seat(n_positions))
     if seat is not None:
         return ReplayedSlm(pair, router, settings, seat, key)
     return _ComputedSlm(pair, router, settings, key, n_positions)

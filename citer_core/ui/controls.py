@@ -9,14 +9,14 @@ from typing import Any
 import gradio as gr
 
 from citer_core.assets import ASSETS
+from citer_core.decode_settings import SETTINGS
 from citer_core.errors import GateError
 from citer_core.gate.fields import Real, Record
 from citer_core.gate.json_file import read_json
-from citer_core.types import MAX_NEW_TOKENS, DecodeSettings
 from citer_core.ui.pricing import DATA_SHEET_GB_PER_S, DATA_SHEET_TFLOPS, PRICE_NAMES, THIS_PAIR
 from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.run_form import RunForm, setting_control
 
-DEFAULTS = DecodeSettings()
 DATA_TYPE_CHOICES = [("Math", "math"), ("Multiple choice", "mc"), ("Free text", "open")]
 SAMPLE_QUESTION = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?"
 
@@ -27,7 +27,6 @@ WHAT_IT_CAN = (
 _SHARE = Record({"share": Real(0.0, 1.0)})
 _MODEL = Record({"accuracy": Record({"math": _SHARE, "mc": _SHARE})})
 _CARD = Record({"models": Record({"slm": _MODEL, "llm": _MODEL})})
-TAU_INFO = "The LLM writes a token when the router's confidence in the SLM is below τ."
 
 
 def how_well(card_path: Path) -> str:
@@ -50,43 +49,36 @@ def about_bundled() -> str:
     return WHAT_IT_CAN + how_well(ASSETS / "models" / "card.json")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Controls:
-    """The components that events read or write."""
+    """The components that events read or write.
 
-    prompt: gr.Textbox
-    data_type: gr.Radio
+    Attributes:
+        form: what a run is asked with.
+        picker, another: fill it in.
+        generate, stop, cancel: of a run; `cancel` leaves gradio's queue.
+        branch, probe: ask about the run on the screen.
+        request: the text that goes to the server: a run's, a branch's or a probe's.
+        price_as, bandwidth, peak: of the run on the screen.
+    """
+
+    form: RunForm
     picker: gr.Dropdown
     another: gr.Button
-    tau: gr.Slider
     generate: gr.Button
     stop: gr.Button
     cancel: gr.Button
     branch: gr.Button
     probe: gr.Button
     request: gr.Textbox
-    router: gr.Dropdown
-    max_new_tokens: gr.Slider
-    temperature: gr.Slider
-    top_p: gr.Slider
-    seed: gr.Number
     price_as: gr.Dropdown
     bandwidth: gr.Number
     peak: gr.Number
 
     @property
-    def asked(self) -> list[Any]:
-        """The inputs of one run, in the order that `generate_event` takes them."""
-        return [
-            self.prompt,
-            self.data_type,
-            self.tau,
-            self.router,
-            self.max_new_tokens,
-            self.temperature,
-            self.top_p,
-            self.seed,
-        ]
+    def tau(self) -> gr.Slider | gr.Number:
+        """The threshold."""
+        return self.form.settings["threshold"]
 
     @property
     def priced(self) -> list[Any]:
@@ -94,7 +86,7 @@ class Controls:
         return [self.price_as, self.bandwidth, self.peak]
 
 
-def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Controls:
+def controls(book: ProblemBook, question: str, data_type: str, tau: float | None) -> Controls:
     """Lays the controls out; `question` opens in the editor, so that nobody faces an empty box."""
     with gr.Row(elem_id="cx-controls", equal_height=True):
         with gr.Column(scale=8, min_width=300, elem_classes="cx-card"):
@@ -117,15 +109,13 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
         with gr.Column(scale=4, min_width=300, elem_classes="cx-card", elem_id="cx-tau-card"):
             with gr.Group(elem_id="cx-tau-group"):
                 _fixed('<div id="cx-histogram"></div>')
-                slider = gr.Slider(
-                    0, 1, value=tau, step=0.01, label="Threshold τ", info=TAU_INFO, buttons=[], elem_id="cx-tau"
-                )
+                settings = {"threshold": setting_control("threshold", value=tau, elem_id="cx-tau")}
                 _fixed('<div class="cx-tau-ends"><span>0 · all SLM</span><span>all LLM · 1</span></div>')
             with gr.Row(elem_id="cx-go"):
                 generate = gr.Button("Generate", variant="primary", elem_id="cx-generate", scale=3, min_width=120)
                 stop = gr.Button("Stop", elem_id="cx-stop", scale=1, min_width=80)
                 cancel = gr.Button("Leave the queue", elem_id="cx-cancel", visible="hidden")
-                # Pressed by `page_branches.js`, whose request about the run on the screen replaces the text.
+                # Pressed by `page_branches.js`, whose request about the run on the screen stands in for the text.
                 branch = gr.Button("Run a branch", elem_id="cx-branch", visible="hidden")
                 probe = gr.Button("Ask the LLM everywhere", elem_id="cx-probe", visible="hidden")
                 request = gr.Textbox(label="Request", elem_id="cx-request", visible="hidden")
@@ -142,36 +132,7 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
                 elem_id="cx-router",
                 min_width=180,
             )
-            max_new_tokens = gr.Slider(
-                1,
-                MAX_NEW_TOKENS,
-                value=DEFAULTS.max_new_tokens,
-                step=1,
-                label="Most new tokens",
-                buttons=[],
-                min_width=180,
-            )
-            temperature = gr.Slider(
-                0,
-                2,
-                value=DEFAULTS.temperature,
-                step=0.05,
-                label="Temperature",
-                info="0 decodes greedily",
-                buttons=[],
-                min_width=150,
-            )
-            top_p = gr.Slider(
-                0.05,
-                1,
-                value=DEFAULTS.top_p,
-                step=0.01,
-                label="Top-p",
-                info="Only when sampling",
-                buttons=[],
-                min_width=150,
-            )
-            seed = gr.Number(DEFAULTS.seed, precision=0, label="Seed", info="Only when sampling", min_width=110)
+            settings |= {name: setting_control(name) for name in SETTINGS if name not in settings}
         with gr.Row():
             price_as = gr.Dropdown(
                 PRICE_NAMES,
@@ -191,8 +152,9 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float) -> Co
                 DATA_SHEET_TFLOPS, label="Peak compute, TFLOP/s", info="Dense bfloat16, data sheet", min_width=180
             )
     return Controls(
-        prompt, kind, picker, another, slider, generate, stop, cancel, branch, probe, request, router,
-        max_new_tokens, temperature, top_p, seed, price_as, bandwidth, peak,
+        form=RunForm(question=prompt, data_type=kind, router=router, settings=settings),
+        picker=picker, another=another, generate=generate, stop=stop, cancel=cancel, branch=branch, probe=probe,
+        request=request, price_as=price_as, bandwidth=bandwidth, peak=peak,
     )  # fmt: skip
 
 

@@ -32,7 +32,7 @@ from citer_core.ui.api.tools import (
     probe_endpoint,
     replay_endpoint,
 )
-from citer_core.ui.controls import DEFAULTS, SAMPLE_QUESTION, Controls, about_bundled, controls
+from citer_core.ui.controls import SAMPLE_QUESTION, Controls, about_bundled, controls
 from citer_core.ui.field_limits import field_limits
 from citer_core.ui.gradio_log import quiet_gradio
 from citer_core.ui.header import header
@@ -115,7 +115,7 @@ def build_page(
     with gr.Blocks(title=TITLE, analytics_enabled=False) as page:
         header()
         preset_cards(presets)
-        panel = controls(book, question, data_type, presets[0].tau if presets else DEFAULTS.threshold)
+        panel = controls(book, question, data_type, presets[0].tau if presets else None)
         screen = viewer(ASSETS, switch, desk, has_cards=bool(presets))
         # Tabs render what they hold when they are first opened: nothing in them may be needed above.
         with gr.Tabs(elem_id="cx-tabs"):
@@ -210,13 +210,10 @@ def _wire_run(
     # The component takes a text as it is; gradio would send each message through a thread to find that out.
     streamed: dict[str, Any] = {"postprocess": False, "show_progress": "hidden", "api_visibility": "private"}
     panel.generate.click(None, js="() => window.citer?.starting()", api_visibility="private")
-    run = panel.generate.click(
-        generate_event(desk, book),
-        panel.asked,
-        screen,
-        js="(...asked) => window.citer?.asked(asked) ?? asked",
-        **streamed,
+    asked = panel.generate.click(
+        None, panel.form.inputs, panel.request, js=panel.form.read_script, api_visibility="private"
     )
+    run = asked.then(generate_event(desk, book), panel.request, screen, **streamed)
     branch = panel.branch.click(
         branch_event(desk, slot, book),
         panel.request,
@@ -224,9 +221,9 @@ def _wire_run(
         js="() => window.citer?.branches.takeRequest()",
         **streamed,
     )
-    for asked in (run, branch):
-        asked.then(None, js="() => window.citer?.settled()", api_visibility="private")
-        asked.failure(None, js="() => window.citer?.refused()", api_visibility="private")
+    for event in (run, branch):
+        event.then(None, js="() => window.citer?.settled()", api_visibility="private")
+        event.failure(None, js="() => window.citer?.refused()", api_visibility="private")
     probe = panel.probe.click(
         probe_event(line, slot, book),
         panel.request,
@@ -249,8 +246,8 @@ def _wire_browser(panel: Controls) -> None:
         control.input(
             None, panel.priced, js="(...price) => { window.citer?.setPricing(...price); }", api_visibility="private"
         )
-    panel.router.input(
-        None, panel.router, js="(name) => { window.citer?.routerChosen(name); }", api_visibility="private"
+    panel.form.router.input(
+        None, panel.form.router, js="(name) => { window.citer?.routerChosen(name); }", api_visibility="private"
     )
 
 
@@ -267,8 +264,8 @@ def _wire_picking(panel: Controls, books: PairBooks, switch: PairSwitch) -> None
 
     quick: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
     # Unchecked by gradio, which would compare with choices that it may have forgotten.
-    panel.picker.input(pick, panel.picker, [panel.prompt, panel.data_type], preprocess=False, **quick)
-    panel.another.click(another, panel.data_type, [panel.picker, panel.prompt], **quick)
+    panel.picker.input(pick, panel.picker, [panel.form.question, panel.form.data_type], preprocess=False, **quick)
+    panel.another.click(another, panel.form.data_type, [panel.picker, panel.form.question], **quick)
 
 
 def _wire_engine(panel: Controls, screen: gr.HTML, books: PairBooks, switch: PairSwitch) -> None:
@@ -285,12 +282,12 @@ def _wire_engine(panel: Controls, screen: gr.HTML, books: PairBooks, switch: Pai
         picker = gr.Dropdown(choices=books.choices(is_bundled=is_bundled), value=None)
         return router, gr.Textbox(info=words), picker
 
-    changed = [panel.router, panel.prompt, panel.picker]
+    changed = [panel.form.router, panel.form.question, panel.picker]
     how: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
     ready = screen.ready(engine_changed, None, changed, **how)
     # Only now are there routers to choose from; the other settings of a link are put in at once.
-    ready.then(None, panel.router, panel.router, js=_LINKED_ROUTER, api_visibility="private")
-    screen.linked(None, None, panel.asked, js="() => window.citer.link.controls()", api_visibility="private")
+    ready.then(None, panel.form.router, panel.form.router, js=_LINKED_ROUTER, api_visibility="private")
+    screen.linked(None, None, panel.form.inputs, js=panel.form.fill_script, api_visibility="private")
 
 
 def _wire_api(desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook, runs: RecordedRuns) -> None:

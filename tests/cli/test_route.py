@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from citer_core.cli.main import main
+from citer_core.decode_settings import DecodeSettings
 from citer_core.errors import ModelFileError
 from citer_core.trace import RoutingTrace
 from tests.cli.examples import ROOT, route
@@ -41,6 +42,13 @@ def test_settings_reach_the_engine(engine: FakeEngine) -> None:
     assert trace.finish_reason == "length"
 
 
+def test_settings_as_one_object_are_those_of_the_flags(engine: FakeEngine) -> None:
+    assert route("--question", "6*7?", "--settings", '{"threshold": 0.25, "top_p": 0.9, "temperature": 1}') == 0
+    assert route("--question", "6*7?", "--threshold", "0.25", "--settings", '{"top_p": 0.9}', "--temperature", "1") == 0
+    first, second = [run.trace().settings for run in engine.runs]
+    assert first == second == DecodeSettings(0.25, temperature=1.0, top_p=0.9)
+
+
 def test_json_is_the_only_thing_on_stdout(engine: FakeEngine, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     engine.script = " \u05e9\u05dc\u05d5\u05dd \U0001f389 <script> ${x} \x1b[31m"
     assert route("--question", "6*7?", "--json") == 0
@@ -66,6 +74,11 @@ def test_a_question_from_standard_input(engine: FakeEngine, monkeypatch: pytest.
         (["--question", "x" * 100_000], "100,000 characters"),
         (["--question", "2+2?", "--threshold", "1.5"], "threshold (tau)"),
         (["--question", "2+2?", "--threshold", "nan"], "threshold (tau)"),
+        (["--question", "2+2?", "--settings", '{"top_p": 0}'], "top_p is 0; it must be a number above 0, at most 1."),
+        (["--question", "2+2?", "--settings", '{"tau": 1}'], 'no setting "tau": settings may hold threshold, max_new'),
+        (["--question", "2+2?", "--settings", "0.7"], "settings is 0.7; it must be an object"),
+        (["--question", "2+2?", "--settings", '{"seed": 1}', "--seed", "2"], "--seed is given, and --settings holds"),
+        (["--question", "2+2?", "--settings", '{"threshold": 1}', "--budget", "0.3"], "one of the two"),
         (["--question", "2+2?", "--data-type", "mc"], "A. Paris"),
         (["--question", "2+2?", "--output-file", "x"], "--dataset-path"),
         (["--dataset-path", "x", "--json", "--output-file", "y"], "--with-trace"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -38,6 +39,27 @@ def test_one_row_is_written_as_each_finishes(engine: FakeEngine, tmp_path: Path,
     assert stdout == ""
     assert "[3/3] q2: right" in stderr
     assert "3 of 3 right (100.0%)" in stderr
+
+
+def test_what_runs_must_agree_in_is_what_it_was(engine: FakeEngine, tmp_path: Path) -> None:
+    """Outputs from before can be resumed: the names and values beside them are those that they have."""
+    given = {"max_new_tokens": 256, "temperature": 0.0, "top_p": 1.0, "seed": 0}
+    for name, arguments, found in (
+        ("a", [], {**given, "threshold": 0.7, "budget": None}),
+        (
+            "b",
+            ["--settings", '{"threshold": 0.2}', "--seed", "4"],
+            {**given, "threshold": 0.2, "budget": None, "seed": 4},
+        ),
+    ):
+        out = tmp_path / f"{name}.jsonl"
+        assert (
+            route("--dataset-path", str(dataset(tmp_path)), "--output-file", str(out), "--limit", "1", *arguments) == 0
+        )
+        kept = json.loads(Path(f"{out}.meta.json").read_text())["settings"]
+        assert kept.items() >= found.items()
+        about = {"data_type", "prompt_version", "pair", "device", "dtype", "router", "with_trace", "llm_server"}
+        assert set(kept) - set(found) <= about
 
 
 def test_a_second_start_runs_only_what_is_missing(

@@ -16,8 +16,8 @@ from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.trace import RoutingTrace
 
 PLANS = [
-    RecordingPlan("a.json", "A", "first", "math", "1 + 1?", "2", threshold=0.0, max_new_tokens=4),
-    RecordingPlan("b.json", "B", "second", "open", "Once", max_new_tokens=3),
+    RecordingPlan("a.json", "A", "first", "math", "1 + 1?", "2", {"threshold": 0.0, "max_new_tokens": 4}),
+    RecordingPlan("b.json", "B", "second", "open", "Once", settings={"max_new_tokens": 3}),
 ]
 
 
@@ -32,7 +32,7 @@ def plans_file(path, *lines):
 
 
 def test_runs_are_written_with_what_their_cards_say(engine, tmp_path):
-    runs = dict(record(engine, PLANS, tmp_path, threshold=1.0))
+    runs = dict(record(engine, PLANS, tmp_path, settings={"threshold": 1.0}))
     index = read_index(tmp_path)
     assert [entry["file"] for entry in index] == ["a.json", "b.json"]
     for entry, (plan, trace) in zip(index, runs.items(), strict=True):
@@ -164,7 +164,7 @@ def test_a_damaged_index_is_an_error_and_none_is_no_runs(tmp_path):
 @pytest.mark.parametrize("name", ["recorded-embedded", "recorded-qwen"])
 def test_the_lists_that_ship_are_plans(name):
     plans = read_plans(ASSETS / "datasets" / f"{name}.jsonl")
-    assert len({json.dumps([p.question, p.threshold]) for p in plans}) == len(plans)
+    assert len({json.dumps([p.question, p.settings.get("threshold")]) for p in plans}) == len(plans)
     for plan in plans:
         assert plan.data_type == "open" or plan.answer
         if plan.data_type == "mc":

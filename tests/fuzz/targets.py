@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
 from citer_core.cost import H100_SXM
+from citer_core.decode_settings import DecodeSettings, read_settings
 from citer_core.errors import CiterError
 from citer_core.gate.excerpt import excerpt
 from citer_core.gate.json_text import parse_json
@@ -28,13 +29,12 @@ from citer_core.replay import replay
 from citer_core.tasks.answers import check_answer, extract_answer
 from citer_core.tasks.problems import Problem, problem_from_row, problem_from_text
 from citer_core.trace import RoutingTrace
-from citer_core.types import DecodeSettings
 from citer_core.ui.api.tools import RecordedRuns, replay_endpoint
 from citer_core.ui.labels.events import ROLL_OUT
 from citer_core.ui.labels.rows import bundled_row, pasted_rows, rows_of_file
 from citer_core.ui.pair.offers import PairOffers
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run.asked import asked_run
+from citer_core.ui.run.asked import asked_run, read_asked
 from citer_core.ui.run.presets import read_presets
 from citer_core.ui.run.registry import RunRegistry
 from citer_core.ui.run.request import branch_request, probe_request
@@ -145,7 +145,7 @@ def _requests() -> list[Target]:
     replay_again = replay_endpoint(runs)
     trace_text = documents({**whole, "events": whole["events"][:3]})
     settings = {"threshold": 0.7, "max_new_tokens": 9, "temperature": 0, "top_p": 1, "seed": 0}
-    asked = {"question": "1 + 1?", "data_type": "math", "router": "citer", **settings}
+    asked = {"question": "1 + 1?", "data_type": "math", "router": "citer", "settings": settings}
     roll_out = {"analysis": "x", "index": 1, "router": "c", "tau": 0.5}
     return [
         Target("branch request", documents(branch) | anything, lambda text: branch_request(text, BOOK)),
@@ -157,6 +157,11 @@ def _requests() -> list[Target]:
         Target(
             "values of a run", arguments(asked),
             lambda given: asked_run(BOOK, **given),
+        ),
+        Target("request for a run", documents(asked) | anything, lambda text: read_asked(BOOK, text)),
+        Target(
+            "settings, text or object", documents(settings) | anything,
+            lambda given: DecodeSettings(**read_settings(given)),
         ),
         Target(
             "decoding settings", arguments(settings),

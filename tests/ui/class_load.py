@@ -17,7 +17,10 @@ from typing import Any
 
 import httpx
 
-SETTINGS = (256, 0.0, 1.0, 0)  # tokens, temperature, top-p, seed
+
+def request_for(question: str, data_type: str = "math", **settings: float) -> str:
+    """What the page's script sends when Generate is pressed."""
+    return json.dumps({"question": question, "data_type": data_type, "router": None, "settings": settings})
 
 
 @dataclass
@@ -96,7 +99,11 @@ async def events_of(client: httpx.AsyncClient) -> PageEvents:
         assert len(found) == 1, elem_id
         return int(found[0])
 
-    return PageEvents(event("cx-generate"), event("cx-profile-measure"), event("cx-profile-stop"))
+    # Generate only puts the request together; what follows sends it.
+    collected = [one["id"] for one in config["dependencies"] if one["outputs"] == [ids["cx-request"]]]
+    sent = [one["id"] for one in config["dependencies"] if one["trigger_after"] in collected]
+    assert len(collected) == len(sent) == 1
+    return PageEvents(sent[0], event("cx-profile-measure"), event("cx-profile-stop"))
 
 
 async def join(client: httpx.AsyncClient, session: str, event: int, data: Sequence[Any]) -> str:
@@ -143,7 +150,7 @@ async def a_page(
     """One page that asks for several runs at once and reads to their ends.
 
     Args:
-        asked: question and the values of the controls, for each.
+        asked: question and the request, for each.
         pause_s: of a slow reader, after each message.
     """
     runs: dict[str, SeenRun] = {}
@@ -178,7 +185,7 @@ async def a_class(
             asked = []
             for run in range(n_runs):
                 question = questions[(page * n_runs + run) % len(questions)]
-                asked.append((question, [question, "math", threshold, None, *SETTINGS]))
+                asked.append((question, [request_for(question, threshold=threshold)]))
             pause_s = 0.3 if page >= n_sessions - n_slow else 0.0
             pages.append(a_page(client, f"class-{page}", events.generate, asked, pause_s=pause_s))
         return [run for page in await asyncio.gather(*pages) for run in page]

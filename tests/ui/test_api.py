@@ -12,6 +12,7 @@ from gradio_client import Client
 from gradio_client.exceptions import AppError
 
 from citer_core.assets import ASSETS
+from citer_core.decode_settings import DecodeSettings
 from citer_core.replay import replay
 from citer_core.routing.probe import ProbedToken
 from citer_core.trace import RoutingTrace
@@ -32,16 +33,20 @@ def client(served: Served) -> Iterator[Client]:
 
 
 def test_the_endpoint_gives_a_trace_that_we_can_read(client: Client, served: Served) -> None:
-    text = client.predict("What is 6 times 7?", "math", 0.5, "max-probability", 64, 1, api_name="/route_trace")
+    text = client.predict(
+        "What is 6 times 7?", "math", '{"threshold": 0.5, "temperature": 0.4, "top_p": 0.9}', "max-probability",
+        api_name="/route_trace",
+    )  # fmt: skip
     trace = RoutingTrace.from_json(text)
     assert trace.to_json() == text
     assert trace.finish_reason == "eos"
-    assert trace.settings.threshold == 0.5 and trace.router.name == "max-probability"
+    assert trace.settings == DecodeSettings(0.5, temperature=0.4, top_p=0.9)
+    assert trace.router.name == "max-probability"
     assert trace.completion == served.engine.runs[-1].trace().completion
 
 
 def test_snapshots_grow_until_the_trace_is_complete(client: Client) -> None:
-    job = client.submit(question="A long story.", max_new_tokens=40, api_name="/route_trace")
+    job = client.submit(question="A long story.", settings='{"max_new_tokens": 40}', api_name="/route_trace")
     snapshots = [RoutingTrace.from_json(text) for text in job]
     lengths = [snapshot.n_tokens for snapshot in snapshots]
     assert len(snapshots) >= 3 and lengths == sorted(lengths) and lengths[-1] == 40
@@ -54,11 +59,14 @@ def test_snapshots_grow_until_the_trace_is_complete(client: Client) -> None:
     [
         ({"question": ""}, "is empty"),
         ({"question": "x" * 100_000}, "100,000 characters"),
-        ({"question": "1 + 1?", "threshold": 1.5}, "from 0 to 1"),
-        ({"question": "1 + 1?", "threshold": "high"}, "from 0 to 1"),
+        ({"question": "1 + 1?", "settings": '{"threshold": 1.5}'}, "from 0 to 1"),
+        ({"question": "1 + 1?", "settings": {"threshold": "high"}}, "from 0 to 1"),
+        ({"question": "1 + 1?", "settings": '{"topp": 1}'}, 'no setting "topp": settings may hold threshold, max_new'),
+        ({"question": "1 + 1?", "settings": "{threshold: 1}"}, "not JSON"),
+        ({"question": "1 + 1?", "settings": 0.7}, "settings is 0.7; it must be an object"),
         ({"question": "1 + 1?", "router": "nobody"}, "no router"),
         ({"question": "1 + 1?", "data_type": "poem"}, "data_type"),
-        ({"question": "1 + 1?", "max_new_tokens": 0}, "from 1 to 4,096"),
+        ({"question": "1 + 1?", "settings": '{"max_new_tokens": 0}'}, "from 1 to 4,096"),
         ({"question": 7}, "text"),
     ],
 )
@@ -71,7 +79,7 @@ def test_these_endpoints_are_documented_with_their_types(client: Client) -> None
     endpoints = client.view_api(return_format="dict", print_info=False)["named_endpoints"]
     assert list(endpoints) == ["/route_trace", "/replay", "/probe", "/list_presets", "/list_routers"]
     names = [parameter["parameter_name"] for parameter in endpoints["/route_trace"]["parameters"]]
-    assert names == ["question", "data_type", "threshold", "router", "max_new_tokens", "seed", "temperature"]
+    assert names == ["question", "data_type", "settings", "router"]
     assert "tau" in str(endpoints["/route_trace"])
     assert [parameter["parameter_name"] for parameter in endpoints["/replay"]["parameters"]] == [
         "trace", "threshold", "preset",
@@ -79,7 +87,7 @@ def test_these_endpoints_are_documented_with_their_types(client: Client) -> None
 
 
 def test_a_run_is_replayed_by_trace_and_by_name(client: Client) -> None:
-    text = client.predict("What is 6 times 7?", "math", 0.5, api_name="/route_trace")
+    text = client.predict("What is 6 times 7?", "math", '{"threshold": 0.5}', api_name="/route_trace")
     again = json.loads(client.predict(text, 0.95, api_name="/replay"))
     assert again == replay(RoutingTrace.from_json(text), 0.95).to_dict()
     presets = json.loads(client.predict(api_name="/list_presets"))

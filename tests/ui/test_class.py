@@ -15,7 +15,7 @@ import pytest
 from citer_core.trace import RoutingTrace
 from tests.fakes import FakeEngine
 from tests.loops import run_async
-from tests.ui.class_load import a_class, a_page, events_of, figures, join, listen, value_of
+from tests.ui.class_load import a_class, a_page, events_of, figures, join, listen, request_for, value_of
 from tests.ui.conftest import Served
 
 pytestmark = pytest.mark.ui
@@ -81,7 +81,7 @@ def test_all_who_wait_know_their_place_and_a_full_line_says_so_calmly(make_serve
             event = (await events_of(client)).generate
 
             async def page(number: int) -> dict[str, Any]:
-                await join(client, f"crowd-{number}", event, ["?", "math", TAU, None, 4096, 0.0, 1.0, 0])
+                await join(client, f"crowd-{number}", event, [request_for("?", threshold=TAU, max_new_tokens=4096)])
                 async for message in listen(client, f"crowd-{number}"):
                     if (value := value_of(message)) is not None:
                         return dict(json.loads(value))
@@ -131,7 +131,7 @@ def test_going_round_the_queue_gains_nothing(quiet: Served) -> None:
         limits = httpx.Limits(max_connections=None)
         async with httpx.AsyncClient(base_url=quiet.url, timeout=30, limits=limits) as client:
             event = (await events_of(client)).generate
-            body = {"data": ["endless", "math", TAU, None, 4096, 0.0, 1.0, 0], "fn_index": event}
+            body = {"data": [request_for("endless", threshold=TAU, max_new_tokens=4096)], "fn_index": event}
             bodies = [{**body, "session_hash": f"storm-{i}" if i % 2 else None} for i in range(60)]
             calls = [asyncio.create_task(client.post("gradio_api/run/predict", json=one)) for one in bodies]
             for _ in range(100):
@@ -175,7 +175,7 @@ def test_measuring_holds_up_nobody(quiet: Served, monkeypatch: pytest.MonkeyPatc
             seen = sum(await asyncio.gather(*(measuring(number) for number in range(20))))
             began = time.monotonic()
             (run,) = await a_page(
-                client, "beside", events.generate, [("beside it", ["beside it", "math", TAU, None, 256, 0.0, 1.0, 0])]
+                client, "beside", events.generate, [("beside it", [request_for("beside it", threshold=TAU)])]
             )
             assert run.end is not None and not run.faults
             return seen, time.monotonic() - began

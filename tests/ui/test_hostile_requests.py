@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from citer_core.decode_settings import SETTINGS
 from citer_core.errors import TraceError
 from citer_core.trace import RoutingTrace
 from tests.damaged_traces import recorded
@@ -144,6 +145,8 @@ def test_every_argument_of_a_tool_is_plain_and_every_answer_is_json(server: Serv
     ]
     tools, answers = ask_mcp(server, *calls)
     assert [tool.name for tool in tools] == ["route_trace", "replay", "probe", "list_presets", "list_routers"]
+    about_settings = str(tools[0].inputSchema["properties"]["settings"]["description"])
+    assert all(f"{name}, {row.kind.wanted} ({row.default:g};" in about_settings for name, row in SETTINGS.items())
     for tool in tools:
         for name, schema in tool.inputSchema["properties"].items():
             # What may hold an object, gradio searches for files.
@@ -197,12 +200,13 @@ def test_documents_that_are_too_much_are_calm_errors(server: Served, big: dict[s
 def test_any_value_for_a_number_is_a_calm_error(server: Served, value: Any) -> None:
     calls = [
         ("replay", ["", value, "bakery"]),
-        ("route_trace", ["1 + 1?", "math", value, "", 8, 0, 0.0]),
-        ("route_trace", ["1 + 1?", "math", 0.5, "", value, 0, 0.0]),
-        ("route_trace", ["1 + 1?", "math", 0.5, "", 8, value if value != -1 else 2**64, 0.0]),
-        ("route_trace", ["1 + 1?", "math", 0.5, "", 8, 0, value]),
-        ("route_trace", ["1 + 1?", value, 0.5, "", 8, 0, 0.0]),
+        ("route_trace", ["1 + 1?", value, "", ""]),
+        ("route_trace", ["1 + 1?", "math", "", value if value is not None else 7]),
     ]
+    for setting in SETTINGS:
+        bad = 2**64 if (setting, value) == ("seed", -1) else value
+        calls.append(("route_trace", ["1 + 1?", "math", json.dumps({setting: bad}), ""]))
+        calls.append(("route_trace", ["1 + 1?", "math", {setting: bad}, ""]))
     for name, arguments in calls:
         status, text = post(server, name, *arguments)
         assert "event: error" in text or status >= 400, (name, arguments, text[:300])

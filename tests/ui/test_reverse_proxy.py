@@ -84,7 +84,7 @@ def test_tokens_come_through_as_they_are_written(proxied: str) -> None:
     with httpx.Client(base_url=proxied, timeout=60) as client:
         config = client.get("config").json()
         number = next(dep["id"] for dep in config["dependencies"] if dep["api_name"] == "route_trace")
-        data = ["What is a long question?", "open", 0.7, "", 256, 0, 0.0]
+        data = ["What is a long question?", "open", "", ""]
         asked = {"data": data, "fn_index": number, "session_hash": "streaming"}
         client.post("gradio_api/queue/join", json=asked).raise_for_status()
         came = []
@@ -112,8 +112,8 @@ def test_a_session_stays_with_its_replica(nginx: str, make_server: Callable[...,
     with Nginx(nginx, tmp_path, free_port(), ports, sticky=True) as proxy:
         for network in range(8):
             with HttpVisitor(f"{proxy.url}{PREFIX}/", address=f"127.0.{network}.1") as visitor, visitor.page():
-                for threshold in (0.0, 0.93):
-                    (trace,) = visitor.call("route_trace", "What is 2 + 3?", "math", threshold, "", 64, 0, 0.0)
+                for settings in ('{"threshold": 0, "max_new_tokens": 64}', '{"threshold": 0.93, "max_new_tokens": 64}'):
+                    (trace,) = visitor.call("route_trace", "What is 2 + 3?", "math", settings, "")
                     document = json.loads(trace) if isinstance(trace, str) else trace
                     assert document["finish_reason"] == "eos"
     asked = [(network, backend) for network, backend in proxy.asked() if backend != "-"]

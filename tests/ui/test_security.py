@@ -194,7 +194,7 @@ def test_a_run_leaves_one_line_with_the_requests_id_and_no_text(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
     served.slot.wait(30)
-    body = {"data": ["A secret question?", "open", 0.5, "", 20, 0, 0]}
+    body = {"data": ["A secret question?", "open", '{"threshold": 0.5, "max_new_tokens": 20}', ""]}
     with caplog.at_level(logging.INFO):
         asked = post(served, "call/route_trace", body, headers={**JSON, "X-Request-ID": "my-request-0001"})
         assert asked.headers["x-request-id"] == "my-request-0001"

@@ -89,6 +89,7 @@ def test_a_link_to_a_live_run_restores_problem_settings_tau_and_token(visit: Vis
 def test_copy_link_says_so_and_a_bad_link_is_answered_calmly(visit: Visit, served: Served) -> None:
     visitor = visit(url=f"{served.url}?preset=nobody&tau=9")
     expect(visitor.page.locator("#cx-notice")).to_contain_text("not here")
+    expect(visitor.page.locator("#cx-notice")).to_contain_text("tau is 9; it must be a number from 0 to 1.")
     expect(visitor.tokens.first).to_be_visible()
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.page.locator("#cx-copy-link").click()

@@ -43,9 +43,11 @@ function made(answers, storage = new Storage()) {
 const part = (base, tokens, end = null) => ({ run: "r", head: base ? null : {}, base, tokens, end });
 const place = { run: "r", notice: "You are 2nd in line, about 9 s.", level: "wait", place: 2, seconds: 9 };
 
+const asked = { question: "How much?", data_type: "math", router: null, settings: { threshold: 0.9 } };
+
 test("a reload goes on with what was asked, token after token, to the end", async () => {
   const first = made([]);
-  first.own.asking(["How much?", "math", 0.9, null]);
+  first.own.asking(asked);
   first.own.heard("r");
   const { page, own } = made(
     [place, place, part(0, ["a", "b"]), part(2, ["c"]), part(3, [], { finish_reason: "eos" })],
@@ -53,7 +55,7 @@ test("a reload goes on with what was asked, token after token, to the end", asyn
   );
   assert.equal(await own.resume(), true);
   for (let i = 0; i < 50 && !own.isOver; i++) await null;
-  assert.deepEqual(page.resumedWith, { question: "How much?", dataType: "math", tau: 0.9 });
+  assert.deepEqual(page.resumedWith, asked);
   assert.deepEqual(page.tokens, ["a", "b", "c"]);
   assert.deepEqual(
     page.asked.map((request) => request.base),
@@ -92,6 +94,14 @@ test("what is no memory of ours is nothing", async () => {
   const { own } = made([], refusing);
   own.heard("r");
   own.forget();
+});
+
+test("what a page from before an update had asked is passed over, its run is not", async () => {
+  const storage = new Storage();
+  storage.setItem("citer-run", '{"run": "r", "asked": {"question": "x", "tau": 0.5}, "search": ""}');
+  const { page, own } = made([place, part(0, ["a"], { finish_reason: "eos" })], storage);
+  assert.equal(await own.resume(), true);
+  assert.equal(page.resumedWith, null);
 });
 
 test("a lost connection is said once it is sure, remembered, and its return is said", async () => {

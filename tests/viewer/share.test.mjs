@@ -22,7 +22,8 @@ const copy = () => structuredClone(RECORDED);
 test("a link to a recorded run comes back as it was", () => {
   const link = buildLink("https://host/path/", linkStateOf(RECORDED, "capital.json", 0.85, 7));
   assert.equal(link, "https://host/path/?preset=capital&tau=0.85&tok=8");
-  assert.deepEqual(readLink(new URL(link).search), { preset: "capital", problem: null, tau: 0.85, token: 7 });
+  const state = { preset: "capital", problem: null, tau: 0.85, token: 7, refused: [] };
+  assert.deepEqual(readLink(new URL(link).search), state);
 });
 
 test("a link to a live run holds problem and settings, for every hostile question", () => {
@@ -36,36 +37,49 @@ test("a link to a live run holds problem and settings, for every hostile questio
       preset: null,
       tau: 0.2,
       token: null,
-      problem: {
-        dataType: "mc",
-        question: trace.prompt.question,
-        router: "citer",
-        threshold: 0.5,
-        maxNewTokens: 99,
-        temperature: 0.3,
-        topP: 0.9,
-        seed: -7,
-      },
+      problem: { question: trace.prompt.question, data_type: "mc", router: "citer", settings: trace.settings },
+      refused: [],
     });
     assert.ok(isRunOfLink(trace, state.problem));
   }
 });
 
-test("what is out of range in a link is as good as absent", () => {
+test("what is out of range in a link is as good as absent, and named", () => {
   assert.equal(readLink("?__theme=dark"), null);
   assert.equal(readLink("?q=%20"), null);
-  assert.deepEqual(readLink("?preset=a&tau=2&tok=0"), { preset: "a", problem: null, tau: null, token: null });
-  const { problem } = readLink("?q=x&type=poem&n=1e9&temp=-1&top_p=&seed=1.5&at=high");
-  assert.deepEqual(problem, {
-    dataType: "math",
-    question: "x",
-    router: null,
-    threshold: 0.7,
-    maxNewTokens: null,
-    temperature: 0,
-    topP: 1,
-    seed: 0,
+  assert.deepEqual(readLink("?preset=a&tau=2&tok=0"), {
+    preset: "a",
+    problem: null,
+    tau: null,
+    token: null,
+    refused: ["tok is 0; it must be a whole number from 1 to 1,000,000.", "tau is 2; it must be a number from 0 to 1."],
   });
+  const { problem, refused } = readLink("?q=x&type=poem&n=1e9&temp=-1&top_p=&seed=1.5&at=high&utm_source=y");
+  assert.deepEqual(problem, {
+    question: "x",
+    data_type: "math",
+    router: null,
+    settings: { threshold: 0.7, max_new_tokens: 256, temperature: 0, top_p: 1, seed: 0 },
+  });
+  assert.deepEqual(
+    refused.map((sentence) => sentence.split(";")[0]),
+    ['type is "poem"', 'at is "high"', "n is 1000000000", "temp is -1", "seed is 1.5"],
+  );
+  assert.match(refused[2], /must be a whole number from 1 to 4,096/);
+});
+
+test("links from before read the same, each key on its own", () => {
+  const base = "?type=math&q=1&router=citer";
+  const usual = { threshold: 0.7, max_new_tokens: 256, temperature: 0, top_p: 1, seed: 0 };
+  assert.deepEqual(readLink(`${base}&tau=0.2`).problem.settings, { ...usual, threshold: 0.2 });
+  for (const [key, name, value] of [
+    ["at", "threshold", 0.25],
+    ["n", "max_new_tokens", 40],
+    ["temp", "temperature", 0.3],
+    ["top_p", "top_p", 0.9],
+    ["seed", "seed", -7],
+  ])
+    assert.deepEqual(readLink(`${base}&${key}=${value}`).problem.settings, { ...usual, [name]: value });
 });
 
 test("export, import, export: the same to the byte, in the order of the other half", () => {

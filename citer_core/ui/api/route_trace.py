@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import gradio as gr
 
+from citer_core.decode_settings import settings_words
 from citer_core.errors import CiterError, SettingError
 from citer_core.serving.wake import Wake
 from citer_core.ui.pair.engine_slot import EngineSlot
@@ -61,11 +62,8 @@ def route_trace_endpoint(desk: RunDesk, slot: EngineSlot, book: ProblemBook) -> 
     async def route_trace(  # type: ignore[misc]
         question: str,
         data_type: Literal["math", "mc", "open"] = "math",
-        threshold: float = 0.7,
+        settings: str = "",
         router: str = "",
-        max_new_tokens: int = 256,
-        seed: int = 0,
-        temperature: float = 0.0,
         request: gr.Request | None = None,  # gradio fills it in and hides it
     ) -> str:
         """Answers a question with both models and yields the routed run as a trace, growing until complete.
@@ -74,11 +72,8 @@ def route_trace_endpoint(desk: RunDesk, slot: EngineSlot, book: ProblemBook) -> 
         Args:
             question: the problem; for "mc" its choices follow, one a line ("A. Paris").
             data_type: "math", "mc" (multiple choice) or "open" (the text itself is the prompt).
-            threshold: tau from 0 to 1; the LLM writes a token when slm_confidence < tau. 0: all SLM, 1: all LLM.
+            settings: of decoding, as one JSON object such as {"threshold": 0.7}; "" takes the defaults. SETTINGS.
             router: a router's name; "" takes the default.
-            max_new_tokens: 1 to 4096.
-            seed: of the random numbers, up to 15 digits; only used when temperature is above 0.
-            temperature: 0 (greedy) to 2.
 
         Returns:
             A "citer-trace" document as JSON text. Each of its events holds token, text, source ("slm" or "llm"),
@@ -87,17 +82,7 @@ def route_trace_endpoint(desk: RunDesk, slot: EngineSlot, book: ProblemBook) -> 
             that is not known.
         """
         try:
-            asked = asked_run(
-                book,
-                question=question,
-                data_type=data_type,
-                threshold=threshold,
-                router=router,
-                max_new_tokens=max_new_tokens,
-                temperature=temperature,
-                top_p=1.0,
-                seed=seed,
-            )
+            asked = asked_run(book, question=question, data_type=data_type, router=router, settings=settings)
             await wait_loaded(slot)
 
             def start(engine: "Engine") -> "Run":
@@ -117,6 +102,7 @@ def route_trace_endpoint(desk: RunDesk, slot: EngineSlot, book: ProblemBook) -> 
         except CiterError as error:
             raise gr.Error(str(error), print_exception=False) from error
 
+    route_trace.__doc__ = (route_trace.__doc__ or "").replace("SETTINGS", f"It may hold: {settings_words()}")
     return route_trace
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gradio as gr
 
+from citer_core.decode_settings import SETTINGS
 from citer_core.ui.markup import literal
 
 LOCAL_ADDRESS = "http://127.0.0.1:7860"
@@ -16,7 +17,8 @@ from gradio_client import Client  # pip install gradio_client
 
 client = Client("http://127.0.0.1:7860")
 question = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?"
-job = client.submit(question, data_type="math", threshold=0.7, api_name="/route_trace")
+settings = json.dumps({"threshold": 0.7, "max_new_tokens": 200})  # what is not named has its default
+job = client.submit(question, data_type="math", settings=settings, api_name="/route_trace")
 for text in job:  # its place while it waits, then snapshots, each a trace as JSON text; the last one is complete
     trace = json.loads(text)
     print(trace.get("waiting") or f"{len(trace['events'])} tokens")
@@ -46,7 +48,7 @@ MCP_EXAMPLE = """{
 }"""
 
 ENDPOINTS = (
-    ("/route_trace", "question, data_type, threshold, router, max_new_tokens, seed, temperature",
+    ("/route_trace", "question, data_type, settings (JSON text), router",
      "Answers a question with both models; streams the trace, as JSON text, as it grows."),
     ("/replay", "trace (JSON text) or preset, threshold",
      "The decisions at another τ: counters, estimated cost, how much of the text surely stays. Runs no model."),
@@ -84,6 +86,11 @@ def _markup(*, has_mcp: bool) -> str:
         f"<td>{literal(what)}</td></tr>"
         for name, arguments, what in ENDPOINTS
     )
+    settings = "".join(
+        f'<tr><th scope="row"><code>{literal(name)}</code></th>'
+        f"<td>{literal(row.kind.wanted)} ({row.default:g})</td><td>{literal(row.about)}</td></tr>"
+        for name, row in SETTINGS.items()
+    )
     return f"""
 <section class="cx-about" aria-labelledby="cx-api-title">
   <h2 id="cx-api-title">Call it from a program</h2>
@@ -93,6 +100,12 @@ def _markup(*, has_mcp: bool) -> str:
     <thead><tr><th scope="col">Endpoint</th><th scope="col">Arguments</th>
     <th scope="col">What it gives</th></tr></thead>
     <tbody>{rows}</tbody></table></div>
+  <p>Settings of decoding are one JSON object keyed by name; what it does not name has its default. The command line
+  takes the same object: <code>route --settings</code>.</p>
+  <div class="cx-scroll" tabindex="0" role="region" aria-label="Settings"><table class="cx-endpoints">
+    <thead><tr><th scope="col">Setting</th><th scope="col">Range and default</th>
+    <th scope="col">What it does</th></tr></thead>
+    <tbody>{settings}</tbody></table></div>
   <h3>Python</h3>{_code("Python example", PYTHON_EXAMPLE)}
   <h3>curl</h3>{_code("curl example", CURL_EXAMPLE)}
   <h3>MCP</h3><p>{WITH_MCP if has_mcp else WITHOUT_MCP}</p>{_code("MCP configuration", MCP_EXAMPLE)}

@@ -1,6 +1,6 @@
-"""The generate event: the values of the controls in, messages for the viewer out.
+"""The generate event: what the page asks for in, messages for the viewer out.
 
-Every `CiterError` becomes a calm notice on the page. Knows the order of the inputs (`Controls.asked`), no component.
+Every `CiterError` becomes a calm notice on the page. Knows no component; what a request says is read by `asked`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import gradio as gr
 from citer_core.errors import CiterError, RouterError
 from citer_core.gate.excerpt import excerpt
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run.asked import asked_run
+from citer_core.ui.run.asked import read_asked
 from citer_core.ui.run.desk import RunDesk
 from citer_core.ui.run.log import request_id_of
 from citer_core.ui.run.registry import address_of, session_of
@@ -29,29 +29,9 @@ if TYPE_CHECKING:
 def generate_event(desk: RunDesk, book: ProblemBook) -> Callable[..., AsyncGenerator[str, None]]:
     """Makes the generator behind the Generate button."""
 
-    async def generate(
-        text: object,
-        data_type: object,
-        threshold: object,
-        router: object,
-        max_new_tokens: object,
-        temperature: object,
-        top_p: object,
-        seed: object,
-        request: gr.Request,
-    ) -> AsyncGenerator[str, None]:
+    async def generate(text: object, request: gr.Request) -> AsyncGenerator[str, None]:
         try:
-            asked = asked_run(
-                book,
-                question=text,
-                data_type=data_type,
-                threshold=threshold,
-                router=router,
-                max_new_tokens=max_new_tokens,
-                temperature=temperature,
-                top_p=top_p,
-                seed=seed,
-            )
+            asked = read_asked(book, text)
 
             def start(engine: Engine) -> Run:
                 if asked.router and asked.router not in engine.router_names:

@@ -10,13 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from citer_core.decode_settings import MAX_NEW_TOKENS
 from citer_core.errors import GateError, TraceError
 from citer_core.fork import Fork
 from citer_core.gate.fields import Kind, ListOf, Maybe, Record, Text
 from citer_core.gate.json_text import parse_json
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.trace import ParentInfo
-from citer_core.trace_schema import EVENT, MAX_NEW_TOKENS, MAX_TRACE_CHARS, PARENT, PROMPT, SETTINGS
+from citer_core.trace_schema import EVENT, MAX_TRACE_CHARS, PARENT, PROMPT, SETTINGS
 from citer_core.types import Candidate, DecodeSettings, TokenEvent
 from citer_core.ui.problem_book import ProblemBook
 

@@ -12,10 +12,11 @@ import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 
 import { AnalysisError, unpack } from "../../../assets/labels/analysis.js";
-import { GateError, excerpt, parseJson } from "../../../assets/run/gate.js";
+import { GateError, excerpt, parseJson, readKind } from "../../../assets/run/gate.js";
 import { buildLink, readLink } from "../../../assets/page/link.js";
 import { TraceFileError, parseTrace, traceToJson } from "../../../assets/run/trace_file.js";
 import { RunReceiver } from "../../../assets/run/stream.js";
+import { SETTINGS_TABLE } from "../../../assets/run/trace_schema.js";
 
 const RECORDED = fileURLToPath(new URL("../../../assets/traces/capital.json", import.meta.url));
 const CAPITAL = JSON.parse(readFileSync(RECORDED, "utf8"));
@@ -161,7 +162,8 @@ async function receiveAll([messages, repairs]) {
   await new Promise((resolve) => setTimeout(resolve, 0));
 }
 
-const queryKeys = ["preset", "q", "type", "router", "at", "n", "temp", "top_p", "seed", "tau", "tok", "else"];
+const settingKeys = Object.values(SETTINGS_TABLE).map((row) => row.link);
+const queryKeys = ["preset", "q", "type", "router", ...settingKeys, "tau", "tok", "else"];
 const queryValues = fc.oneof(
   fc.string({ unit: "binary" }).map((text) => encodeURIComponent(text.toWellFormed())),
   fc.double().map(String),
@@ -178,8 +180,8 @@ function readAnyLink(search) {
   assert.ok(state.token === null || (Number.isInteger(state.token) && state.token >= 0));
   if (state.problem) {
     const { problem } = state;
-    assert.ok(["math", "mc", "open"].includes(problem.dataType) && problem.question.length <= 20_000);
-    assert.ok(problem.temperature >= 0 && problem.temperature <= 2 && Math.abs(problem.seed) < 1e15);
+    assert.ok(["math", "mc", "open"].includes(problem.data_type) && problem.question.length <= 20_000);
+    for (const [name, row] of Object.entries(SETTINGS_TABLE)) readKind(row.kind, problem.settings[name], name);
   }
   assert.deepEqual(readLink(new URL(buildLink("http://h/", { ...state })).search)?.preset ?? null, state.preset);
 }

@@ -1,0 +1,158 @@
+"""What a person can choose about one run: the one table of names, kinds, ranges, defaults and words; all are numbers.
+
+Everything else is made of it: the fields of a trace (`trace_schema`), the browser's table (`trace_schema_js`), the
+controls of the page, the keys of a link, the flags of the command line, the documentation of the API, what a server is
+asked for. Settings travel as one object keyed by these names. Knows nothing of any of those; standard library and the
+gate only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar
+
+from citer_core.errors import GateError, SettingError
+from citer_core.gate.excerpt import excerpt
+from citer_core.gate.fields import MAX_NUMBER, Real, Whole
+from citer_core.gate.json_text import parse_json
+
+N = TypeVar("N", int, float)
+MAX_NEW_TOKENS = 4096
+MAX_SETTINGS_CHARS = 2_000
+_EXAMPLE = 'Give one JSON object, such as {"threshold": 0.7}.'
+_KEY = "setting"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table.
+
+    Attributes:
+        kind: which numbers are allowed.
+        default: where nothing is said.
+        label: over its control.
+        about: in a few words, below the control, in `--help` and in the API's documentation.
+        hint: a sentence behind the message about a wrong value.
+        step: of its slider; 0 for a field that a number is typed into.
+        named: in such a message; "" is its name.
+        link: its key in a link; "" is its name.
+        metavar: of its flag.
+        for_sampling: it says nothing about a greedy run.
+        in_every_trace: it is as old as the form of traces. A newer one may be missing in a document from before, and is
+            written only where it is not at its default, so that such a document keeps its bytes.
+    """
+
+    kind: Whole | Real
+    default: float
+    label: str
+    about: str
+    hint: str
+    step: float = 0
+    named: str = ""
+    link: str = ""
+    metavar: str = "N"
+    for_sampling: bool = False
+    in_every_trace: bool = False
+
+    @property
+    def lowest(self) -> float:
+        """The lowest number that its slider offers."""
+        return self.kind.low + self.step if isinstance(self.kind, Real) and self.kind.open_low else self.kind.low
+
+
+def _setting(default: N, kind: Whole | Real, **words: Any) -> N:
+    return field(default=default, metadata={_KEY: Setting(kind, default, **words)})
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeSettings:
+    """What a person can choose about one run.
+
+    Attributes:
+        threshold: tau in [0, 1]; the LLM writes a token iff `slm_confidence < threshold`, and always at 1.
+        max_new_tokens: 1 to 4096; end-of-text counts as a token.
+        temperature: 0 (greedy) to 2.
+        top_p: nucleus in (0, 1]; only used when sampling.
+        seed: a whole number of up to 15 digits, which every JSON reader keeps as it is; only used when sampling.
+
+    Raises:
+        SettingError: a value outside its range.
+    """
+
+    threshold: float = _setting(
+        0.7, Real(0, 1), label="Threshold τ", step=0.01, named="threshold (tau)", link="at", metavar="TAU",
+        about="The LLM writes a token when the router's confidence in the SLM is below it.",
+        hint="0 gives every token to the SLM, 1 to the LLM.", in_every_trace=True,
+    )  # fmt: skip
+    max_new_tokens: int = _setting(
+        256, Whole(1, MAX_NEW_TOKENS), label="Most new tokens", step=1, link="n",
+        about="The run ends there at the latest", hint="Each token takes one step.", in_every_trace=True,
+    )  # fmt: skip
+    temperature: float = _setting(
+        0.0, Real(0, 2), label="Temperature", step=0.05, link="temp", metavar="T",
+        about="0 decodes greedily", hint="0 decodes greedily.", for_sampling=True, in_every_trace=True,
+    )  # fmt: skip
+    top_p: float = _setting(
+        1.0, Real(0, 1, open_low=True), label="Top-p", step=0.01, metavar="P", about="Nucleus; only when sampling",
+        hint="1 keeps the whole distribution; 0 would leave no token to choose.", for_sampling=True,
+        in_every_trace=True,
+    )  # fmt: skip
+    seed: int = _setting(
+        0, Whole(-MAX_NUMBER, MAX_NUMBER), label="Seed", about="Only when sampling",
+        hint="Any number of up to 15 digits will do.", for_sampling=True, in_every_trace=True,
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        for name, setting in SETTINGS.items():
+            try:
+                value = setting.kind.read(getattr(self, name), setting.named or name)
+            except GateError as error:
+                raise SettingError(f"{error} {setting.hint}") from None
+            object.__setattr__(self, name, value)  # 256.0, as a browser may write it, is 256
+
+    def to_dict(self) -> dict[str, float]:
+        """By name, as documents hold them; see `Setting.in_every_trace`."""
+        old = {name: getattr(self, name) for name, setting in SETTINGS.items() if setting.in_every_trace}
+        return old | self.newer()
+
+    def newer(self) -> dict[str, float]:
+        """Those that came later and are not at their default: what knows the first ones alone has to make way."""
+        values = {name: getattr(self, name) for name, setting in SETTINGS.items() if not setting.in_every_trace}
+        return {name: value for name, value in values.items() if value != SETTINGS[name].default}
+
+
+# By name, in the order of the fields.
+SETTINGS: dict[str, Setting] = {one.name: one.metadata[_KEY] for one in fields(DecodeSettings)}
+
+
+def read_settings(given: object) -> dict[str, Any]:
+    """Some of the settings by name, as somebody sent them; `DecodeSettings(**...)` checks their values.
+
+    Args:
+        given: an object, or one as JSON text; nothing and "" name none. A setting that it does not name has its
+            default.
+
+    Raises:
+        SettingError: it is no object, or names something else.
+    """
+    if given is None or given == "":
+        return {}
+    if isinstance(given, str):
+        try:
+            given = parse_json(given, max_chars=MAX_SETTINGS_CHARS)
+        except GateError as error:
+            raise SettingError(f"settings cannot be read: {error} {_EXAMPLE}") from None
+    known = ", ".join(SETTINGS)
+    if not isinstance(given, Mapping):
+        raise SettingError(f"settings is {excerpt(given)}; it must be an object that may hold {known}. {_EXAMPLE}")
+    for name in given:
+        if name not in SETTINGS:
+            raise SettingError(f"There is no setting {excerpt(name)}: settings may hold {known}.")
+    return dict(given)
+
+
+def settings_words() -> str:
+    """All settings in one line for a person or a language model: name, range, default, what it does."""
+    rows = (f"{name}, {row.kind.wanted} ({row.default:g}; {row.about.rstrip('.')})" for name, row in SETTINGS.items())
+    return "; ".join(rows)

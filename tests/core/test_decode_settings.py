@@ -1,0 +1,114 @@
+"""The one table of decoding settings: what is refused and how, and that everything made of it agrees with it."""
+
+from __future__ import annotations
+
+import json
+
+import gradio as gr
+import pytest
+
+from citer_core.decode_settings import MAX_SETTINGS_CHARS, SETTINGS, DecodeSettings, read_settings
+from citer_core.errors import CiterError, SettingError
+from citer_core.ui.controls import controls
+from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.run.asked import read_asked
+from citer_core.ui.run_form import RunForm
+from tests.loops import run_async
+
+BOOK = ProblemBook({})
+ASKED = {"question": "1 + 1?", "data_type": "math", "router": "citer", "settings": {"threshold": 0.5, "seed": 3}}
+
+
+def test_what_is_not_named_has_its_default():
+    assert DecodeSettings(**read_settings(None)) == DecodeSettings(**read_settings("")) == DecodeSettings()
+    given = {"top_p": 0.9, "max_new_tokens": 7.0}
+    for form in (given, json.dumps(given)):
+        assert DecodeSettings(**read_settings(form)) == DecodeSettings(max_new_tokens=7, top_p=0.9)
+    # As documents have held them from the start, in this order.
+    assert list(DecodeSettings().to_dict().items()) == [
+        ("threshold", 0.7), ("max_new_tokens", 256), ("temperature", 0.0), ("top_p", 1.0), ("seed", 0),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "parts"),
+    [
+        ({"topp": 1}, ['no setting "topp"', "threshold, max_new_tokens, temperature, top_p, seed"]),
+        ('{"threshold": 0.5, "tau": 1}', ['no setting "tau"', "threshold, max_new_tokens"]),
+        ({"secret " * 1000: 1}, ['no setting "secret', "threshold"]),
+        ([0.7], ["settings is a list of 1", "an object that may hold threshold", '{"threshold": 0.7}']),
+        ("0.7", ["settings is 0.7"]),
+        (0.7, ["settings is 0.7"]),
+        ("null", ["settings is nothing"]),
+        ("{threshold: 1}", ["not JSON", '{"threshold": 0.7}']),
+        ('{"seed": NaN}', ["NaN", "not JSON"]),
+        ("secret " * MAX_SETTINGS_CHARS, ["characters", "2,000"]),
+        ({"threshold": 1.5}, ["threshold (tau) is 1.5", "from 0 to 1", "0 gives every token to the SLM"]),
+        ({"max_new_tokens": 0}, ["max_new_tokens is 0", "from 1 to 4,096"]),
+        ({"top_p": 0}, ["top_p is 0", "above 0, at most 1"]),
+        ({"seed": None}, ["seed is nothing", "whole number"]),
+        ({"temperature": "secret " * 1000}, ['temperature is "secret', "from 0 to 2"]),
+        ({"temperature": {"secret": 1}}, ["temperature is an object"]),
+    ],
+)
+def test_what_is_wrong_is_said_with_what_is_allowed_and_not_printed_back(given, parts):
+    with pytest.raises(SettingError) as caught:
+        DecodeSettings(**read_settings(given))
+    said = str(caught.value)
+    assert all(part in said for part in parts), said
+    assert len(said) < 300 and said.count("secret") < 8
+
+
+def test_a_request_of_the_page_is_read():
+    asked = read_asked(BOOK, json.dumps(ASKED))
+    assert (asked.problem.question, asked.router) == ("1 + 1?", "citer")
+    assert asked.settings == DecodeSettings(0.5, seed=3)
+    assert read_asked(BOOK, json.dumps({**ASKED, "router": None, "settings": {}})).settings == DecodeSettings()
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (None, "is nothing, not text"),
+        ("[1]", "is a list of 1; it must be an object that may hold question, data_type, router, settings"),
+        (json.dumps({**ASKED, "threshold": 1}), 'asked with "threshold": the request may hold question'),
+        (json.dumps({**ASKED, "settings": {"threshold": 2}}), "from 0 to 1"),
+        (json.dumps({**ASKED, "settings": {"tau": 2}}), 'no setting "tau"'),
+        (json.dumps({**ASKED, "question": 7}), "The question is 7"),
+        (json.dumps({**ASKED, "question": "x" * 100_000}), "100,000 characters"),
+        (json.dumps({**ASKED, "router": ["x"]}), "router is a list of 1"),
+        (json.dumps({"settings": {}}), "data_type is nothing"),
+        ("x" * 2_000_000, "1,000,000"),
+    ],
+)
+def test_a_wrong_request_is_one_message(text, part):
+    with pytest.raises(CiterError) as caught:
+        read_asked(BOOK, text)
+    assert part in str(caught.value) and len(str(caught.value)) < 300
+
+
+def test_the_table_holds_together():
+    keys = [row.link or name for name, row in SETTINGS.items()]
+    assert len({*keys, "preset", "q", "type", "router", "tau", "tok"}) == len(keys) + 6
+    for name, row in SETTINGS.items():
+        for value in (row.default, row.lowest, row.kind.high):
+            assert row.kind.read(value, name) == value
+        assert row.label and row.about and row.hint.endswith(".")
+        assert getattr(DecodeSettings(), name) == row.default
+
+
+def test_every_setting_has_a_control_that_offers_its_range_and_goes_with_the_request():
+    async def laid_out() -> RunForm:
+        with gr.Blocks():  # gradio makes a loop where none runs, and leaves it open
+            return controls(BOOK, "How many?", "math", 0.93).form
+
+    form = run_async(laid_out())
+    assert list(form.settings) == list(SETTINGS)
+    assert form.inputs == [form.question, form.data_type, form.router, *form.settings.values()]
+    for name, row in SETTINGS.items():
+        control = form.settings[name]
+        assert (control.label, control.info) == (row.label, row.about)
+        assert control.value == (0.93 if name == "threshold" else row.default)
+        if row.step:
+            assert (control.minimum, control.maximum, control.step) == (row.lowest, row.kind.high, row.step)
+    assert isinstance(form.settings["seed"], gr.Number) and form.settings["seed"].precision == 0
