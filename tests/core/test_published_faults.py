@@ -65,6 +65,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from citer_core.cli.decoding_arguments import given_settings
 from citer_core.cli.main import build_parser, main
 from citer_core.evaluation.accuracy import accuracy_alone, operating_points, threshold_for_share
 from citer_core.labelling.label_files import label_dataset, load_labels
@@ -153,8 +154,10 @@ def test_one_limit_for_every_method():
     for function in (accuracy_alone, operating_points, threshold_for_share):
         assert inspect.signature(function).parameters["max_new_tokens"].default == limit
     subparsers = next(a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
-    for command in ("route", "label", "iterate", "evaluate"):
+    for command in ("label", "iterate", "evaluate"):
         assert subparsers.choices[command].get_default("max_new_tokens") == limit
+    asked = build_parser().parse_args(["route", "--question", "1 + 1?", "--threshold", "0.5"])
+    assert DecodeSettings(**given_settings(asked)).max_new_tokens == limit, "one of the table, where no flag says more"
 
 
 def test_a_cpu_needs_no_cuda(tiny_pair, monkeypatch):
