@@ -33,6 +33,8 @@ from citer_core.models.tensor_checks import check_finite, check_tensors, quiet_l
 log = logging.getLogger(__name__)
 
 GGUF_PIN = "gguf==0.19.0"
+# What a header must say of its architecture: where one is missing, transformers builds a model of billions for it.
+SIZES = ("block_count", "embedding_length", "feed_forward_length", "attention.head_count")
 
 
 def converted_folder(path: Path, dtype: str) -> Path:
@@ -130,6 +132,9 @@ def _check_header(path: Path) -> None:
     layers = {tensor.name.split(".")[1] for tensor in reader.tensors if tensor.name.startswith("blk.")}
     most_values = VALUES_PER_BYTE * path.stat().st_size
     hidden = next((value for name, value in found.items() if name.endswith(".embedding_length")), 1)
+    for key in SIZES:
+        if f"{found.get('general.architecture')}.{key}" not in found:
+            raise ValueError(f"its header does not say {key}")
     for name, value in found.items():
         if not isinstance(value, int | float) or isinstance(value, bool):
             continue

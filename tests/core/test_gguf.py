@@ -21,6 +21,7 @@ from citer_core.routing.decode import decode
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_qwen2
+from tests.own_time import OwnTime
 
 gguf = pytest.importorskip("gguf")
 
@@ -110,7 +111,7 @@ def test_a_conversion_notes_its_files_and_a_changed_one_is_not_loaded(tiny_file)
         load_pair(f"{tiny_file},{tiny_file}")
 
 
-@pytest.mark.parametrize("damage", ["layers", "NaN", "truncated", "missing"])
+@pytest.mark.parametrize("damage", ["layers", "NaN", "truncated", "missing", *gguf_conversion.SIZES])
 def test_a_damaged_gguf_file_is_not_converted(tmp_path, damage):
     path, model = tmp_path / "bad.gguf", tiny_qwen2(1)
     if damage == "layers":
@@ -123,8 +124,14 @@ def test_a_damaged_gguf_file_is_not_converted(tmp_path, damage):
     if damage == "truncated":
         path.write_bytes(path.read_bytes()[:-5000])
     said = {"layers": "block_count", "NaN": "not finite numbers", "missing": "block_count = 3"}.get(damage, "unpacked")
-    with pytest.raises(ModelFileError, match=rf"bad\.gguf.*{said}"):
+    if damage in gguf_conversion.SIZES:  # a flipped letter of its name; transformers' own default would be built
+        key, damaged = f"qwen2.{damage}".encode(), f"qwen3.{damage}".encode()
+        assert key in path.read_bytes()
+        path.write_bytes(path.read_bytes().replace(key, damaged, 1))
+        said = f"does not say {damage}"
+    with OwnTime() as spent, pytest.raises(ModelFileError, match=rf"bad\.gguf.*{said}"):
         convert(path, "float32")
+    assert spent.seconds < 2
     assert not list(cache_folder().glob("converted/*"))
 
 
