@@ -260,7 +260,7 @@ def test_where_the_pair_stays_the_picker_says_why(come: Any, make_server: Callab
 
 
 def test_two_real_pairs_of_ones_own(
-    come: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    pages: dict[str, Any], come: Any, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Models from folders that a visitor names; a stream of the first goes on, token for token, under the change."""
     from transformers import AutoTokenizer
@@ -294,28 +294,26 @@ def test_two_real_pairs_of_ones_own(
     slot = EngineSlot(lambda: load(first, "float32", False, lambda *_: None))
     page = build_page(config, slot, PairSwitch(slot, load, PairOffers(config), first, "float32"))
     url = serve(page, config)
-    try:
-        slot.start()
-        streaming, changer = come(url), come(url)
-        streaming.page.locator("#cx-settings button").first.click()
-        streaming.page.locator("#cx-router input").click()
-        streaming.page.get_by_role("option", name="random").click()
-        streaming.page.locator("#cx-tau input[type=number]").fill("0.5")
-        streaming.ask("Tell me how many there are.")
-        streaming.wait_live()
-        open_picker(changer.page)
-        for label, folder in (("SLM", halves[2]), ("LLM", halves[3])):
-            changer.page.locator(f'.cx-pairs input[aria-label="{label}"]').fill(folder)
-        changer.page.locator('.cx-pairs input[value="float32"]').check()
-        for label, folder in (("SLM", halves[2]), ("LLM", halves[3])):
-            expect(changer.page.locator(f'.cx-pairs input[aria-label="{label}"]')).to_have_value(folder)
-        changer.page.locator(".cx-pairs-load").click()
-        expect(changer.page.locator(".cx-pairs-state")).to_have_text("model2 / model3 is loaded.", timeout=30_000)
-        assert streaming.page.evaluate("window.citer.isLive"), "the change was done under a run"
-        streaming.wait_idle()
-        tokens = streaming.page.evaluate("window.citer.viewer.events.map((event) => event.token_id)")
-        assert tokens == expected
-        expect(streaming.page.locator("#cx-pair")).to_have_text("model2 / model3", timeout=15_000)
-        assert second == f"{halves[2]},{halves[3]}" and slot.status()["pair"] == "model2 / model3"
-    finally:
-        page.close(verbose=False)
+    pages[url] = page  # closed after the windows are: an open one would ask it in vain, and complain
+    slot.start()
+    streaming, changer = come(url), come(url)
+    streaming.page.locator("#cx-settings button").first.click()
+    streaming.page.locator("#cx-router input").click()
+    streaming.page.get_by_role("option", name="random").click()
+    streaming.page.locator("#cx-tau input[type=number]").fill("0.5")
+    streaming.ask("Tell me how many there are.")
+    streaming.wait_live()
+    open_picker(changer.page)
+    for label, folder in (("SLM", halves[2]), ("LLM", halves[3])):
+        changer.page.locator(f'.cx-pairs input[aria-label="{label}"]').fill(folder)
+    changer.page.locator('.cx-pairs input[value="float32"]').check()
+    for label, folder in (("SLM", halves[2]), ("LLM", halves[3])):
+        expect(changer.page.locator(f'.cx-pairs input[aria-label="{label}"]')).to_have_value(folder)
+    changer.page.locator(".cx-pairs-load").click()
+    expect(changer.page.locator(".cx-pairs-state")).to_have_text("model2 / model3 is loaded.", timeout=30_000)
+    assert streaming.page.evaluate("window.citer.isLive"), "the change was done under a run"
+    streaming.wait_idle()
+    tokens = streaming.page.evaluate("window.citer.viewer.events.map((event) => event.token_id)")
+    assert tokens == expected
+    expect(streaming.page.locator("#cx-pair")).to_have_text("model2 / model3", timeout=15_000)
+    assert second == f"{halves[2]},{halves[3]}" and slot.status()["pair"] == "model2 / model3"
