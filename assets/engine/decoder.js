@@ -13,7 +13,7 @@
  */
 
 import { roundedUp } from "./kernel.js";
-import { PANEL } from "./kernel_code.js";
+import { PANEL } from "./product_code.js";
 import { KeyValueCache } from "./kv_cache.js";
 import { copyRow, putMatrix } from "./panels.js";
 import { RotaryTables } from "./rotary.js";
@@ -97,7 +97,7 @@ export class Decoder {
   }
 
   /**
-   * Reads tokens behind what is cached; the state behind the last one is then at `at.normed`, its logits at `at.logits`.
+   * Reads tokens behind what is cached; then the last one's state is at `at.normed` and its logits are at `at.logits`.
    * @param {number[]} ids at least one
    * @param {KeyValueCache} cache of the tokens before them, extended
    */

@@ -14,7 +14,8 @@
  * @property {(gate: number, up: number, nBytes: number) => void} gated
  */
 
-import { PANEL, kernelCode } from "./kernel_code.js";
+import { kernelCode } from "./kernel_code.js";
+import { PANEL } from "./product_code.js";
 
 const PAGE = 65536;
 const FLOAT = 4;
@@ -23,7 +24,7 @@ const FLOAT = 4;
 export const roundedUp = (n, of) => Math.ceil(n / of) * of;
 
 /**
- * A matrix in panels (see `kernel_code.js`).
+ * A matrix in panels (see `product_code.js`).
  * @typedef {Object} Matrix
  * @property {number} at place in floats
  * @property {number} nIn inputs, as many as are multiplied: the next even number
@@ -88,7 +89,18 @@ export class Kernel {
     const { at, nIn, nOut, isHalf } = matrix;
     const panel = isHalf ? (nIn * PANEL * FLOAT) / 2 : nIn * PANEL * FLOAT;
     const product = isHalf ? this.code.productOfHalves : this.code.product;
-    product(x * FLOAT, xStride * FLOAT, at * FLOAT, panel, y * FLOAT, yStride * FLOAT, nRows, nIn, nOut / PANEL, +adds);
+    product(
+      x * FLOAT,
+      xStride * FLOAT,
+      at * FLOAT,
+      panel,
+      y * FLOAT,
+      yStride * FLOAT,
+      nRows,
+      nIn,
+      nOut / PANEL,
+      Number(adds),
+    );
   }
 
   /**

@@ -8,7 +8,7 @@
  */
 
 import { roundedUp } from "./kernel.js";
-import { PANEL } from "./kernel_code.js";
+import { PANEL } from "./product_code.js";
 
 /** Sizes of an attention layer. @typedef {{nQ: number, nKv: number, dim: number}} Heads */
 

@@ -15,7 +15,7 @@
  * @property {boolean} isTied the head is the embedding
  */
 
-import { PANEL } from "./kernel_code.js";
+import { PANEL } from "./product_code.js";
 import { ModelFileProblem } from "./safetensors.js";
 
 const ARCHITECTURES = ["Qwen2ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"];

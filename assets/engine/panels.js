@@ -10,7 +10,7 @@
  */
 
 import { roundedUp } from "./kernel.js";
-import { PANEL } from "./kernel_code.js";
+import { PANEL } from "./product_code.js";
 import { floatsOf } from "./safetensors.js";
 
 /**
@@ -41,11 +41,14 @@ export function putMatrix(kernel, tensors) {
   return { at, nIn, nOut, isHalf };
 }
 
-/** Where the first weight of an output is, in floats. @param {number} out @param {number} nIn */
+/** Where an output's first weight is, in floats. @param {number} out @param {number} nIn */
 const floatPlace = (out, nIn) => (out >> 4) * nIn * PANEL + (out & 15);
 
-/** The same in halves, and how far the next is: outputs 0 to 7 of a panel are low halves of words, 8 to 15 high ones. */
-function halfPlace(/** @type {number} */ out, /** @type {number} */ nIn) {
+/**
+ * The same in halves, and how far the next is: outputs 0 to 7 of a panel are low halves, the others high ones.
+ * @param {number} out @param {number} nIn
+ */
+function halfPlace(out, nIn) {
   return [(out >> 4) * nIn * PANEL + 2 * (out & 7) + ((out & 15) >> 3), PANEL];
 }
 

@@ -49,7 +49,9 @@ export function readSafetensors(buffer, name) {
  */
 function tensorOf(buffer, start, entry, name) {
   const { dtype, shape, data_offsets: offsets } = entry ?? {};
-  const isList = [shape, offsets].every((list) => Array.isArray(list) && list.every((n) => Number.isInteger(n) && n >= 0));
+  const isList = [shape, offsets].every(
+    (list) => Array.isArray(list) && list.every((n) => Number.isInteger(n) && n >= 0),
+  );
   const size = { BF16: 2, F32: 4 }[/** @type {"BF16"} */ (dtype)];
   if (!isList || offsets.length !== 2) throw damaged(name, "an entry has no shape or place");
   if (!size) throw damaged(name, "it is neither bfloat16 nor float32");

@@ -41,6 +41,15 @@ function signed(value) {
 /** @param {number} value @returns {Code} */
 const floatBytes = (value) => [...new Uint8Array(new Float32Array([value]).buffer)];
 
+/**
+ * A number for each name of a local, behind those of `before`; params come first.
+ * @param {string[]} names @param {number} [before]
+ * @returns {Record<string, number>}
+ */
+export function numbered(names, before = 0) {
+  return Object.fromEntries(names.map((name, i) => [name, before + i]));
+}
+
 /** @param {number} local @returns {Code} */
 export const get = (local) => [0x20, ...unsigned(local)];
 /** @param {number} local @param {Code} value @returns {Code} */
@@ -56,7 +65,7 @@ export const lessI32 = (a, b) => [...a, ...b, 0x49];
 /** Adds to a local in place. @param {number} local @param {Code} by @returns {Code} */
 export const advance = (local, by) => set(local, addI32(get(local), by));
 
-/** Runs `body`, then again as long as `condition` holds. @param {Code[]} body @param {Code} condition @returns {Code} */
+/** Runs `body`, and again while `condition` holds. @param {Code[]} body @param {Code} condition @returns {Code} */
 export const repeatWhile = (body, condition) => [0x03, BLOCK, ...body.flat(), ...condition, 0x0d, 0, END];
 /** @param {Code} condition @param {Code[]} then @param {Code[]} [otherwise] @returns {Code} */
 export const when = (condition, then, otherwise) => [
@@ -108,8 +117,10 @@ export const max = (a, b) => vector(0xe9, a, b);
 export const neg = (a) => vector(0xe1, a);
 /** To the nearest whole number. @param {Code} a @returns {Code} */
 export const nearest = (a) => vector(0x6a, a);
-/** All bits set where a >= b. @param {Code} a @param {Code} b @returns {Code} */
-export const atLeast = (a, b) => vector(0x46, a, b);
+/** All bits set where a < b. @param {Code} a @param {Code} b @returns {Code} */
+export const less = (a, b) => vector(0x43, a, b);
+/** a without the bits of b. @param {Code} a @param {Code} b @returns {Code} */
+export const without = (a, b) => vector(0x4f, a, b);
 /** @param {Code} a @param {Code} b @returns {Code} */
 export const and = (a, b) => vector(0x4e, a, b);
 /** Floats to 32-bit whole numbers. @param {Code} a @returns {Code} */
@@ -141,7 +152,7 @@ export function wasmModule(functions) {
     ...[0x00, 0x61, 0x73, 0x6d, 1, 0, 0, 0],
     ...section(
       1,
-      functions.map(({ params }) => [0x60, ...sized([], params).slice(0), 0]),
+      functions.map(({ params }) => [0x60, ...sized([], params), 0]),
     ),
     ...section(2, [[...named("env"), ...named("memory"), 0x02, 0x00, 1]]),
     ...section(

@@ -1,0 +1,71 @@
+/**
+ * A token drawn from logits by the number of its position alone; the mirror of `citer_core/routing/sampling.py`.
+ *
+ * The number is Python's to the bit, the probabilities are to about 1e-6: so a token differs from Python's only where
+ * the number falls that close to the border between two tokens. Tokens are sorted only as far as the draw needs. Pure.
+ */
+
+import { uniformAt } from "./randomness.js";
+
+/**
+ * A heap of ids, the most probable on top, the lower id at a tie.
+ * @param {Float64Array} probabilities
+ */
+function heapOf(probabilities) {
+  const heap = Int32Array.from(probabilities, (_, id) => id);
+  let size = heap.length;
+  /** @param {number} a @param {number} b */
+  const isBefore = (a, b) => probabilities[a] > probabilities[b] || (probabilities[a] === probabilities[b] && a < b);
+  /** @param {number} at */
+  const sink = (at) => {
+    for (;;) {
+      let best = at;
+      for (const child of [2 * at + 1, 2 * at + 2]) if (child < size && isBefore(heap[child], heap[best])) best = child;
+      if (best === at) return;
+      [heap[at], heap[best]] = [heap[best], heap[at]];
+      at = best;
+    }
+  };
+  for (let at = (size >> 1) - 1; at >= 0; at--) sink(at);
+  return () => {
+    const id = heap[0];
+    heap[0] = heap[--size];
+    sink(0);
+    return id;
+  };
+}
+
+/**
+ * @param {Float32Array} logits
+ * @param {Settings} settings a temperature above 0
+ * @param {number} index position in the completion
+ * @returns {number} the token's id
+ */
+export function sampledToken(logits, settings, index) {
+  const { temperature, top_p: topP, seed } = settings;
+  const top = logits.reduce((most, logit) => Math.max(most, logit), -Infinity);
+  const weights = Float64Array.from(logits, (logit) => Math.exp(logit / temperature - top / temperature));
+  const sum = weights.reduce((all, weight) => all + weight, 0);
+  const probabilities = weights.map((weight) => weight / sum);
+  const next = heapOf(probabilities);
+  const uniform = uniformAt(seed, index);
+  // A nucleus is the shortest list that holds top_p of the mass: it has to be known before the draw within it.
+  let mass = 1;
+  /** @type {number[]} */
+  const drawn = [];
+  if (topP < 1) {
+    for (mass = 0; mass < topP && drawn.length < probabilities.length; mass += probabilities[drawn[drawn.length - 1]]) {
+      drawn.push(next());
+    }
+  }
+  const target = uniform * mass;
+  let cumulative = 0;
+  let id = 0;
+  const most = topP < 1 ? drawn.length : probabilities.length;
+  for (let rank = 0; rank < most; rank++) {
+    id = topP < 1 ? drawn[rank] : next();
+    cumulative += probabilities[id];
+    if (cumulative > target) break;
+  }
+  return id;
+}
