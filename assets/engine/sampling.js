@@ -12,17 +12,22 @@ import { uniformAt } from "./randomness.js";
  * @param {Float64Array} probabilities
  */
 function heapOf(probabilities) {
-  const heap = Int32Array.from(probabilities, (_, id) => id);
-  let size = heap.length;
+  let size = probabilities.length;
+  const heap = new Int32Array(size);
+  for (let id = 0; id < size; id++) heap[id] = id;
   /** @param {number} a @param {number} b */
   const isBefore = (a, b) => probabilities[a] > probabilities[b] || (probabilities[a] === probabilities[b] && a < b);
   /** @param {number} at */
   const sink = (at) => {
     for (;;) {
       let best = at;
-      for (const child of [2 * at + 1, 2 * at + 2]) if (child < size && isBefore(heap[child], heap[best])) best = child;
+      for (let child = 2 * at + 1; child <= 2 * at + 2; child++) {
+        if (child < size && isBefore(heap[child], heap[best])) best = child;
+      }
       if (best === at) return;
-      [heap[at], heap[best]] = [heap[best], heap[at]];
+      const id = heap[at];
+      heap[at] = heap[best];
+      heap[best] = id;
       at = best;
     }
   };
@@ -43,10 +48,16 @@ function heapOf(probabilities) {
  */
 export function sampledToken(logits, settings, index) {
   const { temperature, top_p: topP, seed } = settings;
-  const top = logits.reduce((most, logit) => Math.max(most, logit), -Infinity);
-  const weights = Float64Array.from(logits, (logit) => Math.exp(logit / temperature - top / temperature));
-  const sum = weights.reduce((all, weight) => all + weight, 0);
-  const probabilities = weights.map((weight) => weight / sum);
+  const n = logits.length;
+  const probabilities = new Float64Array(n);
+  let top = -Infinity;
+  for (let id = 0; id < n; id++) top = Math.max(top, logits[id] / temperature);
+  let sum = 0;
+  for (let id = 0; id < n; id++) {
+    probabilities[id] = Math.exp(logits[id] / temperature - top);
+    sum += probabilities[id];
+  }
+  for (let id = 0; id < n; id++) probabilities[id] /= sum;
   const next = heapOf(probabilities);
   const uniform = uniformAt(seed, index);
   // A nucleus is the shortest list that holds top_p of the mass: it has to be known before the draw within it.
@@ -54,14 +65,14 @@ export function sampledToken(logits, settings, index) {
   /** @type {number[]} */
   const drawn = [];
   if (topP < 1) {
-    for (mass = 0; mass < topP && drawn.length < probabilities.length; mass += probabilities[drawn[drawn.length - 1]]) {
+    for (mass = 0; mass < topP && drawn.length < n; mass += probabilities[drawn[drawn.length - 1]]) {
       drawn.push(next());
     }
   }
   const target = uniform * mass;
   let cumulative = 0;
   let id = 0;
-  const most = topP < 1 ? drawn.length : probabilities.length;
+  const most = topP < 1 ? drawn.length : n;
   for (let rank = 0; rank < most; rank++) {
     id = topP < 1 ? drawn[rank] : next();
     cumulative += probabilities[id];

@@ -78,25 +78,31 @@ function digest(bytes, { bits, rounds, schedule, mixing }) {
   const view = new DataView(padded.buffer);
   view.setBigUint64(padded.length - 8, BigInt(bytes.length) * 8n);
   const words = /** @type {bigint[]} */ (new Array(rounds));
+  const [[s0, s1, s2], [t0, t1, t2]] = schedule;
+  const [[e0, e1, e2], [a0, a1, a2]] = mixing;
   for (let block = 0; block < padded.length; block += blockBytes) {
-    for (let i = 0; i < rounds; i++) {
-      if (i < 16) {
-        const at = block + i * wordBytes;
-        words[i] = wordBytes === 8 ? view.getBigUint64(at) : BigInt(view.getUint32(at));
-        continue;
-      }
-      const [a, b] = [15, 2].map((back, k) => {
-        const word = words[i - back];
-        return turn(word, schedule[k][0]) ^ turn(word, schedule[k][1]) ^ (word >> schedule[k][2]);
-      });
-      words[i] = (words[i - 16] + a + words[i - 7] + b) & mask;
+    for (let i = 0; i < 16; i++) {
+      const at = block + i * wordBytes;
+      words[i] = wordBytes === 8 ? view.getBigUint64(at) : BigInt(view.getUint32(at));
+    }
+    for (let i = 16; i < rounds; i++) {
+      const [early, late] = [words[i - 15], words[i - 2]];
+      const first = turn(early, s0) ^ turn(early, s1) ^ (early >> s2);
+      const second = turn(late, t0) ^ turn(late, t1) ^ (late >> t2);
+      words[i] = (words[i - 16] + first + words[i - 7] + second) & mask;
     }
     let [a, b, c, d, e, f, g, h] = state;
     for (let i = 0; i < rounds; i++) {
-      const [upper, lower] = [e, a].map((word, k) => mixing[k].reduce((sum, by) => sum ^ turn(word, by), 0n));
-      const first = h + upper + ((e & f) ^ (~e & mask & g)) + constants[i] + words[i];
-      const second = lower + ((a & b) ^ (a & c) ^ (b & c));
-      [h, g, f, e, d, c, b, a] = [g, f, e, (d + first) & mask, c, b, a, (first + second) & mask];
+      const first = h + (turn(e, e0) ^ turn(e, e1) ^ turn(e, e2)) + ((e & f) ^ (~e & mask & g)) + constants[i] + words[i];
+      const second = (turn(a, a0) ^ turn(a, a1) ^ turn(a, a2)) + ((a & b) ^ (a & c) ^ (b & c));
+      h = g;
+      g = f;
+      f = e;
+      e = (d + first) & mask;
+      d = c;
+      c = b;
+      b = a;
+      a = (first + second) & mask;
     }
     [a, b, c, d, e, f, g, h].forEach((word, i) => (state[i] = (state[i] + word) & mask));
   }
