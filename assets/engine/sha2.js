@@ -93,7 +93,8 @@ function digest(bytes, { bits, rounds, schedule, mixing }) {
     }
     let [a, b, c, d, e, f, g, h] = state;
     for (let i = 0; i < rounds; i++) {
-      const first = h + (turn(e, e0) ^ turn(e, e1) ^ turn(e, e2)) + ((e & f) ^ (~e & mask & g)) + constants[i] + words[i];
+      const choice = (e & f) ^ (~e & mask & g);
+      const first = h + (turn(e, e0) ^ turn(e, e1) ^ turn(e, e2)) + choice + constants[i] + words[i];
       const second = (turn(a, a0) ^ turn(a, a1) ^ turn(a, a2)) + ((a & b) ^ (a & c) ^ (b & c));
       h = g;
       g = f;

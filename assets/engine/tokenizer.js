@@ -32,9 +32,9 @@ function byteCharacters() {
 }
 
 export class Tokenizer {
-  /** @param {any} document `tokenizer.json` @throws {ModelFileProblem} */
-  constructor(document) {
-    const model = document?.model ?? {};
+  /** @param {any} file `tokenizer.json` @throws {ModelFileProblem} */
+  constructor(file) {
+    const model = file?.model ?? {};
     /** @param {boolean} fits @param {string} what */
     const need = (fits, what) => {
       if (!fits) throw new ModelFileProblem(`tokenizer.json asks for what the browser does not do: ${what}.`);
@@ -44,19 +44,19 @@ export class Tokenizer {
       "another model than BPE",
     );
     need(!model.continuing_subword_prefix && !model.end_of_word_suffix, "marks at the ends of words");
-    need(document.normalizer === null, "a normalizer");
-    need(!document.truncation && !document.padding, "truncation or padding");
-    need(document.decoder?.type === "ByteLevel", "a decoder that is not byte-level");
-    need(!addsTokens(document.post_processor), "tokens around a text");
+    need(file.normalizer === null, "a normalizer");
+    need(!file.truncation && !file.padding, "truncation or padding");
+    need(file.decoder?.type === "ByteLevel", "a decoder that is not byte-level");
+    need(!addsTokens(file.post_processor), "tokens around a text");
     /** @type {AddedToken[]} */
-    this.added = (document.added_tokens ?? []).map((/** @type {any} */ token) => {
+    this.added = (file.added_tokens ?? []).map((/** @type {any} */ token) => {
       need(
         !token.single_word && !token.lstrip && !token.rstrip && !token.normalized,
         "added tokens that strip or fold",
       );
       return { id: token.id, content: token.content, isSpecial: token.special === true };
     });
-    this.splits = splitsOf(document.pre_tokenizer, need);
+    this.splits = splitsOf(file.pre_tokenizer, need);
     /** @type {Map<string, number>} */
     this.ids = new Map(Object.entries(model.vocab));
     /** @type {(string|string[])[]} */
@@ -150,21 +150,21 @@ function addsTokens(processor) {
 }
 
 /**
- * @param {any} document the pre-tokenizer
+ * @param {any} file its pre-tokenizer
  * @param {(fits: boolean, what: string) => void} need
  * @returns {Split[]} in order
  */
-function splitsOf(document, need) {
-  switch (document?.type) {
+function splitsOf(file, need) {
+  switch (file?.type) {
     case "Sequence":
-      return document.pretokenizers.flatMap((/** @type {any} */ part) => splitsOf(part, need));
+      return file.pretokenizers.flatMap((/** @type {any} */ part) => splitsOf(part, need));
     case "Digits":
-      return [{ pattern: document.individual_digits ? EACH_NUMERAL : NUMERALS }];
+      return [{ pattern: file.individual_digits ? EACH_NUMERAL : NUMERALS }];
     case "ByteLevel":
-      need(!document.add_prefix_space, "a space before the text");
-      return document.use_regex === false ? [] : [{ pattern: WORDS }];
+      need(!file.add_prefix_space, "a space before the text");
+      return file.use_regex === false ? [] : [{ pattern: WORDS }];
     default:
-      need(false, `the split ${document?.type}`);
+      need(false, `the split ${file?.type}`);
       return [];
   }
 }
