@@ -10,7 +10,8 @@
  * @typedef {import("./protocol.js").StartRequest} StartRequest
  * @typedef {import("./protocol.js").TauRequest} TauRequest
  * @typedef {import("./protocol.js").ProbeOrder} ProbeOrder
- * @typedef {{id: string, request: RunRequest, events: TokenEvent[]}} KeptRun what a later tau can begin with
+ * @typedef {{id: string, request: RunRequest, events: TokenEvent[], isMove: boolean}} KeptRun what a later tau can begin
+ *   with; `isMove` where a tau wrote it
  */
 
 import { isForced } from "../run/decision.js";
@@ -21,7 +22,7 @@ import { ModelFileProblem } from "./safetensors.js";
 import { readSettings, traceHead } from "./trace_head.js";
 
 const SLICE_MS = 8;
-const MOST_KEPT = 4; // runs that a tau may be asked about: the page's own and the last few
+const MOST_KEPT = 4; // runs of which a tau may be asked; of those that a slider wrote only the latest
 
 /** Gives other tasks, such as messages that have come, their turn. */
 function pause() {
@@ -101,7 +102,7 @@ export class Desk {
     try {
       if (!this.cancelled.has(run)) {
         const request = order.kind === "tau" ? this.#atTau(order) : order.request;
-        end = { ...end, finish_reason: await this.#decode(run, request, told) };
+        end = { ...end, finish_reason: await this.#decode(order, request, told) };
       }
     } catch (error) {
       end = { ...end, finish_reason: "error", error: inWordsFor(error) };
@@ -138,10 +139,10 @@ export class Desk {
   }
 
   /**
-   * @param {string} run @param {RunRequest} asked @param {{n: number}} told tokens that were posted
+   * @param {StartRequest|TauRequest} order @param {RunRequest} asked @param {{n: number}} told tokens that were posted
    * @returns {Promise<FinishReason>}
    */
-  async #decode(run, asked, told) {
+  async #decode({ run, kind }, asked, told) {
     const { pair } = this;
     const request = { ...asked, settings: readSettings(asked.settings) };
     const router = await pair.router(request.router);
@@ -151,8 +152,9 @@ export class Desk {
     const shared = asOurs(request.fork?.events ?? [], promptIds.length, pair.tokenizer);
     const fork = request.fork ? { ...request.fork, events: shared } : null;
     /** @type {KeptRun} */
-    const kept = { id: run, request, events: shared.slice() };
-    this.kept = [...this.kept.filter(({ id }) => id !== run), kept].slice(-MOST_KEPT);
+    const kept = { id: run, request, events: shared.slice(), isMove: kind === "tau" };
+    const others = this.kept.filter(({ id, isMove }) => id !== run && !isMove);
+    this.kept = [...others.slice(-MOST_KEPT), kept];
     /** @type {TraceHead|undefined} */
     let head = traceHead(pair, router, request, promptIds.length, this.maker);
     const tell = () => {
