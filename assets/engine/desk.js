@@ -10,8 +10,8 @@
  * @typedef {import("./protocol.js").StartRequest} StartRequest
  * @typedef {import("./protocol.js").TauRequest} TauRequest
  * @typedef {import("./protocol.js").ProbeOrder} ProbeOrder
- * @typedef {{id: string, request: RunRequest, events: TokenEvent[], isMove: boolean}} KeptRun what a later tau can begin
- *   with; `isMove` where a tau wrote it
+ * @typedef {{id: string, request: RunRequest, events: TokenEvent[], isMove: boolean}} KeptRun what a later tau can
+ *   begin with; `isMove` where a tau wrote it
  */
 
 import { isForced } from "../run/decision.js";

@@ -1,9 +1,9 @@
 /**
  * What a page and the worker that decodes say to each other. Types alone.
  *
- * A run's messages are those of the server (`run/stream.js`) with a kind, so the same receiver takes them. The first one
- * has the trace's head; a run that could not begin has none, only an end that says why. Every run has an end, one that a
- * later run replaced too.
+ * A run's messages are those of the server (`run/stream.js`) with a kind, so the same receiver takes them. The first
+ * has the trace's head; a run that could not begin has none, only an end that says why. Every run has an end, also one
+ * that a later run replaced.
  *
  * @typedef {Object} RunRequest
  * @property {string} router
