@@ -37,102 +37,97 @@ export const PANEL = 16;
 const PANEL_BYTES = 4 * PANEL;
 const QUARTERS = [0, 16, 32, 48]; // byte offsets of a panel's vectors
 const HALF_MASK = -65536; // 0xffff0000
+const UNROLLED = 2; // inputs in one turn of the loop: a matrix has an even number of them
 
 /**
  * The 16 weights of one input as four vectors, from memory.
- * @typedef {{bytes: number, read: (address: Code, input: number) => Code[]}} Weights bytes of one input's 16 weights
+ * @typedef {Object} Weights
+ * @property {number} bytes of one input's 16 weights
+ * @property {(address: Code, input: number, words: number[]) => Code} prepare into locals, before they are used
+ * @property {(address: Code, input: number, words: number[], mask: number) => Code[]} vectors
  */
 
 /** @type {Weights} */
 export const FLOATS = {
   bytes: PANEL_BYTES,
-  read: (address, input) => QUARTERS.map((at) => load(address, input * PANEL_BYTES + at)),
+  prepare: () => [],
+  vectors: (address, input) => QUARTERS.map((at) => load(address, input * PANEL_BYTES + at)),
+};
+
+/**
+ * Two bfloat16 in each 32 bits: the first eight weights of a panel in the low halves, the others in the high ones.
+ * @type {Weights}
+ */
+export const HALVES = {
+  bytes: PANEL_BYTES / 2,
+  prepare: (address, input, words) =>
+    words.flatMap((word, i) => set(word, load(address, input * (PANEL_BYTES / 2) + QUARTERS[i]))),
+  vectors: (_address, _input, words, mask) => [
+    ...words.map((word) => shiftLeft(get(word), 16)),
+    ...words.map((word) => and(get(word), get(mask))),
+  ],
 };
 
 /**
  * y[r] = (y[r] if `adds` else 0) + x[r] @ W, for rows of x and y that lie a stride apart.
+ *
+ * All rows meet one panel before the next, so it is read from memory once and then lies in the nearest cache. Several
+ * rows at a time in registers are no faster than one after another: four sums keep the arithmetic busy.
  *
  * @param {string} name
  * @param {Weights} weights how W lies in memory
  * @returns {WasmFunction}
  */
 export function product(name, weights) {
-  const names = ["x", "xStride", "w", "wStride", "y", "yStride", "nRows", "nIn", "nPanels", "adds"];
-  const at = numbered(names);
-  const own = numbered(["xRow", "yRow", "rowsLeft", "p", "xEnd", "xAt", "xOther"], names.length);
-  const sums = [0, 1].map((row) => [0, 1, 2, 3].map((i) => names.length + 7 + 4 * row + i));
-  const held = names.length + 15;
-  const UNROLLED = 2;
+  const params = ["x", "xStride", "w", "wStride", "y", "yStride", "nRows", "nIn", "nPanels", "adds"];
+  const places = ["xRow", "yRow", "rowsLeft", "p", "xAt", "xEnd"];
+  const vectors = ["input", "mask", "word0", "word1", "sum0", "sum1", "sum2", "sum3"];
+  const at = numbered([...params, ...places, ...vectors]);
+  const [sums, words] = [QUARTERS.map((_, i) => at[`sum${i}`]), [at.word0, at.word1]];
 
-  /** @param {number} nRows of x that are multiplied at once */
-  const rows = (nRows) => {
-    const yOf = [get(own.yRow), addI32(get(own.yRow), get(at.yStride))];
-    const xOf = [own.xAt, own.xOther];
-    const used = sums.slice(0, nRows);
-    return [
-      when(
-        get(at.adds),
-        used.flatMap((sum, row) => sum.map((local, i) => set(local, load(yOf[row], QUARTERS[i])))),
-        used.flatMap((sum) => sum.map((local) => set(local, constant(0)))),
-      ),
-      set(own.p, get(at.w)),
-      set(own.xAt, get(own.xRow)),
-      set(own.xOther, addI32(get(own.xRow), get(at.xStride))),
-      set(own.xEnd, addI32(get(own.xRow), mulI32(get(at.nIn), i32(4)))),
-      repeatWhile(
-        [
-          ...Array.from({ length: UNROLLED }, (_, input) =>
-            weights
-              .read(get(own.p), input)
-              .flatMap((weight, i) => [
-                nRows > 1 ? set(held, weight) : [],
-                ...used.map((sum, row) =>
-                  set(
-                    sum[i],
-                    add(get(sum[i]), mul(loadSplat(get(xOf[row]), 4 * input), nRows > 1 ? get(held) : weight)),
-                  ),
-                ),
-              ])
-              .flat(),
-          ),
-          advance(own.p, i32(UNROLLED * weights.bytes)),
-          ...xOf.slice(0, nRows).map((local) => advance(local, i32(4 * UNROLLED))),
-        ],
-        lessI32(get(own.xAt), get(own.xEnd)),
-      ),
-      ...used.flatMap((sum, row) => sum.map((local, i) => store(yOf[row], get(local), QUARTERS[i]))),
-      advance(own.xRow, mulI32(get(at.xStride), i32(nRows))),
-      advance(own.yRow, mulI32(get(at.yStride), i32(nRows))),
-      advance(own.rowsLeft, i32(-nRows)),
-    ];
-  };
-
-  const body = repeatWhile(
-    [
-      set(own.rowsLeft, get(at.nRows)),
-      set(own.xRow, get(at.x)),
-      set(own.yRow, get(at.y)),
-      repeatWhile([when(lessI32(i32(1), get(own.rowsLeft)), rows(2), rows(1))], get(own.rowsLeft)),
-      advance(at.w, get(at.wStride)),
-      advance(at.y, i32(PANEL_BYTES)),
-      advance(at.nPanels, i32(-1)),
-    ],
-    get(at.nPanels),
-  );
+  /** @param {number} input of those that are taken at once */
+  const oneInput = (input) => [
+    weights.prepare(get(at.p), input, words),
+    set(at.input, loadSplat(get(at.xAt), 4 * input)),
+    ...weights
+      .vectors(get(at.p), input, words, at.mask)
+      .map((weight, i) => set(sums[i], add(get(sums[i]), mul(get(at.input), weight)))),
+  ];
+  const oneRow = [
+    when(
+      get(at.adds),
+      sums.map((sum, i) => set(sum, load(get(at.yRow), QUARTERS[i]))),
+      sums.map((sum) => set(sum, constant(0))),
+    ),
+    set(at.p, get(at.w)),
+    set(at.xAt, get(at.xRow)),
+    set(at.xEnd, addI32(get(at.xRow), mulI32(get(at.nIn), i32(4)))),
+    repeatWhile(
+      [
+        ...Array.from({ length: UNROLLED }, (_, input) => oneInput(input)).flat(),
+        advance(at.p, i32(UNROLLED * weights.bytes)),
+        advance(at.xAt, i32(UNROLLED * 4)),
+      ],
+      lessI32(get(at.xAt), get(at.xEnd)),
+    ),
+    ...sums.map((sum, i) => store(get(at.yRow), get(sum), QUARTERS[i])),
+    advance(at.xRow, get(at.xStride)),
+    advance(at.yRow, get(at.yStride)),
+    advance(at.rowsLeft, i32(-1)),
+  ];
+  const onePanel = [
+    set(at.rowsLeft, get(at.nRows)),
+    set(at.xRow, get(at.x)),
+    set(at.yRow, get(at.y)),
+    repeatWhile(oneRow, get(at.rowsLeft)),
+    advance(at.w, get(at.wStride)),
+    advance(at.y, i32(PANEL_BYTES)),
+    advance(at.nPanels, i32(-1)),
+  ];
   return {
     name,
-    params: names.map(() => I32),
-    locals: [...Array(7).fill(I32), ...Array(9).fill(V128)],
-    body,
+    params: params.map(() => I32),
+    locals: [...places.map(() => I32), ...vectors.map(() => V128)],
+    body: [...set(at.mask, constantI32(HALF_MASK)), ...repeatWhile(onePanel, get(at.nPanels))],
   };
 }
-
-/** Two bfloat16 in each 32 bits: the first eight weights of a panel in the low halves, the others in the high ones. */
-export const HALVES = {
-  bytes: PANEL_BYTES / 2,
-  /** @type {Weights["read"]} */
-  read: (address, input) => {
-    const words = [0, 16].map((at) => load(address, input * (PANEL_BYTES / 2) + at));
-    return [...words.map((word) => shiftLeft(word, 16)), ...words.map((word) => and(word, constantI32(HALF_MASK)))];
-  },
-};

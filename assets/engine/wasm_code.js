@@ -41,14 +41,8 @@ function signed(value) {
 /** @param {number} value @returns {Code} */
 const floatBytes = (value) => [...new Uint8Array(new Float32Array([value]).buffer)];
 
-/**
- * A number for each name of a local, behind those of `before`; params come first.
- * @param {string[]} names @param {number} [before]
- * @returns {Record<string, number>}
- */
-export function numbered(names, before = 0) {
-  return Object.fromEntries(names.map((name, i) => [name, before + i]));
-}
+/** A number for each name of a local; params come first. @param {string[]} names @returns {Record<string, number>} */
+export const numbered = (names) => Object.fromEntries(names.map((name, i) => [name, i]));
 
 /** @param {number} local @returns {Code} */
 export const get = (local) => [0x20, ...unsigned(local)];
