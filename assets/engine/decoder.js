@@ -15,7 +15,7 @@
 import { roundedUp } from "./kernel.js";
 import { PANEL } from "./product_code.js";
 import { KeyValueCache } from "./kv_cache.js";
-import { copyRow, putMatrix } from "./panels.js";
+import { copyRow, putMatrix } from "./matrices.js";
 import { RotaryTables } from "./rotary.js";
 import { ModelFileProblem, floatsOf } from "./safetensors.js";
 

@@ -10,7 +10,7 @@
  * @typedef {import("./safetensors.js").FileTensor} FileTensor
  */
 
-import { putMatrix } from "./panels.js";
+import { putMatrix } from "./matrices.js";
 import { ModelFileProblem, floatsOf } from "./safetensors.js";
 
 const NORM_EPS = 1e-5; // of torch's batch norms

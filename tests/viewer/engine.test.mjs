@@ -9,7 +9,7 @@ import { sharedAtTau } from "../../assets/engine/fork.js";
 import { Kernel } from "../../assets/engine/kernel.js";
 import { readModelConfig } from "../../assets/engine/model_config.js";
 import { BrowserPair } from "../../assets/engine/pair.js";
-import { copyRow, putMatrix } from "../../assets/engine/panels.js";
+import { copyRow, putMatrix } from "../../assets/engine/matrices.js";
 import { probe } from "../../assets/engine/probe.js";
 import { randomOf } from "../../assets/engine/randomness.js";
 import { readSafetensors } from "../../assets/engine/safetensors.js";
