@@ -56,6 +56,9 @@ export function readModelConfig(config, name) {
     dim: size("head_dim", size("hidden_size") / nQ),
   };
   need(heads.dim % PANEL === 0 && nQ % heads.nKv === 0, `heads of a multiple of ${PANEL} numbers`);
+  for (const key of ["hidden_size", "intermediate_size"]) {
+    need(size(key) % PANEL === 0, `a multiple of ${PANEL} as ${key}`);
+  }
   return {
     hiddenSize: size("hidden_size"),
     innerSize: size("intermediate_size"),

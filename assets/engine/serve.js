@@ -34,8 +34,9 @@ export function serveEngine(post, filesAt) {
       return;
     }
     desk.then((ready) => {
-      if (request.kind === "cancel") ready?.cancel(request.run);
-      else ready?.take(request);
+      if (!ready) post({ kind: "failed", error: "There is no pair to decode with: load it first." });
+      else if (request.kind === "cancel") ready.cancel(request.run);
+      else ready.take(request);
     });
   };
 }

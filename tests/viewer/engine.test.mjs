@@ -211,7 +211,13 @@ test("files that are not what they should be are refused in words", async () => 
   assert.throws(() => readSafetensors(file.slice(0, 100), "x"), /its header is cut off/);
   assert.throws(() => readSafetensors(file.slice(0, -10), "x"), /an entry is cut off/);
   const config = JSON.parse(new TextDecoder().decode(await fetchAsset("models/slm/config.json")));
-  const refused = { architectures: ["GPT2"], hidden_act: "gelu", layer_types: ["sliding_attention"], head_dim: 20 };
+  const refused = {
+    architectures: ["GPT2"],
+    hidden_act: "gelu",
+    layer_types: ["sliding_attention"],
+    head_dim: 20,
+    hidden_size: 100,
+  };
   for (const [key, value] of Object.entries(refused)) {
     assert.throws(() => readModelConfig({ ...config, [key]: value }, "config.json"), /does not compute: it needs/, key);
   }
@@ -357,6 +363,8 @@ test("a worker takes messages and answers with messages", async () => {
   const worker = new Worker(new URL("./engine_worker.mjs", import.meta.url));
   const next = () => new Promise((resolve) => worker.once("message", resolve));
   try {
+    worker.postMessage({ kind: "cancel", run: "early" });
+    assert.match((await next()).error, /load it first/);
     worker.postMessage({ kind: "load", root: "", ...MAKER });
     const ready = await next();
     assert.equal(ready.kind, "ready", ready.error);
