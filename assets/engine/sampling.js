@@ -5,7 +5,16 @@
  * the number falls that close to the border between two tokens. Tokens are sorted only as far as the draw needs. Pure.
  */
 
+import { RequestProblem } from "./fork.js";
 import { uniformAt } from "./randomness.js";
+
+const ACTED_ON = ["threshold", "max_new_tokens", "temperature", "top_p", "seed"];
+
+/** @param {object} settings @throws {RequestProblem} one that does nothing here would change a run unseen */
+export function refuseUnknownSettings(settings) {
+  const other = Object.keys(settings).find((name) => !ACTED_ON.includes(name));
+  if (other) throw new RequestProblem(`The browser's engine has no setting ${other}: leave it out.`);
+}
 
 /**
  * A heap of ids, the most probable on top, the lower id at a tie.

@@ -7,6 +7,7 @@
 import { GateError, readKind } from "../run/gate.js";
 import { TRACE_SCHEMA, TRACE_TABLE, TRACE_VERSIONS } from "../run/trace_schema.js";
 import { RequestProblem } from "./fork.js";
+import { refuseUnknownSettings } from "./sampling.js";
 
 /** @typedef {import("../run/gate.js").RecordKind} RecordKind */
 
@@ -17,7 +18,10 @@ import { RequestProblem } from "./fork.js";
  */
 export function readSettings(settings) {
   try {
-    return /** @type {Settings} */ (readKind(/** @type {RecordKind} */ (TRACE_TABLE.required.settings), settings, ""));
+    const table = /** @type {RecordKind} */ (TRACE_TABLE.required.settings);
+    const read = /** @type {Settings} */ (readKind(table, settings, ""));
+    refuseUnknownSettings(read);
+    return read;
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
     throw new RequestProblem(error.message);

@@ -13,7 +13,7 @@ import { copyRow, putMatrix } from "../../assets/engine/matrices.js";
 import { probe } from "../../assets/engine/probe.js";
 import { randomOf } from "../../assets/engine/randomness.js";
 import { readSafetensors } from "../../assets/engine/safetensors.js";
-import { sampledToken } from "../../assets/engine/sampling.js";
+import { refuseUnknownSettings, sampledToken } from "../../assets/engine/sampling.js";
 import { inHex, sha256, sha512 } from "../../assets/engine/sha2.js";
 import { TextStream } from "../../assets/engine/text_stream.js";
 import { Tokenizer } from "../../assets/engine/tokenizer.js";
@@ -142,6 +142,11 @@ test("a nucleus leaves out the rest, and ids break ties", () => {
     [...at(1, seeds)].sort(),
     [0, 1, 2, 3].filter((id) => at(1, seeds).has(id)),
   );
+});
+
+test("a setting that does nothing here is refused", () => {
+  refuseUnknownSettings(SETTINGS);
+  assert.throws(() => refuseUnknownSettings({ ...SETTINGS, min_p: 0.5 }), /has no setting min_p/);
 });
 
 test("a text reads the same to the bit in one pass, in parts and token by token", async () => {
