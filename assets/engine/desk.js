@@ -164,7 +164,13 @@ export class Desk {
     };
     const steps = decode(pair, router, promptIds, request.settings, fork);
     for (let sliceEnd = performance.now() + SLICE_MS; ;) {
-      const step = steps.next();
+      let step;
+      try {
+        step = steps.next();
+      } catch (error) {
+        tell(); // what was written until then
+        throw error;
+      }
       if (step.done) {
         tell();
         return step.value;

@@ -1,36 +1,19 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test from "node:test";
-import { Worker } from "node:worker_threads";
 
 import { decode } from "../../assets/engine/decode.js";
-import { Desk } from "../../assets/engine/desk.js";
-import { sharedAtTau } from "../../assets/engine/fork.js";
 import { Kernel } from "../../assets/engine/kernel.js";
 import { readModelConfig } from "../../assets/engine/model_config.js";
 import { BrowserPair } from "../../assets/engine/pair.js";
 import { copyRow, putMatrix } from "../../assets/engine/matrices.js";
-import { probe } from "../../assets/engine/probe.js";
 import { randomOf } from "../../assets/engine/randomness.js";
 import { readSafetensors } from "../../assets/engine/safetensors.js";
 import { refuseUnknownSettings, sampledToken } from "../../assets/engine/sampling.js";
 import { inHex, sha256, sha512 } from "../../assets/engine/sha2.js";
 import { TextStream } from "../../assets/engine/text_stream.js";
 import { Tokenizer } from "../../assets/engine/tokenizer.js";
-import { RunReceiver } from "../../assets/run/stream.js";
-import { checkTrace } from "../../assets/run/trace_file.js";
-import { fetchAsset, loadBundled } from "./engine_files.mjs";
-
-const PROMPT = {
-  data_type: "open",
-  question: "How many?",
-  text:
-    "Solve the problem step by step in LaTeX. Put the final answer in \\boxed{}.\nQuestion: Tom buys 4 books at 12 " +
-    "dollars each and 3 pens at 5 dollars each. How many dollars does Tom spend?\nSolution:",
-  version: 0,
-};
-const SETTINGS = { threshold: 0.7, max_new_tokens: 40, temperature: 0, top_p: 1, seed: 0 };
-const MAKER = { version: "0", hardware: "node" };
+import { PROMPT, SETTINGS, fetchAsset, fresh, loadBundled, withoutSeconds } from "./engine_files.mjs";
 
 /** Numbers from -1 to 1 that are always the same, as bfloat16. */
 function someHalves(n, seed) {
@@ -42,10 +25,6 @@ function someHalves(n, seed) {
 }
 const widened = (halves) => new Float32Array(Uint32Array.from(halves, (half) => half << 16).buffer);
 const loaded = loadBundled();
-const fresh = (pair) => {
-  for (const model of [pair.slm, pair.llm]) model.read([1]);
-};
-const withoutSeconds = (events) => events.map((event) => ({ ...event, slm_s: 0, router_s: 0, llm_s: 0 }));
 
 test("products of odd shapes, of floats and of halves, in any number of rows", async () => {
   for (const [nIn, nOut, nRows] of [
@@ -248,139 +227,4 @@ test("characters of several tokens come out whole, and what is cut off as a mark
   assert.ok(deltas.every((delta) => !delta.includes("\ufffd")));
   const cut = new TextStream(tokenizer);
   assert.equal(cut.push(tokenizer.encode("€")[0]) + cut.flush(), "\ufffd");
-});
-
-/** A desk, and what it has answered. */
-async function openDesk() {
-  const pair = await loaded;
-  const replies = [];
-  const waiting = [];
-  const desk = new Desk(
-    pair,
-    (reply) => {
-      replies.push(reply);
-      for (const check of waiting) check();
-    },
-    MAKER,
-  );
-  const until = (found) =>
-    new Promise((resolve) => {
-      const check = () => replies.some(found) && resolve(replies.find(found));
-      waiting.push(check);
-      check();
-    });
-  const ended = (run) => until((reply) => reply.run === run && reply.end);
-  const eventsOf = (run) => replies.filter((reply) => reply.run === run).flatMap((reply) => reply.tokens);
-  return { pair, desk, replies, until, ended, eventsOf };
-}
-
-const request = (changes = {}) => ({ router: "citer", settings: SETTINGS, prompt: PROMPT, ...changes });
-
-test("a desk's messages make a trace, through the page's own receiver", async () => {
-  const { desk, replies, ended } = await openDesk();
-  desk.take({ kind: "start", run: "one", request: request() });
-  const { end } = await ended("one");
-  const trace = { events: [] };
-  const receiver = new RunReceiver({
-    fetchRun: () => assert.fail("nothing is missing"),
-    start: (head) => Object.assign(trace, head),
-    append: (tokens) => trace.events.push(...tokens),
-    end: ({ finish_reason: reason }) => (trace.finish_reason = reason),
-    lost: assert.fail,
-  });
-  for (const reply of structuredClone(replies)) receiver.receive(reply);
-  assert.equal(end.error, null);
-  assert.equal(checkTrace(trace).events.length, trace.events.length);
-  assert.equal(trace.finish_reason, end.finish_reason);
-  assert.ok(trace.events.length > 10);
-});
-
-test("tau moved over a run gives what a new run at that tau gives, and the last position wins", async () => {
-  const { pair, desk, replies, ended, eventsOf } = await openDesk();
-  desk.take({ kind: "start", run: "base", request: request() });
-  await ended("base");
-  const taus = [0.1, 0.95, 0.4, 1, 0, 0.7];
-  for (const [i, threshold] of taus.entries()) desk.take({ kind: "tau", run: `tau ${i}`, base: "base", threshold });
-  await ended("tau 5");
-  assert.deepEqual(
-    taus.slice(0, -1).map((_, i) => replies.find(({ run, end }) => run === `tau ${i}` && end).end.finish_reason),
-    taus.slice(0, -1).map(() => "cancelled"),
-  );
-  const router = await pair.router("citer");
-  const ids = pair.tokenizer.encode(PROMPT.text);
-  for (const threshold of taus) {
-    desk.take({ kind: "tau", run: `again ${threshold}`, base: "base", threshold });
-    await ended(`again ${threshold}`);
-    const own = [...decode(pair, router, ids, { ...SETTINGS, threshold })];
-    assert.deepEqual(withoutSeconds(eventsOf(`again ${threshold}`)), withoutSeconds(own));
-  }
-});
-
-test("a token that a person forced stays forced when tau moves", async () => {
-  const { desk, ended, eventsOf } = await openDesk();
-  desk.take({ kind: "start", run: "parent", request: request() });
-  await ended("parent");
-  const events = eventsOf("parent").slice(0, 6);
-  const fork = { events, source: "llm", tokenId: eventsOf("parent")[6].slm_top[1][0] };
-  desk.take({ kind: "start", run: "branch", request: request({ fork, parent: { key: "0".repeat(16), fork: 6 } }) });
-  await ended("branch");
-  const branch = eventsOf("branch");
-  assert.ok(branch[6].forced);
-  const kept = sharedAtTau(branch, SETTINGS.threshold);
-  assert.deepEqual(kept, branch);
-  assert.equal(sharedAtTau(branch.slice(6, 7), 0)[0].token_id, fork.tokenId);
-});
-
-test("a run is cancelled between two tokens, and a probe waits for its turn", async () => {
-  const { desk, until, ended, eventsOf, pair } = await openDesk();
-  const long = { ...SETTINGS, threshold: 1, max_new_tokens: 900 };
-  desk.take({ kind: "start", run: "long", request: request({ settings: { ...long, temperature: 2, seed: 3 } }) });
-  desk.take({ kind: "probe", probe: "p", text: PROMPT.text, tokenIds: [5, 6, 7] });
-  await until((reply) => reply.run === "long" && reply.tokens.length);
-  desk.cancel("long");
-  assert.equal((await ended("long")).end.finish_reason, "cancelled");
-  assert.ok(eventsOf("long").length < 900);
-  const reply = await until(({ kind }) => kind === "probe");
-  assert.deepEqual(reply.tokens, [...probe(pair, pair.tokenizer.encode(PROMPT.text), [5, 6, 7])]);
-  desk.take({ kind: "probe", probe: "q", text: PROMPT.text, tokenIds: [99999] });
-  assert.match((await until((answer) => answer.probe === "q")).error, /tokens that this pair does not know/);
-});
-
-test("what is asked wrongly is answered in words, and the desk goes on", async () => {
-  const { desk, ended } = await openDesk();
-  const cases = {
-    router: [request({ router: "../x" }), /There is no router of that name/],
-    tau: [request({ settings: { ...SETTINGS, threshold: 2 } }), /threshold is 2; it must be/],
-    prompt: [request({ prompt: { ...PROMPT, text: "" } }), /The prompt is empty/],
-    broken: [request({ prompt: null }), /The browser could not go on/],
-  };
-  for (const [run, [asked, words]] of Object.entries(cases)) {
-    desk.take({ kind: "start", run, request: asked });
-    const { end } = await ended(run);
-    assert.equal(end.finish_reason, "error");
-    assert.match(end.error, words);
-  }
-  desk.take({ kind: "tau", run: "t", base: "nobody's", threshold: 0.5 });
-  assert.match((await ended("t")).end.error, /is not known here any more/);
-});
-
-test("a worker takes messages and answers with messages", async () => {
-  const worker = new Worker(new URL("./engine_worker.mjs", import.meta.url));
-  const next = () => new Promise((resolve) => worker.once("message", resolve));
-  try {
-    worker.postMessage({ kind: "cancel", run: "early" });
-    assert.match((await next()).error, /load it first/);
-    worker.postMessage({ kind: "load", root: "", ...MAKER });
-    const ready = await next();
-    assert.equal(ready.kind, "ready", ready.error);
-    assert.ok(ready.routers.includes("max-probability") && ready.pair.revision.length > 40);
-    worker.postMessage({ kind: "start", run: "w", request: request({ settings: { ...SETTINGS, max_new_tokens: 3 } }) });
-    const tokens = [];
-    for (let reply = await next(); !reply.end; reply = await next()) tokens.push(...reply.tokens);
-    assert.equal(tokens.length, 3);
-    worker.postMessage({ kind: "load", root: "nowhere/", ...MAKER });
-    assert.match((await next()).error, /could not go on/);
-  } finally {
-    await worker.terminate();
-  }
 });
