@@ -45,6 +45,8 @@ interface Prompt {
   data_type: string;
   question: string;
   text: string;
+  n_tokens?: number;
+  version?: number;
 }
 
 interface Answer {
@@ -58,7 +60,7 @@ interface TraceHead {
   schema?: string;
   schema_version?: number;
   pair: { name: string; revision: string; slm: ModelSpec; llm: ModelSpec };
-  router: { name: string; n_params: number; reads_llm?: boolean; depends_on_writers?: boolean };
+  router: { name: string; revision?: string; n_params: number; reads_llm?: boolean; depends_on_writers?: boolean };
   settings: Settings;
   prompt: Prompt;
   record?: { date: string; hardware: string; version: string };

@@ -9,6 +9,7 @@ const ASSETS = fileURLToPath(new URL("../../assets", import.meta.url));
 /** What each room may import from beside itself. Nothing imports the page but the tabs that stand on it. */
 const MAY_IMPORT = {
   run: [],
+  engine: ["run"],
   viewer: ["run"],
   share: ["run", "viewer"],
   labels: ["run", "viewer", "share"],
@@ -35,6 +36,7 @@ function importsOf(module, pattern) {
 
 const AT_ONCE = /(?:from|^import) "(\.[^"]+)"/gm;
 const WHEN_ASKED = /\bimport\("(\.[^"]+)"\)/g;
+const DECLARED = /^(?:export )?(?:async )?(?:function\*?|class|const|let) ([A-Za-z_$][\w$]*)/gm;
 const roomOf = (module) => module.split("/")[0];
 
 test("every folder with modules is a room", () => {
@@ -59,8 +61,8 @@ test("imports go one way", () => {
   assert.ok(n > 150, `${n} imports were found`);
 });
 
-test("what a run is needs no document", () => {
-  for (const module of modulesOf("run")) {
+test("what a run is and what decodes it need no document", () => {
+  for (const module of [...modulesOf("run"), ...modulesOf("engine")]) {
     assert.doesNotMatch(
       code(path.join(ASSETS, module)),
       /\b(?:document|window|navigator)\??\.[a-z]|HTMLElement/,
@@ -69,8 +71,30 @@ test("what a run is needs no document", () => {
   }
 });
 
+test("of a run only its rules and forms are needed to decode one", () => {
+  const needed = modulesOf("engine").flatMap((module) =>
+    importsOf(module, AT_ONCE).map((line) => line.split(" -> ")[1]),
+  );
+  const ofRuns = [...new Set(needed.filter((module) => roomOf(module) === "run"))];
+  assert.deepEqual(ofRuns.sort(), ["run/decision.js", "run/gate.js", "run/trace_schema.js"]);
+});
+
+test("modules of the engine are short and can be joined into one script", () => {
+  const owners = new Map();
+  for (const module of [...modulesOf("run"), ...modulesOf("engine")]) {
+    const text = readFileSync(path.join(ASSETS, module), "utf8");
+    if (roomOf(module) === "engine") assert.ok(text.split("\n").length <= 250, `${module} has more than 250 lines`);
+    const declared = code(path.join(ASSETS, module)).matchAll(DECLARED);
+    for (const [, name] of declared) {
+      assert.ok(!owners.has(name), `${name} is declared in ${module} and ${owners.get(name)}`);
+      owners.set(name, module);
+    }
+  }
+  assert.ok(owners.size > 150);
+});
+
 test("only the page knows gradio", () => {
-  for (const room of ["run", "viewer", "share", "labels"]) {
+  for (const room of ["run", "engine", "viewer", "share", "labels"]) {
     for (const module of modulesOf(room)) {
       assert.doesNotMatch(code(path.join(ASSETS, module)), /gradio-container|#cx-tau|#cx-prompt|page_gradio/, module);
     }

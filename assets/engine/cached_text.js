@@ -1,0 +1,58 @@
+/**
+ * One model and the text that it has read: of another text it keeps what is the same, and reads the rest in one pass.
+ *
+ * Unlike a run on the server, which begins with an empty cache, the next run or branch finds what the one before has
+ * read. That changes no number: a position's state is the same to the bit whatever it was read with. What a run would
+ * have had to read by itself is counted by `decode.js`.
+ *
+ * @typedef {import("./decoder.js").Decoder} Decoder
+ * @typedef {import("./distribution.js").Distribution} Distribution
+ */
+
+/** @param {number[]} a @param {number[]} b */
+function sameStart(a, b) {
+  let n = 0;
+  while (n < a.length && n < b.length && a[n] === b[n]) n++;
+  return n;
+}
+
+export class CachedText {
+  /** @param {Decoder} decoder @param {Distribution} distribution of its logits */
+  constructor(decoder, distribution) {
+    this.decoder = decoder;
+    this.distribution = distribution;
+    this.cache = decoder.newCache();
+    /** @type {number[]} what is cached */
+    this.ids = [];
+  }
+
+  /**
+   * Reads a text, the last token of it anew at least: its state is at `decoder.at.normed` then.
+   * @param {number[]} ids
+   * @returns {boolean} false where the logits are not numbers
+   */
+  read(ids) {
+    this.#keep(Math.min(sameStart(this.ids, ids), ids.length - 1));
+    this.decoder.read(ids.slice(this.ids.length), this.cache);
+    this.ids = ids.slice();
+    return this.distribution.update();
+  }
+
+  /**
+   * Reads a text from its first token and stops after each.
+   * @param {number[]} ids
+   * @returns {Generator<boolean, void, void>} whether the logits are numbers
+   */
+  *readEach(ids) {
+    this.#keep(0);
+    const reading = this.decoder.readEach(ids, this.cache);
+    while (!reading.next().done) yield this.distribution.update();
+    this.ids = ids.slice();
+  }
+
+  /** @param {number} n tokens that stay */
+  #keep(n) {
+    this.ids.length = n;
+    this.cache.rewind(n);
+  }
+}

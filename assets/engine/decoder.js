@@ -1,0 +1,190 @@
+/**
+ * The forward pass of a Llama-shaped model: ids in, the last hidden state and the logits out.
+ *
+ * The same mathematics as `citer_core/models/fused_decoder.py`, in float32. Several new positions are read in one pass
+ * over the weights, and each comes out the same to the bit as if it had been read alone. Knows nothing about routing.
+ *
+ * @typedef {import("./kernel.js").Kernel} Kernel
+ * @typedef {import("./kernel.js").Matrix} Matrix
+ * @typedef {import("./safetensors.js").FileTensor} FileTensor
+ * @typedef {import("./model_config.js").ModelConfig} ModelConfig
+ * @typedef {{attentionNorm: number, qkv: Matrix, qkvBias: number|null, out: Matrix, mlpNorm: number, gateUp: Matrix,
+ *   down: Matrix}} Block norms and biases are places
+ */
+
+import { roundedUp } from "./kernel.js";
+import { PANEL } from "./product_code.js";
+import { KeyValueCache } from "./kv_cache.js";
+import { copyRow, putMatrix } from "./matrices.js";
+import { RotaryTables } from "./rotary.js";
+import { ModelFileProblem, floatsOf } from "./safetensors.js";
+
+const MOST_AT_ONCE = 64; // positions in one pass: longer texts are read in parts, and their rows stay in the cache
+
+export class Decoder {
+  /**
+   * @param {Kernel} kernel
+   * @param {ModelConfig} config
+   * @param {Map<string, FileTensor>} tensors the whole file's
+   * @param {string} name of the file, for messages
+   * @throws {ModelFileProblem} a tensor is missing, of another shape, or one too many
+   */
+  constructor(kernel, config, tensors, name) {
+    this.kernel = kernel;
+    this.config = config;
+    const { hiddenSize, innerSize, nLayers, heads, vocabSize, maxContext } = config;
+    const left = new Set(tensors.keys());
+    /** @param {string} key @param {number[]} shape @returns {FileTensor} */
+    const take = (key, ...shape) => {
+      const tensor = tensors.get(key);
+      if (!left.delete(key) || !tensor || tensor.shape.join() !== shape.join()) {
+        throw new ModelFileProblem(`${name} does not fit its configuration: ${key} must be ${shape.join(" x ")}.`);
+      }
+      return tensor;
+    };
+    /** @param {string} key */
+    const norm = (key) => kernel.put(floatsOf(take(key, hiddenSize)));
+    const [nQ, nKv] = [heads.nQ * heads.dim, heads.nKv * heads.dim];
+
+    /** @param {number} layer @returns {Block} */
+    const block = (layer) => {
+      const own = `model.layers.${layer}.`;
+      const projections = [...Object.entries({ q: nQ, k: nKv, v: nKv })].map(([which, n]) => ({
+        weight: take(`${own}self_attn.${which}_proj.weight`, n, hiddenSize),
+        bias: left.has(`${own}self_attn.${which}_proj.bias`) ? take(`${own}self_attn.${which}_proj.bias`, n) : null,
+      }));
+      const biases = projections.flatMap(({ bias }) => (bias ? [...floatsOf(bias)] : []));
+      return {
+        attentionNorm: norm(`${own}input_layernorm.weight`),
+        qkv: putMatrix(
+          kernel,
+          projections.map(({ weight }) => weight),
+        ),
+        qkvBias: biases.length ? kernel.put(biases) : null,
+        out: putMatrix(kernel, [take(`${own}self_attn.o_proj.weight`, hiddenSize, nQ)]),
+        mlpNorm: norm(`${own}post_attention_layernorm.weight`),
+        gateUp: putMatrix(
+          kernel,
+          ["gate", "up"].map((which) => take(`${own}mlp.${which}_proj.weight`, innerSize, hiddenSize)),
+        ),
+        down: putMatrix(kernel, [take(`${own}mlp.down_proj.weight`, hiddenSize, innerSize)]),
+      };
+    };
+
+    this.embedding = putMatrix(kernel, [take("model.embed_tokens.weight", vocabSize, hiddenSize)]);
+    this.blocks = Array.from({ length: nLayers }, (_, layer) => block(layer));
+    this.norm = norm("model.norm.weight");
+    this.head = config.isTied ? this.embedding : putMatrix(kernel, [take("lm_head.weight", vocabSize, hiddenSize)]);
+    if (left.size) throw new ModelFileProblem(`${name} holds ${[...left][0]}, which the browser does not compute.`);
+
+    this.rotary = new RotaryTables(heads.dim, config.ropeTheta, maxContext);
+    this.width = { qkv: nQ + 2 * nKv, gateUp: 2 * innerSize, mixed: nQ };
+    const rows = (/** @type {number} */ width) => kernel.alloc(MOST_AT_ONCE * width + PANEL);
+    this.at = {
+      hidden: rows(hiddenSize),
+      normed: rows(hiddenSize),
+      qkv: rows(this.width.qkv),
+      mixed: rows(nQ),
+      gateUp: rows(this.width.gateUp),
+      logits: kernel.alloc(roundedUp(vocabSize, PANEL)),
+    };
+  }
+
+  /** An empty cache for a text. */
+  newCache() {
+    const { nLayers, heads, maxContext } = this.config;
+    return new KeyValueCache(this.kernel, nLayers, heads, maxContext);
+  }
+
+  /**
+   * Reads tokens behind what is cached; then the last one's state is at `at.normed` and its logits are at `at.logits`.
+   * @param {number[]} ids at least one
+   * @param {KeyValueCache} cache of the tokens before them, extended
+   */
+  read(ids, cache) {
+    for (let start = 0; start < ids.length; start += MOST_AT_ONCE) {
+      this.#pass(ids.slice(start, start + MOST_AT_ONCE), cache, start + MOST_AT_ONCE >= ids.length ? "last" : "none");
+    }
+    this.#logits(this.at.normed);
+  }
+
+  /**
+   * Reads tokens, and stops at each when its logits are at `at.logits`.
+   * @param {number[]} ids @param {KeyValueCache} cache
+   * @returns {Generator<void, void, void>}
+   */
+  *readEach(ids, cache) {
+    for (let start = 0; start < ids.length; start += MOST_AT_ONCE) {
+      const part = ids.slice(start, start + MOST_AT_ONCE);
+      this.#pass(part, cache, "all");
+      for (let row = 0; row < part.length; row++) {
+        this.#logits(this.at.normed + row * this.config.hiddenSize);
+        yield;
+      }
+    }
+  }
+
+  /** @param {number} state place of a normed hidden state */
+  #logits(state) {
+    this.kernel.multiply(state, this.config.hiddenSize, this.head, this.at.logits, this.config.vocabSize, 1, false);
+  }
+
+  /**
+   * All blocks over a few new positions.
+   * @param {number[]} ids @param {KeyValueCache} cache
+   * @param {"all"|"last"|"none"} wanted whose states are wanted, at `at.normed`; behind the last block's attention only
+   *   these are computed, because the others' keys and values are in the cache by then
+   */
+  #pass(ids, cache, wanted) {
+    const { kernel, at, width, config } = this;
+    const { hiddenSize, innerSize, heads } = config;
+    const n = ids.length;
+    const start = cache.length;
+    ids.forEach((id, row) => copyRow(kernel, this.embedding, id, at.hidden + row * hiddenSize));
+    let first = 0;
+    for (const [layer, block] of this.blocks.entries()) {
+      for (let row = 0; row < n; row++) this.#rmsNorm(row, block.attentionNorm);
+      if (block.qkvBias !== null) {
+        for (let row = 0; row < n; row++) {
+          kernel.floats.copyWithin(at.qkv + row * width.qkv, block.qkvBias, block.qkvBias + width.qkv);
+        }
+      }
+      kernel.multiply(at.normed, hiddenSize, block.qkv, at.qkv, width.qkv, n, block.qkvBias !== null);
+      for (let row = 0; row < n; row++) {
+        const qkv = at.qkv + row * width.qkv;
+        this.rotary.turn(kernel.floats, qkv, heads.nQ + heads.nKv, start + row);
+        cache.write(layer, start + row, qkv + heads.nQ * heads.dim);
+      }
+      if (layer === this.blocks.length - 1 && wanted !== "all") first = wanted === "last" ? n - 1 : n;
+      const left = n - first;
+      if (left === 0) break;
+      for (let row = first; row < n; row++) {
+        cache.mix(layer, start + row, at.qkv + row * width.qkv, at.mixed + row * width.mixed);
+      }
+      const hidden = at.hidden + first * hiddenSize;
+      kernel.multiply(at.mixed + first * width.mixed, width.mixed, block.out, hidden, hiddenSize, left, true);
+      for (let row = first; row < n; row++) this.#rmsNorm(row, block.mlpNorm);
+      const normed = at.normed + first * hiddenSize;
+      kernel.multiply(normed, hiddenSize, block.gateUp, at.gateUp, width.gateUp, left, false);
+      for (let row = 0; row < left; row++) {
+        const gate = at.gateUp + row * width.gateUp;
+        kernel.gate(gate, gate + innerSize, innerSize);
+      }
+      kernel.multiply(at.gateUp, width.gateUp, block.down, hidden, hiddenSize, left, true);
+    }
+    for (let row = first; row < n; row++) this.#rmsNorm(row, this.norm, row - first);
+    cache.length += n;
+  }
+
+  /** normed[to] = hidden[row] over its root mean square, weighted. @param {number} row @param {number} weight place */
+  #rmsNorm(row, weight, to = row) {
+    const { floats } = this.kernel;
+    const { hiddenSize, eps } = this.config;
+    const x = this.at.hidden + row * hiddenSize;
+    const y = this.at.normed + to * hiddenSize;
+    let squares = 0;
+    for (let i = 0; i < hiddenSize; i++) squares += floats[x + i] * floats[x + i];
+    const scale = 1 / Math.sqrt(squares / hiddenSize + eps);
+    for (let i = 0; i < hiddenSize; i++) floats[y + i] = floats[x + i] * scale * floats[weight + i];
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * Takes requests and decodes them one after another, in slices between which it listens.
+ *
+ * A new run ends the one before it: of a slider's positions the last one wins. Probes wait for their turn. Knows
+ * neither workers nor files: `serve.js` gives it a loaded pair and a way to answer.
+ *
+ * @typedef {import("./pair.js").BrowserPair} BrowserPair
+ * @typedef {import("./protocol.js").RunRequest} RunRequest
+ * @typedef {import("./protocol.js").EngineReply} EngineReply
+ * @typedef {import("./protocol.js").StartRequest} StartRequest
+ * @typedef {import("./protocol.js").TauRequest} TauRequest
+ * @typedef {import("./protocol.js").ProbeOrder} ProbeOrder
+ * @typedef {{id: string, request: RunRequest, events: TokenEvent[], isMove: boolean}} KeptRun what a later tau can
+ *   begin with; `isMove` where a tau wrote it
+ */
+
+import { isForced } from "../run/decision.js";
+import { NotANumberProblem, decode, roomBehind } from "./decode.js";
+import { RequestProblem, asOurs, checkFork, sharedAtTau } from "./fork.js";
+import { probe } from "./probe.js";
+import { ModelFileProblem } from "./safetensors.js";
+import { readSettings, traceHead } from "./trace_head.js";
+
+const SLICE_MS = 8;
+const MOST_KEPT = 4; // runs of which a tau may be asked; of those that a slider wrote only the latest
+
+/** Gives other tasks, such as messages that have come, their turn. */
+function pause() {
+  return new Promise((resolve) => {
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      resolve(undefined);
+    };
+    port2.postMessage(null);
+  });
+}
+
+/** @param {unknown} error @returns {string} for a person */
+export function inWordsFor(error) {
+  const isOurs = [RequestProblem, NotANumberProblem, ModelFileProblem].some((kind) => error instanceof kind);
+  const said = error instanceof Error ? error.message : String(error);
+  return isOurs ? said : `The browser could not go on (${said.slice(0, 200)}). Load the page again.`;
+}
+
+export class Desk {
+  /**
+   * @param {BrowserPair} pair
+   * @param {(reply: EngineReply) => void} post
+   * @param {{version: string, hardware: string}} maker for traces
+   */
+  constructor(pair, post, maker) {
+    this.pair = pair;
+    this.post = post;
+    this.maker = maker;
+    /** @type {(StartRequest|TauRequest|ProbeOrder)[]} */
+    this.waiting = [];
+    /** @type {Set<string>} */
+    this.cancelled = new Set();
+    /** @type {KeptRun[]} the latest last */
+    this.kept = [];
+    /** @type {string|null} */
+    this.current = null;
+    this.isBusy = false;
+  }
+
+  /** @param {StartRequest|TauRequest|ProbeOrder} order */
+  take(order) {
+    if (order.kind !== "probe") this.#cancelRuns();
+    this.waiting.push(order);
+    if (!this.isBusy) this.#work();
+  }
+
+  /** Ends a run, whether it waits or is being written. @param {string} run */
+  cancel(run) {
+    if (this.current === run || this.waiting.some((order) => order.kind !== "probe" && order.run === run)) {
+      this.cancelled.add(run);
+    }
+  }
+
+  #cancelRuns() {
+    if (this.current !== null) this.cancelled.add(this.current);
+    for (const order of this.waiting) if (order.kind !== "probe") this.cancelled.add(order.run);
+  }
+
+  async #work() {
+    this.isBusy = true;
+    for (let order = this.waiting.shift(); order; order = this.waiting.shift()) {
+      if (order.kind === "probe") await this.#probe(order);
+      else await this.#run(order);
+    }
+    this.isBusy = false;
+  }
+
+  /** @param {StartRequest|TauRequest} order */
+  async #run(order) {
+    const { run } = order;
+    this.current = run;
+    /** @type {RunEnd} */
+    let end = { finish_reason: "cancelled", answer: null, error: null };
+    const told = { n: 0 };
+    try {
+      if (!this.cancelled.has(run)) {
+        const request = order.kind === "tau" ? this.#atTau(order) : order.request;
+        end = { ...end, finish_reason: await this.#decode(order, request, told) };
+      }
+    } catch (error) {
+      end = { ...end, finish_reason: "error", error: inWordsFor(error) };
+    }
+    this.current = null;
+    this.cancelled.delete(run);
+    this.post({ kind: "run", run, base: told.n, tokens: [], end });
+  }
+
+  /**
+   * What a run that is there would be asked as under another tau.
+   * @param {TauRequest} order
+   * @returns {RunRequest}
+   */
+  #atTau({ base, threshold }) {
+    const run = this.kept.find(({ id }) => id === base);
+    if (!run) throw new RequestProblem("The run to write again is not known here any more: generate it first.");
+    const sameText = this.kept.filter(({ request }) => isSameButForTau(request, run.request));
+    const [events] = sameText.map((kept) => sharedAtTau(kept.events, threshold)).sort((a, b) => b.length - a.length);
+    const { parent } = run.request;
+    // The last token is written again, so that it is known why the run ended; by hand, if that is how it came.
+    const last = events.at(-1);
+    const isForcedLast = last !== undefined && isForced(last);
+    return {
+      ...run.request,
+      settings: { ...run.request.settings, threshold },
+      fork: {
+        events: events.slice(0, -1),
+        source: isForcedLast ? last.source : null,
+        tokenId: isForcedLast ? last.token_id : null,
+      },
+      parent: parent && events.length > parent.fork ? parent : null,
+    };
+  }
+
+  /**
+   * @param {StartRequest|TauRequest} order @param {RunRequest} asked @param {{n: number}} told tokens that were posted
+   * @returns {Promise<FinishReason>}
+   */
+  async #decode({ run, kind }, asked, told) {
+    const { pair } = this;
+    const request = { ...asked, settings: readSettings(asked.settings) };
+    const router = await pair.router(request.router);
+    const promptIds = pair.tokenizer.encode(request.prompt.text);
+    const nSteps = Math.min(request.settings.max_new_tokens, roomBehind(pair, promptIds));
+    if (request.fork) checkFork(request.fork, pair.vocabSize, pair.endIds, nSteps);
+    const shared = asOurs(request.fork?.events ?? [], promptIds.length, pair.tokenizer);
+    const fork = request.fork ? { ...request.fork, events: shared } : null;
+    /** @type {KeptRun} */
+    const kept = { id: run, request, events: shared.slice(), isMove: kind === "tau" };
+    const others = this.kept.filter(({ id, isMove }) => id !== run && !isMove);
+    this.kept = [...others.slice(-MOST_KEPT), kept];
+    /** @type {TraceHead|undefined} */
+    let head = traceHead(pair, router, request, promptIds.length, this.maker);
+    const tell = () => {
+      this.post({ kind: "run", run, ...(head ? { head } : {}), base: told.n, tokens: kept.events.slice(told.n) });
+      head = undefined;
+      told.n = kept.events.length;
+    };
+    const steps = decode(pair, router, promptIds, request.settings, fork);
+    for (let sliceEnd = performance.now() + SLICE_MS; ;) {
+      let step;
+      try {
+        step = steps.next();
+      } catch (error) {
+        tell(); // what was written until then
+        throw error;
+      }
+      if (step.done) {
+        tell();
+        return step.value;
+      }
+      kept.events.push(step.value);
+      if (performance.now() < sliceEnd) continue;
+      tell();
+      await pause();
+      if (this.cancelled.has(run)) return "cancelled";
+      sliceEnd = performance.now() + SLICE_MS;
+    }
+  }
+
+  /** @param {ProbeOrder} order */
+  async #probe({ probe: id, text, tokenIds }) {
+    /** @type {ProbedToken[]} */
+    const tokens = [];
+    try {
+      let sliceEnd = performance.now() + SLICE_MS;
+      for (const token of probe(this.pair, this.pair.tokenizer.encode(text), tokenIds)) {
+        tokens.push(token);
+        if (performance.now() < sliceEnd) continue;
+        await pause();
+        sliceEnd = performance.now() + SLICE_MS;
+      }
+      this.post({ kind: "probe", probe: id, tokens, error: null });
+    } catch (error) {
+      this.post({ kind: "probe", probe: id, tokens: [], error: inWordsFor(error) });
+    }
+  }
+}
+
+/** Whether two runs would write the same text at the same tau. @param {RunRequest} a @param {RunRequest} b */
+function isSameButForTau(a, b) {
+  const names = /** @type {(keyof Settings)[]} */ (Object.keys(a.settings));
+  return (
+    a.prompt.text === b.prompt.text &&
+    a.router === b.router &&
+    a.parent?.key === b.parent?.key &&
+    names.every((name) => name === "threshold" || a.settings[name] === b.settings[name])
+  );
+}

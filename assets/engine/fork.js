@@ -1,0 +1,89 @@
+/**
+ * Where a run leaves another one, and what its first own token is forced to; the mirror of `citer_core/fork.py`.
+ *
+ * Pure: events and numbers.
+ *
+ * @typedef {Object} Fork
+ * @property {TokenEvent[]} events the parent's first ones; the branch's own tokens come behind them
+ * @property {Writer|null} source who must write the next token; null leaves it to the router
+ * @property {number|null} tokenId what it must write; only together with `source`
+ */
+
+import { isForced, prefersLlm } from "../run/decision.js";
+import { TextStream } from "./text_stream.js";
+
+/** What a person asked for cannot be done; in words. */
+export class RequestProblem extends Error {}
+
+/** Tokens that the LLM had read at the fork, those of the prompt included. @param {TokenEvent[]} events */
+export const readByLlm = (events) =>
+  events.reduce((most, event) => (event.llm_tokens_fed ? Math.max(most, event.context_len) : most), 0);
+
+/**
+ * @param {Fork} fork
+ * @param {number} vocabSize
+ * @param {Set<number>} endIds after one of them nothing can follow
+ * @param {number} nSteps the most tokens of the run
+ * @throws {RequestProblem}
+ */
+export function checkFork({ events, source, tokenId }, vocabSize, endIds, nSteps) {
+  const ids = events.map((event) => event.token_id);
+  const isToken = (/** @type {number} */ id) => Number.isInteger(id) && id >= 0 && id < vocabSize;
+  if (tokenId !== null && source === null) {
+    throw new RequestProblem("A forced token needs a model that writes it: give the source slm or llm too.");
+  }
+  if (![...ids, tokenId ?? 0].every(isToken)) {
+    throw new RequestProblem("The run to continue has tokens that this pair does not know: choose the pair it is of.");
+  }
+  if (ids.some((id) => endIds.has(id))) {
+    throw new RequestProblem("The text ends before this token, so nothing can follow it: fork at an earlier token.");
+  }
+  if (events.length >= nSteps) {
+    throw new RequestProblem(
+      `The run to continue has ${events.length.toLocaleString("en")} tokens already and may have ` +
+        `${nSteps.toLocaleString("en")}: fork at an earlier token, or raise the limit of new tokens.`,
+    );
+  }
+}
+
+/**
+ * Events from outside, with the text and the cache lengths that their tokens and writers imply.
+ * @param {TokenEvent[]} events
+ * @param {number} nPrompt
+ * @param {import("./tokenizer.js").Tokenizer} tokenizer
+ * @returns {TokenEvent[]}
+ */
+export function asOurs(events, nPrompt, tokenizer) {
+  const text = new TextStream(tokenizer);
+  let llmCached = 0;
+  return events.map((event, index) => {
+    const contextLen = nPrompt + index;
+    const wasRead = event.source === "llm" || event.llm_tokens_fed > 0;
+    const llmFed = wasRead ? contextLen - llmCached : 0;
+    if (wasRead) llmCached = contextLen;
+    return {
+      ...event,
+      index,
+      text: text.push(event.token_id),
+      context_len: contextLen,
+      slm_tokens_fed: index === 0 ? nPrompt : 1,
+      llm_tokens_fed: llmFed,
+    };
+  });
+}
+
+/**
+ * The beginning of a run that is the same at another tau: up to the first decision that is another one there.
+ *
+ * Every event before it would have been written alike, by the same model, so a run at that tau can go on behind it.
+ * @param {TokenEvent[]} events
+ * @param {number} threshold
+ * @returns {TokenEvent[]} under the new tau; tokens that a person forced stay as they are
+ */
+export function sharedAtTau(events, threshold) {
+  const isKept = (/** @type {TokenEvent} */ event) =>
+    isForced(event) || prefersLlm(event.slm_confidence, threshold) === (event.source === "llm");
+  const first = events.findIndex((event) => !isKept(event));
+  const kept = first < 0 ? events : events.slice(0, first);
+  return kept.map((event) => (isForced(event) ? event : { ...event, threshold }));
+}

@@ -1,0 +1,32 @@
+/**
+ * What a page and the worker that decodes say to each other. Types alone.
+ *
+ * A run's messages are those of the server (`run/stream.js`) with a kind, so the same receiver takes them. The first
+ * has the trace's head; a run that could not begin has none, only an end that says why. Every run has an end, also one
+ * that a later run replaced.
+ *
+ * @typedef {Object} RunRequest
+ * @property {string} router
+ * @property {Settings} settings
+ * @property {{data_type: string, question: string, text: string, version: number}} prompt `text` is what models read
+ * @property {import("./fork.js").Fork|null} [fork]
+ * @property {{key: string, fork: number}|null} [parent] of a branch, for its trace
+ *
+ * @typedef {{kind: "load", root: string, version: string, hardware: string}} LoadRequest
+ *   the address of `assets`; what traces say of this project's version and of the machine
+ * @typedef {{kind: "start", run: string, request: RunRequest}} StartRequest
+ * @typedef {{kind: "tau", run: string, base: string, threshold: number}} TauRequest
+ *   write run `base` again under another tau, as `run`, from the first decision that is another one
+ * @typedef {{kind: "cancel", run: string}} CancelRequest
+ * @typedef {{kind: "probe", probe: string, text: string, tokenIds: number[]}} ProbeOrder `text` of the prompt
+ * @typedef {LoadRequest|StartRequest|TauRequest|CancelRequest|ProbeOrder} EngineRequest
+ *
+ * @typedef {{kind: "ready", pair: import("./pair.js").BrowserPair["info"], routers: string[]}} ReadyReply
+ * @typedef {{kind: "failed", error: string}} FailedReply nothing can be decoded here; why
+ * @typedef {{kind: "run", run: string, head?: TraceHead, base: number, tokens: TokenEvent[],
+ *   end?: RunEnd|null}} RunReply
+ * @typedef {{kind: "probe", probe: string, tokens: ProbedToken[], error: string|null}} ProbeReply
+ * @typedef {ReadyReply|FailedReply|RunReply|ProbeReply} EngineReply
+ */
+
+export {};

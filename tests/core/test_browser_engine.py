@@ -1,0 +1,226 @@
+"""The browser's engine writes what Python's writes: ids, writers, confidences, costs, forks, probes, text."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citer_core.cost import H100_SXM
+from citer_core.engine import Engine
+from citer_core.fork import Fork
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.problems import Problem
+from citer_core.text import decoder_of
+from citer_core.trace import RoutingTrace
+from citer_core.types import DecodeSettings, TokenEvent
+
+ROOT = Path(__file__).resolve().parents[2]
+TAUS = (0.0, 0.5, 0.93, 1.0)
+CONFIDENCE = 1e-4
+TIE = 1e-6
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+
+
+@dataclass
+class Asked:
+    """What node is asked for, and what Python says of the same."""
+
+    runs: list[RoutingTrace] = field(default_factory=list)
+    orders: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, engine: Engine, problem: Problem, router: str, settings: DecodeSettings, fork: Fork | None = None):
+        run = engine.start(problem, router=router, settings=settings, fork=fork)
+        events = list(run)
+        self.runs.append(run.trace())
+        self.orders.append(order_of(problem, router, settings, fork))
+        return events
+
+
+def order_of(problem: Problem, router: str, settings: DecodeSettings, fork: Fork | None = None) -> dict[str, Any]:
+    prompt = {"data_type": problem.data_type, "question": problem.question, "text": problem.prompt, "version": 1}
+    names = ("threshold", "max_new_tokens", "temperature", "top_p", "seed")
+    order = {"prompt": prompt, "router": router, "settings": {name: getattr(settings, name) for name in names}}
+    if fork is not None:
+        events = [as_json(event) for event in fork.events]
+        order["fork"] = {"events": events, "source": fork.source, "tokenId": fork.token_id}
+    return order
+
+
+def as_json(event: TokenEvent) -> dict[str, Any]:
+    names = TokenEvent.__slots__
+    return {name: getattr(event, name) for name in names}
+
+
+def ask_node(**asked: Any) -> dict[str, Any]:
+    done = subprocess.run(
+        ["node", "tests/viewer/engine_runs.mjs"],
+        input=json.dumps(asked), cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+def odd_texts(n: int) -> Iterator[str]:
+    """Characters that split words in one way or another, and any others."""
+    chance = random.Random(5)
+    special = [0x85, 0xA0, 0x1680, 0x2003, 0x2028, 0x3000, 0xFEFF, 0x200B, 0x200D, 0x1F600, 0x660, 0xBD, 0x2167, 0x300]
+    known = [*map(chr, [*range(0x250), *special]), "'s", "'ll", "  ", "<|endoftext|>", "<|endof"]
+
+    def anything() -> str:
+        code = chance.randrange(0x110000)
+        return anything() if 0xD800 <= code < 0xE000 else chr(code)
+
+    for _ in range(n):
+        yield "".join(
+            chance.choice(known) if chance.random() < 0.7 else anything() for _ in range(chance.randrange(25))
+        )
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    return Engine.load()
+
+
+@pytest.fixture(scope="module")
+def asked(engine: Engine) -> Asked:
+    """Every router; greedy and sampled at all taus; what can be done to a run at one of its tokens."""
+    problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)[:2]]
+    asked = Asked()
+    for tau in TAUS:
+        for problem in problems:
+            asked.add(engine, problem, "citer", DecodeSettings(threshold=tau, max_new_tokens=24))
+        sampled = DecodeSettings(threshold=tau, max_new_tokens=24, temperature=0.9, top_p=0.95, seed=11)
+        asked.add(engine, problems[0], "citer", sampled)
+    for name in engine.router_names:
+        settings = DecodeSettings(
+            threshold=max(0.1, engine.default_threshold(name)), max_new_tokens=12, temperature=0.7
+        )
+        events = asked.add(engine, problems[1], name, settings)
+        at = 5
+        other = "slm" if events[at].source == "llm" else "llm"
+        asked.add(engine, problems[1], name, settings, Fork(tuple(events[:at]), other))
+    settings = DecodeSettings(threshold=0.93, max_new_tokens=24)
+    events = asked.add(engine, problems[2], "citer", settings)
+    longer = DecodeSettings(threshold=0.93, max_new_tokens=40)
+    swapped = events[5].slm_top[1].token_id
+    for fork in (Fork(tuple(events)), Fork((), "llm"), Fork(tuple(events[:5]), events[5].source, swapped)):
+        asked.add(engine, problems[2], "citer", longer, fork)
+    return asked
+
+
+@pytest.fixture(scope="module")
+def answer(engine: Engine, asked: Asked) -> dict[str, Any]:
+    prompts = [row.problem.prompt for kind in ("math", "mc") for row in bundled_rows(kind)]
+    chance = random.Random(3)
+    ids = [[chance.randrange(engine.pair.vocab_size) for _ in range(chance.randrange(1, 8))] for _ in range(500)]
+    probed = [{"prompt": t.prompt.text, "ids": [e.token_id for e in t.events]} for t in asked.runs[:2]]
+    texts = [*prompts, *odd_texts(500)]
+    found = ask_node(encode=texts, decode=ids, runs=asked.orders, probes=probed)
+    return {**found, "texts": texts, "ids": ids}
+
+
+def test_the_tokenizer_is_the_same_to_the_id(engine: Engine, answer: dict[str, Any]) -> None:
+    assert len(answer["texts"]) >= 900
+    for text, ids in zip(answer["texts"], answer["encode"], strict=True):
+        assert ids == engine.pair.encode(text), ascii(text)
+    decode = decoder_of(engine.pair.tokenizer)
+    for ids, text in zip(answer["ids"], answer["decode"], strict=True):
+        assert text == decode(ids), ids
+
+
+def test_runs_are_the_same_token_for_token(asked: Asked, answer: dict[str, Any]) -> None:
+    n_llm = 0
+    for ours, theirs in zip(asked.runs, answer["runs"], strict=True):
+        name = f"{ours.router.name}, tau {ours.settings.threshold}, temperature {ours.settings.temperature}"
+        assert len(ours.events) == len(theirs["events"]), name
+        for mine, its in zip(ours.events, theirs["events"], strict=True):
+            for key in TokenEvent.__slots__:
+                if key not in {"slm_confidence", "slm_top", "llm_top", "slm_s", "router_s", "llm_s"}:
+                    assert getattr(mine, key) == its[key], (name, mine.index, key)
+            assert mine.slm_confidence == pytest.approx(its["slm_confidence"], abs=CONFIDENCE), (name, mine.index)
+            for top in ("slm_top", "llm_top"):
+                probabilities = [candidate[2] for candidate in its[top]]
+                assert probabilities == pytest.approx([c.probability for c in getattr(mine, top)], abs=CONFIDENCE), name
+            n_llm += mine.source == "llm"
+        assert ours.finish_reason == theirs["finish_reason"], name
+    assert n_llm > 100 and any(event.forced for trace in asked.runs for event in trace.events)
+
+
+def test_a_run_of_the_browser_is_a_trace_of_the_same_pair_and_costs_the_same(
+    asked: Asked, answer: dict[str, Any]
+) -> None:
+    for ours, theirs in zip(asked.runs, answer["runs"], strict=True):
+        trace = RoutingTrace.from_json(json.dumps(theirs))
+        assert trace.key == ours.key and trace.completion == ours.completion
+        assert trace.cost(H100_SXM) == ours.cost(H100_SXM)
+        assert (trace.prompt, trace.settings, trace.router) == (ours.prompt, ours.settings, ours.router)
+        for name in ("name", "revision", "slm", "llm", "dtype", "prompt_form"):
+            assert getattr(trace.pair, name) == getattr(ours.pair, name)
+        assert trace.pair.device == "wasm"
+
+
+def test_both_say_the_same_of_a_finished_text(engine: Engine, asked: Asked, answer: dict[str, Any]) -> None:
+    problems = [row.problem for row in bundled_rows("math")[:2]]
+    for problem, trace, theirs in zip(problems, asked.runs, answer["probes"], strict=False):
+        ours = [token.to_dict() for token in engine.probe(problem, [event.token_id for event in trace.events])]
+        assert len(ours) == len(theirs) == len(trace.events)
+        for mine, its in zip(ours, theirs, strict=True):
+            assert mine["agree"] == its["agree"]
+            for name in ("slm_entropy", "llm_entropy", "kl"):
+                assert mine[name] == pytest.approx(its[name], abs=CONFIDENCE)
+            for top in ("slm_top", "llm_top"):
+                assert [c[2] for c in mine[top]] == pytest.approx([c[2] for c in its[top]], abs=CONFIDENCE)
+                assert mine[top][0] == pytest.approx(its[top][0], abs=CONFIDENCE)
+
+
+def distance_to_a_tie(event: TokenEvent) -> float:
+    """How little would have made another token or another writer here."""
+    tops = [top for top in (event.slm_top, event.llm_top) if len(top) > 1]
+    gaps = [top[0].probability - top[1].probability for top in tops]
+    return min([abs(event.slm_confidence - event.threshold), *gaps])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("router", ["citer", "max-probability"])
+def test_all_bundled_problems(engine: Engine, router: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """400 problems at four taus; where a run differs there is a tie, which is listed."""
+    problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)]
+    assert len(problems) == 400
+    ties: list[str] = []
+    for tau in TAUS:
+        settings = DecodeSettings(threshold=tau)
+        batch = engine.run_batch(problems, router=router, settings=settings, batch_size=32, with_candidates=True)
+        ours = dict(batch)
+        theirs = ask_node(brief=True, runs=[order_of(problem, router, settings) for problem in problems])["runs"]
+        for index, run in enumerate(theirs):
+            n_same = same_start(ours[index].events, run)
+            for event, confidence in zip(ours[index].events[:n_same], run["confidences"], strict=False):
+                assert event.slm_confidence == pytest.approx(confidence, abs=CONFIDENCE)
+            if n_same == len(ours[index].events) == len(run["ids"]):
+                assert [event.llm_tokens_fed for event in ours[index].events] == run["fed"]
+                assert ours[index].finish_reason == run["reason"]
+                continue
+            distance = distance_to_a_tie(ours[index].events[n_same])
+            ties.append(f"{problems[index].id} at tau {tau}, token {n_same}: {distance:.1e}")
+            assert distance <= TIE, ties[-1]
+    with capsys.disabled():
+        print(f"\n{router}: {len(ties)} ties", *ties, sep="\n  ")
+
+
+def same_start(events: Sequence[TokenEvent], run: dict[str, Any]) -> int:
+    """How many tokens both wrote alike, by the same writers."""
+    pairs = zip(events, run["ids"], run["writers"], strict=False)
+    n = 0
+    for event, token_id, writer in pairs:
+        if event.token_id != token_id or event.source[0] != writer:
+            return n
+        n += 1
+    return n

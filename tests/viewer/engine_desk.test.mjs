@@ -1,0 +1,164 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Worker } from "node:worker_threads";
+
+import { decode } from "../../assets/engine/decode.js";
+import { Desk } from "../../assets/engine/desk.js";
+import { sharedAtTau } from "../../assets/engine/fork.js";
+import { probe } from "../../assets/engine/probe.js";
+import { RunReceiver } from "../../assets/run/stream.js";
+import { checkTrace } from "../../assets/run/trace_file.js";
+import { PROMPT, SETTINGS, fresh, loadBundled, withoutSeconds } from "./engine_files.mjs";
+
+const MAKER = { version: "0", hardware: "node" };
+const loaded = loadBundled();
+
+/** A desk, and what it has answered. */
+async function openDesk() {
+  const pair = await loaded;
+  const replies = [];
+  const waiting = [];
+  const desk = new Desk(
+    pair,
+    (reply) => {
+      replies.push(reply);
+      for (const check of waiting) check();
+    },
+    MAKER,
+  );
+  const until = (found) =>
+    new Promise((resolve) => {
+      const check = () => replies.some(found) && resolve(replies.find(found));
+      waiting.push(check);
+      check();
+    });
+  const ended = (run) => until((reply) => reply.run === run && reply.end);
+  const eventsOf = (run) => replies.filter((reply) => reply.run === run).flatMap((reply) => reply.tokens);
+  return { pair, desk, replies, until, ended, eventsOf };
+}
+
+const request = (changes = {}) => ({ router: "citer", settings: SETTINGS, prompt: PROMPT, ...changes });
+
+test("a desk's messages make a trace, through the page's own receiver", async () => {
+  const { desk, replies, ended } = await openDesk();
+  desk.take({ kind: "start", run: "one", request: request() });
+  const { end } = await ended("one");
+  const trace = { events: [] };
+  const receiver = new RunReceiver({
+    fetchRun: () => assert.fail("nothing is missing"),
+    start: (head) => Object.assign(trace, head),
+    append: (tokens) => trace.events.push(...tokens),
+    end: ({ finish_reason: reason }) => (trace.finish_reason = reason),
+    lost: assert.fail,
+  });
+  for (const reply of structuredClone(replies)) receiver.receive(reply);
+  assert.equal(end.error, null);
+  assert.equal(checkTrace(trace).events.length, trace.events.length);
+  assert.equal(trace.finish_reason, end.finish_reason);
+  assert.ok(trace.events.length > 10);
+});
+
+test("tau moved over a run gives what a new run at that tau gives, and the last position wins", async () => {
+  const { pair, desk, replies, ended, eventsOf } = await openDesk();
+  desk.take({ kind: "start", run: "base", request: request() });
+  await ended("base");
+  const taus = [0.1, 0.95, 0.4, 1, 0, 0.7];
+  for (const [i, threshold] of taus.entries()) desk.take({ kind: "tau", run: `tau ${i}`, base: "base", threshold });
+  await ended("tau 5");
+  assert.deepEqual(
+    taus.slice(0, -1).map((_, i) => replies.find(({ run, end }) => run === `tau ${i}` && end).end.finish_reason),
+    taus.slice(0, -1).map(() => "cancelled"),
+  );
+  const router = await pair.router("citer");
+  const ids = pair.tokenizer.encode(PROMPT.text);
+  for (const threshold of taus) {
+    desk.take({ kind: "tau", run: `again ${threshold}`, base: "base", threshold });
+    await ended(`again ${threshold}`);
+    const own = [...decode(pair, router, ids, { ...SETTINGS, threshold })];
+    assert.deepEqual(withoutSeconds(eventsOf(`again ${threshold}`)), withoutSeconds(own));
+  }
+});
+
+test("a token that a person forced stays forced when tau moves", async () => {
+  const { desk, ended, eventsOf } = await openDesk();
+  desk.take({ kind: "start", run: "parent", request: request() });
+  await ended("parent");
+  const events = eventsOf("parent").slice(0, 6);
+  const fork = { events, source: "llm", tokenId: eventsOf("parent")[6].slm_top[1][0] };
+  desk.take({ kind: "start", run: "branch", request: request({ fork, parent: { key: "0".repeat(16), fork: 6 } }) });
+  await ended("branch");
+  const branch = eventsOf("branch");
+  assert.ok(branch[6].forced);
+  const kept = sharedAtTau(branch, SETTINGS.threshold);
+  assert.deepEqual(kept, branch);
+  assert.equal(sharedAtTau(branch.slice(6, 7), 0)[0].token_id, fork.tokenId);
+});
+
+test("a run is cancelled between two tokens, and a probe waits for its turn", async () => {
+  const { desk, until, ended, eventsOf, pair } = await openDesk();
+  const long = { ...SETTINGS, threshold: 1, max_new_tokens: 900 };
+  desk.take({ kind: "start", run: "long", request: request({ settings: { ...long, temperature: 2, seed: 3 } }) });
+  desk.take({ kind: "probe", probe: "p", text: PROMPT.text, tokenIds: [5, 6, 7] });
+  await until((reply) => reply.run === "long" && reply.tokens.length);
+  desk.cancel("long");
+  assert.equal((await ended("long")).end.finish_reason, "cancelled");
+  assert.ok(eventsOf("long").length < 900);
+  const reply = await until(({ kind }) => kind === "probe");
+  assert.deepEqual(reply.tokens, [...probe(pair, pair.tokenizer.encode(PROMPT.text), [5, 6, 7])]);
+  desk.take({ kind: "probe", probe: "q", text: PROMPT.text, tokenIds: [99999] });
+  assert.match((await until((answer) => answer.probe === "q")).error, /tokens that this pair does not know/);
+});
+
+test("a run that breaks off keeps what was written until then", async () => {
+  const { pair, desk, ended, eventsOf } = await openDesk();
+  fresh(pair);
+  const { floats } = pair.kernel;
+  const at = pair.llm.decoder.norm;
+  const kept = floats[at];
+  floats[at] = NaN;
+  desk.take({ kind: "start", run: "broken", request: request() });
+  const { end } = await ended("broken");
+  pair.kernel.floats[at] = kept;
+  fresh(pair);
+  assert.match(end.error, /The LLM computed values that are not numbers/);
+  assert.ok(eventsOf("broken").length > 0 && eventsOf("broken").every(({ source }) => source === "slm"));
+});
+
+test("what is asked wrongly is answered in words, and the desk goes on", async () => {
+  const { desk, ended } = await openDesk();
+  const cases = {
+    router: [request({ router: "../x" }), /There is no router of that name/],
+    tau: [request({ settings: { ...SETTINGS, threshold: 2 } }), /threshold is 2; it must be/],
+    prompt: [request({ prompt: { ...PROMPT, text: "" } }), /The prompt is empty/],
+    broken: [request({ prompt: null }), /The browser could not go on/],
+  };
+  for (const [run, [asked, words]] of Object.entries(cases)) {
+    desk.take({ kind: "start", run, request: asked });
+    const { end } = await ended(run);
+    assert.equal(end.finish_reason, "error");
+    assert.match(end.error, words);
+  }
+  desk.take({ kind: "tau", run: "t", base: "nobody's", threshold: 0.5 });
+  assert.match((await ended("t")).end.error, /is not known here any more/);
+});
+
+test("a worker takes messages and answers with messages", async () => {
+  const worker = new Worker(new URL("./engine_worker.mjs", import.meta.url));
+  const next = () => new Promise((resolve) => worker.once("message", resolve));
+  try {
+    worker.postMessage({ kind: "cancel", run: "early" });
+    assert.match((await next()).error, /load it first/);
+    worker.postMessage({ kind: "load", root: "", ...MAKER });
+    const ready = await next();
+    assert.equal(ready.kind, "ready", ready.error);
+    assert.ok(ready.routers.includes("max-probability") && ready.pair.revision.length > 40);
+    worker.postMessage({ kind: "start", run: "w", request: request({ settings: { ...SETTINGS, max_new_tokens: 3 } }) });
+    const tokens = [];
+    for (let reply = await next(); !reply.end; reply = await next()) tokens.push(...reply.tokens);
+    assert.equal(tokens.length, 3);
+    worker.postMessage({ kind: "load", root: "nowhere/", ...MAKER });
+    assert.match((await next()).error, /could not go on/);
+  } finally {
+    await worker.terminate();
+  }
+});
