@@ -220,6 +220,7 @@ class Engine:
         settings: DecodeSettings,
         batch_size: int = 16,
         with_candidates: bool = False,
+        may_vary_threads: bool = False,
     ) -> Iterator[tuple[int, RoutingTrace]]:
         """Runs many problems, several per forward pass; the tokens are those of `start`.
 
@@ -229,6 +230,7 @@ class Engine:
             settings: the same for all.
             batch_size: problems per forward pass.
             with_candidates: keep both models' most probable tokens in the events.
+            may_vary_threads: see `decode_batch`.
 
         Yields:
             (index in `problems`, finished trace) in the order in which they finish. Seconds of a pass that several
@@ -241,7 +243,13 @@ class Engine:
         chosen = self.router(router)
         prompts = [self.pair.encode(problem.prompt) for problem in problems]
         for done in decode_batch(
-            self.pair, chosen, prompts, settings, batch_size=batch_size, with_candidates=with_candidates
+            self.pair,
+            chosen,
+            prompts,
+            settings,
+            batch_size=batch_size,
+            with_candidates=with_candidates,
+            may_vary_threads=may_vary_threads,
         ):
             problem, events = problems[done.index], done.events(self.pair)
             origin = Origin.of(self.pair, chosen, problem)

@@ -307,6 +307,7 @@ class FakeEngine:
         settings: DecodeSettings,
         batch_size: int = 16,
         with_candidates: bool = False,
+        may_vary_threads: bool = False,
     ) -> Iterator[tuple[int, RoutingTrace]]:
         """One after another, and handed out as they finish."""
         for index, problem in enumerate(problems):

@@ -138,6 +138,7 @@ def _run_rows(
         settings=settings,
         batch_size=args.batch_size,
         with_candidates=args.with_trace,
+        may_vary_threads=True,
     )
     for done, (index, trace) in enumerate(runs, start=1):
         result = output_row(fitting[index].id, trace, with_trace=args.with_trace)

@@ -57,7 +57,8 @@ def batch_benchmark(
             alone = [[e.token_id for e in decode(pair, router, prompt, settings)] for prompt in prompts]
             single.append(sum(map(len, alone)) / (time.perf_counter() - start))
             start = time.perf_counter()
-            together = {c.index: c for c in decode_batch(pair, router, prompts, settings, batch_size=batch_size)}
+            completions = decode_batch(pair, router, prompts, settings, batch_size=batch_size, may_vary_threads=True)
+            together = {c.index: c for c in completions}
             n_tokens = sum(len(c.steps) for c in together.values())
             batched.append(n_tokens / (time.perf_counter() - start))
             same = same and all(together[i].token_ids == ids for i, ids in enumerate(alone))

@@ -15,6 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from citer_core.errors import PairError
 from citer_core.models import store
+from citer_core.models.batch_threads import BatchThreads
 from citer_core.models.captured import GraphPlan, plan_for
 from citer_core.models.checkpoint import (
     DTYPES,
@@ -49,6 +50,7 @@ class ModelPair:
         max_context: the shorter of the two models' context lengths, in tokens.
         info: names, revisions and cost numbers.
         prompt_form: how prompts become token ids.
+        batch_threads: what batches may choose from; None if the number of threads stands.
     """
 
     slm: LanguageModel
@@ -58,6 +60,7 @@ class ModelPair:
     max_context: int
     info: PairInfo
     prompt_form: PromptForm
+    batch_threads: BatchThreads | None = None
     _token_texts: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -205,8 +208,9 @@ def load_pair(
     check_shared_vocabulary(tokenizers[0], tokenizers[-1])
     slm = load_model(folders[0], device, DTYPES[dtype])
     llm = load_model(folders[1], device, DTYPES[dtype], device_map=options.device_map, quantization=quantization)
-    use_threads((slm, llm), options.threads)  # before products are measured, which depend on it
-    return ModelPair.assemble(name, slm, llm, tokenizers[0], chat=options.chat, graphs=graphs)
+    choice = use_threads((slm, llm), options.threads)  # before products are measured, which depend on it
+    loaded = ModelPair.assemble(name, slm, llm, tokenizers[0], chat=options.chat, graphs=graphs)
+    return replace(loaded, batch_threads=BatchThreads.of((slm, llm), choice))
 
 
 def known_dtype(pair: str, device: str, dtype: str) -> str:

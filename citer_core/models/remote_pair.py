@@ -12,6 +12,7 @@ from transformers import AutoModelForCausalLM, GenerationConfig, PreTrainedModel
 
 from citer_core.config import LlmServer
 from citer_core.errors import ModelFileError
+from citer_core.models.batch_threads import BatchThreads
 from citer_core.models.captured import plan_for
 from citer_core.models.checkpoint import DTYPES, eos_ids_of, load_model, load_tokenizer
 from citer_core.models.config_file import read_config
@@ -51,7 +52,7 @@ def load_remote_pair(
     llm_shape = _without_weights(llm_folder)
     llm = RemoteLM.connect(server, tokenizer)  # before the weights are read: it is the one more likely to fail
     slm = load_model(slm_folder, device, DTYPES[dtype]).eval()
-    use_threads((slm,), options.threads)
+    choice = use_threads((slm,), options.threads)
     configs = [model.config.get_text_config(decoder=True) for model in (slm, llm_shape)]
     served = llm.name.rsplit("/", 1)[-1]  # a path on the server is nobody's business
     info = PairInfo(
@@ -68,6 +69,7 @@ def load_remote_pair(
         slm=LanguageModel(slm, len(tokenizer), graphs=graphs),
         llm=llm,
         tokenizer=tokenizer,
+        batch_threads=BatchThreads.of((slm,), choice),
         eos_ids=eos_ids_of(tokenizer, slm, llm_shape),
         max_context=min(lengths if llm.max_context is None else [*lengths, llm.max_context]),
         info=info,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -27,10 +27,15 @@ N_MATRICES, N_ROUNDS = 6, 4
 
 @dataclass(frozen=True, slots=True)
 class ThreadChoice:
-    """A number of threads, and the reason."""
+    """A number of threads, and the reason.
+
+    Attributes:
+        is_for_size: nobody asked for it and nothing was measured: the models are small. Batches may choose another.
+    """
 
     n_threads: int
     why: str
+    is_for_size: bool = False
 
 
 def choose_threads(n_bytes: int, budget: int, measure: Callable[[int], float]) -> ThreadChoice:
@@ -44,15 +49,25 @@ def choose_threads(n_bytes: int, budget: int, measure: Callable[[int], float]) -
     if budget == 1:
         return ThreadChoice(1, "there is one core for this process")
     if n_bytes <= SMALL_BYTES:
-        return ThreadChoice(1, "the models are so small that threads would wait for each other")
-    candidates = sorted({1, budget, max(1, budget // 2)})
+        return ThreadChoice(1, "the models are so small that threads would wait for each other", is_for_size=True)
+    best, seconds = fastest_number(sorted({1, budget, max(1, budget // 2)}), measure)
+    times = ", ".join(f"{1000 * seconds[n]:.1f} ms with {n}" for n in seconds)
+    return ThreadChoice(best, f"the same products took {times}")
+
+
+def fastest_number(candidates: Sequence[int], measure: Callable[[int], float]) -> tuple[int, dict[int, float]]:
+    """The smallest number of threads that no larger one is clearly faster than, and the seconds of each.
+
+    Args:
+        candidates: rising.
+        measure: seconds of the same work with a number of threads.
+    """
     seconds = {n: measure(n) for n in candidates}
     best = candidates[0]
     for n in candidates[1:]:
         if seconds[best] > CLEARLY_FASTER * seconds[n]:
             best = n
-    times = ", ".join(f"{1000 * seconds[n]:.1f} ms with {n}" for n in candidates)
-    return ThreadChoice(best, f"the same products took {times}")
+    return best, seconds
 
 
 def use_threads(models: Iterable[PreTrainedModel], wanted: int | None) -> ThreadChoice:

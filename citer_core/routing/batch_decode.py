@@ -9,10 +9,12 @@ alone. Knows nothing about prompts, answers or files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 
 import torch
 
 from citer_core.errors import NotANumberError
+from citer_core.models.batch_threads import ThreadWatch
 from citer_core.models.pair import ModelPair
 from citer_core.routing.batch_decoder import BatchDecoder
 from citer_core.routing.batch_pace import Pace
@@ -40,6 +42,7 @@ def decode_batch(
     batch_size: int = 16,
     is_cancelled: Callable[[], bool] = lambda: False,
     with_candidates: bool = False,
+    may_vary_threads: bool = False,
 ) -> Iterator[Completion]:
     """Completes every prompt, up to `batch_size` of them in one pass of a model.
 
@@ -52,6 +55,8 @@ def decode_batch(
             caches have room for all of these.
         is_cancelled: asked between steps; sequences in progress are then handed out as `cancelled`.
         with_candidates: keep both models' most probable tokens, for traces.
+        may_vary_threads: let the number of threads follow what is fastest meanwhile. Rounding then depends on how busy
+            the machine is (confidences in the sixth digit), so what is to be repeated to the bit goes without.
 
     Yields:
         Completions as they finish; `index` says of which prompt.
@@ -69,8 +74,10 @@ def decode_batch(
     pace = Pace(batch_size=batch_size)
     decoder = BatchDecoder(pair, min(IN_PROGRESS * batch_size, len(prompts)), pace)
     next_prompt, unsound = 0, list[NotANumberError]()
-    try:
+    threads_to_try = pair.batch_threads if may_vary_threads else None
+    with ThreadWatch(threads_to_try, batch_size) as threads, closing(decoder):
         while decoder.live or next_prompt < len(prompts):
+            threads.refresh()
             if is_cancelled():
                 in_progress = decoder.live
                 for sequence in in_progress:
@@ -94,5 +101,3 @@ def decode_batch(
                     yield sequence.completion
         if unsound:
             raise unsound[0]
-    finally:
-        decoder.close()

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+from dataclasses import replace
+
 import pytest
 import torch
 
 from citer_core.config import wanted_threads
 from citer_core.errors import SettingError
-from citer_core.models import threads
-from citer_core.models.threads import SMALL_BYTES, choose_threads, seconds_with, use_threads
-from citer_core.types import PairOptions
+from citer_core.models import batch_threads, threads
+from citer_core.models.batch_threads import BatchThreads, ThreadWatch, seconds_of_product
+from citer_core.models.pair import load_pair
+from citer_core.models.threads import SMALL_BYTES, ThreadChoice, choose_threads, seconds_with, use_threads
+from citer_core.routing.batch_decode import decode_batch
+from citer_core.routing.completion import Completion
+from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.types import DecodeSettings, PairOptions
 from tests.core.conftest import tiny_qwen2
 
 LARGE = 10 * SMALL_BYTES
@@ -71,3 +80,84 @@ def test_the_wish_of_the_environment(text, wanted):
 def test_no_threads_are_refused():
     with pytest.raises(SettingError, match="from 1"):
         PairOptions(threads=0)
+
+
+SHAPE = (64, 128)
+OF_TWO = BatchThreads((1, 2), SHAPE, torch.float32)
+
+
+def watch(seconds: dict[int, float], times: list[float], n_rows: int = 16) -> ThreadWatch:
+    """A watch to which products take `seconds`, and whose clock says one of `times` at each look."""
+    return ThreadWatch(OF_TWO, n_rows, measure=lambda plan, n, *_: seconds[n], now=lambda: times[0])
+
+
+def test_a_batch_takes_more_threads_while_they_help(n_threads):
+    torch.set_num_threads(1)
+    seconds, times = {1: 2.0, 2: 1.2}, [0.0]
+    with watch(seconds, times) as threads:
+        threads.refresh()
+        assert torch.get_num_threads() == 2
+        seconds[2] = 400.0  # others keep the cores busy
+        threads.refresh()
+        assert torch.get_num_threads() == 2, "measured again at once"
+        times[0] = batch_threads.INTERVAL_S
+        threads.refresh()
+        assert torch.get_num_threads() == 1
+        seconds[2], times[0] = 1.2, 2 * batch_threads.INTERVAL_S
+        threads.refresh()
+        assert torch.get_num_threads() == 2
+    assert torch.get_num_threads() == 1
+
+
+def test_a_batch_of_one_and_a_pair_without_a_choice_measure_nothing(n_threads):
+    torch.set_num_threads(1)
+    for plan, n_rows in ((OF_TWO, 1), (None, 16)):
+        with ThreadWatch(plan, n_rows, measure=never) as threads:
+            threads.refresh()
+            assert torch.get_num_threads() == 1
+
+
+def test_who_may_choose(monkeypatch):
+    small = ThreadChoice(1, "small", is_for_size=True)
+    models = (tiny_qwen2(1), tiny_qwen2(2))
+    for n_cores, numbers in ((2, (1, 2)), (3, (1, 2)), (64, (1, 2, 4))):
+        monkeypatch.setattr(batch_threads, "cpu_budget", lambda n=n_cores: n)
+        plan = BatchThreads.of(models, small)
+        assert plan is not None and plan.candidates == numbers
+        assert plan.shape == (models[0].config.hidden_size, models[0].config.intermediate_size)
+        assert BatchThreads.of(models, ThreadChoice(2, "as asked for")) is None
+    monkeypatch.setattr(batch_threads, "cpu_budget", lambda: 1)
+    assert BatchThreads.of(models, small) is None
+
+
+def test_a_sample_is_as_long_as_asked(n_threads):
+    start = time.perf_counter()
+    assert 0.0 < seconds_of_product(OF_TWO, 1, 16, 0.02) <= time.perf_counter() - start >= 0.02
+
+
+def test_threads_vary_only_where_they_may(n_threads, monkeypatch):
+    """With the number changed in every round the tokens are the same, the confidences up to rounding."""
+    monkeypatch.setattr(batch_threads, "INTERVAL_S", 0.0)
+    turns = itertools.cycle((1.0, 4.0))
+    seen = list[int]()
+
+    def measure(plan: BatchThreads, n: int, *_: float) -> float:
+        seen.append(n)
+        return 2.0 if n == 1 else next(turns)
+
+    monkeypatch.setattr(batch_threads, "seconds_of_product", measure)
+    router, bundled = MaxProbabilityRouter(), replace(load_pair(), batch_threads=OF_TWO)
+    prompts = [bundled.encode(f"Ann has {n} apples and buys {n} more.") for n in range(3, 23)]
+    settings = DecodeSettings(threshold=0.7, max_new_tokens=24)
+
+    def completed(*, may_vary: bool) -> list[Completion]:
+        done = decode_batch(bundled, router, prompts, settings, may_vary_threads=may_vary)
+        return sorted(done, key=lambda c: c.index)
+
+    fixed = completed(may_vary=False)
+    assert not seen
+    for one, other in zip(fixed, completed(may_vary=True), strict=True):
+        assert one.token_ids == other.token_ids
+        confidences = [[step.slm_confidence for step in c.steps] for c in (one, other)]
+        assert confidences[0] == pytest.approx(confidences[1], abs=1e-4)
+    assert set(seen) == {1, 2} and torch.get_num_threads() == 1

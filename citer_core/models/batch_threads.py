@@ -1,0 +1,112 @@
+"""More threads for passes of many rows while they help: measured again and again, as the machine gets busy or idle.
+
+A small pair's passes are computed by one thread (`threads`), because beside other programs two have been seen seven
+times slower. In a batch on an idle machine two are up to half as fast again. Which of the two it is changes while a
+batch runs, so a few milliseconds of the batch's own kind of product are timed every two seconds. Products of some
+numbers of rows and attention round otherwise with two threads than with one, so only work that need not be repeated to
+the bit asks for this. Knows shapes, not models' meaning. Called by `decode_batch`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import TracebackType
+
+import torch
+from transformers import PreTrainedModel
+
+from citer_core.hardware import cpu_budget
+from citer_core.models.threads import ThreadChoice, fastest_number
+
+INTERVAL_S = 2.0  # between two measurements
+SAMPLE_S = 0.01  # of one number of threads: longer than a busy system lets a thread run before another's turn
+MOST_THREADS = 4  # more wait for each other longer than they work, in models for which one is the rule
+
+
+@dataclass(frozen=True, slots=True)
+class BatchThreads:
+    """What a pair's batches may choose from.
+
+    Attributes:
+        candidates: numbers of threads, rising, the first of them 1.
+        shape: numbers in and out of the largest product of a layer.
+        dtype: of the weights.
+    """
+
+    candidates: tuple[int, ...]
+    shape: tuple[int, int]
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, models: Iterable[PreTrainedModel], choice: ThreadChoice) -> BatchThreads | None:
+        """For loaded models.
+
+        Returns:
+            None where there is nothing to choose: a person has chosen, a measurement has, or there is one core.
+        """
+        numbers = [n for n in (1, 2, MOST_THREADS) if n <= cpu_budget()]
+        here = [model for model in models if model.device.type == "cpu"]
+        if not choice.is_for_size or len(numbers) < 2 or not here:
+            return None
+        configs = [model.config.get_text_config(decoder=True) for model in here]
+        widest = max(configs, key=lambda config: int(config.hidden_size))
+        return cls(tuple(numbers), (int(widest.hidden_size), int(widest.intermediate_size)), here[0].dtype)
+
+
+class ThreadWatch:
+    """Holds the number of threads at what is fastest now; a context, after which it is what it was before.
+
+    Belongs to the thread that computes.
+    """
+
+    def __init__(
+        self,
+        threads: BatchThreads | None,
+        n_rows: int,
+        *,
+        measure: Callable[[BatchThreads, int, int, float], float] | None = None,
+        now: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self._threads = threads if n_rows > 1 else None
+        self._n_rows, self._now = n_rows, now
+        self._measure = measure or seconds_of_product
+        self._due = now()
+
+    def __enter__(self) -> ThreadWatch:
+        self._before = torch.get_num_threads()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if self._threads is not None:
+            torch.set_num_threads(self._before)
+
+    def refresh(self) -> None:
+        """Measures and chooses, if it is time; to be called between two passes."""
+        threads = self._threads
+        if threads is None or self._now() < self._due:
+            return
+        n_threads, _ = fastest_number(threads.candidates, lambda n: self._measure(threads, n, self._n_rows, SAMPLE_S))
+        torch.set_num_threads(n_threads)
+        self._due = self._now() + INTERVAL_S
+
+
+@torch.inference_mode()
+def seconds_of_product(threads: BatchThreads, n_threads: int, n_rows: int, sample_s: float) -> float:
+    """Mean seconds of one product of `n_rows` rows with a matrix of `threads.shape`, by so many threads.
+
+    Products are computed until `sample_s` seconds are over. Leaves the number of threads at `n_threads`.
+    """
+    torch.set_num_threads(n_threads)
+    n_in, n_out = threads.shape
+    rows = torch.ones(n_rows, n_in, dtype=threads.dtype)
+    matrix = torch.full((n_in, n_out), 1 / n_in, dtype=threads.dtype)
+    torch.mm(rows, matrix)  # starts the threads
+    n_done, start = 0, time.perf_counter()
+    while (elapsed := time.perf_counter() - start) < sample_s or not n_done:
+        torch.mm(rows, matrix)
+        n_done += 1
+    return elapsed / n_done
