@@ -29,12 +29,12 @@ from citer_core.cli.model_arguments import (
     model_identity,
     router_name,
 )
-from citer_core.cli.output import NUMBER, RowFile
 from citer_core.cli.points_table import points_table
 from citer_core.cli.tables import text_table
 from citer_core.cli.terminal import say
 from citer_core.errors import DatasetError, SettingError
 from citer_core.models.presets import PRESETS
+from citer_core.row_file import NUMBER, RowFile
 from citer_core.tasks.prompts import PROMPT_VERSION
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.dataset_arguments import add_training_dataset_arguments, training_rows
 from citer_core.cli.model_arguments import add_model_arguments, model_identity, show_what_takes_long
-from citer_core.cli.output import RowFile
 from citer_core.cli.terminal import say
 from citer_core.config import pair_options
 from citer_core.errors import DatasetError
+from citer_core.row_file import RowFile
 from citer_core.tasks.datasets import NumberedRow
 from citer_core.tasks.prompts import PROMPT_VERSION
 

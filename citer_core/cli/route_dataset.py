@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 from citer_core.cli.dataset_arguments import refuse_bad_rows, use_named_dataset
 from citer_core.cli.decoding_arguments import given_settings
 from citer_core.cli.model_arguments import llm_server, load_engine, model_identity, router_name
-from citer_core.cli.output import NUMBER, RowFile
 from citer_core.cli.summary import output_row, progress_text, totals_line
 from citer_core.cli.terminal import say
 from citer_core.errors import DatasetError, InputError, SettingError
+from citer_core.row_file import NUMBER, RowFile
 from citer_core.tasks.datasets import NumberedRow, read_rows, validate_rows
 from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.types import DecodeSettings

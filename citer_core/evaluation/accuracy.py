@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -152,25 +152,45 @@ def threshold_for_share(
     Returns:
         The tau that came nearest.
     """
+    chosen = engine.router(router)
+
+    def share_at(threshold: float) -> float:
+        (point,) = operating_points(
+            engine, problems, router, [threshold], max_new_tokens=max_new_tokens, batch_size=batch_size
+        )
+        return point.llm_token_share
+
+    guess = chosen.threshold_at(share) if isinstance(chosen, StoredRouter) else 0.5
+    return search_threshold(share_at, share, guess, tolerance=tolerance, n_steps=n_steps)
+
+
+def search_threshold(
+    share_at: Callable[[float], float], share: float, guess: float, *, tolerance: float = 0.01, n_steps: int = 12
+) -> float:
+    """The tau that comes nearest to a share of LLM tokens, of those that are tried.
+
+    Args:
+        share_at: the share at a tau strictly between 0 and 1; it grows with tau.
+        share: wanted.
+        guess: where to begin, 0 to 1.
+        tolerance: how near is near enough.
+        n_steps: taus that are tried.
+    """
     # Shares change most where tau is nearly 0 or nearly 1, so the search goes by the log-odds of tau.
     low, high = -LOGIT_RANGE, LOGIT_RANGE
     best = min((abs(share - end), end) for end in (0.0, 1.0))  # no LLM token at 0, all of them at 1
-    chosen = engine.router(router)
-    guess = chosen.threshold_at(share) if isinstance(chosen, StoredRouter) else 0.5
     middle = min(max(math.log(guess / (1 - guess)) if 0 < guess < 1 else 0.0, low), high)
     for _ in range(n_steps):
         if best[0] <= tolerance:
             break
         threshold = 1 / (1 + math.exp(-middle))
-        (point,) = operating_points(
-            engine, problems, router, [threshold], max_new_tokens=max_new_tokens, batch_size=batch_size
-        )
-        best = min(best, (abs(point.llm_token_share - share), threshold))
-        if point.llm_token_share < share:
+        found = share_at(threshold)
+        best = min(best, (abs(found - share), threshold))
+        if found < share:
             low = middle
         else:
             high = middle
         # Near the first guess at first, which is a good one where a card gave it; then by halves.
-        near = middle + (STRIDE if point.llm_token_share < share else -STRIDE)
+        near = middle + (STRIDE if found < share else -STRIDE)
         middle = near if low < near < high and high - low > 2 * STRIDE else (low + high) / 2
     return best[1]

@@ -19,7 +19,6 @@ import torch
 from hypothesis import HealthCheck, Phase, given, settings
 
 from citer_core.assets import ASSETS
-from citer_core.cli.output import RowFile
 from citer_core.config import cache_folder
 from citer_core.errors import CiterError
 from citer_core.gate.excerpt import clean
@@ -39,6 +38,7 @@ from citer_core.models.store import is_whole
 from citer_core.recording import read_plans, read_probe
 from citer_core.routing.catalog import load_routers
 from citer_core.routing.routers.citer import CiterMLP, CiterRouter
+from citer_core.row_file import RowFile
 from citer_core.tasks.datasets import validate_rows
 from citer_core.training.iterate import _read
 from citer_core.training.run_folder import open_work_dir

@@ -1,0 +1,109 @@
+"""`evidence`: measures what the paper claims and its reviewers asked, part by part, resumable; stores rows as JSON."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from citer_core.cli.model_arguments import add_model_arguments, load_engine
+from citer_core.cli.terminal import say
+from citer_core.errors import SettingError
+
+if TYPE_CHECKING:
+    from citer_core.cli.command import Subparsers
+    from citer_core.evidence.plan import EvidencePlan
+
+PARTS = {
+    "routers": "labels of every round and kind, and the routers that learn from them",
+    "accuracy": "every router at the same shares of LLM tokens, and the oracles",
+    "shortcut": "how right the labels are: both branches rolled out",
+    "misjudged": "what each wrong decision costs: flipped one at a time",
+    "transfer": "routers of one format on the other",
+    "overhead": "what a router and a change of the model cost",
+}
+EPILOG = "parts, in this order:\n" + "\n".join(f"  {name:11}{text}" for name, text in PARTS.items())
+SIZES = {
+    "--n-test": "problems of each format that are answered (1000)",
+    "--n-tuning": "problems of each format that tau is found on (200)",
+    "--n-labelled": "problems of each format with labels (2000)",
+    "--n-rounds": "rounds of published labels (4)",
+    "--n-branches": "tokens of each case whose both branches are tried (500)",
+    "--n-branch-problems": "problems of each format that these are drawn from (600)",
+    "--n-flipped": "problems of each format whose decisions are flipped (300)",
+}
+
+
+def add_parser(subparsers: Subparsers) -> None:
+    """Adds `evidence` and its arguments."""
+    parser = subparsers.add_parser(
+        "evidence",
+        help="measure what the paper claims and its reviewers asked",
+        description="Measures every router of a pair of the bundled kind on fresh generated problems, and what goes "
+        "into it. The same command resumes.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help="one or more of them (all)"
+    )
+    parser.add_argument("--work-dir", type=Path, required=True, metavar="DIR", help="labels, routers and answers")
+    parser.add_argument("--output-dir", type=Path, required=True, metavar="DIR", help="one JSON file per part")
+    parser.add_argument("--title", default="Bundled pair", help="of what is measured, for people (%(default)s)")
+    for flag, text in SIZES.items():
+        parser.add_argument(flag, type=int, metavar="N", help=text)
+    parser.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="of the training of routers (0 1)")
+    parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, 1 or 2 (%(default)s)")
+    add_model_arguments(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measures the parts and says where each one's result is.
+
+    Raises:
+        CiterError: wrong arguments, or a folder of another measurement.
+    """
+    plan = _plan(args)
+    from citer_core.evidence.measure import Measurement, measure
+
+    asked = Measurement(
+        load=partial(load_engine, args),
+        plan=plan,
+        work=args.work_dir,
+        output=args.output_dir,
+        title=args.title,
+        command=f"python -m citer_core evidence{_given(args)}",
+        n_workers=args.workers,
+    )
+    for path in measure(asked, args.parts, say):
+        say(f"written to {path}")
+    return 0
+
+
+def _plan(args: argparse.Namespace) -> EvidencePlan:
+    from citer_core.evidence.plan import EvidencePlan
+
+    if args.workers not in (1, 2):
+        raise SettingError(f"--workers is {args.workers}: give 1 or 2; there are two formats.")
+    given = {}
+    for flag in SIZES:
+        name = flag[2:].replace("-", "_")
+        value = getattr(args, name)
+        if value is None:
+            continue
+        if value < 1:
+            raise SettingError(f"{flag} is {value}: give a whole number from 1.")
+        given[name] = value
+    if args.seeds is not None:
+        given["seeds"] = tuple(args.seeds)
+    return EvidencePlan(**given)
+
+
+def _given(args: argparse.Namespace) -> str:
+    """The sizes that were given, as they are typed."""
+    names = {flag: getattr(args, flag[2:].replace("-", "_")) for flag in SIZES}
+    sizes = "".join(f" {flag} {value}" for flag, value in names.items() if value is not None)
+    seeds = "" if args.seeds is None else f" --seeds {' '.join(str(seed) for seed in args.seeds)}"
+    return sizes + seeds + ("" if args.pair == "embedded" else " --pair SLM,LLM")

@@ -1,0 +1,1 @@
+"""What CITER claims, measured: parts that resume, one stored form for their results, and what follows from them."""

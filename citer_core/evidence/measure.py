@@ -1,0 +1,211 @@
+"""Runs the parts of the evidence into a work folder, and stores each one's result as it is done.
+
+Each part can be stopped and goes on where it was: labels, routers and answers are kept as they come. Formats run beside
+each other where there are workers for them. Called by the command line.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import citer_core
+from citer_core.engine import Engine
+from citer_core.evaluation.shortcut import compare_branches
+from citer_core.evidence.accuracy import Sweep, named_routers, threshold_for
+from citer_core.evidence.flips import flip_decisions
+from citer_core.evidence.overhead import measure_overhead
+from citer_core.evidence.plan import FORMATS, EvidencePlan
+from citer_core.evidence.routers import RouterShop, transferred
+from citer_core.evidence.runs import RunBook
+from citer_core.evidence.statistics import pack
+from citer_core.evidence.stored import PARTS, StoredPart, plan_numbers
+from citer_core.hardware import hardware_in_words
+from citer_core.labelling.rollouts import Policy
+from citer_core.labelling.teacher_forcing import example_of
+from citer_core.tasks.prompts import DataType
+
+Say = Callable[[str], None]
+AT_SHARE = 0.10  # of LLM tokens: where decisions are flipped, branches are routed and transfer is compared
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What is measured, and where it goes.
+
+    Attributes:
+        load: makes the engine; called in each process.
+        plan: sizes and seeds.
+        work: folder of the work.
+        output: folder of the set's stored parts.
+        title: of the set, for people.
+        command: that measures it.
+        n_workers: processes; with two, the formats run beside each other.
+    """
+
+    load: Callable[[], Engine]
+    plan: EvidencePlan
+    work: Path
+    output: Path
+    title: str
+    command: str
+    n_workers: int = 1
+
+
+def measure(asked: Measurement, parts: Sequence[str] = PARTS, say: Say = lambda _: None) -> Iterator[Path]:
+    """Measures the parts, in the order of `PARTS`; yields each one's file.
+
+    Raises:
+        CiterError: a folder is another measurement's or cannot be written.
+    """
+    engine = asked.load()
+    asked.work.mkdir(parents=True, exist_ok=True)
+    for part in (part for part in PARTS if part in parts):
+        start = time.perf_counter()
+        content = _WHOLE[part](engine, asked, say) if part in _WHOLE else _of_formats(part, asked, say)
+        stored = StoredPart(
+            part=part,
+            title=asked.title,
+            pair=engine.pair_info.name,
+            pair_revision=engine.pair_info.revision,
+            dtype=engine.pair_info.dtype,
+            slm=asdict(engine.pair_info.slm),
+            llm=asdict(engine.pair_info.llm),
+            date=datetime.date.today().isoformat(),
+            hardware=hardware_in_words(),
+            command=f"{asked.command} --parts {part}",
+            code_version=citer_core.__version__,
+            plan=plan_numbers(asked.plan),
+            seconds=round(time.perf_counter() - start, 1),
+            content=content,
+        )
+        yield stored.write(asked.output)
+
+
+def _routers(engine: Engine, asked: Measurement, say: Say) -> Any:
+    shop = RouterShop(engine.pair, asked.work, asked.plan, say)
+    try:
+        shop.trained()
+        return shop.report()
+    finally:
+        shop.close()
+
+
+def _overhead(engine: Engine, _asked: Measurement, _say: Say) -> Any:
+    return measure_overhead(engine)
+
+
+def _transfer(engine: Engine, asked: Measurement, say: Say) -> Any:
+    """Routers of one format and of both, each on each, at one share."""
+    everything = _everything(engine, asked, say)
+    base = sorted({learner.name.rpartition("-")[0] for learner in transferred()})
+    seed = asked.plan.seeds[0]
+    tried = [(name, "both", f"{name}@{seed}") for name in base]
+    tried += [(name, data_type, f"{name}-{data_type}@{seed}") for name in base for data_type in FORMATS]
+    rows = []
+    for tested_on in FORMATS:
+        with RunBook(everything, asked.work / f"runs-{tested_on}.jsonl", asked.plan) as book:
+            test = asked.plan.test(tested_on)
+            for name, trained_on, key in tried:
+                threshold = threshold_for(book, key, asked.plan.tuning(tested_on), AT_SHARE)
+                runs = book.runs(key, test, threshold)
+                rows.append(
+                    {
+                        "router": name,
+                        "trained_on": trained_on,
+                        "tested_on": tested_on,
+                        "share_wanted": AT_SHARE,
+                        "threshold": threshold,
+                        "n": len(runs),
+                        "right": pack([run.is_right for run in runs]),
+                        "n_tokens": sum(run.n_tokens for run in runs),
+                        "n_llm_tokens": sum(run.n_llm_tokens for run in runs),
+                    }
+                )
+                say(f"{name} of {trained_on} on {tested_on}: {sum(run.is_right for run in runs)} of {len(runs)}")
+    return rows
+
+
+_WHOLE: dict[str, Callable[[Engine, Measurement, Say], Any]] = {
+    "routers": _routers,
+    "transfer": _transfer,
+    "overhead": _overhead,
+}
+
+
+def _accuracy(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
+    everything = _everything(engine, asked, say)
+    own = {key: everything.router(key) for key in everything.router_names if "@" in key}
+    alone = {f"{learner.name}@" for learner in transferred()}
+    routers = [
+        named
+        for named in named_routers(engine, own)  # type: ignore[arg-type]
+        if not any(named.key.startswith(name) for name in alone)
+    ]
+    with RunBook(everything, asked.work / f"runs-{data_type}.jsonl", asked.plan) as book:
+        return Sweep(book, data_type, asked.plan, say).content(routers)
+
+
+def _shortcut(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
+    plan = asked.plan
+    limits = {"max_new_tokens": plan.max_new_tokens, "batch_size": plan.batch_size}
+    router = _everything(engine, asked, say).router(f"citer-{min(2, plan.n_rounds)}@{plan.seeds[0]}")
+    policies = {"llm": Policy.llm_alone(**limits), "routed": Policy.routed(router, plan.rollout_share, **limits)}
+    rows = plan.labelled((data_type,))[: plan.n_branch_problems]
+    examples = [example_of(row, kind, engine.pair) for row, kind in rows]
+    found = {}
+    for name, policy in policies.items():
+        say(f"{data_type}: both branches of {plan.n_branches} tokens of each case, {name}")
+        report = compare_branches(engine.pair, examples, policy, plan.n_branches, plan.seeds[0])
+        found[name] = {
+            "threshold": policy.threshold,
+            "n_examples": report["n_examples"],
+            "cases": report["cases"],
+        }
+    return found
+
+
+def _misjudged(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
+    everything = _everything(engine, asked, say)
+    key = f"citer-{min(2, asked.plan.n_rounds)}@{asked.plan.seeds[0]}"
+    with RunBook(everything, asked.work / f"runs-{data_type}.jsonl", asked.plan) as book:
+        threshold = threshold_for(book, key, asked.plan.tuning(data_type), AT_SHARE)
+    say(f"{data_type}: every decision of {asked.plan.n_flipped} answers flipped")
+    return flip_decisions(everything, key, threshold, data_type, asked.plan) | {"router": key.partition("@")[0]}
+
+
+_BY_FORMAT: dict[str, Callable[[Engine, Measurement, DataType, Say], Any]] = {
+    "accuracy": _accuracy,
+    "shortcut": _shortcut,
+    "misjudged": _misjudged,
+}
+
+
+def _of_formats(part: str, asked: Measurement, say: Say) -> dict[str, Any]:
+    if asked.n_workers == 1:
+        engine = asked.load()
+        return {data_type: _BY_FORMAT[part](engine, asked, data_type, say) for data_type in FORMATS}
+    # Not forked: torch has threads by now.
+    with ProcessPoolExecutor(asked.n_workers, mp_context=get_context("spawn")) as pool:
+        running = {data_type: pool.submit(_in_a_process, part, asked, data_type) for data_type in FORMATS}
+        return {data_type: future.result() for data_type, future in running.items()}
+
+
+def _in_a_process(part: str, asked: Measurement, data_type: DataType) -> Any:
+    return _BY_FORMAT[part](asked.load(), asked, data_type, print)
+
+
+def _everything(engine: Engine, asked: Measurement, say: Say) -> Engine:
+    """The pair's own routers and those of the part `routers`, which are made where they are missing."""
+    shop = RouterShop(engine.pair, asked.work, asked.plan, say)
+    try:
+        trained = shop.trained()
+    finally:
+        shop.close()
+    return Engine(engine.pair, {**{name: engine.router(name) for name in engine.router_names}, **trained})

@@ -1,0 +1,84 @@
+"""`EvidencePlan`: how large a measurement of the evidence is; and its problems. Knows nothing about models."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from citer_core.embedded.publish import FORMATS, N_CARD, held_out, problems_of
+from citer_core.labelling.label_files import Rows
+from citer_core.tasks.problems import Problem
+from citer_core.tasks.prompts import DataType
+
+__all__ = ["FORMATS", "EvidencePlan", "ProblemSet"]
+TUNING = "evidence tuning"  # a stream of its own: nothing was chosen by it before
+TRAINING = "evidence router"
+
+
+@dataclass(frozen=True, slots=True)
+class ProblemSet:
+    """Some problems of one format.
+
+    Attributes:
+        name: of format and purpose; one name has the same problems in the same order, more of them or fewer.
+    """
+
+    name: str
+    data_type: DataType
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidencePlan:
+    """Sizes and seeds. The default is the full one.
+
+    Attributes:
+        n_test: unseen problems of each format.
+        n_tuning: others, on which each tau is found, by the share of LLM tokens and never by right answers.
+        n_labelled: problems of each format with labels.
+        n_rollouts: per labelled problem of published labels; None takes all.
+        n_rounds: of published labels.
+        seeds: of router training.
+        shares: of LLM tokens at which routers are compared.
+        rollout_share: of LLM tokens in routed rollouts.
+        n_branches: tokens of each case whose both branches are tried.
+        n_branch_problems: of each format, that these tokens are drawn from.
+        n_flipped: problems of each format of which every wrong decision is flipped.
+        max_new_tokens, batch_size: of decoding.
+    """
+
+    n_test: int = 1000
+    n_tuning: int = 200
+    n_labelled: int = 2000
+    n_rollouts: int | None = 4
+    n_rounds: int = 4
+    seeds: tuple[int, ...] = (0, 1)
+    shares: tuple[float, ...] = (0.03, 0.05, 0.10, 0.15, 0.20, 0.30)
+    rollout_share: float = 0.2
+    n_branches: int = 500
+    n_branch_problems: int = 600
+    n_flipped: int = 300
+    max_new_tokens: int = 256
+    batch_size: int = 64
+
+    def test(self, data_type: DataType) -> ProblemSet:
+        """The problems that are answered."""
+        return ProblemSet(f"{data_type} test", data_type, _problems(data_type, "test", self.n_test))
+
+    def tuning(self, data_type: DataType) -> ProblemSet:
+        """The problems that tau is found on."""
+        return ProblemSet(f"{data_type} tuning", data_type, _problems(data_type, TUNING, self.n_tuning))
+
+    def labelled(self, data_types: tuple[DataType, ...] = FORMATS) -> Rows:
+        """Rows with ground truth, none of which is tested or tuned on."""
+        rows = []
+        for data_type in data_types:
+            not_these = [*held_out(data_type, "test", N_CARD), *held_out(data_type, TUNING, self.n_tuning)]
+            rows += [(row, data_type) for row in held_out(data_type, TRAINING, self.n_labelled, without=not_these)]
+        return rows
+
+
+@cache
+def _problems(data_type: DataType, stream: str, n: int) -> tuple[Problem, ...]:
+    test = held_out(data_type, "test", N_CARD) if stream != "test" else []
+    return tuple(problems_of(held_out(data_type, stream, n, without=test), data_type))

@@ -1,0 +1,252 @@
+"""The routers of the evidence: labels of every round and kind, and what learns from them, into a work folder.
+
+    WORK/labels/published-1/   ... -2, -3, -4: rounds; outcome/: by outcome where the models disagree
+    WORK/routers/seed-0/NAME.json, NAME.safetensors
+
+Resumable at every part of labels and every router. Routed rounds roll out under `citer` of the round before, at a share
+of LLM tokens.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from citer_core.evidence.plan import FORMATS, EvidencePlan
+from citer_core.labelling.label_files import LabelHeader, label_dataset, load_labels
+from citer_core.labelling.labels import Labels, LabelSettings
+from citer_core.labelling.rollouts import Policy
+from citer_core.labelling.ties import Ties
+from citer_core.models.pair import ModelPair
+from citer_core.routing.catalog import load_router
+from citer_core.routing.stored import StoredRouter
+from citer_core.row_file import NUMBER, RowFile
+from citer_core.training.publish_router import train_and_describe
+from citer_core.training.router_training import RouterRecipe
+
+OUTCOME = "outcome"
+COMMAND = "python -m citer_core evidence --parts routers"
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """A router to be trained.
+
+    Attributes:
+        name, label: of the router.
+        kind: of `OBJECTIVES`.
+        labels: the folder that it learns from.
+        ties: how labels by outcome are read.
+        trained_on: of these formats only.
+        all_seeds: with every seed of the plan; else with the first.
+    """
+
+    name: str
+    label: str
+    kind: str
+    labels: str
+    ties: Ties = field(default_factory=Ties)
+    trained_on: tuple[str, ...] = FORMATS
+    all_seeds: bool = True
+
+
+def learners(plan: EvidencePlan) -> list[Learner]:
+    """Every router that is trained, in an order in which each finds its labels."""
+    rounds = [
+        Learner(f"citer-{k}", f"CITER, round {k}", "citer", published(k), all_seeds=k <= 2)
+        for k in range(1, plan.n_rounds + 1)
+    ]
+    plus = [
+        Learner(f"citer-plus-{k}", f"CITER plus, round {k}", "citer-plus", published(k))
+        for k in range(1, min(2, plan.n_rounds) + 1)
+    ]
+    first = published(1)
+    return [
+        *rounds,
+        *plus,
+        Learner("citer-outcome", "Outcome labels", "citer-outcome", OUTCOME),
+        Learner("citer-outcome-mlp", "Outcome labels, published MLP", "citer-outcome-mlp", OUTCOME),
+        Learner("citer-s-a", "CITER-S (a): without case 3", "citer-s-a", first),
+        Learner("citer-s-b", "CITER-S (b): token correctness", "citer-s-b", first),
+        Learner("co-llm", "Co-LLM", "co-llm", first),
+        Learner("query-level", "Query level", "query-level", first),
+        Learner("outcome-fail-slm", "Outcome labels, both fail: SLM", "citer-outcome", OUTCOME, Ties("slm")),
+        Learner("outcome-fail-llm", "Outcome labels, both fail: LLM", "citer-outcome", OUTCOME, Ties("llm")),
+        *transferred(),
+    ]
+
+
+def transferred() -> list[Learner]:
+    """Routers that learn from one format only."""
+    return [
+        Learner(f"{name}-{data_type}", f"{label}, of {data_type}", kind, labels, Ties(), (data_type,), all_seeds=False)
+        for name, label, kind, labels in (
+            ("citer-1", "CITER, round 1", "citer", published(1)),
+            ("citer-outcome", "Outcome labels", "citer-outcome", OUTCOME),
+        )
+        for data_type in FORMATS
+    ]
+
+
+def published(number: int) -> str:
+    """The folder of a round's labels."""
+    return f"published-{number}"
+
+
+class RouterShop:
+    """Labels and trains what is missing, and knows what is there.
+
+    Args:
+        pair: the two models.
+        folder: of the work.
+        plan: sizes and seeds.
+        say: told about progress.
+    """
+
+    def __init__(
+        self, pair: ModelPair, folder: Path, plan: EvidencePlan, say: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self._pair, self._folder, self._plan, self._say = pair, folder, plan, say
+        self._labels: dict[str, tuple[LabelHeader, Labels, list[dict[str, Any]]]] = {}
+        self._timings = RowFile(folder / "timings.jsonl", {"plan": identity_of(plan)}, {"seconds": NUMBER})
+
+    def close(self) -> None:
+        """Lets go of its file."""
+        self._timings.__exit__(None, None, None)
+
+    def all(self) -> Iterator[tuple[Learner, int]]:
+        """Every router and seed."""
+        for learner in learners(self._plan):
+            for seed in self._plan.seeds if learner.all_seeds else self._plan.seeds[:1]:
+                yield learner, seed
+
+    def trained(self) -> dict[str, StoredRouter]:
+        """All of them as `name@seed`; what is missing is labelled and trained first."""
+        return {f"{learner.name}@{seed}": self.router(learner, seed) for learner, seed in self.all()}
+
+    def router(self, learner: Learner, seed: int) -> StoredRouter:
+        """One router; trained, if it is not there."""
+        folder = self._folder / "routers" / f"seed-{seed}"
+        card = folder / f"{learner.name}.json"
+        if not card.exists():
+            header, labels, rows = self.labels(learner.labels)
+            mine = torch.tensor([row["data_type"] in learner.trained_on for row in rows])
+            self._say(f"training {learner.name}, seed {seed}")
+            start = time.perf_counter()
+            router = train_and_describe(
+                [header],
+                labels.take(mine[labels.question.long()]),
+                rows,
+                learner.kind,
+                RouterRecipe(learning_rates=(2e-3,), batch_size=4096, max_epochs=25, patience=4, seed=seed),
+                self._plan.rollout_share,
+                command=COMMAND,
+                name=learner.name,
+                ties=learner.ties,
+            )
+            router.card["label"] = learner.label
+            router.save(folder)
+            self._note(f"train {learner.name} {seed}", time.perf_counter() - start)
+        return load_router(card, self._pair)
+
+    def labels(self, name: str) -> tuple[LabelHeader, Labels, list[dict[str, Any]]]:
+        """A folder's labels; made, as far as they are not there."""
+        if name not in self._labels:
+            folder = self._folder / "labels" / name
+            rows, settings = self._plan.labelled(), self._settings(name)
+            start = time.perf_counter()
+            for n_done in label_dataset(self._pair, rows, folder, settings):
+                self._note(f"label {name} {n_done}", time.perf_counter() - start)
+                self._say(f"{name}: labelled {n_done} of {len(rows)} rows")
+                start = time.perf_counter()
+            self._labels[name] = load_labels(
+                folder, pair_revision=self._pair.info.revision, prompt_form=self._pair.info.prompt_form
+            )
+        return self._labels[name]
+
+    def report(self) -> dict[str, Any]:
+        """What the stored part says of labels and training; see `stored`."""
+        _, labels, rows = self.labels(published(1))
+        of = torch.tensor([FORMATS.index(row["data_type"]) for row in rows])[labels.question.long()]
+        cases = {}
+        for number, data_type in enumerate(FORMATS):
+            case = labels.case[of == number]
+            shares = [float((case == k).double().mean()) for k in (1, 2, 3)]
+            cases[data_type] = {"n_tokens": len(case), "shares": shares}
+        tried = self.labels(OUTCOME)[1]
+        slm, llm = (branch[tried.is_tried] == 1 for branch in (tried.slm_branch, tried.llm_branch))
+        return {
+            "cases": cases,
+            "rounds": [self._round(k) for k in range(1, self._plan.n_rounds + 1)],
+            "routers": [self._trained(learner, seed) for learner, seed in self.all()],
+            "outcomes": {
+                "both_right": int((slm & llm).sum()),
+                "slm_only": int((slm & ~llm).sum()),
+                "llm_only": int((~slm & llm).sum()),
+                "neither": int((~slm & ~llm).sum()),
+            },
+            "seconds": self._seconds(),
+        }
+
+    def _settings(self, name: str) -> LabelSettings:
+        limits = {"max_new_tokens": self._plan.max_new_tokens, "batch_size": self._plan.batch_size}
+        if name == OUTCOME:
+            return LabelSettings(Policy.llm_alone(**limits), labels="outcome")
+        number = int(name.rpartition("-")[2])
+        if number == 1:
+            return LabelSettings(Policy.slm_alone(**limits), 1, self._plan.n_rollouts, ask_slm=True)
+        before = next(learner for learner in learners(self._plan) if learner.name == f"citer-{number - 1}")
+        router = self.router(before, self._plan.seeds[0])
+        return LabelSettings(Policy.routed(router, self._plan.rollout_share, **limits), number, self._plan.n_rollouts)
+
+    def _round(self, number: int) -> dict[str, Any]:
+        header, labels, _ = self.labels(published(number))
+        rolled = (labels.case == 3) & (labels.label >= 0)
+        n_compared = n_flips = None
+        if number > 1:
+            before = self.labels(published(number - 1))[1]
+            both = rolled & (before.label >= 0)
+            n_compared, n_flips = int(both.sum()), int((labels.label[both] != before.label[both]).sum())
+        return {
+            "labels": published(number),
+            "policy": header.router,
+            "threshold": header.threshold,
+            "n_rolled_out": int(rolled.sum()),
+            "n_prefer_slm": int((labels.label[rolled] == 1).sum()),
+            "n_compared": n_compared,
+            "n_flips": n_flips,
+        }
+
+    def _trained(self, learner: Learner, seed: int) -> dict[str, Any]:
+        training = self.router(learner, seed).card["training"]
+        return {
+            "router": learner.name,
+            "kind": learner.kind,
+            "labels": learner.labels,
+            "seed": seed,
+            **{key: training[key] for key in ("auc", "auc_max_probability", "ece", "validation_loss")},
+            "n_tokens": training["n_tokens"]["train"],
+        }
+
+    def _note(self, what: str, seconds: float) -> None:
+        if what not in self._timings.rows:
+            self._timings.append({"id": what, "seconds": round(seconds, 3)})
+
+    def _seconds(self) -> dict[str, float]:
+        """Measured seconds of every folder of labels and of every training, by name."""
+        total: dict[str, float] = {}
+        for what, row in self._timings.rows.items():
+            kind, name, *_ = what.split(" ")
+            total[f"{kind} {name}"] = total.get(f"{kind} {name}", 0.0) + row["seconds"]
+        return total
+
+
+def identity_of(plan: EvidencePlan) -> dict[str, Any]:
+    """What of a plan decides labels and routers, as JSON gives it back."""
+    names = ("n_tuning", "n_labelled", "n_rollouts", "n_rounds", "rollout_share", "max_new_tokens")
+    return {name: getattr(plan, name) for name in names} | {"seeds": list(plan.seeds)}

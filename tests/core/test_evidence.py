@@ -1,0 +1,203 @@
+"""The evidence: runs that are known for many taus, its oracle, its statistics and its stored form."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+
+import numpy as np
+import pytest
+
+from citer_core.cli.main import main
+from citer_core.embedded.publish import FORMATS
+from citer_core.engine import Engine
+from citer_core.errors import DatasetError, GateError
+from citer_core.evidence import plan as plans
+from citer_core.evidence.accuracy import length_classes, share_of_right, threshold_for
+from citer_core.evidence.decisive import decisive_runs
+from citer_core.evidence.plan import EvidencePlan, ProblemSet
+from citer_core.evidence.runs import KeptRun, RunBook, share_of, work_of
+from citer_core.evidence.statistics import pack, paired_difference, unpack
+from citer_core.evidence.stored import PARTS, StoredPart
+from citer_core.models.pair import load_pair
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.types import DecodeSettings
+from citer_core.workload import Workload
+from tests.core.stored_evidence import accuracy_part
+
+PLAN = EvidencePlan(n_test=12, n_tuning=6, n_labelled=4, max_new_tokens=160, batch_size=8)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    return Engine.load()
+
+
+@pytest.fixture
+def asked():
+    return ProblemSet("math test", "math", tuple(row.problem for row in bundled_rows("math")[:6]))
+
+
+def fresh(engine, asked, router, tau):
+    """The same answers, decoded anew."""
+    settings = DecodeSettings(threshold=tau, max_new_tokens=PLAN.max_new_tokens)
+    found = dict(engine.run_batch(asked.problems, router=router, settings=settings, batch_size=8))
+    return [found[i] for i in range(len(asked.problems))]
+
+
+@pytest.mark.parametrize("router", ["citer", "random"])
+def test_a_run_that_is_known_for_a_tau_is_the_run_at_that_tau(engine, asked, router, tmp_path):
+    with RunBook(engine, tmp_path / "runs.jsonl", PLAN) as book:
+        for tau in (0.9, 0.9001, 0.2, 0.905, 0.0, 1.0):
+            for run, trace in zip(book.runs(router, asked, tau), fresh(engine, asked, router, tau), strict=True):
+                assert (run.n_tokens, run.n_llm_tokens) == (trace.n_tokens, trace.n_llm_tokens)
+                assert run.is_right == trace.answer.is_correct
+                assert run.work == Workload.of(trace.events)
+        assert book.n_reused > 0 and book.n_decoded < 36
+
+
+def test_a_book_that_is_opened_again_decodes_nothing_twice(engine, asked, tmp_path):
+    with RunBook(engine, tmp_path / "runs.jsonl", PLAN) as book:
+        before = book.runs("citer", asked, 0.5)
+    with (tmp_path / "runs.jsonl").open("ab") as file:
+        file.write(b'{"id": "torn')
+    with RunBook(engine, tmp_path / "runs.jsonl", PLAN) as book:
+        assert book.runs("citer", asked, 0.5) == before
+        assert (book.n_decoded, book.n_reused) == (0, 6)
+        assert share_of(before) == sum(r.n_llm_tokens for r in before) / sum(r.n_tokens for r in before)
+        assert work_of(before)["n_tokens"] == sum(run.n_tokens for run in before)
+    with pytest.raises(DatasetError, match="max_new_tokens"):
+        RunBook(engine, tmp_path / "runs.jsonl", EvidencePlan(max_new_tokens=9))
+
+
+def test_tau_for_a_share_comes_from_tuning_problems(engine, asked, tmp_path):
+    with RunBook(engine, tmp_path / "runs.jsonl", PLAN) as book:
+        tau = threshold_for(book, "max-probability", asked, 0.2)
+        assert 0 < tau < 1
+        assert share_of(book.runs("max-probability", asked, tau)) == pytest.approx(0.2, abs=0.03)
+
+
+def test_decisive_tokens_save_whatever_the_llm_can_solve(engine):
+    problems = [row.problem for kind in FORMATS for row in bundled_rows(kind)[:12]]
+    both = ProblemSet("both", "math", tuple(problems))
+    slm, llm = (fresh(engine, both, f"always-{name}", tau) for name, tau in (("slm", 0.0), ("llm", 1.0)))
+    runs = decisive_runs(load_pair(), problems, PLAN)
+    for run, by_slm, by_llm in zip(runs, slm, llm, strict=True):
+        assert run.is_right == (by_slm.answer.is_correct or by_llm.answer.is_correct)
+        if by_slm.answer.is_correct or not by_llm.answer.is_correct:
+            # Where the SLM needs no help, or nobody could give it, the LLM writes little or nothing.
+            assert run.n_llm_tokens <= run.n_tokens * 0.1
+        if not by_llm.answer.is_correct:
+            assert run.n_llm_tokens == 0 and run.work == Workload.of(by_slm.events)
+    saved = [r for r, s in zip(runs, slm, strict=True) if r.is_right and not s.answer.is_correct]
+    assert saved and all(0 < run.n_llm_tokens < 0.4 * run.n_tokens for run in saved)
+    assert share_of(runs) < 0.1
+
+
+def test_bits_there_and_back():
+    rng = random.Random(0)
+    for n in (1, 7, 8, 9, 200):
+        flags = [rng.random() < 0.5 for _ in range(n)]
+        assert unpack(pack(flags), n).tolist() == flags
+        assert share_of_right({"right": pack(flags)}, n) == sum(flags) / n
+    with pytest.raises(ValueError, match="8 flags"):
+        unpack("ff", 9)
+
+
+def test_a_paired_interval_is_that_of_problems_drawn_again():
+    rng = np.random.default_rng(1)
+    first, second = rng.random(400) < 0.8, rng.random(400) < 0.7
+    third = rng.random(400) < 0.75
+    mean, (low, high) = paired_difference([first, third], [second])
+    gain = (first.astype(float) + third) / 2 - second
+    drawn = [gain[rng.integers(0, 400, 400)].mean() for _ in range(4000)]
+    assert mean == pytest.approx(gain.mean())
+    assert (low, high) == pytest.approx(tuple(np.quantile(drawn, (0.025, 0.975))), abs=0.004)
+    assert paired_difference([first], [first]) == (0.0, (0.0, 0.0))
+
+
+def test_quarters_of_length():
+    lengths = list(range(100, 0, -1))
+    of, bounds = length_classes(lengths)
+    assert [int((of == k).sum()) for k in range(4)] == [25, 25, 25, 25]
+    assert all(lengths[i] >= bounds[k - 1] for i, k in enumerate(of) if k) and bounds == sorted(bounds)
+
+
+def test_problems_of_labels_tuning_and_test_are_different_ones():
+    plan = EvidencePlan(n_test=60, n_tuning=60, n_labelled=60)
+    for kind in FORMATS:
+        prompts = [{p.prompt for p in some(kind).problems} for some in (plan.test, plan.tuning)]
+        rows = plan.labelled((kind,))
+        assert len(rows) == 60 and {data_type for _, data_type in rows} == {kind}
+        labelled = {plans.problems_of([row], kind)[0].prompt for row, _ in rows}
+        assert not prompts[0] & prompts[1] and not labelled & (prompts[0] | prompts[1])
+
+
+def test_a_stored_part_is_read_as_it_was_written(tmp_path):
+    part = accuracy_part()
+    path = part.write(tmp_path / "some-set")
+    assert StoredPart.read(path) == part and path.name == "accuracy.json"
+    document = json.loads(path.read_text())
+    for change, word in (
+        (lambda d: d.update(schema_version=9), "another version"),
+        (lambda d: d["content"]["math"]["points"][0].update(right="ff"), "bit for each problem"),
+        (lambda d: d["content"]["math"]["points"][0].update(threshold=2), "threshold"),
+        (lambda d: d.update(part="weather"), "part"),
+        (lambda d: d["content"].update(poems=d["content"]["math"]), "content"),
+    ):
+        damaged = json.loads(json.dumps(document))
+        change(damaged)
+        with pytest.raises(GateError, match=word):
+            StoredPart.of(damaged)
+    path.write_text("{")
+    with pytest.raises(DatasetError, match="Measure it again"):
+        StoredPart.read(path)
+
+
+def test_a_kept_run_there_and_back():
+    run = KeptRun(0.25, 0.75, True, 3, 1, False, 0.5, 0.25, Workload.of([]))
+    assert KeptRun.of_row(json.loads(json.dumps(run.to_row()))) == KeptRun(
+        0.25, 0.75, True, 3, 1, False, 0.5, 0.25, Workload(3)
+    )
+    assert [run.is_of(tau) for tau in (0.25, math.nextafter(0.25, 1), 0.75, 0.76, 1.0)] == [
+        False, True, True, False, False,
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_command_measures_every_part_and_resumes(tmp_path, capsys):
+    words = "--n-test 8 --n-tuning 6 --n-labelled 40 --n-rounds 2 --n-branches 6 --n-branch-problems 8 --n-flipped 4"
+    command = ["evidence", "--work-dir", str(tmp_path / "w"), "--output-dir", str(tmp_path / "o"), "--seeds", "0"]
+    assert main([*command, *words.split()]) == 0
+    parts = {part: StoredPart.read(tmp_path / "o" / f"{part}.json") for part in PARTS}
+    for kind in FORMATS:
+        entry = parts["accuracy"].content[kind]
+        named = {point["router"]: point for point in entry["points"]}
+        assert named["always-slm"]["n_llm_tokens"] == 0
+        assert named["always-llm"]["n_llm_tokens"] == named["always-llm"]["n_tokens"]
+        assert {"citer-2", "citer-outcome", "co-llm", "decisive", "disagreement", "entropy"} <= named.keys()
+        flips = parts["misjudged"].content[kind]
+        assert flips["n_problems"] == 4 and flips["to_llm"]["n_lost"] + flips["to_llm"]["n_won"] <= flips["to_llm"]["n"]
+        cases = parts["shortcut"].content[kind]["llm"]["cases"]
+        assert cases["1"]["n"] == 6 and cases["1"]["n_decided"] + cases["1"]["n_undecided"] == 6
+    assert len(parts["transfer"].content) == 2 * 3 * 2
+    assert [row["labels"] for row in parts["routers"].content["rounds"]] == ["published-1", "published-2"]
+    assert all(row["again_ms"] > 0 for row in parts["overhead"].content["switch"])
+    capsys.readouterr()
+    assert main([*command, *words.split(), "--parts", "accuracy", "transfer"]) == 0
+    assert " 0 runs decoded" in capsys.readouterr().err
+    again = StoredPart.read(tmp_path / "o" / "accuracy.json")
+    assert again.content == parts["accuracy"].content
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--n-test", "0"], "--n-test is 0: give a whole number from 1"),
+        (["--workers", "3"], "--workers is 3: give 1 or 2"),
+    ],
+)
+def test_wrong_sizes_are_refused_before_anything_is_loaded(tmp_path, capsys, words, said):
+    assert main(["evidence", "--work-dir", str(tmp_path), "--output-dir", str(tmp_path), *words]) == 2
+    assert said in capsys.readouterr().err
