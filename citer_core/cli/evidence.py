@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.model_arguments import add_model_arguments, load_engine
 from citer_core.cli.terminal import say
@@ -55,6 +55,9 @@ def add_parser(subparsers: Subparsers) -> None:
     for flag, text in SIZES.items():
         parser.add_argument(flag, type=int, metavar="N", help=text)
     parser.add_argument("--seeds", type=int, nargs="+", metavar="SEED", help="of the training of routers (0 1)")
+    parser.add_argument(
+        "--shares", type=float, nargs="+", metavar="S", help="of LLM tokens (0.03 0.05 0.1 0.15 0.2 0.3)"
+    )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, 1 or 2 (%(default)s)")
     add_model_arguments(parser)
 
@@ -87,7 +90,7 @@ def _plan(args: argparse.Namespace) -> EvidencePlan:
 
     if args.workers not in (1, 2):
         raise SettingError(f"--workers is {args.workers}: give 1 or 2; there are two formats.")
-    given = {}
+    given: dict[str, Any] = {}
     for flag in SIZES:
         name = flag[2:].replace("-", "_")
         value = getattr(args, name)
@@ -98,6 +101,10 @@ def _plan(args: argparse.Namespace) -> EvidencePlan:
         given[name] = value
     if args.seeds is not None:
         given["seeds"] = tuple(args.seeds)
+    if args.shares is not None:
+        if not all(0 < share < 1 for share in args.shares):
+            raise SettingError("--shares: give numbers between 0 and 1.")
+        given["shares"] = tuple(args.shares)
     return EvidencePlan(**given)
 
 
@@ -105,5 +112,6 @@ def _given(args: argparse.Namespace) -> str:
     """The sizes that were given, as they are typed."""
     names = {flag: getattr(args, flag[2:].replace("-", "_")) for flag in SIZES}
     sizes = "".join(f" {flag} {value}" for flag, value in names.items() if value is not None)
-    seeds = "" if args.seeds is None else f" --seeds {' '.join(str(seed) for seed in args.seeds)}"
-    return sizes + seeds + ("" if args.pair == "embedded" else " --pair SLM,LLM")
+    lists = {"--seeds": args.seeds, "--shares": args.shares}
+    more = "".join(f" {flag} {' '.join(map(str, values))}" for flag, values in lists.items() if values is not None)
+    return sizes + more + ("" if args.pair == "embedded" else " --pair SLM,LLM")

@@ -169,6 +169,7 @@ def test_a_kept_run_there_and_back():
 def test_the_command_measures_every_part_and_resumes(tmp_path, capsys):
     words = "--n-test 8 --n-tuning 6 --n-labelled 40 --n-rounds 2 --n-branches 6 --n-branch-problems 8 --n-flipped 4"
     command = ["evidence", "--work-dir", str(tmp_path / "w"), "--output-dir", str(tmp_path / "o"), "--seeds", "0"]
+    command += ["--shares", "0.1"]
     assert main([*command, *words.split()]) == 0
     parts = {part: StoredPart.read(tmp_path / "o" / f"{part}.json") for part in PARTS}
     for kind in FORMATS:
@@ -195,6 +196,7 @@ def test_the_command_measures_every_part_and_resumes(tmp_path, capsys):
     ("words", "said"),
     [
         (["--n-test", "0"], "--n-test is 0: give a whole number from 1"),
+        (["--shares", "1.5"], "--shares: give numbers between 0 and 1"),
         (["--workers", "3"], "--workers is 3: give 1 or 2"),
     ],
 )
