@@ -46,9 +46,7 @@ def add_parser(subparsers: Subparsers) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument(
-        "--parts", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART", help="one or more of them (all)"
-    )
+    parser.add_argument("--parts", nargs="+", choices=PARTS, metavar="PART", help="one or more of them (all)")
     parser.add_argument("--work-dir", type=Path, required=True, metavar="DIR", help="labels, routers and answers")
     parser.add_argument("--output-dir", type=Path, required=True, metavar="DIR", help="one JSON file per part")
     parser.add_argument("--title", default="Bundled pair", help="of what is measured, for people (%(default)s)")
@@ -80,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         command=f"python -m citer_core evidence{_given(args)}",
         n_workers=args.workers,
     )
-    for path in measure(asked, args.parts, say):
+    for path in measure(asked, args.parts or list(PARTS), say):
         say(f"written to {path}")
     return 0
 
