@@ -5,7 +5,7 @@ The one door to generation for the page, the API and the command line. Knows not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,8 +22,11 @@ from citer_core.routing.decode import check_prompt, decode
 from citer_core.routing.llm_writers import check_router
 from citer_core.routing.probe import ProbedToken, probe
 from citer_core.routing.router import Router
-from citer_core.run import Origin, RemoteDecode, Run, trace_of
+from citer_core.routing.speculative import speculate
+from citer_core.run import Origin, RemoteDecode, Run, prompt_info, record_info, trace_of
 from citer_core.serving.shared_decoder import SharedDecoder
+from citer_core.speculation import Drafting, SpeculativePass, SpeculativeTrace
+from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.text import TextStream
 from citer_core.trace import ParentInfo, RoutingTrace
@@ -211,6 +214,54 @@ class Engine:
             SettingError: the tokens are not this pair's, or too many.
         """
         return probe(self.pair, self.pair.encode(problem.prompt), token_ids)
+
+    def speculate(
+        self,
+        problem: Problem,
+        *,
+        max_new_tokens: int,
+        drafting: Drafting | None = None,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> Generator[SpeculativePass, None, SpeculativeTrace]:
+        """One greedy answer by speculative decoding: the LLM's own text, in fewer passes of it.
+
+        Args:
+            problem: what is asked.
+            max_new_tokens: at least 1.
+            drafting: how much the SLM drafts; None takes the usual.
+            is_cancelled: asked between passes.
+
+        Yields:
+            Each pass as it is done.
+
+        Returns:
+            All of it, with the verdict on its answer.
+
+        Raises:
+            CiterError: see `routing.speculative.speculate`.
+        """
+        drafting = drafting or Drafting()
+        prompt_ids = self.pair.encode(problem.prompt)
+        passes: list[SpeculativePass] = []
+        steps = speculate(self.pair, prompt_ids, max_new_tokens, drafting, is_cancelled=is_cancelled)
+        while True:
+            try:
+                passes.append(next(steps))
+            except StopIteration as stop:
+                reason: FinishReason = stop.value
+                break
+            yield passes[-1]
+        trace = SpeculativeTrace(
+            pair=self.pair_info,
+            drafting=drafting,
+            max_new_tokens=max_new_tokens,
+            prompt=prompt_info(problem, self.prompt_text(problem), len(prompt_ids)),
+            passes=tuple(passes),
+            finish_reason=reason,
+            record=record_info(),
+        )
+        is_checked = problem.data_type != "open"
+        return trace.with_answer(check_answer(trace.completion, problem)) if is_checked else trace
 
     def run_batch(
         self,

@@ -255,17 +255,27 @@ def trace_of(
         pair=origin.pair,
         router=origin.router,
         settings=settings,
-        prompt=PromptInfo(
-            data_type=problem.data_type,
-            question=problem.question,
-            text=origin.prompt_text,
-            n_tokens=n_prompt,
-            version=0 if problem.data_type == "open" else PROMPT_VERSION,
-        ),
+        prompt=prompt_info(problem, origin.prompt_text, n_prompt),
         events=tuple(events),
         finish_reason=finish_reason,
-        record=RecordInfo(datetime.date.today().isoformat(), hardware_in_words(), citer_core.__version__),
+        record=record_info(),
     )
     if finish_reason is None or problem.data_type == "open":
         return trace
     return trace.with_answer(check_answer(trace.completion, problem))
+
+
+def prompt_info(problem: Problem, prompt_text: str, n_prompt: int) -> PromptInfo:
+    """What a trace says of what was asked; `prompt_text` as the models read it, in `n_prompt` tokens."""
+    return PromptInfo(
+        data_type=problem.data_type,
+        question=problem.question,
+        text=prompt_text,
+        n_tokens=n_prompt,
+        version=0 if problem.data_type == "open" else PROMPT_VERSION,
+    )
+
+
+def record_info() -> RecordInfo:
+    """Today, here, with this version."""
+    return RecordInfo(datetime.date.today().isoformat(), hardware_in_words(), citer_core.__version__)

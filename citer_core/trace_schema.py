@@ -16,6 +16,7 @@ SCHEMA_VERSION = 2  # 2: `forced` in events and `parent`; both may be missing, s
 READ_VERSIONS = (1, 2)
 
 MAX_CANDIDATES = 20
+MAX_DRAFT_TOKENS = 64  # that the SLM drafts at a time
 MAX_TOKEN_CHARS = 1_000  # the longest token of the vocabularies that we know has 256
 MAX_TRACE_CHARS = 12_000_000  # 4,096 tokens with five candidates of both models are about 3 million
 MAX_TRACE_BYTES = 4 * MAX_TRACE_CHARS
@@ -83,6 +84,10 @@ PROMPT = Record({
 
 PARENT = Record({"key": Text(16, min_chars=16, alphabet="0123456789abcdef"), "fork": Whole(0, MAX_NEW_TOKENS)})
 
+ANSWER = Maybe(Record({"true_answer": Maybe(Text()), "predicted_answer": Maybe(Text()), "is_correct": Maybe(Flag())}))
+FINISH_REASON = Maybe(Choice("eos", "length", "cancelled", "error"))
+RECORD = Record({"date": _NAME, "hardware": _NAME, "version": _NAME})
+
 TRACE = Record(
     {
         "pair": PAIR,
@@ -93,17 +98,48 @@ TRACE = Record(
         "settings": SETTINGS,
         "prompt": PROMPT,
         "events": ListOf(EVENT, MAX_NEW_TOKENS),
-        "finish_reason": Maybe(Choice("eos", "length", "cancelled", "error")),
-        "record": Record({"date": _NAME, "hardware": _NAME, "version": _NAME}),
+        "finish_reason": FINISH_REASON,
+        "record": RECORD,
     },
     {
-        "answer": Maybe(Record({
-            "true_answer": Maybe(Text()), "predicted_answer": Maybe(Text()), "is_correct": Maybe(Flag()),
-        })),
+        "answer": ANSWER,
         "title": Maybe(_NAME),
         "parent": Maybe(PARENT),
     },
-)  # fmt: skip
+)
+
+# A run by speculative decoding: see `speculation`.
+SPECULATIVE_PASS = Record({
+    "drafted": ListOf(Row(_TOKEN_ID, Text(MAX_TOKEN_CHARS), _UNIT), MAX_DRAFT_TOKENS),
+    "n_accepted": Whole(0, MAX_DRAFT_TOKENS),
+    "own_id": Maybe(_TOKEN_ID),
+    "texts": ListOf(Text(MAX_TOKEN_CHARS), MAX_DRAFT_TOKENS + 1),
+    "slm_tokens_fed": ListOf(_N_TOKENS, MAX_DRAFT_TOKENS),
+    "llm_tokens_fed": _N_TOKENS,
+    "context_len": _N_TOKENS,
+    "slm_s": _SECONDS,
+    "llm_s": _SECONDS,
+})  # fmt: skip
+SPECULATIVE = Record(
+    {
+        "pair": PAIR,
+        "drafting": Record({"n_tokens": Whole(1, MAX_DRAFT_TOKENS), "confidence": _UNIT}),
+        "max_new_tokens": Whole(1, MAX_NEW_TOKENS),
+        "prompt": PROMPT,
+        "passes": ListOf(SPECULATIVE_PASS, MAX_NEW_TOKENS),
+        "finish_reason": FINISH_REASON,
+        "record": RECORD,
+    },
+    {"answer": ANSWER},
+)
+
+# One problem answered in several ways: see `comparison`.
+COMPARISON_SCHEMA = "citer-comparison"
+COMPARISON_VERSION = 1
+MOST_COMPARED = 12
+COMPARISON = Record(
+    {"title": _NAME, "subtitle": _NAME, "runs": ListOf(TRACE, MOST_COMPARED, 1), "speculative": Maybe(SPECULATIVE)}
+)
 
 # What a browser checks all texts of a run against together, before it draws them.
 MAX_COMPLETION_CHARS = MAX_TEXT

@@ -1,7 +1,8 @@
 """`trace_schema` and `decode_settings` as a module for the browser: the same kinds, ranges and defaults as data, so
 that neither language has its own.
 
-python -m citer_core.trace_schema_js      # writes assets/run/trace_schema.js; a test says when that is to be done
+python -m citer_core.trace_schema_js      # writes assets/run/trace_schema.js and what only the Compare tab needs,
+                                          # assets/compare/comparison_schema.js; a test says when that is to be done
 
 Standard library only; knows nothing of a trace or a setting but its table.
 """
@@ -18,6 +19,7 @@ from citer_core.gate import json_text
 from citer_core.gate.fields import Choice, Flag, Kind, ListOf, Maybe, Real, Record, Row, Text, Whole
 
 MODULE = ASSETS / "run" / "trace_schema.js"
+COMPARISON_MODULE = ASSETS / "compare" / "comparison_schema.js"
 WIDTH = 120
 _HEADER = """/**
  * What each field of a trace may hold, and what is known of each setting of decoding. Data only, made by
@@ -27,8 +29,26 @@ _HEADER = """/**
 """
 
 
+_COMPARISON_HEADER = """/**
+ * What a recorded comparison may hold beside traces. Data only, made by `python -m citer_core.trace_schema_js`: change
+ * `citer_core/trace_schema.py`, not this file.
+ */
+"""
+
+
+def comparison_module_text() -> str:
+    """The whole module of what is compared."""
+    constants = {
+        "COMPARISON_SCHEMA": trace_schema.COMPARISON_SCHEMA,
+        "COMPARISON_VERSION": trace_schema.COMPARISON_VERSION,
+        "MOST_COMPARED": trace_schema.MOST_COMPARED,
+        "SPECULATIVE_TABLE": table_of(trace_schema.SPECULATIVE),
+    }
+    return _module(_COMPARISON_HEADER, constants)
+
+
 def module_text() -> str:
-    """The whole module."""
+    """The whole module of traces and settings."""
     constants = {
         "TRACE_SCHEMA": trace_schema.SCHEMA,
         "TRACE_VERSIONS": list(trace_schema.READ_VERSIONS),
@@ -42,8 +62,12 @@ def module_text() -> str:
         "SETTINGS_TABLE": {name: _row_of(name, setting) for name, setting in SETTINGS.items()},
         "TRACE_TABLE": table_of(trace_schema.TRACE),
     }
+    return _module(_HEADER, constants)
+
+
+def _module(header: str, constants: dict[str, Any]) -> str:
     lines = (f"export const {name} = {_written(value, 30)};\n" for name, value in constants.items())
-    return _HEADER + "\n" + "\n".join(lines)
+    return header + "\n" + "\n".join(lines)
 
 
 def _row_of(name: str, setting: Setting) -> dict[str, Any]:
@@ -104,3 +128,4 @@ def _written(value: Any, column: int, indent: int = 0) -> str:
 
 if __name__ == "__main__":
     MODULE.write_text(module_text(), encoding="utf-8")
+    COMPARISON_MODULE.write_text(comparison_module_text(), encoding="utf-8")

@@ -21,8 +21,8 @@ class Forward:
     """What one forward pass gives for the last position.
 
     Attributes:
-        logits: [1, V], in the model's dtype, over the shared vocabulary.
-        hidden: [1, H], last layer after the final norm: the state that these logits were read from.
+        logits: [1, V], in the model's dtype, over the shared vocabulary; [n, V] where the last n positions were asked.
+        hidden: [1, H] or [n, H], last layer after the final norm: the states that these logits were read from.
         n_fed: how many tokens the pass fed.
         seconds: wall time of the pass as the host saw it.
     """
@@ -41,7 +41,7 @@ class CachedLM:
         self._cache = lm.new_cache()
         self.n_cached = 0
 
-    def catch_up(self, ids: Sequence[int]) -> Forward:
+    def catch_up(self, ids: Sequence[int], n_last: int = 1) -> Forward:
         """Feeds `ids[n_cached:]` in one pass, and so answers for the position after `ids`.
 
         For the SLM that is the prompt once and then one token at a time. The LLM is called rarely: one pass feeds it
@@ -50,12 +50,16 @@ class CachedLM:
 
         Args:
             ids: the whole text so far; extends what is cached by at least one token.
+            n_last: at how many of the new positions to answer, the last ones.
         """
         start = time.perf_counter()
         n_fed = len(ids) - self.n_cached
-        assert n_fed > 0, f"nothing to feed: {len(ids)} tokens, {self.n_cached} cached"
+        assert n_fed >= n_last > 0, f"nothing to feed: {len(ids)} tokens, {self.n_cached} cached"
         new_ids = to_device(ids[self.n_cached :], self._lm.device)
-        logits, hidden = self._lm.forward(new_ids, self._cache)
+        if n_last == 1:
+            logits, hidden = self._lm.forward(new_ids, self._cache)
+        else:
+            logits, hidden = self._lm.forward_last(new_ids, self._cache, n_last)
         self.n_cached = len(ids)
         return Forward(logits, hidden, n_fed, time.perf_counter() - start)
 

@@ -209,6 +209,26 @@ class LanguageModel:
         hidden = output.hidden_states[-1][0]
         return output.logits[0, :, : self.vocab_size], hidden[-1:] if last_only else hidden
 
+    @torch.inference_mode()
+    def forward_last(self, ids: Tensor, cache: Cache, n_last: int) -> tuple[Tensor, Tensor]:
+        """`forward` that answers at the last `n_last` positions, at least one: logits [n, V], hidden states [n, H].
+
+        Only their logits are computed: those of a long prompt would take more memory than the model.
+        """
+        if self._fused is not None:
+            assert isinstance(cache, KVCache)
+            hidden = self._fused.hidden_states(ids, cache, last_only=False)[-n_last:]
+            return self._logits(hidden), hidden
+        assert isinstance(cache, TransformersCache)
+        output = self.model(
+            input_ids=ids[None],
+            past_key_values=cache.inner,
+            use_cache=True,
+            output_hidden_states=True,
+            logits_to_keep=n_last,
+        )
+        return output.logits[0, :, : self.vocab_size], output.hidden_states[-1][0, -n_last:]
+
     def new_slot_cache(self, n_slots: int) -> SlotCache | SlotCaches:
         """Room for `n_slots` sequences, each of its own length."""
         return SlotCaches(self.model, n_slots) if self._fused is None else self._fused.new_slot_cache(n_slots)

@@ -18,7 +18,7 @@ from citer_core.replay import replay
 from citer_core.tasks.prompts import DATA_TYPES
 from citer_core.trace import AnswerInfo, PairInfo, ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
 from citer_core.trace_schema import EVENT, MODEL, PAIR, PARENT, PROMPT, SETTINGS, TRACE
-from citer_core.trace_schema_js import MODULE, module_text
+from citer_core.trace_schema_js import COMPARISON_MODULE, MODULE, comparison_module_text, module_text
 from citer_core.types import DecodeSettings, FinishReason, Source, TokenEvent
 from tests.damaged_traces import DamagedTrace, damaged_traces, random_texts, recorded
 from tests.own_time import OwnTime
@@ -47,7 +47,8 @@ def test_the_table_names_the_fields_that_there_are_in_their_order():
 
 
 def test_the_browsers_table_is_this_one():
-    assert MODULE.read_text(encoding="utf-8") == module_text(), "python -m citer_core.trace_schema_js writes it"
+    for module, text in ((MODULE, module_text()), (COMPARISON_MODULE, comparison_module_text())):
+        assert module.read_text(encoding="utf-8") == text, "python -m citer_core.trace_schema_js writes it"
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: path.stem)

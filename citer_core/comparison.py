@@ -1,0 +1,249 @@
+"""Comparisons: one problem answered by the SLM alone, by routers, by the LLM alone and by speculative decoding.
+
+Recorded ones are `NAME.json` files and one `index.json` in a folder, which the Compare tab plays without a model. A run
+at tau = 0 is the SLM alone and one at tau = 1 the LLM alone. Imports no torch for those who only read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from citer_core.errors import GateError, InputError, TraceError
+from citer_core.file_lock import only_writer
+from citer_core.files import need_folder, write_whole
+from citer_core.gate.excerpt import clean, excerpt
+from citer_core.gate.fields import ListOf, Record, Text
+from citer_core.gate.json_file import read_json
+from citer_core.models.same_pair import is_same_run
+from citer_core.recording import INDEX, RecordingPlan
+from citer_core.speculation import Drafting, SpeculativeTrace
+from citer_core.tasks.problems import Problem, problem_from_text
+from citer_core.trace import RoutingTrace
+from citer_core.trace_schema import COMPARISON, COMPARISON_SCHEMA, COMPARISON_VERSION, MAX_TRACE_BYTES
+from citer_core.types import DecodeSettings
+
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
+
+_NAME = Text(300)
+_ENTRIES = ListOf(
+    Record({"file": Text(200, min_chars=1), "title": _NAME, "subtitle": _NAME, "pair": _NAME}), most=200
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One problem's answers.
+
+    Attributes:
+        title, subtitle: for people.
+        runs: at least one, in the order in which they are shown; without candidates, which nobody looks at here.
+        speculative: None where the pair cannot (an LLM on a server).
+    """
+
+    title: str
+    subtitle: str
+    runs: tuple[RoutingTrace, ...]
+    speculative: SpeculativeTrace | None
+
+    def to_json(self) -> str:
+        """One JSON document on one line."""
+        body = {
+            "schema": COMPARISON_SCHEMA,
+            "schema_version": COMPARISON_VERSION,
+            "title": self.title,
+            "subtitle": self.subtitle,
+            "runs": [_without_candidates(run) for run in self.runs],
+            "speculative": self.speculative and self.speculative.to_dict(),
+        }
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """A file of `to_json`.
+
+        Raises:
+            TraceError: it cannot be read, or is something else.
+        """
+        try:
+            document = read_json(path, max_bytes=MAX_TRACE_BYTES)
+            body = COMPARISON.read(document, "")
+        except GateError as error:
+            raise TraceError(f"{path.name}: this comparison cannot be read ({error}). Record it again.") from None
+        given = (document.get("schema"), document.get("schema_version"))
+        if given != (COMPARISON_SCHEMA, COMPARISON_VERSION):
+            raise TraceError(f"{path.name} is no comparison of this version of the project. Record it again.")
+        speculative = document.get("speculative")
+        return cls(
+            title=body["title"],
+            subtitle=body["subtitle"],
+            runs=tuple(map(RoutingTrace.from_dict, document["runs"])),
+            speculative=None if speculative is None else SpeculativeTrace.from_dict(speculative),
+        )
+
+
+def _without_candidates(run: RoutingTrace) -> dict[str, Any]:
+    """A trace in its JSON form without what may be missing from it."""
+    slim = replace(run, events=tuple(replace(event, slm_top=(), llm_top=()) for event in run.events)).to_dict()
+    for event in slim["events"]:
+        for name in ("slm_top", "llm_top", "forced"):
+            del event[name]
+    return slim
+
+
+def compare(
+    engine: Engine,
+    problem: Problem,
+    routers: Sequence[tuple[str, float]],
+    *,
+    max_new_tokens: int,
+    drafting: Drafting | None = None,
+) -> tuple[tuple[RoutingTrace, ...], SpeculativeTrace | None]:
+    """One problem answered greedily in every way, one after another.
+
+    Args:
+        engine: the pair.
+        problem: what is asked.
+        routers: names, each with its tau.
+        max_new_tokens: of each answer.
+        drafting: of speculative decoding.
+
+    Returns:
+        The runs: the SLM alone, each router, the LLM alone; and speculative decoding, None where the LLM is elsewhere.
+
+    Raises:
+        CiterError: see `Engine.start`.
+    """
+    runs = []
+    for router, tau in _ways(engine, routers):
+        run = engine.start(problem, router=router, settings=_settings(tau, max_new_tokens))
+        for _ in run:
+            pass
+        runs.append(run.trace())
+    if not engine.llm_is_here:
+        return tuple(runs), None
+    steps = engine.speculate(problem, max_new_tokens=max_new_tokens, drafting=drafting)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return tuple(runs), stop.value
+
+
+def _ways(engine: Engine, routers: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Router and tau of each run; which router looks on at tau 0 and 1 does not matter."""
+    first = routers[0][0] if routers else engine.default_router
+    return [(first, 0.0), *routers, (first, 1.0)]
+
+
+def _settings(tau: float, max_new_tokens: int) -> DecodeSettings:
+    return DecodeSettings(threshold=tau, max_new_tokens=max_new_tokens, temperature=0.0)
+
+
+def record_comparisons(
+    engine: Engine,
+    plans: Sequence[RecordingPlan],
+    folder: Path,
+    *,
+    routers: Sequence[tuple[str, float]],
+    max_new_tokens: int,
+    drafting: Drafting | None = None,
+) -> Iterator[tuple[RecordingPlan, Comparison]]:
+    """Records each plan's comparison and then the index of all; what is there already, of the same models, routers and
+    settings, is left alone. Comparisons of other pairs in the folder stay, those of this pair that are not named go.
+
+    Args:
+        engine, routers, max_new_tokens, drafting: see `compare`.
+        plans: the problems; a plan's own `max_new_tokens` goes before, its other settings are not looked at.
+        folder: of comparisons.
+
+    Yields:
+        Each plan with its comparison.
+
+    Raises:
+        CiterError: the folder cannot be written, or another process writes it; a problem cannot be answered.
+    """
+    need_folder(folder)
+    drafting = drafting or Drafting()
+    with only_writer(folder / INDEX):
+        entries = []
+        for plan in plans:
+            n_new = plan.settings.get("max_new_tokens", max_new_tokens)
+            path = folder / plan.file
+            comparison = _there_already(path, engine, plan, routers, n_new, drafting)
+            if comparison is None:
+                problem = problem_from_text(plan.question, plan.data_type, plan.answer or None)
+                answers = compare(engine, problem, routers, max_new_tokens=n_new, drafting=drafting)
+                comparison = Comparison(plan.title, plan.subtitle, *answers)
+                write_whole(path, comparison.to_json() + "\n")
+            pair = comparison.runs[0].pair.name
+            entries.append({"file": plan.file, "title": plan.title, "subtitle": plan.subtitle, "pair": pair})
+            yield plan, comparison
+        _write_index(engine.pair_info.name, entries, folder)
+
+
+def read_comparisons(folder: Path) -> list[dict[str, str]]:
+    """The entries of a folder's index (file, title, subtitle, pair), none where there is no index.
+
+    Raises:
+        TraceError: it is damaged.
+    """
+    path = folder / INDEX
+    if not path.exists():
+        return []
+    try:
+        entries = _ENTRIES.read(read_json(path, max_bytes=1_000_000), "index")
+        for entry in entries:
+            file = entry["file"]
+            if Path(file).name != file or file != clean(file) or not file.endswith(".json"):
+                raise GateError(f"It names the file {excerpt(file)}, which is not a plain name ending in .json.")
+    except InputError as error:
+        raise TraceError(
+            f"The index of the comparisons in {folder.name}/ cannot be read ({error}). Get it again, or record them "
+            "anew with `python -m citer_core compare`."
+        ) from error
+    return entries
+
+
+def _there_already(
+    path: Path,
+    engine: Engine,
+    plan: RecordingPlan,
+    routers: Sequence[tuple[str, float]],
+    max_new_tokens: int,
+    drafting: Drafting,
+) -> Comparison | None:
+    """The comparison at `path` if it is this very one."""
+    try:
+        there = Comparison.read(path)
+    except TraceError:
+        return None
+    info = engine.pair_info
+    ways = [(engine.router(name).revision, _settings(tau, max_new_tokens)) for name, tau in _ways(engine, routers)]
+    same = (
+        [(run.router.revision, run.settings) for run in there.runs] == ways
+        and all(is_same_run(run.pair.revision, info.revision) and run.pair.dtype == info.dtype for run in there.runs)
+        and there.runs[0].prompt.question == plan.question
+        and there.runs[0].prompt.data_type == plan.data_type
+        and (there.title, there.subtitle) == (plan.title, plan.subtitle)
+        and (there.speculative is not None) == engine.llm_is_here
+        and (there.speculative is None or there.speculative.drafting == drafting)
+    )
+    return there if same else None
+
+
+def _write_index(pair: str, entries: list[dict[str, str]], folder: Path) -> None:
+    """Replaces the pair's entries, and removes comparisons that no entry names any more."""
+    ours = {entry["file"] for entry in entries}
+    others = [entry for entry in read_comparisons(folder) if entry["pair"] != pair and entry["file"] not in ours]
+    # The bundled pair first: it is what a page opens with, and its entries are recorded first.
+    index = [*entries, *others] if not others or pair < others[0]["pair"] else [*others, *entries]
+    write_whole(folder / INDEX, json.dumps(index, indent=2, ensure_ascii=False) + "\n")
+    named = {entry["file"] for entry in index}
+    for path in folder.glob("*.json"):
+        if path.name != INDEX and path.name not in named:
+            path.unlink()

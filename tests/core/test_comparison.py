@@ -1,0 +1,168 @@
+"""Comparisons: every column is what a single run writes; what is kept, done again and refused; what is stored."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from citer_core.assets import ASSETS
+from citer_core.comparison import Comparison, compare, read_comparisons, record_comparisons
+from citer_core.engine import Engine
+from citer_core.errors import TraceError
+from citer_core.models.presets import parse_pair
+from citer_core.recording import RecordingPlan, read_plans
+from citer_core.routing.routers.entropy import EntropyRouter
+from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.speculation import Drafting
+from citer_core.tasks.problems import problem_from_text
+from citer_core.types import DecodeSettings
+
+PLANS = [
+    RecordingPlan("a.json", "A", "first", "math", "1 + 1?", "2"),
+    RecordingPlan("b.json", "B", "second", "open", "Once", settings={"max_new_tokens": 3}),
+]
+ROUTERS = [("max-probability", 0.7), ("entropy", 0.4)]
+FOLDER = ASSETS / "comparisons"
+STORED = {entry["file"]: entry for entry in read_comparisons(FOLDER)}
+
+
+@pytest.fixture
+def engine(tiny_pair):
+    return Engine(tiny_pair, {"max-probability": MaxProbabilityRouter(), "entropy": EntropyRouter()})
+
+
+@pytest.fixture(scope="module")
+def bundled() -> Engine:
+    return Engine.load()
+
+
+def recorded(engine, folder, plans=PLANS, **options):
+    how = {"routers": ROUTERS, "max_new_tokens": 12, "drafting": Drafting(4, 0.0)} | options
+    return {plan.file: comparison for plan, comparison in record_comparisons(engine, plans, folder, **how)}
+
+
+def tokens_of(run):
+    return [(event.token_id, event.source, event.text) for event in run.events]
+
+
+def single(engine, problem, router, tau, n):
+    run = engine.start(problem, router=router, settings=DecodeSettings(threshold=tau, max_new_tokens=n))
+    for _ in run:
+        pass
+    return run.trace()
+
+
+def test_each_column_is_what_a_single_run_writes(engine):
+    problem = problem_from_text("1 + 1?", "math", "2")
+    runs, speculative = compare(engine, problem, ROUTERS, max_new_tokens=30)
+    asked = [("max-probability", 0.0), *ROUTERS, ("max-probability", 1.0)]
+    for run, (router, tau) in zip(runs, asked, strict=True):
+        assert (run.router.name, run.settings.threshold) == (router, tau)
+        assert tokens_of(run) == tokens_of(single(engine, problem, router, tau, 30))
+    assert {event.source for event in runs[0].events} == {"slm"}
+    assert {event.source for event in runs[-1].events} == {"llm"}
+    assert list(speculative.token_ids) == [event.token_id for event in runs[-1].events]
+
+
+def test_what_is_written_comes_back(engine, tmp_path):
+    made = recorded(engine, tmp_path)
+    assert [entry["file"] for entry in read_comparisons(tmp_path)] == list(made)
+    for file, comparison in made.items():
+        back = Comparison.read(tmp_path / file)
+        assert list(map(tokens_of, back.runs)) == list(map(tokens_of, comparison.runs))
+        assert back.speculative == comparison.speculative
+        assert not any(event.slm_top or event.llm_top for run in back.runs for event in run.events)
+    assert len(made["b.json"].runs[0].events) <= 3  # a plan's own limit
+
+
+def test_what_is_there_is_left_alone_and_what_changed_is_not(engine, tmp_path, monkeypatch):
+    recorded(engine, tmp_path)
+    started = []
+    start = engine.start
+    monkeypatch.setattr(
+        engine, "start", lambda problem, **how: started.append(problem.question) or start(problem, **how)
+    )
+    recorded(engine, tmp_path)
+    assert started == []
+    recorded(engine, tmp_path, [PLANS[0], dataclasses.replace(PLANS[1], question="Twice")])
+    assert set(started) == {"Twice"}
+    for change in ({"routers": ROUTERS[:1]}, {"drafting": Drafting(5, 0.0)}, {"max_new_tokens": 11}):
+        started.clear()
+        recorded(engine, tmp_path, PLANS[:1], **change)
+        assert set(started) == {"1 + 1?"}
+    assert sorted(path.name for path in tmp_path.glob("*.json")) == ["a.json", "index.json"]
+    (tmp_path / "a.json").write_text("{", encoding="utf-8")  # torn
+    started.clear()
+    recorded(engine, tmp_path, PLANS[:1])
+    assert started
+
+
+def test_comparisons_of_another_pair_stay(engine, tmp_path, monkeypatch):
+    recorded(engine, tmp_path)
+    other = Engine(dataclasses.replace(engine.pair, name="other"), {"max-probability": MaxProbabilityRouter()})
+    plan = dataclasses.replace(PLANS[0], file="c.json")
+    recorded(other, tmp_path, [plan], routers=ROUTERS[:1])
+    assert {entry["file"] for entry in read_comparisons(tmp_path)} == {"a.json", "b.json", "c.json"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"schema": "citer-trace"},
+        {"schema_version": 2},
+        {"runs": []},
+        {"title": None},
+        {"speculative": {}},
+        {"runs": [{"schema": "citer-trace"}]},
+    ],
+)
+def test_what_is_no_comparison_is_refused(engine, tmp_path, change):
+    recorded(engine, tmp_path, PLANS[:1])
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change), encoding="utf-8")
+    with pytest.raises(TraceError):
+        Comparison.read(path)
+
+
+@pytest.mark.parametrize("index", ["{", "[1]", '[{"file": "../a.json", "title": "", "subtitle": "", "pair": ""}]'])
+def test_a_damaged_index_is_refused(tmp_path, index):
+    (tmp_path / "index.json").write_text(index, encoding="utf-8")
+    with pytest.raises(TraceError, match="python -m citer_core compare"):
+        read_comparisons(tmp_path)
+
+
+# ---------------------------------------------------------------- what is stored with the project
+
+
+def test_there_are_six_problems_of_each_pair_that_has_any():
+    by_pair = [entry["pair"] for entry in STORED.values()]
+    assert parse_pair("embedded").name in by_pair
+    assert all(by_pair.count(pair) >= 6 for pair in by_pair)
+
+
+@pytest.mark.parametrize("file", STORED)
+def test_every_stored_comparison_reads_and_holds_one_problem(file):
+    there = Comparison.read(FOLDER / file)
+    assert (there.title, there.subtitle) == (STORED[file]["title"], STORED[file]["subtitle"])
+    assert {run.pair.name for run in there.runs} == {STORED[file]["pair"]} == {there.speculative.pair.name}
+    assert len({(run.prompt.text, run.pair.revision) for run in there.runs}) == 1
+    assert there.runs[0].settings.threshold == 0.0
+    assert there.runs[-1].settings.threshold == 1.0
+    assert all(0 < run.settings.threshold < 1 for run in there.runs[1:-1])
+    # Speculative decoding writes the LLM's own text, and routing another one.
+    assert list(there.speculative.token_ids) == [event.token_id for event in there.runs[-1].events]
+    assert there.speculative.answer == there.runs[-1].answer
+
+
+def test_the_bundled_pairs_columns_are_what_its_runs_write_today(bundled):
+    """`python -m citer_core compare assets/datasets/compared-embedded.jsonl` records them again."""
+    for plan in read_plans(ASSETS / "datasets" / "compared-embedded.jsonl"):
+        there = Comparison.read(FOLDER / plan.file)
+        problem = problem_from_text(plan.question, plan.data_type, plan.answer)
+        for run in there.runs:
+            assert run.pair.revision == bundled.pair_info.revision
+            assert run.router.revision == bundled.router(run.router.name).revision
+            again = single(bundled, problem, run.router.name, run.settings.threshold, run.settings.max_new_tokens)
+            assert tokens_of(again) == tokens_of(run)
