@@ -22,9 +22,9 @@ from citer_core.models.same_pair import is_same_run
 from citer_core.recording import INDEX, RecordingPlan
 from citer_core.speculation import Drafting, SpeculativeTrace
 from citer_core.tasks.problems import Problem, problem_from_text
-from citer_core.trace import RoutingTrace
+from citer_core.trace import RoutingTrace, event_to_dict
 from citer_core.trace_schema import COMPARISON, COMPARISON_SCHEMA, COMPARISON_VERSION, MAX_TRACE_BYTES
-from citer_core.types import DecodeSettings
+from citer_core.types import DecodeSettings, TokenEvent
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -50,9 +50,9 @@ class Comparison:
     runs: tuple[RoutingTrace, ...]
     speculative: SpeculativeTrace | None
 
-    def to_json(self) -> str:
-        """One JSON document on one line."""
-        body = {
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
             "schema": COMPARISON_SCHEMA,
             "schema_version": COMPARISON_VERSION,
             "title": self.title,
@@ -60,7 +60,10 @@ class Comparison:
             "runs": [_without_candidates(run) for run in self.runs],
             "speculative": self.speculative and self.speculative.to_dict(),
         }
-        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+    def to_json(self) -> str:
+        """One JSON document on one line."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -88,11 +91,17 @@ class Comparison:
 
 def _without_candidates(run: RoutingTrace) -> dict[str, Any]:
     """A trace in its JSON form without what may be missing from it."""
-    slim = replace(run, events=tuple(replace(event, slm_top=(), llm_top=()) for event in run.events)).to_dict()
-    for event in slim["events"]:
-        for name in ("slm_top", "llm_top", "forced"):
-            del event[name]
+    slim = replace(run, events=()).to_dict()
+    slim["events"] = [slim_event(event) for event in run.events]
     return slim
+
+
+def slim_event(event: TokenEvent) -> dict[str, Any]:
+    """An event in its JSON form without what may be missing from it."""
+    entry = event_to_dict(event)
+    for name in ("slm_top", "llm_top", "forced"):
+        del entry[name]
+    return entry
 
 
 def compare(
@@ -119,8 +128,8 @@ def compare(
         CiterError: see `Engine.start`.
     """
     runs = []
-    for router, tau in _ways(engine, routers):
-        run = engine.start(problem, router=router, settings=_settings(tau, max_new_tokens))
+    for router, tau in ways_of(engine, routers):
+        run = engine.start(problem, router=router, settings=settings_of(tau, max_new_tokens))
         for _ in run:
             pass
         runs.append(run.trace())
@@ -134,13 +143,14 @@ def compare(
             return tuple(runs), stop.value
 
 
-def _ways(engine: Engine, routers: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
+def ways_of(engine: Engine, routers: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
     """Router and tau of each run; which router looks on at tau 0 and 1 does not matter."""
     first = routers[0][0] if routers else engine.default_router
     return [(first, 0.0), *routers, (first, 1.0)]
 
 
-def _settings(tau: float, max_new_tokens: int) -> DecodeSettings:
+def settings_of(tau: float, max_new_tokens: int) -> DecodeSettings:
+    """Of a run that is compared: greedy."""
     return DecodeSettings(threshold=tau, max_new_tokens=max_new_tokens, temperature=0.0)
 
 
@@ -223,7 +233,7 @@ def _there_already(
     except TraceError:
         return None
     info = engine.pair_info
-    ways = [(engine.router(name).revision, _settings(tau, max_new_tokens)) for name, tau in _ways(engine, routers)]
+    ways = [(engine.router(name).revision, settings_of(tau, max_new_tokens)) for name, tau in ways_of(engine, routers)]
     same = (
         [(run.router.revision, run.settings) for run in there.runs] == ways
         and all(is_same_run(run.pair.revision, info.revision) and run.pair.dtype == info.dtype for run in there.runs)

@@ -248,20 +248,25 @@ class Engine:
             try:
                 passes.append(next(steps))
             except StopIteration as stop:
-                reason: FinishReason = stop.value
-                break
+                trace = self.begun_speculation(problem, max_new_tokens=max_new_tokens, drafting=drafting)
+                trace = replace(trace, passes=tuple(passes), finish_reason=stop.value)
+                is_checked = problem.data_type != "open"
+                return trace.with_answer(check_answer(trace.completion, problem)) if is_checked else trace
             yield passes[-1]
-        trace = SpeculativeTrace(
+
+    def begun_speculation(
+        self, problem: Problem, *, max_new_tokens: int, drafting: Drafting | None = None
+    ) -> SpeculativeTrace:
+        """What `speculate` gives, before its first pass."""
+        return SpeculativeTrace(
             pair=self.pair_info,
-            drafting=drafting,
+            drafting=drafting or Drafting(),
             max_new_tokens=max_new_tokens,
-            prompt=prompt_info(problem, self.prompt_text(problem), len(prompt_ids)),
-            passes=tuple(passes),
-            finish_reason=reason,
+            prompt=prompt_info(problem, self.prompt_text(problem), len(self.pair.encode(problem.prompt))),
+            passes=(),
+            finish_reason=None,
             record=record_info(),
         )
-        is_checked = problem.data_type != "open"
-        return trace.with_answer(check_answer(trace.completion, problem)) if is_checked else trace
 
     def run_batch(
         self,

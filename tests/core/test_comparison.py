@@ -9,6 +9,7 @@ import pytest
 
 from citer_core.assets import ASSETS
 from citer_core.comparison import Comparison, compare, read_comparisons, record_comparisons
+from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
 from citer_core.errors import TraceError
 from citer_core.models.presets import parse_pair
@@ -166,3 +167,12 @@ def test_the_bundled_pairs_columns_are_what_its_runs_write_today(bundled):
             assert run.router.revision == bundled.router(run.router.name).revision
             again = single(bundled, problem, run.router.name, run.settings.threshold, run.settings.max_new_tokens)
             assert tokens_of(again) == tokens_of(run)
+
+
+def test_speculative_decoding_moves_less_than_citer_on_all_of_them_as_the_method_says():
+    for entry in STORED.values():
+        if entry["pair"] != parse_pair("embedded").name:
+            continue
+        there = Comparison.read(FOLDER / entry["file"])
+        citer = next(run for run in there.runs[1:-1] if run.router.name == "citer")
+        assert there.speculative.cost(H100_SXM).n_bytes < citer.cost(H100_SXM).routed.n_bytes

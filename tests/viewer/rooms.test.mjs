@@ -14,6 +14,7 @@ const MAY_IMPORT = {
   share: ["run", "viewer"],
   labels: ["run", "viewer", "share"],
   page: ["run", "viewer", "share"],
+  compare: ["run", "viewer"],
   learn: ["run", "viewer", "page"],
   profile: ["run", "viewer", "page"],
 };
@@ -94,7 +95,7 @@ test("modules of the engine are short and can be joined into one script", () => 
 });
 
 test("only the page knows gradio", () => {
-  for (const room of ["run", "engine", "viewer", "share", "labels"]) {
+  for (const room of ["run", "engine", "viewer", "share", "labels", "compare"]) {
     for (const module of modulesOf(room)) {
       assert.doesNotMatch(code(path.join(ASSETS, module)), /gradio-container|#cx-tau|#cx-prompt|page_gradio/, module);
     }
