@@ -274,6 +274,7 @@ interface ChartPalette {
 
 interface Window {
   citer?: Page;
+  citerCompare?: object;
   citerLabels?: object;
   citerProfile?: object;
   citerOffline?: Viewer;

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -25,6 +25,7 @@ from citer_core.cost import ModelSpec
 from citer_core.errors import CiterError, PromptError, RouterError
 from citer_core.fork import Fork
 from citer_core.models.presets import PRESETS
+from citer_core.speculation import DraftedToken, Drafting, SpeculativePass, SpeculativeTrace
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
@@ -298,6 +299,45 @@ class FakeEngine:
         """Raises the scripted error where it is one of the prompt and `fail_at` is None."""
         if self.fail_at is None and isinstance(self.error, PromptError):
             raise self.error
+
+    def begun_speculation(
+        self, problem: Problem, *, max_new_tokens: int, drafting: Drafting | None = None
+    ) -> SpeculativeTrace:
+        run = FakeRun(self, problem, self.router(), DecodeSettings(max_new_tokens=max_new_tokens), "").trace()
+        drafting = drafting or Drafting()
+        return SpeculativeTrace(run.pair, drafting, max_new_tokens, run.prompt, (), None, run.record)
+
+    def speculate(
+        self,
+        problem: Problem,
+        *,
+        max_new_tokens: int,
+        drafting: Drafting | None = None,
+        is_cancelled: Callable[[], bool] = lambda: False,
+    ) -> Generator[SpeculativePass, None, SpeculativeTrace]:
+        """The script, three drafted tokens and one of the LLM's own at a time; all are kept."""
+        run = self.start(problem, settings=DecodeSettings(threshold=1.0, max_new_tokens=max_new_tokens))
+        events, passes = list(run), []
+        for start in range(0, len(events), 4):
+            part = events[start : start + 4]
+            *drafted, own = part
+            passes.append(
+                SpeculativePass(
+                    drafted=tuple(DraftedToken(e.token_id, e.text, 0.9) for e in drafted),
+                    n_accepted=len(drafted),
+                    own_id=own.token_id,
+                    texts=tuple(e.text for e in part),
+                    slm_tokens_fed=(1,) * len(drafted),
+                    llm_tokens_fed=len(part),
+                    context_len=part[0].context_len,
+                    slm_s=0.001,
+                    llm_s=0.004,
+                )
+            )
+            yield passes[-1]
+        whole = run.trace()
+        begun = self.begun_speculation(problem, max_new_tokens=max_new_tokens, drafting=drafting)
+        return replace(begun, passes=tuple(passes), finish_reason=whole.finish_reason, answer=whole.answer)
 
     def run_batch(
         self,

@@ -32,6 +32,7 @@ from citer_core.ui.api.tools import (
     probe_endpoint,
     replay_endpoint,
 )
+from citer_core.ui.compare.tab import compare_tab
 from citer_core.ui.controls import SAMPLE_QUESTION, Controls, about_bundled, controls
 from citer_core.ui.field_limits import field_limits
 from citer_core.ui.gradio_log import quiet_gradio
@@ -121,6 +122,8 @@ def build_page(
         with gr.Tabs(elem_id="cx-tabs"):
             with gr.Tab("How it works", id="how", elem_id="cx-tab-how"):
                 about()
+            with gr.Tab("Compare", id="compare", elem_id="cx-tab-compare"):
+                compare_tab(ASSETS, slot, book, line)
             with gr.Tab("Labels", id="labels", elem_id="cx-tab-labels"):
                 labels_tab(page, ASSETS, slot, book, jobs, line)
             with gr.Tab("Worth it here?", id="profile", elem_id="cx-tab-profile"):

@@ -10,7 +10,7 @@ from citer_core.assets import ASSETS
 from citer_core.web.chapters import Chapters
 from citer_core.web.page_files import PageFiles
 
-FOLDERS = ("run", "viewer", "page", "share", "learn", "labels", "profile", "traces")
+FOLDERS = ("run", "viewer", "page", "share", "learn", "labels", "profile", "compare", "comparisons", "traces")
 CHAPTERS = "use pairs method evidence speed gpu server api publish security faults files".split()
 
 

@@ -12,6 +12,7 @@ from citer_core.comparison import Comparison, compare, read_comparisons, record_
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
 from citer_core.errors import TraceError
+from citer_core.models.pair import ModelPair
 from citer_core.models.presets import parse_pair
 from citer_core.recording import RecordingPlan, read_plans
 from citer_core.routing.routers.entropy import EntropyRouter
@@ -19,6 +20,7 @@ from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.speculation import Drafting
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
+from tests.core.conftest import tiny_qwen2
 
 PLANS = [
     RecordingPlan("a.json", "A", "first", "math", "1 + 1?", "2"),
@@ -100,9 +102,10 @@ def test_what_is_there_is_left_alone_and_what_changed_is_not(engine, tmp_path, m
     assert started
 
 
-def test_comparisons_of_another_pair_stay(engine, tmp_path, monkeypatch):
+def test_comparisons_of_another_pair_stay(engine, tmp_path, tokenizer):
     recorded(engine, tmp_path)
-    other = Engine(dataclasses.replace(engine.pair, name="other"), {"max-probability": MaxProbabilityRouter()})
+    pair = ModelPair.assemble("other", tiny_qwen2(5), tiny_qwen2(6), tokenizer)
+    other = Engine(pair, {"max-probability": MaxProbabilityRouter()})
     plan = dataclasses.replace(PLANS[0], file="c.json")
     recorded(other, tmp_path, [plan], routers=ROUTERS[:1])
     assert {entry["file"] for entry in read_comparisons(tmp_path)} == {"a.json", "b.json", "c.json"}

@@ -1,0 +1,91 @@
+/**
+ * The blind test on the screen: two texts without names, three answers, and the running score.
+ *
+ * Must not know how columns are drawn: whoever owns it looks at `round` and draws. The score stays in this browser.
+ *
+ * @typedef {import("./columns.js").Column} Column
+ * @typedef {import("./blind.js").Choice} Choice
+ * @typedef {import("./blind.js").BlindScore} BlindScore
+ */
+
+import { html, setText } from "../viewer/dom.js";
+import { drawRound, nRounds, scoreWords, scored } from "./blind.js";
+import { verdictOf } from "./findings.js";
+
+const ANSWERS = /** @type {[Choice, string][]} */ ([
+  ["first", "A is better"],
+  ["tie", "No difference"],
+  ["second", "B is better"],
+]);
+
+export class BlindPanel {
+  /** @type {import("./blind.js").BlindRound|null} */
+  round = null;
+  /** @type {BlindScore} */
+  score = {};
+
+  /** @param {{onRound: () => void, columns: () => Column[]}} on */
+  constructor(on) {
+    this.on = on;
+    this.start = html("button", { type: "button", class: "cq-button", "aria-pressed": "false" }, "Blind test");
+    this.start.addEventListener("click", () => (this.round ? this.stop() : this.draw()));
+    this.words = html("p", { class: "cq-note", role: "status" });
+    this.answers = html("div", { class: "cq-row" });
+    for (const [choice, name] of ANSWERS) {
+      const button = html("button", { type: "button", class: "cq-button cq-main" }, name);
+      button.addEventListener("click", () => this.answer(choice));
+      this.answers.append(button);
+    }
+    this.again = html("button", { type: "button", class: "cq-button cq-main" }, "Another pair");
+    this.again.addEventListener("click", () => this.draw());
+    this.root = html("div", { class: "cq-blind-panel", hidden: true }, this.words, this.answers, this.again);
+  }
+
+  /** Ends the round: another problem is shown. The score stays. */
+  reset() {
+    this.round = null;
+    this.#update("");
+  }
+
+  stop() {
+    this.reset();
+    this.on.onRound();
+  }
+
+  draw() {
+    this.round = drawRound(this.on.columns(), Math.random);
+    this.#update(
+      this.round
+        ? "Two of the ways, in random order, without names and without colours. Which text is better?"
+        : "All ways wrote the same text here. Choose another problem.",
+    );
+    this.on.onRound();
+  }
+
+  /** @param {Choice} choice */
+  answer(choice) {
+    const columns = this.round?.pair.map((id) => this.on.columns().find((column) => column.id === id)) ?? [];
+    const [left, right] = columns;
+    if (!this.round || this.round.choice !== null || !left || !right) return;
+    this.round = { ...this.round, choice };
+    this.score = scored(this.score, left, right, choice);
+    const who = [left, right].map((column, k) => {
+      const verdict = verdictOf(column);
+      return `${"AB"[k]} was ${column.name}${verdict ? `, ${verdict}` : ""}`;
+    });
+    this.#update(`${who.join("; ")}. ${scoreWords(this.score)}`);
+    this.on.onRound();
+  }
+
+  /** @param {string} words */
+  #update(words) {
+    const isOpen = this.round !== null && this.round.choice === null;
+    this.root.hidden = words === "";
+    this.answers.hidden = !isOpen;
+    this.again.hidden = this.round === null || isOpen;
+    this.start.setAttribute("aria-pressed", String(this.round !== null));
+    const n = nRounds(this.score);
+    setText(this.start, this.round ? "End the blind test" : n ? `Blind test (${n} so far)` : "Blind test");
+    setText(this.words, words);
+  }
+}

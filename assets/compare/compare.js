@@ -1,0 +1,318 @@
+/**
+ * The Compare tab: one problem, its columns on one clock, the blind test, and a live comparison.
+ *
+ * Must not know Gradio: `mountCompare` is given properties, messages and callbacks. Recorded comparisons are fetched.
+ *
+ * @typedef {import("./columns.js").Column} Column
+ * @typedef {import("./comparison_file.js").Comparison} Comparison
+ * @typedef {{file: string, title: string, subtitle: string, pair: string, url: string}} StoredProblem
+ * @typedef {{device: DeviceSpec, problems: StoredProblem[], value: string}} CompareProps
+ * @typedef {{comparison?: number, document?: unknown, is_done?: boolean, notice?: string, level?: string,
+ *   columns?: {column: number, base: number, items: object[]}[]}} CompareMessage
+ */
+
+import { html, part, setText } from "../viewer/dom.js";
+import { messageOf } from "../run/format.js";
+import { BlindPanel } from "./blind_panel.js";
+import { ColumnPanel } from "./column_panel.js";
+import { CLOCKS, chosenColumns, columnsOf, firstDifference, standAt } from "./columns.js";
+import { buildCompareLink, readCompareLink } from "./compare_link.js";
+import { checkComparison, parseComparison } from "./comparison_file.js";
+import { findings } from "./findings.js";
+import { LiveForm, grown } from "./live_form.js";
+import { Player } from "./player.js";
+
+const MOST_COLUMNS = 4;
+const SCALE = 1000;
+const CLOCK_NAMES = { bytes: "memory moved", seconds: "measured time", tokens: "token by token" };
+const LETTERS = ["A", "B"];
+
+export class Compare {
+  /** @type {Comparison|null} */
+  comparison = null;
+  /** @type {StoredProblem|null} */
+  problem = null;
+  /** @type {Column[]} all that there is of this problem */
+  offered = [];
+  /** @type {string[]} ids of those that are shown */
+  chosen = [];
+  /** @type {ColumnPanel[]} */
+  panels = [];
+  /** @type {typeof CLOCKS[number]} */
+  clock = "bytes";
+  isLive = false;
+
+  /**
+   * @param {HTMLElement} root
+   * @param {CompareProps} props
+   * @param {{onAsk: (asked: object) => void, onStop: () => void, onOpenForm: () => Promise<object>}} on
+   */
+  constructor(root, { device, problems }, on) {
+    this.root = root;
+    this.device = device;
+    this.problems = problems;
+    this.on = on;
+    this.player = new Player(
+      (place) => this.reveal(place),
+      (isPlaying) => {
+        if (this.play) setText(this.play, isPlaying ? "❚❚ Pause" : "▶ Play");
+      },
+    );
+    this.blind = new BlindPanel({ onRound: () => this.draw(), columns: () => this.offered });
+    this.form = new LiveForm({ onAsk: (asked) => this.ask(asked), onStop: () => on.onStop() });
+    this.form.root.addEventListener("toggle", () => this.#openForm());
+    this.#build();
+  }
+
+  #build() {
+    const groups = new Map(this.problems.map(({ pair }) => [pair, html("optgroup", { label: pair })]));
+    for (const { file, title, pair } of this.problems) groups.get(pair)?.append(html("option", { value: file }, title));
+    this.picker = html("select", { class: "cq-select", "aria-label": "Recorded problem" }, ...groups.values());
+    this.picker.addEventListener("change", () => this.open(this.picker?.value ?? ""));
+    this.play = html("button", { type: "button", class: "cq-button cq-main" }, "▶ Play");
+    this.play.addEventListener("click", () => this.player.toggle());
+    this.slider = html("input", { type: "range", class: "cq-range", min: 0, max: SCALE, value: SCALE, step: 1 });
+    this.slider.setAttribute("aria-label", "How far the clock has come");
+    this.slider.addEventListener("input", () => this.player.moveTo(Number(this.slider?.value) / SCALE));
+    this.clocks = html(
+      "select",
+      { class: "cq-select", "aria-label": "What the clock counts" },
+      ...CLOCKS.map((clock) => html("option", { value: clock }, `Clock: ${CLOCK_NAMES[clock]}`)),
+    );
+    this.clocks.addEventListener("change", () => {
+      this.clock = CLOCKS.find((clock) => clock === this.clocks?.value) ?? "bytes";
+      this.reveal(this.player.place);
+    });
+    this.link = html("button", { type: "button", class: "cq-button" }, "Copy link");
+    this.link.addEventListener("click", () => this.copyLink());
+    this.add = html("button", { type: "button", class: "cq-button" }, "Add a column");
+    this.add.addEventListener("click", () => this.addColumn());
+    this.question = html("p", { class: "cq-question" });
+    this.kind = html("p", { class: "cq-small" });
+    this.grid = html("div", { class: "cq-grid" });
+    this.sentences = html("ul", { class: "cq-findings" });
+    this.source = html("p", { class: "cq-small" });
+    this.note = html("p", { class: "cq-note", role: "status" });
+    this.root.replaceChildren(
+      html("div", { class: "cq-top" }, this.picker, this.add, this.blind.start, this.link),
+      this.question,
+      html("div", { class: "cq-transport" }, this.play, this.slider, this.clocks),
+      this.note,
+      this.blind.root,
+      this.grid,
+      legend(),
+      this.sentences,
+      this.source,
+      this.form.root,
+    );
+  }
+
+  /** @param {string} file @param {string[]} asked columns */
+  async open(file, asked = this.chosen) {
+    const problem = this.problems.find((one) => one.file === file) ?? this.problems[0];
+    if (!problem) {
+      this.say("There are no recorded comparisons here. Write a problem live below.");
+      return;
+    }
+    try {
+      const response = await fetch(new URL(problem.url, document.baseURI));
+      if (!response.ok) throw new Error(`the server answered ${response.status}`);
+      const comparison = parseComparison(await response.text());
+      this.problem = problem;
+      this.isLive = false;
+      if (this.picker) this.picker.value = problem.file;
+      this.show(comparison, asked);
+      this.say("");
+    } catch (error) {
+      this.say(`This comparison could not be opened (${messageOf(error)}). Choose another one, or reload the page.`);
+    }
+  }
+
+  /** @param {Comparison} comparison @param {string[]} asked */
+  show(comparison, asked) {
+    this.comparison = comparison;
+    this.offered = columnsOf(comparison, this.device);
+    this.chosen = chosenColumns(this.offered, asked);
+    const [{ prompt }] = comparison.runs;
+    setText(part(this.root, ".cq-question"), prompt.question);
+    if (!this.isLive) this.form.fill(prompt.question, prompt.data_type);
+    this.blind.reset();
+    this.draw();
+  }
+
+  /** Draws all columns anew, and what follows from them. */
+  draw() {
+    const round = this.blind.round;
+    const isHidden = round !== null && round.choice === null;
+    const ids = round ? round.pair : this.chosen;
+    const shown = ids.flatMap((id) => this.offered.filter((column) => column.id === id));
+    const reference = this.offered.find(({ way }) => way === "llm");
+    const most = { bytes: 0, flops: 0, seconds: 0, tokens: 0 };
+    for (const { total } of shown) {
+      for (const key of /** @type {(keyof typeof most)[]} */ (Object.keys(most)))
+        most[key] = Math.max(most[key], total[key]);
+    }
+    while (this.panels.length < shown.length) this.panels.push(this.#panel(this.panels.length));
+    this.panels.length = shown.length;
+    this.grid?.replaceChildren(...this.panels.map(({ root }) => root));
+    this.grid?.style.setProperty("--columns", String(shown.length));
+    shown.forEach((column, k) =>
+      this.panels[k].show(column, this.offered, {
+        firstDifference: reference ? firstDifference(column.ids, reference.ids) : -1,
+        most,
+        hidden: isHidden ? LETTERS[k] : null,
+        canRemove: round === null && shown.length > 1,
+      }),
+    );
+    this.root.classList.toggle("cq-blind", isHidden);
+    const said = isHidden ? [] : findings(shown);
+    this.sentences?.replaceChildren(...said.map((text) => html("li", {}, text)));
+    const hardware = [...new Set(shown.map((column) => column.hardware))].join("; ");
+    const kind = this.isLive ? "Written live" : "Recorded";
+    if (this.source) {
+      setText(
+        this.source,
+        `${kind}: ${this.comparison?.runs[0].pair.name}. Seconds were measured on ${hardware}; bytes and operations ` +
+          "are estimated from each pass.",
+      );
+    }
+    if (this.add) this.add.hidden = round !== null || shown.length >= Math.min(MOST_COLUMNS, this.offered.length);
+    this.reveal(this.player.place);
+  }
+
+  /** @param {number} k */
+  #panel(k) {
+    return new ColumnPanel({
+      onChoose: (id) => this.choose(this.chosen.map((old, at) => (at === k ? id : old))),
+      onRemove: () => this.choose(this.chosen.filter((_, at) => at !== k)),
+    });
+  }
+
+  /** @param {string[]} ids */
+  choose(ids) {
+    this.chosen = chosenColumns(this.offered, [...new Set(ids)]);
+    this.draw();
+  }
+
+  addColumn() {
+    const next = [...this.offered].reverse().find(({ id }) => !this.chosen.includes(id));
+    if (next) this.choose([...this.chosen, next.id]);
+  }
+
+  /** @param {number} place from 0 to 1 of the longest column */
+  reveal(place) {
+    const columns = this.panels.flatMap(({ column }) => (column ? [column] : []));
+    const end = Math.max(0, ...columns.map(({ total }) => total[this.clock]));
+    // A blind test that showed who is ahead would not be blind.
+    const clock = this.root.classList.contains("cq-blind") ? "tokens" : this.clock;
+    const last = clock === this.clock ? end : Math.max(0, ...columns.map(({ total }) => total[clock]));
+    for (const panel of this.panels) {
+      if (panel.column) panel.reveal(standAt(panel.column, clock, place >= 1 ? Infinity : place * last));
+    }
+    if (this.slider) this.slider.value = String(Math.round(place * SCALE));
+  }
+
+  /** @param {string} text */
+  say(text) {
+    if (this.note) setText(this.note, text);
+  }
+
+  async copyLink() {
+    const problem = this.isLive ? null : (this.problem?.file.replace(/\.json$/, "") ?? null);
+    const base = new URL(".", document.baseURI).href;
+    const link = buildCompareLink(base, { problem, columns: this.chosen, clock: this.clock });
+    try {
+      await navigator.clipboard.writeText(link);
+      this.say("The link is copied: it opens this problem with these columns.");
+    } catch {
+      this.say(`Copy this link: ${link}`);
+    }
+  }
+
+  // ------------------------------------------------------------ live
+
+  async #openForm() {
+    if (!this.form.root.open) return;
+    try {
+      this.form.offer(await this.on.onOpenForm());
+    } catch (error) {
+      this.form.say(`The server did not answer (${messageOf(error)}). Close this and open it again.`);
+    }
+  }
+
+  /** @param {object} asked */
+  ask(asked) {
+    this.player.moveTo(1);
+    this.form.running(true);
+    this.form.say("");
+    this.on.onAsk(asked);
+  }
+
+  /** @param {CompareMessage} message */
+  receive(message) {
+    if (message.notice !== undefined) {
+      this.form.say(message.notice);
+      if (message.level !== "wait") this.form.running(false);
+      return;
+    }
+    if (message.document !== undefined) {
+      try {
+        const comparison = checkComparison(message.document);
+        this.isLive = true;
+        const isSame = this.comparison?.title === comparison.title;
+        this.show(comparison, isSame ? this.chosen : []);
+      } catch (error) {
+        this.form.say(messageOf(error));
+      }
+      if (message.is_done) this.form.running(false);
+    } else if (message.columns && this.comparison && this.isLive) {
+      this.comparison = grown(this.comparison, message.columns);
+      this.offered = columnsOf(this.comparison, this.device);
+      this.draw();
+    }
+  }
+}
+
+function legend() {
+  /** @param {string} look @param {string} text */
+  const key = (look, text) => html("span", { class: "cq-key" }, html("span", { class: `cq-t ${look}` }, "token"), text);
+  return html(
+    "p",
+    { class: "cq-legend" },
+    key("cq-slm", "by the SLM"),
+    key("cq-llm", "by the LLM"),
+    key("cq-slm cq-kept", "drafted, kept by the LLM"),
+    key("cq-slm cq-rejected", "drafted, rejected"),
+    key("cq-slm cq-differs", "first token that is not the LLM's"),
+  );
+}
+
+function stylesheet() {
+  const href = new URL("./compare.css", import.meta.url).href;
+  return new Promise((resolve) => {
+    const link = html("link", { rel: "stylesheet", href });
+    link.onload = link.onerror = () => resolve(undefined);
+    document.head.append(link);
+  });
+}
+
+/**
+ * Called when the tab is first opened, with what Gradio gives a component's script.
+ * @param {ComponentContext<CompareProps> & {server: {compare_status: (nothing: null) => Promise<object>},
+ *   onAsk: (asked: object) => void, onStop: () => void}} context
+ */
+export async function mountCompare({ element, props, server, watch, onAsk, onStop }) {
+  await stylesheet();
+  const compare = new Compare(part(element, ".cx-compare"), props, {
+    onAsk,
+    onStop,
+    onOpenForm: () => server.compare_status(null),
+  });
+  window.citerCompare = compare;
+  watch("value", () => {
+    if (props.value) compare.receive(JSON.parse(props.value));
+  });
+  const { problem, columns, clock } = readCompareLink(location.search);
+  if (clock && compare.clocks) compare.clocks.value = compare.clock = clock;
+  await compare.open(problem ? `${problem}.json` : "", columns);
+}

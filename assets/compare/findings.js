@@ -1,0 +1,53 @@
+/**
+ * What a comparison shows, in sentences that follow from its numbers alone.
+ *
+ * Pure: must not know the DOM. What speaks against routing is said first.
+ *
+ * @typedef {import("./columns.js").Column} Column
+ */
+
+import { firstDifference } from "./columns.js";
+import { percent, plural, quantity } from "../run/format.js";
+
+/** "right", "wrong" or "" where nobody knows. @param {Column} column */
+export function verdictOf({ answer }) {
+  if (answer?.is_correct == null) return "";
+  return answer.is_correct ? "right" : "wrong";
+}
+
+/** @param {Column[]} columns those that are shown */
+export function findings(columns) {
+  const of = (/** @type {Column["way"]} */ way) => columns.find((column) => column.way === way);
+  const routed = columns.filter(({ way }) => way === "routed");
+  const [llm, speculative] = [of("llm"), of("speculative")];
+  /** @type {string[]} */
+  const said = [];
+  if (speculative) {
+    const cheaper = routed.filter(({ total }) => total.bytes > speculative.total.bytes);
+    for (const { name, total } of cheaper) {
+      const saved = 1 - speculative.total.bytes / total.bytes;
+      said.push(
+        `Speculative decoding moved ${percent(saved, 0)} less than ${name} here ` +
+          `(${quantity("bytes", speculative.total.bytes)} against ${quantity("bytes", total.bytes)}).`,
+      );
+    }
+    said.push(
+      "Speculative decoding keeps the LLM's distribution: greedily, its text is the LLM's own, token for token. " +
+        "Routing does not: from the first token that the SLM wrote otherwise, it is another text.",
+    );
+  }
+  if (!llm) return said;
+  for (const column of routed) {
+    const at = firstDifference(column.ids, llm.ids);
+    const share = percent(column.total.bytes / llm.total.bytes, 0);
+    const where = at < 0 ? "wrote the LLM's text" : `left the LLM's text at token ${at + 1}`;
+    const [ours, theirs] = [verdictOf(column), verdictOf(llm)];
+    const verdict = ours && ours !== theirs ? `, and its answer is ${ours} where the LLM's is ${theirs}` : "";
+    said.push(`${column.name} ${where}${verdict}; it moved ${share} of the LLM's bytes.`);
+  }
+  return said;
+}
+
+/** What stands under a column for how long its text is. @param {Column} column */
+export const lengthOf = ({ ids, finish }) =>
+  plural(ids.length, "token") + (finish === "length" ? ", cut at the limit" : "");

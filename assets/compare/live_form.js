@@ -1,0 +1,142 @@
+/**
+ * What a live comparison is asked with, and what is new of it put to what is there.
+ *
+ * Must not know how the server is asked: `onAsk` is given a plain object.
+ *
+ * @typedef {{question: string, data_type: string, max_new_tokens: number, together: boolean,
+ *   routers: {router: string, threshold: number}[]}} AskedComparison
+ * @typedef {{state?: string, message?: string, pair?: string|null, thresholds?: Record<string, number>|null,
+ *   default_router?: string|null}} LiveStatus
+ */
+
+import { html, setText } from "../viewer/dom.js";
+import { formatTau } from "../run/format.js";
+
+const KINDS = [
+  ["math", "Math"],
+  ["mc", "Multiple choice"],
+  ["open", "Free text"],
+];
+const MOST_TOKENS = 256;
+
+/** @param {string} label @param {HTMLElement} control */
+const field = (label, control) =>
+  html("label", { class: "cq-field" }, html("span", { class: "cq-small" }, label), control);
+
+export class LiveForm {
+  /** @param {{onAsk: (asked: AskedComparison) => void, onStop: () => void}} on */
+  constructor({ onAsk, onStop }) {
+    this.question = html("textarea", { class: "cq-input", rows: 3, "aria-label": "The problem" });
+    this.kind = html(
+      "select",
+      { class: "cq-select" },
+      ...KINDS.map(([value, name]) => html("option", { value }, name)),
+    );
+    this.routers = [0, 1].map(() => ({
+      name: html("select", { class: "cq-select" }),
+      tau: html("input", { class: "cq-input cq-tau", type: "number", min: 0.01, max: 0.99, step: 0.01 }),
+    }));
+    this.together = html("input", { type: "checkbox" });
+    this.go = html("button", { type: "button", class: "cq-button cq-main" }, "Write it now, in every way");
+    this.stop = html("button", { type: "button", class: "cq-button", hidden: true }, "Stop");
+    this.note = html("p", { class: "cq-note", role: "status" });
+    this.go.addEventListener("click", () => onAsk(this.asked()));
+    this.stop.addEventListener("click", () => onStop());
+    this.routers.forEach(({ name, tau }) =>
+      name.addEventListener("change", () => {
+        const usual = this.status?.thresholds?.[name.value];
+        if (usual !== undefined) tau.value = String(usual);
+      }),
+    );
+    const rows = this.routers.flatMap(({ name, tau }, k) => [
+      field(k ? "and by the router" : "Routed by", name),
+      field("at τ", tau),
+    ]);
+    this.root = html(
+      "details",
+      { class: "cq-live" },
+      html("summary", {}, "Write a problem of your own in every way, live"),
+      html(
+        "div",
+        { class: "cq-form" },
+        field("Problem", this.question),
+        html("div", { class: "cq-row" }, field("Kind", this.kind), ...rows),
+        html(
+          "div",
+          { class: "cq-row" },
+          html("label", { class: "cq-check" }, this.together, "a token each in turn, instead of one after another"),
+          this.stop,
+          this.go,
+        ),
+        this.note,
+      ),
+    );
+    /** @type {LiveStatus|null} */
+    this.status = null;
+  }
+
+  /** @param {LiveStatus} status */
+  offer(status) {
+    this.status = status;
+    const names = Object.keys(status.thresholds ?? {});
+    this.go.disabled = names.length === 0;
+    this.say(names.length ? `${status.pair} is loaded.` : (status.message ?? ""));
+    const usual = [status.default_router ?? names[0], names.find((name) => name === "max-probability")];
+    this.routers.forEach(({ name, tau }, k) => {
+      const offered = k ? ["", ...names] : names;
+      name.replaceChildren(...offered.map((value) => html("option", { value }, value || "no other")));
+      name.value = usual[k] && usual[k] !== usual[k - 1] ? String(usual[k]) : offered[0];
+      tau.value = formatTau(status.thresholds?.[name.value] ?? 0.7);
+    });
+  }
+
+  /** @returns {AskedComparison} */
+  asked() {
+    const routers = this.routers
+      .filter(({ name }) => name.value)
+      .map(({ name, tau }) => ({ router: name.value, threshold: Number(tau.value) }));
+    return {
+      question: this.question.value,
+      data_type: this.kind.value,
+      max_new_tokens: MOST_TOKENS,
+      together: this.together.checked,
+      routers,
+    };
+  }
+
+  /** @param {string} question @param {string} kind */
+  fill(question, kind) {
+    this.question.value = question;
+    this.kind.value = kind;
+  }
+
+  /** @param {boolean} isRunning */
+  running(isRunning) {
+    this.go.disabled = isRunning || Object.keys(this.status?.thresholds ?? {}).length === 0;
+    this.stop.hidden = !isRunning;
+  }
+
+  /** @param {string} text */
+  say(text) {
+    setText(this.note, text);
+  }
+}
+
+/**
+ * A comparison with what is new of it; what does not continue what is there waits for the whole at the end.
+ * @param {import("./comparison_file.js").Comparison} comparison
+ * @param {{column: number, base: number, items: object[]}[]} columns
+ */
+export function grown(comparison, columns) {
+  const next = { ...comparison, runs: [...comparison.runs] };
+  for (const { column, base, items } of columns) {
+    const run = next.runs[column];
+    if (run && run.events.length === base) {
+      next.runs[column] = { ...run, events: [...run.events, .../** @type {TokenEvent[]} */ (items)] };
+    } else if (column === next.runs.length && next.speculative?.passes.length === base) {
+      const passes = /** @type {import("./comparison_file.js").SpeculativePass[]} */ (items);
+      next.speculative = { ...next.speculative, passes: [...next.speculative.passes, ...passes] };
+    }
+  }
+  return next;
+}

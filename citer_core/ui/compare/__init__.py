@@ -1,0 +1,1 @@
+"""The Compare tab: one problem answered in several ways, recorded or live."""

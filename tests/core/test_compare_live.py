@@ -1,0 +1,129 @@
+"""Live comparisons: what is streamed adds up to what single runs write; what may be asked; how it ends."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from citer_core.comparison import compare
+from citer_core.engine import Engine
+from citer_core.errors import CiterError, ModelFileError, PromptError
+from citer_core.routing.routers.entropy import EntropyRouter
+from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.tasks.problems import problem_from_text
+from citer_core.ui.compare import live
+from citer_core.ui.compare.asked import AskedComparison, read_comparison
+from citer_core.ui.compare.live import compared
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.problem_book import ProblemBook
+
+PROBLEM = problem_from_text("1 + 1?", "math", "2")
+ROUTERS = (("max-probability", 0.7), ("entropy", 0.4))
+ASKED = {
+    "question": "1 + 1?",
+    "data_type": "math",
+    "max_new_tokens": 20,
+    "together": False,
+    "routers": [{"router": "max-probability", "threshold": 0.7}],
+}
+
+
+@pytest.fixture
+def engine(tiny_pair):
+    return Engine(tiny_pair, {"max-probability": MaxProbabilityRouter(), "entropy": EntropyRouter()})
+
+
+def slot_of(load) -> EngineSlot:
+    slot = EngineSlot(load)
+    slot.fill()
+    return slot
+
+
+def messages_of(engine, *, together, is_cancelled=lambda: False):
+    asked = AskedComparison(PROBLEM, ROUTERS, 30, together)
+    return [json.loads(json.dumps(m)) for m in compared(slot_of(lambda: engine), asked, is_cancelled)]
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_columns_are_those_of_single_runs_however_they_take_turns(engine, together, monkeypatch):
+    monkeypatch.setattr(live, "INTERVAL_S", 0.0)  # a message for every turn
+    first, *news, last = messages_of(engine, together=together)
+    runs, speculative = compare(engine, PROBLEM, ROUTERS, max_new_tokens=30)
+    assert (first["is_done"], last["is_done"]) == (False, True)
+    assert all(run["events"] == [] for run in first["document"]["runs"])
+    for run, document in zip(runs, last["document"]["runs"], strict=True):
+        assert [event["token_id"] for event in document["events"]] == [event.token_id for event in run.events]
+        assert [event["source"] for event in document["events"]] == [event.source for event in run.events]
+        assert document["answer"]["is_correct"] == run.answer.is_correct
+    drafts = last["document"]["speculative"]["passes"]
+    assert [one["drafted"] for one in drafts] == [[list(t) for t in one.drafted] for one in speculative.passes]
+    # What was streamed is what stands in the end, each column from its first token on.
+    whole = [*(run["events"] for run in last["document"]["runs"]), drafts]
+    streamed = [[] for _ in whole]
+    order = []
+    for column in [column for message in news for column in message["columns"]]:
+        assert column["base"] == len(streamed[column["column"]])
+        streamed[column["column"]] += column["items"]
+        order.append(column["column"])
+    assert all(
+        part == full[: len(part)] and len(part) >= len(full) - 1 for part, full in zip(streamed, whole, strict=True)
+    )
+    assert (order == sorted(order)) is not together
+
+
+def test_it_ends_at_the_next_token(engine, monkeypatch):
+    monkeypatch.setattr(live, "INTERVAL_S", 0.0)
+    flags = iter([False] * 3 + [True] * 100)
+    messages = messages_of(engine, together=False, is_cancelled=lambda: next(flags))
+    assert len(messages) < 6 and not messages[-1].get("is_done")
+
+
+def test_what_goes_wrong_is_raised_in_words(engine):
+    asked = AskedComparison(problem_from_text("word " * 2000, "open"), ROUTERS, 30, together=False)
+    with pytest.raises(PromptError):
+        list(compared(slot_of(lambda: engine), asked, lambda: False))
+
+    def load():
+        raise ModelFileError("The weights are not there.")
+
+    with pytest.raises(ModelFileError, match="not there"):
+        list(compared(slot_of(load), asked, lambda: False))
+
+
+def test_a_request_is_read():
+    asked = read_comparison(ProblemBook({}), ASKED)
+    assert asked.routers == (("max-probability", 0.7),) and asked.max_new_tokens == 20 and not asked.together
+    assert asked.problem.question == "1 + 1?"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"question": ""},
+        {"question": 5},
+        {"data_type": "song"},
+        {"max_new_tokens": 0},
+        {"max_new_tokens": "many"},
+        {"together": 1},
+        {"routers": []},
+        {"routers": [ASKED["routers"][0]] * 3},
+        {"routers": ["citer"]},
+        {"routers": [{"router": "", "threshold": 0.5}]},
+        {"routers": [{"router": "citer", "threshold": 0}]},
+        {"routers": [{"router": "citer", "threshold": 1}]},
+        {"routers": [{"router": "citer", "threshold": float("nan")}]},
+        {"routers": [{"router": 5, "threshold": 0.5}]},
+        {"routers": [{"router": "citer", "threshold": 0.5, "seed": 1}]},
+        {"another": 1},
+    ],
+)
+def test_what_cannot_be_compared_is_refused(change):
+    with pytest.raises(CiterError):
+        read_comparison(ProblemBook({}), ASKED | change)
+
+
+@pytest.mark.parametrize("given", [None, [], "x", 5])
+def test_what_is_no_request_is_refused(given):
+    with pytest.raises(CiterError):
+        read_comparison(ProblemBook({}), given)

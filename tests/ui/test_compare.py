@@ -1,0 +1,111 @@
+"""The Compare tab in a browser: recorded without a model, drafts coloured, a blind test, a link, and live."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from citer_core.assets import ASSETS
+from citer_core.comparison import Comparison, read_comparisons
+from tests.ui.axe import grave, overflow
+from tests.ui.conftest import Visitor
+
+FOLDER = ASSETS / "comparisons"
+FIRST = read_comparisons(FOLDER)[0]
+pytestmark = pytest.mark.ui
+
+
+def opened(visitor: Visitor) -> Page:
+    visitor.open_tab("Compare")
+    expect(visitor.page.locator(".cq-column").first).to_be_visible(timeout=20_000)
+    return visitor.page
+
+
+def texts(page: Page) -> list[str]:
+    return page.locator(".cq-text").all_inner_texts()
+
+
+def test_recorded_ways_stand_side_by_side_and_a_link_restores_them(visit: Callable[..., Visitor]) -> None:
+    visitor = visit()
+    page = opened(visitor)
+    there = Comparison.read(FOLDER / FIRST["file"])
+    expect(page.locator(".cq-column")).to_have_count(3)
+    shown = page.locator(".cq-text").evaluate_all("all => all.map((one) => one.textContent)")
+    assert shown == [there.runs[k].completion.lstrip() for k in (0, 1, -1)]
+    # Speculative decoding comes as a fourth column: kept and rejected drafts, and what speaks against routing first.
+    page.get_by_role("button", name="Add a column").click()
+    page.locator(".cq-column").nth(3).get_by_label("Who writes").select_option("speculative")
+    drafts = page.locator(".cq-column").nth(3)
+    assert there.speculative is not None
+    expect(drafts.locator(".cq-kept")).to_have_count(there.speculative.n_accepted)
+    n_rejected = there.speculative.n_drafted - there.speculative.n_accepted
+    expect(drafts.locator(".cq-rejected")).to_have_count(n_rejected)
+    expect(page.locator(".cq-findings li").first).to_contain_text("Speculative decoding moved")
+    # At the clock's start nothing is there; on its way drafts wait for the LLM.
+    slider = page.get_by_label("How far the clock has come")
+    slider.fill("0")
+    expect(page.locator(".cq-column .cq-t:not(.cq-off)")).to_have_count(0)
+    slider.fill("20")
+    assert drafts.locator(".cq-draft").count() > 0
+    slider.fill("1000")
+    expect(page.locator(".cq-column .cq-off")).to_have_count(0)
+    assert grave(page, "#cx-compare") == []
+    assert overflow(page) == 0
+    # Without a clipboard the link is shown.
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
+    page.get_by_label("What the clock counts").select_option("tokens")
+    page.locator("#cx-compare").get_by_role("button", name="Copy link").click()
+    note = page.locator("#cx-compare .cq-note").first
+    expect(note).to_contain_text("view=compare")
+    query = parse_qs(urlsplit(note.inner_text().removeprefix("Copy this link: ")).query)
+    assert query["columns"][0].split(",")[-1] == "speculative" and query["clock"] == ["tokens"]
+    page.goto(note.inner_text().removeprefix("Copy this link: "))
+    opened(visitor)
+    expect(page.locator(".cq-column")).to_have_count(4)
+    expect(page.get_by_label("What the clock counts")).to_have_value("tokens")
+
+
+def test_the_blind_test_hides_who_wrote_and_keeps_a_score(visit: Callable[..., Visitor]) -> None:
+    page = opened(visit())
+    page.get_by_role("button", name="Blind test").click()
+    expect(page.locator(".cq-column")).to_have_count(2)
+    expect(page.locator(".cq-figures").first).to_be_hidden()
+    assert page.locator(".cq-name").all_inner_texts() == ["Text A", "Text B"]
+    background = page.locator(".cq-text .cq-t").evaluate_all(
+        "all => [...new Set(all.map((one) => getComputedStyle(one).backgroundColor))]"
+    )
+    assert background == ["rgba(0, 0, 0, 0)"]  # no colour tells who wrote
+    page.get_by_role("button", name="A is better").click()
+    panel = page.locator(".cq-blind-panel")
+    expect(panel).to_contain_text(re.compile(r"A was .+; B was .+ So far you preferred .+ 1 of 1"))
+    expect(page.locator(".cq-figures").first).to_be_visible()
+    page.get_by_role("button", name="Another pair").click()
+    page.get_by_role("button", name="No difference").click()
+    expect(page.get_by_role("button", name="End the blind test")).to_be_visible()
+    page.get_by_role("button", name="End the blind test").click()
+    expect(page.locator(".cq-column")).to_have_count(3)
+    expect(page.get_by_role("button", name="Blind test (2 so far)")).to_be_visible()
+
+
+def test_a_problem_of_ones_own_is_written_live_in_every_way(visit: Callable[..., Visitor]) -> None:
+    page = opened(visit())
+    page.get_by_text("Write a problem of your own").click()
+    form = page.locator(".cq-form")
+    form.get_by_label("The problem").fill("What is 2 + 3?")
+    go = page.get_by_role("button", name="Write it now")
+    expect(go).to_be_enabled()
+    form.get_by_label("at τ").first.fill("1.5")
+    go.click()
+    expect(form.locator(".cq-note")).to_contain_text("threshold")  # refused in words; what is shown stays
+    expect(page.locator(".cq-question")).not_to_contain_text("2 + 3")
+    form.get_by_label("at τ").first.fill("0.5")
+    go.click()
+    expect(page.locator(".cq-question")).to_have_text("What is 2 + 3?")
+    expect(page.locator(".cx-compare")).to_contain_text("Written live")
+    expect(go).to_be_enabled()
+    assert len(set(texts(page))) == 1  # the scripted engine writes one text, whoever writes
+    assert "boxed{42}" in texts(page)[0]
