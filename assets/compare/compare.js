@@ -202,10 +202,9 @@ export class Compare {
   /** @param {number} place from 0 to 1 of the longest column */
   reveal(place) {
     const columns = this.panels.flatMap(({ column }) => (column ? [column] : []));
-    const end = Math.max(0, ...columns.map(({ total }) => total[this.clock]));
     // A blind test that showed who is ahead would not be blind.
     const clock = this.root.classList.contains("cq-blind") ? "tokens" : this.clock;
-    const last = clock === this.clock ? end : Math.max(0, ...columns.map(({ total }) => total[clock]));
+    const last = Math.max(0, ...columns.map(({ total }) => total[clock]));
     for (const panel of this.panels) {
       if (panel.column) panel.reveal(standAt(panel.column, clock, place >= 1 ? Infinity : place * last));
     }
