@@ -308,8 +308,11 @@ export async function mountCompare({ element, props, server, watch, onAsk, onSto
     onOpenForm: () => server.compare_status(null),
   });
   window.citerCompare = compare;
+  let last = "";
   watch("value", () => {
-    if (props.value) compare.receive(JSON.parse(props.value));
+    if (!props.value || props.value === last) return; // the end of an event sends its last value once more
+    last = props.value;
+    compare.receive(JSON.parse(last));
   });
   const { problem, columns, clock } = readCompareLink(location.search);
   if (clock && compare.clocks) compare.clocks.value = compare.clock = clock;

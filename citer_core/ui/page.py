@@ -123,7 +123,7 @@ def build_page(
             with gr.Tab("How it works", id="how", elem_id="cx-tab-how"):
                 about()
             with gr.Tab("Compare", id="compare", elem_id="cx-tab-compare"):
-                compare_tab(ASSETS, slot, book, line)
+                compare_tab(page, ASSETS, slot, book, line)
             with gr.Tab("Labels", id="labels", elem_id="cx-tab-labels"):
                 labels_tab(page, ASSETS, slot, book, jobs, line)
             with gr.Tab("Worth it here?", id="profile", elem_id="cx-tab-profile"):

@@ -55,6 +55,8 @@ def test_recorded_ways_stand_side_by_side_and_a_link_restores_them(visit: Callab
     expect(page.locator(".cq-column .cq-off")).to_have_count(0)
     assert grave(page, "#cx-compare") == []
     assert overflow(page) == 0
+    wider = "all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    assert page.locator(".cq-column").evaluate_all(wider) == 0, "a column runs into the next one"
     # Without a clipboard the link is shown.
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
     page.get_by_label("What the clock counts").select_option("tokens")

@@ -25,6 +25,7 @@ from citer_core.ui.page_assets import file_url
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run.registry import address_of, session_of
+from citer_core.ui.session_memory import forget_value
 from citer_core.ui.streaming import UNEXPECTED, encode, notice
 
 logger = logging.getLogger(__name__)
@@ -61,10 +62,11 @@ class _Job:
         return self._cancelled.is_set()
 
 
-def compare_tab(assets: Path, slot: EngineSlot, book: ProblemBook, line: JobLine) -> None:
+def compare_tab(page: gr.Blocks, assets: Path, slot: EngineSlot, book: ProblemBook, line: JobLine) -> None:
     """Lays the tab out and wires it.
 
     Args:
+        page: that it is a part of.
         assets: the project's assets; `comparisons` in it are the recorded ones.
         slot: of the engine.
         book: the bundled problems, whose answers are known.
@@ -104,7 +106,8 @@ def compare_tab(assets: Path, slot: EngineSlot, book: ProblemBook, line: JobLine
             logger.exception("a comparison failed")
             yield encode(notice(UNEXPECTED))
         finally:
-            job.cancel()
+            job.cancel()  # does nothing to one that has ended
+            forget_value(page, session_of(request), screen)
 
     how: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
     live = screen.asked(asked, None, screen, **how)
