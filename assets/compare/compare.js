@@ -15,7 +15,7 @@ import { html, part, setText } from "../viewer/dom.js";
 import { messageOf } from "../run/format.js";
 import { BlindPanel } from "./blind_panel.js";
 import { ColumnPanel } from "./column_panel.js";
-import { CLOCKS, chosenColumns, columnsOf, firstDifference, standAt } from "./columns.js";
+import { CLOCKS, SPECULATIVE, chosenColumns, columnsOf, firstDifference, standAt } from "./columns.js";
 import { buildCompareLink, readCompareLink } from "./compare_link.js";
 import { checkComparison, parseComparison } from "./comparison_file.js";
 import { findings } from "./findings.js";
@@ -165,7 +165,9 @@ export class Compare {
       }),
     );
     this.root.classList.toggle("cq-blind", isHidden);
-    const said = isHidden ? [] : findings(shown);
+    // What speaks against routing is said whether or not its column is shown.
+    const other = this.offered.filter((column) => column.way === SPECULATIVE && !shown.includes(column));
+    const said = isHidden ? [] : findings([...shown, ...other]);
     this.sentences?.replaceChildren(...said.map((text) => html("li", {}, text)));
     const hardware = [...new Set(shown.map((column) => column.hardware))].join("; ");
     const kind = this.isLive ? "Written live" : "Recorded";

@@ -36,6 +36,7 @@ def test_recorded_ways_stand_side_by_side_and_a_link_restores_them(visit: Callab
     expect(page.locator(".cq-column")).to_have_count(3)
     shown = page.locator(".cq-text").evaluate_all("all => all.map((one) => one.textContent)")
     assert shown == [there.runs[k].completion.lstrip() for k in (0, 1, -1)]
+    expect(page.locator(".cq-findings li").first).to_contain_text("Speculative decoding moved")
     # Speculative decoding comes as a fourth column: kept and rejected drafts, and what speaks against routing first.
     page.get_by_role("button", name="Add a column").click()
     page.locator(".cq-column").nth(3).get_by_label("Who writes").select_option("speculative")
@@ -44,7 +45,6 @@ def test_recorded_ways_stand_side_by_side_and_a_link_restores_them(visit: Callab
     expect(drafts.locator(".cq-kept")).to_have_count(there.speculative.n_accepted)
     n_rejected = there.speculative.n_drafted - there.speculative.n_accepted
     expect(drafts.locator(".cq-rejected")).to_have_count(n_rejected)
-    expect(page.locator(".cq-findings li").first).to_contain_text("Speculative decoding moved")
     # At the clock's start nothing is there; on its way drafts wait for the LLM.
     slider = page.get_by_label("How far the clock has come")
     slider.fill("0")
