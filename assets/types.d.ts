@@ -233,6 +233,7 @@ interface PageServer {
     pair: string;
     dtype: string;
   }): Promise<{ error?: string; change: PairChange & { token: string } }>;
+  foreign_problem(asked: { question: string; data_type: string }): Promise<{ warning: string | null }>;
   cancel_change(asked: { token: string | undefined }): Promise<unknown>;
 }
 

@@ -245,7 +245,7 @@ from citer_core.errors import CiterError
 from citer_core.routing.llm_writers import sampling_at
 from citer_core.routing.sampling import choose_token
 from citer_core.trace import RoutingTrace
-from citer_core.ui.controls import controls
+from citer_core.ui.controls import controls, tau_block
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run.asked import read_asked
 
@@ -266,7 +266,7 @@ for arguments in (["--min-p", "0.5"], ["--settings", '{"min_p": 0.5}']):
     found.setdefault("flags", []).append(given_settings(args))
 
 with gr.Blocks():
-    form = controls(ProblemBook({}), "x", "math", None).form
+    form = controls(ProblemBook({}), "x", "math", tau_block(None)).form
 slider = form.settings["min_p"]
 found["control"] = [slider.label, slider.minimum, slider.maximum, slider.step, slider.value]
 found["scripts"] = ["min_p" in form.read_script, "min_p" in form.fill_script, form.inputs[-1] is slider]

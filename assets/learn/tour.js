@@ -1,5 +1,6 @@
 /**
- * The tour: a card that names one thing to do on the page, waits until it has been done, and goes on.
+ * The tour: a card that names one thing to do on the page, waits until it has been done, and then for "Next": what was
+ * done is to be seen first.
  *
  * It never covers the page with a veil and never takes the focus once it runs: the page stays what it is. Each step can
  * be skipped, Escape on the card ends it, F6 goes between the card and the thing that it is about. Nothing is
@@ -12,8 +13,6 @@ import { TOUR_STEPS, lookAt } from "./tour_steps.js";
 /** @typedef {import("./tour_steps.js").PageLook} PageLook */
 
 const LOOK_EVERY_MS = 150;
-/** Long enough to see what one's own action did before the next step is named. */
-const NEXT_AFTER_MS = 700;
 
 /** @type {Tour|null} */
 let runningTour = null;
@@ -47,6 +46,8 @@ class Tour {
     const { signal } = this.abort;
     this.goThere.addEventListener("click", () => this.focusTarget(), { signal });
     this.skip.addEventListener("click", () => this.next(), { signal });
+    // A pointer that presses it leaves the keyboard where it was: on the page.
+    this.skip.addEventListener("mousedown", (event) => event.preventDefault(), { signal });
     this.leave.addEventListener("click", () => this.end(), { signal });
     document.addEventListener("click", (event) => this.clicked(event), { signal, capture: true });
     document.addEventListener("keydown", (event) => this.pressed(event), { signal });
@@ -64,7 +65,7 @@ class Tour {
 
   next() {
     this.isNext = false;
-    clearTimeout(this.later);
+    setText(this.skip, "Skip this step");
     this.index++;
     this.here?.classList.remove("cx-tour-here");
     this.here = null;
@@ -85,7 +86,12 @@ class Tour {
   /** The card covers the foot of the window, so the target goes to the middle of what is left above it. */
   scrollTo() {
     if (!this.here) return;
-    const room = innerHeight - this.root.offsetHeight - 24;
+    // On a phone tau stands in a bar at the foot, which goes above the card; it is in sight wherever the page is.
+    const bar = document.querySelector("#cx-side");
+    const isBar = bar instanceof HTMLElement && getComputedStyle(bar).position === "fixed";
+    document.body.style.setProperty("--ct-height", `${this.root.offsetHeight + 8}px`);
+    if (isBar && bar.contains(this.here)) return;
+    const room = innerHeight - this.root.offsetHeight - 24 - (isBar ? bar.offsetHeight : 0);
     let box = this.here.getBoundingClientRect();
     // On a small window a card of controls is taller than that: then what is to be pressed goes there.
     const inside = box.height < room ? null : this.inside();
@@ -108,13 +114,14 @@ class Tour {
     if (this.isNext) return;
     this.isNext = true;
     setText(this.place, `Step ${this.index + 1} of ${TOUR_STEPS.length}: done ✓`);
-    this.later = setTimeout(() => this.next(), NEXT_AFTER_MS);
+    setText(this.skip, "Next");
   }
 
-  /** What "Go there" puts the keyboard on, where the step names it. @returns {HTMLElement|null} */
+  /** What "Go there" puts the keyboard on, where the step names it: the first that can be seen. */
   inside() {
-    const focus = this.step?.focus;
-    return focus ? (this.here?.querySelector(focus) ?? document.querySelector(focus)) : null;
+    const { focus } = this.step ?? {};
+    const found = focus ? [...(this.here?.querySelectorAll(focus) ?? []), ...document.querySelectorAll(focus)] : [];
+    return found.filter((node) => node instanceof HTMLElement).find((node) => node.offsetParent !== null) ?? null;
   }
 
   focusTarget() {
@@ -142,7 +149,7 @@ class Tour {
     setText(this.title, "That was the tour");
     setText(
       this.text,
-      "The tab Learn has more: guess the tokens that need the large model, the formulas with this " +
+      "The view Learn has more: guess the tokens that need the large model, the formulas with this " +
         "run’s numbers, and a glossary.",
     );
     this.root.dataset.step = "end";
@@ -152,10 +159,10 @@ class Tour {
 
   end() {
     clearInterval(this.timer);
-    clearTimeout(this.later);
     this.abort.abort();
     this.here?.classList.remove("cx-tour-here");
     document.body.classList.remove("cx-touring");
+    document.body.style.removeProperty("--ct-height");
     const hadFocus = this.root.contains(document.activeElement);
     this.root.remove();
     runningTour = null;

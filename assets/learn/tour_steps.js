@@ -21,14 +21,14 @@ export function lookAt(page) {
   const find = (selector) => /** @type {HTMLElement|null} */ (document.querySelector(selector));
   const pinned = find(".citer-viewer .cv-t[data-pinned]");
   return {
-    isPlaying: find('.cv-playback [aria-label="Pause"]') !== null,
+    isPlaying: find('.cv-play[aria-label="Pause"]') !== null,
     filter: find('.cv-legend [aria-pressed="true"]')?.textContent ?? "",
     pinned: pinned?.dataset.i ?? null,
     pinnedLlm: pinned?.classList.contains("cv-llm") ?? false,
     tau: /** @type {HTMLInputElement|null} */ (find("#cx-tau input[type=number]"))?.value,
     unit: find('.cv-chart [aria-pressed="true"]')?.textContent ?? "",
     run: page.run,
-    labelsOpen: Boolean(find("#cx-tab-labels")?.offsetParent),
+    labelsOpen: document.body.dataset.view === "labels",
   };
 }
 
@@ -75,7 +75,7 @@ export const TOUR_STEPS = [
       "Drag τ, or press the arrow keys on it. Decisions recolour at once. Where both models would " +
       "write the same token the text stays as it is; it is hatched from the first token that may " +
       "differ.",
-    target: "#cx-tau-card",
+    target: "#cx-tau-group",
     focus: "#cx-tau input[type=range]",
     isDone: (now, start) => now.tau !== start.tau,
   },
@@ -97,10 +97,10 @@ export const TOUR_STEPS = [
   {
     title: "Was the router right?",
     text:
-      "Open the tab Labels: a known right solution, read by both models, shows which tokens needed the " +
+      "Open the view Labels: a known right solution, read by both models, shows which tokens needed the " +
       "large one and which the router missed.",
-    target: "#cx-tabs [role=tablist]",
-    focus: "[role=tab]",
+    target: ".cx-header",
+    focus: "#cx-menu, [data-view=labels]",
     isDone: (now, start) => now.labelsOpen && !start.labelsOpen,
   },
   {
@@ -108,8 +108,8 @@ export const TOUR_STEPS = [
     text:
       "Press Copy link for an address that opens this run, τ and token again, or save the run under " +
       "the viewer, for instance as a page that needs no server.",
-    target: "#cx-copy-link",
-    focus: "",
+    target: ".cx-header",
+    focus: "#cx-menu, #cx-copy-link",
     click: "#cx-copy-link, .cx-export",
   },
 ];

@@ -11,13 +11,18 @@ import { fillTemplate } from "../share/offline_file.js";
 import { PageLink } from "./page_link.js";
 import { PageBranches } from "./page_branches.js";
 import { leaveQueue, nameInputs, pageDrawn, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
+import { watchLook } from "./page_look.js";
+import { PageOutside } from "./page_outside.js";
 import { PagePairs } from "./page_pairs.js";
 import { PageRecorded } from "./page_recorded.js";
 import { PageRun } from "./page_run.js";
-import { part } from "../viewer/dom.js";
+import { PageTau } from "./page_tau.js";
+import { EXPLORE, PageViews } from "./page_views.js";
+import { part, setText } from "../viewer/dom.js";
 import { drawHistogram, mountViewer } from "../viewer/viewer.js";
 
 const LATE_MS = 1000;
+const SHOWN_PER_S = 20; // tokens a second: the bundled pair's run is over before one has seen it begin
 const REFUSED =
   "The run did not start: the server could not be reached, or is full. Your text is kept; try again in a moment.";
 
@@ -41,8 +46,6 @@ export class Page {
   /** @type {Set<string>} */
   replaced = new Set();
 
-  /** @type {number|null} */
-  foreignTau = null;
   /** @type {Record<string, number>} */
   thresholds = {};
   /** @type {number|null} */
@@ -57,6 +60,8 @@ export class Page {
     this.pricing = props.pricing;
     this.pairTitle = props.pair;
 
+    this.views = new PageViews();
+    this.tau = new PageTau(this);
     this.branches = new PageBranches(this);
     this.ownRun = new PageRun(this);
     this.viewer = mountViewer(part(element, ".cx-viewer"), {
@@ -66,13 +71,16 @@ export class Page {
       onBranch: (request) => this.branches.run(request),
       onProbe: (request) => this.branches.probe(request),
       canProbe: () => this.pairs.status?.llm_is_here !== false,
+      livePace: SHOWN_PER_S,
+      onShowing: () => this.showRunning(this.isLive || this.isStarting),
       onShow: (trace) => this.recorded.showMode(trace),
       onPin: (index) => (this.pinned = index),
+      places: { side: part(document, "#cx-figures"), lower: part(document, "#cx-more") },
       device: props.pricing.device,
       stylesheet: false,
     });
     this.link = new PageLink(this, onLinked ?? (() => {}));
-    element.append(
+    part(document, "#cx-more").append(
       exportBar({
         viewer: this.viewer,
         onImport: (trace) => this.recorded.showImported(trace),
@@ -89,8 +97,10 @@ export class Page {
     // Few people need these two, so nobody waits for them.
     on("cx-tour", async (button) => (await import("../learn/tour.js")).startTour(this, button));
     on("cx-present", async (button) => (await import("../learn/presenter.js")).present(this, button));
+    this.outside = new PageOutside(this);
     this.showRunning(false);
     nameInputs();
+    watchLook();
     this.pairs = new PagePairs(this);
     this.pairs.watch();
     this.ownRun.watch();
@@ -175,6 +185,7 @@ export class Page {
       this.awaits();
     }
     this.take(message);
+    this.viewer.pacing.showAll(); // it has been seen
   }
 
   /** The run cannot be had any more. @param {string} why */
@@ -193,8 +204,16 @@ export class Page {
   }
 
   starting() {
+    this.toText();
     this.ownRun.forget();
     this.awaits();
+  }
+
+  /** The text in sight, wherever on the page one has asked for a run. */
+  toText() {
+    this.views.go(EXPLORE);
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    scrollTo({ top: 0, behavior: calm ? "auto" : "smooth" });
   }
 
   awaits() {
@@ -217,11 +236,12 @@ export class Page {
 
   /** Generate while idle, Stop while there is something to stop. @param {boolean} isRunning */
   showRunning(isRunning) {
-    setRunning(isRunning, isRunning || Boolean(this.stopOther));
+    setRunning(isRunning, isRunning || Boolean(this.stopOther) || this.viewer.view.isComing);
   }
 
   /** Between two tokens on the server; the run's last message ends it here. */
   stop() {
+    const wasHeld = this.viewer.pacing.hold();
     if (this.isLive && this.run !== null) {
       this.server
         .stop_run({ run: this.run })
@@ -237,7 +257,7 @@ export class Page {
       this.ownRun.forget();
       this.giveUp();
       this.showRunning(false);
-    } else this.stopOther?.();
+    } else if (!wasHeld) this.stopOther?.();
   }
 
   ended() {
@@ -297,7 +317,6 @@ export class Page {
 
   /** @param {number} tau */
   setThreshold(tau) {
-    if (tau !== this.foreignTau) this.foreignTau = null; // moved by hand, perhaps back again
     this.viewer.setThreshold(tau);
     this.drawHistogram();
   }
@@ -313,16 +332,15 @@ export class Page {
       this.frame = null;
       const container = byId("cx-histogram");
       if (container) drawHistogram(container, this.viewer.events, readTau());
+      this.tau.update();
     });
   }
 
   /** @param {string} name @param {number} gigabytesPerSecond @param {number} teraflops */
   setPricing(name, gigabytesPerSecond, teraflops) {
-    if (!(gigabytesPerSecond > 0 && teraflops > 0)) {
-      this.notice("Bandwidth and peak compute are numbers above 0.");
-      return;
-    }
-    this.notice("");
+    const isPrice = gigabytesPerSecond > 0 && teraflops > 0;
+    setText(part(document, "#cx-price-said"), isPrice ? "" : "Bandwidth and peak compute are numbers above 0.");
+    if (!isPrice) return;
     const sheet = this.pricing.device;
     const device = { name: "your device", bandwidth: gigabytesPerSecond * 1e9, peak_flops: teraflops * 1e12 };
     const isSheet = device.bandwidth === sheet.bandwidth && device.peak_flops === sheet.peak_flops;
@@ -331,27 +349,22 @@ export class Page {
   }
 
   /**
-   * What Generate sends. A tau that came with a run of other models says nothing about the loaded ones: unless it was
-   * moved since, their router's own takes its place.
-   * @param {Asked} asked what the controls say
+   * What Generate sends: what the controls say.
+   * @param {Asked} asked
    */
   asked(asked) {
-    const tau = asked.settings.threshold;
     // Gradio hears of the routers a moment after the page knows that there are some: Generate may come in between.
-    const router = this.link.router(asked.router);
-    const own = this.thresholds[router ?? ""] ?? this.thresholds[this.pairs.status?.default_router ?? ""];
-    const isForeign = tau === this.foreignTau && own !== undefined;
-    this.foreignTau = null;
-    if (isForeign) setTau(own);
-    const sent = { ...asked, router, settings: { ...asked.settings, threshold: isForeign ? own : tau } };
+    const sent = { ...asked, router: this.link.router(asked.router) };
     this.ownRun.asking(sent);
+    this.outside.check(sent);
     return sent;
   }
 
   /** @param {string} name */
   routerChosen(name) {
     this.link.isChosen = true;
-    if (name in this.thresholds) setTau(this.thresholds[name]);
+    this.tau.router = name;
+    this.tau.update();
   }
 
   // ------------------------------------------------------------ downloads
@@ -370,7 +383,16 @@ export async function mountPage(context) {
   window.citer = page;
   context.watch("value", () => page.receive(context.props.value));
   page.receive(context.props.value);
+  try {
+    await openAtFirst(page);
+  } finally {
+    document.body.dataset.drawn = ""; // until now nothing was seen of it, so that nothing jumps
+  }
+}
+
+/** What is on the screen at first: this tab's run, what the address names, or the opening run. @param {Page} page */
+async function openAtFirst(page) {
   if (await page.ownRun.resume()) return;
   const [first] = page.recorded.cards;
-  if (first && !page.run && !page.link.restore()) page.recorded.show(first, false);
+  if (first && !page.run && !page.link.restore()) await page.recorded.show(first, false);
 }

@@ -31,6 +31,10 @@ const find = (tag, selector) => {
 // What the page's script takes hold of when it starts; gradio draws its components one by one, in no fixed order.
 const NEEDED = [
   "#cx-notice",
+  "#cx-figures",
+  "#cx-more",
+  "#cx-own-tau",
+  "#cx-tab-explore-button",
   "#cx-histogram",
   "#cx-device",
   "#cx-tau input[type=number]",
@@ -74,7 +78,10 @@ export function setTau(tau) {
 /** @returns {number} where the slider stands, between two of its steps too */
 export function readTau() {
   const typed = find("input", "#cx-tau input[type=number]")?.value;
-  return Number(typed || (find("input", "#cx-tau input[type=range]")?.value ?? SETTINGS_TABLE.threshold.default));
+  const isTyped = typed && Number(typed) >= 0 && Number(typed) <= 1; // else it is being typed, or will be refused
+  return Number(
+    isTyped ? typed : (find("input", "#cx-tau input[type=range]")?.value ?? SETTINGS_TABLE.threshold.default),
+  );
 }
 
 /**

@@ -75,7 +75,7 @@ export class PageLink {
     this.state = state;
     this.onLinked();
     const opens = [
-      state.tau !== null && state.tau !== state.problem?.settings.threshold ? `at tau ${state.tau}` : "",
+      state.tau !== null && state.tau !== state.problem?.settings.threshold ? `at τ ${state.tau}` : "",
       state.token === null ? "" : `at token ${state.token + 1}`,
     ];
     page.notice(

@@ -6,7 +6,6 @@
  */
 
 import { html, setText } from "../viewer/dom.js";
-import { setTau } from "./page_gradio.js";
 import { buttonWords } from "./pair_words.js";
 
 /** @typedef {{id: string, token: string}} OwnChange */
@@ -46,8 +45,6 @@ export class PagePairs {
   picker = null;
   /** @type {string|null} */
   followed = null;
-  /** @type {number|null} */
-  nextTau = null;
   /** @type {string|null} */
   title = null;
   /** @type {number|undefined} */
@@ -94,7 +91,6 @@ export class PagePairs {
     this.status = status;
     this.#drawHeader(status);
     this.#follow(status.change);
-    this.#applyTau();
     if (before?.change && !before.change.is_over && status.change?.is_over) this.#changeEnded();
     const isNew =
       before?.state === "loading" ||
@@ -108,10 +104,10 @@ export class PagePairs {
     else if (before?.state === "failed") this.page.notice("");
     this.page.thresholds = status.thresholds ?? {};
     this.page.onReady();
+    this.page.tau.update();
     if (this.title && status.pair && this.generation !== status.generation) {
-      this.nextTau = status.thresholds?.[status.default_router ?? ""] ?? null;
-      this.page.notice(`The pair is ${status.pair} now. Routers, τ and problems to pick follow it.`, { tone: "calm" });
-      this.#applyTau();
+      this.page.tau.router = null;
+      this.page.notice(`The pair is ${status.pair} now. Routers and problems to pick follow it.`, { tone: "calm" });
     }
     this.generation = status.generation;
     this.title = status.pair ?? this.title;
@@ -131,13 +127,6 @@ export class PagePairs {
     this.button.title = status.picker?.on
       ? "The pair of models: what is loaded, and others"
       : (status.picker?.why ?? "");
-  }
-
-  /** A run that is being written keeps its tau on the screen until its end. */
-  #applyTau() {
-    if (this.nextTau === null || this.page.isLive || this.page.isStarting) return;
-    setTau(this.nextTau);
-    this.nextTau = null;
   }
 
   /**

@@ -8,8 +8,8 @@
 
 import { allOf } from "../viewer/dom.js";
 import { messageOf } from "../run/format.js";
-import { readTau, setProblem, setTau } from "./page_gradio.js";
-import { oneTabStop } from "./shelf.js";
+import { setProblem, setTau } from "./page_gradio.js";
+import { foldedShelf, oneTabStop } from "./shelf.js";
 
 const TRACES = new URL("../traces/", import.meta.url);
 
@@ -41,6 +41,7 @@ export class PageRecorded {
     this.cards = allOf(".cx-preset");
     for (const card of this.cards) card.addEventListener("click", () => this.show(card, true));
     allOf(".cx-presets").forEach(oneTabStop);
+    for (const shelf of allOf(".cx-shelf")) foldedShelf(shelf);
   }
 
   /**
@@ -55,6 +56,7 @@ export class PageRecorded {
     if (page.run) page.replaced.add(page.run);
     page.ownRun.forget();
     this.wanted = card;
+    if (autoplay) page.toText();
     try {
       const [trace, probe] = await Promise.all([
         readJson(card.dataset.file ?? ""),
@@ -74,10 +76,9 @@ export class PageRecorded {
           isOther ? { needs: { pair: needs ?? null }, tone: "calm" } : {},
         );
       page.viewer.showTrace(trace, { autoplay, probe, threshold: tau, pin: token });
-      // A question for other models would only mislead: the box keeps one that suits the pair that would answer it.
-      if (!keepProblem && !isOther) setProblem(trace.prompt.question, trace.prompt.data_type);
+      // The editor holds the problem of the run that is shown, unless a link has filled it in.
+      if (!keepProblem) setProblem(trace.prompt.question, trace.prompt.data_type);
       if (!keepProblem) setTau(tau ?? trace.settings.threshold);
-      page.foreignTau = isOther && !keepProblem ? readTau() : null;
       page.drawHistogram();
     } catch (error) {
       page.notice(`This recorded run could not be read (${messageOf(error)}). Reload the page.`);
@@ -92,7 +93,6 @@ export class PageRecorded {
     page.ownRun.forget();
     page.run = null;
     this.wanted = null;
-    page.foreignTau = null;
     this.origins.set(trace, ["imported"]);
     this.setMode("imported");
     page.notice("");
@@ -104,8 +104,8 @@ export class PageRecorded {
 
   /** @param {RunMode} mode @param {HTMLElement|null} [card] */
   setMode(mode, card = null) {
-    const chip = document.getElementById("cx-mode");
-    if (chip) Object.assign(chip, { textContent: MODE_NAMES[mode] }).dataset.mode = mode;
+    this.page.viewer.head.setMode(MODE_NAMES[mode], mode);
+    if (mode !== "live") this.page.outside.clear();
     this.preset = card?.dataset.file ?? null;
     for (const other of this.cards) other.setAttribute("aria-pressed", String(other === card));
   }

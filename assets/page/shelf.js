@@ -3,6 +3,8 @@
  * times to come to the problem.
  */
 
+import { part } from "../viewer/dom.js";
+
 /** @type {Record<string, number>} */
 const STEPS = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
 
@@ -23,5 +25,23 @@ export function oneTabStop(row) {
     event.preventDefault();
     const place = at + step;
     cards[Math.max(0, Math.min(cards.length - 1, place))].focus();
+  });
+}
+
+/**
+ * One line of them, and a button for all. What the line has no room for is shown too when the keyboard goes there.
+ * @param {HTMLElement} shelf with a row of cards and the button
+ */
+export function foldedShelf(shelf) {
+  const [row, all] = [part(shelf, ".cx-presets"), part(shelf, "#cx-all-presets")];
+  /** @param {boolean} isOpen */
+  const unfold = (isOpen) => {
+    shelf.toggleAttribute("data-open", isOpen);
+    all.setAttribute("aria-expanded", String(isOpen));
+  };
+  all.addEventListener("click", () => unfold(!shelf.hasAttribute("data-open")));
+  row.addEventListener("focusin", ({ target }) => {
+    if (target instanceof HTMLElement && target.matches(":focus-visible") && target.offsetTop >= row.clientHeight)
+      unfold(true);
   });
 }

@@ -40,6 +40,10 @@ export class RunView {
   shown = 0;
   domain = 64;
   live = false;
+  /** Whether it is shown slower than it comes, and more of it will be. */
+  isComing = false;
+  /** Whether a person has held what is shown before it had caught up. */
+  isHeld = false;
   /** @type {FinishReason|null} */
   finishReason = null;
   /** @type {Answer|null} */

@@ -180,7 +180,7 @@ export function drawPicture(viewer) {
     [
       `${pair.slm.name} + ${pair.llm.name}`,
       `router ${router.name}`,
-      `tau ${formatTau(view.whatIf ?? settings.threshold)}${view.whatIf === null ? "" : ", replayed"}`,
+      `τ ${formatTau(view.whatIf ?? settings.threshold)}${view.whatIf === null ? "" : ", replayed"}`,
       record?.date ? `${record.date.slice(0, 10)} on ${record.hardware}` : null,
     ]
       .filter(Boolean)

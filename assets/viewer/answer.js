@@ -40,10 +40,10 @@ export class Answer {
     const parts = [];
     if (answer) {
       parts.push(answer.predicted_answer === null ? "no final answer found" : `answer ${answer.predicted_answer}`);
-      if (answer.true_answer !== null) parts.push(`true answer ${answer.true_answer}`);
+      if (answer.true_answer !== null && verdict !== "right") parts.push(`true answer ${answer.true_answer}`);
     }
-    parts.push(FINISH_WORDS[view.finishReason ?? ""] ?? String(view.finishReason));
-    if (view.decisions.doubt !== null) parts.push("as recorded, not at this tau");
+    if (view.finishReason !== "eos") parts.push(FINISH_WORDS[view.finishReason ?? ""] ?? String(view.finishReason));
+    if (view.decisions.doubt !== null) parts.push("as recorded, not at this τ");
     setText(this.detail, parts.join(" · "));
   }
 }

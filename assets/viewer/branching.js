@@ -89,8 +89,8 @@ export class Branching {
       probe,
       whyNot: isAsMade
         ? ""
-        : `At this tau token ${firstFlip + 1} has another writer: continue from there first, or go back to ` +
-          "the run’s tau.",
+        : `At this τ token ${firstFlip + 1} has another writer: continue from there first, or go back to ` +
+          "the run’s τ.",
     };
   }
 

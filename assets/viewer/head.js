@@ -8,7 +8,9 @@ import { button, html, setText } from "./dom.js";
 import { formatTau } from "../run/format.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
 
-const LONG_QUESTION = 260;
+const LONG_QUESTION = 200;
+/** A question with its options, each on a line of its own, as every multiple choice of ours is written. */
+const OPTIONS = /\n(?=[A-J]\. )/;
 
 /** @param {Settings} settings @returns {string[]} how tokens were drawn, as far as it is not the usual way */
 function sampling(settings) {
@@ -21,6 +23,19 @@ function sampling(settings) {
     .map(([name, value]) => `${name} ${value}`);
 }
 
+/**
+ * Its stem and its options, which stand on one line where there is room; joined they are the question.
+ * @param {string} question
+ */
+function questionParts(question) {
+  const [stem, ...options] = question.split(OPTIONS);
+  if (options.length < 2) return [question];
+  return [
+    html("strong", { class: "cv-stem" }, stem),
+    ...options.flatMap((option) => ["\n", html("span", { class: "cv-option" }, option)]),
+  ];
+}
+
 export class Head {
   constructor() {
     this.question = html("p", { class: "cv-question cv-clamped" });
@@ -31,6 +46,11 @@ export class Head {
       this.more.setAttribute("aria-expanded", String(!clamped));
     });
     this.root = html("div", { class: "cv-question-block", hidden: true }, this.question, this.more);
+    this.pair = html("span", {});
+    this.mode = html("span", { class: "cv-mode", hidden: true });
+    /** Whose run it is and where it comes from: of this run, whatever pair is loaded. */
+    this.flag = html("span", { class: "cv-outside", hidden: true });
+    this.origin = html("p", { class: "cv-origin" }, this.pair, this.mode, this.flag);
     this.provenance = html("p", { class: "cv-caption cv-provenance" });
     this.status = html("span", { class: "cv-status-text" });
     this.alert = html("span", { class: "cv-status-error", role: "alert" });
@@ -49,12 +69,30 @@ export class Head {
     this.statusRow.hidden = text === "";
   }
 
+  /**
+   * Where the run comes from, in a word.
+   * @param {string} text
+   * @param {string} mode for the look
+   */
+  setMode(text, mode) {
+    setText(this.mode, text);
+    this.mode.dataset.mode = mode;
+    this.mode.hidden = false;
+  }
+
+  /** What a reader should know of this run before its text; "" for nothing. @param {string} text */
+  setFlag(text) {
+    setText(this.flag, text);
+    this.flag.hidden = text === "";
+  }
+
   /** @param {RunView} how */
   update({ head }) {
     const question = head?.prompt?.question ?? "";
-    setText(this.question, question);
+    if (this.question.textContent !== question) this.question.replaceChildren(...questionParts(question));
     this.root.hidden = !question;
     this.more.hidden = question.length < LONG_QUESTION;
+    setText(this.pair, head?.pair.name ?? "");
     if (!head) {
       setText(this.provenance, "");
       return;
@@ -64,7 +102,7 @@ export class Head {
       head.title,
       `${pair.slm.name} + ${pair.llm.name}`,
       `router ${router.name}`,
-      `tau ${formatTau(settings.threshold)}`,
+      `τ ${formatTau(settings.threshold)}`,
       ...sampling(settings),
       parent ? `branch from token ${parent.fork + 1}` : null,
       record?.date ? `${record.date.slice(0, 10)} on ${record.hardware}` : null,

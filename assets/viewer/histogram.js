@@ -1,9 +1,9 @@
 /**
- * The confidences of a run as a small stacked histogram, drawn behind the tau slider.
+ * The confidences of a run as a small histogram over the tau slider: what is left of tau in the LLM's colour, what is
+ * right of it in the SLM's, as the rule has it.
  *
- * Must not know the viewer: the slider lives elsewhere on the page. Bars are stacked by the recorded writer, so what
- * lies on the wrong side of a moved tau is what would flip. `drawHistogram` is called on every slider step and then
- * only moves a line.
+ * Must not know the viewer: the slider lives elsewhere on the page. The bars are drawn once, in both colours; a step of
+ * the slider only moves the edge between the two.
  */
 
 import { svg } from "./dom.js";
@@ -16,17 +16,12 @@ const HIST_HEIGHT = 64;
 /**
  * Counts confidences in equal bins over [0, 1]; exactly 1 belongs to the last.
  * @param {TokenEvent[]} events
- * @returns {{slm: number[], llm: number[], max: number}}
+ * @returns {{counts: number[], max: number}}
  */
 export function binConfidences(events, nBins = HISTOGRAM_BINS) {
-  const slm = Array.from({ length: nBins }, () => 0);
-  const llm = Array.from({ length: nBins }, () => 0);
-  for (const event of events) {
-    const bin = Math.max(0, Math.min(nBins - 1, Math.floor(event.slm_confidence * nBins)));
-    (event.source === "llm" ? llm : slm)[bin]++;
-  }
-  const max = slm.reduce((most, count, bin) => Math.max(most, count + llm[bin]), 0);
-  return { slm, llm, max };
+  const counts = Array.from({ length: nBins }, () => 0);
+  for (const event of events) counts[Math.max(0, Math.min(nBins - 1, Math.floor(event.slm_confidence * nBins)))]++;
+  return { counts, max: counts.reduce((most, count) => Math.max(most, count), 0) };
 }
 
 /**
@@ -39,8 +34,9 @@ const barHeight = (count, max) => (max ? (HIST_HEIGHT - 4) * Math.sqrt(count / m
 /**
  * @typedef {Object} DrawnHistogram
  * @property {SVGSVGElement} root
- * @property {SVGPathElement} slm
- * @property {SVGPathElement} llm
+ * @property {SVGSVGElement} left the bars below tau: a frame that cuts them off there
+ * @property {SVGSVGElement} right
+ * @property {SVGPathElement[]} bars the same bars, in either colour
  * @property {SVGLineElement} line
  * @property {TokenEvent[]|null} events
  * @property {number} n
@@ -48,6 +44,34 @@ const barHeight = (count, max) => (max ? (HIST_HEIGHT - 4) * Math.sqrt(count / m
 
 /** @type {WeakMap<HTMLElement, DrawnHistogram>} */
 const drawn = new WeakMap();
+
+/** @param {HTMLElement} container @returns {DrawnHistogram} */
+function emptyHistogram(container) {
+  const bars = ["llm", "slm"].map((writer) => svg("path", { class: `cv-hist-${writer}` }));
+  const frame = { y: 0, height: HIST_HEIGHT, preserveAspectRatio: "none" };
+  const left = svg("svg", { ...frame, x: 0 }, bars[0]);
+  const right = svg("svg", frame, bars[1]);
+  const ends = { x1: 0, x2: HIST_WIDTH, y1: HIST_HEIGHT, y2: HIST_HEIGHT };
+  const base = svg("line", { class: "cv-hist-base", ...ends, "vector-effect": "non-scaling-stroke" });
+  const line = svg("line", { class: "cv-hist-tau", y1: 0, y2: HIST_HEIGHT, "vector-effect": "non-scaling-stroke" });
+  const size = { viewBox: `0 0 ${HIST_WIDTH} ${HIST_HEIGHT}`, preserveAspectRatio: "none" };
+  const root = svg("svg", { role: "img", ...size }, base, left, right, line);
+  container.classList.add("citer-histogram");
+  container.replaceChildren(root);
+  return { root, left, right, bars, line, events: null, n: -1 };
+}
+
+/** @param {TokenEvent[]} events */
+function barsOf(events) {
+  const { counts, max } = binConfidences(events);
+  const step = HIST_WIDTH / HISTOGRAM_BINS;
+  return counts
+    .map((count, bin) => {
+      const height = count ? Math.max(3, barHeight(count, max)) : 0;
+      return count ? `M${bin * step + 0.5} ${HIST_HEIGHT}h${step - 1}v${-height}h${1 - step}z` : "";
+    })
+    .join("");
+}
 
 /**
  * Draws or updates the histogram in `container`.
@@ -57,55 +81,25 @@ const drawn = new WeakMap();
  */
 export function drawHistogram(container, events, tau) {
   let plot = drawn.get(container);
-  if (!plot || plot.root.parentNode !== container) {
-    const slm = svg("path", { class: "cv-hist-slm" });
-    const llm = svg("path", { class: "cv-hist-llm" });
-    const base = svg("line", {
-      class: "cv-hist-base",
-      x1: 0,
-      x2: HIST_WIDTH,
-      y1: HIST_HEIGHT,
-      y2: HIST_HEIGHT,
-      "vector-effect": "non-scaling-stroke",
-    });
-    const line = svg("line", { class: "cv-hist-tau", y1: 0, y2: HIST_HEIGHT, "vector-effect": "non-scaling-stroke" });
-    const root = svg(
-      "svg",
-      { role: "img", viewBox: `0 0 ${HIST_WIDTH} ${HIST_HEIGHT}`, preserveAspectRatio: "none" },
-      base,
-      slm,
-      llm,
-      line,
-    );
-    container.classList.add("citer-histogram");
-    container.replaceChildren(root);
-    plot = { root, slm, llm, line, events: null, n: -1 };
-    drawn.set(container, plot);
-  }
+  if (!plot || plot.root.parentNode !== container) drawn.set(container, (plot = emptyHistogram(container)));
   if (plot.events !== events || plot.n !== events.length) {
-    const bins = binConfidences(events);
-    const paths = { slm: "", llm: "" };
-    const step = HIST_WIDTH / HISTOGRAM_BINS;
-    for (let bin = 0; bin < HISTOGRAM_BINS; bin++) {
-      const total = bins.slm[bin] + bins.llm[bin];
-      if (!total) continue;
-      const full = Math.max(3, barHeight(total, bins.max));
-      const llmPart = (full * bins.llm[bin]) / total;
-      const x = bin * step + 0.5;
-      if (bins.llm[bin]) paths.llm += `M${x} ${HIST_HEIGHT}h${step - 1}v${-llmPart}h${1 - step}z`;
-      if (bins.slm[bin]) paths.slm += `M${x} ${HIST_HEIGHT - llmPart}h${step - 1}v${llmPart - full}h${1 - step}z`;
-    }
-    plot.slm.setAttribute("d", paths.slm);
-    plot.llm.setAttribute("d", paths.llm);
+    const path = barsOf(events);
+    for (const bars of plot.bars) bars.setAttribute("d", path);
     plot.events = events;
     plot.n = events.length;
   }
-  plot.line.setAttribute("x1", String(tau * HIST_WIDTH));
-  plot.line.setAttribute("x2", String(tau * HIST_WIDTH));
+  const edge = tau * HIST_WIDTH;
+  plot.left.setAttribute("width", String(edge));
+  plot.left.setAttribute("viewBox", `0 0 ${edge} ${HIST_HEIGHT}`);
+  plot.right.setAttribute("x", String(edge));
+  plot.right.setAttribute("width", String(HIST_WIDTH - edge));
+  plot.right.setAttribute("viewBox", `${edge} 0 ${HIST_WIDTH - edge} ${HIST_HEIGHT}`);
+  plot.line.setAttribute("x1", String(edge));
+  plot.line.setAttribute("x2", String(edge));
   const below = events.reduce((count, event) => count + (event.slm_confidence < tau ? 1 : 0), 0);
   plot.root.setAttribute(
     "aria-label",
     `SLM confidences of this run, ${plural(events.length, "token")}, bar heights by square root; ` +
-      `${below} below tau ${formatTau(tau)}`,
+      `${below} below τ ${formatTau(tau)}`,
   );
 }

@@ -5,6 +5,7 @@
  * which is cheap because it is one token.
  */
 
+import { probeBlock } from "./closer.js";
 import { leastEntropy, marginOf, splitStep } from "../run/cost_split.js";
 import { confidenceDial } from "./dial.js";
 import { button, html } from "./dom.js";
@@ -24,37 +25,37 @@ function slmCandidate(event) {
 
 /** @type {Writer[]} */
 const WRITERS = ["slm", "llm"];
-const KEYS = [
-  ["← →", "previous, next token"],
-  ["[ ]", "previous, next LLM token"],
-  ["< >", "previous, next decisive token"],
-  ["{ }", "previous, next hand-off"],
-  ["( )", "previous, next unsure token"],
-  ["/", "search"],
-  ["Space", "play or pause"],
-  ["F", "flip the pinned token"],
-  ["Esc", "let go"],
-];
-
 /** @param {number} confidence @param {number} tau */
 function relationOf(confidence, tau) {
-  if (tau >= 1) return "tau 1 gives every token to the LLM";
-  return confidence < tau ? "below tau: the LLM writes" : "not below tau: the SLM writes";
+  if (tau >= 1) return "τ 1 gives every token to the LLM";
+  return confidence < tau ? "below τ: the LLM writes" : "not below τ: the SLM writes";
 }
 
 export class Inspector {
-  /** @param {{onFlip: (index: number, source: "slm"|"llm", tokenId: number|null) => void, onProbe: () => void}} on */
+  /**
+   * @param {{onFlip: (index: number, source: "slm"|"llm", tokenId: number|null) => void, onProbe: () => void,
+   *   onClose: () => void}} on
+   */
   constructor(on) {
     this.on = on;
     this.body = html("div", { class: "cv-inspector-body" });
-    this.root = html("section", { class: "cv-inspector", "aria-label": "Token inspector" }, this.body);
+    this.close = button("×", "cv-close", { "aria-label": "Close the inspector" });
+    this.close.addEventListener("click", () => on.onClose());
+    this.root = html(
+      "section",
+      { class: "cv-inspector", "aria-label": "Token inspector", hidden: true, tabindex: "-1" },
+      this.close,
+      this.body,
+    );
     /** @type {string|null} */
     this.shownKey = null;
   }
 
   /** @param {RunView} view @param {Askable} can what may be asked of the server */
   update(view, can) {
-    const index = view.focus;
+    // It takes the place of the figures only for a token that was chosen: while the pointer passes, nothing jumps.
+    const index = view.pinned === null ? null : view.focus;
+    this.root.hidden = index === null;
     const key = [
       view.runKey,
       index,
@@ -73,31 +74,11 @@ export class Inspector {
     this.shownKey = key;
     const active = document.activeElement;
     const focused = active instanceof HTMLElement && this.body.contains(active) ? active.dataset.key : null;
-    this.body.replaceChildren(...(index === null ? this.#hint(view, can) : this.#token(view, index, can)));
+    this.body.replaceChildren(...(index === null ? [] : this.#token(view, index, can)));
     if (!focused) return;
     /** @type {HTMLElement|null} */
     const same = this.body.querySelector(`[data-key="${focused}"]`);
     same?.focus();
-  }
-
-  /** @param {RunView} view @param {Askable} can */
-  #hint(view, can) {
-    return [
-      html("h2", { class: "cv-heading" }, "Token inspector"),
-      html(
-        "p",
-        { class: "cv-muted" },
-        view.n
-          ? "Point at a token to see why its writer was chosen. Click to keep it."
-          : "Tokens appear here as they are written.",
-      ),
-      html(
-        "dl",
-        { class: "cv-keys" },
-        ...KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what))),
-      ),
-      this.#probeBlock(view, can),
-    ].filter((node) => node !== null);
   }
 
   /** @param {RunView} view @param {number} index @param {Askable} can */
@@ -123,7 +104,7 @@ export class Inspector {
     const why = forced
       ? "was chosen here by hand, not by the router"
       : flipped
-        ? `would write here at this tau; the ${WRITER_NAMES[event.source]} did in the run`
+        ? `would write here at this τ; the ${WRITER_NAMES[event.source]} did in the run`
         : "wrote this token";
     const candidate = slmCandidate(event);
     const slmAlso = event.slm_token_id === event.token_id;
@@ -133,7 +114,7 @@ export class Inspector {
       confidenceDial(
         event.slm_confidence,
         tau,
-        forced ? "chosen by hand, whatever tau says" : relationOf(event.slm_confidence, tau),
+        forced ? "chosen by hand, whatever τ says" : relationOf(event.slm_confidence, tau),
       ),
       view.pinned === index ? this.#flipBlock(view, index, isLlm, can) : null,
       event.source === "llm"
@@ -164,7 +145,7 @@ export class Inspector {
       ),
       this.#uncertainty(view, event, index),
       view.truth ? truthBlock(view, index) : null,
-      this.#probeBlock(view, can),
+      probeBlock(view, can, () => this.on.onProbe()),
       this.#cost(view, event, index),
     ].filter((node) => node !== null);
   }
@@ -189,33 +170,6 @@ export class Inspector {
         "p",
         { class: "cv-caption" },
         "Makes a branch: the same tokens up to here, then written again. Or choose one of the candidates.",
-      ),
-    );
-  }
-
-  /** @param {RunView} view @param {Askable} can */
-  #probeBlock(view, can) {
-    if (view.probe) {
-      const nAgree = view.probe.reduce((sum, token) => sum + Number(token.agree), 0);
-      return html(
-        "p",
-        { class: "cv-caption" },
-        `The LLM was asked at every token after the run: both models agree at ${nAgree} of ` +
-          `${view.probe.length}. That pass is not in the cost.`,
-      );
-    }
-    if (!can.probe) return null;
-    const ask = button("Ask the LLM everywhere", "cv-link", { "data-key": "probe" });
-    ask.addEventListener("click", () => this.on.onProbe());
-    return html(
-      "div",
-      { class: "cv-block" },
-      ask,
-      html(
-        "p",
-        { class: "cv-caption" },
-        "One more pass of both models over this text. It is not counted in the cost. Where a solution of " +
-          "the problem is known, it gives case and label too.",
       ),
     );
   }

@@ -13,15 +13,18 @@ const SAMPLES = [
 ];
 
 export class Legend {
-  /** @param {(writer: "slm"|"llm"|null) => void} onFilter */
-  constructor(onFilter) {
+  /** @param {(writer: "slm"|"llm"|null) => void} onFilter @param {(isOn: boolean) => void} onCertainty */
+  constructor(onFilter, onCertainty) {
     /** @type {Writer|null} */
     this.filter = null;
     /** @type {Record<string, HTMLButtonElement>} */
     this.buttons = {};
+    /** @type {HTMLElement[]} */
+    this.ramps = [];
     for (const [writer, label] of SAMPLES) {
       const ramp = html("span", { class: "cv-ramp", "aria-hidden": "true" });
       for (let step = 0; step < 4; step++) ramp.append(html("span", { class: `cv-swatch cv-${writer} cv-c${step}` }));
+      this.ramps.push(ramp);
       const title = `Show only what the ${writer.toUpperCase()} wrote`;
       this.buttons[writer] = html(
         "button",
@@ -66,6 +69,11 @@ export class Legend {
       html("span", { class: "cv-swatch cv-changed-key", "aria-hidden": "true" }),
       "differs from its parent",
     );
+    const certainty = html("input", { type: "checkbox" });
+    certainty.addEventListener("change", () => {
+      this.root.classList.toggle("cv-certainty", certainty.checked);
+      onCertainty(certainty.checked);
+    });
     this.root = html(
       "div",
       { class: "cv-legend", role: "group", "aria-label": "Legend; the two models filter the text" },
@@ -76,7 +84,12 @@ export class Legend {
       this.hyp,
       this.forced,
       this.changed,
-      html("span", { class: "cv-key cv-key-note" }, "stronger = further from tau"),
+      html(
+        "label",
+        { class: "cv-check cv-key", title: "Tints by certainty: stronger = further from τ" },
+        certainty,
+        "certainty",
+      ),
     );
   }
 

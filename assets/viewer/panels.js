@@ -8,13 +8,16 @@ import { Announcer } from "./announcer.js";
 import { Answer } from "./answer.js";
 import { Branching } from "./branching.js";
 import { Chart } from "./chart.js";
+import { Closer } from "./closer.js";
 import { Counters } from "./counters.js";
 import { html } from "./dom.js";
+import { Figures } from "./figures.js";
 import { Head } from "./head.js";
 import { Inspector } from "./inspector.js";
 import { Legend } from "./legend.js";
 import { Minimap } from "./minimap.js";
 import { stopFrom } from "../run/moves.js";
+import { Pacing } from "./pacing.js";
 import { Playback } from "./playback.js";
 import { TokenPanel } from "./tokens.js";
 import { ToolsRow } from "./tools_row.js";
@@ -38,7 +41,10 @@ export function buildPanels(viewer, options) {
   const head = new Head();
   const tokens = new TokenPanel();
   const branching = new Branching(viewer, options);
-  const legend = new Legend((writer) => tokens.setFilter(writer));
+  const legend = new Legend(
+    (writer) => tokens.setFilter(writer),
+    (isOn) => tokens.setCertainty(isOn),
+  );
   const whatIf = new WhatIf({
     onBack: () => setTau(viewer.view.runTau),
     onContinue: () => branching.goOn(viewer.view),
@@ -56,17 +62,21 @@ export function buildPanels(viewer, options) {
   const minimap = new Minimap(links);
   const chart = new Chart({ ...links, onMetric: () => chart.update(viewer.view) });
   const counters = new Counters();
+  const figures = new Figures();
   const answer = new Answer();
   const inspector = new Inspector({
     onFlip: (index, source, tokenId) => branching.flip(viewer.view, index, source, tokenId),
     onProbe: () => branching.askProbe(viewer.view),
+    onClose: () => viewer.pin(null),
   });
+  const closer = new Closer(() => branching.askProbe(viewer.view));
   const playback = new Playback(
     (shown) => viewer.reveal(shown),
     (k) => viewer.view.ownSeries.totals(k).measuredS,
   );
+  const pacing = new Pacing(viewer, playback, options);
   const tooltip = new Tooltip(viewer.root);
-  const time = html("div", { class: "cv-time" }, minimap.root, playback.root);
+  const time = html("div", { class: "cv-time" }, playback.toggleButton, minimap.root, pacing.root);
   const layout = html(
     "div",
     { class: "cv-layout", "data-state": "empty" },
@@ -75,19 +85,19 @@ export function buildPanels(viewer, options) {
       { class: "cv-main" },
       head.root,
       branching.strip.root,
-      legend.root,
-      whatIf.root,
-      head.statusRow,
       tokens.root,
-      answer.root,
+      html("div", { class: "cv-run-line" }, head.statusRow, answer.root, head.origin),
       time,
-      tools.root,
-      whatIf.form,
+      whatIf.root,
+      legend.root,
     ),
-    html("div", { class: "cv-side" }, inspector.root),
-    html("div", { class: "cv-lower" }, branching.compare.root, counters.root, chart.root, head.provenance),
   );
+  const side = html("div", { class: "cv-side" }, figures.root, inspector.root);
+  const ways = [branching.compare.root, playback.root, tools.root, whatIf.form];
+  const lower = html("div", { class: "cv-lower" }, ...ways, counters.root, chart.root, head.provenance, closer.root);
   viewer.root.replaceChildren(layout, tooltip.root, announcer.root);
+  (options.places?.side ?? layout).append(side);
+  (options.places?.lower ?? layout).append(lower);
   return {
     announcer,
     head,
@@ -98,9 +108,12 @@ export function buildPanels(viewer, options) {
     tools,
     minimap,
     chart,
+    closer,
     counters,
+    figures,
     answer,
     inspector,
+    pacing,
     playback,
     tooltip,
     layout,

@@ -82,7 +82,6 @@ export class Playback {
       "div",
       { class: "cv-playback" },
       this.backButton,
-      this.toggleButton,
       this.forwardButton,
       this.range,
       this.position,
@@ -98,6 +97,9 @@ export class Playback {
     );
   }
 
+  /** @type {number|null} tokens a second of a run that is still coming in */
+  followRate = null;
+
   get isPlaying() {
     return this.frame !== null;
   }
@@ -109,14 +111,41 @@ export class Playback {
    */
   setLength(n, live) {
     this.pause();
+    this.followRate = null;
     this.n = this.shown = n;
-    this.root.inert = live || n === 0;
+    this.root.inert = this.toggleButton.disabled = live || n === 0;
+    this.#draw();
+  }
+
+  /**
+   * There is more of a run that is being written: shown one after another at this rate, however fast it comes.
+   * @param {number} n
+   * @param {number|null} rate tokens a second; null shows no more by itself
+   * @param {number} from so many are shown at once
+   */
+  follow(n, rate, from = 0) {
+    this.n = n;
+    this.shown = Math.max(this.shown, Math.min(n, from));
+    this.followRate = rate;
+    if (rate !== null) this.#start();
+    this.#draw();
+  }
+
+  /** No more will come; a person may play, step and scrub in what is there. */
+  settle() {
+    this.root.inert = this.toggleButton.disabled = this.n === 0;
     this.#draw();
   }
 
   play() {
     if (this.isPlaying || this.n === 0) return;
     if (this.shown >= this.n) this.#show(0);
+    this.followRate = null;
+    this.#start();
+  }
+
+  #start() {
+    if (this.isPlaying) return;
     /** @type {number|null} */
     let last = null;
     let due = 0;
@@ -125,8 +154,9 @@ export class Playback {
       const passed = last === null ? 0 : Math.min((now - last) / 1000, MOST_FRAME_S);
       last = now;
       // Where nothing was measured there is no pace of its own.
-      const live = this.speed === LIVE_PACE && this.timeOf(this.n) > 0;
-      due += live ? passed : passed * BASE_RATE * (this.speed === LIVE_PACE ? 1 : this.speed);
+      const live = this.followRate === null && this.speed === LIVE_PACE && this.timeOf(this.n) > 0;
+      const rate = this.followRate ?? BASE_RATE * (this.speed === LIVE_PACE ? 1 : this.speed);
+      due += live ? passed : passed * rate;
       const whole = Math.floor(due);
       const next = live
         ? advanceLive(this.shown, due, this.n, this.timeOf)

@@ -26,7 +26,7 @@ export function listen(viewer, signal) {
         text: `${visibleText(event.text)}  ${view.decisions.isLlm[index] ? "LLM" : "SLM"}`,
         className: "cv-tooltip-title",
       },
-      { text: `confidence ${probability(event.slm_confidence)}, tau ${formatTau(view.tauAt(index))}` },
+      { text: `confidence ${probability(event.slm_confidence)}, τ ${formatTau(view.tauAt(index))}` },
     ]);
   };
   /** @param {number|null} index @param {boolean} anchored */
@@ -58,20 +58,16 @@ export function listen(viewer, signal) {
       viewer.pin(index === viewer.view.pinned ? null : index);
       viewer.flush();
       tokens.nodes[index].focus({ preventScroll: true });
-      // A finger has no hover, and on a phone the inspector is further down.
-      if (event.pointerType === "touch" && viewer.view.pinned !== null) showTooltip(index);
-      else if (event.pointerType === "touch") tooltip.hide();
+      if (viewer.view.pinned !== null) tooltip.hide(); // the inspector says it all
     },
     { signal },
   );
-  viewer.root.addEventListener(
-    "keydown",
-    (event) => {
-      const action = actionOf(event);
-      if (action && act(viewer, action, event)) event.preventDefault();
-    },
-    { signal },
-  );
+  /** @param {KeyboardEvent} event */
+  const pressed = (event) => {
+    const action = actionOf(event);
+    if (action && act(viewer, action, event)) event.preventDefault();
+  };
+  for (const part of viewer.parts) part.addEventListener("keydown", pressed, { signal });
   return hover;
 }
 

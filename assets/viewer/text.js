@@ -47,6 +47,20 @@ const CONTROL_NAMES = (
 ).split(" ");
 /** Of one text, however many tokens it has; ordinary runs have a few for each line. */
 export const MAX_MARKS = 5000;
+/** Commands of LaTeX that are one sign; the sign is shown, the text and the inspector keep what was written. */
+const TEX_SIGNS = /** @type {Record<string, string>} */ ({
+  times: "×",
+  cdot: "·",
+  div: "÷",
+  pm: "±",
+  leq: "≤",
+  geq: "≥",
+  neq: "≠",
+  approx: "≈",
+  pi: "π",
+});
+const TEX_NAME = /^(times|cdot|div|pm|leq|geq|neq|approx|pi)(?![a-zA-Z])/;
+const HAIR_SPACE = "\u200a";
 /** Finds any character that may need a mark; most tokens have none and stop here. */
 const UNSEEN =
   "\\u034f\\u0000-\\u001f\\u007f-\\u00a0\\u00ad\\u061c\\u115f\\u1160\\u1680\\u180e\\u2000-\\u200f" +
@@ -163,4 +177,29 @@ export function visibleText(text) {
     .map((p) => (p.mark === null ? p.text : p.mark.length > 1 ? `⟨${p.mark}⟩` : p.mark))
     .join("");
   return shown.replace(/^ | $/g, "·");
+}
+
+/** @param {string} text what is written @param {string} sign what is shown */
+function texMark(text, sign) {
+  const mark = document.createElement("span");
+  mark.className = "cv-mark cv-mark-tex";
+  mark.dataset.mark = sign;
+  mark.textContent = text;
+  return mark;
+}
+
+/**
+ * Spells a command of LaTeX that two tokens write, the backslash and the name: the sign stands in the name's place.
+ * @param {Element} element of the name
+ * @param {string} text
+ * @param {Element|undefined} before the element of the token before
+ * @returns {boolean} whether there was such a command
+ */
+export function spellTex(element, text, before) {
+  const [name] = TEX_NAME.exec(text) ?? [];
+  const written = before?.textContent ?? "";
+  if (!name || !before || !written.endsWith("\\")) return false;
+  before.replaceChildren(written.slice(0, -1), texMark("\\", HAIR_SPACE));
+  element.replaceChildren(texMark(name, TEX_SIGNS[name]), text.slice(name.length));
+  return true;
 }

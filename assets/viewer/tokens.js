@@ -9,11 +9,12 @@
 import { certaintyStep, isForced } from "../run/decision.js";
 import { html } from "./dom.js";
 import { WRITER_NAMES, probability } from "../run/format.js";
-import { MAX_MARKS, fillTokenText, visibleText } from "./text.js";
+import { MAX_MARKS, fillTokenText, spellTex, visibleText } from "./text.js";
 
 /** Up to so many tokens are brought up to date at once. */
 const AT_ONCE = 1000;
 const REST_MS = 120;
+const SPACED = / {2}|\t|\n[ \t]|[ ]$/;
 const SLICE = 500;
 
 export class TokenPanel {
@@ -54,6 +55,7 @@ export class TokenPanel {
     clearTimeout(this.restTimer ?? undefined);
     this.restTimer = this.late = null;
     this.text.replaceChildren();
+    this.text.classList.remove("cv-spaced");
     this.nodes = [];
     this.looks = [];
     this.shown = 0;
@@ -77,20 +79,27 @@ export class TokenPanel {
     if (view.n === first) return;
     // Someone who scrolled up to read wants to stay there.
     this.follow = this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < 48;
+    const isMath = view.head?.prompt.data_type === "math";
     const fragment = document.createDocumentFragment();
     for (let i = first; i < view.n; i++) {
       const node = document.createElement("span");
       node.dataset.i = String(i);
       const { text } = view.events[i];
       if (text === "") node.dataset.mark = "•";
-      else this.marks += fillTokenText(node, text, MAX_MARKS - this.marks);
+      else if (!isMath || !spellTex(node, text, this.nodes[i - 1]))
+        this.marks += fillTokenText(node, text, MAX_MARKS - this.marks);
+      // Spaces that mean something are kept; without them none is drawn at the end of a line.
+      if (SPACED.test(text)) this.text.classList.add("cv-spaced");
       node.className = this.looks[i] = this.#look(view, i);
       this.nodes.push(node);
       fragment.append(node);
     }
     this.text.append(fragment);
     if (this.tabStop === null) this.#moveTabStop(0, view);
-    if (this.follow && view.live) this.scroller.scrollTop = this.scroller.scrollHeight;
+    if (this.follow && view.live && view.shown >= view.n) {
+      this.scroller.scrollTop = this.scroller.scrollHeight;
+      if (this.#isWhole) this.nodes[view.n - 1].scrollIntoView({ block: "nearest" });
+    }
   }
 
   /**
@@ -230,10 +239,19 @@ export class TokenPanel {
     this.scrollTo(index);
   }
 
-  /** Scrolls inside the text only: the page stays where it is. @param {number} index */
+  /** Whether the text stands on the page at its whole length, as on a phone, so that the page scrolls for it. */
+  get #isWhole() {
+    return getComputedStyle(this.scroller).overflowY === "visible";
+  }
+
+  /** The page stays where it is, unless the text has no frame of its own. @param {number} index */
   scrollTo(index) {
     const node = this.nodes[index];
     if (!node) return;
+    if (this.#isWhole) {
+      node.scrollIntoView({ block: "nearest" });
+      return;
+    }
     const box = node.getBoundingClientRect();
     const frame = this.scroller.getBoundingClientRect();
     if (box.top < frame.top + 8) this.scroller.scrollTop -= frame.top + 40 - box.top;
@@ -244,5 +262,10 @@ export class TokenPanel {
   setFilter(writer) {
     if (writer) this.text.dataset.filter = writer;
     else delete this.text.dataset.filter;
+  }
+
+  /** Tints by the distance from tau instead of by writer alone. @param {boolean} isOn */
+  setCertainty(isOn) {
+    this.text.classList.toggle("cv-certainty", isOn);
   }
 }

@@ -51,7 +51,7 @@ function decisionWords(label, writer, tau) {
     "1slm": "an easy token kept",
     "1llm": "a waste, an easy token given to the LLM",
   };
-  return `At tau ${formatTau(tau)} the ${WRITER_NAMES[writer]} writes: ${named[label + writer]}.`;
+  return `At τ ${formatTau(tau)} the ${WRITER_NAMES[writer]} writes: ${named[label + writer]}.`;
 }
 
 /**

@@ -29,6 +29,10 @@ export { drawHistogram } from "./histogram.js";
  * @property {(request: ProbeRequest) => void} [onProbe] ask the LLM everywhere; the answer comes back through
  *   `setProbe`
  * @property {() => boolean} [canProbe] whether the LLM can be asked everywhere now; it can where absent
+ * @property {number} [livePace] tokens a second at which a run is shown while it is written; as they come where absent
+ * @property {() => void} [onShowing] what is shown of a run has caught up with it, or was held
+ * @property {{side?: HTMLElement, lower?: HTMLElement}} [places] where the figures with the inspector, and what is
+ *   under the run, stand on the page; inside the viewer where absent
  * @property {DeviceSpec} [device] prices runs; the H100's data sheet where absent
  * @property {boolean} [stylesheet] false where the page brings viewer.css itself
  *
@@ -55,13 +59,15 @@ export class Viewer {
   /** @type {Pricing|null} */
   pricing = null;
   nRuns = 0;
-
   /** @param {HTMLElement} root @param {ViewerOptions} options */
   constructor(root, options) {
     this.root = root;
     this.options = options;
+    /** Where its keys are heard: wherever a part of it stands. */
+    this.parts = [root, options.places?.side, options.places?.lower].filter((part) => part !== undefined);
     this.view = this.#newView(null);
     root.classList.add("citer-viewer");
+    for (const part of this.parts) part.classList.add("citer-look");
     this.abort = new AbortController();
     const panels = buildPanels(this, options);
     this.announcer = panels.announcer;
@@ -73,10 +79,13 @@ export class Viewer {
     this.tools = panels.tools;
     this.minimap = panels.minimap;
     this.chart = panels.chart;
+    this.closer = panels.closer;
     this.counters = panels.counters;
+    this.figures = panels.figures;
     this.answer = panels.answer;
     this.inspector = panels.inspector;
     this.playback = panels.playback;
+    this.pacing = panels.pacing;
     this.tooltip = panels.tooltip;
     this.layout = panels.layout;
     this.hover = listen(this, this.abort.signal);
@@ -207,8 +216,8 @@ export class Viewer {
     this.chart.destroy();
     this.abort.abort();
     this.tokens.reset();
-    this.root.replaceChildren();
-    this.root.classList.remove("citer-viewer");
+    for (const part of this.parts) part.replaceChildren();
+    this.root.classList.remove("citer-viewer", "citer-look");
   }
 
   // ---------------------------------------------------------------- a run comes in
@@ -231,6 +240,7 @@ export class Viewer {
   #begin(head) {
     this.#clear(head);
     this.view.live = true;
+    this.view.isComing = this.pacing.rate !== null;
     this.playback.setLength(0, true);
     this.schedule("all");
   }
@@ -239,6 +249,7 @@ export class Viewer {
   #append(tokens) {
     const { view } = this;
     view.append(tokens);
+    this.pacing.appended(view);
     if (view.live)
       this.announcer.say(
         `${plural(view.n, "token")} written, ${percent(view.ownSeries.totals().llmShare, 0)} by the LLM.`,
@@ -251,7 +262,7 @@ export class Viewer {
     const { view } = this;
     view.finish(end.finish_reason, end.answer ?? view.head?.answer ?? null);
     this.branching.ended(view);
-    this.playback.setLength(view.n, false);
+    this.pacing.ended(view);
     this.setStatus(end.error ?? "", { kind: end.error ? "error" : "info" });
     this.announcer.say(
       `Finished: ${plural(view.n, "token")}, ${percent(view.ownSeries.totals().llmShare, 0)} by the LLM.`,
@@ -295,9 +306,12 @@ export class Viewer {
       this.chart.moved(view);
     }
     this.counters.update(view);
+    this.figures.update(view);
     this.answer.update(view);
     this.tokens.mark(view);
     this.inspector.update(view, can);
+    this.closer.update(view, can);
+    for (const part of this.parts) part.classList.toggle("citer-pinned", view.pinned !== null);
     this.layout.dataset.state = view.head ? (view.live ? "live" : "finished") : "empty";
   }
 
@@ -332,6 +346,7 @@ export class Viewer {
     if (shown > 0 && shown < this.view.n) this.tokens.scrollTo(shown - 1);
     this.tokens.reveal(this.view, previous);
     this.schedule("moved");
+    this.pacing.revealed(this.view);
   }
 
   /** Pins a token, shown where playback had hidden it. @param {number} index */

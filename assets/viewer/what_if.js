@@ -23,7 +23,7 @@ const DOUBTS = {
  * @param {{nFlips: number, nExact: number, doubt: Replay["doubt"]}} how
  */
 export function whatIfWords(tau, { nFlips, nExact, doubt }) {
-  const at = `At tau ${formatTau(tau)}`;
+  const at = `At τ ${formatTau(tau)}`;
   if (nFlips === 0) return `${at} every decision is the same, and so is the text.`;
   if (doubt === null) return `${at} ${plural(nFlips, "token")} would change hands: the same text, exactly.`;
   return (
@@ -38,7 +38,7 @@ export function whatIfWords(tau, { nFlips, nExact, doubt }) {
  * @param {Totals} totals
  */
 export function ownWords(tau, totals) {
-  const at = `Written at tau ${formatTau(tau)}`;
+  const at = `Written at τ ${formatTau(tau)}`;
   if (!totals.nLlmTokens) return `${at}, all of it by the SLM.`;
   return (
     `${at}: ${plural(totals.nLlmTokens, "token")} by the LLM; ${decisiveWords(totals)} of them ` +
@@ -67,11 +67,11 @@ export class WhatIf {
     });
     this.unit = html("select", { class: "cv-select", "aria-label": "Unit of the budget" });
     for (const [name, { label }] of Object.entries(BUDGETS)) this.unit.append(html("option", { value: name }, label));
-    this.find = html("button", { type: "submit", class: "cv-button cv-do" }, "Find tau");
+    this.find = html("button", { type: "submit", class: "cv-button cv-do" }, "Find τ");
     this.found = html("output", { class: "cv-count-note", "aria-live": "polite" });
     this.form = html(
       "form",
-      { class: "cv-budget", "aria-label": "Tau for a budget" },
+      { class: "cv-budget", "aria-label": "τ for a budget" },
       html("span", { class: "cv-tool-name" }, "At most"),
       this.limit,
       this.unit,
@@ -95,10 +95,10 @@ export class WhatIf {
     }
     const { tau, value, least, next, isExact } = solveTau(view, this.unit.value, limit);
     const unit = BUDGETS[this.unit.value].label;
-    if (tau === null) setText(this.found, `Not possible: even at tau 0 it is ${significant(least)} ${unit}.`);
+    if (tau === null) setText(this.found, `Not possible: even at τ 0 it is ${significant(least)} ${unit}.`);
     else {
       // A prediction: the text may become another one.
-      const reached = `tau ${formatTau(tau)}: ${significant(value)} ${unit}, by replay`;
+      const reached = `τ ${formatTau(tau)}: ${significant(value)} ${unit}, by replay`;
       const near =
         next === null ? "all that there is to spend" : `the nearest reachable; the next is ${significant(next)}`;
       setText(this.found, isExact ? reached : `${reached}: ${near}`);
@@ -119,10 +119,14 @@ export class WhatIf {
     let text = "";
     if (view.whatIf !== null) text = whatIfWords(view.whatIf, view.decisions);
     else if (view.head && view.n) {
-      text = view.live ? `Writing at tau ${formatTau(view.runTau)}.` : ownWords(view.runTau, view.series.totals());
+      text =
+        view.live || view.isComing
+          ? `Writing at τ ${formatTau(view.runTau)}.`
+          : ownWords(view.runTau, view.series.totals());
+      if (view.isHeld && view.shown < view.n) text = `Held at token ${view.shown} of ${view.n}: play shows the rest.`;
     } else if (view.head) text = view.live ? "Reading the prompt." : "Ended before the first token.";
     setText(this.sentence, text);
-    setText(this.back, `Back to the run’s tau ${formatTau(view.runTau)}`);
+    setText(this.back, `Back to the run’s τ ${formatTau(view.runTau)}`);
     setText(this.goOn, firstFlip < 0 ? "" : `Continue from token ${firstFlip + 1} for real`);
   }
 }

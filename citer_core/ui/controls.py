@@ -1,4 +1,7 @@
-"""The controls: what is asked, when the LLM steps in, and how it is decoded. Components only; `page` wires them."""
+"""The controls: what is asked, when the LLM steps in, and how it is decoded. Components only; `page` wires them.
+
+They stand in three places: tau beside the text (`tau_block`), the problem under it (`controls`), the rest below.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,22 @@ DATA_TYPE_CHOICES = [("Math", "math"), ("Multiple choice", "mc"), ("Free text", 
 SAMPLE_QUESTION = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?"
 
 WHAT_IT_CAN = (
-    "Change the numbers and the names, then generate. The bundled pair is tiny and was trained from scratch for this "
-    "page: it answers arithmetic word problems like this one and multiple-choice facts, nothing else."
+    "The bundled pair, trained from scratch for this page, knows arithmetic word problems and multiple-choice facts, "
+    "nothing else."
 )
+_TAU_ENDS = """
+<div class="cx-tau-ends"><span>0 · all SLM</span><span>all LLM · 1</span></div>
+<p class="cx-tau-note"><span>The LLM writes a token below τ.</span>
+<button type="button" class="cx-quiet" id="cx-own-tau" hidden></button></p>
+<p id="cx-tau-said" role="status"></p>
+"""
+# What would answer: the device and the pair that are loaded, beside the button that asks them.
+_STATE = """
+<p class="cx-state">
+  <span class="cx-badge" id="cx-device" data-state="loading">Loading the models</span>
+  <button type="button" class="cx-quiet" id="cx-pair" aria-haspopup="dialog" hidden>Pair</button>
+</p>
+"""
 _SHARE = Record({"share": Real(0.0, 1.0)})
 _MODEL = Record({"accuracy": Record({"math": _SHARE, "mc": _SHARE})})
 _CARD = Record({"models": Record({"slm": _MODEL, "llm": _MODEL})})
@@ -86,31 +102,29 @@ class Controls:
         return [self.price_as, self.bandwidth, self.peak]
 
 
-def controls(book: ProblemBook, question: str, data_type: str, tau: float | None) -> Controls:
-    """Lays the controls out; `question` opens in the editor, so that nobody faces an empty box."""
-    with gr.Row(elem_id="cx-controls", equal_height=True):
-        with gr.Column(scale=8, min_width=300, elem_classes="cx-card"):
+def tau_block(tau: float | None) -> gr.Slider | gr.Number:
+    """The threshold with the run's histogram above its track; `page.js` draws the bars."""
+    with gr.Group(elem_id="cx-tau-group"):
+        fixed('<div id="cx-histogram"></div>')
+        control = setting_control("threshold", value=tau, elem_id="cx-tau")
+        fixed(_TAU_ENDS)
+    return control
+
+
+def controls(book: ProblemBook, question: str, data_type: str, threshold: gr.Slider | gr.Number) -> Controls:
+    """Lays the others out; `question` opens in the editor, so that nobody faces an empty box.
+
+    Args:
+        book: problems to pick from.
+        question, data_type: what the editor opens with.
+        threshold: from `tau_block`.
+    """
+    with gr.Row(elem_id="cx-controls"):
+        with gr.Column(scale=8, min_width=280, elem_id="cx-ask"):
             prompt = gr.Textbox(
-                question, label="Problem", info=about_bundled(), lines=2, max_lines=9, elem_id="cx-prompt"
+                question, label="Problem", info=about_bundled(), lines=2, max_lines=3, elem_id="cx-prompt"
             )
-            with gr.Row(elem_id="cx-picking"):
-                kind = gr.Radio(
-                    DATA_TYPE_CHOICES, value=data_type, label="Type", elem_id="cx-type", min_width=380, scale=0
-                )
-                picker = gr.Dropdown(
-                    book.choices(),
-                    value=None,
-                    label="Or pick one (type to search)",
-                    elem_id="cx-picker",
-                    min_width=200,
-                    scale=3,
-                )
-                another = gr.Button("Another one", size="sm", elem_id="cx-another", min_width=110, scale=0)
-        with gr.Column(scale=4, min_width=300, elem_classes="cx-card", elem_id="cx-tau-card"):
-            with gr.Group(elem_id="cx-tau-group"):
-                _fixed('<div id="cx-histogram"></div>')
-                settings = {"threshold": setting_control("threshold", value=tau, elem_id="cx-tau")}
-                _fixed('<div class="cx-tau-ends"><span>0 · all SLM</span><span>all LLM · 1</span></div>')
+        with gr.Column(scale=3, min_width=240, elem_id="cx-act"):
             with gr.Row(elem_id="cx-go"):
                 generate = gr.Button("Generate", variant="primary", elem_id="cx-generate", scale=3, min_width=120)
                 stop = gr.Button("Stop", elem_id="cx-stop", scale=1, min_width=80)
@@ -119,7 +133,20 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float | None
                 branch = gr.Button("Run a branch", elem_id="cx-branch", visible="hidden")
                 probe = gr.Button("Ask the LLM everywhere", elem_id="cx-probe", visible="hidden")
                 request = gr.Textbox(label="Request", elem_id="cx-request", visible="hidden")
-            _fixed('<p id="cx-notice" role="status"></p>')
+            fixed(_STATE)
+    fixed('<p id="cx-notice" role="status"></p><p id="cx-outside" role="status"></p>')
+    with gr.Row(elem_id="cx-picking"):
+        kind = gr.Radio(DATA_TYPE_CHOICES, value=data_type, label="Type", elem_id="cx-type", min_width=400, scale=0)
+        picker = gr.Dropdown(
+            book.choices(),
+            value=None,
+            label="Or pick a problem (type to search)",
+            elem_id="cx-picker",
+            min_width=200,
+            scale=3,
+        )
+        another = gr.Button("Another one", size="sm", elem_id="cx-another", min_width=110, scale=0)
+    settings = {"threshold": threshold}
     with gr.Accordion("Router, decoding and price", open=False, elem_id="cx-settings"):
         with gr.Row():
             router = gr.Dropdown(
@@ -151,6 +178,7 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float | None
             peak = gr.Number(
                 DATA_SHEET_TFLOPS, label="Peak compute, TFLOP/s", info="Dense bfloat16, data sheet", min_width=180
             )
+        fixed('<p id="cx-price-said" role="status"></p>')
     return Controls(
         form=RunForm(question=prompt, data_type=kind, router=router, settings=settings),
         picker=picker, another=another, generate=generate, stop=stop, cancel=cancel, branch=branch, probe=probe,
@@ -158,6 +186,6 @@ def controls(book: ProblemBook, question: str, data_type: str, tau: float | None
     )  # fmt: skip
 
 
-def _fixed(markup: str) -> gr.HTML:
+def fixed(markup: str) -> gr.HTML:
     """A place that `page.js` fills, or words that never change."""
     return gr.HTML(html_template=markup, js_on_load=None, apply_default_css=False)

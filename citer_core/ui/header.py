@@ -1,27 +1,32 @@
-"""The header: name, one line, device badge, mode chip and three buttons. `page.js` fills and wires them."""
+"""The header, one line: name, views, and what one does with the page. `page.js` wires it.
+
+On a phone the views and buttons are behind one button, which `page_views.js` opens and closes.
+"""
 
 from __future__ import annotations
 
 import gradio as gr
 
 from citer_core import __version__
+from citer_core.ui.views import view_links
 
 TAGLINE = "A small model writes. Where a router expects it to fail, a large one writes the token."
 
 _TEMPLATE = f"""
 <header class="cx-header">
-  <div class="cx-brand">
-    <h1 class="cx-name" aria-label="CITER"><span class="cx-slm">CIT</span><span class="cx-llm">ER</span></h1>
-    <span class="cx-version" title="The version of this page">v{__version__}</span>
-    <p class="cx-tagline">{TAGLINE}</p>
-  </div>
-  <div class="cx-state">
-    <span class="cx-badge" id="cx-device" data-state="loading">Loading the models</span>
-    <button type="button" class="cx-quiet" id="cx-pair" aria-haspopup="dialog" hidden>Pair</button>
-    <span class="cx-chip" id="cx-mode" data-mode="recorded">Recorded</span>
-    <button type="button" class="cx-quiet" id="cx-tour" title="Nine small steps on this page">Take the tour</button>
-    <button type="button" class="cx-quiet" id="cx-present" title="Large type, by keyboard">Present</button>
-    <button type="button" class="cx-quiet" id="cx-copy-link" title="Opens this run, τ and token">Copy link</button>
+  <h1 class="cx-name" title="{TAGLINE}" aria-label="CITER"><span>CIT</span><span class="cx-llm">ER</span></h1>
+  <p class="cx-tagline">{TAGLINE}</p>
+  <button type="button" class="cx-tool" id="cx-menu" aria-expanded="false" aria-controls="cx-menu-list">Menu</button>
+  <div class="cx-menu" id="cx-menu-list">
+    <nav class="cx-views" aria-label="Views">{view_links()}</nav>
+    <div class="cx-tools">
+      <button type="button" class="cx-tool" id="cx-tour" title="Nine small steps on this page">Tour</button>
+      <button type="button" class="cx-tool" id="cx-present" title="Large type, by keyboard">Present</button>
+      <button type="button" class="cx-tool" id="cx-copy-link" title="Opens this run, τ and token">Copy link</button>
+      <button type="button" class="cx-tool" id="cx-size" aria-label="Text size">A+</button>
+      <button type="button" class="cx-tool" id="cx-theme" aria-label="Dark theme" aria-pressed="false">◐</button>
+      <span class="cx-version" title="The version of this page">v{__version__}</span>
+    </div>
   </div>
 </header>
 """

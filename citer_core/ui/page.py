@@ -19,7 +19,7 @@ from starlette.middleware import Middleware
 from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
 from citer_core.errors import SettingError
-from citer_core.models.presets import parse_pair
+from citer_core.models.presets import EMBEDDED, PRESETS
 from citer_core.tasks.prompts import DataType
 from citer_core.ui.about import about
 from citer_core.ui.address import OTHER_PORT, check_address
@@ -33,7 +33,8 @@ from citer_core.ui.api.tools import (
     replay_endpoint,
 )
 from citer_core.ui.compare.tab import compare_tab
-from citer_core.ui.controls import SAMPLE_QUESTION, Controls, about_bundled, controls
+from citer_core.ui.controls import SAMPLE_QUESTION, Controls, about_bundled, controls, fixed, tau_block
+from citer_core.ui.familiar import Familiar
 from citer_core.ui.field_limits import field_limits
 from citer_core.ui.gradio_log import quiet_gradio
 from citer_core.ui.header import header
@@ -55,11 +56,12 @@ from citer_core.ui.profile.tab import measurement_of, profile_tab
 from citer_core.ui.run.branch_events import branch_event, probe_event
 from citer_core.ui.run.desk import RunDesk
 from citer_core.ui.run.generate import generate_event
-from citer_core.ui.run.presets import preset_cards, presets_to_show, recorded_problems
+from citer_core.ui.run.presets import opening_of, preset_cards, presets_to_show, recorded_problems
 from citer_core.ui.run.registry import RunRegistry, session_of
 from citer_core.ui.run.viewer import viewer
 from citer_core.ui.session_memory import MOST_SESSIONS, count_less, forget_session
 from citer_core.ui.theme import theme
+from citer_core.ui.views import API, COMPARE, EXPLORE, LABELS, LEARN, PROFILE, view_tab, view_tabs
 from citer_core.web.door import Door
 from citer_core.web.health import Health
 from citer_core.web.page_policy import PagePolicy
@@ -69,6 +71,17 @@ TITLE = "CITER: two models write one answer"
 STYLES = "".join(
     f'<link rel="stylesheet" href="{file_url(ASSETS / name)}">'
     for name in ("viewer/viewer.css", "page/page.css", "page/pairs.css", "learn/learn.css")
+)
+# Gradio draws its parts one by one: they are seen together, with the run in them, when `page.js` says so; without the
+# script, after a while. In the document, because a sheet may come later than the first part.
+SEEN_TOGETHER = (
+    "<style>body:not([data-drawn]) :is(#cx-explore, footer, .wrap.full.translucent) "
+    "{ visibility: hidden; animation: cx-seen 0s 6s forwards; } "
+    "@keyframes cx-seen { to { visibility: visible; } }</style>"
+)
+ABOUT = (
+    '<meta name="description" content="Token-level routing live: a small language model writes, a router sends the '
+    'tokens where it would fail to a large one, and every token shows who wrote it, why, and what it cost.">'
 )
 ICON = '<link rel="icon" href="favicon.ico">'  # under a path: a browser looks for it at the host's root
 _LINKED_ROUTER = "(name) => window.citer?.link.router(name) ?? name"
@@ -108,31 +121,42 @@ def build_page(
     desk, line = desk or RunDesk(slot, lines.runs, RunRegistry()), JobLine(lines.jobs)
     jobs, books = LabelJobs(), PairBooks.read(ASSETS / "datasets", recorded)
     book, measurement = books.bundled, measurement_of(slot)
-    # What the page's box holds at first must suit the pair that is loaded, whoever wrote the run that is shown.
-    title = parse_pair(config.pair).name
-    own = [problem for preset, problem in zip(presets, recorded, strict=True) if preset.pair == title]
-    question, data_type = (own[0].question, own[0].data_type) if own else (SAMPLE_QUESTION, "math")
+    own = PRESETS[EMBEDDED].title
+    familiar = Familiar([*book.questions, *(preset.question for preset in presets if preset.pair == own)])
+    # The editor always holds the problem of the run that is shown.
+    opening = opening_of(presets)
+    question, data_type = (opening.question, opening.data_type) if opening else (SAMPLE_QUESTION, "math")
     page: gr.Blocks
-    with gr.Blocks(title=TITLE, analytics_enabled=False) as page:
+    # As wide as the window from the first moment on, or gradio's own width would jump when our sheet arrives.
+    with gr.Blocks(title=TITLE, analytics_enabled=False, fill_width=True) as page:
         header()
-        preset_cards(presets)
-        panel = controls(book, question, data_type, presets[0].tau if presets else None)
-        screen = viewer(ASSETS, switch, desk, has_cards=bool(presets))
-        # Tabs render what they hold when they are first opened: nothing in them may be needed above.
-        with gr.Tabs(elem_id="cx-tabs"):
-            with gr.Tab("How it works", id="how", elem_id="cx-tab-how"):
-                about()
-            with gr.Tab("Compare", id="compare", elem_id="cx-tab-compare"):
+        with gr.Column(elem_id="cx-explore"):
+            with gr.Column(elem_id="cx-first"):
+                with gr.Row(elem_id="cx-hero"):
+                    with gr.Column(elem_id="cx-run"):
+                        screen = viewer(ASSETS, switch, desk, familiar, has_cards=bool(presets))
+                    with gr.Column(elem_id="cx-side"):
+                        fixed('<div id="cx-figures"></div>')
+                        threshold = tau_block(opening.tau if opening else None)
+                preset_cards(presets)
+                panel = controls(book, question, data_type, threshold)
+            fixed('<div id="cx-more"></div>')
+        # A tab renders what it holds when it is first opened: nothing in it may be needed above.
+        with view_tabs():
+            with view_tab(EXPLORE):
+                pass
+            with view_tab(COMPARE):
                 compare_tab(page, ASSETS, slot, book, line)
-            with gr.Tab("Labels", id="labels", elem_id="cx-tab-labels"):
+            with view_tab(LABELS):
                 labels_tab(page, ASSETS, slot, book, jobs, line)
-            with gr.Tab("Worth it here?", id="profile", elem_id="cx-tab-profile"):
+            with view_tab(PROFILE):
                 profile_tab(
                     ASSETS, RecordedProfiles(ASSETS / "benchmarks"), measurement, may_measure=config.may_measure
                 )
-            with gr.Tab("Learn", id="learn", elem_id="cx-tab-learn"):
+            with view_tab(LEARN):
+                about()
                 learn_tab(ASSETS)
-            with gr.Tab("API", id="api", elem_id="cx-tab-api"):
+            with view_tab(API):
                 api_tab(has_mcp=serves_mcp(config))
         _wire_run(panel, screen, desk, line, slot, book)
         _wire_browser(panel)
@@ -177,7 +201,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
             server_port=config.port,
             root_path=config.root_path,
             theme=theme(),
-            head=(ICON if config.root_path else "") + STYLES + script.head(),
+            head=SEEN_TOGETHER + ABOUT + (ICON if config.root_path else "") + STYLES + script.head(),
             favicon_path=ASSETS / "page" / "favicon.svg",
             footer_links=["api", "gradio"],
             run_history=False,

@@ -56,6 +56,11 @@ class ProblemBook:
                 logger.warning("no bundled problems of the type %s: %s", data_type, error)
         return cls(problems, known, rows)
 
+    @property
+    def questions(self) -> list[str]:
+        """Of the problems that are offered."""
+        return [problem.question for problem in self._by_key.values()]
+
     def choices(self) -> list[tuple[str, str]]:
         """(label, key) of every problem; a label starts with its key: typing finds a data set, a number or a word."""
         return [(f"{key} · {_short(problem.question)}", key) for key, problem in self._by_key.items()]

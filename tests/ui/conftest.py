@@ -145,9 +145,11 @@ def browser() -> Iterator[Browser]:
 class Visitor:
     """A person with a browser window of their own, who notes console errors and requests to other hosts."""
 
-    def __init__(self, browser: Browser, url: str, *, theme: str = "light", width: int = 1280) -> None:
+    def __init__(
+        self, browser: Browser, url: str, *, theme: str = "light", width: int = 1280, height: int = 900
+    ) -> None:
         self.context: BrowserContext = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=theme, reduced_motion="reduce"
+            viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce"
         )
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []
@@ -169,15 +171,22 @@ class Visitor:
         """The drawn tokens."""
         return self.page.locator(".citer-viewer .cv-t")
 
-    def open_tab(self, name: str) -> None:
-        """Opens a tab; on a narrow page some are behind "More tabs"."""
-        expect(self.page.get_by_role("tab", name="How it works")).to_be_visible()
-        tab = self.page.get_by_role("tab", name=name)
-        if tab.count() and tab.is_visible():
-            tab.click()
-            return
-        self.page.locator("#cx-tabs .overflow-menu > button").click()
-        self.page.locator("#cx-tabs .overflow-dropdown button", has_text=name).click()
+    def open_view(self, name: str) -> None:
+        """Opens a view; on a narrow page the links are behind a button."""
+        # Before the script is there a link is an ordinary one, which leaves the rest of the address behind.
+        expect(self.page.locator("body[data-drawn]")).to_be_attached(timeout=20_000)
+        link = self.page.locator(".cx-views a", has_text=name)
+        expect(link).to_have_count(1)
+        if not link.is_visible():
+            self.page.locator("#cx-menu").click()
+        link.click()
+        expect(link).to_have_attribute("aria-current", "page")
+
+    def head(self, name: str) -> None:
+        """Presses a button of the header; on a narrow page they are behind a button too."""
+        if not self.page.locator(name).is_visible():
+            self.page.locator("#cx-menu").click()
+        self.page.locator(name).click()
 
     def ask(self, text: str) -> None:
         """Types a problem and generates."""
@@ -186,7 +195,7 @@ class Visitor:
 
     def wait_live(self) -> None:
         """Until the run on the screen is a live one."""
-        expect(self.page.locator("#cx-mode")).to_have_text("Live", timeout=10_000)
+        expect(self.page.locator(".cv-mode")).to_have_text("Live", timeout=10_000)
 
     def wait_idle(self) -> None:
         """Until nothing runs."""
@@ -208,7 +217,7 @@ def visit(browser: Browser, served: Served) -> Iterator[Callable[..., Visitor]]:
 
     def open_window(**how: Any) -> Visitor:
         visitor = Visitor(browser, how.pop("url", served.url), **how)
-        expect(visitor.page.locator("#cx-mode")).to_be_visible(timeout=15_000)
+        expect(visitor.page.locator(".cv-mode")).to_be_visible(timeout=15_000)
         expect(visitor.tokens.first).to_be_visible(timeout=15_000)
         visitors.append(visitor)
         return visitor
@@ -235,11 +244,11 @@ def labelled(make_server: Callable[..., Served]) -> Served:
 
 @pytest.fixture
 def open_tab(visit: Callable[..., Visitor], labelled: Served) -> Callable[..., Visitor]:
-    """A window in which the Labels tab is open and its first problem read."""
+    """A window in which the view Labels is open and its first problem read."""
 
     def opened(**how: Any) -> Visitor:
         visitor = visit(url=labelled.url, **how)
-        visitor.page.get_by_role("tab", name="Labels").click()
+        visitor.open_view("Labels")
         expect(visitor.page.locator(".cl-text .cl-t").first).to_be_visible(timeout=10_000)
         return visitor
 

@@ -14,7 +14,7 @@ from tests.ui.conftest import Served, Visitor
 
 pytestmark = pytest.mark.ui
 Visit = Callable[..., Visitor]
-TABS = ("How it works", "Labels", "Worth it here?", "Learn", "API")
+VIEWS = ("Compare", "Labels", "Worth it here?", "Learn", "API")
 N_TOUR_STEPS = 9
 
 
@@ -44,21 +44,22 @@ def test_nothing_grave_anywhere(visit: Visit, labelled: Served, tmp_path: Path, 
     look("a branch being renamed", ".cv-branches")
     page.keyboard.press("Escape")
 
-    for name in TABS:
-        visitor.open_tab(name)
+    for name in VIEWS:
+        visitor.open_view(name)
         settled(page, name)
-        look(f"the tab {name}", "#cx-tabs")
+        look(f"the view {name}")
 
+    visitor.open_view("Explore")
     bad = tmp_path / "bad.json"
     bad.write_text("{", encoding="utf-8")
     page.set_input_files("#cx-import-file", str(bad))
     expect(page.locator(".cx-export-said")).to_contain_text("not JSON")
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    page.locator("#cx-copy-link").click()
+    visitor.head("#cx-copy-link")
     expect(page.locator("#cx-copy-link")).to_have_text("Link copied")
     look("a refused import and a copied link")
 
-    page.locator("#cx-present").click()
+    visitor.head("#cx-present")
     expect(page.locator(".citer-presenter")).to_be_visible()  # its script is loaded when it is first wanted
     page.keyboard.press("?")
     expect(page.locator(".cp-keys")).to_be_visible()
@@ -69,7 +70,7 @@ def test_nothing_grave_anywhere(visit: Visit, labelled: Served, tmp_path: Path, 
         page.keyboard.press("Escape")
     expect(page.locator(".citer-presenter")).to_have_count(0)
 
-    page.locator("#cx-tour").click()
+    visitor.head("#cx-tour")
     card = page.locator(".citer-tour")
     for step in range(1, N_TOUR_STEPS + 1):
         expect(card).to_have_attribute("data-step", str(step))
@@ -102,16 +103,18 @@ def finished_run(visitor: Visitor) -> None:
     page.evaluate("window.citer.viewer.goTo(3)")
     page.get_by_role("button", name="Ask the LLM everywhere").click()
     expect(page.locator(".cv-truth")).to_be_visible()
-    page.get_by_role("button", name="Find tau").click()
+    page.get_by_role("button", name="Find τ").click()
     page.evaluate("window.citer.moveTau(0.97)")
-    expect(page.locator(".cv-notice")).to_contain_text("At tau 0.97")
+    expect(page.locator(".cv-notice")).to_contain_text("At τ 0.97")
     page.get_by_label("Search the text").fill("the")
     page.get_by_text("Router, decoding and price").click()
 
 
-def settled(page: Page, tab: str) -> None:
-    """Until a tab shows all that it has, with what folds in it open."""
-    if tab == "Labels":
+def settled(page: Page, view: str) -> None:
+    """Until a view shows all that it has, with what folds in it open."""
+    if view == "Compare":
+        expect(page.locator(".cq-column").first).to_be_visible()
+    elif view == "Labels":
         expect(page.locator(".cl-text .cl-t").first).to_be_visible()
         page.get_by_text("Your own row or file").click()
         page.get_by_label("Second router", exact=True).select_option("entropy")
@@ -122,12 +125,12 @@ def settled(page: Page, tab: str) -> None:
         for summary in page.locator(".cl-details summary").all():
             summary.click()
         page.locator("[data-cell=waste]").click()
-    elif tab == "Worth it here?":
+    elif view == "Worth it here?":
         expect(page.locator('.citer-profile .cl-plot[data-drawn="true"]')).to_have_count(2)
         page.get_by_text("All numbers as tables").click()
-    elif tab == "Learn":
+    elif view == "Learn":
         expect(page.locator(".cx-guess").first).to_be_visible()
         page.locator(".cx-guess").nth(2).click()
         page.get_by_role("button", name="Reveal").click()
-    elif tab == "API":
+    elif view == "API":
         expect(page.locator(".cx-endpoints").first).to_be_visible()

@@ -153,7 +153,7 @@ def test_the_chip_says_where_the_run_on_the_screen_comes_from(visit: Visit, tmp_
     """A recorded run, its branch, an imported one and its branch: each entry of the strip has its own."""
     visitor = visit()
     page = visitor.page
-    chip = page.locator("#cx-mode")
+    chip = page.locator(".cv-mode")
     expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
     # The scripted engine is another pair than the recorded runs': for this test it made them.
     mine = "(trace) => ({ ...trace, pair: { ...trace.pair, revision: 'fake-revision' } })"
@@ -215,7 +215,7 @@ def test_search_jump_budget_and_pace_need_no_request(visit: Visit, served: Serve
         assert page.evaluate(is_stop), key
 
     page.get_by_label("Budget", exact=True).fill("10")
-    page.get_by_role("button", name="Find tau").press("Enter")
+    page.get_by_role("button", name="Find τ").press("Enter")
     said = page.locator(".cv-budget output")
     expect(said).to_contain_text("% of tokens by the LLM, by replay: the nearest reachable; the next is")
     n_llm = page.evaluate(f"{VIEW}.series.totals().nLlmTokens")

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.ui
 
 
 def opened(visitor: Visitor) -> Page:
-    visitor.open_tab("Compare")
+    visitor.open_view("Compare")
     expect(visitor.page.locator(".cq-column").first).to_be_visible(timeout=20_000)
     return visitor.page
 

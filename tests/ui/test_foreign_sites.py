@@ -167,7 +167,7 @@ def test_a_page_that_may_frame_ours_generates_inside(browser: Browser, make_serv
     expect(inside.locator(".citer-viewer .cv-t").first).to_be_visible(timeout=20_000)
     inside.locator("#cx-prompt textarea").fill("A short one.")
     inside.locator("button#cx-generate").click()
-    expect(inside.locator("#cx-mode")).to_have_text("Live", timeout=20_000)
+    expect(inside.locator(".cv-mode")).to_have_text("Live", timeout=20_000)
     expect(inside.locator("button#cx-generate")).to_be_enabled(timeout=20_000)
     expect(inside.locator(".citer-viewer")).to_contain_text("42")
     visitor.leave()

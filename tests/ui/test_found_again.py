@@ -83,10 +83,10 @@ def test_a_reload_after_the_end_shows_the_run_and_another_one_makes_it_forgotten
     assert visitor.text() == run_of(room, "A short one.").trace().completion
     expect(visitor.page.locator(".citer-viewer")).to_contain_text("answer 42")
     visitor.page.locator(".cx-preset").nth(1).click()
-    expect(visitor.page.locator("#cx-mode")).to_have_text("Recorded")
+    expect(visitor.page.locator(".cv-mode")).to_have_text("Recorded")
     visitor.page.reload()
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
-    expect(visitor.page.locator("#cx-mode")).to_have_text("Recorded")
+    expect(visitor.page.locator(".cv-mode")).to_have_text("Recorded")
 
 
 def test_places_are_shown_and_a_reload_keeps_the_place(enter: Enter, room: Served) -> None:

@@ -26,7 +26,7 @@ def probed(visit: Callable[..., Visitor], labelled: Served, tau: float) -> Visit
     visitor.wait_live()
     visitor.wait_idle()
     page.get_by_role("button", name="Ask the LLM everywhere").click()
-    expect(page.locator(".cv-inspector")).to_contain_text("That pass is not in the cost.", timeout=20_000)
+    expect(page.locator(".cv-closer")).to_contain_text("That pass is not in the cost.", timeout=20_000)
     return visitor
 
 

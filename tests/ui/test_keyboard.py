@@ -31,17 +31,18 @@ STOP = """() => {
   return { name: text.trim().replace(/\\s+/g, ' '), kind: node.className, seen: differs, inView };
 }"""
 ON_THE_WAY = (
-    "Take the tour", "Present", "Copy link", "Another one", "Generate", "SLM wrote it", "LLM wrote it", "Play",
-    "Tokens shown", "Playback speed", "Search the text", "Budget", "Find tau", "Seconds",
-    "Trace (JSON)", "Page (HTML)", "Open a trace", "How it works",
+    "Explore", "API", "Tour", "Present", "Copy link", "Play", "SLM wrote it", "LLM wrote it", "certainty",
+    "Generate", "Another one", "Tokens shown", "Playback speed", "Search the text", "Budget", "Find τ", "Seconds",
+    "Trace (JSON)", "Page (HTML)", "Open a trace",
 )  # fmt: skip
+ON_A_PHONE = ("Menu", *ON_THE_WAY[5:])
 
 
 @pytest.mark.parametrize(
-    ("theme", "width", "last"), [("light", 1280, "API"), ("dark", 1280, "API"), ("light", 390, "More tabs")]
+    ("theme", "width", "way"), [("light", 1280, ON_THE_WAY), ("dark", 1280, ON_THE_WAY), ("light", 390, ON_A_PHONE)]
 )
 def test_every_stop_of_the_tab_key_can_be_seen(
-    visit: Callable[..., Visitor], theme: str, width: int, last: str
+    visit: Callable[..., Visitor], theme: str, width: int, way: tuple[str, ...]
 ) -> None:
     visitor = visit(theme=theme, width=width)
     page = visitor.page
@@ -53,12 +54,12 @@ def test_every_stop_of_the_tab_key_can_be_seen(
         if stop is None:
             continue  # the list of the picker closes
         stops.append(stop)
-        if stop["name"] == last:
+        if stop["name"] == way[-1]:
             break
     assert [stop["name"] for stop in stops if not stop["seen"]] == []
     assert [stop["name"] for stop in stops if not stop["inView"]] == []
     names = [stop["name"] for stop in stops]
-    places = [names.index(name) for name in ON_THE_WAY]
+    places = [names.index(name) for name in way]
     assert places == sorted(places)
     assert sum("cx-preset" in stop["kind"] for stop in stops) == 1  # a row of cards is one stop
     # Nothing catches the keyboard: Shift and Tab lead back.

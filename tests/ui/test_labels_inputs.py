@@ -40,13 +40,13 @@ def test_nothing_of_the_tab_is_loaded_before_it_is_opened(visit: Callable[..., V
     visitor.page.wait_for_timeout(500)
     n_jobs = len(SeenJobs.seen)
     assert not [url for url in visitor.requests if "/labels/" in url or "plotly" in url]
-    visitor.page.get_by_role("tab", name="Labels").click()
+    visitor.open_view("Labels")
     expect(visitor.page.locator(".cl-reading h3")).to_have_text(FIRST_PROBLEM, timeout=10_000)
     assert len(SeenJobs.seen) == n_jobs + 1
-    expect(visitor.tokens.first).to_be_visible()  # the live viewer stays, above the tabs
     expect(visitor.page.locator("#cx-labels-picker input")).to_have_value(re.compile(rf"^{FIRST_PROBLEM} · "))
-    visitor.page.get_by_role("tab", name="How it works").click()
-    visitor.page.get_by_role("tab", name="Labels").click()
+    visitor.open_view("Explore")
+    expect(visitor.tokens.first).to_be_visible()  # the live viewer stays what it was
+    visitor.open_view("Labels")
     expect(visitor.page.locator(".cl-text .cl-t").first).to_be_visible()
     assert len(SeenJobs.seen) == n_jobs + 1
 

@@ -68,7 +68,7 @@ def one_run(visitor: Visitor, number: int) -> None:
         mark.check()
     expect(page.get_by_role("region", name="Two runs compared")).to_be_visible()
     page.locator(".cx-preset").nth(number % 3).click()  # word problems, as ours are
-    expect(page.locator("#cx-mode")).to_have_text("Recorded")
+    expect(page.locator(".cv-mode")).to_have_text("Recorded")
 
 
 def test_fifty_runs_leave_nothing_behind(visit: Callable[..., Visitor], quick: Served) -> None:
@@ -76,9 +76,9 @@ def test_fifty_runs_leave_nothing_behind(visit: Callable[..., Visitor], quick: S
     visitor = visit(url=quick.url)
     page = visitor.page
     expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
-    visitor.open_tab("Worth it here?")
+    visitor.open_view("Worth it here?")
     expect(page.locator('.citer-profile .cl-plot[data-drawn="true"]')).to_have_count(2, timeout=30_000)
-    visitor.open_tab("Learn")
+    visitor.open_view("Learn")
     expect(page.locator(".cx-guess").first).to_be_visible(timeout=20_000)
     devtools = visitor.context.new_cdp_session(page)
     devtools.send("HeapProfiler.enable")

@@ -34,7 +34,7 @@ def test_the_first_recorded_run_is_shown_before_any_model_is_loaded(
     served = make_server(FakeEngine(script))
     visitor = Visitor(browser, served.url)
     expect(visitor.tokens.first).to_be_visible(timeout=5_000)
-    expect(visitor.page.locator("#cx-mode")).to_have_text("Recorded")
+    expect(visitor.page.locator(".cv-mode")).to_have_text("Recorded")
     expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "loading")
     assert served.engine.n_loads == 0
     # A run that is asked for now waits for the engine and then starts by itself.
@@ -119,7 +119,7 @@ def test_tau_recolours_a_finished_run_without_a_request(visit: Visit) -> None:
     slider.focus()
     for _ in range(10):
         slider.press("ArrowLeft")
-    expect(visitor.page.locator(".citer-viewer")).to_contain_text(f"At tau {recorded - 0.1:.2f}")
+    expect(visitor.page.locator(".citer-viewer")).to_contain_text(f"At τ {recorded - 0.1:.2f}")
     visitor.page.wait_for_timeout(300)
     assert visitor.requests == []
 
@@ -206,7 +206,7 @@ def test_a_lost_server_keeps_what_was_written_and_may_come_back(
     visitor.wait_idle()
     assert visitor.page.evaluate("window.citer.viewer.events.length") == 3
     visitor.tokens.nth(1).click()
-    expect(visitor.page.locator(".citer-viewer")).to_contain_text("Token 2 of 3")
+    expect(visitor.page.locator(".cv-inspector")).to_contain_text("Token 2 of 3")
     served.engine.fail_at = None
     visitor.page.locator("button#cx-generate").click()
     expect(visitor.page.locator(".citer-viewer")).not_to_contain_text(lost)

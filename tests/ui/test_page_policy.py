@@ -29,10 +29,10 @@ def test_every_part_of_the_page_works_under_its_policy(visit: Visit, theme: str,
     alone.close()
     with page.expect_download():
         page.get_by_role("button", name="Picture (PNG)").click()
-    visitor.open_tab("Worth it here?")
+    visitor.open_view("Worth it here?")
     expect(page.locator("#cx-profile .js-plotly-plot").first).to_be_visible(timeout=20_000)
-    for tab in ("Learn", "API", "How it works"):
-        visitor.open_tab(tab)
+    for tab in ("Learn", "API", "Explore"):
+        visitor.open_view(tab)
     policy = page.request.get(visitor.home).headers["content-security-policy"]
     assert "'unsafe-inline'" not in policy.split("script-src")[1].split(";")[0]
 

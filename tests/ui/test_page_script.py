@@ -23,8 +23,7 @@ def test_the_pages_own_modules_are_one_request_and_what_is_loaded_later_shares_t
     expect(visitor.tokens.first).to_be_visible()
     own = [url for url in visitor.requests if url.endswith(".js") and (is_own(url) or "/citer/" in url)]
     assert len(own) == 1
-    visitor.page.get_by_role("tab", name="Learn").click()
-    expect(visitor.page.locator("#cx-tab-learn-button, [aria-selected=true]").filter(has_text="Learn")).to_be_visible()
+    visitor.open_view("Learn")
     visitor.page.locator("#cx-tour").click()
     expect(visitor.page.get_by_role("dialog")).to_be_visible()
     visitor.page.keyboard.press("Escape")

@@ -169,8 +169,10 @@ def test_a_change_seen_from_two_sessions_fails_no_stream(come: Any, changing: Se
     streaming.wait_idle()
     assert run.finish_reason == "length" and streaming.text() == run.trace().completion
     assert streaming.page.evaluate("window.citer.viewer.trace().pair.name") == BUNDLED
-    # And then its page follows: the header, the recommended tau, the routers, the words, the problems.
+    # And then its page follows: the routers, the words, the problems. Tau stays; the pair's own is offered.
     expect(streaming.page.locator("#cx-pair")).to_have_text(TITLE, timeout=15_000)
+    expect(streaming.page.locator("#cx-tau input[type=number]")).to_have_value("0.93")
+    streaming.page.get_by_role("button", name="this pair’s τ, 0.41").click()
     expect(streaming.page.locator("#cx-tau input[type=number]")).to_have_value("0.41")
     expect(streaming.page.locator("#cx-notice")).to_contain_text(f"The pair is {TITLE} now.")
     expect(streaming.page.locator("#cx-prompt")).to_contain_text(f"{TITLE}: models without a chat form")

@@ -76,7 +76,7 @@ def test_recorded_profile(visit: Callable[..., Visitor], theme: str, width: int)
     visitor = visit(theme=theme, width=width)
     page = visitor.page
     assert page.locator(".citer-profile").count() == 0  # nothing before it is opened
-    visitor.open_tab("Worth it here?")
+    visitor.open_view("Worth it here?")
     stored = read_profile(ASSETS / "benchmarks" / "profile.json")
     expect(page.locator(".citer-profile .cl-heading")).to_have_text(headline(stored), timeout=20_000)
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
@@ -107,8 +107,9 @@ def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.M
         yield profile_tab.profile_message(profile, "live")
 
     monkeypatch.setattr(profile_tab, "measure_messages", measured)
-    page = visit().page
-    page.get_by_role("tab", name="Worth it here?").click()
+    visitor = visit()
+    page = visitor.page
+    visitor.open_view("Worth it here?")
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded", timeout=20_000)
     page.locator("button#cx-profile-measure").click()
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Measured just now", timeout=20_000)
@@ -135,7 +136,7 @@ def test_stop_ends_a_measurement(visit: Callable[..., Visitor], monkeypatch: pyt
     monkeypatch.setattr("citer_core.measuring.profile.profile_pair", endless)
     visitor = visit()
     page = visitor.page
-    visitor.open_tab("Worth it here?")
+    visitor.open_view("Worth it here?")
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded", timeout=20_000)
     expect(page.locator("button#cx-profile-stop")).to_be_disabled()
     expect(page.locator("button#cx-stop")).to_be_disabled()
@@ -166,7 +167,7 @@ def test_a_closed_page_ends_its_measurement(visit: Callable[..., Visitor], monke
 
     monkeypatch.setattr("citer_core.measuring.profile.profile_pair", endless)
     visitor = visit()
-    visitor.open_tab("Worth it here?")
+    visitor.open_view("Worth it here?")
     visitor.page.locator("button#cx-profile-measure").click()
     expect(visitor.page.locator(".citer-profile .cl-status")).to_contain_text("Measuring", timeout=20_000)
     visitor.page.close()

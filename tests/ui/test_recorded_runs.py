@@ -34,41 +34,50 @@ def all_runs(make_server: Callable[..., Served]) -> Served:
     return served
 
 
-def test_a_run_of_another_pair_leaves_the_box_alone_and_lends_no_tau(browser: Browser, all_runs: Served) -> None:
+def test_tau_is_never_moved_unasked_and_the_box_holds_the_problem_of_the_run(
+    browser: Browser, all_runs: Served
+) -> None:
+    """Beside a run of another pair too; the loaded pair's own tau is one click away."""
     visitor = Visitor(browser, all_runs.url)
     page = visitor.page
     expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
-    text = page.locator("#cx-prompt textarea").input_value()
     other = page.locator('.cx-preset:not([data-pair="Bundled pair"])').nth(1)
     other.click()
     expect(other).to_have_attribute("aria-pressed", "true")
     expect(page.locator("#cx-notice")).to_contain_text("Generate asks the pair that is loaded, Bundled pair.")
-    tau = page.evaluate("window.citer.viewer.trace().settings.threshold")
-    expect(page.locator("#cx-tau input[type=range]")).to_have_value(f"{tau:g}")
-    expect(page.locator("#cx-prompt textarea")).to_have_value(text)
+    question, tau = page.evaluate(
+        "(() => { const t = window.citer.viewer.trace(); return [t.prompt.question, t.settings.threshold]; })()"
+    )
+    slider, number = page.locator("#cx-tau input[type=range]"), page.locator("#cx-tau input[type=number]")
+    expect(slider).to_have_value(f"{tau:g}")
+    expect(page.locator("#cx-prompt textarea")).to_have_value(question)
     visitor.ask("Own question.")
     visitor.wait_idle()
-    assert all_runs.engine.runs[-1].settings.threshold == 0.7 != tau  # the tau that the router recommends
-    other.click()
-    expect(page.locator("#cx-tau input[type=range]")).to_have_value(f"{tau:g}")  # or what it brings would undo the key
-    page.locator("#cx-tau input[type=range]").press("ArrowLeft")
-    moved = float(page.locator("#cx-tau input[type=range]").input_value())
-    visitor.ask("And again.")
-    visitor.wait_idle()
-    assert all_runs.engine.runs[-1].settings.threshold == moved
-    page.locator("#cx-tau input[type=number]").fill(f"{tau:g}")  # the same number, but chosen by the person now
+    assert all_runs.engine.runs[-1].settings.threshold == tau  # as it stood there
+    visitor.ask("")
+    expect(page.locator("#cx-notice")).to_contain_text("empty")
+    expect(slider).to_have_value(f"{tau:g}")
+    # What is no tau is not taken.
+    number.fill("9")
+    expect(page.locator("#cx-tau-said")).to_have_text(f"τ is a number from 0 to 1. {tau:.2f} is kept.")
     page.keyboard.press("Tab")
-    visitor.ask("Once more.")
+    expect(number).to_have_value(f"{tau:g}")
+    own = page.get_by_role("button", name="this pair’s τ, 0.70")
+    own.click()
+    expect(own).to_be_hidden()
+    expect(number).to_have_value("0.7")
+    expect(page.locator("#cx-tau-said")).to_be_empty()
+    visitor.ask("Own question again.")
     visitor.wait_idle()
-    assert all_runs.engine.runs[-1].settings.threshold == tau
+    assert all_runs.engine.runs[-1].settings.threshold == 0.7
     visitor.leave()
 
 
 def test_a_tau_that_came_by_link_is_kept_beside_a_run_of_another_pair(browser: Browser, all_runs: Served) -> None:
     first = Visitor(browser, all_runs.url)
-    card = first.page.locator(".cx-preset").first
-    assert card.get_attribute("data-pair") != "Bundled pair"  # or this would test nothing
-    expect(first.tokens.first).to_be_visible()
+    card = first.page.locator('.cx-preset:not([data-pair="Bundled pair"])').first
+    card.click()
+    expect(card).to_have_attribute("aria-pressed", "true")
     tau = first.page.evaluate("window.citer.viewer.trace().settings.threshold")
     first.leave()
     visitor = Visitor(browser, f"{all_runs.url}?type=open&q=By+link%3F&at={tau:g}")

@@ -128,7 +128,7 @@ def test_health_is_public_and_says_the_version_that_the_page_shows(served: Serve
 def test_no_path_of_this_machine_is_shown(served: Served, visit: Visit) -> None:
     visitor = visit()
     for tab in ("Labels", "Learn", "API"):
-        visitor.open_tab(tab)
+        visitor.open_view(tab)
     # All that is ours or made for the visitor; gradio's own scripts are the same everywhere.
     fetched = [url for url in set(visitor.requests) if not re.search("/gradio_api/|:[0-9]+/assets/|plotly", url)]
     texts = {url: httpx.get(url).text for url in fetched}

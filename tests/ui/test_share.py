@@ -63,7 +63,7 @@ def test_a_link_to_a_recorded_run_restores_it_in_a_fresh_profile(visit: Visit) -
     expect(other.page.locator(".cv-t[data-pinned]")).to_have_attribute("data-i", "7")
     expect(other.page.locator("#cx-prompt textarea")).to_have_value(question)
     assert other.page.evaluate(STATE) == left
-    expect(other.page.locator(".cv-notice")).to_contain_text("At tau 0.88")
+    expect(other.page.locator(".cv-notice")).to_contain_text("At τ 0.88")
 
 
 def test_a_link_to_a_live_run_restores_problem_settings_tau_and_token(visit: Visit, served: Served) -> None:
@@ -106,7 +106,7 @@ def test_export_import_export_is_the_same_to_the_byte(visit: Visit, tmp_path: Pa
     visitor.page.locator(".cx-preset").nth(4).click()
     expect(visitor.tokens).not_to_have_count(trace.n_tokens)
     open_trace(visitor, kept)
-    expect(visitor.page.locator("#cx-mode")).to_have_text("Imported")
+    expect(visitor.page.locator(".cv-mode")).to_have_text("Imported")
     assert saved(visitor.page, "Trace (JSON)").read_bytes() == first
     assert visitor.text() == trace.completion
 
@@ -170,7 +170,7 @@ def test_a_page_of_one_file_works_from_the_disk(
     page = opened.page
     assert page.evaluate("window.citerOffline.events.map((event) => event.text).join('')") == visitor.text()
     page.locator("#co-tau").press("ArrowLeft")
-    expect(page.locator(".cv-notice")).to_contain_text("At tau 0.92")
+    expect(page.locator(".cv-notice")).to_contain_text("At τ 0.92")
     page.locator(".cv-t").nth(3).click()
     expect(page.locator(".cv-inspector")).to_contain_text("Token 4 of 74 · pinned")
     page.locator(".cv-text").press("]")

@@ -4,13 +4,13 @@ import test from "node:test";
 import { truthLines } from "../../assets/viewer/truth.js";
 import { finished } from "./fixtures.mjs";
 
-// At tau 0.5: slm, llm, slm, llm, slm, slm.
+// At τ 0.5: slm, llm, slm, llm, slm, slm.
 const view = finished([0.9, 0.1, 0.8, 0.2, 0.7, 0.9]);
 
 test("case, label and what the decision on the screen makes of them", () => {
   view.truth = { shared: 4, case: "12213", label: "10011", true: ["a", "b", "c", "d", "e"] };
   const lines = (index) => truthLines(view, index).filter(Boolean);
-  assert.match(lines(0).join(" "), /Case 1.*Label 1.*At tau 0\.50 the SLM writes: an easy token kept/);
+  assert.match(lines(0).join(" "), /Case 1.*Label 1.*At τ 0\.50 the SLM writes: an easy token kept/);
   assert.match(lines(1).join(" "), /Case 2.*Label 0.*the LLM writes: a critical token caught/);
   assert.match(lines(2).join(" "), /Case 2.*Label 0.*the SLM writes: a risk/);
   assert.match(lines(3).join(" "), /Case 1.*Label 1.*the LLM writes: a waste/);
@@ -20,7 +20,7 @@ test("case, label and what the decision on the screen makes of them", () => {
       "would have been right.",
   ]);
   view.setWhatIf(0.85);
-  assert.match(lines(2).join(" "), /At tau 0\.85 the LLM writes: a critical token caught/);
+  assert.match(lines(2).join(" "), /At τ 0\.85 the LLM writes: a critical token caught/);
   view.setWhatIf(null);
 });
 

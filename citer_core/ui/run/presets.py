@@ -19,7 +19,9 @@ from citer_core.ui.markup import literal
 from citer_core.ui.pair.offers import preset_of
 
 logger = logging.getLogger(__name__)
-MOST_IN_GRID = 8
+# The run that the page opens with: a right answer with a true explanation, routed by the published `citer`, little LLM,
+# decisive tokens to be seen, short enough for a phone's first screen. Where it is not there, `opening_of` chooses.
+OPENING_RUN = "bakery.json"
 DATA_TYPE_NAMES = {"math": "Math", "mc": "Multiple choice", "open": "Free text"}
 
 
@@ -66,43 +68,48 @@ def recorded_problems(presets: list[Preset]) -> list[Problem]:
     return [problem_from_text(preset.question, preset.data_type, preset.true_answer) for preset in presets]
 
 
+def opening_of(presets: list[Preset]) -> Preset | None:
+    """The run that the page opens with: the named one, else the right one with the least LLM, else the first."""
+    named = [preset for preset in presets if preset.file == OPENING_RUN]
+    routed = [preset for preset in presets if preset.is_correct and 0 < preset.llm_token_share < 1]
+    found = named or sorted(routed, key=lambda preset: preset.llm_token_share) or presets
+    return found[0] if found else None
+
+
 def preset_cards(presets: list[Preset]) -> gr.HTML:
-    """One button per preset, the runs of a pair side by side; each names its file for `page.js`."""
-    groups: dict[str, list[Preset]] = {}
-    for preset in presets:
-        groups.setdefault(preset.pair, []).append(preset)
+    """One row of buttons, a preset each, the opening one first; each names its file for `page_recorded.js`."""
+    opening = opening_of(presets)
+    ordered = sorted(presets, key=lambda preset: preset is not opening)
+    cards = "".join(map(_card, ordered))
     return gr.HTML(
-        html_template="".join(_group(pair, group, n_groups=len(groups)) for pair, group in groups.items()),
+        html_template=(
+            f'<div class="cx-shelf"><div class="cx-presets" role="toolbar" aria-label="Recorded runs">{cards}</div>'
+            f'<button type="button" class="cx-tool" id="cx-all-presets" aria-expanded="false">All {len(presets)}'
+            "</button></div>"
+        )
+        if presets
+        else "",
         js_on_load=None,
         apply_default_css=False,
         elem_id="cx-presets",
     )
 
 
-def _group(pair: str, presets: list[Preset], *, n_groups: int) -> str:
-    """A caption, where there are several pairs, and the cards; many of them in a strip that scrolls."""
-    dates = sorted({preset.date for preset in presets})
-    hardware = sorted({preset.hardware for preset in presets})
-    recorded = f"{pair}, recorded {' and '.join(dates)} on {' and '.join(hardware)}"
-    caption = f'<p class="cx-presets-caption">{literal(recorded)}</p>' if n_groups > 1 else ""
-    strip = " cx-strip" if len(presets) > MOST_IN_GRID else ""
-    cards = "".join(map(_card, presets))
-    named = f'role="toolbar" aria-label="Recorded runs: {literal(pair)}"'
-    return f'{caption}<div class="cx-presets{strip}" {named}>{cards}</div>'
-
-
 def _card(preset: Preset) -> str:
     verdict = {True: "answer correct", False: "answer wrong", None: ""}[preset.is_correct]
-    mark = {True: "✓", False: "✗", None: ""}[preset.is_correct]
+    mark = {True: "", False: "✗", None: ""}[preset.is_correct]
     share = round(100 * preset.llm_token_share)
     probe = f' data-probe="{PROBES}/{literal(preset.file)}"' if preset.is_probed else ""
     pair = f' data-pair="{literal(preset.pair)}" data-needs="{literal(preset_of(preset.pair) or "")}"'
+    pair += f' data-type="{preset.data_type}"'
+    about = (
+        f"{DATA_TYPE_NAMES[preset.data_type]}: {preset.subtitle}. {preset.pair}, τ {preset.tau:.2f}, recorded "
+        f"{preset.date} on {preset.hardware}"
+    )
     return (
-        f'<button type="button" class="cx-preset" data-file="{literal(preset.file)}"{probe}{pair} aria-pressed="false">'
-        f'<span class="cx-preset-kind">{literal(DATA_TYPE_NAMES[preset.data_type])}'
-        f'<span class="cx-preset-mark" title="{verdict}">{mark}<span class="cx-hidden">{verdict}</span></span></span>'
-        f'<span class="cx-preset-title">{literal(preset.title)}</span>'
-        f'<span class="cx-preset-subtitle">{literal(preset.subtitle)}</span>'
-        f'<span class="cx-preset-share"><span class="cx-preset-bar"><span style="width:{share}%"></span></span>'
-        f'<span class="cx-hidden">the LLM writes </span>LLM {share}% · τ {preset.tau:g}</span></button>'
+        f'<button type="button" class="cx-preset" data-file="{literal(preset.file)}"{probe}{pair} aria-pressed="false"'
+        f' title="{literal(about)}"><span class="cx-preset-title">{literal(preset.title)}</span>'
+        f'<span class="cx-preset-share"><span class="cx-hidden">, the LLM writes </span>{share}%</span>'
+        f'<span class="cx-preset-mark" aria-hidden="true">{mark}</span>'
+        f'<span class="cx-hidden">, {verdict or "not checked"}</span></button>'
     )

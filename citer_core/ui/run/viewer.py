@@ -15,6 +15,8 @@ import gradio as gr
 from citer_core.errors import CiterError
 from citer_core.models.presets import parse_pair
 from citer_core.offline import offline_template
+from citer_core.tasks.problems import MAX_PROMPT_CHARS
+from citer_core.ui.familiar import Familiar
 from citer_core.ui.page_assets import file_url
 from citer_core.ui.pair.switch import PairSwitch
 from citer_core.ui.pricing import price_list
@@ -34,12 +36,13 @@ import(new URL(props.entry, document.baseURI).href)
 """
 
 
-def viewer(assets: Path, switch: PairSwitch, desk: RunDesk, *, has_cards: bool) -> gr.HTML:
+def viewer(assets: Path, switch: PairSwitch, desk: RunDesk, familiar: Familiar, *, has_cards: bool) -> gr.HTML:
     """The routed text with everything around it; its value is a message in JSON.
 
     Args:
         assets: where the script is.
         switch, desk: of the page.
+        familiar: judges what the bundled pair is asked.
         has_cards: whether the page shows recorded runs, for which the script waits.
     """
     return gr.HTML(
@@ -48,7 +51,7 @@ def viewer(assets: Path, switch: PairSwitch, desk: RunDesk, *, has_cards: bool) 
         js_on_load=_ON_LOAD,
         apply_default_css=False,
         elem_id="cx-viewer",
-        server_functions=server_functions(switch, desk),
+        server_functions=server_functions(switch, desk, familiar),
         entry=file_url(assets / "page" / "page.js"),
         pricing=price_list(),
         pair=parse_pair(switch.pair).name,
@@ -56,7 +59,7 @@ def viewer(assets: Path, switch: PairSwitch, desk: RunDesk, *, has_cards: bool) 
     )
 
 
-def server_functions(switch: PairSwitch, desk: RunDesk) -> list[Callable[[Any], Message]]:
+def server_functions(switch: PairSwitch, desk: RunDesk, familiar: Familiar) -> list[Callable[[Any], Message]]:
     """They bypass the queue and take whatever a browser sends, so each checks what it is given."""
 
     def fetch_run(request: Any) -> Message:
@@ -88,4 +91,13 @@ def server_functions(switch: PairSwitch, desk: RunDesk) -> list[Callable[[Any], 
     def cancel_change(request: Any) -> Message:
         return {"cancelled": switch.cancel(request.get("token") if isinstance(request, dict) else None)}
 
-    return [fetch_run, stop_run, engine_status, offline_page, list_pairs, change_pair, cancel_change]
+    def foreign_problem(request: Any) -> Message:
+        asked = request if isinstance(request, dict) else {}
+        question, data_type = asked.get("question"), asked.get("data_type")
+        if not switch.holds_bundled or not isinstance(question, str) or not isinstance(data_type, str):
+            return {"warning": None}
+        return {"warning": familiar.warning(question[:MAX_PROMPT_CHARS], data_type)}
+
+    return [
+        fetch_run, stop_run, engine_status, offline_page, list_pairs, change_pair, cancel_change, foreign_problem,
+    ]  # fmt: skip

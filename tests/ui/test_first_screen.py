@@ -1,0 +1,135 @@
+"""What one sees without scrolling: the whole answer, at three sizes, at first, after a card and after Generate."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.ui.axe import overflow
+from tests.ui.conftest import Visitor
+
+pytestmark = pytest.mark.ui
+SIZES = [(1440, 900), (1920, 1080), (390, 844)]
+MOST_SHIFT = 0.02
+MOST_SIZES = 6
+# Top of the first token, bottom of the last, and where what stands in front of the foot of the window begins.
+PLACES = """() => {
+  const tokens = document.querySelectorAll('.citer-viewer .cv-t');
+  const side = document.querySelector('#cx-side');
+  const isBar = getComputedStyle(side).position === 'fixed';
+  return [tokens[0].getBoundingClientRect().top, tokens[tokens.length - 1].getBoundingClientRect().bottom,
+          isBar ? side.getBoundingClientRect().top : innerHeight];
+}"""
+SHIFT = """() => new Promise((resolve) => {
+  let sum = 0;
+  const what = [];
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) {
+      sum += entry.value;
+      what.push(...entry.sources.map(({ node }) => node?.id || node?.className || node?.nodeName));
+    }
+  }).observe({ type: 'layout-shift', buffered: true });
+  setTimeout(() => resolve([sum, what.join()]), 300);
+})"""
+FONT_SIZES = """() => {
+  const sizes = new Set();
+  for (const node of document.querySelectorAll('.gradio-container *')) {
+    const isText = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+    const box = node.getBoundingClientRect();
+    if (isText && box.height > 2 && box.top < innerHeight && node.checkVisibility({ visibilityProperty: true }))
+      sizes.add(getComputedStyle(node).fontSize);
+  }
+  return [...sizes];
+}"""
+
+
+def see_whole_answer(page: Page) -> None:
+    """First and last token are in the window, above the bar that a phone has."""
+    page.wait_for_function("window.citer.viewer.frame === null")
+    top, bottom, foot = page.evaluate(PLACES)
+    print(f"first token at y = {top:.0f}, last one ends at {bottom:.0f} of {foot:.0f}")
+    assert top >= 0 and bottom <= foot
+
+
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_the_answer_is_above_the_fold_at_first_after_a_card_and_after_generate(
+    visit: Callable[..., Visitor], width: int, height: int
+) -> None:
+    visitor = visit(width=width, height=height)
+    page = visitor.page
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    see_whole_answer(page)
+    shift, moved = page.evaluate(SHIFT)
+    print(f"layout shift {shift:.4f}: {moved}")
+    assert shift < MOST_SHIFT
+    sizes = page.evaluate(FONT_SIZES)
+    print("type sizes", sorted(sizes))
+    assert len(sizes) <= MOST_SIZES
+    assert overflow(page) == 0
+    page.locator(".cx-preset").nth(1).click()
+    expect(page.locator(".cx-preset").nth(1)).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".cv-question")).to_have_text(page.locator("#cx-prompt textarea").input_value())
+    see_whole_answer(page)
+    visitor.ask("A short one.")
+    visitor.wait_live()
+    visitor.wait_idle()
+    see_whole_answer(page)
+    # A pinned token's inspector takes the place of the figures and covers no part of itself.
+    visitor.tokens.nth(2).click()
+    expect(page.locator(".cv-inspector")).to_be_in_viewport(ratio=0.99)
+    expect(page.locator(".cv-figures")).to_be_hidden()
+    page.get_by_role("button", name="Close the inspector").click()
+    expect(page.locator(".cv-figures")).to_be_visible()
+    assert overflow(page) == 0
+
+
+def test_a_view_has_an_address_and_the_run_comes_along(visit: Callable[..., Visitor]) -> None:
+    visitor = visit()
+    page = visitor.page
+    page.locator(".cx-preset").nth(3).click()
+    expect(visitor.tokens).to_have_count(34)
+    visitor.open_view("Learn")
+    assert "view=learn" in page.url
+    expect(page.locator(".cx-formulas")).to_contain_text("/ 34 =")
+    expect(page.locator("#cx-explore")).to_be_hidden()
+    page.go_back()
+    expect(page.locator("#cx-explore")).to_be_visible()
+    expect(visitor.tokens).to_have_count(34)
+    page.go_forward()
+    expect(page.locator(".cx-formulas")).to_be_visible()
+    other = visit_view(visitor, "api")
+    expect(other.locator(".cx-endpoints").first).to_be_visible(timeout=15_000)
+    expect(other.locator(".cx-views a[aria-current=page]")).to_have_text("API")
+    other.close()
+
+
+def visit_view(visitor: Visitor, name: str) -> Page:
+    """The page opened at a view's address."""
+    page: Page = visitor.context.new_page()
+    page.goto(f"{visitor.home}?view={name}")
+    return page
+
+
+def test_latex_is_spelled_and_theme_and_text_size_are_chosen_and_kept(visit: Callable[..., Visitor]) -> None:
+    visitor = visit()
+    page = visitor.page
+    signs = page.locator(".cv-mark-tex[data-mark='×']")
+    expect(signs).to_have_count(2)
+    assert "\\times7=84" in visitor.text() and "\\times7=84" in page.locator(".cv-text").text_content()
+    visitor.tokens.nth(7).click()
+    expect(page.locator(".cv-quote")).to_have_text("times")  # what was written
+    page.locator("#cx-theme").click()
+    expect(page.locator("body")).to_have_class(re.compile(r"(^| )dark( |$)"))
+    size = "getComputedStyle(document.querySelector('.cv-text')).fontSize"
+    assert page.evaluate(size) == "23px"
+    page.locator("#cx-size").click()
+    assert float(page.evaluate(size).removesuffix("px")) == pytest.approx(23 * 1.2)
+    page.reload(wait_until="load")
+    expect(visitor.tokens.first).to_be_visible(timeout=20_000)
+    expect(page.locator("#cx-theme")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator("#cx-size")).to_have_attribute("aria-label", "Text size 120%")
+    description = page.locator("meta[name=description]").first.get_attribute("content")
+    assert description is not None and "Token-level routing" in description
