@@ -9,7 +9,7 @@
 
 import { html, setText } from "../viewer/dom.js";
 import { quantity } from "../run/format.js";
-import { fillTokenText } from "../viewer/text.js";
+import { fillTokenText, spellTex } from "../viewer/text.js";
 import { lengthOf, verdictOf } from "./findings.js";
 
 const FIGURES = /** @type {const} */ ([
@@ -63,10 +63,10 @@ export class ColumnPanel {
    * @param {Column} column
    * @param {Column[]} offered what may stand here instead
    * @param {{firstDifference: number, most: import("./columns.js").Reading, hidden: string|null,
-   *   canRemove: boolean}} how where its text leaves the LLM's (-1: nowhere); the greatest figures of all columns; in a
-   *   blind test its letter; whether it may go
+   *   canRemove: boolean, isMath: boolean}} how where its text leaves the LLM's (-1: nowhere); the greatest figures of
+   *   all columns; in a blind test its letter; whether it may go; whether signs of LaTeX are spelled
    */
-  show(column, offered, { firstDifference, most, hidden, canRemove }) {
+  show(column, offered, { firstDifference, most, hidden, canRemove, isMath }) {
     this.column = column;
     this.drawn = { shown: -1, settled: -1 };
     this.root.dataset.way = hidden ? "hidden" : column.way;
@@ -78,7 +78,7 @@ export class ColumnPanel {
     setText(this.name, hidden ? `Text ${hidden}` : column.name);
     this.root.setAttribute("aria-label", hidden ? `Text ${hidden}` : column.name);
     this.remove.hidden = !canRemove || hidden !== null;
-    this.#drawTokens(column.cells, hidden ? -1 : firstDifference);
+    this.#drawTokens(column.cells, hidden ? -1 : firstDifference, isMath);
     for (const element of [this.figures, this.about, this.verdict, this.length]) element.hidden = hidden !== null;
     setText(this.about, column.about);
     setText(this.length, lengthOf(column));
@@ -91,13 +91,17 @@ export class ColumnPanel {
     });
   }
 
-  /** @param {Cell[]} cells @param {number} firstDifference place of the text */
-  #drawTokens(cells, firstDifference) {
+  /** @param {Cell[]} cells @param {number} firstDifference place of the text @param {boolean} isMath */
+  #drawTokens(cells, firstDifference, isMath) {
     let isMarked = false;
+    /** @type {HTMLElement|undefined} */
+    let before;
     this.nodes = cells.map((cell, i) => {
       const node = html("span", { class: `cq-t ${LOOKS[cell.kind]}` });
       if (cell.text === "") node.dataset.mark = "•";
-      else fillTokenText(node, i ? cell.text : cell.text.trimStart());
+      else if (!isMath || !spellTex(node, cell.text, before))
+        fillTokenText(node, i ? cell.text : cell.text.trimStart());
+      before = node;
       if (!isMarked && cell.kind !== "rejected" && cell.place === firstDifference) {
         isMarked = true;
         node.classList.add("cq-differs");

@@ -162,6 +162,7 @@ export class Compare {
         most,
         hidden: isHidden ? LETTERS[k] : null,
         canRemove: round === null && shown.length > 1,
+        isMath: this.comparison?.runs[0].prompt.data_type === "math",
       }),
     );
     this.root.classList.toggle("cq-blind", isHidden);
