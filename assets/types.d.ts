@@ -209,6 +209,7 @@ interface PairChange {
 }
 
 interface EngineStatus {
+  revision?: string;
   state: string;
   message: string;
   generation?: number;
@@ -248,6 +249,7 @@ interface PageProps {
   value: string;
   pair: string;
   has_cards: boolean;
+  browser_pair: import("./browser_pair/engine_client.js").PairFacts | null;
   pricing: { device: DeviceSpec; pairs: (Pricing & { label: string })[] };
 }
 
@@ -283,4 +285,7 @@ interface Window {
 }
 
 declare var citer: Page | undefined;
+/** Of the static site's service worker: its files, and the name of their edition. */
+declare const FILES: { first: string[]; later: string[] };
+declare const EDITION: string;
 declare var Plotly: PlotlyLibrary | undefined;

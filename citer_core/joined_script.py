@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from citer_core.errors import ModelFileError
 
 _IMPORT = re.compile(r'^(?:import|export) \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
-_EXPORT = re.compile(r"^export (?=(?:async )?(?:function|class|const|let) )", re.MULTILINE)
-_DECLARED = re.compile(r"^(export )?(?:async )?(?:function|class|const|let) ([A-Za-z_$][\w$]*)", re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const|let) )", re.MULTILINE)
+_DECLARED = re.compile(r"^(export )?(?:async )?(?:function\*?|class|const|let) ([A-Za-z_$][\w$]*)", re.MULTILINE)
 # Up to its own end only: a type in front of an expression (`/** @type {X} */ (y).z`) is code as well.
 _COMMENT = re.compile(r"^[ ]*/\*\*(?:(?!\*/).)*\*/\n", re.MULTILINE | re.DOTALL)
 _LEFT_OVER = re.compile(r"^(?:import|export)\b.*", re.MULTILINE)
 _LATER = re.compile(r'\bimport\(("\.[^"]+")\)')
 _OWN_URL = "import.meta.url"
+
+
+def import_map_of(modules: Sequence[str], script: str) -> str:
+    """The text of an import map that leads the modules' addresses, relative to the document, to a joined script."""
+    # An address in an import map has to begin with a dot or a slash.
+    return json.dumps({"imports": {f"./{module}": f"./{script}" for module in modules}}).replace("<", "\\u003c")
 
 
 @dataclass(slots=True)

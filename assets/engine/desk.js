@@ -71,6 +71,17 @@ export class Desk {
     if (!this.isBusy) this.#work();
   }
 
+  /** Takes a run that others wrote. @param {import("./protocol.js").KnownRun} run */
+  know({ run, request, events }) {
+    this.#keep({ id: run, request, events, isMove: false });
+  }
+
+  /** @param {KeptRun} run */
+  #keep(run) {
+    const others = this.kept.filter(({ id, isMove }) => id !== run.id && !isMove);
+    this.kept = [...others.slice(-MOST_KEPT), run];
+  }
+
   /** Ends a run, whether it waits or is being written. @param {string} run */
   cancel(run) {
     if (this.current === run || this.waiting.some((order) => order.kind !== "probe" && order.run === run)) {
@@ -153,8 +164,7 @@ export class Desk {
     const fork = request.fork ? { ...request.fork, events: shared } : null;
     /** @type {KeptRun} */
     const kept = { id: run, request, events: shared.slice(), isMove: kind === "tau" };
-    const others = this.kept.filter(({ id, isMove }) => id !== run && !isMove);
-    this.kept = [...others.slice(-MOST_KEPT), kept];
+    this.#keep(kept);
     /** @type {TraceHead|undefined} */
     let head = traceHead(pair, router, request, promptIds.length, this.maker);
     const tell = () => {

@@ -12,14 +12,16 @@
  * @property {import("./fork.js").Fork|null} [fork]
  * @property {{key: string, fork: number}|null} [parent] of a branch, for its trace
  *
- * @typedef {{kind: "load", root: string, version: string, hardware: string}} LoadRequest
- *   the address of `assets`; what traces say of this project's version and of the machine
+ * @typedef {{kind: "load", root: string, version: string, hardware: string, router?: string}} LoadRequest
+ *   the address of `assets`; what traces say of this project's version and of the machine; a router to have at once
  * @typedef {{kind: "start", run: string, request: RunRequest}} StartRequest
  * @typedef {{kind: "tau", run: string, base: string, threshold: number}} TauRequest
  *   write run `base` again under another tau, as `run`, from the first decision that is another one
+ * @typedef {{kind: "know", run: string, request: RunRequest, events: TokenEvent[]}} KnownRun a finished run that was
+ *   written elsewhere, of which a tau may be asked; has no reply
  * @typedef {{kind: "cancel", run: string}} CancelRequest
  * @typedef {{kind: "probe", probe: string, text: string, tokenIds: number[]}} ProbeOrder `text` of the prompt
- * @typedef {LoadRequest|StartRequest|TauRequest|CancelRequest|ProbeOrder} EngineRequest
+ * @typedef {LoadRequest|StartRequest|TauRequest|KnownRun|CancelRequest|ProbeOrder} EngineRequest
  *
  * @typedef {{kind: "ready", pair: import("./pair.js").BrowserPair["info"], routers: string[]}} ReadyReply
  * @typedef {{kind: "failed", error: string}} FailedReply nothing can be decoded here; why

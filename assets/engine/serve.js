@@ -20,9 +20,10 @@ export function serveEngine(post, filesAt) {
   let desk = Promise.resolve(null);
   return (request) => {
     if (request.kind === "load") {
-      const { version, hardware } = request;
+      const { version, hardware, router } = request;
       desk = BrowserPair.load(filesAt(request.root)).then(
-        (pair) => {
+        async (pair) => {
+          if (router) await pair.router(router).catch(() => null); // a run that asks for it says what is wrong
           post({ kind: "ready", pair: pair.info, routers: [...pair.routers.keys()] });
           return new Desk(pair, post, { version, hardware });
         },
@@ -36,6 +37,7 @@ export function serveEngine(post, filesAt) {
     desk.then((ready) => {
       if (!ready) post({ kind: "failed", error: "There is no pair to decode with: load it first." });
       else if (request.kind === "cancel") ready.cancel(request.run);
+      else if (request.kind === "know") ready.know(request);
       else ready.take(request);
     });
   };

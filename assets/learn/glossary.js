@@ -40,7 +40,8 @@ export const GLOSSARY = [
   ["Flip", "A token whose writer would be the other model at the new τ."],
   [
     "May differ",
-    "From the first token that would differ, or where that is not known, the text may be different. Drawn hatched.",
+    "From the first token that would differ, or where that is not known, the text may be different. Drawn hatched, " +
+      "unless this browser writes it again.",
   ],
   [
     "Case 1, 2, 3",

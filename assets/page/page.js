@@ -10,6 +10,7 @@ import { exportBar } from "../share/export_bar.js";
 import { fillTemplate } from "../share/offline_file.js";
 import { PageLink } from "./page_link.js";
 import { PageBranches } from "./page_branches.js";
+import { PageBrowser } from "./page_browser.js";
 import { leaveQueue, nameInputs, pageDrawn, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
 import { watchLook } from "./page_look.js";
 import { PageOutside } from "./page_outside.js";
@@ -102,6 +103,7 @@ export class Page {
     nameInputs();
     watchLook();
     this.pairs = new PagePairs(this);
+    this.browser = new PageBrowser(this, props.browser_pair);
     this.pairs.watch();
     this.ownRun.watch();
   }
@@ -146,7 +148,7 @@ export class Page {
       this.viewer.setStatus("");
       this.recorded.setMode("live");
     }
-    this.ownRun.heard(run, Boolean(message.end));
+    if (!this.browser.owns(run)) this.ownRun.heard(run, Boolean(message.end));
     this.viewer.receive(message);
     this.drawHistogram();
   }
@@ -242,6 +244,7 @@ export class Page {
   /** Between two tokens on the server; the run's last message ends it here. */
   stop() {
     const wasHeld = this.viewer.pacing.hold();
+    if (this.browser.stop()) return;
     if (this.isLive && this.run !== null) {
       this.server
         .stop_run({ run: this.run })
@@ -262,10 +265,8 @@ export class Page {
 
   ended() {
     this.isLive = false;
-    const tau = readTau();
-    this.viewer.setThreshold(tau);
     this.link.runEnded();
-    this.drawHistogram();
+    this.setThreshold(readTau());
     this.showRunning(false);
   }
 
@@ -318,6 +319,7 @@ export class Page {
   /** @param {number} tau */
   setThreshold(tau) {
     this.viewer.setThreshold(tau);
+    this.browser.tauMoved(tau);
     this.drawHistogram();
   }
 
@@ -355,7 +357,6 @@ export class Page {
   asked(asked) {
     // Gradio hears of the routers a moment after the page knows that there are some: Generate may come in between.
     const sent = { ...asked, router: this.link.router(asked.router) };
-    this.ownRun.asking(sent);
     this.outside.check(sent);
     return sent;
   }

@@ -25,7 +25,7 @@ export class PageBranches {
       return;
     }
     page.starting();
-    this.#send("button#cx-branch", request);
+    if (!page.browser.branch(request)) this.#send("button#cx-branch", request);
   }
 
   /** Asks the LLM at every token of the run on the screen. @param {ProbeRequest} request */
@@ -35,7 +35,21 @@ export class PageBranches {
     this.nProbes++;
     this.page.notice("");
     this.page.viewer.setStatus("Asking the LLM at every token.", { busy: true });
-    this.#send("button#cx-probe", request);
+    if (!this.page.browser.probe(request)) this.#send("button#cx-probe", request);
+  }
+
+  /** Generate was pressed. @param {Asked} controls what they say */
+  generate(controls) {
+    const { page } = this;
+    page.starting();
+    const asked = page.asked(controls);
+    if (!page.browser.generate(asked)) this.askServer(asked);
+  }
+
+  /** Has the server write a run. @param {Asked} asked */
+  askServer(asked) {
+    this.page.ownRun.asking(asked);
+    this.#send("button#cx-ask", asked);
   }
 
   /** @param {string} selector @param {object} request */

@@ -79,6 +79,10 @@ export class RunView {
     this.changed = null;
     /** @type {ProbedToken[]|null} what both models said at each token, where somebody asked after the run */
     this.probe = null;
+    /** @type {Trace|null} the run that this one is at another tau, where it was written again under a moved tau */
+    this.origin = null;
+    /** Another tau's text is being written, so none needs to be guessed. */
+    this.isPending = false;
     /** @type {RunFacts|null} */
     this.knownFacts = null;
     /** @type {Truth|null} case and label of its tokens, as far as they are defined; asked with the probe */

@@ -6,7 +6,7 @@
  */
 
 import { BranchBook, MOST_BRANCHES } from "../run/branch_book.js";
-import { traceKey } from "../run/branch_diff.js";
+import { diffTokens, traceKey } from "../run/branch_diff.js";
 import { BranchStrip } from "./branch_strip.js";
 import { ComparePanel } from "./compare_panel.js";
 import { seriesOf } from "../run/series.js";
@@ -69,6 +69,11 @@ export class Branching {
    */
   mark(view) {
     const entry = this.book.shown;
+    if (view.origin) {
+      const [ours, theirs] = [view.events, view.origin.events].map((events) => events.map((event) => event.token_id));
+      view.changed = diffTokens(ours, theirs).ours;
+      return;
+    }
     view.changed = entry ? this.book.changes(entry) : null;
     view.setProbe(entry?.probe ?? null, entry?.truth ?? null);
   }
@@ -96,7 +101,19 @@ export class Branching {
 
   /** Regenerates from the first token that another tau decides otherwise. @param {RunView} view */
   goOn(view) {
-    if (view.decisions.firstFlip >= 0) this.#ask(view, view.decisions.firstFlip, null, null);
+    if (view.origin && view.whatIf === null) this.keep(view);
+    else if (view.decisions.firstFlip >= 0) this.#ask(view, view.decisions.firstFlip, null, null);
+  }
+
+  /** A run that a moved tau wrote becomes a branch of the one that it was written from. @param {RunView} view */
+  keep(view) {
+    const [trace, parent] = [view.trace(), this.book.shown];
+    if (!view.origin || !trace || !parent) return;
+    view.origin = null;
+    this.book.add(trace, parent);
+    this.mark(view);
+    this.#redraw();
+    this.viewer.schedule("all");
   }
 
   /**
@@ -137,6 +154,7 @@ export class Branching {
 
   /** @param {RunView} view @param {number} at @param {Writer|null} source @param {number|null} tokenId */
   #ask(view, at, source, tokenId) {
+    this.keep(view);
     const trace = view.trace();
     if (!trace) return;
     this.options.onBranch?.({
@@ -152,6 +170,7 @@ export class Branching {
 
   /** @param {RunView} view */
   askProbe(view) {
+    this.keep(view);
     const trace = view.trace();
     if (!trace) return;
     this.options.onProbe?.({

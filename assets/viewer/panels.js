@@ -46,7 +46,7 @@ export function buildPanels(viewer, options) {
     (isOn) => tokens.setCertainty(isOn),
   );
   const whatIf = new WhatIf({
-    onBack: () => setTau(viewer.view.runTau),
+    onBack: () => setTau(viewer.view.origin?.settings.threshold ?? viewer.view.runTau),
     onContinue: () => branching.goOn(viewer.view),
     onTau: setTau,
   });

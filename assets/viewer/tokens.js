@@ -120,7 +120,7 @@ export class TokenPanel {
     let look = `cv-t ${isLlm[i] ? "cv-llm" : "cv-slm"} cv-c${certaintyStep(event.slm_confidence, tau)}`;
     if (isFlipped[i]) look += " cv-flip";
     if (decisive[i] > 0) look += " cv-decisive";
-    if (i >= nExact) look += " cv-hyp";
+    if (i >= nExact && !view.isPending) look += " cv-hyp";
     if (isForced(event)) look += " cv-forced";
     if (view.changed?.[i]) look += " cv-changed";
     if (view.forkAt === i) look += " cv-fork";

@@ -14,6 +14,7 @@ import { buildPanels } from "./panels.js";
 import { listen } from "./pointing.js";
 import { RunView } from "../run/run_view.js";
 import { RunReceiver } from "../run/stream.js";
+import { Rewriting } from "./rewriting.js";
 
 export { drawHistogram } from "./histogram.js";
 
@@ -36,7 +37,8 @@ export { drawHistogram } from "./histogram.js";
  * @property {DeviceSpec} [device] prices runs; the H100's data sheet where absent
  * @property {boolean} [stylesheet] false where the page brings viewer.css itself
  *
- * @typedef {{autoplay?: boolean, probe?: ProbedToken[]|null, threshold?: number|null, pin?: number|null}} ShowOptions
+ * @typedef {{autoplay?: boolean, probe?: ProbedToken[]|null, threshold?: number|null, pin?: number|null,
+ *   origin?: Trace|null}} ShowOptions `origin`: the run that this one is at another tau
  */
 
 const PICTURES_EVERY_MS = 350;
@@ -69,6 +71,7 @@ export class Viewer {
     root.classList.add("citer-viewer");
     for (const part of this.parts) part.classList.add("citer-look");
     this.abort = new AbortController();
+    this.rewriting = new Rewriting(this);
     const panels = buildPanels(this, options);
     this.announcer = panels.announcer;
     this.head = panels.head;
@@ -123,6 +126,7 @@ export class Viewer {
   show(trace, how = {}) {
     this.receiver.retire();
     this.#clear(trace);
+    this.view.origin = how.origin ?? null;
     this.setStatus("");
     this.view.append(trace.events);
     this.view.finish(trace.finish_reason ?? null, trace.answer ?? null);

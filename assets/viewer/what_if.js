@@ -46,6 +46,33 @@ export function ownWords(tau, totals) {
   );
 }
 
+/**
+ * What is being written again, in a sentence.
+ * @param {number} tau
+ * @param {{nFlips: number, nExact: number, doubt: Replay["doubt"]}} decisions
+ */
+function pendingWords(tau, decisions) {
+  if (decisions.doubt === null) return whatIfWords(tau, decisions);
+  return `At τ ${formatTau(tau)} the text is written again from token ${decisions.nExact + 1} on.`;
+}
+
+/**
+ * A run that was written again under a moved tau, in a sentence.
+ * @param {Trace} origin
+ * @param {RunView} view
+ */
+function againWords(origin, view) {
+  const totals = view.series.totals();
+  const { changed } = view;
+  const first = changed ? changed.indexOf(1) : -1;
+  const isSame = first < 0 && origin.events.length === view.n;
+  return (
+    `τ ${formatTau(view.runTau)}, written in this browser: ` +
+    `${isSame ? "the same text" : `another text from token ${(first < 0 ? view.n : first) + 1} on`}; ` +
+    `${plural(totals.nLlmTokens, "token")} by the LLM, ${decisiveWords(totals)} of them decisive.`
+  );
+}
+
 export class WhatIf {
   /** @param {{onBack: () => void, onContinue: () => void, onTau: (tau: number) => void}} on */
   constructor(on) {
@@ -112,12 +139,15 @@ export class WhatIf {
     this.view = view;
     const { firstFlip } = view.decisions;
     const moved = view.whatIf !== null;
-    this.back.hidden = !moved;
-    this.goOn.hidden = !moved || firstFlip < 0 || !canBranch;
+    const isRewritten = view.origin !== null && !moved;
+    this.back.hidden = !moved && !isRewritten;
+    this.goOn.hidden = !canBranch || view.isPending || !(isRewritten || (moved && firstFlip >= 0));
     this.form.hidden = view.live || view.n === 0;
     this.root.dataset.kind = moved ? "what-if" : "own";
     let text = "";
-    if (view.whatIf !== null) text = whatIfWords(view.whatIf, view.decisions);
+    if (view.whatIf !== null && view.isPending) text = pendingWords(view.whatIf, view.decisions);
+    else if (view.whatIf !== null) text = whatIfWords(view.whatIf, view.decisions);
+    else if (view.origin) text = againWords(view.origin, view);
     else if (view.head && view.n) {
       text =
         view.live || view.isComing
@@ -126,7 +156,8 @@ export class WhatIf {
       if (view.isHeld && view.shown < view.n) text = `Held at token ${view.shown} of ${view.n}: play shows the rest.`;
     } else if (view.head) text = view.live ? "Reading the prompt." : "Ended before the first token.";
     setText(this.sentence, text);
-    setText(this.back, `Back to the run’s τ ${formatTau(view.runTau)}`);
-    setText(this.goOn, firstFlip < 0 ? "" : `Continue from token ${firstFlip + 1} for real`);
+    setText(this.back, `Back to the run’s τ ${formatTau(view.origin?.settings.threshold ?? view.runTau)}`);
+    const goOn = firstFlip < 0 ? "" : `Continue from token ${firstFlip + 1} for real`;
+    setText(this.goOn, isRewritten ? "Keep it as a branch" : goOn);
   }
 }

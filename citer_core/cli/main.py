@@ -33,6 +33,7 @@ from citer_core.cli import (
     profile,
     record,
     route,
+    static,
     train_router,
 )
 from citer_core.cli.command import Command
@@ -63,6 +64,7 @@ COMMANDS: dict[str, Command] = {
     "capacity": capacity,
     "load": load,
     "gallery": gallery,
+    "static": static,
 }
 
 

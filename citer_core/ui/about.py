@@ -7,7 +7,7 @@ import gradio as gr
 from citer_core.ui.markup import literal
 from citer_core.ui.page_assets import chapters
 
-_HOW = """
+HOW_IT_WORKS = """
 <section class="cx-about" aria-labelledby="cx-how">
   <h2 id="cx-how">How it works</h2>
   <div class="cx-columns">
@@ -18,15 +18,15 @@ _HOW = """
     <div><h3>What τ means</h3>
       <p>The LLM writes a token when <em>confidence &lt; τ</em>. At 0 the SLM writes everything, at 1 the LLM does.
       Move τ over a finished run and the decisions recolour at once. Where both models write the
-      same token the text stays the same, exactly; it is hatched from the first token that may differ.</p></div>
+      same token the text stays the same, exactly. From the first token that may differ, your browser writes the
+      bundled pair's text again; of a pair that only a server has, the rest is hatched.</p></div>
     <div><h3>What it costs</h3>
       <p>Purple is an <em>estimate</em> of the bytes moved: weights once per pass, cache read and written. A pass of
       <var>k</var> new tokens over <var>c</var> cached ones moves <code>W + κ·(c + k)</code>; a step adds SLM, router
       and, where it was asked, LLM. At τ = 1 routing costs more than the LLM alone: the SLM still reads along.
       Milliseconds are measured.</p></div>
   </div>
-  <h3>Read on</h3>
-  <p>{chapters}</p>
+  {more}
 </section>
 """
 
@@ -34,7 +34,10 @@ _HOW = """
 def about() -> gr.HTML:
     """The section."""
     return gr.HTML(
-        html_template=_HOW.replace("{chapters}", _links()), js_on_load=None, apply_default_css=False, elem_id="cx-about"
+        html_template=HOW_IT_WORKS.replace("{more}", f"<h3>Read on</h3><p>{_links()}</p>"),
+        js_on_load=None,
+        apply_default_css=False,
+        elem_id="cx-about",
     )
 
 

@@ -73,7 +73,7 @@ class Controls:
         form: what a run is asked with.
         picker, another: fill it in.
         generate, stop, cancel: of a run; `cancel` leaves gradio's queue.
-        branch, probe: ask about the run on the screen.
+        ask, branch, probe: ask the server for a run, or about the one on the screen.
         request: the text that goes to the server: a run's, a branch's or a probe's.
         price_as, bandwidth, peak: of the run on the screen.
     """
@@ -84,6 +84,7 @@ class Controls:
     generate: gr.Button
     stop: gr.Button
     cancel: gr.Button
+    ask: gr.Button
     branch: gr.Button
     probe: gr.Button
     request: gr.Textbox
@@ -129,7 +130,8 @@ def controls(book: ProblemBook, question: str, data_type: str, threshold: gr.Sli
                 generate = gr.Button("Generate", variant="primary", elem_id="cx-generate", scale=3, min_width=120)
                 stop = gr.Button("Stop", elem_id="cx-stop", scale=1, min_width=80)
                 cancel = gr.Button("Leave the queue", elem_id="cx-cancel", visible="hidden")
-                # Pressed by `page_branches.js`, whose request about the run on the screen stands in for the text.
+                # Pressed by `page_branches.js`, whose request stands in for the text.
+                ask = gr.Button("Ask the server", elem_id="cx-ask", visible="hidden")
                 branch = gr.Button("Run a branch", elem_id="cx-branch", visible="hidden")
                 probe = gr.Button("Ask the LLM everywhere", elem_id="cx-probe", visible="hidden")
                 request = gr.Textbox(label="Request", elem_id="cx-request", visible="hidden")
@@ -181,8 +183,8 @@ def controls(book: ProblemBook, question: str, data_type: str, threshold: gr.Sli
         fixed('<p id="cx-price-said" role="status"></p>')
     return Controls(
         form=RunForm(question=prompt, data_type=kind, router=router, settings=settings),
-        picker=picker, another=another, generate=generate, stop=stop, cancel=cancel, branch=branch, probe=probe,
-        request=request, price_as=price_as, bandwidth=bandwidth, peak=peak,
+        picker=picker, another=another, generate=generate, stop=stop, cancel=cancel, ask=ask, branch=branch,
+        probe=probe, request=request, price_as=price_as, bandwidth=bandwidth, peak=peak,
     )  # fmt: skip
 
 

@@ -34,6 +34,7 @@ from citer_core.ui.api.tools import (
 )
 from citer_core.ui.compare.tab import compare_tab
 from citer_core.ui.controls import SAMPLE_QUESTION, Controls, about_bundled, controls, fixed, tau_block
+from citer_core.ui.engine_script import EngineScript
 from citer_core.ui.familiar import Familiar
 from citer_core.ui.field_limits import field_limits
 from citer_core.ui.gradio_log import quiet_gradio
@@ -193,7 +194,13 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
     watched = [Middleware(traffic.watch)] if traffic else []
     policy = Middleware(PagePolicy, own_scripts=[script.import_map], frame_ancestors=config.web.frame_ancestors)
     door = Door(config.host, config.port, config.web, field_limits(page), has_mcp=serves_mcp(config))
-    routes = [script.route(), page_files().route(), chapters().route(), (health or Health()).route()]
+    routes = [
+        script.route(),
+        EngineScript().route(),
+        page_files().route(),
+        chapters().route(),
+        (health or Health()).route(),
+    ]
     quiet_gradio()
     try:
         _, url, _ = page.launch(
@@ -236,16 +243,14 @@ def _wire_run(
     """Generate, Stop, and what is asked about a finished run: a branch of it, a probe."""
     # The component takes a text as it is; gradio would send each message through a thread to find that out.
     streamed: dict[str, Any] = {"postprocess": False, "show_progress": "hidden", "api_visibility": "private"}
-    panel.generate.click(None, js="() => window.citer?.starting()", api_visibility="private")
-    asked = panel.generate.click(
-        None, panel.form.inputs, panel.request, js=panel.form.read_script, api_visibility="private"
-    )
-    run = asked.then(generate_event(desk, book), panel.request, screen, **streamed)
+    take_request = "() => window.citer?.branches.takeRequest()"
+    panel.generate.click(None, panel.form.inputs, None, js=panel.form.read_script, api_visibility="private")
+    run = panel.ask.click(generate_event(desk, book), panel.request, screen, js=take_request, **streamed)
     branch = panel.branch.click(
         branch_event(desk, slot, book),
         panel.request,
         screen,
-        js="() => window.citer?.branches.takeRequest()",
+        js=take_request,
         **streamed,
     )
     for event in (run, branch):
@@ -255,7 +260,7 @@ def _wire_run(
         probe_event(line, slot, book),
         panel.request,
         screen,
-        js="() => window.citer?.branches.takeRequest()",
+        js=take_request,
         **streamed,
     )
     probe.then(None, js="() => window.citer?.branches.probeSettled()", api_visibility="private")

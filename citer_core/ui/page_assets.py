@@ -10,13 +10,16 @@ from citer_core.assets import ASSETS
 from citer_core.web.chapters import Chapters
 from citer_core.web.page_files import PageFiles
 
-FOLDERS = ("run", "viewer", "page", "share", "learn", "labels", "profile", "compare", "comparisons", "traces")
+FOLDERS = (
+    *("run", "tasks", "engine", "browser_pair", "viewer", "page", "share", "learn", "labels", "profile", "compare"),
+    *("comparisons", "traces", "models/slm", "models/llm", "models/tokenizer", "routers/embedded", "datasets"),
+)
 CHAPTERS = "use pairs method evidence speed gpu server api publish security faults files".split()
 
 
 @functools.cache
 def page_files() -> PageFiles:
-    """Our scripts, styles and recorded runs, and plotly's script, which its Python package brings."""
+    """Our scripts, styles and recorded runs, the bundled pair, and plotly's script, which its Python package brings."""
     places = {name: ASSETS / name for name in FOLDERS}
     return PageFiles({**places, "traces/probes": ASSETS / "traces" / "probes", "plotly": plotly_script()})
 
@@ -33,6 +36,11 @@ def chapters() -> Chapters:
 def file_url(path: Path) -> str:
     """The address of one of them, relative to the document, so that it works under a proxy's path too."""
     return page_files().url(path)
+
+
+def files_root() -> str:
+    """The address, relative to the document, below which every file stands as it does in `assets`."""
+    return page_files().root
 
 
 def plotly_script() -> Path:

@@ -9,14 +9,13 @@ modules one by one, and the page is the same.
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from citer_core.joined_script import JoinedScript
+from citer_core.joined_script import JoinedScript, import_map_of
 from citer_core.ui.page_assets import file_url
 
 ENTRY = "page/page.js"
@@ -55,6 +54,4 @@ class PageScript:
     @property
     def import_map(self) -> str:
         """The text of the import map, as the document has it."""
-        # An address in an import map has to begin with a dot or a slash, and these are relative to the document.
-        import_map = {"imports": {f"./{module}": f"./{self._url}" for module in self._modules}}
-        return json.dumps(import_map).replace("<", "\\u003c")
+        return import_map_of(self._modules, self._url)

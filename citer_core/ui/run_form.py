@@ -35,11 +35,11 @@ class RunForm:
 
     @property
     def read_script(self) -> str:
-        """JavaScript: the values of `inputs` in, the text that the server takes out; the page has a say in it."""
+        """JavaScript: hands the values of `inputs` to the page, which has a browser or the server write the run."""
         return f"""(question, data_type, router, ...values) => {{
             const named = {self._names}.map((name, i) => [name, values[i]]);
             const asked = {{ question, data_type, router, settings: Object.fromEntries(named) }};
-            return JSON.stringify(window.citer?.asked(asked) ?? asked);
+            window.citer?.branches.generate(asked);
         }}"""
 
     @property

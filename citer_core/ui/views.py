@@ -6,6 +6,7 @@ empty, because the live viewer must stay outside of tabs (`run.viewer`). Called 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import gradio as gr
@@ -37,12 +38,12 @@ API = View("api", "API")
 VIEWS = (EXPLORE, COMPARE, LABELS, PROFILE, LEARN, API)
 
 
-def view_links() -> str:
+def view_links(views: Sequence[View] = VIEWS) -> str:
     """The links of the header's row; the first one is open at first."""
     return "".join(
         f'<a href="?view={literal(view.name)}" data-view="{literal(view.name)}"'
         f"{' aria-current=page' if view is EXPLORE else ''}>{literal(view.title)}</a>"
-        for view in VIEWS
+        for view in views
     )
 
 

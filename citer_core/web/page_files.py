@@ -20,7 +20,8 @@ FOR_EVER = "public, max-age=31536000, immutable"
 ROOT = "citer/assets"
 TYPES = {
     ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json",
-    ".md": "text/markdown", ".png": "image/png",
+    ".md": "text/markdown", ".png": "image/png", ".jsonl": "application/jsonl",
+    ".safetensors": "application/octet-stream",
 }  # fmt: skip
 
 
@@ -52,13 +53,18 @@ class PageFiles:
             digest.update(f"{name}\0{len(content)}\0{zlib.crc32(content)}\0".encode())
         return digest.hexdigest()[:12]
 
+    @property
+    def root(self) -> str:
+        """The address, relative to the page, that all of them begin with."""
+        return f"{ROOT}/{self._version}"
+
     def url(self, file: Path) -> str:
         """The address of a file, relative to the page.
 
         Raises:
             KeyError: it is not served.
         """
-        return f"{ROOT}/{self._version}/{quote(self._names[file.resolve()])}"
+        return f"{self.root}/{quote(self._names[file.resolve()])}"
 
     def route(self) -> Route:
         """Answers for all of them."""

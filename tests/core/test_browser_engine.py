@@ -6,7 +6,7 @@ import json
 import random
 import shutil
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -181,46 +181,13 @@ def test_both_say_the_same_of_a_finished_text(engine: Engine, asked: Asked, answ
                 assert mine[top][0] == pytest.approx(its[top][0], abs=CONFIDENCE)
 
 
-def distance_to_a_tie(event: TokenEvent) -> float:
-    """How little would have made another token or another writer here."""
-    tops = [top for top in (event.slm_top, event.llm_top) if len(top) > 1]
-    gaps = [top[0].probability - top[1].probability for top in tops]
-    return min([abs(event.slm_confidence - event.threshold), *gaps])
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("router", ["citer", "max-probability"])
 def test_all_bundled_problems(engine: Engine, router: str, capsys: pytest.CaptureFixture[str]) -> None:
     """400 problems at four taus; where a run differs there is a tie, which is listed."""
-    problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)]
-    assert len(problems) == 400
-    ties: list[str] = []
-    for tau in TAUS:
-        settings = DecodeSettings(threshold=tau)
-        batch = engine.run_batch(problems, router=router, settings=settings, batch_size=32, with_candidates=True)
-        ours = dict(batch)
-        theirs = ask_node(brief=True, runs=[order_of(problem, router, settings) for problem in problems])["runs"]
-        for index, run in enumerate(theirs):
-            n_same = same_start(ours[index].events, run)
-            for event, confidence in zip(ours[index].events[:n_same], run["confidences"], strict=False):
-                assert event.slm_confidence == pytest.approx(confidence, abs=CONFIDENCE)
-            if n_same == len(ours[index].events) == len(run["ids"]):
-                assert [event.llm_tokens_fed for event in ours[index].events] == run["fed"]
-                assert ours[index].finish_reason == run["reason"]
-                continue
-            distance = distance_to_a_tie(ours[index].events[n_same])
-            ties.append(f"{problems[index].id} at tau {tau}, token {n_same}: {distance:.1e}")
-            assert distance <= TIE, ties[-1]
-    with capsys.disabled():
-        print(f"\n{router}: {len(ties)} ties", *ties, sep="\n  ")
+    from tests.browser_identity import compared  # which takes its limits from here
 
-
-def same_start(events: Sequence[TokenEvent], run: dict[str, Any]) -> int:
-    """How many tokens both wrote alike, by the same writers."""
-    pairs = zip(events, run["ids"], run["writers"], strict=False)
-    n = 0
-    for event, token_id, writer in pairs:
-        if event.token_id != token_id or event.source[0] != writer:
-            return n
-        n += 1
-    return n
+    for found in compared(engine, router):
+        assert found["n_same"] + len(found["ties"]) == found["n_runs"]
+        with capsys.disabled():
+            print(f"\n{router}: {found}")

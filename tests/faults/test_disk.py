@@ -271,6 +271,7 @@ COMMANDS = {
     "profile": ["--output-file"],
     "load": ["--llm-url", "http://127.0.0.1:9/v1", "--output-file"],
     "gallery": [],
+    "static": [],
     "train-router": ["--labels", "LABELS", "--output-dir"],
     "label": ["--dataset-path", "ROWS", "--output-dir"],
     "iterate": ["--dataset-path", "ROWS", "--output-dir"],

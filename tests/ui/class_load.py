@@ -99,11 +99,7 @@ async def events_of(client: httpx.AsyncClient) -> PageEvents:
         assert len(found) == 1, elem_id
         return int(found[0])
 
-    # Generate only puts the request together; what follows sends it.
-    collected = [one["id"] for one in config["dependencies"] if one["outputs"] == [ids["cx-request"]]]
-    sent = [one["id"] for one in config["dependencies"] if one["trigger_after"] in collected]
-    assert len(collected) == len(sent) == 1
-    return PageEvents(sent[0], event("cx-profile-measure"), event("cx-profile-stop"))
+    return PageEvents(event("cx-ask"), event("cx-profile-measure"), event("cx-profile-stop"))
 
 
 async def join(client: httpx.AsyncClient, session: str, event: int, data: Sequence[Any]) -> str:

@@ -146,11 +146,20 @@ class Visitor:
     """A person with a browser window of their own, who notes console errors and requests to other hosts."""
 
     def __init__(
-        self, browser: Browser, url: str, *, theme: str = "light", width: int = 1280, height: int = 900
+        self,
+        browser: Browser,
+        url: str,
+        *,
+        theme: str = "light",
+        width: int = 1280,
+        height: int = 900,
+        computes: str = "server",
     ) -> None:
         self.context: BrowserContext = browser.new_context(
             viewport={"width": width, "height": height}, color_scheme=theme, reduced_motion="reduce"
         )
+        # Tests of the page know what the scripted engine writes, so their visitors have chosen the server.
+        self.context.add_init_script(f"try {{ localStorage.setItem('citer-where', '{computes}'); }} catch {{}}")
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []
         self.requests: list[str] = []

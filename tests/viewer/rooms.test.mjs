@@ -9,14 +9,17 @@ const ASSETS = fileURLToPath(new URL("../../assets", import.meta.url));
 /** What each room may import from beside itself. Nothing imports the page but the tabs that stand on it. */
 const MAY_IMPORT = {
   run: [],
+  tasks: [],
   engine: ["run"],
+  browser_pair: ["run", "tasks", "engine"],
   viewer: ["run"],
   share: ["run", "viewer"],
   labels: ["run", "viewer", "share"],
-  page: ["run", "viewer", "share"],
+  page: ["run", "tasks", "engine", "browser_pair", "viewer", "share"],
   compare: ["run", "viewer"],
   learn: ["run", "viewer", "page"],
   profile: ["run", "viewer", "page"],
+  site: ["tasks", "engine", "browser_pair", "viewer", "page", "labels", "learn"],
 };
 /** What the page fetches when a person asks for it, and not before. */
 const LATER = ["page/page.js -> learn/tour.js", "page/page.js -> learn/presenter.js"];
@@ -63,7 +66,7 @@ test("imports go one way", () => {
 });
 
 test("what a run is and what decodes it need no document", () => {
-  for (const module of [...modulesOf("run"), ...modulesOf("engine")]) {
+  for (const module of ["run", "tasks", "engine", "browser_pair"].flatMap(modulesOf)) {
     assert.doesNotMatch(
       code(path.join(ASSETS, module)),
       /\b(?:document|window|navigator)\??\.[a-z]|HTMLElement/,

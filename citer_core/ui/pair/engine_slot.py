@@ -319,6 +319,7 @@ class EngineSlot:
             "state": "ready",
             "generation": generation,
             "pair": info.name,
+            "revision": info.revision,
             "device": info.device,
             "dtype": info.dtype,
             "message": f"{info.device.upper()}, {info.dtype}" + ("" if engine.llm_is_here else "; LLM on a server"),

@@ -76,23 +76,25 @@ def opening_of(presets: list[Preset]) -> Preset | None:
     return found[0] if found else None
 
 
-def preset_cards(presets: list[Preset]) -> gr.HTML:
+def cards_markup(presets: list[Preset]) -> str:
     """One row of buttons, a preset each, the opening one first; each names its file for `page_recorded.js`."""
     opening = opening_of(presets)
     ordered = sorted(presets, key=lambda preset: preset is not opening)
     cards = "".join(map(_card, ordered))
-    return gr.HTML(
-        html_template=(
+    return (
+        (
             f'<div class="cx-shelf"><div class="cx-presets" role="toolbar" aria-label="Recorded runs">{cards}</div>'
             f'<button type="button" class="cx-tool" id="cx-all-presets" aria-expanded="false">All {len(presets)}'
             "</button></div>"
         )
         if presets
-        else "",
-        js_on_load=None,
-        apply_default_css=False,
-        elem_id="cx-presets",
+        else ""
     )
+
+
+def preset_cards(presets: list[Preset]) -> gr.HTML:
+    """The row as a component."""
+    return gr.HTML(html_template=cards_markup(presets), js_on_load=None, apply_default_css=False, elem_id="cx-presets")
 
 
 def _card(preset: Preset) -> str:

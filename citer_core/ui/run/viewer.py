@@ -12,12 +12,14 @@ from typing import Any
 
 import gradio as gr
 
+from citer_core.browser_pair import pair_facts
 from citer_core.errors import CiterError
 from citer_core.models.presets import parse_pair
 from citer_core.offline import offline_template
 from citer_core.tasks.problems import MAX_PROMPT_CHARS
+from citer_core.ui.engine_script import EngineScript
 from citer_core.ui.familiar import Familiar
-from citer_core.ui.page_assets import file_url
+from citer_core.ui.page_assets import file_url, files_root
 from citer_core.ui.pair.switch import PairSwitch
 from citer_core.ui.pricing import price_list
 from citer_core.ui.run.desk import RunDesk
@@ -56,6 +58,7 @@ def viewer(assets: Path, switch: PairSwitch, desk: RunDesk, familiar: Familiar, 
         pricing=price_list(),
         pair=parse_pair(switch.pair).name,
         has_cards=has_cards,
+        browser_pair=pair_facts(f"{files_root()}/", EngineScript().url),
     )
 
 

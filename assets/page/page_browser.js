@@ -1,0 +1,306 @@
+/**
+ * Runs of the bundled pair in the visitor's own browser: Generate, branches, probes, and the text under a moving tau.
+ *
+ * Glue between the page and `../browser_pair`; the viewer draws as it does for the server's runs, whose messages these
+ * are. Where a browser cannot, or a person does not want it, the server computes as for any other pair.
+ *
+ * @typedef {import("../engine/protocol.js").RunRequest} RunRequest
+ * @typedef {import("../browser_pair/engine_client.js").PairFacts} PairFacts
+ * @typedef {"browser"|"server"} Where
+ */
+
+import { TRAINING_FREE } from "../engine/routers.js";
+import { EngineClient, browserName, canCompute } from "../browser_pair/engine_client.js";
+import { LiveTau } from "../browser_pair/live_tau.js";
+import { isSamePair } from "../browser_pair/same_pair.js";
+import { checkAnswer } from "../tasks/answers.js";
+import { ProblemBook, rowsOf } from "../tasks/book.js";
+import { ProblemError, promptVersion } from "../tasks/problems.js";
+import { messageOf } from "../run/format.js";
+import { readTau } from "./page_gradio.js";
+import { WhereControl } from "./where_control.js";
+
+/** @type {Truth} */
+const NO_LABELS = {
+  why: "Labels are computed by the server: choose it beside the device, at the top, and ask once more.",
+};
+const FIRST_RUN_MS = 400;
+const BOOK_FILES = ["datasets/math.jsonl", "datasets/mc.jsonl", "datasets/recorded-embedded.jsonl"];
+
+/** @param {number} bytes */
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(0)} MB`;
+
+export class PageBrowser {
+  /** @type {number|null} where tau stood when the pair was last waited for */
+  wantedTau = null;
+  /** @type {string|null} the run that this browser writes */
+  run = null;
+  nAsked = 0;
+  /** @type {ProblemBook} */
+  book = new ProblemBook(new Map(), []);
+
+  /** @param {Page} page @param {PairFacts|null} facts null where the project's own pair is not served */
+  constructor(page, facts) {
+    this.page = page;
+    const base = document.baseURI;
+    this.facts = facts && canCompute() ? { ...facts, root: new URL(facts.root, base).href } : null;
+    this.control = new WhereControl(this.facts?.bytes ?? 0, () => this.#chosen());
+    if (!this.facts) return;
+    const script = new URL(this.facts.script, base).href;
+    this.client = new EngineClient({ ...this.facts, script }, { hardware: browserName(navigator.userAgent) });
+    this.live = new LiveTau(this.client, {
+      onText: (trace) => this.#showText(trace),
+      onRefused: () => page.viewer.rewriting.setPending(false),
+      judge: (completion, origin) => this.#judge(completion, origin.prompt, origin.answer?.true_answer ?? null),
+    });
+    if (this.facts.is_only) this.control.choose("browser");
+    else this.control.show();
+    this.prepared = new Promise((resolve) => setTimeout(resolve, FIRST_RUN_MS)).then(() => this.prepare());
+  }
+
+  /** Whether the bundled pair's runs are to be computed here. */
+  get isOn() {
+    return Boolean(this.facts) && this.control.where === "browser";
+  }
+
+  /** Whether Generate asks this browser: the server has the same pair, or none yet. */
+  get generates() {
+    const { facts, page } = this;
+    if (!facts || !this.isOn) return false;
+    const { status } = page.pairs;
+    if (status?.state === "ready") return Boolean(status.revision) && isSamePair(status.revision ?? "", facts.revision);
+    return page.pairs.loaded === facts.name;
+  }
+
+  /** What the server's device is called beside this browser. @param {EngineStatus} status */
+  serverIs(status) {
+    this.control.nameServer(status.state === "ready" ? status.message : "");
+    if (this.generates) this.page.thresholds = { ...this.facts?.thresholds, ...this.page.thresholds };
+  }
+
+  /** Loads the pair while nobody waits for it, unless the visitor's connection is to be spared. */
+  prepare() {
+    const connection = /** @type {{connection?: {saveData?: boolean}}} */ (navigator).connection;
+    return this.generates && !connection?.saveData ? this.#load() : null;
+  }
+
+  /** @returns {Promise<boolean>} whether the pair is here */
+  async #load() {
+    if (!this.client || !this.facts) return false;
+    if (this.client.state === "ready") return true;
+    const { root } = this.facts;
+    const [isReady] = await Promise.all([this.client.load(), this.book.byText.size ? null : this.#readBook(root)]);
+    return isReady;
+  }
+
+  /** Without it a run's answer is not known to be right, and nothing else is lost. @param {string} root */
+  async #readBook(root) {
+    try {
+      const texts = await Promise.all(
+        BOOK_FILES.map(async (file) => {
+          const response = await fetch(new URL(file, root));
+          return response.ok ? response.text() : "";
+        }),
+      );
+      const [math, mc, recorded] = texts.map(rowsOf);
+      this.book = new ProblemBook(
+        new Map([
+          ["math", math],
+          ["mc", mc],
+        ]),
+        recorded,
+      );
+    } catch {
+      // as when a file is not there
+    }
+  }
+
+  /** @param {string} completion @param {Prompt} prompt @param {string|null} answer @returns {Answer|null} */
+  #judge(completion, prompt, answer) {
+    try {
+      const problem = this.book.problem(prompt.question, prompt.data_type, answer);
+      return checkAnswer(completion, { ...problem, true_answer: problem.true_answer ?? answer });
+    } catch {
+      return null; // a question of another time, which is none of this form
+    }
+  }
+
+  // ------------------------------------------------------------ runs
+
+  /** @param {Asked} asked @returns {boolean} whether this browser takes it */
+  generate(asked) {
+    const { facts } = this;
+    const stored = Object.keys(facts?.thresholds ?? {});
+    const router = asked.router || stored[0];
+    if (!this.generates || !(stored.includes(router) || TRAINING_FREE.has(router))) return false;
+    this.#write(() => {
+      const { data_type, question, prompt: text } = this.book.problem(asked.question, asked.data_type);
+      const prompt = { data_type, question, text, version: promptVersion(data_type) };
+      return { request: { router, settings: asked.settings, prompt }, answer: null };
+    }, asked);
+    return true;
+  }
+
+  /** @param {BranchRequest} asked @returns {boolean} whether this browser takes it */
+  branch(asked) {
+    if (!this.#has(asked)) return false;
+    const { router, settings, events, source, token_id: tokenId, prompt, parent } = asked;
+    const { data_type, question, text } = prompt;
+    /** @type {RunRequest} */
+    const request = {
+      router,
+      settings,
+      prompt: { data_type, question, text, version: prompt.version ?? promptVersion(data_type) },
+      fork: { events, source, tokenId },
+      parent: { key: parent, fork: events.length },
+    };
+    this.#write(() => ({ request, answer: asked.true_answer }), null);
+    return true;
+  }
+
+  /** @param {RunAbout} about */
+  #has({ pair_revision: revision }) {
+    return this.facts !== null && this.isOn && isSamePair(revision, this.facts.revision);
+  }
+
+  /**
+   * @param {() => {request: RunRequest, answer: string|null}} make once the problems are here
+   * @param {Asked|null} asked for the server, where this browser cannot after all; null where it may not
+   */
+  async #write(make, asked) {
+    const { page } = this;
+    const number = ++this.nAsked;
+    this.live?.rest();
+    if (this.client?.state !== "ready") {
+      const size = megabytes(this.facts?.bytes ?? 0);
+      page.viewer.setStatus(`Loading the bundled pair into this browser: ${size}, once.`, { busy: true });
+    }
+    const isReady = await this.#load();
+    if (number !== this.nAsked) return;
+    try {
+      if (!isReady && this.facts?.is_only) throw new ProblemError(this.client?.why ?? "");
+      if (!isReady) {
+        this.control.choose("server");
+        if (asked) {
+          page.notice(`This browser could not load the pair (${this.client?.why}) The server writes.`, {
+            tone: "calm",
+          });
+          page.branches.askServer(asked);
+          return;
+        }
+        throw new ProblemError(`${this.client?.why ?? ""} Try again: the server writes now.`);
+      }
+      const { request, answer } = make();
+      this.#start(request, answer);
+    } catch (error) {
+      page.giveUp();
+      page.showRunning(false);
+      page.notice(error instanceof ProblemError ? error.message : `This run could not begin (${messageOf(error)}).`);
+    }
+  }
+
+  /** @param {RunRequest} request @param {string|null} answer that is known to be right */
+  #start(request, answer) {
+    let completion = "";
+    const run = this.client?.start(request, (reply) => {
+      completion += reply.tokens.map((event) => event.text).join("");
+      const { end } = reply;
+      if (end && !reply.head && reply.base === 0 && this.page.run !== reply.run) {
+        this.page.giveUp();
+        this.page.showRunning(false);
+        if (end.error) this.page.notice(end.error);
+        return;
+      }
+      const judged = end && { ...end, answer: this.#judge(completion, request.prompt, answer) };
+      this.page.take(/** @type {PageMessage} */ (/** @type {unknown} */ ({ ...reply, end: judged })));
+    });
+    this.run = run ?? null;
+  }
+
+  /** Whether a run is this browser's. @param {string|null} run */
+  owns(run) {
+    return run !== null && run === this.run;
+  }
+
+  /** Ends the run that is written here, or that waits for the pair. @returns {boolean} whether there was one */
+  stop() {
+    const { page } = this;
+    if (page.isLive && this.owns(page.run)) {
+      this.client?.cancel(page.run ?? "");
+      return true;
+    }
+    if (!page.isStarting || this.client?.state !== "loading" || !this.generates) return false;
+    this.nAsked++;
+    page.giveUp();
+    page.showRunning(false);
+    return true;
+  }
+
+  // ------------------------------------------------------------ what is asked of a finished run
+
+  /** @param {ProbeRequest} asked @returns {boolean} whether this browser takes it */
+  probe(asked) {
+    if (!this.#has(asked)) return false;
+    this.#probe(asked);
+    return true;
+  }
+
+  /** @param {ProbeRequest} asked */
+  async #probe({ prompt, token_ids: ids, key }) {
+    const isReady = await this.#load();
+    const reply = isReady ? await this.client?.probe(prompt.text, ids) : null;
+    const error = reply ? reply.error : (this.client?.why ?? "");
+    if (!reply || error !== null) this.page.branches.receiveProbe({ probe: null, notice: error ?? "" });
+    else this.page.branches.receiveProbe({ probe: key, tokens: reply.tokens, truth: NO_LABELS });
+  }
+
+  /** Tau stands here over the run on the screen. @param {number} tau */
+  async tauMoved(tau) {
+    const { page, live, facts } = this;
+    const { rewriting } = page.viewer;
+    const { origin } = rewriting;
+    if (!live || !facts || !this.isOn || !origin || !isSamePair(origin.pair.revision, facts.revision)) return;
+    if (tau === origin.settings.threshold) {
+      live.rest();
+      rewriting.back();
+      page.drawHistogram();
+      return;
+    }
+    const isShown = page.viewer.view.origin !== null && page.viewer.view.runTau === tau;
+    if (isShown) {
+      live.rest();
+      return;
+    }
+    if (this.client?.state !== "ready" && !(await this.#loadFor(tau))) return;
+    rewriting.setPending(live.move(origin, tau));
+  }
+
+  /** @param {number} tau @returns {Promise<boolean>} whether it still stands there when the pair is here */
+  async #loadFor(tau) {
+    const { viewer } = this.page;
+    const { runKey } = viewer.view;
+    this.wantedTau = tau;
+    const isReady = await this.#load();
+    return isReady && this.wantedTau === tau && viewer.view.runKey === runKey;
+  }
+
+  /** @param {Trace} trace */
+  #showText(trace) {
+    const { page } = this;
+    page.viewer.rewriting.show(trace);
+    page.viewer.setThreshold(readTau());
+    page.viewer.rewriting.setPending(this.live?.isBusy ?? false);
+    page.drawHistogram();
+  }
+
+  /** A person chose where. */
+  #chosen() {
+    const { page } = this;
+    if (this.isOn) this.prepare();
+    else {
+      this.live?.rest();
+      page.viewer.rewriting.back();
+    }
+    page.setThreshold(readTau());
+  }
+}

@@ -1,0 +1,85 @@
+"""The bundled pair for a visitor's browser: which files it loads, the worker's script, and what is known before either.
+
+Knows neither gradio nor torch. Called by the page and by the static site.
+"""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import citer_core
+from citer_core.assets import ASSETS
+from citer_core.errors import CiterError, GateError, RouterError
+from citer_core.gate.fields import Record, Text
+from citer_core.gate.json_file import read_json
+from citer_core.joined_script import JoinedScript
+from citer_core.models.presets import EMBEDDED, PRESETS
+from citer_core.routing.router_card import read_card
+
+ENTRY = "engine/worker.js"
+# By folder below the assets; a browser fetches them by these names.
+MODEL_FILES = {
+    "models/slm": ("config.json", "generation_config.json", "model.safetensors"),
+    "models/llm": ("config.json", "generation_config.json", "model.safetensors"),
+    "models/tokenizer": ("tokenizer.json", "tokenizer_config.json"),
+}
+ROUTERS = "routers/embedded"
+DATASETS = ("math.jsonl", "mc.jsonl", "recorded-embedded.jsonl")
+_CARD = Record({"pair_revision": Text(200)})
+USUAL_TAU = 0.7
+
+
+@functools.cache
+def engine_script() -> str:
+    """The worker's modules as one classic script, which exports nothing.
+
+    Raises:
+        ModelFileError: a module is damaged, or cannot be joined with the others.
+    """
+    return JoinedScript.of(ASSETS / ENTRY).text
+
+
+def needed_files() -> list[Path]:
+    """What has to be loaded before the default router can write."""
+    router = next(iter(stored_thresholds()), None)
+    files = [ASSETS / folder / name for folder, names in MODEL_FILES.items() for name in names]
+    return files + [ASSETS / ROUTERS / f"{router}{suffix}" for suffix in (".json", ".safetensors") if router]
+
+
+def stored_thresholds() -> dict[str, float]:
+    """The tau that each trained router of the bundled pair recommends, the default router first."""
+    taus: dict[str, float] = {}
+    for path in sorted((ASSETS / ROUTERS).glob("*.json"), key=lambda path: path.stem):
+        try:
+            taus[path.stem] = float(read_card(path).get("recommended_threshold", USUAL_TAU))
+        except RouterError:
+            continue  # as on the server: one damaged file does not take the others with it
+    return taus
+
+
+def pair_facts(root: str, script: str) -> dict[str, Any] | None:
+    """What the page's script knows of the pair before any of it is loaded (`PairFacts` in `engine_client.js`).
+
+    Args:
+        root: address of the folder that stands for the assets.
+        script: address of the worker's script.
+
+    Returns:
+        None where the pair's files are not here, or its card is damaged.
+    """
+    try:
+        card = _CARD.read(read_json(ASSETS / "models" / "card.json", max_bytes=1_000_000), "card")
+        n_bytes = sum(path.stat().st_size for path in needed_files()) + len(engine_script().encode())
+    except (GateError, OSError, CiterError):
+        return None
+    return {
+        "name": PRESETS[EMBEDDED].title,
+        "revision": card["pair_revision"],
+        "root": root,
+        "script": script,
+        "bytes": n_bytes,
+        "version": citer_core.__version__,
+        "thresholds": stored_thresholds(),
+    }

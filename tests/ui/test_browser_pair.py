@@ -1,0 +1,110 @@
+"""The bundled pair in the visitor's browser, on a page whose server has no models: tau alive, and all that runs can."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from citer_core.assets import ASSETS
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.trace import RoutingTrace
+from tests.fakes import FakeEngine
+from tests.ui.conftest import Served, Visitor, script
+
+pytestmark = pytest.mark.ui
+READY = "window.citer.browser.client?.state === 'ready'"
+STATUS = re.compile(r"component_server")  # the page asks whether the models are there
+
+
+def stored(name: str) -> RoutingTrace:
+    return RoutingTrace.from_json((ASSETS / "traces" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def shown(visitor: Visitor) -> RoutingTrace:
+    return RoutingTrace.from_json(json.dumps(visitor.page.evaluate("window.citer.viewer.trace()")))
+
+
+def move(visitor: Visitor, tau: float) -> None:
+    number = visitor.page.locator("#cx-tau input[type=number]")
+    number.fill(f"{tau:g}")
+    number.press("Enter")
+
+
+@pytest.fixture(scope="module")
+def without_models(make_server: Callable[..., Served]) -> Any:
+    """A page whose models do not come while it is looked at."""
+    served = make_server(FakeEngine(script))
+    yield served
+    served.may_load.set()
+
+
+def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_generates(
+    browser: Browser, without_models: Served
+) -> None:
+    visitor = Visitor(browser, without_models.url, computes="browser")
+    page, complaints = visitor.page, visitor.complaints
+    expect(visitor.tokens.first).to_be_visible(timeout=15_000)
+    page.locator('.cx-preset[data-file="bakery.json"]').click()
+    page.wait_for_function(READY, timeout=30_000)
+    n_before = len(visitor.requests)
+
+    # Tau is alive: the text of either model alone, as recorded by Python, its verdict, and nothing hatched.
+    sentence = page.locator(".cv-notice .cv-sentence")
+    for tau, name in ((0, "bakery-slm"), (1, "bakery-llm")):
+        move(visitor, tau)
+        expect(sentence).to_contain_text(f"τ {tau}.00, written in this browser", timeout=15_000)
+        alone = stored(name)
+        assert shown(visitor).key == alone.key and shown(visitor).answer == alone.answer
+        expect(page.locator(".cv-text .cv-hyp")).to_have_count(0)
+        counted = page.locator(".cv-answer .cv-verdict").inner_text()
+        assert ("Right" in counted) == bool(alone.answer and alone.answer.is_correct)
+    assert shown(visitor).settings.threshold == 1
+    page.get_by_role("button", name="Keep it as a branch").click()
+    expect(page.locator(".cv-branch")).to_have_count(2)
+    page.get_by_role("button", name="Original").first.click()
+    assert shown(visitor).key == stored("bakery").key
+
+    # A branch and a probe.
+    at = next(event.index for event in stored("bakery").events if event.source == "llm")
+    page.evaluate(f"window.citer.viewer.pin({at})")
+    page.evaluate("window.citer.viewer.branching.flipPinned(window.citer.viewer.view)")
+    expect(page.locator(".cv-branch")).to_have_count(3, timeout=15_000)
+    visitor.wait_idle()
+    branch = shown(visitor)
+    assert branch.events[at].forced and branch.events[at].source == "slm" and branch.parent is not None
+    page.evaluate("window.citer.viewer.branching.askProbe(window.citer.viewer.view)")
+    page.wait_for_function("window.citer.viewer.view.probe !== null", timeout=15_000)
+    assert page.evaluate("window.citer.viewer.view.probe.length") == branch.n_tokens
+
+    # Generate, with a verdict where the answer is known; what cannot be read is said as the server says it.
+    problem = bundled_rows("math")[3].problem
+    visitor.ask(problem.question)
+    visitor.wait_live()
+    visitor.wait_idle()
+    trace = shown(visitor)
+    assert trace.prompt.text == problem.prompt and trace.answer is not None
+    assert trace.answer.true_answer == problem.true_answer and trace.answer.is_correct is not None
+    assert trace.pair.revision == stored("bakery").pair.revision and "WebAssembly" in trace.record.hardware
+    expect(page.locator(".cv-provenance")).to_contain_text("WebAssembly")
+    page.locator('#cx-type input[value="mc"]').click()
+    visitor.ask("No choices.")
+    expect(page.locator("#cx-notice")).to_contain_text("ends with two choices or more")
+    assert [url for url in visitor.requests[n_before:] if not STATUS.search(url)] == []
+
+    # A person may want the server all the same.
+    where = page.locator("#cx-where")
+    expect(where).to_have_value("browser")
+    where.select_option("server")
+    page.locator('.cx-preset[data-file="bakery.json"]').click()
+    move(visitor, 0)
+    expect(page.locator(".cv-text .cv-hyp").first).to_be_visible()
+    visitor.ask("Which server?\nA. this one\nB. another one")
+    expect(page.locator(".cv-status")).to_contain_text("models are loading", timeout=10_000)
+    page.locator("button#cx-stop").click()
+    visitor.leave()
+    assert complaints == [] and not without_models.engine.runs
