@@ -33,6 +33,9 @@ SIZES = {
     "--n-branch-problems": "problems of each format that these are drawn from (600)",
     "--n-flipped": "problems of each format whose decisions are flipped (300)",
 }
+# Labelled and tuning problems are none of the first 1,000 that are tested on.
+MOST = {"--n-test": 1000, "--n-rounds": 10}
+MOST_PROBLEMS, MOST_SEED = 20_000, 10**6
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -94,10 +97,13 @@ def _plan(args: argparse.Namespace) -> EvidencePlan:
         value = getattr(args, name)
         if value is None:
             continue
-        if value < 1:
-            raise SettingError(f"{flag} is {value}: give a whole number from 1.")
+        most = MOST.get(flag, MOST_PROBLEMS)
+        if not 1 <= value <= most:
+            raise SettingError(f"{flag} is {value}: give a whole number from 1 to {most:,}.")
         given[name] = value
     if args.seeds is not None:
+        if not all(0 <= seed < MOST_SEED for seed in args.seeds) or len(set(args.seeds)) < len(args.seeds):
+            raise SettingError(f"--seeds: give different whole numbers from 0 to {MOST_SEED - 1:,}.")
         given["seeds"] = tuple(args.seeds)
     if args.shares is not None:
         if not all(0 < share < 1 for share in args.shares):

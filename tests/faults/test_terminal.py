@@ -151,6 +151,7 @@ BASES = {
     "train-router": ["--labels", "MISSING", "--output-dir", "OUT"],
     "iterate": ["--dataset-path", "ROWS", "--output-dir", "OUT"],
     "evaluate": ["--dataset-path", "ROWS", "--output-file", "OUT"],
+    "evidence": ["--work-dir", "OUT", "--output-dir", "OUT"],
     "bench": [],
     "profile": [],
     "device-report": ["--output-dir", "OUT"],
