@@ -5,7 +5,7 @@
  * callback. Plotly is fetched when the tab is open; colours are read from the page, and again when the theme changes.
  */
 
-import { html, part, setText } from "../viewer/dom.js";
+import { html, part, setText, stylesheet } from "../viewer/dom.js";
 import { passesFigure, sharesFigure } from "./figures.js";
 import { press } from "../page/page_gradio.js";
 import { loadPlotly } from "../viewer/plotly.js";
@@ -204,24 +204,14 @@ class Profile {
   }
 }
 
-/** @param {string} name */
-function stylesheet(name) {
-  const href = new URL(name, import.meta.url).href;
-  if (document.querySelector(`link[href="${href}"]`)) return Promise.resolve();
-  return new Promise((resolve) => {
-    const link = html("link", { rel: "stylesheet", href });
-    link.onload = link.onerror = () => resolve(undefined);
-    document.head.append(link);
-  });
-}
-
 /**
  * Called when the tab is first opened, with what Gradio gives a component's script.
  * @param {ComponentContext<{value: string, plotly: string}> & {onOpen: () => void}} context
  */
 export async function mountProfile({ element, props, watch, onOpen }) {
   if (!props.value) onOpen();
-  await Promise.all([stylesheet("../labels/labels.css"), stylesheet("./profile.css")]);
+  const styles = ["../labels/labels.css", "./profile.css"];
+  await Promise.all(styles.map((name) => stylesheet(new URL(name, import.meta.url).href)));
   const profile = new Profile(part(element, ".cx-profile"), props.plotly);
   watch("value", () => profile.receive(props.value));
   window.citerProfile = profile;

@@ -82,3 +82,17 @@ export function part(place, selector) {
   if (!(found instanceof HTMLElement)) throw new Error(`There is no ${selector} here.`);
   return found;
 }
+
+/**
+ * A stylesheet that is fetched when somebody needs it; once, however often it is asked for.
+ * @param {string} href absolute
+ * @returns {Promise<void>} when it is there, or cannot be had
+ */
+export function stylesheet(href) {
+  if (document.querySelector(`link[href="${href}"]`)) return Promise.resolve();
+  return new Promise((resolve) => {
+    const link = html("link", { rel: "stylesheet", href });
+    link.onload = link.onerror = () => resolve(undefined);
+    document.head.append(link);
+  });
+}

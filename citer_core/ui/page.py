@@ -35,6 +35,7 @@ from citer_core.ui.api.tools import (
 from citer_core.ui.compare.tab import compare_tab
 from citer_core.ui.controls import SAMPLE_QUESTION, Controls, about_bundled, controls, fixed, tau_block
 from citer_core.ui.engine_script import EngineScript
+from citer_core.ui.evidence.tab import evidence_tab
 from citer_core.ui.familiar import Familiar
 from citer_core.ui.field_limits import field_limits
 from citer_core.ui.gradio_log import quiet_gradio
@@ -62,7 +63,7 @@ from citer_core.ui.run.registry import RunRegistry, session_of
 from citer_core.ui.run.viewer import viewer
 from citer_core.ui.session_memory import MOST_SESSIONS, count_less, forget_session
 from citer_core.ui.theme import theme
-from citer_core.ui.views import API, COMPARE, EXPLORE, LABELS, LEARN, PROFILE, view_tab, view_tabs
+from citer_core.ui.views import API, COMPARE, EVIDENCE, EXPLORE, LABELS, LEARN, PROFILE, view_tab, view_tabs
 from citer_core.web.door import Door
 from citer_core.web.health import Health
 from citer_core.web.page_policy import PagePolicy
@@ -150,6 +151,8 @@ def build_page(
                 compare_tab(page, ASSETS, slot, book, line)
             with view_tab(LABELS):
                 labels_tab(page, ASSETS, slot, book, jobs, line)
+            with view_tab(EVIDENCE):
+                evidence_tab(ASSETS)
             with view_tab(PROFILE):
                 profile_tab(
                     ASSETS, RecordedProfiles(ASSETS / "benchmarks"), measurement, may_measure=config.may_measure

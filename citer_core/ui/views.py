@@ -32,10 +32,11 @@ class View:
 EXPLORE = View("explore", "Explore")
 COMPARE = View("compare", "Compare")
 LABELS = View("labels", "Labels")
+EVIDENCE = View("evidence", "Evidence")
 PROFILE = View("profile", "Worth it here?")
 LEARN = View("learn", "Learn")
 API = View("api", "API")
-VIEWS = (EXPLORE, COMPARE, LABELS, PROFILE, LEARN, API)
+VIEWS = (EXPLORE, COMPARE, LABELS, EVIDENCE, PROFILE, LEARN, API)
 
 
 def view_links(views: Sequence[View] = VIEWS) -> str:

@@ -152,6 +152,7 @@ BASES = {
     "iterate": ["--dataset-path", "ROWS", "--output-dir", "OUT"],
     "evaluate": ["--dataset-path", "ROWS", "--output-file", "OUT"],
     "evidence": ["--work-dir", "OUT", "--output-dir", "OUT"],
+    "compare": ["MISSING", "--output-dir", "OUT"],
     "bench": [],
     "profile": [],
     "device-report": ["--output-dir", "OUT"],

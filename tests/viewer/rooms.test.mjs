@@ -20,6 +20,7 @@ const MAY_IMPORT = {
   learn: ["run", "viewer", "page"],
   profile: ["run", "viewer", "page"],
   site: ["tasks", "engine", "browser_pair", "viewer", "page", "labels", "learn"],
+  evidence: ["run", "viewer", "share", "page"],
 };
 /** What the page fetches when a person asks for it, and not before. */
 const LATER = ["page/page.js -> learn/tour.js", "page/page.js -> learn/presenter.js"];

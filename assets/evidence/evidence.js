@@ -1,0 +1,288 @@
+/**
+ * The view Evidence: accuracy against cost from stored results, and the questions that they answer.
+ *
+ * Draws what the server read and computes nothing but an order. Must not know Gradio: `mountEvidence` is given messages
+ * and a callback. Plotly is fetched when the view is open; colours are read from the page, and again when the theme
+ * changes.
+ */
+
+import { button, html, part, setText, stylesheet } from "../viewer/dom.js";
+import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, tableOf } from "./figures.js";
+import { download } from "../share/page_export.js";
+import { loadPlotly } from "../viewer/plotly.js";
+import { messageOf } from "../run/format.js";
+import { SETTINGS_TABLE } from "../run/trace_schema.js";
+
+/**
+ * @typedef {import("./figures.js").EvidencePoint} EvidencePoint
+ * @typedef {import("./figures.js").AxisName} AxisName
+ *
+ * @typedef {Object} EvidenceRegime what was measured on one pair
+ * @property {string} name
+ * @property {string} title
+ * @property {string} note
+ * @property {string} provenance
+ * @property {Record<string, {lead: string, points: EvidencePoint[]}>} kinds
+ *
+ * @typedef {Object} EvidenceClaim
+ * @property {string} name
+ * @property {string} source
+ * @property {string} text
+ * @property {string} paper
+ * @property {string} verdict
+ * @property {string} number
+ * @property {string} sentence
+ * @property {string} command
+ *
+ * @typedef {Object} EvidenceMessage
+ * @property {EvidenceRegime[]} regimes
+ * @property {EvidenceClaim[]} claims
+ * @property {Record<string, string>} problems a question of each kind, to open a router with
+ *
+ * @typedef {HTMLElement & {on?: (event: string, act: (data: {points: {customdata?: number}[]}) => void) => void}} Plot
+ */
+
+const CONFIG = { displayModeBar: false, responsive: true };
+
+/**
+ * A row of buttons of which one is pressed.
+ * @param {string} label
+ * @param {string[]} names
+ * @param {Record<string, string>} titles
+ * @param {string} chosen
+ * @param {(name: string) => void} act
+ */
+function choice(label, names, titles, chosen, act) {
+  return html(
+    "div",
+    { class: "ce-choice", role: "group", "aria-label": label },
+    html("span", { class: "cl-small" }, label),
+    ...names.map((name) => {
+      const pressed = name === chosen;
+      const one = button(titles[name] ?? name, "cl-action", { "aria-pressed": String(pressed), "data-name": name });
+      one.addEventListener("click", () => act(name));
+      return one;
+    }),
+  );
+}
+
+class Evidence {
+  /** @param {Element} root @param {string} plotlyUrl */
+  constructor(root, plotlyUrl) {
+    this.plotlyUrl = plotlyUrl;
+    /** @type {EvidenceMessage|null} */
+    this.message = null;
+    this.regime = "";
+    this.kind = "";
+    /** @type {AxisName} */
+    this.axis = "share";
+    this.isListening = false;
+    this.status = html("p", { class: "cl-status", role: "status" }, "Reading what is stored.");
+    this.lead = html("h3", { class: "cl-heading" });
+    this.choices = html("div", { class: "ce-choices" });
+    /** @type {Plot} */
+    this.plot = html("div", { class: "cl-plot ce-plot", role: "img", "aria-label": "Accuracy against cost" });
+    this.detail = html("p", { class: "ce-detail", role: "status" });
+    this.note = html("p", { class: "cl-note" });
+    this.csv = button("Download table (CSV)", "cl-action");
+    this.csv.addEventListener("click", () =>
+      download(`citer-evidence-${this.regime}-${this.kind}.csv`, "text/csv", csvOf(this.points())),
+    );
+    this.table = html("div", {
+      class: "cl-scroll cl-numbers",
+      tabindex: 0,
+      role: "region",
+      "aria-label": "All points as a table",
+    });
+    this.questions = html("div", { class: "ce-questions" });
+    this.body = html(
+      "div",
+      { class: "cl-body", hidden: true },
+      html("section", { class: "ce-panel" }, this.lead, this.choices, this.plot, this.detail, this.note),
+      html(
+        "details",
+        { class: "cl-details ce-panel" },
+        html("summary", {}, "All points as a table"),
+        html("p", { class: "ce-save" }, this.csv),
+        this.table,
+      ),
+      html(
+        "section",
+        { class: "ce-panel" },
+        html("h3", { class: "cl-heading" }, "What the paper claims, and what its reviewers asked"),
+        this.questions,
+      ),
+    );
+    this.root = html(
+      "div",
+      { class: "citer-labels citer-evidence", role: "region", "aria-label": "Evidence" },
+      this.status,
+      this.body,
+    );
+    root.replaceChildren(this.root);
+    new MutationObserver(() => this.draw()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+  }
+
+  /** @param {string} payload */
+  receive(payload) {
+    if (!payload) return;
+    const message = JSON.parse(payload);
+    if (message.notice !== undefined) this.say(message.notice, message.level);
+    else if (message.evidence) this.show(message.evidence);
+  }
+
+  /** @param {string} text */
+  say(text, level = "") {
+    setText(this.status, text);
+    this.status.dataset.level = level;
+    this.status.hidden = text === "";
+  }
+
+  /** @param {EvidenceMessage} message */
+  show(message) {
+    this.message = message;
+    this.say("");
+    this.questions.replaceChildren(...message.claims.map((claim) => this.question(claim)));
+    this.body.hidden = false;
+    this.choose(message.regimes[0].name);
+  }
+
+  /** @param {EvidenceClaim} claim */
+  question(claim) {
+    return html(
+      "article",
+      { class: "ce-question", "data-verdict": claim.verdict },
+      html("p", { class: "cl-small" }, claim.source === "this project" ? "Ours" : `From the ${claim.source}`),
+      html("h4", { class: "cl-label" }, claim.text),
+      html("p", {}, html("span", { class: "ce-verdict" }, claim.verdict), ` ${claim.sentence}`),
+      claim.number === claim.verdict ? null : html("p", { class: "ce-number" }, claim.number),
+      claim.paper ? html("p", { class: "cl-note" }, `The paper: ${claim.paper}`) : null,
+      claim.command ? html("p", { class: "cl-note ce-command" }, claim.command.replaceAll("`", "")) : null,
+    );
+  }
+
+  /** @returns {EvidenceRegime} */
+  shown() {
+    const regimes = this.message?.regimes ?? [];
+    return regimes.find((regime) => regime.name === this.regime) ?? regimes[0];
+  }
+
+  points() {
+    return this.shown().kinds[this.kind].points;
+  }
+
+  /** What is drawn; a kind or an axis that was not measured there gives way. @param {string} regime */
+  choose(regime, kind = this.kind, axis = this.axis) {
+    this.regime = regime;
+    const { kinds, note, provenance } = this.shown();
+    this.kind = kind in kinds ? kind : Object.keys(kinds)[0];
+    const axes = axesOf(this.points());
+    this.axis = axes.includes(axis) ? axis : axes[0];
+    const regimes = this.message?.regimes ?? [];
+    const titles = Object.fromEntries(regimes.map(({ name, title }) => [name, title.split(/[,:(]/)[0].trim()]));
+    const buttons = Object.fromEntries(Object.entries(AXES).map(([name, { button }]) => [name, button]));
+    const names = regimes.map(({ name }) => name);
+    const focused = document.activeElement?.getAttribute("data-name");
+    this.choices.replaceChildren(
+      choice("Pair", names, titles, this.regime, (name) => this.choose(name)),
+      choice("Problems", Object.keys(kinds), {}, this.kind, (name) => this.choose(this.regime, name)),
+      choice("Against", axes, buttons, this.axis, (name) =>
+        this.choose(this.regime, this.kind, /** @type {AxisName} */ (name)),
+      ),
+    );
+    const again = [...this.choices.querySelectorAll("button")].find((one) => one.dataset.name === focused);
+    again?.focus();
+    setText(this.lead, kinds[this.kind].lead);
+    setText(this.note, `${this.shown().title}. ${note} ${provenance}`);
+    setText(this.detail, "Choose a point for its numbers.");
+    this.fillTable();
+    this.draw();
+  }
+
+  fillTable() {
+    const points = this.points();
+    const { head, rows } = tableOf(points);
+    this.table.replaceChildren(
+      html(
+        "table",
+        { class: "cl-table" },
+        html("thead", {}, html("tr", {}, ...[...head, "opens"].map((name) => html("th", { scope: "col" }, name)))),
+        html(
+          "tbody",
+          {},
+          ...rows.map((row, i) =>
+            html(
+              "tr",
+              {},
+              ...row.map((cell, k) => (k ? html("td", {}, cell) : html("th", { scope: "row" }, cell))),
+              html("td", {}, this.opening(points[i], "Explore")),
+            ),
+          ),
+        ),
+      ),
+    );
+  }
+
+  /** A link to this router and tau, where the page has it. @param {EvidencePoint} point @param {string} text */
+  opening(point, text) {
+    const question = this.message?.problems[this.kind];
+    if (!point.opens || question === undefined) return html("span", {}, "–");
+    const defaults = Object.fromEntries(Object.entries(SETTINGS_TABLE).map(([name, row]) => [name, row.default]));
+    const problem = /** @type {Asked} */ ({ question, data_type: this.kind, router: null, settings: defaults });
+    const href = addressOf(new URL(".", document.baseURI).href, point, problem);
+    return html("a", { class: "ce-open", href }, text);
+  }
+
+  /** @param {EvidencePoint} point */
+  pick(point) {
+    this.detail.replaceChildren(`${sentenceOf(point)}. `, this.opening(point, "Open this router and τ in Explore"));
+  }
+
+  async draw() {
+    if (!this.message) return;
+    try {
+      const Plotly = await loadPlotly(this.plotlyUrl);
+      const { data, layout } = curvesFigure(this.points(), this.axis, this.palette());
+      await Plotly.react(this.plot, data, layout, CONFIG);
+      this.plot.setAttribute("aria-label", `Accuracy against ${AXES[this.axis].title}. ${this.lead.textContent}`);
+      this.plot.dataset.drawn = `${this.regime} ${this.kind} ${this.axis}`;
+      if (this.isListening) return;
+      this.isListening = true;
+      this.plot.on?.("plotly_click", ({ points: [chosen] }) => {
+        const point = chosen?.customdata === undefined ? undefined : this.points()[chosen.customdata];
+        if (point) this.pick(point);
+      });
+    } catch (error) {
+      this.say(`The chart could not be drawn (${messageOf(error)}); the table holds its numbers.`, "error");
+    }
+  }
+
+  palette() {
+    const style = getComputedStyle(this.root);
+    /** @param {string} name */
+    const of = (name) => style.getPropertyValue(`--cv-${name}`).trim();
+    return {
+      text: of("text"),
+      muted: of("muted"),
+      rule: of("rule"),
+      surface: of("surface"),
+      slm: of("slm-ink"),
+      llm: of("llm-ink"),
+      cost: of("cost"),
+      font: style.fontFamily,
+    };
+  }
+}
+
+/**
+ * Called when the view is first opened, with what Gradio gives a component's script.
+ * @param {ComponentContext<{value: string, plotly: string}> & {onOpen: () => void}} context
+ */
+export async function mountEvidence({ element, props, watch, onOpen }) {
+  if (!props.value) onOpen();
+  const styles = ["../labels/labels.css", "./evidence.css"];
+  await Promise.all(styles.map((name) => stylesheet(new URL(name, import.meta.url).href)));
+  const evidence = new Evidence(part(element, ".cx-evidence"), props.plotly);
+  watch("value", () => evidence.receive(props.value));
+  evidence.receive(props.value);
+}

@@ -1,0 +1,334 @@
+"""`Regime`: what was measured on one pair, as one table of points for each kind of problem; from whatever is stored.
+
+    one-wording     the bundled pair's first edition, whose solutions have one wording: right answers only
+    SET             every folder of `stored`: right answers problem by problem, two training seeds
+    qwen            the real pair, `evaluate --points`
+
+Knows how results are stored and what their numbers mean; computes no run. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from citer_core.assets import ASSETS
+from citer_core.cost import ModelSpec
+from citer_core.errors import DatasetError, GateError
+from citer_core.evaluation.metrics import wilson_interval
+from citer_core.evidence.statistics import paired_difference, unpack
+from citer_core.evidence.stored import COUNT, SHARE, StoredPart, stored_sets
+from citer_core.gate.fields import ListOf, MapOf, Maybe, Real, Record, Text, Whole
+from citer_core.gate.json_file import read_json, read_json_lines
+from citer_core.workload import Workload
+
+BENCHMARKS = ASSETS / "benchmarks"
+NEAR = 0.03  # of the share that was wanted: a point further off says where it is
+COLUMNS = (
+    "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
+    "gb", "tflop", "seconds", "is_shipped",
+)  # fmt: skip
+NAMES = {
+    "always-slm": "SLM alone",
+    "always-llm": "LLM alone",
+    "disagreement": "Disagreement oracle",
+    "decisive": "Oracle of decisive tokens",
+    "max-probability": "Max-probability (no training)",
+    "entropy": "Entropy (no training)",
+    "margin": "Margin (no training)",
+    "bidirectional-entropy": "Bidirectional entropy (no training)",
+    "random": "Random (no training)",
+    "citer": "CITER",
+    "citer-plus": "CITER plus",
+    "citer-s-a": "CITER-S (a): without case 3",
+    "citer-s-b": "CITER-S (b): token correctness",
+    "co-llm": "Co-LLM",
+    "query-level": "Query level",
+}
+_TEXT = Text(500, 1)
+_RIGHT = Record({"n": Whole(1, 10**6), "n_correct": Whole(0, 10**6)})
+_MATCHED = Record(
+    {
+        **dict.fromkeys(("title", "pair", "pair_revision", "date", "hardware", "command"), _TEXT),
+        "points": MapOf(
+            ListOf(
+                Record(
+                    {
+                        "router": Text(100, 1),
+                        **dict.fromkeys(("share_wanted", "threshold", "llm_token_share"), SHARE),
+                        "bytes_share": Real(0.0, 100.0),
+                        "accuracy": _RIGHT,
+                    }
+                ),
+                1000,
+            ),
+            2,
+        ),
+        "alone": MapOf(Record({"slm": _RIGHT, "llm": _RIGHT}), 2),
+    }
+)
+_EVALUATED = Record(
+    {
+        "router": Text(100, 1),
+        "threshold": SHARE,
+        "accuracy": _RIGHT,
+        "n_tokens": Whole(1),
+        "llm_token_share": SHARE,
+        **dict.fromkeys(("n_bytes", "flops"), Real(0.0, 1e30)),
+        "bytes_share": Real(0.0, 100.0),
+        "measured_s": Real(0.0, 1e9),
+        "date": Text(10, 10),
+        "hardware": _TEXT,
+    },
+    {"n_cut": Maybe(COUNT)},
+)
+
+
+@dataclass(frozen=True)
+class Regime:
+    """What was measured on one pair.
+
+    Attributes:
+        name: in addresses and files.
+        title: for people.
+        pair_revision: of the pair; "" where it is not known.
+        date, hardware, command: of the measurement.
+        note: what to know about it.
+        tables: of each kind of problem, `COLUMNS`; one line for a router at a share, or at its tau. Missing numbers are
+            NaN: not measured.
+        bits: right answers problem by problem of each training seed, by (kind, line of its table), where they are kept.
+        parts: the other parts of the evidence of this pair.
+    """
+
+    name: str
+    title: str
+    pair_revision: str
+    date: str
+    hardware: str
+    command: str
+    note: str
+    tables: Mapping[str, pd.DataFrame]
+    bits: Mapping[tuple[str, int], Sequence[Any]] = field(default_factory=dict)
+    parts: Mapping[str, StoredPart] = field(default_factory=dict)
+
+    def at(self, kind: str, router: str, share: float | None) -> pd.Series | None:
+        """A router's line at a share that was wanted; None takes the one without. None where it was not measured."""
+        table = self.tables[kind]
+        of_share = table.share_wanted.isna() if share is None else np.isclose(table.share_wanted, share)
+        lines = table[(table.router == router) & of_share]
+        return None if lines.empty else lines.iloc[0]
+
+    def difference(self, kind: str, first: str, second: str, share: float) -> Difference | None:
+        """How much more the first router gets right at a share than the second; None where one was not measured."""
+        a, b = self.at(kind, first, share), self.at(kind, second, share)
+        if a is None or b is None:
+            return None
+        bits = [self.bits.get((kind, int(line.name))) for line in (a, b)]
+        if bits[0] is not None and bits[1] is not None:
+            mean, (low, high) = paired_difference(bits[0], bits[1])
+            return Difference(mean, low, high, int(a.n), is_paired=True)
+        low, high = newcombe((int(a.right), int(a.n)), (int(b.right), int(b.n)))
+        return Difference(float(a.accuracy - b.accuracy), low, high, int(a.n), is_paired=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Of two shares of right answers on the same n problems, with its 95% interval.
+
+    Attributes:
+        is_paired: whether the interval knows which problems each got right; if not, it is wider than it need be.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    is_paired: bool
+
+    def __str__(self) -> str:
+        return f"{100 * self.mean:+.1f} points ({100 * self.low:+.1f} to {100 * self.high:+.1f}, n = {self.n:,})"
+
+
+def newcombe(first: tuple[int, int], second: tuple[int, int]) -> tuple[float, float]:
+    """95% interval of the difference of two independent shares, each (right, n), from their Wilson intervals.
+
+    Source: Newcombe, Statistics in Medicine 17 (1998), method 10.
+    """
+    p, q = first[0] / first[1], second[0] / second[1]
+    (l1, u1), (l2, u2) = wilson_interval(*first), wilson_interval(*second)
+    return p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2)
+
+
+def regimes(folder: Path = BENCHMARKS) -> Iterator[Regime]:
+    """All that is stored, the newest evidence first.
+
+    Raises:
+        DatasetError: a file is damaged.
+    """
+    for name, parts in stored_sets(folder / "evidence"):
+        yield of_parts(name, parts)
+    for path in sorted((folder / "evidence").glob("*/matched_shares.json")):
+        yield of_matched(path)
+    if (folder / "qwen-gsm8k.jsonl").exists():
+        yield of_qwen(folder)
+
+
+def of_parts(name: str, parts: Mapping[str, StoredPart]) -> Regime:
+    """A set of the command `evidence`."""
+    part = parts["accuracy"]
+    slm, llm = ModelSpec(**part.slm), ModelSpec(**part.llm)
+    tables, bits = {}, {}
+    for kind, entry in part.content.items():
+        rows = []
+        groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+        for point in entry["points"]:
+            key = (point["router"], point["label"], point["is_shipped"], point["share_wanted"])
+            groups.setdefault(key, []).append(point)
+        for line, ((router, label, is_shipped, wanted), points) in enumerate(groups.items()):
+            right = [unpack(point["right"], entry["n"]) for point in points]
+            bits[kind, line] = right
+            rows.append(
+                {
+                    "router": router,
+                    "label": label,
+                    "is_shipped": is_shipped,
+                    "share_wanted": wanted,
+                    "seeds": len(points),
+                    "tau": points[0]["threshold"],
+                    "n": entry["n"],
+                    **_of_seeds(right),
+                    **_prices(points, slm, llm, entry["n"]),
+                }
+            )
+        tables[kind] = pd.DataFrame(rows, columns=COLUMNS)
+    return Regime(
+        name, part.title, part.pair_revision, part.date, part.hardware, part.command,
+        f"tau found on {min(e['n_tuning'] for e in part.content.values())} other problems. Seconds are those in the "
+        "models where many answers share a pass.",
+        tables, bits, parts,
+    )  # fmt: skip
+
+
+def of_matched(path: Path) -> Regime:
+    """A table of `embedded matched`, with either model alone.
+
+    Raises:
+        DatasetError: it is damaged.
+    """
+    try:
+        table = _MATCHED.read(read_json(path), "")
+    except GateError as error:
+        raise DatasetError(f"{path.name} of {path.parent.name} cannot be read ({error}): restore it.") from error
+    tables = {}
+    for kind, points in table["points"].items():
+        rows = [_counted(f"always-{w}", table["alone"][kind][w]) for w in ("slm", "llm")]
+        rows += [
+            _counted(point["router"], point["accuracy"])
+            | {"share_wanted": point["share_wanted"], "tau": point["threshold"], "share": point["llm_token_share"]}
+            | {"bytes_share": point["bytes_share"]}
+            for point in points
+        ]
+        tables[kind] = _table(rows)
+    return Regime(
+        path.parent.name,
+        table["title"],
+        table["pair_revision"],
+        table["date"],
+        table["hardware"],
+        table["command"],
+        "tau found on 60 other problems. Which problems were right was not kept, so differences are those of "
+        "independent samples. Co-LLM is from before its published start.",
+        tables,
+    )
+
+
+def of_qwen(folder: Path) -> Regime:
+    """The real pair's points.
+
+    Raises:
+        DatasetError: a file is damaged.
+    """
+    tables, dates, hardware = {}, set(), ""
+    for file, kind in (("qwen-gsm8k", "GSM8K"), ("qwen-cqa", "CommonsenseQA")):
+        try:
+            lines = read_json_lines(folder / f"{file}.jsonl")
+            points = [_EVALUATED.read(row, f"line {number}") for number, row in lines]
+        except GateError as error:
+            raise DatasetError(f"{file}.jsonl cannot be read ({error}): restore it.") from error
+        rows = []
+        for point in points:
+            n = point["accuracy"]["n"]
+            rows.append(
+                _counted(point["router"], point["accuracy"])
+                | {"tau": point["threshold"], "share": point["llm_token_share"], "bytes_share": point["bytes_share"]}
+                | {"gb": point["n_bytes"] / n / 1e9, "tflop": point["flops"] / n / 1e12}
+                | {"seconds": point["measured_s"] / n}
+            )
+            dates.add(point["date"])
+            hardware = point["hardware"]
+        tables[kind] = _table(rows)
+    return Regime(
+        "qwen",
+        "Qwen2.5-Coder 0.5B / 1.5B (official Q4_K_M files, unpacked)",
+        "",
+        max(dates),
+        hardware,
+        "python -m citer_core evaluate --pair qwen2.5-coder-0.5b-1.5b --points ...",
+        "60 problems of each: the intervals are wide. Many answers on GSM8K ran into the limit of 320 tokens. LLM "
+        "alone is routed at tau = 1, where the SLM reads along.",
+        tables,
+    )
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    numbers = ["share_wanted", "tau", "share", "bytes_share", "gb", "tflop", "seconds"]
+    table[numbers] = table[numbers].astype(float)
+    return table
+
+
+def _counted(router: str, accuracy: Mapping[str, int]) -> dict[str, Any]:
+    right, n = accuracy["n_correct"], accuracy["n"]
+    low, high = wilson_interval(right, n)
+    share = {"always-slm": 0.0, "always-llm": 1.0}.get(router)
+    return {
+        "router": router, "label": NAMES.get(router, router), "seeds": 1, "n": n, "right": right, "accuracy": right / n,
+        "low": low, "high": high, "share": share, "tau": share, "is_shipped": False,
+    }  # fmt: skip
+
+
+def _of_seeds(right: Sequence[Any]) -> dict[str, float]:
+    """Right answers, averaged over seeds; the interval is Wilson's, of several seeds that of problems drawn again."""
+    n, mean = len(right[0]), float(np.mean([seed.mean() for seed in right]))
+    if len(right) == 1:
+        low, high = wilson_interval(int(right[0].sum()), n)
+    else:
+        _, (low, high) = paired_difference(right, [np.zeros(n, dtype=bool)])
+    return {"right": mean * n, "accuracy": mean, "low": low, "high": high}
+
+
+def _prices(points: Sequence[Mapping[str, Any]], slm: ModelSpec, llm: ModelSpec, n: int) -> dict[str, float]:
+    """Costs of an answer, averaged over seeds."""
+    found = []
+    for point in points:
+        work = Workload.read(point["work"])
+        price, alone = work.price(slm, llm, point["n_params"]), work.alone
+        n_bytes, flops, seconds = price.n_bytes, price.flops, point["seconds"]
+        if point["router"] == "always-llm":  # alone, without the SLM that reads along in a routed run
+            n_bytes, flops, seconds = alone.n_bytes(llm), alone.flops(llm), point["llm_seconds"]
+        found.append(
+            {
+                "share": point["n_llm_tokens"] / point["n_tokens"],
+                "bytes_share": n_bytes / price.llm_only_bytes if price.llm_only_bytes else math.nan,
+                "gb": n_bytes / n / 1e9,
+                "tflop": flops / n / 1e12,
+                "seconds": seconds / n if seconds else math.nan,
+            }
+        )
+    return {name: float(np.mean([row[name] for row in found])) for name in found[0]}

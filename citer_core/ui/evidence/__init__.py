@@ -1,0 +1,1 @@
+"""The view Evidence: stored results as curves, and the questions that they answer."""

@@ -1,0 +1,108 @@
+"""The stored evidence as one message for its view: points, words and questions. Knows no components, no torch.
+
+Everything that a person reads is computed here; the browser only draws.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from citer_core.assets import ASSETS
+from citer_core.errors import CiterError, GateError
+from citer_core.evidence.claims import SHARE, claims
+from citer_core.evidence.regimes import NEAR, Regime, regimes
+from citer_core.gate.json_file import read_json
+from citer_core.models.same_pair import is_same_pair
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.ui.streaming import Message, notice
+
+SHOWN = (
+    "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
+    "gb", "tflop", "seconds",
+)  # fmt: skip
+FREE = ("max-probability", "entropy", "margin", "bidirectional-entropy", "random", "always-slm", "always-llm")
+_numbers = itertools.count()  # gradio drops a value that equals the last one
+
+
+@cache
+def _content() -> Mapping[str, Any]:
+    known = list(regimes())
+    return {
+        "regimes": [_regime(regime) for regime in known],
+        "claims": [asdict(claim) for claim in claims()],
+        "problems": {kind: bundled_rows(kind)[0].problem.question for kind in ("math", "mc")},
+    }
+
+
+def evidence_message() -> Message:
+    """The whole view; or what is wrong with a stored file."""
+    try:
+        return {"evidence": _content(), "number": next(_numbers)}
+    except CiterError as error:
+        return notice(str(error))
+
+
+def _regime(regime: Regime) -> dict[str, Any]:
+    opens = routers_here(regime.pair_revision)
+    return {
+        "name": regime.name,
+        "title": regime.title,
+        "note": regime.note,
+        "provenance": f"Measured {regime.date} on {regime.hardware}; {regime.command}",
+        "kinds": {
+            kind: {
+                "lead": lead(regime, kind),
+                "points": [
+                    {name: _plain(line[name]) for name in SHOWN} | {"opens": line["router"] in opens}
+                    for _, line in table.iterrows()
+                ],
+            }
+            for kind, table in regime.tables.items()
+        },
+    }
+
+
+def routers_here(pair_revision: str, assets: Path = ASSETS) -> frozenset[str]:
+    """Routers that the page has for a pair of this revision: none, where another pair is bundled by now."""
+    try:
+        bundled = read_json(assets / "models" / "card.json")["pair_revision"]
+    except (GateError, KeyError, TypeError):
+        return frozenset()
+    if not pair_revision or not is_same_pair(pair_revision, str(bundled)):
+        return frozenset()
+    return frozenset(FREE) | {path.stem for path in (assets / "routers" / "embedded").glob("*.json")}
+
+
+def lead(regime: Regime, kind: str) -> str:
+    """Who is ahead at a tenth of the tokens, the free baseline first where it is not behind; one sentence."""
+    table = regime.tables[kind]
+    near = table[(abs(table.share - SHARE) <= NEAR) & ~table.router.isin(("disagreement", "decisive"))]
+    best = near.sort_values("accuracy", ascending=False)
+    free, citer = (best[best.router == name] for name in ("max-probability", "citer"))
+    if best.empty or free.empty or citer.empty:
+        return f"No two routers were measured at {SHARE:.0%} LLM tokens here."
+    (_, first), (_, baseline), (_, ours) = (next(rows.iterrows()) for rows in (best, free, citer))
+    top = "" if first.router in (baseline.router, ours.router) else f" Best is {first.label} with {first.accuracy:.1%}."
+    if baseline.accuracy >= ours.accuracy:
+        return (
+            f"At about {SHARE:.0%} LLM tokens max-probability, which needs no training, is ahead: "
+            f"{baseline.accuracy:.1%} right against {ours.accuracy:.1%} for CITER.{top}"
+        )
+    return (
+        f"At about {SHARE:.0%} LLM tokens CITER has {ours.accuracy:.1%} right, max-probability, which needs no "
+        f"training, {baseline.accuracy:.1%}.{top}"
+    )
+
+
+def _plain(value: Any) -> Any:
+    """NumPy's numbers as Python's, and what was not measured as nothing."""
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float):
+        return None if math.isnan(value) else value  # all digits: a rounded tau may decide otherwise
+    return value
