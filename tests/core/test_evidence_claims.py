@@ -1,4 +1,4 @@
-"""Regimes, claims and the view's message: every number computed again from the stored files, and the chapter's table."""
+"""Regimes, claims and the view: every number computed again from the stored files, and the table of the chapter."""
 
 from __future__ import annotations
 

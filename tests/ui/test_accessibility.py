@@ -14,7 +14,7 @@ from tests.ui.conftest import Served, Visitor
 
 pytestmark = pytest.mark.ui
 Visit = Callable[..., Visitor]
-VIEWS = ("Compare", "Labels", "Worth it here?", "Learn", "API")
+VIEWS = ("Compare", "Labels", "Evidence", "Worth it here?", "Learn", "API")
 N_TOUR_STEPS = 9
 
 
@@ -125,6 +125,9 @@ def settled(page: Page, view: str) -> None:
         for summary in page.locator(".cl-details summary").all():
             summary.click()
         page.locator("[data-cell=waste]").click()
+    elif view == "Evidence":
+        expect(page.locator(".ce-plot[data-drawn]")).to_be_visible()
+        page.get_by_text("All points as a table").click()
     elif view == "Worth it here?":
         expect(page.locator('.citer-profile .cl-plot[data-drawn="true"]')).to_have_count(2)
         page.get_by_text("All numbers as tables").click()

@@ -88,7 +88,8 @@ def lead(regime: Regime, kind: str) -> str:
     if best.empty or free.empty or citer.empty:
         return f"No two routers were measured at {SHARE:.0%} LLM tokens here."
     (_, first), (_, baseline), (_, ours) = (next(rows.iterrows()) for rows in (best, free, citer))
-    top = "" if first.router in (baseline.router, ours.router) else f" Best is {first.label} with {first.accuracy:.1%}."
+    is_best = first.accuracy > max(baseline.accuracy, ours.accuracy)
+    top = (f" Best is {first.label} with {first.accuracy:.1%}." if is_best else "") + f" {ours.n} problems each."
     if baseline.accuracy >= ours.accuracy:
         return (
             f"At about {SHARE:.0%} LLM tokens max-probability, which needs no training, is ahead: "
