@@ -78,7 +78,7 @@ class Evidence {
     this.axis = "share";
     this.isListening = false;
     this.status = html("p", { class: "cl-status", role: "status" }, "Reading what is stored.");
-    this.lead = html("h3", { class: "cl-heading" });
+    this.lead = html("h2", { class: "cl-heading" });
     this.choices = html("div", { class: "ce-choices" });
     /** @type {Plot} */
     this.plot = html("div", { class: "cl-plot ce-plot", role: "img", "aria-label": "Accuracy against cost" });
@@ -109,7 +109,7 @@ class Evidence {
       html(
         "section",
         { class: "ce-panel" },
-        html("h3", { class: "cl-heading" }, "What the paper claims, and what its reviewers asked"),
+        html("h2", { class: "cl-heading" }, "What the paper claims, and what its reviewers asked"),
         this.questions,
       ),
     );
@@ -153,7 +153,7 @@ class Evidence {
       "article",
       { class: "ce-question", "data-verdict": claim.verdict },
       html("p", { class: "cl-small" }, claim.source === "this project" ? "Ours" : `From the ${claim.source}`),
-      html("h4", { class: "cl-label" }, claim.text),
+      html("h3", { class: "cl-label" }, claim.text),
       html("p", {}, html("span", { class: "ce-verdict" }, claim.verdict), ` ${claim.sentence}`),
       claim.number === claim.verdict ? null : html("p", { class: "ce-number" }, claim.number),
       claim.paper ? html("p", { class: "cl-note" }, `The paper: ${claim.paper}`) : null,
