@@ -5,6 +5,7 @@
  * Must not know how it is found out: the server judges. Called by page.js when a run is asked for.
  */
 
+import { PROMPT_FORMS } from "../tasks/prompt_forms.js";
 import { html, part } from "../viewer/dom.js";
 
 const FLAG = "outside what this pair knows";
@@ -28,6 +29,7 @@ export class PageOutside {
   /** @param {Asked} asked */
   async check({ question, data_type }) {
     this.clear();
+    if (question.length > PROMPT_FORMS.maxChars) return; // which the run itself is refused for
     const { nAsked } = this;
     const answer = await this.page.server.foreign_problem({ question, data_type }).catch(() => null);
     if (!answer?.warning || nAsked !== this.nAsked) return;

@@ -309,7 +309,7 @@ def test_a_bundled_problem_is_found_by_its_number_and_asked_with_its_answer(visi
     picker = visitor.page.locator("#cx-picker input")
     picker.click()
     picker.press_sequentially("mc 17")
-    visitor.page.get_by_role("option").first.click()
+    visitor.page.locator("[role=option]").first.click()
     expect(visitor.page.locator("#cx-type input:checked")).to_have_value("mc")
     expect(visitor.page.locator("#cx-prompt textarea")).to_have_value(re.compile(r"\nA\. "))
     visitor.page.locator("button#cx-generate").click()
