@@ -67,7 +67,7 @@ class Profile {
       hidden: true,
     });
     this.kind = html("span", { class: "cp-kind" });
-    this.headline = html("h3", { class: "cl-heading" });
+    this.headline = html("h2", { class: "cl-heading" });
     this.provenance = html("p", { class: "cl-note" });
     this.reasons = html("ul", { class: "cp-reasons" });
     this.tables = html("div", { class: "cp-tables" });

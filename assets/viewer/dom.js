@@ -89,7 +89,8 @@ export function part(place, selector) {
  * @returns {Promise<void>} when it is there, or cannot be had
  */
 export function stylesheet(href) {
-  if (document.querySelector(`link[href="${href}"]`)) return Promise.resolve();
+  const here = [...document.querySelectorAll("link")].some((link) => link.getAttribute("href") === href);
+  if (here) return Promise.resolve();
   return new Promise((resolve) => {
     const link = html("link", { rel: "stylesheet", href });
     link.onload = link.onerror = () => resolve(undefined);

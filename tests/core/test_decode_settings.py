@@ -9,7 +9,7 @@ import pytest
 
 from citer_core.decode_settings import MAX_SETTINGS_CHARS, SETTINGS, DecodeSettings, read_settings
 from citer_core.errors import CiterError, SettingError
-from citer_core.ui.controls import controls
+from citer_core.ui.controls import controls, tau_block
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run.asked import read_asked
 from citer_core.ui.run_form import RunForm
@@ -100,7 +100,7 @@ def test_the_table_holds_together():
 def test_every_setting_has_a_control_that_offers_its_range_and_goes_with_the_request():
     async def laid_out() -> RunForm:
         with gr.Blocks():  # gradio makes a loop where none runs, and leaves it open
-            return controls(BOOK, "How many?", "math", 0.93).form
+            return controls(BOOK, "How many?", "math", tau_block(0.93)).form
 
     form = run_async(laid_out())
     assert list(form.settings) == list(SETTINGS)

@@ -58,7 +58,7 @@ class SmallDisk:
 def disk(tmp_path):
     folder = tmp_path / "disk"
     folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
     try:
         is_mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
     except OSError:

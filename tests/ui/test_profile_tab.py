@@ -144,9 +144,12 @@ def test_stop_ends_a_measurement(visit: Callable[..., Visitor], monkeypatch: pyt
     status = page.locator(".citer-profile .cl-status")
     expect(status).to_contain_text("Measuring: round", timeout=20_000)
     expect(page.locator("button#cx-generate")).to_be_enabled()
+    if button == "button#cx-stop":
+        visitor.open_view("Explore")
     page.locator(button).click()
     expect(status).to_contain_text("was stopped", timeout=10_000)
     assert ended.wait(5)
+    visitor.open_view("Worth it here?")
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
     expect(page.locator("button#cx-profile-measure")).to_be_enabled()
     expect(page.locator("button#cx-stop")).to_be_disabled()
