@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     """Runs the chosen steps in their order."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    from citer_core.embedded import publish
+    from citer_core.embedded import publish, shipped_routers
     from citer_core.embedded.matched import publish_matched
     from citer_core.embedded.names import publish_hashes
     from citer_core.engine import Engine
@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         "llm": lambda: publish.publish_model("llm", args.work_dir),
         "problems": publish.publish_problems,
         "card": lambda: publish.publish_pair_card(args.work_dir),
-        "router": lambda: publish.publish_routers(args.work_dir),
+        "router": lambda: shipped_routers.publish_routers(args.work_dir),
         "matched": lambda: publish_matched(Engine.load(), args.work_dir),
         "record": lambda: list(record(Engine.load(), read_plans(PLANS), ASSETS / "traces")),
         "hashes": publish_hashes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import json
 import random
@@ -11,11 +12,12 @@ from itertools import islice
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from citer_core.assets import ASSETS
-from citer_core.embedded import corpus, matched, multiple_choice, pretrain, word_problems
+from citer_core.embedded import corpus, matched, multiple_choice, pretrain, word_problems, wording
 from citer_core.embedded.arithmetic import multiply
-from citer_core.embedded.publish import recommend
+from citer_core.embedded.shipped_routers import recommend
 from citer_core.engine import Engine
 from citer_core.evaluation.accuracy import Accuracy, OperatingPoint
 from citer_core.tasks.answers import check_answer
@@ -54,6 +56,52 @@ def test_every_step_of_every_family_is_true(family):
             first_side = re.findall(r"\$([^$=]+)=", step)[0]
             assert {int(n) for n in re.findall(r"\d+", first_side)} <= known, (problem, step)
             known.add(int(result))
+
+
+def arithmetic_is_true(text):
+    """Recomputes every chain of equations between dollar signs; returns how many there were."""
+    chains = [chain for chain in re.findall(r"\$([^$]+)\$", text) if "boxed" not in chain]
+    for chain in chains:
+        assert len({value(side) for side in chain.split("=")}) == 1, text
+    return len(chains)
+
+
+@pytest.mark.parametrize("n", [1_500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_every_statement_of_many_samples_is_true_however_it_is_worded(n):
+    rng, n_steps = random.Random(20261122), collections.Counter()
+    for _ in range(n):
+        row = word_problems.sample(rng)
+        n_steps[arithmetic_is_true(row["solution"])] += 1
+        assert check_answer(row_completion(row, "math"), problem_from_row(row, "math")).is_correct
+        results = re.findall(r"=(\d+)\$", row["solution"])
+        assert row["solution"].endswith(f" The final answer is $\\boxed{{{results[-1]}}}$.")
+        assert not re.search(r"[.] [a-z]|  |[.][.]", row["solution"]), row["solution"]
+    assert set(n_steps) == {2, 3, 4, 5}
+    for _ in range(n):
+        row = multiple_choice.sample(rng)
+        for label, text in zip(row["choices"]["label"], row["choices"]["text"], strict=True):
+            is_read = any(f"{label} {verb} {text}" in row["cot"] for verb in ("is", "says", "has", "gives"))
+            assert is_read == (label <= row["answerKey"]), row
+
+
+def test_one_problem_is_told_in_many_ways_and_one_way_is_the_most_usual():
+    """Of first words and operand orders; weights are 1 / (i + 1.3)."""
+    rng = random.Random(1)
+    told = collections.Counter(wording.say(rng, "a", "b", "c", "d") for _ in range(8000))
+    weights = [1 / 1.3, 1 / 2.3, 1 / 3.3, 1 / 4.3]
+    for letter, weight in zip("abcd", weights, strict=True):
+        assert told[letter] / 8000 == pytest.approx(weight / sum(weights), abs=0.02)
+    kept = sum(wording.operands(rng, 1, 2) == (1, 2) for _ in range(8000)) / 8000
+    assert kept == pytest.approx(0.6, abs=0.02)
+    in_order = sum(wording.independent(rng, ["a", "b"]) == ["a", "b"] for _ in range(8000)) / 8000
+    assert in_order == pytest.approx(0.65, abs=0.02)
+    stories = {wording.connect(rng, ["it is one.", "Ada has two.", "that is three."]) for _ in range(2000)}
+    assert len(stories) == len(wording.FIRST) * len(wording.MIDDLE) * len(wording.LAST)
+    assert "It is one. Ada has two. That is three." in stories
+
+
+def test_the_generator_is_the_one_that_was_frozen_before_the_first_router():
+    assert corpus.fingerprint() == corpus.FROZEN["fingerprint"]
 
 
 def test_products_are_spelled_out_only_where_that_helps():
@@ -115,13 +163,13 @@ class KilledError(Exception):
 def test_a_killed_training_ends_with_the_same_weights(tmp_path, tokenizer, monkeypatch):
     monkeypatch.setattr(pretrain, "SAVE_EVERY", 1)
     monkeypatch.setattr(pretrain, "VALIDATE_EVERY", 100)
-    monkeypatch.setattr(pretrain, "exact_match", lambda *_: 0.0)
+    monkeypatch.setattr(pretrain, "greedy_accuracy", lambda *_: 0.0)
     whole = pretrain.pretrain(TINY, tokenizer, tmp_path / "whole", compiled=False)
 
-    def killed_at_step_2(seed, step, n):
+    def killed_at_step_2(seed, step, n, mc_share):
         if step == 2:
             raise KilledError
-        return corpus.training_texts(seed, step, n)
+        return corpus.training_texts(seed, step, n, mc_share)
 
     with monkeypatch.context() as context:
         context.setattr(pretrain, "training_texts", killed_at_step_2)
@@ -131,6 +179,44 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path, tokenizer, monke
     resumed = pretrain.pretrain(TINY, tokenizer, tmp_path / "killed", compiled=False)
     for (name, a), b in zip(whole.state_dict().items(), resumed.state_dict().values(), strict=True):
         assert torch.equal(a, b), name
+
+
+def test_training_starts_from_given_weights_and_ends_with_more_multiple_choice(tmp_path, tokenizer, monkeypatch):
+    """No step from some weights are those weights; the share of multiple choice changes where the recipe says."""
+    first = pretrain.build_model(dataclasses.replace(TINY, seed=3), tokenizer)
+    save_file({k: v.bfloat16() for k, v in first.state_dict().items() if k != "lm_head.weight"}, tmp_path / "first")
+    untrained = dataclasses.replace(TINY, n_steps=0)
+    model = pretrain.pretrain(untrained, tokenizer, tmp_path / "work", first_weights=tmp_path / "first", compiled=False)
+    for (name, a), b in zip(first.state_dict().items(), model.state_dict().values(), strict=True):
+        assert torch.equal(a.bfloat16().float(), b), name
+
+    recipe = dataclasses.replace(TINY, n_steps=10, late_mc_share=0.6, late_share=0.3)
+    assert [recipe.mc_share(step) for step in range(10)] == [None] * 7 + [0.6] * 3
+    early, late = (
+        sum("Choices:" in prompt for prompt, _ in corpus.training_texts(7, 1, 600, share)) for share in (None, 0.6)
+    )
+    assert early == pytest.approx(600 * (corpus.MC_SHARE + corpus.LOOKUP_SHARE), abs=60)
+    assert late == pytest.approx(600 * (0.6 + corpus.LOOKUP_SHARE), abs=60)
+
+
+def test_validation_counts_right_answers_whatever_their_wording(tokenizer, monkeypatch):
+    """A model that writes another right solution of the first three problems, and nonsense for the fourth."""
+    rows = list(islice(corpus.held_out_rows("mc", "validation"), 4))
+    model = pretrain.build_model(TINY, tokenizer)
+
+    def generate(*, input_ids, attention_mask, **_):
+        written = []
+        for row, ids, mask in zip(rows, input_ids, attention_mask, strict=True):
+            assert tokenizer.decode(ids[mask.bool()]) == row_prompt(row, "mc")
+            right = row["choices"]["text"][row["choices"]["label"].index(row["answerKey"])]
+            text = f" Yes. Therefore, the answer is {right} ({row['answerKey']})." if row is not rows[3] else " No."
+            written.append(tokenizer.encode(text))
+        longest = max(map(len, written))
+        ends = torch.tensor([ids + [tokenizer.eos_token_id] * (longest - len(ids)) for ids in written])
+        return torch.cat([input_ids, ends], 1)
+
+    monkeypatch.setattr(model, "generate", generate)
+    assert pretrain.greedy_accuracy(model, tokenizer, "mc", 4) == 0.75
 
 
 def test_learning_rate_rises_stays_and_falls_to_zero():
