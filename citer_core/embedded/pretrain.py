@@ -125,15 +125,16 @@ def collate(rows: Iterable[tuple[list[int], int]]) -> Iterator[tuple[Tensor, Ten
     """Groups encoded rows by padded length: input ids [B, T] and next-token targets [B, T], both int64.
 
     Targets are `IGNORED` in the prompt and behind the end. Rows are padded on the right, so causal attention needs no
-    mask.
+    mask. A row without targets keeps a lone one company.
     """
     buckets: dict[int, list[tuple[list[int], int]]] = {}
     for ids, n_prompt in rows:
         width = next(width for width in WIDTHS if width >= len(ids) - 1)
         buckets.setdefault(width, []).append((ids, n_prompt))
     for width, members in sorted(buckets.items()):
-        inputs = torch.zeros(len(members), width, dtype=torch.long)
-        targets = torch.full((len(members), width), IGNORED)
+        n_rows = max(2, len(members))  # a lone row would be compiled for by itself
+        inputs = torch.zeros(n_rows, width, dtype=torch.long)
+        targets = torch.full((n_rows, width), IGNORED)
         for i, (ids, n_prompt) in enumerate(members):
             inputs[i, : len(ids) - 1] = torch.tensor(ids[:-1])
             targets[i, n_prompt - 1 : len(ids) - 1] = torch.tensor(ids[n_prompt:])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import hashlib
 import json
 import random
 import re
@@ -15,10 +16,11 @@ import torch
 from safetensors.torch import save_file
 
 from citer_core.assets import ASSETS
-from citer_core.embedded import corpus, matched, multiple_choice, pretrain, word_problems, wording
+from citer_core.embedded import corpus, matched, multiple_choice, pretrain, publish, word_problems, wording
 from citer_core.embedded.arithmetic import multiply
 from citer_core.embedded.shipped_routers import recommend
 from citer_core.engine import Engine
+from citer_core.errors import SettingError
 from citer_core.evaluation.accuracy import Accuracy, OperatingPoint
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import problem_from_row
@@ -280,3 +282,22 @@ def test_matched_shares_go_on_where_they_were_and_leave_out_routers_without_a_sh
     rows = table["points"]["mc"]
     assert {row["router"] for row in rows} == set(engine.router_names) - {"always-slm", "always-llm", "disagreement"}
     assert all(row["threshold"] == row["share_wanted"] / 2 for row in rows)
+
+
+def test_the_second_edition_asks_for_the_first_ones_weights_by_their_hash(tmp_path):
+    """The shipped file is another by now; what the message tells to do brings the right one."""
+    (tmp_path / "shipped").mkdir()
+    (tmp_path / "shipped" / "model.safetensors").write_bytes(b"another model")
+    with pytest.raises(SettingError, match=r"git show 1cd221c:assets/models/slm/model.safetensors > .*slm-first"):
+        publish.first_edition("slm", tmp_path / "work", tmp_path / "shipped")
+
+
+def test_first_weights_are_kept_beside_the_checkpoints(tmp_path, monkeypatch):
+    (tmp_path / "shipped").mkdir()
+    shipped = tmp_path / "shipped" / "model.safetensors"
+    shipped.write_bytes(b"the first edition")
+    monkeypatch.setitem(publish.FIRST_EDITION, "slm", hashlib.sha256(b"the first edition").hexdigest())
+    kept = publish.first_edition("slm", tmp_path / "work", tmp_path / "shipped")
+    shipped.write_bytes(b"the second edition")
+    assert publish.first_edition("slm", tmp_path / "work", tmp_path / "shipped") == kept
+    assert kept.read_bytes() == b"the first edition"
