@@ -26,7 +26,7 @@ RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE, MC_SHARE = 0.08, 0.04, 0.25, 0.30
 FROZEN = {
     "date": "2026-11-22",
     "seed": 7,
-    "fingerprint": "f34e23b0ff4b80f586b4930da3d7d1714497009b5f0f4d8ec5532ceb0745ea73",
+    "fingerprint": "04da0061e891356a1feb0cfa5a6abb2d6d58190d1840711aaa6f3302b0b11729",
 }
 N_FINGERPRINT = 400
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from citer_core.embedded.counting_stories import comparing, distance, election, garden, reading, sharing
 from citer_core.embedded.money_stories import discount, packing, rectangle, saving, shopping, working
 from citer_core.embedded.story_words import Story
-from citer_core.embedded.wording import connect
+from citer_core.embedded.wording import CLOSINGS, OPENINGS, connect, say
 
 FAMILIES: tuple[Callable[[random.Random], Story], ...] = (
     shopping, saving, distance, sharing, discount, reading, working, garden, rectangle, comparing, packing, election,
@@ -26,4 +26,5 @@ def sample(rng: random.Random) -> dict[str, str]:
         rng: source of all randomness; the same state gives the same row.
     """
     problem, steps, answer = rng.choice(FAMILIES)(rng)
-    return {"problem": problem, "solution": connect(rng, steps) + f" The final answer is $\\boxed{{{answer}}}$."}
+    told = say(rng, *OPENINGS) + connect(rng, steps) + say(rng, *CLOSINGS)
+    return {"problem": problem, "solution": f"{told} The final answer is $\\boxed{{{answer}}}$."}

@@ -13,12 +13,14 @@ from functools import cache
 from typing import TypeVar
 
 T = TypeVar("T")
-WEIGHT_OFFSET = 1.3  # the i-th wording, from 0, has weight 1 / (i + this)
+WEIGHT_OFFSET = 1.8  # the i-th wording, from 0, has weight 1 / (i + this)
 KEPT_OPERANDS, KEPT_STEPS = 0.60, 0.65  # how often operands and independent steps stay in the story's order
 
 FIRST = ("", "First, ", "To begin, ", "At first, ")
 MIDDLE = ("", "Then ", "Next, ", "After that, ", "Now ")
 LAST = ("", "So ", "In the end, ", "Finally, ", "That means ")
+OPENINGS = ("", "Step by step: ", "Here is how: ", "We count: ")
+CLOSINGS = ("", " That is it.", " This was asked.", " Done.")
 IN_TOTAL = ("", " in total", " in all", " altogether")
 
 
