@@ -90,7 +90,8 @@ def test_batch_table():
 
 
 def test_matched_table():
-    matched = card("benchmarks/matched_shares.json")
+    """Of the first edition."""
+    matched = card("benchmarks/matched_shares_one_wording.json")
     for name in {row["router"] for row in matched["points"]["math"]}:
         line = next(line for line in EVIDENCE.splitlines() if line.startswith(f"| {name} |") and line.count("|") == 10)
         cells = [cell.strip() for cell in line.strip("|").split("|")[1:]]
@@ -100,8 +101,21 @@ def test_matched_table():
             missed = abs(row["llm_token_share"] - row["share_wanted"]) > 0.03
             assert (f"(at {row['llm_token_share']:.0%})" in cell) == missed
     assert matched["date"] in EVIDENCE
-    for name in ("citer", "citer-plus"):
-        assert f"{card(f'routers/embedded/{name}.json')['training']['auc']:.3f}" in EVIDENCE
+
+
+def test_the_first_edition():
+    text = part(EVIDENCE, "one wording table").replace("\n", " ")
+    first = card("benchmarks/pair_one_wording.json")
+    for router in first["routers"].values():
+        assert f"{router['auc']:.3f}" in text and f"{router['auc_max_probability']:.3f} for max-probability" in text
+    cases = first["routers"]["citer"]["label_shares"]
+    assert f"{cases['1']:.1%} / {cases['2']:.1%} / {cases['3']:.2%}".replace("% /", " /") in EVIDENCE
+    slm, llm = (
+        [f"{first['models'][which]['accuracy'][kind]['share']:.1%}" for kind in ("math", "mc")]
+        for which in ("slm", "llm")
+    )
+    alone = f"SLM {slm[0]} math and {slm[1]} mc, LLM {llm[0]} and {llm[1]}."
+    assert alone in EVIDENCE.replace("\n", " ")
 
 
 def test_qwen_table():
@@ -130,7 +144,7 @@ def test_qwen_table():
 
 
 def test_shortcut_numbers():
-    case = card("benchmarks/shortcut.json")["cases"]["2"]
+    case = card("benchmarks/shortcut_one_wording.json")["cases"]["2"]
     low, high = case["interval_95"]
     assert f"right for {case['share_right']:.0%} of the {case['n_decided']} tokens" in EVIDENCE
     assert f"95% interval {low:.0%} to\n{high:.0%}" in EVIDENCE
