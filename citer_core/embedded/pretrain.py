@@ -65,7 +65,18 @@ class Recipe:
 # Both go on from the first edition's weights, whose only wording is now the most usual one of many.
 RECIPES = {
     "slm": Recipe(
-        96, 256, 3, 3, 1, 32, learning_rate=5e-3, n_steps=500, decay_share=0.0, starts_from_first_edition=True
+        96,
+        256,
+        3,
+        3,
+        1,
+        32,
+        5e-3,
+        n_steps=260,
+        decay_share=0.0,
+        starts_from_first_edition=True,
+        late_mc_share=0.17,
+        late_share=0.23,
     ),
     "llm": Recipe(
         256, 640, 6, 4, 2, 64, 2e-3, n_steps=900, rows_per_step=72, decay_share=0.5, starts_from_first_edition=True
