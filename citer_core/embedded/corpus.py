@@ -26,7 +26,7 @@ RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE, MC_SHARE = 0.08, 0.04, 0.25, 0.30
 FROZEN = {
     "date": "2026-11-22",
     "seed": 7,
-    "fingerprint": "04da0061e891356a1feb0cfa5a6abb2d6d58190d1840711aaa6f3302b0b11729",
+    "fingerprint": "0b461c9833e240f103195708af6c1afadd0a2e8c43c0f3c1dc06463688aba7b1",
 }
 N_FINGERPRINT = 400
 

@@ -24,9 +24,9 @@ def distance(rng: random.Random) -> Story:
         say(
             rng,
             f"the {part} part is {text} km",
-            f"{name} {how} {text} km in the {part} part",
+            f"in the {part} part {name} {how} {text} km",
             f"the {part} part has {text} km",
-            f"in the {part} part {name} goes {text} km",
+            f"for the {part} part it is {text} km",
         )
         + "."
         for part, text in (("first", text_1), ("second", text_2))
@@ -114,7 +114,7 @@ def reading(rng: random.Random) -> Story:
         say(
             rng,
             f"in the {part} days {name} reads {text} pages.",
-            f"{name} reads {text} pages in the {part} days.",
+            f"for the {part} days it is {text} pages.",
             f"the {part} part is {text} pages.",
             f"the {part} days give {text} pages.",
         )
@@ -162,7 +162,7 @@ def garden(rng: random.Random) -> Story:
         say(
             rng,
             f"the {part} rows have {text} {plants}",
-            f"there are {text} {plants} in the {part} rows",
+            f"in the {part} rows there are {text} {plants}",
             f"the {part} rows make {text} {plants}",
         )
         + f"{in_total(rng)}."
@@ -213,7 +213,7 @@ def comparing(rng: random.Random) -> Story:
             rng,
             f"{who} has {text} {goods}",
             f"{who} owns {text} {goods}",
-            f"there are {text} {goods} for {who}",
+            f"for {who} there are {text} {goods}",
             f"the {goods} of {who} are {text}",
         )
         + "."

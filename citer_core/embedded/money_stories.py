@@ -28,7 +28,7 @@ def shopping(rng: random.Random) -> Story:
         say(
             rng,
             f"the {x} cost {text} dollars",
-            f"{name} pays {text} dollars for the {x}",
+            f"for the {x} {name} pays {text} dollars",
             f"for the {x} it is {text} dollars",
         )
         + f"{in_total(rng)}."

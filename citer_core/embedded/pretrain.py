@@ -72,14 +72,14 @@ RECIPES = {
         1,
         32,
         5e-3,
-        n_steps=260,
+        n_steps=300,
         decay_share=0.0,
         starts_from_first_edition=True,
-        late_mc_share=0.17,
-        late_share=0.23,
+        late_mc_share=0.15,
+        late_share=0.3334,
     ),
     "llm": Recipe(
-        256, 640, 6, 4, 2, 64, 2e-3, n_steps=900, rows_per_step=72, decay_share=0.5, starts_from_first_edition=True
+        256, 640, 6, 4, 2, 64, 1.2e-3, n_steps=1250, rows_per_step=72, decay_share=0.45, starts_from_first_edition=True
     ),
 }
 
