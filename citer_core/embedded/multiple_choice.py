@@ -82,7 +82,7 @@ def _read_choices(rng: random.Random, texts: list[str]) -> str:
     Going from a text straight back to the letter in front of it is what models of this size do not learn in hours.
     Where to stop is decided on the text itself.
     """
-    parts = []
+    parts: list[str] = []
     for label, text in zip(LABELS, texts, strict=False):
         parts += [label, say(rng, *VERBS), text, say(rng, *(WRONG if len(parts) < 4 * (len(texts) - 1) else RIGHT))]
     return say(rng, *CHOICES) + "".join(parts)

@@ -185,7 +185,8 @@ def greedy_accuracy(
     output = model.generate(input_ids=inputs, attention_mask=mask, max_new_tokens=MAX_TRAINED, do_sample=False)
     texts = tokenizer.batch_decode(output[:, width:], skip_special_tokens=True)
     right = sum(
-        check_answer(text, problem_from_row(row, data_type)).is_correct for text, row in zip(texts, rows, strict=True)
+        bool(check_answer(text, problem_from_row(row, data_type)).is_correct)
+        for text, row in zip(texts, rows, strict=True)
     )
     return right / n_rows
 

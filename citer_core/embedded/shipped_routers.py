@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 N_ROUTER_ROWS = 3200  # per format; 800 cost 3 to 4 points at 5 and 10% LLM tokens
 TUNING, N_TUNING = "tuning", 100
 ROLLOUT_SHARE = 0.2  # of LLM tokens in the second round's rollouts
+LIMITS = {"max_new_tokens": 192, "batch_size": 128}  # of rollouts; no solution is longer
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25)  # of validation tokens below tau: the taus that are tried
 DEFAULT_KIND = "citer"
 COMMAND = "python -m citer_core embedded router"
@@ -88,10 +89,10 @@ def label_router_rows(
         first_router: the first round's, for the second one's rollouts.
     """
     mode, iteration = LABELLINGS[labelling]
-    policy = Policy.llm_alone() if mode == "outcome" else Policy.slm_alone()
+    policy = Policy.llm_alone(**LIMITS) if mode == "outcome" else Policy.slm_alone(**LIMITS)
     if iteration > 1:
         assert first_router is not None
-        policy = Policy.routed(first_router, ROLLOUT_SHARE)
+        policy = Policy.routed(first_router, ROLLOUT_SHARE, **LIMITS)
     settings = LabelSettings(policy, iteration, ask_slm=labelling == "published-1", labels=mode)
     rows, folder = router_rows(), work_dir / "labels" / labelling
     folder.parent.mkdir(parents=True, exist_ok=True)
