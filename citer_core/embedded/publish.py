@@ -16,24 +16,26 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.distributions import Categorical
 from transformers import PreTrainedModel
 
 from citer_core.assets import ASSETS
 from citer_core.embedded import multiple_choice
 from citer_core.embedded.corpus import FROZEN, Row, held_out_rows
 from citer_core.embedded.names import publish_model_hashes
-from citer_core.embedded.pretrain import RECIPES, pretrain, tokenizer_for
+from citer_core.embedded.pretrain import IGNORED, RECIPES, collate, encode_text, pretrain, tokenizer_for
 from citer_core.errors import SettingError
 from citer_core.evaluation.accuracy import accuracy_alone
 from citer_core.hardware import hardware_in_words
 from citer_core.models.expected_files import FILES, bundled_files, sums_of
-from citer_core.models.pair import load_pair
+from citer_core.models.pair import ModelPair, load_pair
 from citer_core.tasks.problems import Problem, problem_from_row
-from citer_core.tasks.prompts import PROMPT_VERSION, DataType
+from citer_core.tasks.prompts import PROMPT_VERSION, DataType, row_completion, row_prompt
 
 log = logging.getLogger(__name__)
 FORMATS: tuple[DataType, ...] = ("math", "mc")
 N_BUNDLED, N_CARD = 200, 1000
+CHOICE_NATS = 0.3
 # The last commit that ships the first edition, and its weights' SHA-256.
 FIRST_EDITION_COMMIT = "1cd221c"
 FIRST_EDITION = {
@@ -95,6 +97,29 @@ def publish_problems(assets: Path = ASSETS) -> None:
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
+@torch.inference_mode()
+def wording_statistics(pair: ModelPair, data_type: DataType, n_rows: int) -> dict[str, Any]:
+    """How the two models stand to the test problems' own text: shares of the cases, and of the choice points.
+
+    A choice point is a token of the text before which the LLM's next-token entropy is over `CHOICE_NATS`.
+    """
+    tokenizer = tokenizer_for(ASSETS / "models" / "tokenizer")
+    texts = (
+        (row_prompt(row, data_type), row_completion(row, data_type)) for row in held_out(data_type, "test", n_rows)
+    )
+    n_of_case, n_choices, n_tokens = [0, 0, 0], 0, 0
+    for inputs, targets in collate(encode_text(*text, tokenizer) for text in texts):
+        at = targets != IGNORED
+        slm, llm = (lm.model(input_ids=inputs, use_cache=False).logits[at].float() for lm in (pair.slm, pair.local_llm))
+        slm_right, llm_right = (logits.argmax(-1) == targets[at] for logits in (slm, llm))
+        for i, case in enumerate((slm_right, ~slm_right & llm_right, ~slm_right & ~llm_right)):
+            n_of_case[i] += int(case.sum())
+        n_choices += int((Categorical(logits=llm).entropy() > CHOICE_NATS).sum())
+        n_tokens += int(at.sum())
+    cases = {str(i + 1): round(n / n_tokens, 4) for i, n in enumerate(n_of_case)}
+    return {"n_problems": n_rows, "n_tokens": n_tokens, "cases": cases, "choice_points": round(n_choices / n_tokens, 4)}
+
+
 def publish_pair_card(work_dir: Path, assets: Path = ASSETS) -> dict[str, Any]:
     """Measures both models alone on unseen problems of each format and writes `models/card.json`."""
     pair = load_pair()
@@ -107,6 +132,7 @@ def publish_pair_card(work_dir: Path, assets: Path = ASSETS) -> dict[str, Any]:
         "n_facts": multiple_choice.n_facts(),
         "generator": FROZEN,
         FILES: sums_of(assets / "models", bundled_files(assets / "models")),
+        "wording": {data_type: wording_statistics(pair, data_type, N_CARD) for data_type in FORMATS},
         "models": {},
     }
     for which, lm, spec in (("slm", pair.slm, pair.info.slm), ("llm", pair.local_llm, pair.info.llm)):
