@@ -26,7 +26,7 @@ RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE, MC_SHARE = 0.08, 0.04, 0.25, 0.30
 FROZEN = {
     "date": "2026-11-22",
     "seed": 7,
-    "fingerprint": "0b461c9833e240f103195708af6c1afadd0a2e8c43c0f3c1dc06463688aba7b1",
+    "fingerprint": "bf371da91f2c90db57378aaf865cb706cefc828a91845183d628562814d9b97e",
 }
 N_FINGERPRINT = 400
 

@@ -72,14 +72,14 @@ RECIPES = {
         1,
         32,
         5e-3,
-        n_steps=280,
+        n_steps=320,
         decay_share=0.0,
         starts_from_first_edition=True,
         late_mc_share=0.15,
-        late_share=0.2857,
+        late_share=0.375,
     ),
     "llm": Recipe(
-        256, 640, 6, 4, 2, 64, 1.2e-3, n_steps=1250, rows_per_step=72, decay_share=0.45, starts_from_first_edition=True
+        256, 640, 6, 4, 2, 64, 7e-4, n_steps=1350, rows_per_step=72, decay_share=0.25, starts_from_first_edition=True
     ),
 }
 

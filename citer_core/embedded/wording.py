@@ -16,11 +16,12 @@ T = TypeVar("T")
 WEIGHT_OFFSET = 1.8  # the i-th wording, from 0, has weight 1 / (i + this)
 KEPT_OPERANDS, KEPT_STEPS = 0.60, 0.65  # how often operands and independent steps stay in the story's order
 
-FIRST = ("", "First, ", "To begin, ", "At first, ")
-MIDDLE = ("", "Then ", "Next, ", "After that, ", "Now ")
-LAST = ("", "So ", "In the end, ", "Finally, ", "That means ")
+FIRST = ("", "first, ", "to begin, ", "at first, ")
+MIDDLE = ("", "then ", "next, ", "after that, ", "now ")
+LAST = ("", "so ", "in the end, ", "finally, ", "that means ")
 OPENINGS = ("", "Step by step: ", "Here is how: ", "We count: ")
 CLOSINGS = ("", " That is it.", " This was asked.", " Done.")
+JOINTS = (". ", "; ")  # between two steps
 IN_TOTAL = ("", " in total", " in all", " altogether")
 
 
@@ -60,7 +61,13 @@ def connect(rng: random.Random, steps: Sequence[str]) -> str:
 
     Args:
         rng: source of all randomness.
-        steps: sentences that start with a small letter unless their first word is a name.
+        steps: sentences that start with a small letter unless their first word is a name, and end in a full stop.
     """
     places = [FIRST, *[MIDDLE] * (len(steps) - 2), LAST]
-    return " ".join(sentence(say(rng, *place) + step) for place, step in zip(places, steps, strict=True))
+    text = ""
+    for place, step in zip(places, steps, strict=True):
+        told = say(rng, *place) + step
+        # After a semicolon only a name has a capital letter.
+        text += told if text.endswith("; ") else sentence(told)
+        text = text.removesuffix(".") + say(rng, *JOINTS) if place is not LAST else text
+    return text
