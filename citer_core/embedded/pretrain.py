@@ -72,14 +72,14 @@ RECIPES = {
         1,
         32,
         5e-3,
-        n_steps=320,
+        n_steps=300,
         decay_share=0.0,
         starts_from_first_edition=True,
         late_mc_share=0.15,
-        late_share=0.375,
+        late_share=0.3334,
     ),
     "llm": Recipe(
-        256, 640, 6, 4, 2, 64, 7e-4, n_steps=1350, rows_per_step=72, decay_share=0.25, starts_from_first_edition=True
+        256, 640, 6, 4, 2, 64, 1e-3, n_steps=1600, rows_per_step=72, decay_share=0.32, starts_from_first_edition=True
     ),
 }
 
