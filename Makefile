@@ -9,7 +9,7 @@ NODE_MODULES := { [ node_modules/.package-lock.json -nt package-lock.json ] || n
 JAVASCRIPT := '{assets,tests}/**/*.{js,mjs,d.ts}' eslint.config.js
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: help setup dev browser app test test-js test-slow test-gpu fuzz lint lint-js format clean
+.PHONY: help setup dev browser app test test-js test-slow test-gpu test-firefox lighthouse fuzz lint lint-js format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,6 +17,8 @@ help:
 	@echo "make test       all tests but the slow ones, a real browser included"
 	@echo "make test-js    only those of the viewer's logic (needs node)"
 	@echo "make test-slow  the slow ones"
+	@echo "make test-firefox  the page in Firefox, which is installed where that can be (Debian's firefox-esr; needs node)"
+	@echo "make lighthouse  Lighthouse's phone profile on the page and the static site (npm fetches it; an idle machine)"
 	@echo "make test-gpu   those that need an NVIDIA GPU; installs nothing, so that it runs without a network"
 	@echo "make fuzz       every reader fed with FUZZ_EXAMPLES odd inputs (default 20000), in Python and node; an hour"
 	@echo "make lint       ruff, mypy, hadolint for the Dockerfile; eslint, TypeScript's checker and prettier for JavaScript"
@@ -77,6 +79,12 @@ test: dev browser test-js
 
 test-slow: dev browser
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+test-firefox: dev
+	$(BIN)/python -m pytest -m firefox tests/ui/test_firefox.py $(PYTEST_ARGS)
+
+lighthouse: dev browser
+	$(BIN)/python -m tests.lighthouse
 
 # What a machine with a GPU has is used as it is: there may be no network to install anything from, and other versions
 # warn of other things. Only the files that have such tests are read, as others import what may not be there.

@@ -227,7 +227,7 @@ interface EngineStatus {
 interface PageServer {
   fetch_run(asked: { run: string; base: number }): Promise<PageMessage>;
   stop_run(asked: { run: string }): Promise<unknown>;
-  offline_page(nothing: null): Promise<{ template: string }>;
+  offline_page(asked: { engine: boolean }): Promise<{ template: string }>;
   engine_status(nothing: null): Promise<EngineStatus>;
   list_pairs(nothing: null): Promise<PairList>;
   change_pair(asked: {

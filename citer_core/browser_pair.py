@@ -29,6 +29,7 @@ ROUTERS = "routers/embedded"
 DATASETS = ("math.jsonl", "mc.jsonl", "recorded-embedded.jsonl")
 _CARD = Record({"pair_revision": Text(200)})
 USUAL_TAU = 0.7
+PAGE_BYTES = 700_000  # about what a page's own scripts and styles take
 
 
 @functools.cache
@@ -46,6 +47,18 @@ def needed_files() -> list[Path]:
     router = next(iter(stored_thresholds()), None)
     files = [ASSETS / folder / name for folder, names in MODEL_FILES.items() for name in names]
     return files + [ASSETS / ROUTERS / f"{router}{suffix}" for suffix in (".json", ".safetensors") if router]
+
+
+def held_files() -> list[str]:
+    """Paths below the assets of all that a page needs which holds the pair itself: models, routers, known problems."""
+    models = [f"{folder}/{name}" for folder, names in MODEL_FILES.items() for name in names]
+    routers = [f"{ROUTERS}/{name}{suffix}" for name in stored_thresholds() for suffix in (".json", ".safetensors")]
+    return [*models, *routers, *(f"datasets/{name}" for name in DATASETS)]
+
+
+def one_file_bytes() -> int:
+    """About how large such a page is: the files in base64, and the page's own scripts and styles."""
+    return PAGE_BYTES + sum(-(-(ASSETS / path).stat().st_size // 3) * 4 for path in held_files())
 
 
 def stored_thresholds() -> dict[str, float]:
@@ -71,6 +84,7 @@ def pair_facts(root: str, script: str) -> dict[str, Any] | None:
     """
     try:
         card = _CARD.read(read_json(ASSETS / "models" / "card.json", max_bytes=1_000_000), "card")
+        page_bytes = one_file_bytes()
         n_bytes = sum(path.stat().st_size for path in needed_files()) + len(engine_script().encode())
     except (GateError, OSError, CiterError):
         return None
@@ -80,6 +94,8 @@ def pair_facts(root: str, script: str) -> dict[str, Any] | None:
         "root": root,
         "script": script,
         "bytes": n_bytes,
+        "files": held_files(),
+        "one_file_bytes": page_bytes,
         "version": citer_core.__version__,
         "thresholds": stored_thresholds(),
     }

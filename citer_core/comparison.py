@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any, Self
 from citer_core.errors import GateError, InputError, TraceError
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
-from citer_core.gate.excerpt import clean, excerpt
+from citer_core.gate.excerpt import excerpt
 from citer_core.gate.fields import ListOf, Record, Text
 from citer_core.gate.json_file import read_json
-from citer_core.models.same_pair import is_same_run
-from citer_core.recording import INDEX, RecordingPlan
+from citer_core.recording import INDEX, RecordingPlan, is_plain_name, is_run_of, replace_index
 from citer_core.speculation import Drafting, SpeculativeTrace
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.trace import RoutingTrace, event_to_dict
@@ -209,7 +208,7 @@ def read_comparisons(folder: Path) -> list[dict[str, str]]:
         entries = _ENTRIES.read(read_json(path, max_bytes=1_000_000), "index")
         for entry in entries:
             file = entry["file"]
-            if Path(file).name != file or file != clean(file) or not file.endswith(".json"):
+            if not is_plain_name(file):
                 raise GateError(f"It names the file {excerpt(file)}, which is not a plain name ending in .json.")
     except InputError as error:
         raise TraceError(
@@ -232,13 +231,12 @@ def _there_already(
         there = Comparison.read(path)
     except TraceError:
         return None
-    info = engine.pair_info
-    ways = [(engine.router(name).revision, settings_of(tau, max_new_tokens)) for name, tau in ways_of(engine, routers)]
+    ways = [
+        (engine.router(name).revision, plan, settings_of(tau, max_new_tokens)) for name, tau in ways_of(engine, routers)
+    ]
     same = (
-        [(run.router.revision, run.settings) for run in there.runs] == ways
-        and all(is_same_run(run.pair.revision, info.revision) and run.pair.dtype == info.dtype for run in there.runs)
-        and there.runs[0].prompt.question == plan.question
-        and there.runs[0].prompt.data_type == plan.data_type
+        len(there.runs) == len(ways)
+        and all(is_run_of(run, engine, *way) for run, way in zip(there.runs, ways, strict=True))
         and (there.title, there.subtitle) == (plan.title, plan.subtitle)
         and (there.speculative is not None) == engine.llm_is_here
         and (there.speculative is None or there.speculative.drafting == drafting)
@@ -252,8 +250,4 @@ def _write_index(pair: str, entries: list[dict[str, str]], folder: Path) -> None
     others = [entry for entry in read_comparisons(folder) if entry["pair"] != pair and entry["file"] not in ours]
     # The bundled pair first: it is what a page opens with, and its entries are recorded first.
     index = [*entries, *others] if not others or pair < others[0]["pair"] else [*others, *entries]
-    write_whole(folder / INDEX, json.dumps(index, indent=2, ensure_ascii=False) + "\n")
-    named = {entry["file"] for entry in index}
-    for path in folder.glob("*.json"):
-        if path.name != INDEX and path.name not in named:
-            path.unlink()
+    replace_index(folder, index, (folder,))

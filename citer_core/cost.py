@@ -81,11 +81,16 @@ class ModelSpec:
 
 @dataclass(frozen=True, slots=True)
 class DeviceSpec:
-    """What the roofline needs of a device: memory bandwidth in bytes/s and peak compute in FLOP/s."""
+    """What the roofline needs of a device: memory bandwidth in bytes/s and peak compute in FLOP/s.
+
+    Attributes:
+        memory_bytes: what fits it; None where that is not known.
+    """
 
     name: str
     bandwidth: float
     peak_flops: float
+    memory_bytes: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,4 +182,4 @@ QWEN2_72B = ModelSpec("Qwen2-72B", 72_706_203_648, 80, 64, 8, 128, 152_064, 8192
 LLAMA31_8B = ModelSpec("Llama-3.1-8B", 8_030_261_248, 32, 32, 8, 128, 128_256, 4096, False)
 LLAMA31_70B = ModelSpec("Llama-3.1-70B", 70_553_706_496, 80, 64, 8, 128, 128_256, 8192, False)
 # Published peak figures of the vendor's data sheet (dense bfloat16), not measurements of ours.
-H100_SXM = DeviceSpec("H100 SXM (data sheet)", 3.35e12, 989e12)
+H100_SXM = DeviceSpec("H100 SXM (data sheet)", 3.35e12, 989e12, 80e9)

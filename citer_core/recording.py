@@ -107,7 +107,7 @@ def read_plans(path: Path) -> list[RecordingPlan]:
         unknown = line.keys() - _PLAN.required.keys() - _PLAN.optional.keys()
         if unknown:
             raise DatasetError(f"{where}: a run to record cannot have the field {excerpt(min(unknown))}.")
-        if not _is_plain_name(plan.file):
+        if not is_plain_name(plan.file):
             raise DatasetError(f"{where}: file is {excerpt(plan.file)}; it must be a plain name that ends in .json.")
         if any(plan.file == other.file for other in plans) or plan.file == INDEX:
             raise DatasetError(f"{where}: the file name {excerpt(plan.file)} is taken. Choose another.")
@@ -189,7 +189,7 @@ def read_index(folder: Path) -> list[dict[str, Any]]:
     try:
         entries = _ENTRIES.read(read_json(path, max_bytes=20_000_000), "index")
         for entry in entries:
-            if not _is_plain_name(entry["file"]):
+            if not is_plain_name(entry["file"]):
                 raise GateError(
                     f"It names the file {excerpt(entry['file'])}, which is not a plain name ending in .json."
                 )
@@ -219,7 +219,8 @@ def read_probe(folder: Path, file: str) -> list[dict[str, Any]]:
     return tokens
 
 
-def _is_plain_name(file: str) -> bool:
+def is_plain_name(file: str) -> bool:
+    """Whether an index may name this file: of its own folder, and JSON."""
     return Path(file).name == file == clean(file) and file.endswith(".json")
 
 
@@ -244,7 +245,14 @@ def _recorded(
         trace = RoutingTrace.from_json(path.read_bytes())
     except (OSError, TraceError):
         return None
-    same = (
+    return trace if is_run_of(trace, engine, router_revision, plan, settings) else None
+
+
+def is_run_of(
+    trace: RoutingTrace, engine: Engine, router_revision: str, plan: RecordingPlan, settings: DecodeSettings
+) -> bool:
+    """Whether a trace is what this plan would give now."""
+    return (
         is_same_run(trace.pair.revision, engine.pair_info.revision)
         and trace.pair.dtype == engine.pair_info.dtype
         and trace.router.revision == router_revision
@@ -252,7 +260,6 @@ def _recorded(
         and trace.prompt.question == plan.question
         and trace.prompt.data_type == plan.data_type
     )
-    return trace if same else None
 
 
 def _entry(plan: RecordingPlan, trace: RoutingTrace) -> dict[str, Any]:
@@ -280,9 +287,14 @@ def _write_index(pair: str, entries: list[dict[str, Any]], folder: Path, *, firs
     ours = {entry["file"] for entry in entries}
     others = [e for e in read_index(folder) if e.get("pair") != pair and e["file"] not in ours]
     index = [*entries, *others] if first else [*others, *entries]
+    replace_index(folder, index, (folder, folder / PROBES))
+
+
+def replace_index(folder: Path, index: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -> None:
+    """Writes an index, and removes from `folders` what no entry of it names any more."""
     named = {entry["file"] for entry in index}
     # The index first: it must not name what a stop after it has removed.
     write_whole(folder / INDEX, json.dumps(index, indent=2, ensure_ascii=False) + "\n")
-    for path in (*folder.glob("*.json"), *(folder / PROBES).glob("*.json")):
+    for path in (path for some in folders for path in some.glob("*.json")):
         if path.name != INDEX and path.name not in named:
             path.unlink()

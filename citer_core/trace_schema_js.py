@@ -10,6 +10,7 @@ Standard library only; knows nothing of a trace or a setting but its table.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any
 
 from citer_core import trace_schema
@@ -21,6 +22,15 @@ from citer_core.gate.fields import Choice, Flag, Kind, ListOf, Maybe, Real, Reco
 MODULE = ASSETS / "run" / "trace_schema.js"
 COMPARISON_MODULE = ASSETS / "compare" / "comparison_schema.js"
 WIDTH = 120
+# Written once and named wherever they stand, also in the other module; inner ones first.
+SHARED: dict[str, Kind[Any]] = {
+    "MODEL_TABLE": trace_schema.MODEL,
+    "PAIR_TABLE": trace_schema.PAIR,
+    "PROMPT_TABLE": trace_schema.PROMPT,
+    "ANSWER_TABLE": trace_schema.ANSWER,
+    "FINISH_REASON_TABLE": trace_schema.FINISH_REASON,
+    "RECORD_TABLE": trace_schema.RECORD,
+}
 _HEADER = """/**
  * What each field of a trace may hold, and what is known of each setting of decoding. Data only, made by
  * `python -m citer_core.trace_schema_js` from the tables that the server checks with: change
@@ -36,6 +46,13 @@ _COMPARISON_HEADER = """/**
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A constant where its value would stand."""
+
+    name: str
+
+
 def comparison_module_text() -> str:
     """The whole module of what is compared."""
     constants = {
@@ -44,7 +61,9 @@ def comparison_module_text() -> str:
         "MOST_COMPARED": trace_schema.MOST_COMPARED,
         "SPECULATIVE_TABLE": table_of(trace_schema.SPECULATIVE),
     }
-    return _module(_COMPARISON_HEADER, constants)
+    text = _module("", constants)
+    names = ", ".join(name for name in SHARED if name in text)
+    return f'{_COMPARISON_HEADER}\nimport {{ {names} }} from "../run/trace_schema.js";\n{text}'
 
 
 def module_text() -> str:
@@ -60,6 +79,7 @@ def module_text() -> str:
             "digits": json_text.MAX_DIGITS,
         },
         "SETTINGS_TABLE": {name: _row_of(name, setting) for name, setting in SETTINGS.items()},
+        **{name: _table_inside(kind) for name, kind in SHARED.items()},
         "TRACE_TABLE": table_of(trace_schema.TRACE),
     }
     return _module(_HEADER, constants)
@@ -80,8 +100,15 @@ def _row_of(name: str, setting: Setting) -> dict[str, Any]:
     }
 
 
-def table_of(kind: Kind[Any]) -> dict[str, Any]:
-    """A kind as JSON: `kind` names it, its bounds follow, and `wanted` is what a message says of it."""
+def table_of(kind: Kind[Any]) -> dict[str, Any] | _Named:
+    """A kind as JSON: `kind` names it, its bounds follow, and `wanted` is what a message says of it. One of `SHARED` is
+    its name.
+    """
+    name = next((name for name, shared in SHARED.items() if shared is kind), None)
+    return _table_inside(kind) if name is None else _Named(name)
+
+
+def _table_inside(kind: Kind[Any]) -> dict[str, Any]:
     match kind:
         case Text():
             least = {"min": kind.min_chars} if kind.min_chars else {}
@@ -116,6 +143,8 @@ def _written(value: Any, column: int, indent: int = 0) -> str:
         opened, closed, entries = "[", "]", [("", entry) for entry in value]
     elif isinstance(value, dict):
         opened, closed, entries = "{ ", " }", [(f"{name}: ", entry) for name, entry in value.items()]
+    elif isinstance(value, _Named):
+        return value.name
     else:
         return json.dumps(value, ensure_ascii=False)
     line = opened + ", ".join(name + _written(entry, -(10**6)) for name, entry in entries) + closed

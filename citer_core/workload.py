@@ -16,8 +16,8 @@ from citer_core.gate.fields import MAX_NUMBER, Real, Record, Whole
 from citer_core.types import TokenEvent
 
 _COUNT = Whole(0, MAX_NUMBER)
-_PASSES = Record({"n_passes": _COUNT, "n_new": _COUNT, "n_context": _COUNT, "n_attended": Real(0, float(MAX_NUMBER))})
-_WORKLOAD = Record({"n_tokens": _COUNT, "slm": _PASSES, "llm": _PASSES, "alone": _PASSES})
+PASSES = Record({"n_passes": _COUNT, "n_new": _COUNT, "n_context": _COUNT, "n_attended": Real(0, float(MAX_NUMBER))})
+WORKLOAD = Record({"n_tokens": _COUNT, "slm": PASSES, "llm": PASSES, "alone": PASSES})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,5 +131,5 @@ class Workload:
         Raises:
             GateError: it is something else.
         """
-        found = _WORKLOAD.read(value, "the workload")
+        found = WORKLOAD.read(value, "the workload")
         return cls(found["n_tokens"], *(Passes(**found[name]) for name in ("slm", "llm", "alone")))

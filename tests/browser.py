@@ -35,11 +35,11 @@ def provide_browser() -> Path:
     """Like `find_browser`, but installs one where there is none; ends the program with advice where it cannot."""
     found = find_browser()
     if found is None and hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get"):
-        _try(["apt-get", "update", "-qq"])
-        _try(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"])
+        try_to(["apt-get", "update", "-qq"])
+        try_to(["apt-get", "install", "-y", "-qq", "--no-install-recommends", "chromium"])
         found = find_browser()
     if found is None:
-        _try([sys.executable, "-m", "playwright", "install", "chromium"])
+        try_to([sys.executable, "-m", "playwright", "install", "chromium"])
         found = find_browser()
     if found is None:
         raise SystemExit("error: no browser for the page's tests. Install chromium, or set CHROMIUM to its executable.")
@@ -54,7 +54,7 @@ def _downloaded_browser() -> Path | None:
     return path if path.exists() else None
 
 
-def _try(command: list[str]) -> None:
+def try_to(command: list[str]) -> None:
     """Runs a step that may fail because another way is left; its output goes to standard error."""
     print("+", " ".join(command), file=sys.stderr)
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}

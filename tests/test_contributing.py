@@ -140,7 +140,7 @@ def test_a_counter(browser_modules):
         const event = {{ slm_s: 0, router_s: 0, llm_s: 0 }};
         for (const isLlm of [0, 0, 1, 1, 1, 0]) series.push(event, isLlm, isLlm);
         const counters = new Counters();
-        counters.update({{ series, shown: 6, decisions: {{ firstFlip: -1 }} }});
+        counters.update({{ series, shown: 6, decisions: {{ firstFlip: -1 }}, prices: {{}} }});
         console.log(counters.values.stretch.textContent, counters.notes.stretch.textContent);
         """
     )

@@ -6,10 +6,22 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
+from citer_core.assets import ASSETS
 from citer_core.tasks.problems import problem_from_text
 from citer_core.trace import RoutingTrace
 from citer_core.types import Candidate, DecodeSettings
+from citer_core.ui.run.presets import OPENING_RUN
 from tests.fakes import FakeEngine
+
+
+def recorded(name: str) -> RoutingTrace:
+    """A run that the page plays from disk: `NAME.json` of `assets/traces`."""
+    return RoutingTrace.from_json((ASSETS / "traces" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def opening_run() -> RoutingTrace:
+    """The run that the page opens with."""
+    return recorded(OPENING_RUN.removesuffix(".json"))
 
 
 def made_trace(

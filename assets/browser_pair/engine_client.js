@@ -15,6 +15,9 @@
  * @property {string} script address of the worker's script
  * @property {number} bytes of what has to be loaded before anything can be written
  * @property {string} version of this project
+ * @property {number} one_file_bytes about how large that page is
+ * @property {string[]} files paths below `root` of all that a page needs which holds the pair itself
+ * @property {Record<string, string>} [packed] these files in base64, in such a page
  * @property {boolean} [is_only] there is no server that could compute
  * @property {Record<string, number>} thresholds a tau to start from, of each trained router; the default one first
  */
@@ -86,8 +89,9 @@ export class EngineClient {
       }
       this.worker.onmessage = ({ data }) => this.#take(data);
       this.worker.onerror = () => this.#failed(LOST);
-      const { root, version, thresholds } = this.facts;
-      this.#post({ kind: "load", root, version, hardware: this.hardware, router: Object.keys(thresholds)[0] });
+      const { root, version, thresholds, packed } = this.facts;
+      const [router] = Object.keys(thresholds);
+      this.#post({ kind: "load", root, version, hardware: this.hardware, router, ...(packed ? { packed } : {}) });
     });
   }
 

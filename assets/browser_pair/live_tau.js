@@ -24,7 +24,7 @@ export class LiveTau {
   texts = new Map();
   /** @type {number|null} where tau stands, while that is not written yet */
   wanted = null;
-  /** @type {{run: string, tau: number, startedAt: number}|null} */
+  /** @type {{run: string, tau: number, startedAt: number, isEnding: boolean}|null} */
   writing = null;
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   timer;
@@ -58,6 +58,11 @@ export class LiveTau {
       this.on.onText(text);
       return true;
     }
+    if (this.writing?.tau === tau && !this.writing.isEnding) {
+      this.wanted = null; // a page may say the same twice
+      clearTimeout(this.timer);
+      return true;
+    }
     this.wanted = tau;
     if (!this.writing) this.#write();
     else this.#makeWayLater();
@@ -68,7 +73,13 @@ export class LiveTau {
   rest() {
     this.wanted = null;
     clearTimeout(this.timer);
-    if (this.writing) this.client.cancel(this.writing.run);
+    this.#cancel();
+  }
+
+  #cancel() {
+    if (!this.writing) return;
+    this.writing.isEnding = true;
+    this.client.cancel(this.writing.run);
   }
 
   /** @param {Trace} origin */
@@ -89,7 +100,7 @@ export class LiveTau {
     const { writing } = this;
     if (!writing) return;
     const rest = MAKES_WAY_AFTER_MS - (this.now() - writing.startedAt);
-    this.timer = setTimeout(() => this.writing === writing && this.client.cancel(writing.run), Math.max(0, rest));
+    this.timer = setTimeout(() => this.writing === writing && this.#cancel(), Math.max(0, rest));
   }
 
   #write() {
@@ -105,7 +116,7 @@ export class LiveTau {
       events.push(...reply.tokens);
       if (reply.end) this.#ended(origin, tau, head, events, reply.end);
     });
-    this.writing = { run, tau, startedAt: this.now() };
+    this.writing = { run, tau, startedAt: this.now(), isEnding: false };
   }
 
   /**

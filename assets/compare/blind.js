@@ -9,6 +9,7 @@
  * @typedef {{pair: [string, string], choice: Choice|null}} BlindRound ids of the columns, from left to right
  */
 
+const MOST_ROUNDS = 1e6;
 const WAYS = { slm: "SLM alone", routed: "routed", llm: "LLM alone", speculative: "speculative decoding" };
 
 /**
@@ -47,6 +48,27 @@ export function scored(score, left, right, choice) {
   count(left, choice === "tie" ? "ties" : choice === "first" ? "wins" : "losses");
   count(right, choice === "tie" ? "ties" : choice === "second" ? "wins" : "losses");
   return next;
+}
+
+/**
+ * A score as it was kept, or none: what is stored in a browser may be anybody's.
+ * @param {string|null} text
+ * @returns {BlindScore}
+ */
+export function readScore(text) {
+  try {
+    const given = Object(JSON.parse(text ?? "{}"));
+    const rows = Object.keys(WAYS).flatMap((way) => {
+      const row = Object(given[way]);
+      const counts = ["wins", "losses", "ties"].map((name) => row[name]);
+      return counts.every((n) => Number.isInteger(n) && n >= 0 && n <= MOST_ROUNDS)
+        ? [[way, { wins: counts[0], losses: counts[1], ties: counts[2] }]]
+        : [];
+    });
+    return Object.fromEntries(rows);
+  } catch {
+    return {};
+  }
 }
 
 /** How many rounds there were. @param {BlindScore} score */

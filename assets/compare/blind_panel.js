@@ -9,7 +9,7 @@
  */
 
 import { html, setText } from "../viewer/dom.js";
-import { drawRound, nRounds, scoreWords, scored } from "./blind.js";
+import { drawRound, nRounds, readScore, scoreWords, scored } from "./blind.js";
 import { verdictOf } from "./findings.js";
 
 const ANSWERS = /** @type {[Choice, string][]} */ ([
@@ -18,11 +18,31 @@ const ANSWERS = /** @type {[Choice, string][]} */ ([
   ["second", "B is better"],
 ]);
 
+const SCORE_KEY = "citer-blind-score";
+
+/** @returns {BlindScore} of earlier visits, where they may be remembered */
+function keptScore() {
+  try {
+    return readScore(localStorage.getItem(SCORE_KEY));
+  } catch {
+    return {};
+  }
+}
+
+/** @param {BlindScore} score */
+function keepScore(score) {
+  try {
+    localStorage.setItem(SCORE_KEY, JSON.stringify(score));
+  } catch {
+    // Full, or not allowed here: the score lasts as long as the page.
+  }
+}
+
 export class BlindPanel {
   /** @type {import("./blind.js").BlindRound|null} */
   round = null;
   /** @type {BlindScore} */
-  score = {};
+  score = keptScore();
 
   /** @param {{onRound: () => void, columns: () => Column[]}} on */
   constructor(on) {
@@ -38,7 +58,16 @@ export class BlindPanel {
     }
     this.again = html("button", { type: "button", class: "cq-button cq-main" }, "Another pair");
     this.again.addEventListener("click", () => this.draw());
-    this.root = html("div", { class: "cq-blind-panel", hidden: true }, this.words, this.answers, this.again);
+    this.forget = html("button", { type: "button", class: "cq-button" }, "Start the score anew");
+    this.forget.addEventListener("click", () => this.forgetScore());
+    this.root = html(
+      "div",
+      { class: "cq-blind-panel", hidden: true },
+      this.words,
+      this.answers,
+      html("div", { class: "cq-row" }, this.again, this.forget),
+    );
+    this.#update("");
   }
 
   /** Ends the round: another problem is shown. The score stays. */
@@ -69,12 +98,19 @@ export class BlindPanel {
     if (!this.round || this.round.choice !== null || !left || !right) return;
     this.round = { ...this.round, choice };
     this.score = scored(this.score, left, right, choice);
+    keepScore(this.score);
     const who = [left, right].map((column, k) => {
       const verdict = verdictOf(column);
       return `${"AB"[k]} was ${column.name}${verdict ? `, ${verdict}` : ""}`;
     });
     this.#update(`${who.join("; ")}. ${scoreWords(this.score)}`);
     this.on.onRound();
+  }
+
+  forgetScore() {
+    this.score = {};
+    keepScore(this.score);
+    this.#update("The score begins anew.");
   }
 
   /** @param {string} words */
@@ -85,6 +121,7 @@ export class BlindPanel {
     this.again.hidden = this.round === null || isOpen;
     this.start.setAttribute("aria-pressed", String(this.round !== null));
     const n = nRounds(this.score);
+    this.forget.hidden = n === 0 || isOpen;
     setText(this.start, this.round ? "End the blind test" : n ? `Blind test (${n} so far)` : "Blind test");
     setText(this.words, words);
   }

@@ -47,7 +47,7 @@ function wayOf({ settings: { threshold } }) {
 }
 
 /** The name of a run's column in links: `slm`, `llm` or `citer@0.93`. @param {Trace} run */
-function idOf(run) {
+export function idOf(run) {
   const way = wayOf(run);
   return way === "routed" ? `${run.router.name}@${run.settings.threshold}` : way;
 }

@@ -5,6 +5,7 @@
  *
  * @typedef {import("./columns.js").Column} Column
  * @typedef {import("./comparison_file.js").Comparison} Comparison
+ * @typedef {import("./shared_settings.js").AskedComparison} AskedComparison
  * @typedef {{file: string, title: string, subtitle: string, pair: string, url: string}} StoredProblem
  * @typedef {{device: DeviceSpec, problems: StoredProblem[], value: string}} CompareProps
  * @typedef {{comparison?: number, document?: unknown, is_done?: boolean, notice?: string, level?: string,
@@ -14,6 +15,7 @@
 import { html, part, setText } from "../viewer/dom.js";
 import { messageOf } from "../run/format.js";
 import { BlindPanel } from "./blind_panel.js";
+import { CarriedRun } from "./carried_run.js";
 import { ColumnPanel } from "./column_panel.js";
 import { CLOCKS, SPECULATIVE, chosenColumns, columnsOf, firstDifference, standAt } from "./columns.js";
 import { buildCompareLink, readCompareLink } from "./compare_link.js";
@@ -41,11 +43,17 @@ export class Compare {
   /** @type {typeof CLOCKS[number]} */
   clock = "bytes";
   isLive = false;
+  isFilling = false;
+  /** @type {AskedComparison|null} what the live comparison was asked with */
+  asked = null;
+  /** @type {string[]} columns that a link wants of the next live comparison */
+  wanted = [];
 
   /**
    * @param {HTMLElement} root
    * @param {CompareProps} props
-   * @param {{onAsk: (asked: object) => void, onStop: () => void, onOpenForm: () => Promise<object>}} on
+   * @param {{onAsk: (asked: object) => void, onStop: () => void, onOpenForm: () => Promise<object>,
+   *   shownRun: () => Trace|null}} on `shownRun` is what Explore shows
    */
   constructor(root, { device, problems }, on) {
     this.root = root;
@@ -60,7 +68,11 @@ export class Compare {
     );
     this.blind = new BlindPanel({ onRound: () => this.draw(), columns: () => this.offered });
     this.form = new LiveForm({ onAsk: (asked) => this.ask(asked), onStop: () => on.onStop() });
-    this.form.root.addEventListener("toggle", () => this.#openForm());
+    this.carried = new CarriedRun((asked) => this.fillForm(asked));
+    this.form.root.addEventListener("toggle", () => {
+      if (this.form.root.open && !this.isFilling) this.#openForm();
+      this.isFilling = false;
+    });
     this.#build();
   }
 
@@ -94,7 +106,7 @@ export class Compare {
     this.source = html("p", { class: "cq-small" });
     this.note = html("p", { class: "cq-note", role: "status" });
     this.root.replaceChildren(
-      html("div", { class: "cq-top" }, this.picker, this.add, this.blind.start, this.link),
+      html("div", { class: "cq-top" }, this.picker, this.add, this.blind.start, this.carried.root, this.link),
       this.question,
       html("div", { class: "cq-transport" }, this.play, this.slider, this.clocks),
       this.note,
@@ -138,6 +150,12 @@ export class Compare {
     if (!this.isLive) this.form.fill(prompt.question, prompt.data_type);
     this.blind.reset();
     this.draw();
+    this.offerRun();
+  }
+
+  /** Explore's run, where it is not in this comparison. */
+  offerRun() {
+    this.carried.offer(this.on.shownRun(), this.comparison?.runs[0].prompt, this.offered);
   }
 
   /** Draws all columns anew, and what follows from them. */
@@ -175,7 +193,8 @@ export class Compare {
     if (this.source) {
       setText(
         this.source,
-        `${kind}: ${this.comparison?.runs[0].pair.name}. Seconds were measured on ${hardware}; bytes and operations ` +
+        `${kind}: ${this.comparison?.runs[0].pair.name}.${sampledWords(this.comparison)} ` +
+          `Seconds were measured on ${hardware}; bytes and operations ` +
           "are estimated from each pass.",
       );
     }
@@ -222,10 +241,12 @@ export class Compare {
   async copyLink() {
     const problem = this.isLive ? null : (this.problem?.file.replace(/\.json$/, "") ?? null);
     const base = new URL(".", document.baseURI).href;
-    const link = buildCompareLink(base, { problem, columns: this.chosen, clock: this.clock });
+    const live = this.isLive ? this.asked : null;
+    const link = buildCompareLink(base, { problem, columns: this.chosen, clock: this.clock, live });
     try {
       await navigator.clipboard.writeText(link);
-      this.say("The link is copied: it opens this problem with these columns.");
+      const what = live ? "fills the form in with this problem and its settings" : "opens this problem";
+      this.say(`The link is copied: it ${what}, with these columns.`);
     } catch {
       this.say(`Copy this link: ${link}`);
     }
@@ -234,7 +255,6 @@ export class Compare {
   // ------------------------------------------------------------ live
 
   async #openForm() {
-    if (!this.form.root.open) return;
     try {
       this.form.offer(await this.on.onOpenForm());
     } catch (error) {
@@ -242,8 +262,19 @@ export class Compare {
     }
   }
 
-  /** @param {object} asked */
+  /** Filled in, and written when somebody says so. @param {Partial<AskedComparison>} asked */
+  async fillForm(asked) {
+    this.isFilling = !this.form.root.open; // or opening it would ask once more, and choose anew what is filled in
+    this.form.root.open = true;
+    await this.#openForm();
+    this.form.take(asked);
+    this.form.root.scrollIntoView({ block: "nearest" });
+    this.form.go.focus();
+  }
+
+  /** @param {AskedComparison} asked */
   ask(asked) {
+    this.asked = asked;
     this.player.moveTo(1);
     this.form.running(true);
     this.form.say("");
@@ -262,7 +293,8 @@ export class Compare {
         const comparison = checkComparison(message.document);
         this.isLive = true;
         const isSame = this.comparison?.title === comparison.title;
-        this.show(comparison, isSame ? this.chosen : []);
+        this.show(comparison, isSame ? this.chosen : this.wanted);
+        if (message.is_done) this.wanted = [];
       } catch (error) {
         this.form.say(messageOf(error));
       }
@@ -273,6 +305,12 @@ export class Compare {
       this.draw();
     }
   }
+}
+
+/** @param {Comparison|null} comparison */
+function sampledWords(comparison) {
+  const { temperature, seed } = comparison?.runs[0].settings ?? { temperature: 0, seed: 0 };
+  return temperature > 0 ? ` Sampled at temperature ${temperature}, seed ${seed}.` : "";
 }
 
 function legend() {
@@ -309,7 +347,10 @@ export async function mountCompare({ element, props, server, watch, onAsk, onSto
     onAsk,
     onStop,
     onOpenForm: () => server.compare_status(null),
+    shownRun: () => window.citer?.viewer.trace() ?? null,
   });
+  // The run travels along, and may have become another one while somebody was elsewhere.
+  new MutationObserver(() => compare.offerRun()).observe(document.body, { attributeFilter: ["data-view"] });
   window.citerCompare = compare;
   let last = "";
   watch("value", () => {
@@ -317,7 +358,12 @@ export async function mountCompare({ element, props, server, watch, onAsk, onSto
     last = props.value;
     compare.receive(JSON.parse(last));
   });
-  const { problem, columns, clock } = readCompareLink(location.search);
+  const { problem, columns, clock, live } = readCompareLink(location.search);
   if (clock && compare.clocks) compare.clocks.value = compare.clock = clock;
   await compare.open(problem ? `${problem}.json` : "", columns);
+  if (live) {
+    await compare.fillForm(live);
+    compare.wanted = columns;
+    compare.form.say("This is what the link asks for. Write it when you like.");
+  }
 }

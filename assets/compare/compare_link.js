@@ -1,22 +1,38 @@
 /**
- * A link that opens a comparison: which problem, which columns, which clock.
+ * A link that opens a comparison: a recorded problem or what a live one was asked with, which columns, which clock.
  *
- * Pure: must not know the DOM. A link comes from anybody: what is not known here is as good as absent.
+ * Pure: must not know the DOM. A link comes from anybody: what is not known here is as good as absent. What was asked
+ * live has names of its own, for Explore reads the same address.
  *
- * @typedef {{problem: string|null, columns: string[], clock: import("./columns.js").Clock|null}} CompareState
+ * @typedef {import("./shared_settings.js").AskedComparison} AskedComparison
+ * @typedef {import("./shared_settings.js").SettingName} SettingName
+ * @typedef {{problem: string|null, columns: string[], clock: import("./columns.js").Clock|null,
+ *   live: AskedComparison|null}} CompareState
  */
 
 import { CLOCKS } from "./columns.js";
+import { GateError, readKind } from "../run/gate.js";
+import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
+import { SHARED, sharedSettings } from "./shared_settings.js";
 
 const MOST_COLUMNS = 4;
+const MOST_ROUTERS = 2;
+const MOST_QUESTION = 4000; // an address has to carry it
 const MAX_CHARS = 200;
 
 /** @param {string} base address of the page, without a query @param {CompareState} state */
-export function buildCompareLink(base, { problem, columns, clock }) {
+export function buildCompareLink(base, { problem, columns, clock, live }) {
   const query = new URLSearchParams({ view: "compare" });
   if (problem) query.set("problem", problem);
   if (columns.length) query.set("columns", columns.join(","));
   if (clock) query.set("clock", clock);
+  if (live) {
+    query.set("live_question", live.question);
+    query.set("live_type", live.data_type);
+    query.set("live_routers", live.routers.map(({ router, threshold }) => `${router}@${threshold}`).join(","));
+    if (live.together) query.set("together", "1");
+    for (const name of SHARED) query.set(keyOf(name), String(live.settings[name] ?? SETTINGS_TABLE[name].default));
+  }
   return `${base}?${query}`;
 }
 
@@ -30,5 +46,44 @@ export function readCompareLink(search) {
     problem: short("problem") || null,
     columns: [...new Set(columns)],
     clock: CLOCKS.find((clock) => clock === query.get("clock")) ?? null,
+    live: liveIn(query),
   };
+}
+
+/** @param {SettingName} name */
+const keyOf = (name) => `live_${SETTINGS_TABLE[name].link}`;
+
+/** @param {URLSearchParams} query @returns {AskedComparison|null} */
+function liveIn(query) {
+  const question = query.get("live_question") ?? "";
+  if (!question.trim() || question.length > MOST_QUESTION) return null;
+  const types = TRACE_TABLE.required.prompt.required.data_type.names;
+  const routers = (query.get("live_routers") ?? "")
+    .slice(0, MAX_CHARS)
+    .split(",")
+    .flatMap((text) => {
+      const [router, tau] = text.split("@");
+      const threshold = Number(tau);
+      return router && threshold > 0 && threshold < 1 ? [{ router, threshold }] : [];
+    });
+  return {
+    question,
+    data_type: types.find((name) => name === query.get("live_type")) ?? types[0],
+    routers: routers.slice(0, MOST_ROUTERS),
+    together: query.get("together") === "1",
+    settings: sharedSettings((name) => settingIn(query, name)),
+  };
+}
+
+/** A setting in its range, else as it usually is. @param {URLSearchParams} query @param {SettingName} name */
+function settingIn(query, name) {
+  const { kind, default: usual } = SETTINGS_TABLE[name];
+  const given = query.get(keyOf(name))?.trim();
+  if (!given) return usual;
+  try {
+    return Number(readKind(/** @type {import("../run/gate.js").Kind} */ (kind), Number(given), name));
+  } catch (error) {
+    if (error instanceof GateError) return usual;
+    throw error;
+  }
 }

@@ -3,6 +3,8 @@
  * `citer_core/trace_schema.py`, not this file.
  */
 
+import { PAIR_TABLE, PROMPT_TABLE, ANSWER_TABLE, FINISH_REASON_TABLE, RECORD_TABLE } from "../run/trace_schema.js";
+
 export const COMPARISON_SCHEMA = "citer-comparison";
 
 export const COMPARISON_VERSION = 1;
@@ -12,70 +14,7 @@ export const MOST_COMPARED = 12;
 export const SPECULATIVE_TABLE = {
   kind: "record",
   required: {
-    pair: {
-      kind: "record",
-      required: {
-        name: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        revision: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        slm: {
-          kind: "record",
-          required: {
-            name: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-            n_params: {
-              kind: "whole",
-              low: 0,
-              high: 999999999999999,
-              wanted: "a whole number from 0 to 999,999,999,999,999",
-            },
-            n_layers: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            n_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            n_kv_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            head_dim: { kind: "whole", low: 0, high: 1000000, wanted: "a whole number from 0 to 1,000,000" },
-            vocab_size: { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
-            hidden_size: { kind: "whole", low: 0, high: 10000000, wanted: "a whole number from 0 to 10,000,000" },
-            tied_embeddings: { kind: "flag", wanted: "true or false" },
-            bytes_per_element: { kind: "whole", low: 0, high: 16, wanted: "a whole number from 0 to 16" },
-          },
-          optional: {
-            block_bits: {
-              kind: "maybe",
-              of: { kind: "real", low: 0, high: 128, openLow: false, wanted: "a number from 0 to 128" },
-              wanted: "a number from 0 to 128, or nothing",
-            },
-          },
-        },
-        llm: {
-          kind: "record",
-          required: {
-            name: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-            n_params: {
-              kind: "whole",
-              low: 0,
-              high: 999999999999999,
-              wanted: "a whole number from 0 to 999,999,999,999,999",
-            },
-            n_layers: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            n_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            n_kv_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            head_dim: { kind: "whole", low: 0, high: 1000000, wanted: "a whole number from 0 to 1,000,000" },
-            vocab_size: { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
-            hidden_size: { kind: "whole", low: 0, high: 10000000, wanted: "a whole number from 0 to 10,000,000" },
-            tied_embeddings: { kind: "flag", wanted: "true or false" },
-            bytes_per_element: { kind: "whole", low: 0, high: 16, wanted: "a whole number from 0 to 16" },
-          },
-          optional: {
-            block_bits: {
-              kind: "maybe",
-              of: { kind: "real", low: 0, high: 128, openLow: false, wanted: "a number from 0 to 128" },
-              wanted: "a number from 0 to 128, or nothing",
-            },
-          },
-        },
-        dtype: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        device: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-      },
-      optional: { prompt_form: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" } },
-    },
+    pair: PAIR_TABLE,
     drafting: {
       kind: "record",
       required: {
@@ -85,17 +24,7 @@ export const SPECULATIVE_TABLE = {
       optional: {  },
     },
     max_new_tokens: { kind: "whole", low: 1, high: 4096, wanted: "a whole number from 1 to 4,096" },
-    prompt: {
-      kind: "record",
-      required: {
-        data_type: { kind: "choice", names: ["math", "mc", "open"], wanted: "\"math\" or \"mc\" or \"open\"" },
-        question: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-        text: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-        n_tokens: { kind: "whole", low: 0, high: 1000000000, wanted: "a whole number from 0 to 1,000,000,000" },
-        version: { kind: "whole", low: 0, high: 1000000, wanted: "a whole number from 0 to 1,000,000" },
-      },
-      optional: {  },
-    },
+    prompt: PROMPT_TABLE,
     passes: {
       kind: "list",
       of: {
@@ -147,50 +76,8 @@ export const SPECULATIVE_TABLE = {
       least: 0,
       wanted: "a list of at most 4,096 entries",
     },
-    finish_reason: {
-      kind: "maybe",
-      of: {
-        kind: "choice",
-        names: ["eos", "length", "cancelled", "error"],
-        wanted: "\"eos\" or \"length\" or \"cancelled\" or \"error\"",
-      },
-      wanted: "\"eos\" or \"length\" or \"cancelled\" or \"error\", or nothing",
-    },
-    record: {
-      kind: "record",
-      required: {
-        date: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        hardware: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        version: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-      },
-      optional: {  },
-    },
+    finish_reason: FINISH_REASON_TABLE,
+    record: RECORD_TABLE,
   },
-  optional: {
-    answer: {
-      kind: "maybe",
-      of: {
-        kind: "record",
-        required: {
-          true_answer: {
-            kind: "maybe",
-            of: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-            wanted: "a text of at most 100,000 characters, or nothing",
-          },
-          predicted_answer: {
-            kind: "maybe",
-            of: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-            wanted: "a text of at most 100,000 characters, or nothing",
-          },
-          is_correct: {
-            kind: "maybe",
-            of: { kind: "flag", wanted: "true or false" },
-            wanted: "true or false, or nothing",
-          },
-        },
-        optional: {  },
-      },
-      wanted: "an object with true_answer, predicted_answer, is_correct, or nothing",
-    },
-  },
+  optional: { answer: ANSWER_TABLE },
 };

@@ -3,27 +3,48 @@
  *
  * Must not know how the server is asked: `onAsk` is given a plain object.
  *
- * @typedef {{question: string, data_type: string, max_new_tokens: number, together: boolean,
- *   routers: {router: string, threshold: number}[]}} AskedComparison
+ * @typedef {import("./shared_settings.js").AskedComparison} AskedComparison
+ * @typedef {import("./shared_settings.js").SettingName} SettingName
  * @typedef {{state?: string, message?: string, pair?: string|null, thresholds?: Record<string, number>|null,
- *   default_router?: string|null}} LiveStatus
+ *   default_router?: string|null, in_turn?: boolean}} LiveStatus
  */
 
 import { html, setText } from "../viewer/dom.js";
 import { formatTau } from "../run/format.js";
+import { SETTINGS_TABLE } from "../run/trace_schema.js";
+import { OF_SAMPLING, sharedSettings } from "./shared_settings.js";
 
 const KINDS = [
   ["math", "Math"],
   ["mc", "Multiple choice"],
   ["open", "Free text"],
 ];
-const MOST_TOKENS = 256;
 
 /** @param {string} label @param {HTMLElement} control */
 const field = (label, control) =>
   html("label", { class: "cq-field" }, html("span", { class: "cq-small" }, label), control);
 
+/** A setting's name for people. @param {string} name */
+const inWords = (name) => (name[0].toUpperCase() + name.slice(1)).replaceAll("_", "-");
+
+/** @param {SettingName} name */
+function settingInput(name) {
+  const { kind, default: value } = SETTINGS_TABLE[name];
+  const step = kind.kind === "whole" ? 1 : 0.01;
+  return numberInput({
+    min: "openLow" in kind && kind.openLow ? kind.low + step : kind.low,
+    max: kind.high,
+    step,
+    value,
+  });
+}
+
+/** @param {Record<string, number>} range */
+const numberInput = (range) => html("input", { class: "cq-input cq-tau", type: "number", ...range });
+
 export class LiveForm {
+  others = sharedSettings(() => undefined);
+
   /** @param {{onAsk: (asked: AskedComparison) => void, onStop: () => void}} on */
   constructor({ onAsk, onStop }) {
     this.question = html("textarea", { class: "cq-input", rows: 3, "aria-label": "The problem" });
@@ -34,9 +55,28 @@ export class LiveForm {
     );
     this.routers = [0, 1].map(() => ({
       name: html("select", { class: "cq-select" }),
-      tau: html("input", { class: "cq-input cq-tau", type: "number", min: 0.01, max: 0.99, step: 0.01 }),
+      tau: numberInput({ min: 0.01, max: 0.99, step: 0.01 }),
     }));
     this.together = html("input", { type: "checkbox" });
+    this.settings = Object.fromEntries(OF_SAMPLING.map((name) => [name, settingInput(name)]));
+    this.temperature = this.settings.temperature;
+    this.sampling = html(
+      "div",
+      { class: "cq-row", hidden: true },
+      ...OF_SAMPLING.filter((name) => name !== "temperature").map((name) => field(inWords(name), this.settings[name])),
+      html(
+        "p",
+        { class: "cq-small" },
+        "At each place every way draws by the same random number. Speculative decoding is compared greedily only.",
+      ),
+    );
+    this.temperature.addEventListener("input", () => this.#showSampling());
+    this.turns = html(
+      "label",
+      { class: "cq-check" },
+      this.together,
+      "a token each in turn, instead of one after another",
+    );
     this.go = html("button", { type: "button", class: "cq-button cq-main" }, "Write it now, in every way");
     this.stop = html("button", { type: "button", class: "cq-button", hidden: true }, "Stop");
     this.note = html("p", { class: "cq-note", role: "status" });
@@ -64,20 +104,25 @@ export class LiveForm {
         html(
           "div",
           { class: "cq-row" },
-          html("label", { class: "cq-check" }, this.together, "a token each in turn, instead of one after another"),
+          field("Temperature (0 is greedy)", this.temperature),
+          this.turns,
           this.stop,
           this.go,
         ),
+        this.sampling,
         this.note,
       ),
     );
     /** @type {LiveStatus|null} */
     this.status = null;
+    /** @type {Partial<AskedComparison>|null} what came before there were routers */
+    this.untaken = null;
   }
 
   /** @param {LiveStatus} status */
   offer(status) {
     this.status = status;
+    this.turns.hidden = status.in_turn === false;
     const names = Object.keys(status.thresholds ?? {});
     this.go.disabled = names.length === 0;
     this.say(names.length ? `${status.pair} is loaded.` : (status.message ?? ""));
@@ -88,6 +133,7 @@ export class LiveForm {
       name.value = usual[k] && usual[k] !== usual[k - 1] ? String(usual[k]) : offered[0];
       tau.value = formatTau(status.thresholds?.[name.value] ?? 0.7);
     });
+    if (names.length && this.untaken) this.take(this.untaken); // asked while the models were loading
   }
 
   /** @returns {AskedComparison} */
@@ -98,10 +144,32 @@ export class LiveForm {
     return {
       question: this.question.value,
       data_type: this.kind.value,
-      max_new_tokens: MOST_TOKENS,
       together: this.together.checked,
+      settings: sharedSettings((name) => (this.settings[name] ? Number(this.settings[name].value) : this.others[name])),
       routers,
     };
+  }
+
+  /** Fills all of it in, as far as the pair has the routers. @param {Partial<AskedComparison>} asked */
+  take({ question = "", data_type = "math", routers = [], together = false, settings = {} }) {
+    this.fill(question, data_type);
+    const names = Object.keys(this.status?.thresholds ?? {});
+    this.untaken = names.length ? null : { question, data_type, routers, together, settings };
+    const known = routers.filter(({ router }) => names.includes(router));
+    this.routers.forEach(({ name, tau }, k) => {
+      if (known[k]) {
+        name.value = known[k].router;
+        tau.value = String(known[k].threshold);
+      } else if (known.length) name.value = "";
+    });
+    this.together.checked = together;
+    this.others = sharedSettings((name) => settings[name]);
+    for (const name of OF_SAMPLING) this.settings[name].value = String(this.others[name]);
+    this.#showSampling();
+  }
+
+  #showSampling() {
+    this.sampling.hidden = !(Number(this.temperature.value) > 0);
   }
 
   /** @param {string} question @param {string} kind */

@@ -22,7 +22,8 @@ import { ModelFileProblem } from "./safetensors.js";
 import { readSettings, traceHead } from "./trace_head.js";
 
 const SLICE_MS = 8;
-const MOST_KEPT = 4; // runs of which a tau may be asked; of those that a slider wrote only the latest
+const MOST_KEPT = 4; // runs of which a tau may be asked
+const MOST_MOVES = 64; // texts that a slider wrote: whichever of them is the same for longest is gone on from
 
 /** Gives other tasks, such as messages that have come, their turn. */
 function pause() {
@@ -78,8 +79,9 @@ export class Desk {
 
   /** @param {KeptRun} run */
   #keep(run) {
-    const others = this.kept.filter(({ id, isMove }) => id !== run.id && !isMove);
-    this.kept = [...others.slice(-MOST_KEPT), run];
+    const others = this.kept.filter(({ id }) => id !== run.id);
+    const moves = others.filter(({ isMove }) => isMove);
+    this.kept = [...others.filter(({ isMove }) => !isMove).slice(-MOST_KEPT), ...moves.slice(1 - MOST_MOVES), run];
   }
 
   /** Ends a run, whether it waits or is being written. @param {string} run */
@@ -187,7 +189,7 @@ export class Desk {
       }
       kept.events.push(step.value);
       if (performance.now() < sliceEnd) continue;
-      tell();
+      if (kind !== "tau") tell(); // a text under a moved tau is shown when it is whole
       await pause();
       if (this.cancelled.has(run)) return "cancelled";
       sliceEnd = performance.now() + SLICE_MS;

@@ -12,11 +12,14 @@
  * @property {import("./fork.js").Fork|null} [fork]
  * @property {{key: string, fork: number}|null} [parent] of a branch, for its trace
  *
- * @typedef {{kind: "load", root: string, version: string, hardware: string, router?: string}} LoadRequest
- *   the address of `assets`; what traces say of this project's version and of the machine; a router to have at once
+ * @typedef {{kind: "load", root: string, version: string, hardware: string, router?: string,
+ *   packed?: Record<string, string>}} LoadRequest
+ *   the address of `assets`; what traces say of this project's version and of the machine; a router to have at once;
+ *   files that the page holds itself, in base64 by their path below that address
  * @typedef {{kind: "start", run: string, request: RunRequest}} StartRequest
  * @typedef {{kind: "tau", run: string, base: string, threshold: number}} TauRequest
- *   write run `base` again under another tau, as `run`, from the first decision that is another one
+ *   write run `base` again under another tau, as `run`, from the first decision that is another one; told when it is
+ *   whole
  * @typedef {{kind: "know", run: string, request: RunRequest, events: TokenEvent[]}} KnownRun a finished run that was
  *   written elsewhere, of which a tau may be asked; has no reply
  * @typedef {{kind: "cancel", run: string}} CancelRequest

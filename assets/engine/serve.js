@@ -12,7 +12,7 @@ import { BrowserPair } from "./pair.js";
 
 /**
  * @param {(reply: EngineReply) => void} post
- * @param {(root: string) => import("./pair.js").FetchFile} filesAt how files below an address are fetched
+ * @param {(where: import("./protocol.js").LoadRequest) => import("./pair.js").FetchFile} filesAt how files are fetched
  * @returns {(request: EngineRequest) => void} takes the page's requests
  */
 export function serveEngine(post, filesAt) {
@@ -21,7 +21,7 @@ export function serveEngine(post, filesAt) {
   return (request) => {
     if (request.kind === "load") {
       const { version, hardware, router } = request;
-      desk = BrowserPair.load(filesAt(request.root)).then(
+      desk = BrowserPair.load(filesAt(request)).then(
         async (pair) => {
           if (router) await pair.router(router).catch(() => null); // a run that asks for it says what is wrong
           post({ kind: "ready", pair: pair.info, routers: [...pair.routers.keys()] });

@@ -7,10 +7,13 @@
  */
 
 import { button, html, part, setText, stylesheet } from "../viewer/dom.js";
+import { reachable } from "./chart_keys.js";
 import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, tableOf } from "./figures.js";
 import { download } from "../share/page_export.js";
 import { loadPlotly } from "../viewer/plotly.js";
+import { paletteOf } from "../viewer/plot_look.js";
 import { messageOf } from "../run/format.js";
+import { figurePanel, questionPanel } from "./question_panel.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
 
 /**
@@ -24,22 +27,14 @@ import { SETTINGS_TABLE } from "../run/trace_schema.js";
  * @property {string} provenance
  * @property {Record<string, {lead: string, points: EvidencePoint[]}>} kinds
  *
- * @typedef {Object} EvidenceClaim
- * @property {string} name
- * @property {string} source
- * @property {string} text
- * @property {string} paper
- * @property {string} verdict
- * @property {string} number
- * @property {string} sentence
- * @property {string} command
- *
  * @typedef {Object} EvidenceMessage
  * @property {EvidenceRegime[]} regimes
- * @property {EvidenceClaim[]} claims
+ * @property {{sentences: string[], figure: import("./intervals.js").Figure}|null} lesson when a learned router pays
+ * @property {import("./question_panel.js").EvidenceClaim[]} claims
  * @property {Record<string, string>} problems a question of each kind, to open a router with
  *
- * @typedef {HTMLElement & {on?: (event: string, act: (data: {points: {customdata?: number}[]}) => void) => void}} Plot
+ * @typedef {{points: {customdata?: number}[], event?: Event}} PlotEvent
+ * @typedef {import("./chart_keys.js").DrawnPlot & {on?: (event: string, act: (data: PlotEvent) => void) => void}} Plot
  */
 
 const CONFIG = { displayModeBar: false, responsive: true };
@@ -81,7 +76,7 @@ class Evidence {
     this.lead = html("h2", { class: "cl-heading" });
     this.choices = html("div", { class: "ce-choices" });
     /** @type {Plot} */
-    this.plot = html("div", { class: "cl-plot ce-plot", role: "img", "aria-label": "Accuracy against cost" });
+    this.plot = html("div", { class: "cl-plot ce-plot", role: "group", "aria-label": "Accuracy against cost" });
     this.detail = html("p", { class: "ce-detail", role: "status" });
     this.note = html("p", { class: "cl-note" });
     this.csv = button("Download table (CSV)", "cl-action");
@@ -94,6 +89,7 @@ class Evidence {
       role: "region",
       "aria-label": "All points as a table",
     });
+    this.lesson = html("section", { class: "ce-panel ce-lesson", hidden: true });
     this.questions = html("div", { class: "ce-questions" });
     this.body = html(
       "div",
@@ -106,6 +102,7 @@ class Evidence {
         html("p", { class: "ce-save" }, this.csv),
         this.table,
       ),
+      this.lesson,
       html(
         "section",
         { class: "ce-panel" },
@@ -142,23 +139,20 @@ class Evidence {
   show(message) {
     this.message = message;
     this.say("");
-    this.questions.replaceChildren(...message.claims.map((claim) => this.question(claim)));
+    if (message.lesson) this.teach(message.lesson);
+    this.questions.replaceChildren(...message.claims.map(questionPanel));
     this.body.hidden = false;
     this.choose(message.regimes[0].name);
   }
 
-  /** @param {EvidenceClaim} claim */
-  question(claim) {
-    return html(
-      "article",
-      { class: "ce-question", "data-verdict": claim.verdict },
-      html("p", { class: "cl-small" }, claim.source === "this project" ? "Ours" : `From the ${claim.source}`),
-      html("h3", { class: "cl-label" }, claim.text),
-      html("p", {}, html("span", { class: "ce-verdict" }, claim.verdict), ` ${claim.sentence}`),
-      claim.number === claim.verdict ? null : html("p", { class: "ce-number" }, claim.number),
-      claim.paper ? html("p", { class: "cl-note" }, `The paper: ${claim.paper}`) : null,
-      claim.command ? html("p", { class: "cl-note ce-command" }, claim.command.replaceAll("`", "")) : null,
+  /** @param {NonNullable<EvidenceMessage["lesson"]>} lesson */
+  teach({ sentences, figure }) {
+    this.lesson.replaceChildren(
+      html("h2", { class: "cl-heading" }, "When a learned router pays"),
+      html("div", { class: "ce-said" }, ...sentences.map((sentence) => html("p", {}, sentence))),
+      figurePanel(figure, "when-it-pays"),
     );
+    this.lesson.hidden = false;
   }
 
   /** @returns {EvidenceRegime} */
@@ -179,7 +173,7 @@ class Evidence {
     const axes = axesOf(this.points());
     this.axis = axes.includes(axis) ? axis : axes[0];
     const regimes = this.message?.regimes ?? [];
-    const titles = Object.fromEntries(regimes.map(({ name, title }) => [name, title.split(/[,:(]/)[0].trim()]));
+    const titles = Object.fromEntries(regimes.map(({ name, title }) => [name, title.split(/[:(]/)[0].trim()]));
     const buttons = Object.fromEntries(Object.entries(AXES).map(([name, { button }]) => [name, button]));
     const names = regimes.map(({ name }) => name);
     const focused = document.activeElement?.getAttribute("data-name");
@@ -194,7 +188,7 @@ class Evidence {
     again?.focus();
     setText(this.lead, kinds[this.kind].lead);
     setText(this.note, `${this.shown().title}. ${note} ${provenance}`);
-    setText(this.detail, "Choose a point for its numbers.");
+    setText(this.detail, "Choose a point to open its router and τ in Explore.");
     this.fillTable();
     this.draw();
   }
@@ -223,14 +217,19 @@ class Evidence {
     );
   }
 
-  /** A link to this router and tau, where the page has it. @param {EvidencePoint} point @param {string} text */
-  opening(point, text) {
+  /** Where this router and tau are shown; "" where the page does not have it. @param {EvidencePoint} point */
+  address(point) {
     const question = this.message?.problems[this.kind];
-    if (!point.opens || question === undefined) return html("span", {}, "–");
+    if (!point.opens || question === undefined) return "";
     const defaults = Object.fromEntries(Object.entries(SETTINGS_TABLE).map(([name, row]) => [name, row.default]));
     const problem = /** @type {Asked} */ ({ question, data_type: this.kind, router: null, settings: defaults });
-    const href = addressOf(new URL(".", document.baseURI).href, point, problem);
-    return html("a", { class: "ce-open", href }, text);
+    return addressOf(new URL(".", document.baseURI).href, point, problem);
+  }
+
+  /** A link to it. @param {EvidencePoint} point @param {string} text */
+  opening(point, text) {
+    const href = this.address(point);
+    return href ? html("a", { class: "ce-open", href }, text) : html("span", {}, "–");
   }
 
   /** @param {EvidencePoint} point */
@@ -238,39 +237,44 @@ class Evidence {
     this.detail.replaceChildren(`${sentenceOf(point)}. `, this.opening(point, "Open this router and τ in Explore"));
   }
 
+  /** Leaves for Explore, where the page has this router. @param {EvidencePoint} point */
+  open(point) {
+    const address = this.address(point);
+    if (address) window.location.assign(address);
+  }
+
+  makeReachable() {
+    const points = this.points();
+    reachable(this.plot, {
+      nameOf: (number) =>
+        `${sentenceOf(points[number])}${this.address(points[number]) ? ". Enter opens it in Explore" : ""}`,
+      onFocus: (number) => this.pick(points[number]),
+      onOpen: (number) => this.open(points[number]),
+    });
+  }
+
   async draw() {
     if (!this.message) return;
     try {
       const Plotly = await loadPlotly(this.plotlyUrl);
-      const { data, layout } = curvesFigure(this.points(), this.axis, this.palette());
+      const { data, layout } = curvesFigure(this.points(), this.axis, paletteOf(this.root));
       await Plotly.react(this.plot, data, layout, CONFIG);
       this.plot.setAttribute("aria-label", `Accuracy against ${AXES[this.axis].title}. ${this.lead.textContent}`);
       this.plot.dataset.drawn = `${this.regime} ${this.kind} ${this.axis}`;
       if (this.isListening) return;
       this.isListening = true;
-      this.plot.on?.("plotly_click", ({ points: [chosen] }) => {
+      this.plot.on?.("plotly_click", ({ points: [chosen], event }) => {
         const point = chosen?.customdata === undefined ? undefined : this.points()[chosen.customdata];
-        if (point) this.pick(point);
+        if (!point) return;
+        this.pick(point);
+        // A finger cannot hover: its first tap says what the point is, and the link beside it opens.
+        if (!(event instanceof PointerEvent && event.pointerType === "touch")) this.open(point);
       });
+      this.plot.on?.("plotly_afterplot", () => this.makeReachable());
+      this.makeReachable();
     } catch (error) {
       this.say(`The chart could not be drawn (${messageOf(error)}); the table holds its numbers.`, "error");
     }
-  }
-
-  palette() {
-    const style = getComputedStyle(this.root);
-    /** @param {string} name */
-    const of = (name) => style.getPropertyValue(`--cv-${name}`).trim();
-    return {
-      text: of("text"),
-      muted: of("muted"),
-      rule: of("rule"),
-      surface: of("surface"),
-      slm: of("slm-ink"),
-      llm: of("llm-ink"),
-      cost: of("cost"),
-      font: style.fontFamily,
-    };
   }
 }
 

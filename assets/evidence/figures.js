@@ -19,13 +19,16 @@
  * @property {number|null} gb
  * @property {number|null} tflop
  * @property {number|null} seconds
+ * @property {number|null} seconds_alone of answers that had the models to themselves
  * @property {boolean} opens whether the page has this router
  *
- * @typedef {"share"|"bytes_share"|"gb"|"tflop"|"seconds"} AxisName
+ * @typedef {"share"|"bytes_share"|"gb"|"tflop"|"seconds"|"seconds_alone"} AxisName
  */
 
 import { buildLink } from "../page/link.js";
+import { csvText } from "../run/csv.js";
 import { formatTau, percent, significant } from "../run/format.js";
+import { layoutOf } from "../viewer/plot_look.js";
 
 /** @type {Record<AxisName, {button: string, title: string, isShare: boolean}>} */
 export const AXES = {
@@ -34,12 +37,14 @@ export const AXES = {
   gb: { button: "GB", title: "estimated GB an answer", isShare: false },
   tflop: { button: "TFLOP", title: "estimated TFLOP an answer", isShare: false },
   seconds: { button: "Seconds", title: "measured seconds an answer, in the models", isShare: false },
+  seconds_alone: { button: "Seconds, one at a time", title: "measured seconds of an answer by itself", isShare: false },
 };
 const AXIS_NAMES = /** @type {AxisName[]} */ (Object.keys(AXES));
 const ALONE = ["always-slm", "always-llm"];
 const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon"];
 /** Shown at once; the others wait in the legend. */
-const FIRST = /^(citer|citer-plus|citer-\d|citer-plus-\d|citer-outcome|max-probability|co-llm|random|decisive)$/;
+const FIRST =
+  /^(citer|citer-plus|citer-\d|citer-plus-\d|citer-outcome|max-probability|co-llm|random|decisive|speculative)$/;
 
 /** Axes on which something was measured. @param {EvidencePoint[]} points */
 export const axesOf = (points) => AXIS_NAMES.filter((name) => points.some((p) => !isAlone(p) && p[name] !== null));
@@ -113,31 +118,19 @@ export function curvesFigure(points, axis, palette) {
     line: { color: point.router === "always-slm" ? palette.slm : palette.llm, width: 1.5, dash: "dot" },
     hovertemplate: `${sentenceOf(point)}<extra></extra>`,
   }));
-  /** @param {string} text @param {object} more */
-  const scale = (text, more) => ({
-    title: { text, standoff: 8, font: { size: 13 } },
-    gridcolor: palette.rule,
-    linecolor: palette.rule,
-    zeroline: false,
-    fixedrange: true,
-    automargin: true,
-    ...more,
-  });
+  const shares = { tickformat: ".0%" };
   return {
     data: [...lines, ...data],
-    layout: {
-      paper_bgcolor: "rgba(0,0,0,0)",
-      plot_bgcolor: "rgba(0,0,0,0)",
-      font: { color: palette.text, size: 12, family: palette.font },
-      height: 460,
-      margin: { l: 52, r: 12, t: 8, b: 42 },
-      hovermode: "closest",
-      showlegend: true,
-      legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top", font: { size: 12 }, bgcolor: "rgba(0,0,0,0)" },
-      hoverlabel: { bgcolor: palette.surface, bordercolor: palette.rule, font: { color: palette.text } },
-      xaxis: scale(title, { rangemode: "tozero", ...(isShare ? { tickformat: ".0%" } : {}) }),
-      yaxis: scale("right answers, with 95% intervals", { tickformat: ".0%" }),
-    },
+    layout: layoutOf(
+      palette,
+      { title, rangemode: "tozero", ...(isShare ? shares : {}) },
+      { title: "right answers, with 95% intervals", ...shares },
+      {
+        height: 460,
+        hovermode: "closest",
+        legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top", font: { size: 12 }, bgcolor: "rgba(0,0,0,0)" },
+      },
+    ),
   };
 }
 
@@ -180,7 +173,9 @@ const COLUMNS = /** @type {[keyof EvidencePoint, string][]} */ ([
   ["gb", "GB an answer"],
   ["tflop", "TFLOP an answer"],
   ["seconds", "s an answer"],
+  ["seconds_alone", "s one at a time"],
 ]);
+const FOR_MACHINES = ["router", "seeds", "share_wanted"];
 const SHARES = ["share", "accuracy", "low", "high", "bytes_share"];
 
 /** Heading and cells of the chart's table; what was not measured says so. @param {EvidencePoint[]} points */
@@ -202,11 +197,9 @@ export function tableOf(points) {
 
 /** The same as CSV, with all digits; a field that was not measured is empty. @param {EvidencePoint[]} points */
 export function csvOf(points) {
-  /** @param {unknown} value */
-  const cell = (value) => (typeof value === "string" ? `"${value.replaceAll('"', '""')}"` : String(value ?? ""));
-  const head = [...COLUMNS.map(([name]) => name), "router", "seeds", "share_wanted"];
-  const rows = points.map((point) =>
-    [...COLUMNS.map(([name]) => point[name]), point.router, point.seeds, point.share_wanted].map(cell).join(","),
+  const names = /** @type {(keyof EvidencePoint)[]} */ ([...COLUMNS.map(([name]) => name), ...FOR_MACHINES]);
+  return csvText(
+    names,
+    points.map((point) => names.map((name) => point[name])),
   );
-  return `${[head.join(","), ...rows].join("\r\n")}\r\n`;
 }

@@ -9,6 +9,7 @@ import { html, setText } from "../viewer/dom.js";
 import { messageOf, percent } from "../run/format.js";
 import { histogramFigure, prFigure, reliabilityFigure, rocFigure } from "./figures.js";
 import { loadPlotly } from "../viewer/plotly.js";
+import { colorAt, paletteOf } from "../viewer/plot_look.js";
 
 /**
  * @typedef {import("./rows.js").LabelView} LabelView
@@ -88,22 +89,14 @@ export class ChartsPanel {
   }
 
   #palette() {
-    const style = getComputedStyle(this.root);
     /** @param {string} name */
-    const color = (name) => style.getPropertyValue(`--cv-${name}`).trim();
+    const color = (name) => colorAt(this.root, name);
     return {
-      text: color("text"),
-      muted: color("muted"),
-      rule: color("rule"),
-      surface: color("surface"),
-      slm: color("slm-ink"),
-      llm: color("llm-ink"),
-      cost: color("cost"),
+      ...paletteOf(this.root),
       risk: color("risk"),
       waste: color("waste"),
       slmFill: color("slm-2"),
       llmFill: color("llm-0"),
-      font: style.fontFamily,
     };
   }
 

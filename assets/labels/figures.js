@@ -7,7 +7,6 @@
  * @typedef {ChartPalette & {risk: string, waste: string, slmFill: string, llmFill: string}} Palette
  * @typedef {import("./analysis.js").Curves} Curves
  * @typedef {import("./verdict.js").Confusion} Confusion
- * @typedef {{title: string, [more: string]: unknown}} AxisOptions
  * @typedef {{x: number, y: number, tau: number}} CurvePoint
  * @typedef {Figure & {table: {head: string[], rows: string[][]}}} ChartFigure
  *
@@ -24,37 +23,12 @@
  */
 
 import { formatTau, percent, probability } from "../run/format.js";
+import { layoutOf } from "../viewer/plot_look.js";
+
+const SMALL = { height: 270, margin: { l: 48, r: 10, t: 8, b: 40 } };
 
 /** @param {number} value */
 const share = (value) => percent(value, 1);
-
-/** @param {Palette} palette @param {AxisOptions} x @param {AxisOptions} y
- * @returns {Record<string, unknown>}
- */
-function layoutOf(palette, x, y) {
-  /** @param {AxisOptions} how */
-  const axis = ({ title, ...more }) => ({
-    title: { text: title, standoff: 8, font: { size: 13 } },
-    gridcolor: palette.rule,
-    linecolor: palette.rule,
-    zeroline: false,
-    fixedrange: true,
-    automargin: true,
-    ...more,
-  });
-  return {
-    paper_bgcolor: "rgba(0,0,0,0)",
-    plot_bgcolor: "rgba(0,0,0,0)",
-    font: { color: palette.text, size: 12, family: palette.font },
-    height: 270,
-    margin: { l: 48, r: 10, t: 8, b: 40 },
-    showlegend: true,
-    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 }, bgcolor: "rgba(0,0,0,0)" },
-    hoverlabel: { bgcolor: palette.surface, bordercolor: palette.rule, font: { color: palette.text } },
-    xaxis: axis(x),
-    yaxis: axis(y),
-  };
-}
 
 const unit = { range: [-0.02, 1.02], tickformat: ".0%" };
 
@@ -128,7 +102,12 @@ export function rocFigure({ curves, names, now, best, tau, bestTau, palette }) {
       ),
       ...marks(palette, at(now, tau), at(best, bestTau)),
     ],
-    layout: layoutOf(palette, { title: "easy tokens wasted", ...unit }, { title: "critical tokens caught", ...unit }),
+    layout: layoutOf(
+      palette,
+      { title: "easy tokens wasted", ...unit },
+      { title: "critical tokens caught", ...unit },
+      SMALL,
+    ),
     table: {
       head: ["router", "τ", "easy wasted", "critical caught"],
       rows: curves.flatMap((c, k) => c.roc.map((p) => [names[k], formatTau(p[0]), share(p[1]), share(p[2])])),
@@ -159,6 +138,7 @@ export function prFigure({ curves, names, now, best, tau, bestTau, palette }) {
       palette,
       { title: "critical tokens caught (recall)", ...unit },
       { title: "critical among LLM tokens", ...unit },
+      SMALL,
     ),
     table: {
       head: ["router", "τ", "caught (recall)", "precision"],
@@ -229,6 +209,7 @@ export function reliabilityFigure({ curves, names, easyShare, showShift, palette
       palette,
       { title: "confidence in the SLM", range: [-0.02, 1.02] },
       { title: "share with label 1", ...unit },
+      SMALL,
     ),
     table: {
       head: ["router", "mean confidence", "label 1", "95% interval", "tokens"],
@@ -274,6 +255,7 @@ export function histogramFigure({ curves, names, tau, palette }) {
       dtick: 1,
       range: [-0.3, Math.log10(Math.max(10, ...easy, ...critical)) + 0.15],
     },
+    SMALL,
   );
   layout.barmode = "overlay";
   layout.shapes = [

@@ -7,14 +7,17 @@
  * do not.
  */
 
-import { html, part, setText } from "../viewer/dom.js";
-import { messageOf, probability } from "../run/format.js";
+import { html, part, setText, stylesheet } from "../viewer/dom.js";
+import { probability } from "../run/format.js";
 import { Tooltip } from "../viewer/tooltip.js";
 import { AnalysisError, unpack } from "./analysis.js";
 import { ChartsPanel } from "./charts_panel.js";
 import { ComparePanel } from "./compare_panel.js";
 import { DetailPanel } from "./detail_panel.js";
-import { differs, inCell } from "./rows.js";
+import { FileInput } from "./file_input.js";
+import { findingOf, rivalOf } from "./finding.js";
+import { differs, inCell, nextInCell } from "./rows.js";
+import { SourcePanel } from "./source_panel.js";
 import { TablePanel } from "./table_panel.js";
 import { TextPanel, VERDICT_WORDS, tokenWords } from "./text_panel.js";
 import { ThresholdPanel } from "./threshold_panel.js";
@@ -33,17 +36,17 @@ import { bestThreshold, cellOf, confusion, tauForCount } from "./verdict.js";
  *
  * @typedef {Object} LabelOptions
  * @property {string} plotly address of the library
+ * @property {import("./source_panel.js").StoredLabels[]} stored recorded analyses; the first one is opened
  * @property {(asked: AskedRollOut) => void} onRollOut
  * @property {(file: {name: string, text: string}) => void} onFile
  */
 
-const MAX_FILE_BYTES = 4_000_000;
+const STORED = "stored:";
 
 class Labels {
   /** @param {Element} root @param {LabelOptions} how */
-  constructor(root, { plotly, onRollOut, onFile }) {
+  constructor(root, { plotly, stored, onRollOut, onFile }) {
     this.onRollOut = onRollOut;
-    this.onFile = onFile;
     /** @type {LabelState} */
     this.view = {
       analysis: null,
@@ -61,7 +64,7 @@ class Labels {
     this.rollouts = new Map();
     /** @type {number|null} */
     this.frame = null;
-    this.status = html("p", { class: "cl-status", role: "status" }, "Reading the first problem with both models.");
+    this.status = html("p", { class: "cl-status", role: "status" }, "Opening the recorded labels.");
     this.bar = html("progress", {
       class: "cl-progress",
       max: 1,
@@ -69,9 +72,16 @@ class Labels {
       "aria-label": "Problems read",
       hidden: true,
     });
+    this.source = new SourcePanel(stored, {
+      onText: (text) => this.receive(text),
+      onError: (message) => this.notice(message, "error"),
+    });
+    this.lead = html("p", { class: "cl-finding" });
+    this.more = html("p", { class: "cl-small" });
     this.text = new TextPanel({
       onSelect: (i) => this.select(i),
       onProblem: (n) => this.showProblem(n),
+      onRisk: (step) => this.stepRisk(step),
       onHover: (node, i) => this.hover(node, i),
     });
     this.threshold = new ThresholdPanel({
@@ -91,6 +101,7 @@ class Labels {
     this.body = html(
       "div",
       { class: "cl-body", hidden: true },
+      html("section", { class: "cl-lead" }, this.lead, this.more),
       html(
         "div",
         { class: "cl-top" },
@@ -102,27 +113,22 @@ class Labels {
       this.table.root,
     );
     this.announcer = html("p", { class: "cl-sr", role: "status" });
-    this.file = html("input", {
-      type: "file",
-      accept: ".jsonl,.json",
-      hidden: true,
-      tabindex: "-1",
-      "aria-label": "A file of rows",
-      class: "cl-file",
-    });
-    this.file.addEventListener("change", () => this.readFile());
+    this.file = new FileInput({ onFile, onError: (message) => this.notice(message, "error") });
     this.root = html(
       "div",
       { class: "citer-labels", role: "region", "aria-label": "Labels" },
       this.status,
       this.bar,
       this.body,
-      this.file,
+      this.file.root,
       this.announcer,
     );
     this.tooltip = new Tooltip(this.root);
     this.root.append(this.tooltip.root);
-    root.replaceChildren(this.root);
+    // Between the choice and the results a page may have its own ways to read something else.
+    const place = document.getElementById("cx-labels-source");
+    if (place) place.replaceChildren(this.source.root);
+    root.replaceChildren(...(place ? [] : [this.source.root]), this.root);
   }
 
   // ------------------------------------------------------------ from the server
@@ -167,14 +173,21 @@ class Labels {
   show(analysis) {
     this.notice("");
     const { view } = this;
+    if (!analysis.id.startsWith(STORED)) this.source.leave(`${analysis.title}, read just now by the loaded pair`);
     const known = analysis.routers.some((router) => router.name === view.router);
     if (!known) Object.assign(view, { router: analysis.routers[0].name, tau: analysis.routers[0].tau });
+    // Held against the free baseline where that is asked as often, unless a person has chosen somebody else.
+    if (!analysis.routers.some((router) => router.name === view.other)) {
+      const other = analysis.problems.length > 1 ? rivalOf(analysis, view.router) : "";
+      Object.assign(view, { other, matched: other !== "" });
+    }
     Object.assign(view, { analysis, cell: null, problem: 0, selected: null });
     this.rollouts.clear();
     this.body.hidden = false;
-    // Something to look at: the first critical token, if there is one.
-    const critical = analysis.label.indexOf(0);
-    if (critical >= 0) Object.assign(view, { selected: critical, problem: analysis.problemOf[critical] });
+    // Something to look at: the first risk, or else the first critical token, if there is one.
+    const risk = nextInCell(this.#ready, "risk", null, 1);
+    const first = risk ?? analysis.label.indexOf(0);
+    if (first >= 0) Object.assign(view, { selected: first, problem: analysis.problemOf[first] });
     this.draw();
   }
 
@@ -234,6 +247,15 @@ class Labels {
     }
   }
 
+  /** To the next risk, or the one before; behind the last one comes the first. @param {1|-1} step */
+  stepRisk(step) {
+    const view = this.#ready;
+    const { start, n } = view.analysis.problems[view.problem];
+    const from = view.selected ?? (step > 0 ? start - 1 : start + n);
+    const next = nextInCell(view, "risk", from, step);
+    if (next !== null) this.select(next);
+  }
+
   /** @param {number} index @param {boolean} [scroll] */
   select(index, scroll = false) {
     this.change({ selected: index, problem: this.#ready.analysis.problemOf[index] });
@@ -272,31 +294,7 @@ class Labels {
   }
 
   chooseFile() {
-    this.file.click();
-  }
-
-  /** The file is read here, and its text is sent: the server takes no files. */
-  async readFile() {
-    const chosen = this.file.files?.[0];
-    if (!chosen) return;
-    try {
-      if (chosen.size > MAX_FILE_BYTES)
-        throw new Error(
-          `has ${(chosen.size / 1e6).toFixed(1)} MB; the page takes up to ${MAX_FILE_BYTES / 1e6} MB. Cut ` +
-            "it into parts.",
-        );
-      const bytes = await chosen.arrayBuffer();
-      let text;
-      try {
-        text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-      } catch {
-        throw new Error("is not UTF-8: save it with that encoding.");
-      }
-      this.onFile({ name: chosen.name, text });
-    } catch (error) {
-      this.notice(`${chosen.name} ${messageOf(error)}`, "error");
-    }
-    this.file.value = "";
+    this.file.root.click();
   }
 
   /** @param {number} index */
@@ -323,7 +321,10 @@ class Labels {
     const best = bestThreshold(confidence, analysis.label, view.ratio);
     let nDiffer = 0;
     if (other) for (let i = 0; i < analysis.n; i++) nDiffer += Number(differs(view, i));
-    this.text.update(view);
+    const { lead, more } = findingOf(analysis, view.router, view.tau);
+    setText(this.lead, lead);
+    setText(this.more, more);
+    this.text.update(view, counts.risk);
     this.threshold.update(view, counts, best);
     this.detail.update(view, this.rollouts.get(view.selected ?? -1));
     this.compare.update(view, counts, other ? confusion(other, analysis.label, view.otherTau) : null, nDiffer);
@@ -332,25 +333,18 @@ class Labels {
   }
 }
 
-function stylesheet() {
-  const href = new URL("./labels.css", import.meta.url).href;
-  return new Promise((resolve) => {
-    const link = html("link", { rel: "stylesheet", href });
-    link.onload = link.onerror = () => resolve(undefined);
-    document.head.append(link);
-  });
-}
-
 /**
  * Called when the tab is first opened, with what Gradio gives a component's script.
- * @param {ComponentContext<{value: string, plotly: string}> & Omit<LabelOptions, "plotly"> & {onOpen: () => void}}
- *   context
+ * @param {ComponentContext<{value: string} & Pick<LabelOptions, "plotly"|"stored">> & {onOpen: () => void}
+ *   & Pick<LabelOptions, "onRollOut"|"onFile">} context
  */
 export async function mountLabels({ element, props, watch, onOpen, onRollOut, onFile }) {
   if (!props.value) onOpen();
-  await stylesheet();
-  const labels = new Labels(part(element, ".cx-labels"), { plotly: props.plotly, onRollOut, onFile });
+  await stylesheet(new URL("./labels.css", import.meta.url).href);
+  const { plotly, stored } = props;
+  const labels = new Labels(part(element, ".cx-labels"), { plotly, stored, onRollOut, onFile });
   window.citerLabels = labels;
   watch("value", () => labels.receive(props.value));
-  labels.receive(props.value);
+  if (props.value) labels.receive(props.value);
+  else labels.source.open();
 }

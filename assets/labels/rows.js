@@ -99,6 +99,35 @@ export function inCell(view, cell, i) {
 }
 
 /**
+ * The next token of a cell, going round at the end; null where the cell is empty.
+ * @param {LabelView} view
+ * @param {string} cell
+ * @param {number|null} from exclusive; null is before the first token
+ * @param {1|-1} step
+ */
+export function nextInCell(view, cell, from, step) {
+  const { n } = view.analysis;
+  for (let k = 1; k <= n; k++) {
+    const i = ((((from ?? -1) + step * k) % n) + n) % n;
+    if (inCell(view, cell, i)) return i;
+  }
+  return null;
+}
+
+/**
+ * Which of its cell's tokens one is, from 1, in the order of the text; 0 where it is none of them.
+ * @param {LabelView} view
+ * @param {string} cell
+ * @param {number|null} index
+ */
+export function placeInCell(view, cell, index) {
+  if (index === null || !inCell(view, cell, index)) return 0;
+  let place = 0;
+  for (let i = 0; i <= index; i++) place += Number(inCell(view, cell, i));
+  return place;
+}
+
+/**
  * Indices of the rows to show.
  * @param {RowOrder & {cell: string|null}} how
  * @param {LabelView} view

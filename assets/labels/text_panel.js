@@ -11,7 +11,7 @@ import { button, html, setText } from "../viewer/dom.js";
 import { plural, probability } from "../run/format.js";
 import { fillTokenText, visibleText } from "../viewer/text.js";
 import { isEnd } from "./analysis.js";
-import { inCell, verdictOfToken } from "./rows.js";
+import { inCell, placeInCell, verdictOfToken } from "./rows.js";
 
 /**
  * @typedef {import("./rows.js").LabelView} LabelView
@@ -37,8 +37,8 @@ export const tokenWords = (analysis, index) =>
 
 export class TextPanel {
   /**
-   * @param {{onSelect: (index: number) => void, onProblem: (number: number) => void, onHover: (node: Element|null,
-   *   index: number|null) => void}} on
+   * @param {{onSelect: (index: number) => void, onProblem: (number: number) => void, onRisk: (step: 1|-1) => void,
+   *   onHover: (node: Element|null, index: number|null) => void}} on
    */
   constructor(on) {
     this.on = on;
@@ -47,13 +47,17 @@ export class TextPanel {
     this.next = button("›", "cl-step", { "aria-label": "Next problem" });
     this.place = html("span", { class: "cl-place" });
     this.nav = html("div", { class: "cl-nav" }, this.previous, this.place, this.next);
+    this.riskBefore = button("‹", "cl-step", { "aria-label": "Previous risk" });
+    this.riskNext = button("Next risk ›", "cl-action");
+    this.riskPlace = html("span", { class: "cl-small" });
+    this.risks = html("div", { class: "cl-nav" }, this.riskPlace, this.riskBefore, this.riskNext);
     this.title = html("h3", { class: "cl-heading" });
     this.answer = html("p", { class: "cl-caption" });
     this.text = html("div", { class: "cl-text", role: "group", "aria-label": "Ground truth, token by token" });
     this.root = html(
       "section",
       { class: "cl-reading" },
-      html("div", { class: "cl-row cl-wrap" }, this.title, this.nav),
+      html("div", { class: "cl-row cl-wrap" }, this.title, this.risks, this.nav),
       this.question,
       this.text,
       legend(),
@@ -69,6 +73,8 @@ export class TextPanel {
     this.first = 0;
     this.previous.addEventListener("click", () => on.onProblem(this.number - 1));
     this.next.addEventListener("click", () => on.onProblem(this.number + 1));
+    this.riskBefore.addEventListener("click", () => on.onRisk(-1));
+    this.riskNext.addEventListener("click", () => on.onRisk(1));
     this.text.addEventListener("click", (event) => this.#at(event, (index) => on.onSelect(index)));
     this.text.addEventListener("pointerover", (event) => this.#at(event, (index, node) => on.onHover(node, index)));
     this.text.addEventListener("pointerleave", () => on.onHover(null, null));
@@ -98,9 +104,13 @@ export class TextPanel {
     node.focus({ preventScroll: true });
   }
 
-  /** @param {LabelView} view */
-  update(view) {
+  /** @param {LabelView} view @param {number} nRisks at this tau */
+  update(view, nRisks) {
     const { analysis } = view;
+    const place = placeInCell(view, "risk", view.selected);
+    const all = nRisks.toLocaleString("en-US");
+    setText(this.riskPlace, !nRisks ? "▲ no risk at this τ" : place ? `▲ risk ${place} of ${all}` : `▲ ${all} risks`);
+    this.riskBefore.disabled = this.riskNext.disabled = nRisks === 0;
     const key = `${analysis.id}/${view.problem}`;
     if (key !== this.shown) this.#fill(view, key);
     for (let k = 0; k < this.nodes.length; k++) {

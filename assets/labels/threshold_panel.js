@@ -51,7 +51,7 @@ export class ThresholdPanel {
       min: 0,
       max: 1,
       step: 0.01,
-      "aria-label": "Threshold tau in the Labels tab",
+      "aria-label": "Threshold τ of the labels",
     });
     this.number = html("input", {
       type: "number",
@@ -59,7 +59,7 @@ export class ThresholdPanel {
       min: 0,
       max: 1,
       step: "any",
-      "aria-label": "Threshold tau, exact",
+      "aria-label": "Threshold τ, exact",
     });
     this.ratio = html("input", {
       type: "range",
@@ -151,7 +151,7 @@ export class ThresholdPanel {
     return html(
       "table",
       { class: "cl-matrix" },
-      html("caption", { class: "cl-sr" }, "Confusion matrix at tau; each cell selects its tokens"),
+      html("caption", { class: "cl-sr" }, "Confusion matrix at τ; each cell selects its tokens"),
       html(
         "thead",
         {},

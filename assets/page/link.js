@@ -28,6 +28,8 @@ const DATA_TYPE = /** @type {import("../run/gate.js").ChoiceKind} */ (TRACE_TABL
 const MAX_QUESTION = 20_000; // as on the server
 /** @type {NumberKind} */
 const PLACE = { kind: "whole", low: 1, high: 1e6, wanted: "a whole number from 1 to 1,000,000" };
+/** @type {Record<string, string>} how people know what an address spells in letters */
+const NAMES = { tau: "τ" };
 export const MAX_LINK_LENGTH = 8000;
 
 /**
@@ -92,7 +94,7 @@ function numberIn(query, key, kind, refused) {
  */
 function checked(key, kind, value, refused) {
   try {
-    return readKind(kind, value, key);
+    return readKind(kind, value, NAMES[key] ?? key);
   } catch (error) {
     if (!(error instanceof GateError)) throw error;
     refused.push(error.message);

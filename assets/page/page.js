@@ -1,19 +1,19 @@
 /**
  * The page around the viewer: presets, tau and its histogram, prices, start and stop, downloads.
  *
- * Glue only: the viewer draws, `page_gradio.js` knows Gradio's controls, `../share` takes a run away and brings it
- * back. Gradio's event handlers reach it as `window.citer`. Server functions are called for a gap, for Stop and until
- * the engine is ready; moving tau or a price calls nothing.
+ * Glue only: the viewer draws, `page_gradio.js` knows Gradio's controls, `page_exports.js` takes a run away and back.
+ * Gradio's event handlers reach it as `window.citer`. Server functions are called for a gap, for Stop and until the
+ * engine is ready; moving tau or a price calls nothing.
  */
 
-import { exportBar } from "../share/export_bar.js";
-import { fillTemplate } from "../share/offline_file.js";
 import { PageLink } from "./page_link.js";
 import { PageBranches } from "./page_branches.js";
 import { PageBrowser } from "./page_browser.js";
 import { leaveQueue, nameInputs, pageDrawn, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
 import { watchLook } from "./page_look.js";
+import { pageExports } from "./page_exports.js";
 import { PageOutside } from "./page_outside.js";
+import { priceOf } from "./page_price.js";
 import { PagePairs } from "./page_pairs.js";
 import { PageRecorded } from "./page_recorded.js";
 import { PageRun } from "./page_run.js";
@@ -53,6 +53,10 @@ export class Page {
   frame = null;
   /** @type {number|null} the token that is pinned in the viewer */
   pinned = null;
+  /** @type {() => void} */
+  wasDrawn = () => {};
+  /** @type {Promise<void>} */
+  firstDrawn = new Promise((resolve) => (this.wasDrawn = resolve));
 
   /** @param {PageContext} how */
   constructor({ element, props, server, onReady, onLinked }) {
@@ -81,13 +85,6 @@ export class Page {
       stylesheet: false,
     });
     this.link = new PageLink(this, onLinked ?? (() => {}));
-    part(document, "#cx-more").append(
-      exportBar({
-        viewer: this.viewer,
-        onImport: (trace) => this.recorded.showImported(trace),
-        offlinePage: (json) => this.offlinePage(json),
-      }),
-    );
     this.recorded = new PageRecorded(this);
     /** @param {string} id @param {(button: HTMLElement) => void} act */
     const on = (id, act) => {
@@ -104,6 +101,7 @@ export class Page {
     watchLook();
     this.pairs = new PagePairs(this);
     this.browser = new PageBrowser(this, props.browser_pair);
+    part(document, "#cx-more").append(pageExports(this));
     this.pairs.watch();
     this.ownRun.watch();
   }
@@ -340,14 +338,9 @@ export class Page {
 
   /** @param {string} name @param {number} gigabytesPerSecond @param {number} teraflops */
   setPricing(name, gigabytesPerSecond, teraflops) {
-    const isPrice = gigabytesPerSecond > 0 && teraflops > 0;
-    setText(part(document, "#cx-price-said"), isPrice ? "" : "Bandwidth and peak compute are numbers above 0.");
-    if (!isPrice) return;
-    const sheet = this.pricing.device;
-    const device = { name: "your device", bandwidth: gigabytesPerSecond * 1e9, peak_flops: teraflops * 1e12 };
-    const isSheet = device.bandwidth === sheet.bandwidth && device.peak_flops === sheet.peak_flops;
-    const pair = this.pricing.pairs.find((candidate) => candidate.label === name);
-    this.viewer.setPricing(!pair && isSheet ? null : { ...pair, device: isSheet ? sheet : device });
+    const { pricing, said } = priceOf(this.pricing, name, gigabytesPerSecond, teraflops);
+    setText(part(document, "#cx-price-said"), said);
+    if (pricing !== undefined) this.viewer.setPricing(pricing);
   }
 
   /**
@@ -367,14 +360,6 @@ export class Page {
     this.tau.router = name;
     this.tau.update();
   }
-
-  // ------------------------------------------------------------ downloads
-
-  /** @param {string} json */
-  async offlinePage(json) {
-    const { template } = await this.server.offline_page(null);
-    return fillTemplate(template, json);
-  }
 }
 
 /** Called once by the viewer component, with what Gradio gives a component's script. @param {PageContext} context */
@@ -388,6 +373,7 @@ export async function mountPage(context) {
     await openAtFirst(page);
   } finally {
     document.body.dataset.drawn = ""; // until now nothing was seen of it, so that nothing jumps
+    page.wasDrawn();
   }
 }
 

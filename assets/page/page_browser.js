@@ -12,6 +12,7 @@
 import { TRAINING_FREE } from "../engine/routers.js";
 import { EngineClient, browserName, canCompute } from "../browser_pair/engine_client.js";
 import { LiveTau } from "../browser_pair/live_tau.js";
+import { textOf } from "../browser_pair/pair_files.js";
 import { isSamePair } from "../browser_pair/same_pair.js";
 import { checkAnswer } from "../tasks/answers.js";
 import { ProblemBook, rowsOf } from "../tasks/book.js";
@@ -55,7 +56,10 @@ export class PageBrowser {
     });
     if (this.facts.is_only) this.control.choose("browser");
     else this.control.show();
-    this.prepared = new Promise((resolve) => setTimeout(resolve, FIRST_RUN_MS)).then(() => this.prepare());
+    // What is seen first comes first: the connection and the processor are its own until then.
+    this.prepared = page.firstDrawn
+      .then(() => new Promise((resolve) => setTimeout(resolve, FIRST_RUN_MS)))
+      .then(() => this.prepare());
   }
 
   /** Whether the bundled pair's runs are to be computed here. */
@@ -81,27 +85,22 @@ export class PageBrowser {
   /** Loads the pair while nobody waits for it, unless the visitor's connection is to be spared. */
   prepare() {
     const connection = /** @type {{connection?: {saveData?: boolean}}} */ (navigator).connection;
-    return this.generates && !connection?.saveData ? this.#load() : null;
+    return this.generates && !connection?.saveData ? this.load() : null;
   }
 
-  /** @returns {Promise<boolean>} whether the pair is here */
-  async #load() {
+  /** Loads the pair now. @returns {Promise<boolean>} whether it is here */
+  async load() {
     if (!this.client || !this.facts) return false;
     if (this.client.state === "ready") return true;
-    const { root } = this.facts;
-    const [isReady] = await Promise.all([this.client.load(), this.book.byText.size ? null : this.#readBook(root)]);
+    const { facts } = this;
+    const [isReady] = await Promise.all([this.client.load(), this.book.byText.size ? null : this.#readBook(facts)]);
     return isReady;
   }
 
-  /** Without it a run's answer is not known to be right, and nothing else is lost. @param {string} root */
-  async #readBook(root) {
+  /** Without it a run's answer is not known to be right, and nothing else is lost. @param {PairFacts} facts */
+  async #readBook(facts) {
     try {
-      const texts = await Promise.all(
-        BOOK_FILES.map(async (file) => {
-          const response = await fetch(new URL(file, root));
-          return response.ok ? response.text() : "";
-        }),
-      );
+      const texts = await Promise.all(BOOK_FILES.map((file) => textOf(facts, file)));
       const [math, mc, recorded] = texts.map(rowsOf);
       this.book = new ProblemBook(
         new Map([
@@ -175,7 +174,7 @@ export class PageBrowser {
       const size = megabytes(this.facts?.bytes ?? 0);
       page.viewer.setStatus(`Loading the bundled pair into this browser: ${size}, once.`, { busy: true });
     }
-    const isReady = await this.#load();
+    const isReady = await this.load();
     if (number !== this.nAsked) return;
     try {
       if (!isReady && this.facts?.is_only) throw new ProblemError(this.client?.why ?? "");
@@ -247,7 +246,7 @@ export class PageBrowser {
 
   /** @param {ProbeRequest} asked */
   async #probe({ prompt, token_ids: ids, key }) {
-    const isReady = await this.#load();
+    const isReady = await this.load();
     const reply = isReady ? await this.client?.probe(prompt.text, ids) : null;
     const error = reply ? reply.error : (this.client?.why ?? "");
     if (!reply || error !== null) this.page.branches.receiveProbe({ probe: null, notice: error ?? "" });
@@ -280,7 +279,7 @@ export class PageBrowser {
     const { viewer } = this.page;
     const { runKey } = viewer.view;
     this.wantedTau = tau;
-    const isReady = await this.#load();
+    const isReady = await this.load();
     return isReady && this.wantedTau === tau && viewer.view.runKey === runKey;
   }
 

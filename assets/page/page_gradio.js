@@ -117,5 +117,5 @@ export function nameInputs() {
     for (const input of document.querySelectorAll(selector))
       if (!input.getAttribute("aria-label")) input.setAttribute("aria-label", label);
   };
-  name("#cx-tau input", "Threshold tau");
+  name("#cx-tau input", "Threshold τ");
 }

@@ -3,14 +3,13 @@
  *
  * Pure: must not know the DOM or plotly itself. Series differ by dash and marker too, never by colour alone.
  *
- * @typedef {{title: string, [more: string]: unknown}} AxisOptions
- *
  * @typedef {Object} ProfileShares costs over the share of tokens by the LLM; LLM alone is 1
  * @property {number[]} share
  * @property {number[]} time
  * @property {number[]} bytes
  * @property {{share: number, time: number}[]} measured
- * @property {{time: number|null, bytes: number|null}} break_even
+ * @property {{time: number|null, bytes: number|null}} break_even by the fit
+ * @property {{at: number, low: number, high: number}|null} crossing of the measured runs
  *
  * @typedef {Object} ProfilePass a model's forward passes
  * @property {"SLM"|"LLM"} name
@@ -19,31 +18,7 @@
  * @property {number[]} fitted_ms
  */
 
-/** @param {ChartPalette} palette @param {AxisOptions} x @param {AxisOptions} y */
-function layoutOf(palette, x, y) {
-  /** @param {AxisOptions} how */
-  const axis = ({ title, ...more }) => ({
-    title: { text: title, standoff: 8, font: { size: 13 } },
-    gridcolor: palette.rule,
-    linecolor: palette.rule,
-    zeroline: false,
-    fixedrange: true,
-    automargin: true,
-    ...more,
-  });
-  return {
-    paper_bgcolor: "rgba(0,0,0,0)",
-    plot_bgcolor: "rgba(0,0,0,0)",
-    font: { color: palette.text, size: 12, family: palette.font },
-    height: 300,
-    margin: { l: 52, r: 12, t: 8, b: 42 },
-    showlegend: true,
-    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 }, bgcolor: "rgba(0,0,0,0)" },
-    hoverlabel: { bgcolor: palette.surface, bordercolor: palette.rule, font: { color: palette.text } },
-    xaxis: axis(x),
-    yaxis: axis(y),
-  };
-}
+import { layoutOf } from "../viewer/plot_look.js";
 
 /**
  * Cost of a routed token, of that of the LLM alone, over the share of LLM tokens.
@@ -51,6 +26,8 @@ function layoutOf(palette, x, y) {
  * @param {ChartPalette} palette
  */
 export function sharesFigure(shares, palette) {
+  const { crossing } = shares;
+  const measured = [...shares.measured].sort((a, b) => a.share - b.share);
   /** @param {string} name @param {number[]} values @param {string} color @param {string} dash */
   const line = (name, values, color, dash) => ({
     type: "scatter",
@@ -83,19 +60,36 @@ export function sharesFigure(shares, palette) {
         line: { color: palette.muted, width: 1.5, dash: "dot" },
         hoverinfo: "skip",
       },
-      line("time (predicted)", shares.time, palette.llm, "solid"),
-      line("bytes (estimated)", shares.bytes, palette.cost, "dash"),
       {
         type: "scatter",
-        mode: "markers",
-        name: "time (measured)",
-        x: shares.measured.map((p) => p.share),
-        y: shares.measured.map((p) => p.time),
-        marker: { size: 9, symbol: "square-open", color: palette.text, line: { width: 2 } },
+        mode: "lines+markers",
+        name: "time, measured",
+        x: measured.map((p) => p.share),
+        y: measured.map((p) => p.time),
+        line: { color: palette.llm, width: 2.5 },
+        marker: { size: 9, symbol: "square", color: palette.llm },
         hovertemplate: "measured<br>LLM share %{x:.0%}: %{y:.2f}<extra></extra>",
       },
-      even("break-even of time", shares.break_even.time, palette.llm, "diamond"),
-      even("break-even of bytes", shares.break_even.bytes, palette.cost, "diamond"),
+      line("time, fitted", shares.time, palette.llm, "dot"),
+      line("bytes, estimated", shares.bytes, palette.cost, "dash"),
+      ...(crossing
+        ? [
+            {
+              ...even("measured runs cross", crossing.at, palette.text, "circle"),
+              error_x: {
+                type: "data",
+                symmetric: false,
+                array: [crossing.high - crossing.at],
+                arrayminus: [crossing.at - crossing.low],
+                color: palette.text,
+                thickness: 2,
+                width: 8,
+              },
+            },
+          ]
+        : []),
+      even("the fit crosses", shares.break_even.time, palette.llm, "diamond-open"),
+      even("bytes cross", shares.break_even.bytes, palette.cost, "diamond-open"),
     ],
     layout: layoutOf(
       palette,

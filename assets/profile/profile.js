@@ -9,6 +9,7 @@ import { html, part, setText, stylesheet } from "../viewer/dom.js";
 import { passesFigure, sharesFigure } from "./figures.js";
 import { press } from "../page/page_gradio.js";
 import { loadPlotly } from "../viewer/plotly.js";
+import { paletteOf } from "../viewer/plot_look.js";
 import { messageOf } from "../run/format.js";
 
 /**
@@ -18,6 +19,7 @@ import { messageOf } from "../run/format.js";
  * @property {"recorded"|"live"} kind
  * @property {string} pair
  * @property {string} headline
+ * @property {{value: string, label: string, note: string}[]} numbers that lead
  * @property {string} provenance
  * @property {string[]} sentences
  * @property {number} [age_s]
@@ -68,7 +70,8 @@ class Profile {
     });
     this.kind = html("span", { class: "cp-kind" });
     this.headline = html("h2", { class: "cl-heading" });
-    this.provenance = html("p", { class: "cl-note" });
+    this.provenance = html("span", { class: "cl-note" });
+    this.numbers = html("dl", { class: "cp-figures" });
     this.reasons = html("ul", { class: "cp-reasons" });
     this.tables = html("div", { class: "cp-tables" });
     /** @type {[string, string, ProfileFigure][]} */
@@ -96,12 +99,12 @@ class Profile {
       html(
         "section",
         { class: "cp-words" },
-        html("p", { class: "cp-top" }, this.kind),
         this.headline,
-        this.provenance,
-        this.reasons,
+        this.numbers,
+        html("p", { class: "cp-top" }, this.kind, this.provenance),
       ),
       html("section", { class: "cl-charts" }, ...this.charts.map((chart) => chart.root)),
+      html("section", { class: "cp-panel" }, html("h3", { class: "cl-heading" }, "Why, and the limits"), this.reasons),
       html("details", { class: "cl-details cp-numbers" }, html("summary", {}, "All numbers as tables"), this.tables),
     );
     this.root = html(
@@ -133,6 +136,7 @@ class Profile {
     const states = [
       ["cx-profile-measure", isMeasuring],
       ["cx-profile-stop", !isMeasuring],
+      ["cx-profile-recorded", isMeasuring || this.profile?.kind !== "live"],
     ];
     for (const [id, disabled] of states) {
       const button = document.getElementById(id);
@@ -165,9 +169,21 @@ class Profile {
     this.kind.dataset.kind = profile.kind;
     setText(this.headline, profile.headline);
     setText(this.provenance, profile.provenance);
+    this.numbers.replaceChildren(
+      ...profile.numbers.map(({ value, label, note }) =>
+        html(
+          "div",
+          {},
+          html("dt", {}, label),
+          html("dd", { class: "cp-number" }, value),
+          html("dd", { class: "cl-note" }, note),
+        ),
+      ),
+    );
     this.reasons.replaceChildren(...profile.sentences.map((sentence) => html("li", {}, sentence)));
     this.tables.replaceChildren(...profile.tables.map(table));
     this.body.hidden = false;
+    this.measuring(false);
     this.draw();
   }
 
@@ -175,7 +191,7 @@ class Profile {
     if (!this.profile) return;
     try {
       const Plotly = await loadPlotly(this.plotlyUrl);
-      const palette = this.palette();
+      const palette = paletteOf(this.root);
       for (const chart of this.charts) {
         const { data, layout } = chart.figure(this.profile, palette);
         await Plotly.react(chart.plot, data, layout, CONFIG);
@@ -185,22 +201,6 @@ class Profile {
     } catch (error) {
       this.say(`The charts could not be drawn (${messageOf(error)}); the tables hold their numbers.`, "error");
     }
-  }
-
-  palette() {
-    const style = getComputedStyle(this.root);
-    /** @param {string} name */
-    const of = (name) => style.getPropertyValue(`--cv-${name}`).trim();
-    return {
-      text: of("text"),
-      muted: of("muted"),
-      rule: of("rule"),
-      surface: of("surface"),
-      slm: of("slm-ink"),
-      llm: of("llm-ink"),
-      cost: of("cost"),
-      font: style.fontFamily,
-    };
   }
 }
 

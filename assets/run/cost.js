@@ -17,12 +17,46 @@
  * @property {number} bytes_per_element
  * @property {number|null} [block_bits]
  *
- * @typedef {{name: string, bandwidth: number, peak_flops: number}} DeviceSpec bytes/s and FLOP/s
+ * @typedef {Object} DeviceSpec
+ * @property {string} name
+ * @property {number} bandwidth bytes/s
+ * @property {number} peak_flops FLOP/s
+ * @property {number|null} [memory_bytes] what fits it, where that is known
  * @typedef {{bytes: number, flops: number, seconds: number}} Cost
  */
 
 /** @type {DeviceSpec} used where a page names no device: peak figures of the vendor's data sheet */
-export const H100_SXM = { name: "H100 SXM (data sheet)", bandwidth: 3.35e12, peak_flops: 989e12 };
+export const H100_SXM = {
+  name: "H100 SXM (data sheet)",
+  bandwidth: 3.35e12,
+  peak_flops: 989e12,
+  memory_bytes: 80e9,
+};
+
+/** Bytes of all weights, as they lie in memory. @param {ModelSpec} model */
+export function storedBytes(model) {
+  if (model.block_bits == null) return model.n_params * model.bytes_per_element;
+  const tables = (model.tied_embeddings ? 1 : 2) * model.vocab_size * model.hidden_size;
+  return tables * model.bytes_per_element + Math.round(((model.n_params - tables) * model.block_bits) / 8);
+}
+
+/**
+ * Whether both models' weights fit a device, said only where they do not: a price on it is on paper then.
+ * @param {ModelSpec} slm
+ * @param {ModelSpec} llm
+ * @param {DeviceSpec} device
+ */
+export function fitWords(slm, llm, device) {
+  const needed = storedBytes(slm) + storedBytes(llm);
+  if (!device.memory_bytes || needed <= device.memory_bytes) return "";
+  /** @param {number} bytes */
+  const gb = (bytes) => (bytes / 1e9).toFixed(0);
+  const n = Math.ceil(needed / device.memory_bytes);
+  return (
+    `Does not fit one ${device.name}: the weights take ${gb(needed)} GB, it has ${gb(device.memory_bytes)} GB. ` +
+    `At least ${n} are needed; the seconds are those of one that held it all.`
+  );
+}
 
 /**
  * Bytes of weights that one forward streams: an untied input table is gathered from, not streamed.

@@ -5,7 +5,7 @@
  * a finished one is recomputed when tau or a price moves, a few milliseconds for a thousand tokens.
  */
 
-import { CostModel, H100_SXM } from "./cost.js";
+import { CostModel, H100_SXM, fitWords } from "./cost.js";
 import { decisiveness, isForced, replay, runFacts } from "./decision.js";
 import { RunSeries, seriesOf } from "./series.js";
 
@@ -190,7 +190,8 @@ export class RunView {
     const routerParams = pricing?.routerParams ?? head?.router?.n_params ?? 0;
     // A change of device alone leaves the pair what it was.
     const repriced = pricing?.label ?? (pricing?.slm ? `${slm.name} with ${llm.name}` : null);
-    this.priceLabel = repriced ? `Priced as ${repriced}. ` : "";
+    const fit = head ? fitWords(slm, llm, device) : "";
+    this.priceLabel = (repriced ? `Priced as ${repriced}. ` : "") + (fit && `${fit} `);
     return new CostModel({ slm, llm, device, routerParams });
   }
 

@@ -52,73 +52,100 @@ export const SETTINGS_TABLE = {
   },
 };
 
+export const MODEL_TABLE = {
+  kind: "record",
+  required: {
+    name: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
+    n_params: { kind: "whole", low: 0, high: 999999999999999, wanted: "a whole number from 0 to 999,999,999,999,999" },
+    n_layers: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
+    n_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
+    n_kv_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
+    head_dim: { kind: "whole", low: 0, high: 1000000, wanted: "a whole number from 0 to 1,000,000" },
+    vocab_size: { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
+    hidden_size: { kind: "whole", low: 0, high: 10000000, wanted: "a whole number from 0 to 10,000,000" },
+    tied_embeddings: { kind: "flag", wanted: "true or false" },
+    bytes_per_element: { kind: "whole", low: 0, high: 16, wanted: "a whole number from 0 to 16" },
+  },
+  optional: {
+    block_bits: {
+      kind: "maybe",
+      of: { kind: "real", low: 0, high: 128, openLow: false, wanted: "a number from 0 to 128" },
+      wanted: "a number from 0 to 128, or nothing",
+    },
+  },
+};
+
+export const PAIR_TABLE = {
+  kind: "record",
+  required: {
+    name: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
+    revision: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
+    slm: MODEL_TABLE,
+    llm: MODEL_TABLE,
+    dtype: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
+    device: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
+  },
+  optional: { prompt_form: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" } },
+};
+
+export const PROMPT_TABLE = {
+  kind: "record",
+  required: {
+    data_type: { kind: "choice", names: ["math", "mc", "open"], wanted: "\"math\" or \"mc\" or \"open\"" },
+    question: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
+    text: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
+    n_tokens: { kind: "whole", low: 0, high: 1000000000, wanted: "a whole number from 0 to 1,000,000,000" },
+    version: { kind: "whole", low: 0, high: 1000000, wanted: "a whole number from 0 to 1,000,000" },
+  },
+  optional: {  },
+};
+
+export const ANSWER_TABLE = {
+  kind: "maybe",
+  of: {
+    kind: "record",
+    required: {
+      true_answer: {
+        kind: "maybe",
+        of: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
+        wanted: "a text of at most 100,000 characters, or nothing",
+      },
+      predicted_answer: {
+        kind: "maybe",
+        of: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
+        wanted: "a text of at most 100,000 characters, or nothing",
+      },
+      is_correct: { kind: "maybe", of: { kind: "flag", wanted: "true or false" }, wanted: "true or false, or nothing" },
+    },
+    optional: {  },
+  },
+  wanted: "an object with true_answer, predicted_answer, is_correct, or nothing",
+};
+
+export const FINISH_REASON_TABLE = {
+  kind: "maybe",
+  of: {
+    kind: "choice",
+    names: ["eos", "length", "cancelled", "error"],
+    wanted: "\"eos\" or \"length\" or \"cancelled\" or \"error\"",
+  },
+  wanted: "\"eos\" or \"length\" or \"cancelled\" or \"error\", or nothing",
+};
+
+export const RECORD_TABLE = {
+  kind: "record",
+  required: {
+    date: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
+    hardware: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
+    version: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
+  },
+  optional: {  },
+};
+
 export const TRACE_TABLE = {
   kind: "record",
   required: {
-    pair: {
-      kind: "record",
-      required: {
-        name: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        revision: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        slm: {
-          kind: "record",
-          required: {
-            name: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-            n_params: {
-              kind: "whole",
-              low: 0,
-              high: 999999999999999,
-              wanted: "a whole number from 0 to 999,999,999,999,999",
-            },
-            n_layers: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            n_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            n_kv_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            head_dim: { kind: "whole", low: 0, high: 1000000, wanted: "a whole number from 0 to 1,000,000" },
-            vocab_size: { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
-            hidden_size: { kind: "whole", low: 0, high: 10000000, wanted: "a whole number from 0 to 10,000,000" },
-            tied_embeddings: { kind: "flag", wanted: "true or false" },
-            bytes_per_element: { kind: "whole", low: 0, high: 16, wanted: "a whole number from 0 to 16" },
-          },
-          optional: {
-            block_bits: {
-              kind: "maybe",
-              of: { kind: "real", low: 0, high: 128, openLow: false, wanted: "a number from 0 to 128" },
-              wanted: "a number from 0 to 128, or nothing",
-            },
-          },
-        },
-        llm: {
-          kind: "record",
-          required: {
-            name: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-            n_params: {
-              kind: "whole",
-              low: 0,
-              high: 999999999999999,
-              wanted: "a whole number from 0 to 999,999,999,999,999",
-            },
-            n_layers: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            n_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            n_kv_heads: { kind: "whole", low: 0, high: 100000, wanted: "a whole number from 0 to 100,000" },
-            head_dim: { kind: "whole", low: 0, high: 1000000, wanted: "a whole number from 0 to 1,000,000" },
-            vocab_size: { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
-            hidden_size: { kind: "whole", low: 0, high: 10000000, wanted: "a whole number from 0 to 10,000,000" },
-            tied_embeddings: { kind: "flag", wanted: "true or false" },
-            bytes_per_element: { kind: "whole", low: 0, high: 16, wanted: "a whole number from 0 to 16" },
-          },
-          optional: {
-            block_bits: {
-              kind: "maybe",
-              of: { kind: "real", low: 0, high: 128, openLow: false, wanted: "a number from 0 to 128" },
-              wanted: "a number from 0 to 128, or nothing",
-            },
-          },
-        },
-        dtype: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        device: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-      },
-      optional: { prompt_form: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" } },
-    },
+    pair: PAIR_TABLE,
     router: {
       kind: "record",
       required: {
@@ -152,17 +179,7 @@ export const TRACE_TABLE = {
       },
       optional: {  },
     },
-    prompt: {
-      kind: "record",
-      required: {
-        data_type: { kind: "choice", names: ["math", "mc", "open"], wanted: "\"math\" or \"mc\" or \"open\"" },
-        question: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-        text: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-        n_tokens: { kind: "whole", low: 0, high: 1000000000, wanted: "a whole number from 0 to 1,000,000,000" },
-        version: { kind: "whole", low: 0, high: 1000000, wanted: "a whole number from 0 to 1,000,000" },
-      },
-      optional: {  },
-    },
+    prompt: PROMPT_TABLE,
     events: {
       kind: "list",
       of: {
@@ -220,51 +237,11 @@ export const TRACE_TABLE = {
       least: 0,
       wanted: "a list of at most 4,096 entries",
     },
-    finish_reason: {
-      kind: "maybe",
-      of: {
-        kind: "choice",
-        names: ["eos", "length", "cancelled", "error"],
-        wanted: "\"eos\" or \"length\" or \"cancelled\" or \"error\"",
-      },
-      wanted: "\"eos\" or \"length\" or \"cancelled\" or \"error\", or nothing",
-    },
-    record: {
-      kind: "record",
-      required: {
-        date: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        hardware: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-        version: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
-      },
-      optional: {  },
-    },
+    finish_reason: FINISH_REASON_TABLE,
+    record: RECORD_TABLE,
   },
   optional: {
-    answer: {
-      kind: "maybe",
-      of: {
-        kind: "record",
-        required: {
-          true_answer: {
-            kind: "maybe",
-            of: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-            wanted: "a text of at most 100,000 characters, or nothing",
-          },
-          predicted_answer: {
-            kind: "maybe",
-            of: { kind: "text", max: 100000, wanted: "a text of at most 100,000 characters" },
-            wanted: "a text of at most 100,000 characters, or nothing",
-          },
-          is_correct: {
-            kind: "maybe",
-            of: { kind: "flag", wanted: "true or false" },
-            wanted: "true or false, or nothing",
-          },
-        },
-        optional: {  },
-      },
-      wanted: "an object with true_answer, predicted_answer, is_correct, or nothing",
-    },
+    answer: ANSWER_TABLE,
     title: {
       kind: "maybe",
       of: { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },

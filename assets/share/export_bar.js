@@ -14,9 +14,11 @@ import { messageOf } from "../run/format.js";
  * @param {Viewer} how.viewer
  * @param {(trace: Trace) => void} [how.onImport] a checked trace that a person opened
  * @param {(json: string) => Promise<string>} [how.offlinePage] makes the one-file page of a trace
+ * @param {{bytes: number, make: (json: string) => Promise<string>}} [how.livePage] the same with the bundled pair and
+ *   its decoder in it, and about how large that file is
  * @returns {HTMLElement}
  */
-export function exportBar({ viewer, onImport, offlinePage }) {
+export function exportBar({ viewer, onImport, offlinePage, livePage }) {
   const said = html("span", { class: "cx-export-said", role: "status" });
   const row = html("div", { class: "cx-export", role: "group", "aria-label": "Take this run away" });
   /** @param {string} label @param {string} title @param {(trace: Trace, stem: string) => unknown} make */
@@ -48,6 +50,16 @@ export function exportBar({ viewer, onImport, offlinePage }) {
   if (offlinePage)
     add("Page (HTML)", "This viewer with this run in one file; needs no server", async (trace, stem) =>
       download(`${stem}.html`, "text/html", await offlinePage(traceToJson(trace))),
+    );
+  if (livePage)
+    add(
+      `Page that writes (HTML, about ${(livePage.bytes / 1e6).toFixed(0)} MB)`,
+      "This page with this run and the bundled pair in one file: it generates from a disk, without a network",
+      async (trace, stem) => {
+        setText(said, "Putting the pair into the page.");
+        download(`${stem}-live.html`, "text/html", await livePage.make(traceToJson(trace)));
+        setText(said, "");
+      },
     );
   if (onImport) row.append(...importButton(onImport, said));
   row.append(said);

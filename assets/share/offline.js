@@ -78,14 +78,14 @@ function openOffline() {
   document.title = `${title} · CITER`;
   root.append(
     html("header", { class: "co-header" }, html("h1", {}, title), themeButton()),
+    place,
+    slider.root,
     html(
       "p",
       { class: "co-small" },
       "A small model (SLM) wrote; where a router expected it to fail, a large one (LLM, underlined) " +
         "wrote the token. This page is one file and asks no server for anything.",
     ),
-    slider.root,
-    place,
   );
   const viewer = mountViewer(place, {
     fetchRun: () => Promise.reject(new Error("There is no server.")),

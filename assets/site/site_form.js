@@ -76,16 +76,16 @@ export class SiteForm {
       const value = asked.settings[/** @type {keyof Settings} */ (control.dataset.name)];
       if (value !== undefined) control.value = String(value);
     }
+    if ([...this.router.options].some(({ value }) => value === asked.router)) this.router.value = String(asked.router);
     this.number.value = this.range.value = String(asked.settings.threshold);
     this.#paint();
   }
 
-  /** The problems to pick from. @param {string} root */
-  async readBook(root) {
+  /** The problems to pick from. @param {(path: string) => Promise<string>} read a file beside the pair */
+  async readBook(read) {
     try {
       const kinds = ["math", "mc"];
-      const files = kinds.map((kind) => fetch(new URL(`datasets/${kind}.jsonl`, new URL(root, document.baseURI))));
-      const texts = await Promise.all((await Promise.all(files)).map((answer) => answer.text()));
+      const texts = await Promise.all(kinds.map((kind) => read(`datasets/${kind}.jsonl`)));
       this.book = new ProblemBook(new Map(kinds.map((kind, i) => [kind, rowsOf(texts[i])])), []);
     } catch {
       return; // then there is nothing to pick

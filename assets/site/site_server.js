@@ -4,12 +4,14 @@
  * @typedef {import("../browser_pair/engine_client.js").PairFacts} PairFacts
  */
 
+/** @typedef {{template: string, one_file: string}} SiteFiles addresses of the one-file pages' templates */
+
 /**
- * @param {{template: string, browser_pair: PairFacts|null}} props
+ * @param {SiteFiles & {browser_pair: PairFacts|null}} props
  * @param {Record<string, number>|null} thresholds of the routers; null where this browser cannot compute
  * @returns {PageServer}
  */
-export function siteServer({ template, browser_pair: facts }, thresholds) {
+export function siteServer({ template, one_file: oneFile, browser_pair: facts }, thresholds) {
   const nothing = () => Promise.reject(new Error("There is no server behind this page."));
   /** @type {EngineStatus} */
   const status =
@@ -36,7 +38,7 @@ export function siteServer({ template, browser_pair: facts }, thresholds) {
     stop_run: nothing,
     engine_status: () => Promise.resolve(status),
     foreign_problem: () => Promise.resolve({ warning: null }),
-    offline_page: async () => ({ template: await (await fetch(template)).text() }),
+    offline_page: async ({ engine }) => ({ template: await (await fetch(engine ? oneFile : template)).text() }),
     list_pairs: nothing,
     change_pair: nothing,
     cancel_change: nothing,

@@ -1,6 +1,3 @@
-/** The visitor's theme, before anything is drawn. */
+/** The visitor's theme, before anything is drawn: the first script of the body, whose class the sheets read. */
 
-const dark = matchMedia("(prefers-color-scheme: dark)");
-const paint = () => document.documentElement.classList.toggle("dark", dark.matches);
-paint();
-dark.addEventListener("change", paint);
+document.body.classList.toggle("dark", matchMedia("(prefers-color-scheme: dark)").matches);

@@ -25,6 +25,22 @@ export function decisiveWords({ nDecisive, nDecisiveUnknown }) {
   return nDecisiveUnknown ? `${nDecisive} to ${nDecisive + nDecisiveUnknown}` : String(nDecisive);
 }
 
+/**
+ * Tokens a second: the run's own as it was measured, or under another price an estimate of that price's. The measured
+ * number of one pair never stands beside another one's bytes; nor has anybody timed decisions that were never made.
+ * @param {RunView} view
+ * @returns {{label: string, perSecond: number|null}}
+ */
+export function speedOf(view) {
+  const { nTokens, measuredS } = view.series.totals(view.shown);
+  if (view.prices.pricing) {
+    const seconds = view.series.at("routed", "seconds", view.shown);
+    return { label: "tokens/s, estimated", perSecond: seconds > 0 ? nTokens / seconds : null };
+  }
+  const timed = measuredS > 0 && view.decisions.firstFlip < 0;
+  return { label: "tokens/s, measured", perSecond: timed ? nTokens / measuredS : null };
+}
+
 export class Counters {
   constructor() {
     /** @type {Record<string, HTMLElement>} */
@@ -50,8 +66,8 @@ export class Counters {
     setText(this.values.moved, empty ? "–" : quantity("bytes", totals.bytes));
     setText(this.values.saved, empty ? "–" : percent(totals.bytesShare));
     setText(this.values.handOffs, String(totals.handOffs));
-    // Nobody has timed decisions that were never made.
-    const timed = totals.measuredS > 0 && view.decisions.firstFlip < 0;
-    setText(this.values.speed, timed ? significant(totals.nTokens / totals.measuredS) : "–");
+    const speed = speedOf(view);
+    setText(this.notes.speed, speed.label);
+    setText(this.values.speed, speed.perSecond === null ? "–" : significant(speed.perSecond));
   }
 }

@@ -52,7 +52,7 @@ export class Rewriting {
     const { scroller } = viewer.tokens;
     const [place, { pinned }] = [scroller.scrollTop, viewer.view];
     viewer.show(trace, { origin });
-    scroller.scrollTop = place;
+    if (place > 0) scroller.scrollTop = place;
     if (pinned === null || pinned >= viewer.view.n) return;
     viewer.view.pinned = pinned;
     viewer.focusChanged();

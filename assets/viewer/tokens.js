@@ -54,6 +54,8 @@ export class TokenPanel {
   reset() {
     clearTimeout(this.restTimer ?? undefined);
     this.restTimer = this.late = null;
+    // Before anything changes: behind it, each question about places costs a layout.
+    if (this.scroller.scrollTop > 0) this.scroller.scrollTop = 0;
     this.text.replaceChildren();
     this.text.classList.remove("cv-spaced");
     this.nodes = [];
@@ -64,7 +66,6 @@ export class TokenPanel {
     this.pinned = null;
     this.hovered = null;
     this.follow = true;
-    this.scroller.scrollTop = 0;
   }
 
   /** The token that an event happened on, or null. @param {EventTarget|null} target */
@@ -78,7 +79,9 @@ export class TokenPanel {
     const first = this.nodes.length;
     if (view.n === first) return;
     // Someone who scrolled up to read wants to stay there.
-    this.follow = this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < 48;
+    if (view.live) {
+      this.follow = this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < 48;
+    }
     const isMath = view.head?.prompt.data_type === "math";
     const fragment = document.createDocumentFragment();
     for (let i = first; i < view.n; i++) {

@@ -19,8 +19,7 @@ STEPS = {
     "llm": "train the large model (resumes) and write it to assets/models",
     "problems": "write the held-out problems to assets/datasets",
     "card": "measure both models alone on 1,000 unseen problems of each format",
-    "router": "label (resumes), train the router, choose tau and measure it",
-    "matched": "measure every router at the same shares of LLM tokens (resumes)",
+    "router": "label (resumes), train the routers that ship, choose each one's tau and measure it",
     "record": "record the runs that the page plays from disk",
     "hashes": "write SHA-256 of every shipped file into its card",
 }
@@ -48,9 +47,9 @@ def run(args: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
     from citer_core.embedded import publish
-    from citer_core.embedded.matched import publish_matched
     from citer_core.embedded.names import publish_hashes
     from citer_core.engine import Engine
+    from citer_core.evidence.shipped_routers import publish_routers
     from citer_core.recording import read_plans, record
 
     actions: dict[str, Callable[[], object]] = {
@@ -58,8 +57,7 @@ def run(args: argparse.Namespace) -> int:
         "llm": lambda: publish.publish_model("llm", args.work_dir),
         "problems": publish.publish_problems,
         "card": lambda: publish.publish_pair_card(args.work_dir),
-        "router": lambda: publish.publish_routers(args.work_dir),
-        "matched": lambda: publish_matched(Engine.load(), args.work_dir),
+        "router": lambda: publish_routers(args.work_dir),
         "record": lambda: list(record(Engine.load(), read_plans(PLANS), ASSETS / "traces")),
         "hashes": publish_hashes,
     }

@@ -22,6 +22,9 @@ PARTS = {
     "misjudged": "what each wrong decision costs: flipped one at a time",
     "transfer": "routers of one format on the other",
     "overhead": "what a router and a change of the model cost",
+    "length": "right answers by the length of question and answer",
+    "speculative": "speculative decoding; and every way one answer at a time",
+    "setup": "what labelling, training and tuning cost",
 }
 EPILOG = "parts, in this order:\n" + "\n".join(f"  {name:11}{text}" for name, text in PARTS.items())
 SIZES = {
@@ -32,6 +35,8 @@ SIZES = {
     "--n-branches": "tokens of each case whose both branches are tried (500)",
     "--n-branch-problems": "problems of each format that these are drawn from (600)",
     "--n-flipped": "problems of each format whose decisions are flipped (300)",
+    "--n-timed": "problems of each format that are answered one at a time in every way (100)",
+    "--n-setup": "problems of each format whose labelling is counted (100)",
 }
 # Labelled and tuning problems are none of the first 1,000 that are tested on.
 MOST = {"--n-test": 1000, "--n-rounds": 10}

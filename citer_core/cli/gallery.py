@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +33,11 @@ def add_parser(subparsers: Subparsers) -> None:
     )
     parser.add_argument("output_dir", type=Path, metavar="OUT", help="the folder; made where it does not exist")
     parser.add_argument("traces", nargs="*", type=Path, metavar="TRACE", help="JSON of the page or of `route --json`")
+    parser.add_argument(
+        "--engine",
+        action="store_true",
+        help="put the bundled pair and its decoder into every page, which generates then: up to 20 MB a page",
+    )
     parser.add_argument("--only-given", action="store_true", help="leave out the runs that come with the project")
 
 
@@ -50,12 +56,23 @@ def run(args: argparse.Namespace) -> int:
         raise TraceError("There is no run to show: give traces, or leave out --only-given.")
     need_folder(args.output_dir)
     with only_writer(args.output_dir / "index.html"):
-        template = offline_template()
+        page_of = _page_of(with_engine=args.engine)
         for entry in entries:
-            write_whole(args.output_dir / entry.file, offline_page(entry.trace, template))
+            write_whole(args.output_dir / entry.file, page_of(entry.trace))
         write_whole(args.output_dir / "index.html", gallery_index(entries))  # last: it names pages that are there
-    say(f"{len(entries)} runs are in {args.output_dir / 'index.html'}")
+    size = (args.output_dir / entries[-1].file).stat().st_size
+    each = f", {size / 1e6:.1f} MB each" if args.engine else ""
+    say(f"{len(entries)} runs are in {args.output_dir / 'index.html'}{each}")
     return 0
+
+
+def _page_of(*, with_engine: bool) -> Callable[[RoutingTrace], str]:
+    if with_engine:
+        from citer_core.ui.site.one_file import one_file_page  # gradio, which only this needs
+
+        return one_file_page
+    template = offline_template()
+    return lambda trace: offline_page(trace, template)
 
 
 def _bundled() -> list[Path]:

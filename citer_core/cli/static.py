@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ from citer_core.files import need_folder
 
 if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers
-    from citer_core.tasks.prompts import DataType
 
 
 def add_parser(subparsers: Subparsers) -> None:
@@ -26,7 +24,7 @@ def add_parser(subparsers: Subparsers) -> None:
         allow_abbrev=False,
     )
     parser.add_argument("output_dir", type=Path, metavar="OUT", help="the folder; made where it does not exist")
-    parser.add_argument("--no-labels", action="store_true", help="leave out the stored labels, which take a minute")
+    parser.add_argument("--no-labels", action="store_true", help="leave out the recorded labels")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,10 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _labels() -> dict[str, str]:
-    """Both bundled sets, labelled by the bundled pair."""
-    from citer_core.engine import Engine
-    from citer_core.ui.labels.stored import stored_analysis
+    """The recorded labels."""
+    from citer_core.ui.labels.stored import FOLDER, read_stored
 
-    engine = Engine.load()
-    titles: dict[DataType, str] = {"math": "All 200 math problems", "mc": "All 200 questions"}
-    return {title: json.dumps(stored_analysis(engine, kind)) for kind, title in titles.items()}
+    return {f"{one.pair}: {one.title}": (FOLDER / one.file).read_text(encoding="utf-8") for one in read_stored()}

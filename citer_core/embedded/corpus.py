@@ -7,8 +7,10 @@ else. Knows nothing about models or tokens.
 from __future__ import annotations
 
 import hashlib
+import json
 import random
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from citer_core.embedded import arithmetic, multiple_choice, word_problems
@@ -17,10 +19,27 @@ from citer_core.tasks.prompts import DataType, row_completion, row_prompt
 Row = dict[str, Any]
 # Shares of the rows of a step. Beside the two formats there are three drills, each for what takes a small model longest
 # and each short: facts asked closed-book, finding a named option, and arithmetic without a story.
-RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE, MC_SHARE = 0.10, 0.06, 0.28, 0.25
-# At first the second drill gets more: recognizing an earlier mention of a word comes suddenly, and until then multiple
-# choice cannot be learned at all.
-EARLY_STEPS, EARLY_LOOKUP_SHARE = 700, 0.24
+RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE, MC_SHARE = 0.08, 0.04, 0.25, 0.30
+
+
+# The generator as it was before the first router was trained on it; a test compares.
+FROZEN = {
+    "date": "2026-11-22",
+    "seed": 7,
+    "fingerprint": "bf371da91f2c90db57378aaf865cb706cefc828a91845183d628562814d9b97e",
+}
+N_FINGERPRINT = 400
+
+
+def fingerprint() -> str:
+    """SHA-256 over training texts and held-out rows of each format: which generator it is."""
+    digest = hashlib.sha256()
+    for text in training_texts(7, 0, N_FINGERPRINT):
+        digest.update("".join(text).encode())
+    for data_type in ("math", "mc"):
+        for row in islice(held_out_rows(data_type, "test"), N_FINGERPRINT):
+            digest.update(json.dumps(row, sort_keys=True).encode())
+    return digest.hexdigest()
 
 
 def is_held_out(row: Row, data_type: DataType) -> bool:
@@ -28,7 +47,7 @@ def is_held_out(row: Row, data_type: DataType) -> bool:
     return hashlib.sha256(row_prompt(row, data_type).encode()).digest()[0] < 8
 
 
-def _draw(rng: random.Random, lookup_share: float) -> tuple[str, str] | None:
+def _draw(rng: random.Random, mc_share: float) -> tuple[str, str] | None:
     """A training text as (prompt, completion); None where the draw is a held-out problem."""
     kind = rng.random()
     if kind < RECALL_SHARE:
@@ -36,25 +55,25 @@ def _draw(rng: random.Random, lookup_share: float) -> tuple[str, str] | None:
     if kind < RECALL_SHARE + ARITHMETIC_SHARE:
         return arithmetic.sample_drill(rng)
     data_type: DataType = "mc"
-    if kind < RECALL_SHARE + ARITHMETIC_SHARE + lookup_share:
+    if kind < RECALL_SHARE + ARITHMETIC_SHARE + LOOKUP_SHARE:
         row = multiple_choice.sample_lookup(rng)
-    elif kind < RECALL_SHARE + ARITHMETIC_SHARE + lookup_share + MC_SHARE:
+    elif kind < RECALL_SHARE + ARITHMETIC_SHARE + LOOKUP_SHARE + mc_share:
         row = multiple_choice.sample(rng)
     else:
         row, data_type = word_problems.sample(rng), "math"
     return None if is_held_out(row, data_type) else (row_prompt(row, data_type), row_completion(row, data_type))
 
 
-def training_texts(seed: int, step: int, n: int) -> list[tuple[str, str]]:
+def training_texts(seed: int, step: int, n: int, mc_share: float | None = None) -> list[tuple[str, str]]:
     """The `n` texts of training step `step`, each (prompt, completion).
 
-    A function of its arguments alone, so that a resumed run sees the same.
+    A function of its arguments alone, so that a resumed run sees the same. `mc_share` is the share of multiple choice
+    among them, at the cost of word problems; `MC_SHARE` unless given.
     """
     rng = random.Random(f"train:{seed}:{step}")
-    lookup_share = EARLY_LOOKUP_SHARE if step < EARLY_STEPS else LOOKUP_SHARE
     texts: list[tuple[str, str]] = []
     while len(texts) < n:
-        if (text := _draw(rng, lookup_share)) is not None:
+        if (text := _draw(rng, MC_SHARE if mc_share is None else mc_share)) is not None:
             texts.append(text)
     return texts
 

@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from citer_core.embedded.wording import say, sentence
+
 LABELS = "ABCDE"
 
 
@@ -23,13 +25,13 @@ class Relation:
     Attributes:
         name: its name in the fact table.
         questions: phrasings with `{subject}`.
-        explanation: a sentence that states the fact, with both `{subject}` and `{answer}`.
+        explanations: sentences that state the fact, with both `{subject}` and `{answer}`, most usual first.
         facts: (subject, answer) pairs.
     """
 
     name: str
     questions: tuple[str, ...]
-    explanation: str
+    explanations: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
 
     @property
@@ -45,7 +47,7 @@ def relations() -> tuple[Relation, ...]:
     for path in sorted((Path(__file__).parent / "facts").glob("*.toml")):
         for block in tomllib.loads(path.read_text(encoding="utf-8"))["relation"]:
             facts = tuple((subject, answer) for subject, answer in block["pairs"])
-            found.append(Relation(block["name"], tuple(block["questions"]), block["explanation"], facts))
+            found.append(Relation(block["name"], tuple(block["questions"]), tuple(block["explanations"]), facts))
     return tuple(found)
 
 
@@ -65,28 +67,53 @@ def n_facts() -> int:
     return len(_all_facts())
 
 
+# How a sentence of an explanation can go: what leads to the fact, what leads to the choices, and for each choice the
+# verb and what follows a wrong and the right one.
+KNOWN = ("", "We know this: ", "It is known: ", "Remember: ")
+CHOICES = ("", "Look at the choices: ", "Of the choices, ", "Now the choices: ")
+VERBS = (" is ", " says ", " has ", " gives ")
+WRONG = ("; ", ", no; ", ", not this; ", ", wrong; ")
+RIGHT = (".", ", yes.", ", this is it.", ", right.")
+
+
+def _read_choices(rng: random.Random, texts: list[str]) -> str:
+    """The choices up to the right one, which is the last of `texts`, read one by one.
+
+    Going from a text straight back to the letter in front of it is what models of this size do not learn in hours.
+    Where to stop is decided on the text itself.
+    """
+    parts: list[str] = []
+    for label, text in zip(LABELS, texts, strict=False):
+        parts += [label, say(rng, *VERBS), text, say(rng, *(WRONG if len(parts) < 4 * (len(texts) - 1) else RIGHT))]
+    return say(rng, *CHOICES) + "".join(parts)
+
+
 def _row(rng: random.Random, question: str, explanation: str, right: str, pool: tuple[str, ...]) -> dict[str, Any]:
     """A row with three to five shuffled options, of which exactly one is `right`."""
     n_options = min(rng.choice((3, 4, 4, 5, 5)), len(pool))
     texts = rng.sample([text for text in pool if text != right], n_options - 1)
     texts.insert(rng.randrange(n_options), right)
     label = LABELS[texts.index(right)]
-    # The choices are read one by one until the right one comes, because going from a text straight back to the letter
-    # in front of it is what models of this size do not learn in hours. Where to stop is decided on the text itself.
-    checked = "; ".join(f"{letter} is {text}" for letter, text in zip(LABELS, texts, strict=False) if letter <= label)
+    reading = _read_choices(rng, texts[: LABELS.index(label) + 1])
     return {
         "question": question,
         "choices": {"text": texts, "label": list(LABELS[:n_options])},
         "answerKey": label,
-        "cot": f"{explanation} {checked}. Therefore, the answer is {right} ({label}).",
+        "cot": f"{explanation} {reading} Therefore, the answer is {right} ({label}).",
     }
+
+
+def _fact(rng: random.Random, relation: Relation, subject: str, answer: str) -> str:
+    """The fact as one sentence, in one of its wordings."""
+    stated = say(rng, *relation.explanations).format(subject=subject, answer=answer)
+    return sentence(say(rng, *KNOWN) + stated)
 
 
 def _ask(rng: random.Random) -> tuple[Relation, str, str, str]:
     """A fact as (relation, question, explanation, answer)."""
     relation, subject, answer = rng.choice(_all_facts())
     question = rng.choice(relation.questions).format(subject=subject)
-    return relation, question, relation.explanation.format(subject=subject, answer=answer), answer
+    return relation, question, _fact(rng, relation, subject, answer), answer
 
 
 def sample(rng: random.Random) -> dict[str, Any]:

@@ -6,7 +6,7 @@ the problems of the test. Knows nothing about training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from citer_core.engine import Engine
 from citer_core.evaluation.accuracy import search_threshold
 from citer_core.evidence.decisive import decisive_runs
+from citer_core.evidence.part_tables import N_LENGTHS
 from citer_core.evidence.plan import EvidencePlan, ProblemSet
 from citer_core.evidence.runs import KeptRun, RunBook, share_of, work_of
 from citer_core.evidence.statistics import pack
-from citer_core.evidence.stored import N_LENGTHS
 from citer_core.routing.router import Router
 from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.prompts import DataType
@@ -39,6 +39,7 @@ class Named:
         router, label: what it is called.
         seed: of its training; None where it was not trained here.
         is_shipped: whether the page has it.
+        is_main: no further seed and no variation: is compared at every share.
     """
 
     key: str
@@ -46,15 +47,29 @@ class Named:
     label: str
     seed: int | None = None
     is_shipped: bool = False
+    is_main: bool = True
 
 
-def named_routers(shipped: Engine, trained: Mapping[str, StoredRouter]) -> list[Named]:
-    """What is compared: those of the page without the constant ones, and those that were trained for this."""
-    names = [name for name in shipped.router_names if name not in {*ALONE, ORACLE}]
-    of_page = [Named(name, name, shipped.router(name).label, None, is_shipped=True) for name in names]
-    return of_page + [
-        Named(key, key.partition("@")[0], router.label, int(key.partition("@")[2])) for key, router in trained.items()
-    ]
+def named_routers(everything: Engine, shipped: Engine, variations: Container[str] = ()) -> list[Named]:
+    """What is compared: the routers that nobody trains, and those that were trained for this, named `router@seed`.
+
+    Args:
+        everything: all routers.
+        shipped: those of the page. A trained one is there too if its first seed's weights are those of its name there.
+        variations: routers that are no main ones.
+    """
+    found = []
+    for key in everything.router_names:
+        router = everything.router(key)
+        name, _, seed = key.partition("@")
+        if seed:
+            first = next(k for k in everything.router_names if k.startswith(f"{name}@"))
+            same = name in shipped.router_names and shipped.router(name).revision == everything.router(first).revision
+            is_main = key == first and name not in variations
+            found.append(Named(key, name, router.label, int(seed), is_shipped=same, is_main=is_main))
+        elif not isinstance(router, StoredRouter) and name not in {*ALONE, ORACLE}:
+            found.append(Named(name, name, router.label, None, is_shipped=True))
+    return found
 
 
 class Sweep:
@@ -81,7 +96,7 @@ class Sweep:
         points = [self._alone(name, tau) for name, tau in {**ALONE, ORACLE: 0.5}.items()]
         points.append(self._decisive())
         for named in routers:
-            for share in self._plan.shares:
+            for share in self._plan.shares_at(is_main=named.is_main):
                 points.append(self.point(named, share))
                 self._say(
                     f"{self._data_type} {named.key} at {share:.0%}: {share_of_right(points[-1], len(self)):.1%} right; "

@@ -1,9 +1,9 @@
 """The oracle of decisive tokens: the fewest LLM tokens that save an answer, as far as one look ahead can tell.
 
-The SLM writes. Where the LLM would write another token, both go on in thought: if the LLM, going on from the SLM's
-token, no longer reaches the right answer, and from its own it does, the token is decisive and the LLM writes it; then
-the SLM goes on. A problem that the LLM cannot solve from the start is left to the SLM. It needs the known answer, so it
-is a bound and no router.
+The SLM writes, and where its answer is right that is all. In a wrong one, where the LLM would write another token, it
+goes on in thought from the SLM's: the first token from which it no longer reaches the right answer is decisive, the LLM
+writes it, and the SLM goes on. A problem that the LLM cannot solve from the start is left to the SLM. It needs the
+known answer, so it is a bound and no router.
 """
 
 from __future__ import annotations
@@ -49,9 +49,10 @@ def decisive_runs(pair: ModelPair, problems: Sequence[Problem], plan: EvidencePl
     _go_on(pair, texts, plan)
     policy = Policy.llm_alone(max_new_tokens=plan.max_new_tokens, batch_size=plan.batch_size)
     # What the LLM cannot solve from the start nobody can save token by token.
-    examples = [Example(text.problem, text.prompt_ids, text.ids) for text in texts]
-    for i, outcome in roll_out(pair, examples, [Start(i, 0) for i in range(len(texts))], policy):
-        texts[i].is_open = outcome.is_correct
+    wrong = [text for text in texts if text.is_open]
+    examples = [Example(text.problem, text.prompt_ids, text.ids) for text in wrong]
+    for i, outcome in roll_out(pair, examples, [Start(i, 0) for i in range(len(wrong))], policy):
+        wrong[i].is_open = outcome.is_correct
     while open_texts := [text for text in texts if text.is_open and len(text.llm_at) < MAX_DECISIVE]:
         changed = _correct_once(pair, open_texts, policy)
         _go_on(pair, changed, plan)
@@ -94,9 +95,10 @@ def _llm_token(truth: TeacherForced, position: int) -> int:
 
 
 def _go_on(pair: ModelPair, texts: Sequence[_Text], plan: EvidencePlan) -> None:
-    """Lets the SLM write each text to its end."""
+    """Lets the SLM write each text to its end, and closes those that it brings to the right answer."""
     for i, new_ids in _completions(pair, texts, plan):
         texts[i].ids += new_ids
+        texts[i].is_open = not _is_right(pair, texts[i])
 
 
 def _completions(pair: ModelPair, texts: Sequence[_Text], plan: EvidencePlan) -> Iterator[tuple[int, list[int]]]:
@@ -113,8 +115,12 @@ def _completions(pair: ModelPair, texts: Sequence[_Text], plan: EvidencePlan) ->
         yield i, ids[: plan.max_new_tokens - len(texts[i].ids)]
 
 
+def _is_right(pair: ModelPair, text: _Text) -> bool:
+    answer = str(pair.tokenizer.decode(text.ids, skip_special_tokens=True))
+    return bool(check_answer(answer, text.problem).is_correct)
+
+
 def _kept(pair: ModelPair, text: _Text, plan: EvidencePlan) -> KeptRun:
-    answer = check_answer(str(pair.tokenizer.decode(text.ids, skip_special_tokens=True)), text.problem)
     n_prompt, n_tokens, llm_at = len(text.prompt_ids), len(text.ids), sorted(text.llm_at)
     contexts = [n_prompt + position for position in llm_at]
     every = [(n_prompt if i == 0 else 1, n_prompt + i) for i in range(n_tokens)]
@@ -125,4 +131,4 @@ def _kept(pair: ModelPair, text: _Text, plan: EvidencePlan) -> KeptRun:
         Passes.of(every),
     )
     is_cut = n_tokens >= plan.max_new_tokens and text.ids[-1] not in pair.eos_ids
-    return KeptRun(0.0, 0.0, bool(answer.is_correct), n_tokens, len(llm_at), is_cut, 0.0, 0.0, work)
+    return KeptRun(0.0, 0.0, _is_right(pair, text), n_tokens, len(llm_at), is_cut, 0.0, 0.0, work)

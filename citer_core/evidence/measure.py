@@ -18,14 +18,18 @@ from typing import Any
 import citer_core
 from citer_core.engine import Engine
 from citer_core.evaluation.shortcut import compare_branches
-from citer_core.evidence.accuracy import Sweep, named_routers, threshold_for
+from citer_core.evidence.accuracy import ALONE, Named, Sweep, named_routers, threshold_for
 from citer_core.evidence.flips import flip_decisions
+from citer_core.evidence.length import by_length
 from citer_core.evidence.overhead import measure_overhead
+from citer_core.evidence.part_tables import PARTS
 from citer_core.evidence.plan import FORMATS, EvidencePlan
-from citer_core.evidence.routers import RouterShop, transferred
+from citer_core.evidence.routers import OUTCOME, RouterShop, published, round_of, transferred, variations
 from citer_core.evidence.runs import RunBook
+from citer_core.evidence.setup_cost import setup_cost
+from citer_core.evidence.speculation import described, one_by_one, speculated
 from citer_core.evidence.statistics import pack
-from citer_core.evidence.stored import PARTS, StoredPart, plan_numbers
+from citer_core.evidence.stored import StoredPart, plan_numbers
 from citer_core.hardware import hardware_in_words
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
@@ -90,11 +94,21 @@ def measure(asked: Measurement, parts: Sequence[str] = PARTS, say: Say = lambda 
 
 def _routers(engine: Engine, asked: Measurement, say: Say) -> Any:
     shop = RouterShop(engine.pair, asked.work, asked.plan, say)
-    try:
+    if asked.n_workers == 1:
         shop.trained()
-        return shop.report()
-    finally:
-        shop.close()
+    else:
+        # Labels by outcome need no router: they are made beside the rounds, each of which needs the one before.
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            outcome = pool.submit(_label_outcomes, asked)
+            for number in range(1, asked.plan.n_rounds + 1):
+                shop.labels(published(number))
+            outcome.result()
+        shop.trained()
+    return shop.report()
+
+
+def _label_outcomes(asked: Measurement) -> None:
+    RouterShop(asked.load().pair, asked.work, asked.plan, print).labels(OUTCOME)
 
 
 def _overhead(engine: Engine, _asked: Measurement, _say: Say) -> Any:
@@ -132,30 +146,69 @@ def _transfer(engine: Engine, asked: Measurement, say: Say) -> Any:
     return rows
 
 
+def _speculative(engine: Engine, asked: Measurement, say: Say) -> Any:
+    """All formats one after another: beside other work, seconds of single answers would say nothing."""
+    plan = asked.plan
+    everything = _everything(engine, asked, say)
+    keys = ["max-probability", *(f"{name}@{plan.seeds[0]}" for name in (_second(plan), "citer-outcome"))]
+    found = {}
+    for data_type in FORMATS:
+        test = plan.test(data_type)
+        with RunBook(everything, asked.work / f"runs-{data_type}.jsonl", plan) as book:
+            taus = {key: threshold_for(book, key, plan.tuning(data_type), AT_SHARE) for key in keys}
+        runs = speculated(engine, test, asked.work / f"speculative-{data_type}.jsonl", plan, say)
+        say(f"{data_type}: {plan.n_timed} problems one at a time, in {len(taus) + 3} ways")
+        timed = one_by_one(everything, test.problems[: plan.n_timed], {**ALONE, **taus}, plan)
+        found[data_type] = described(runs) | {
+            "one_by_one": [row | {"router": row["router"].partition("@")[0]} for row in timed]
+        }
+    return found
+
+
+def _setup(engine: Engine, asked: Measurement, say: Say) -> Any:
+    shop = RouterShop(engine.pair, asked.work, asked.plan, say)
+    shop.trained()
+    return setup_cost(engine, shop, asked.plan, AT_SHARE, say)
+
+
+def _second(plan: EvidencePlan) -> str:
+    """The published router of the second round, or of the only one."""
+    return round_of("citer", min(2, plan.n_rounds))
+
+
 _WHOLE: dict[str, Callable[[Engine, Measurement, Say], Any]] = {
     "routers": _routers,
     "transfer": _transfer,
     "overhead": _overhead,
+    "speculative": _speculative,
+    "setup": _setup,
 }
 
 
 def _accuracy(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
     everything = _everything(engine, asked, say)
-    own = {key: everything.router(key) for key in everything.router_names if "@" in key}
-    alone = {f"{learner.name}@" for learner in transferred()}
-    routers = [
-        named
-        for named in named_routers(engine, own)  # type: ignore[arg-type]
-        if not any(named.key.startswith(name) for name in alone)
-    ]
     with RunBook(everything, asked.work / f"runs-{data_type}.jsonl", asked.plan) as book:
-        return Sweep(book, data_type, asked.plan, say).content(routers)
+        return Sweep(book, data_type, asked.plan, say).content(_compared(engine, everything))
+
+
+def _length(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
+    everything, plan = _everything(engine, asked, say), asked.plan
+    with RunBook(everything, asked.work / f"runs-{data_type}.jsonl", plan) as book:
+        routers = _compared(engine, everything)
+        return by_length(book, plan.test(data_type), plan.tuning(data_type), routers, AT_SHARE)
+
+
+def _compared(shipped: Engine, everything: Engine) -> list[Named]:
+    """The routers that are compared, without those that have seen one format only."""
+    of_one_format = {learner.name for learner in transferred()}
+    named = named_routers(everything, shipped, {learner.name for learner in variations()})
+    return [one for one in named if one.router not in of_one_format]
 
 
 def _shortcut(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
     plan = asked.plan
     limits = {"max_new_tokens": plan.max_new_tokens, "batch_size": plan.batch_size}
-    router = _everything(engine, asked, say).router(f"citer-{min(2, plan.n_rounds)}@{plan.seeds[0]}")
+    router = _everything(engine, asked, say).router(f"{_second(plan)}@{plan.seeds[0]}")
     policies = {"llm": Policy.llm_alone(**limits), "routed": Policy.routed(router, plan.rollout_share, **limits)}
     rows = plan.labelled((data_type,))[: plan.n_branch_problems]
     examples = [example_of(row, kind, engine.pair) for row, kind in rows]
@@ -173,7 +226,7 @@ def _shortcut(engine: Engine, asked: Measurement, data_type: DataType, say: Say)
 
 def _misjudged(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
     everything = _everything(engine, asked, say)
-    key = f"citer-{min(2, asked.plan.n_rounds)}@{asked.plan.seeds[0]}"
+    key = f"{_second(asked.plan)}@{asked.plan.seeds[0]}"
     with RunBook(everything, asked.work / f"runs-{data_type}.jsonl", asked.plan) as book:
         threshold = threshold_for(book, key, asked.plan.tuning(data_type), AT_SHARE)
     say(f"{data_type}: every decision of {asked.plan.n_flipped} answers flipped")
@@ -184,6 +237,7 @@ _BY_FORMAT: dict[str, Callable[[Engine, Measurement, DataType, Say], Any]] = {
     "accuracy": _accuracy,
     "shortcut": _shortcut,
     "misjudged": _misjudged,
+    "length": _length,
 }
 
 
@@ -203,9 +257,5 @@ def _in_a_process(part: str, asked: Measurement, data_type: DataType) -> Any:
 
 def _everything(engine: Engine, asked: Measurement, say: Say) -> Engine:
     """The pair's own routers and those of the part `routers`, which are made where they are missing."""
-    shop = RouterShop(engine.pair, asked.work, asked.plan, say)
-    try:
-        trained = shop.trained()
-    finally:
-        shop.close()
+    trained = RouterShop(engine.pair, asked.work, asked.plan, say).trained()
     return Engine(engine.pair, {**{name: engine.router(name) for name in engine.router_names}, **trained})

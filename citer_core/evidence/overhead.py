@@ -64,19 +64,19 @@ def measure_overhead(engine: Engine, n_times: int = N_TIMES) -> dict[str, Any]:
         return lm.catch_up(ids[: N_CACHED + n_new]).seconds * 1000
 
     again = RecomputingLM(pair.local_llm)
+
+    def kept_ms(n_skipped: int) -> float:
+        return _median(lambda: step(llm, n_skipped + 1), n_times)
+
+    def again_ms(n_skipped: int) -> float:
+        return _median(lambda: 1000 * again.catch_up(ids[: N_CACHED + n_skipped + 1]).seconds, n_times)
+
     return {
         "routers": routers,
         "n_cached": N_CACHED,
         "slm_step_ms": _median(lambda: step(slm, 1), n_times),
         "llm_step_ms": _median(lambda: step(llm, 1), n_times),
-        "switch": [
-            {
-                "n_skipped": n,
-                "kept_ms": _median(lambda n=n: step(llm, n + 1), n_times),  # type: ignore[misc]
-                "again_ms": _median(lambda n=n: 1000 * again.catch_up(ids[: N_CACHED + n + 1]).seconds, n_times),  # type: ignore[misc]
-            }
-            for n in SKIPPED
-        ],
+        "switch": [{"n_skipped": n, "kept_ms": kept_ms(n), "again_ms": again_ms(n)} for n in SKIPPED],
     }
 
 

@@ -11,8 +11,8 @@ from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import DataType
 
 __all__ = ["FORMATS", "EvidencePlan", "ProblemSet"]
-TUNING = "evidence tuning"  # a stream of its own: nothing was chosen by it before
-TRAINING = "evidence router"
+TUNING = "evidence tuning"  # a stream of its own, of which nothing is labelled or tested
+TRAINING = "router"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,31 +35,41 @@ class EvidencePlan:
     Attributes:
         n_test: unseen problems of each format.
         n_tuning: others, on which each tau is found, by the share of LLM tokens and never by right answers.
-        n_labelled: problems of each format with labels.
+        n_labelled: problems of each format with labels; 800 cost 3 to 4 points at 5 and 10% LLM tokens.
         n_rollouts: per labelled problem of published labels; None takes all.
         n_rounds: of published labels.
         seeds: of router training.
         shares: of LLM tokens at which routers are compared.
+        other_shares: those of `shares` at which a router of a further seed is, or one that is only a variation.
         rollout_share: of LLM tokens in routed rollouts.
         n_branches: tokens of each case whose both branches are tried.
         n_branch_problems: of each format, that these tokens are drawn from.
         n_flipped: problems of each format of which every wrong decision is flipped.
-        max_new_tokens, batch_size: of decoding.
+        n_timed: problems of each format that are answered one at a time in every way.
+        n_setup: problems of each format whose labelling is counted.
+        max_new_tokens, batch_size: of decoding; no right answer is longer.
     """
 
     n_test: int = 1000
     n_tuning: int = 200
-    n_labelled: int = 2000
-    n_rollouts: int | None = 4
+    n_labelled: int = 3200
+    n_rollouts: int | None = None
     n_rounds: int = 4
     seeds: tuple[int, ...] = (0, 1)
     shares: tuple[float, ...] = (0.03, 0.05, 0.10, 0.15, 0.20, 0.30)
+    other_shares: tuple[float, ...] = (0.05, 0.10)
     rollout_share: float = 0.2
     n_branches: int = 500
     n_branch_problems: int = 600
     n_flipped: int = 300
-    max_new_tokens: int = 256
-    batch_size: int = 64
+    n_timed: int = 100
+    n_setup: int = 100
+    max_new_tokens: int = 192
+    batch_size: int = 128
+
+    def shares_at(self, *, is_main: bool) -> tuple[float, ...]:
+        """Where a router is compared: everywhere, or at `other_shares` as far as they are asked for."""
+        return self.shares if is_main else tuple(s for s in self.shares if s in self.other_shares) or self.shares
 
     def test(self, data_type: DataType) -> ProblemSet:
         """The problems that are answered."""

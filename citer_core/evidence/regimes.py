@@ -22,8 +22,9 @@ from citer_core.assets import ASSETS
 from citer_core.cost import ModelSpec
 from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.metrics import wilson_interval
+from citer_core.evidence.part_tables import COUNT, SHARE
 from citer_core.evidence.statistics import paired_difference, unpack
-from citer_core.evidence.stored import COUNT, SHARE, StoredPart, stored_sets
+from citer_core.evidence.stored import StoredPart, stored_sets
 from citer_core.gate.fields import ListOf, MapOf, Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json, read_json_lines
 from citer_core.workload import Workload
@@ -32,7 +33,7 @@ BENCHMARKS = ASSETS / "benchmarks"
 NEAR = 0.03  # of the share that was wanted: a point further off says where it is
 COLUMNS = (
     "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
-    "gb", "tflop", "seconds", "is_shipped",
+    "gb", "tflop", "seconds", "seconds_alone", "is_shipped",
 )  # fmt: skip
 NAMES = {
     "always-slm": "SLM alone",
@@ -50,6 +51,12 @@ NAMES = {
     "citer-s-b": "CITER-S (b): token correctness",
     "co-llm": "Co-LLM",
     "query-level": "Query level",
+    **{f"citer-{k}": f"CITER, round {k}" for k in range(1, 11)},
+    **{f"citer-plus-{k}": f"CITER plus, round {k}" for k in range(1, 11)},
+    "citer-outcome": "Outcome labels",
+    "outcome-fail-slm": "Outcome labels, both fail: SLM",
+    "outcome-fail-llm": "Outcome labels, both fail: LLM",
+    "speculative": "Speculative decoding",
 }
 _TEXT = Text(500, 1)
 _RIGHT = Record({"n": Whole(1, 10**6), "n_correct": Whole(0, 10**6)})
@@ -171,17 +178,19 @@ def regimes(folder: Path = BENCHMARKS) -> Iterator[Regime]:
     Raises:
         DatasetError: a file is damaged.
     """
-    for name, parts in stored_sets(folder / "evidence"):
-        yield of_parts(name, parts)
+    sets = dict(stored_sets(folder / "evidence"))
+    for name in sorted(sets, key=lambda name: (sets[name]["accuracy"].date, name), reverse=True):
+        yield of_parts(name, sets[name])
     for path in sorted((folder / "evidence").glob("*/matched_shares.json")):
-        yield of_matched(path)
+        if path.parent.name not in sets:
+            yield of_matched(path)
     if (folder / "qwen-gsm8k.jsonl").exists():
         yield of_qwen(folder)
 
 
 def of_parts(name: str, parts: Mapping[str, StoredPart]) -> Regime:
     """A set of the command `evidence`."""
-    part = parts["accuracy"]
+    part, drafted = parts["accuracy"], parts.get("speculative")
     slm, llm = ModelSpec(**part.slm), ModelSpec(**part.llm)
     tables, bits = {}, {}
     for kind, entry in part.content.items():
@@ -202,15 +211,21 @@ def of_parts(name: str, parts: Mapping[str, StoredPart]) -> Regime:
                     "seeds": len(points),
                     "tau": points[0]["threshold"],
                     "n": entry["n"],
-                    **_of_seeds(right),
+                    **of_seeds(right),
                     **_prices(points, slm, llm, entry["n"]),
                 }
             )
-        tables[kind] = pd.DataFrame(rows, columns=COLUMNS)
+        if drafted is not None and kind in drafted.content:
+            rows.append(_drafted(drafted.content[kind], slm, llm))
+            bits[kind, len(rows) - 1] = [unpack(drafted.content[kind]["right"], rows[-1]["n"])]
+            timed = {(row["router"], row["threshold"]): row for row in drafted.content[kind]["one_by_one"]}
+            for row in rows:
+                row["seconds_alone"] = _alone_seconds(timed.get((row["router"], row["tau"])))
+        tables[kind] = _table(rows)
     return Regime(
         name, part.title, part.pair_revision, part.date, part.hardware, part.command,
         f"tau found on {min(e['n_tuning'] for e in part.content.values())} other problems. Seconds are those in the "
-        "models where many answers share a pass.",
+        "models where many answers share a pass; one at a time they are those of the first problems alone.",
         tables, bits, parts,
     )  # fmt: skip
 
@@ -288,7 +303,7 @@ def of_qwen(folder: Path) -> Regime:
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=COLUMNS)
-    numbers = ["share_wanted", "tau", "share", "bytes_share", "gb", "tflop", "seconds"]
+    numbers = ["share_wanted", "tau", "share", "bytes_share", "gb", "tflop", "seconds", "seconds_alone"]
     table[numbers] = table[numbers].astype(float)
     return table
 
@@ -303,7 +318,32 @@ def _counted(router: str, accuracy: Mapping[str, int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _of_seeds(right: Sequence[Any]) -> dict[str, float]:
+def _drafted(entry: Mapping[str, Any], slm: ModelSpec, llm: ModelSpec) -> dict[str, Any]:
+    """The line of speculative decoding: no tau, no share of tokens, and no seconds where many share a pass."""
+    work, n = Workload.read(entry["work"]), entry["n"]
+    price = work.price(slm, llm, 0)
+    return {
+        "router": "speculative",
+        "label": NAMES["speculative"],
+        "is_shipped": False,
+        "seeds": 1,
+        "n": n,
+        **of_seeds([unpack(entry["right"], n)]),
+        "bytes_share": price.n_bytes / price.llm_only_bytes if price.llm_only_bytes else math.nan,
+        "gb": price.n_bytes / n / 1e9,
+        "tflop": price.flops / n / 1e12,
+        "tau": None,
+    }
+
+
+def _alone_seconds(timed: Mapping[str, Any] | None) -> float:
+    """Of an answer that had both models to itself; of the LLM alone, without the SLM that reads along."""
+    if timed is None:
+        return math.nan
+    return float(timed["llm_seconds" if timed["router"] == "always-llm" else "seconds"]) / int(timed["n"])
+
+
+def of_seeds(right: Sequence[Any]) -> dict[str, float]:
     """Right answers, averaged over seeds; the interval is Wilson's, of several seeds that of problems drawn again."""
     n, mean = len(right[0]), float(np.mean([seed.mean() for seed in right]))
     if len(right) == 1:

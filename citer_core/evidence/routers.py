@@ -2,6 +2,7 @@
 
     WORK/labels/published-1/   ... -2, -3, -4: rounds; outcome/: by outcome where the models disagree
     WORK/routers/seed-0/NAME.json, NAME.safetensors
+    WORK/seconds/label-published-1.jsonl   what each part took, as it was measured
 
 Resumable at every part of labels and every router. Routed rounds roll out under `citer` of the round before, at a share
 of LLM tokens.
@@ -58,11 +59,11 @@ class Learner:
 def learners(plan: EvidencePlan) -> list[Learner]:
     """Every router that is trained, in an order in which each finds its labels."""
     rounds = [
-        Learner(f"citer-{k}", f"CITER, round {k}", "citer", published(k), all_seeds=k <= 2)
+        Learner(round_of("citer", k), f"CITER, round {k}", "citer", published(k), all_seeds=k <= 2)
         for k in range(1, plan.n_rounds + 1)
     ]
     plus = [
-        Learner(f"citer-plus-{k}", f"CITER plus, round {k}", "citer-plus", published(k))
+        Learner(round_of("citer-plus", k), f"CITER plus, round {k}", "citer-plus", published(k))
         for k in range(1, min(2, plan.n_rounds) + 1)
     ]
     first = published(1)
@@ -75,10 +76,20 @@ def learners(plan: EvidencePlan) -> list[Learner]:
         Learner("citer-s-b", "CITER-S (b): token correctness", "citer-s-b", first),
         Learner("co-llm", "Co-LLM", "co-llm", first),
         Learner("query-level", "Query level", "query-level", first),
-        Learner("outcome-fail-slm", "Outcome labels, both fail: SLM", "citer-outcome", OUTCOME, Ties("slm")),
-        Learner("outcome-fail-llm", "Outcome labels, both fail: LLM", "citer-outcome", OUTCOME, Ties("llm")),
+        *variations(),
         *transferred(),
     ]
+
+
+def variations() -> list[Learner]:
+    """Outcome labels where both branches fail read in other ways than by leaving the token out."""
+    return [
+        Learner(
+            f"outcome-fail-{ties}", f"Outcome labels, both fail: {ties.upper()}", "citer-outcome", OUTCOME, Ties(ties),
+            all_seeds=False,
+        )
+        for ties in ("slm", "llm")
+    ]  # fmt: skip
 
 
 def transferred() -> list[Learner]:
@@ -86,11 +97,16 @@ def transferred() -> list[Learner]:
     return [
         Learner(f"{name}-{data_type}", f"{label}, of {data_type}", kind, labels, Ties(), (data_type,), all_seeds=False)
         for name, label, kind, labels in (
-            ("citer-1", "CITER, round 1", "citer", published(1)),
+            ("citer", "CITER, round 1", "citer", published(1)),
             ("citer-outcome", "Outcome labels", "citer-outcome", OUTCOME),
         )
         for data_type in FORMATS
     ]
+
+
+def round_of(kind: str, number: int) -> str:
+    """The name of a round's router; the first has its kind's."""
+    return kind if number == 1 else f"{kind}-{number}"
 
 
 def published(number: int) -> str:
@@ -113,11 +129,6 @@ class RouterShop:
     ) -> None:
         self._pair, self._folder, self._plan, self._say = pair, folder, plan, say
         self._labels: dict[str, tuple[LabelHeader, Labels, list[dict[str, Any]]]] = {}
-        self._timings = RowFile(folder / "timings.jsonl", {"plan": identity_of(plan)}, {"seconds": NUMBER})
-
-    def close(self) -> None:
-        """Lets go of its file."""
-        self._timings.__exit__(None, None, None)
 
     def all(self) -> Iterator[tuple[Learner, int]]:
         """Every router and seed."""
@@ -151,17 +162,27 @@ class RouterShop:
             )
             router.card["label"] = learner.label
             router.save(folder)
-            self._note(f"train {learner.name} {seed}", time.perf_counter() - start)
+            self._note(f"train {learner.name}", str(seed), time.perf_counter() - start)
         return load_router(card, self._pair)
+
+    def trained_router(self, name: str, seed: int) -> StoredRouter:
+        """A router by its name; trained, if it is not there."""
+        return self.router(next(one for one in learners(self._plan) if one.name == name), seed)
+
+    def seconds_of_training(self, name: str, seed: int) -> float:
+        """Measured, of one that is there."""
+        with self._seconds_of(f"train {name}") as file:
+            row = file.rows.get(str(seed))
+        return 0.0 if row is None else float(row["seconds"])
 
     def labels(self, name: str) -> tuple[LabelHeader, Labels, list[dict[str, Any]]]:
         """A folder's labels; made, as far as they are not there."""
         if name not in self._labels:
             folder = self._folder / "labels" / name
-            rows, settings = self._plan.labelled(), self._settings(name)
+            rows, settings = self._plan.labelled(), self.settings(name)
             start = time.perf_counter()
             for n_done in label_dataset(self._pair, rows, folder, settings):
-                self._note(f"label {name} {n_done}", time.perf_counter() - start)
+                self._note(f"label {name}", str(n_done), time.perf_counter() - start)
                 self._say(f"{name}: labelled {n_done} of {len(rows)} rows")
                 start = time.perf_counter()
             self._labels[name] = load_labels(
@@ -193,15 +214,15 @@ class RouterShop:
             "seconds": self._seconds(),
         }
 
-    def _settings(self, name: str) -> LabelSettings:
+    def settings(self, name: str) -> LabelSettings:
+        """How a folder's labels are made."""
         limits = {"max_new_tokens": self._plan.max_new_tokens, "batch_size": self._plan.batch_size}
         if name == OUTCOME:
             return LabelSettings(Policy.llm_alone(**limits), labels="outcome")
         number = int(name.rpartition("-")[2])
         if number == 1:
             return LabelSettings(Policy.slm_alone(**limits), 1, self._plan.n_rollouts, ask_slm=True)
-        before = next(learner for learner in learners(self._plan) if learner.name == f"citer-{number - 1}")
-        router = self.router(before, self._plan.seeds[0])
+        router = self.trained_router(round_of("citer", number - 1), self._plan.seeds[0])
         return LabelSettings(Policy.routed(router, self._plan.rollout_share, **limits), number, self._plan.n_rollouts)
 
     def _round(self, number: int) -> dict[str, Any]:
@@ -233,17 +254,24 @@ class RouterShop:
             "n_tokens": training["n_tokens"]["train"],
         }
 
-    def _note(self, what: str, seconds: float) -> None:
-        if what not in self._timings.rows:
-            self._timings.append({"id": what, "seconds": round(seconds, 3)})
+    def _note(self, what: str, part: str, seconds: float) -> None:
+        with self._seconds_of(what) as file:
+            if part not in file.rows:
+                file.append({"id": part, "seconds": round(seconds, 3)})
 
     def _seconds(self) -> dict[str, float]:
-        """Measured seconds of every folder of labels and of every training, by name."""
-        total: dict[str, float] = {}
-        for what, row in self._timings.rows.items():
-            kind, name, *_ = what.split(" ")
-            total[f"{kind} {name}"] = total.get(f"{kind} {name}", 0.0) + row["seconds"]
+        """Measured seconds of every folder of labels and of every training (all seeds), by name."""
+        total = {}
+        for path in sorted((self._folder / "seconds").glob("*.jsonl")):
+            what = path.stem.replace("-", " ", 1)
+            with self._seconds_of(what) as file:
+                total[what] = sum(row["seconds"] for row in file.rows.values())
         return total
+
+    def _seconds_of(self, what: str) -> RowFile:
+        """A file for each, because two processes may label beside each other."""
+        path = self._folder / "seconds" / f"{what.replace(' ', '-', 1)}.jsonl"
+        return RowFile(path, {"plan": identity_of(self._plan)}, {"seconds": NUMBER})
 
 
 def identity_of(plan: EvidencePlan) -> dict[str, Any]:

@@ -295,14 +295,17 @@ def _check(costs: RoutedCosts, runs: dict[str, list[float]], plan: ProfilePlan) 
     for name, share in ((LLM_ALONE, None), *((_name(s), s) for s in (0.0, *plan.shares))):
         predicted = predicted_run_s(costs, share, plan.n_prompt, plan.n_written)
         measured = statistics.median(runs[name])
+        ratios = [a / b for a, b in zip(runs[name], alone, strict=True)]
         yield RunCheck(
             run=name,
             llm_share=share,
             measured_tokens_per_s=plan.n_written / measured,
             predicted_tokens_per_s=plan.n_written / predicted,
-            measured_of_llm_alone=statistics.median(a / b for a, b in zip(runs[name], alone, strict=True)),
+            measured_of_llm_alone=statistics.median(ratios),
             predicted_of_llm_alone=predicted / predicted_alone,
             gap=predicted / measured - 1,
+            lowest_of_llm_alone=min(ratios),
+            highest_of_llm_alone=max(ratios),
         )
 
 

@@ -134,6 +134,7 @@ _CHECK = _made(
         **dict.fromkeys(("measured_tokens_per_s", "predicted_tokens_per_s"), _RATE),
         **dict.fromkeys(("measured_of_llm_alone", "predicted_of_llm_alone", "gap"), _SHARE),
     },
+    **dict.fromkeys(("lowest_of_llm_alone", "highest_of_llm_alone"), Maybe(_SHARE)),
 )
 _PROFILE = _made(
     Profile,

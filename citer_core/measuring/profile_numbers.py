@@ -159,6 +159,8 @@ class RunCheck:
         measured_tokens_per_s, predicted_tokens_per_s: written ones.
         measured_of_llm_alone, predicted_of_llm_alone: time, of the LLM's.
         gap: predicted by measured time, less 1.
+        lowest_of_llm_alone, highest_of_llm_alone: of the rounds whose median `measured_of_llm_alone` is; None in
+            profiles from before they were kept.
     """
 
     run: str
@@ -168,6 +170,8 @@ class RunCheck:
     measured_of_llm_alone: float
     predicted_of_llm_alone: float
     gap: float
+    lowest_of_llm_alone: float | None = None
+    highest_of_llm_alone: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,4 +218,8 @@ class Profile:
         document = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **asdict(self)}
         if self.probe.products is None:
             del document["probe"]["products"]
+        for row in document["check"]:
+            for name in ("lowest_of_llm_alone", "highest_of_llm_alone"):
+                if row[name] is None:
+                    del row[name]
         return document

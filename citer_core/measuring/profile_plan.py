@@ -29,7 +29,7 @@ class ProfilePlan:
     n_prompt: int = 60
     n_written: int = 120
     n_runs: int = 7
-    shares: tuple[float, ...] = (0.1, 0.3, 1.0)
+    shares: tuple[float, ...] = (0.1, 0.3, 0.5, 0.6, 0.7, 1.0)
     seed: int = 0
 
     @classmethod

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from citer_core.measuring.break_even import MAX_BATCH
+from citer_core.measuring.crossing import Crossing, measured_crossing
 from citer_core.measuring.profile_numbers import Profile
 
 
@@ -20,27 +21,109 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
 
 
-def headline(profile: Profile) -> str:
-    """The answer in one sentence."""
+@dataclass(frozen=True, slots=True)
+class BigNumber:
+    """One of the numbers that lead: what it is, and how it is known."""
+
+    value: str
+    label: str
+    note: str
+
+
+def big_numbers(profile: Profile) -> list[BigNumber]:
+    """What was measured first, then what the fit says."""
     even, agreement = profile.break_even, profile.agreement
-    if even.time == 0:
-        return "Routing is not worth it here: it takes longer than the LLM alone at any LLM share."
+    crossing = measured_crossing(profile.check)
+    found = []
+    if crossing is not None:
+        limit, _ = _limit(profile, crossing)
+        known = crossing.at is not None and crossing.low is not None and crossing.high is not None
+        note = f"measured, between {crossing.low:.0%} and {crossing.high:.0%}" if known else "measured"
+        found.append(BigNumber(f"{limit:.0%}", "LLM tokens up to which real runs save time", note))
+    found.append(BigNumber(f"{even.time:.0%}", "where the fitted costs of single passes cross", "a fit, an estimate"))
+    found.append(BigNumber(f"{even.bytes:.0%}", "LLM tokens up to which fewer bytes move", "an estimate"))
+    if agreement is not None:
+        note = f"measured on {agreement.n_tokens:,} tokens"
+        found.append(BigNumber(f"{agreement.needed_share:.1%}", "of the tokens: the two models disagree", note))
+    return found
+
+
+def headline(profile: Profile) -> str:
+    """The answer in one sentence: what real runs took first, then what the fit says."""
+    even, agreement = profile.break_even, profile.agreement
+    crossing = measured_crossing(profile.check)
+    limit, where = _limit(profile, crossing)
+    if limit == 0:
+        return f"Routing is not worth it here: it takes longer than the LLM alone at any LLM share ({where})."
     if agreement is None:
         return (
-            f"Routing saves time here while the LLM writes less than {even.time:.0%} of the tokens (bytes: less than "
-            f"{even.bytes:.0%}). These weights are random: how often two real models of these sizes disagree is not "
-            "known."
+            f"Routing saves time here {_up_to(crossing, limit)} ({where}; bytes, estimated: below {even.bytes:.0%}). "
+            "These weights are random: how often two real models of these sizes disagree is not known."
         )
     needed = agreement.needed_share
-    if needed >= even.time:
+    if needed >= limit:
         return (
-            f"Routing is not worth it here: it saves time only below {even.time:.0%} LLM tokens, and the two models "
+            f"Routing is not worth it here: it saves time only {_up_to(crossing, limit)} ({where}), and the two models "
             f"disagree on {needed:.0%} of the tokens."
         )
     return (
-        f"Routing is worth it here: it saves time while the LLM writes less than {even.time:.0%} of the tokens "
-        f"(bytes: less than {even.bytes:.0%}), and the two models disagree on {needed:.1%} of them."
+        f"Routing is worth it here: it saves time {_up_to(crossing, limit)} ({where}), and the two models disagree on "
+        f"{needed:.1%} of the tokens."
     )
+
+
+def _limit(profile: Profile, crossing: Crossing | None) -> tuple[float, str]:
+    """The LLM share up to which time is saved, and how that is known."""
+    fit = profile.break_even.time
+    by_fit = f"the fit, an estimate, says {fit:.0%}"
+    if crossing is None:
+        return fit, f"by the fit, an estimate: {fit:.0%}; no run was measured"
+    if crossing.saves_at is None:
+        return 0.0, f"every measured run did; {by_fit}"
+    if crossing.at is None or crossing.low is None or crossing.high is None:
+        return crossing.saves_at, f"every measured run did; {by_fit}"
+    between = f"between {crossing.low:.0%} and {crossing.high:.0%}"
+    return crossing.at, f"measured, {between}; {by_fit}"
+
+
+def _up_to(crossing: Crossing | None, limit: float) -> str:
+    if crossing is not None and crossing.at is None:
+        return f"at every share of LLM tokens that was run, up to {limit:.0%}"
+    return f"up to {'about ' if crossing else ''}{limit:.0%} LLM tokens"
+
+
+def crossing_sentence(profile: Profile) -> str:
+    """What the measured crossing is, and why the fit says something else; empty where nothing was measured."""
+    crossing, fit = measured_crossing(profile.check), profile.break_even
+    if crossing is None or crossing.at is None:
+        return ""
+    return (
+        f"Measured: with {crossing.saves_at:.0%} LLM tokens real runs still take less time than the LLM alone, with "
+        f"{crossing.loses_at:.0%} more; {crossing.at:.0%} is a straight line between the two. Fitted: the costs of "
+        f"single passes cross at {fit.time:.0%}, for one step at {fit.n_context} tokens of context; a run has its "
+        f"prompt to read, and more around its passes. Bytes, an estimate: saved below {fit.bytes:.0%}."
+    )
+
+
+def copy_sentence(profile: Profile) -> str:
+    """Why copies of several sizes have several bandwidths, and which one a model is held against."""
+    copies = profile.probe.copy
+    said = ", ".join(f"{_size(copy.n_bytes)} at {copy.bytes_per_s / 1e9:.1f} GB/s" for copy in copies)
+    small, large = copies[0].bytes_per_s, copies[-1].bytes_per_s
+    if small > 1.2 * large:
+        why = "what is small stays in the processor's caches, the largest copy goes through main memory"
+    elif large > 1.2 * small:
+        why = "a small copy is over before the memory is busy"
+    else:
+        why = "the size makes little difference here"
+    return (
+        f"Bandwidth depends on how much is copied: {said}; {why}. Each model is held against the copy of about its own "
+        "weights."
+    )
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.1f} MB"
 
 
 def sentences(profile: Profile) -> list[str]:
@@ -49,12 +132,14 @@ def sentences(profile: Profile) -> list[str]:
     costs, context = profile.costs, even.n_context
     paid = costs.slm.seconds(1, context) + costs.router_s
     alone = costs.llm.seconds(1, context)
-    said = [
+    said = [sentence] if (sentence := crossing_sentence(profile)) else []
+    said += [
         f"At {context} tokens of context the SLM and the router take {_ms(paid)} a token, the LLM {_ms(alone)}, of "
         f"which {_ms(costs.llm.per_token_s)} is paid for each token fed in any case. The break-even is where what is "
         "saved on the LLM's passes pays for the SLM's.",
         f"The SLM is {profile.slm.bound}-bound: {profile.slm.reason}.",
         f"The LLM is {profile.llm.bound}-bound: {profile.llm.reason}.",
+        copy_sentence(profile),
     ]
     if agreement is not None:
         said.append(
@@ -70,7 +155,7 @@ def limits(profile: Profile) -> list[str]:
     """When not to use routing with this pair on this device."""
     even, agreement = profile.break_even, profile.agreement
     said = []
-    if agreement is not None and agreement.needed_share >= even.time:
+    if agreement is not None and agreement.needed_share >= _limit(profile, measured_crossing(profile.check))[0]:
         said.append(
             "The SLM is too weak or too slow for this LLM: fine-tune it, or choose one that agrees more or is smaller."
         )
@@ -124,7 +209,7 @@ def tables(profile: Profile) -> list[Table]:
         )
     head = (
         "model", "parameters", "one token", "fixed", "per token fed", "per 1,000 of context", "fit off by",
-        "GB/s of a copy's", "bound by",
+        "GB/s, of a copy of its size", "bound by",
     )  # fmt: skip
     other = (
         (f"router ({profile.router.name})", _ms(costs.router_s)),
@@ -147,6 +232,11 @@ def tables(profile: Profile) -> list[Table]:
     return [
         Table(f"A forward pass at {context} tokens of context (measured, fitted)", head, tuple(parts)),
         Table("Beside the models (measured)", ("part", "time"), other),
+        Table(
+            "Copies (measured)",
+            ("bytes", "GB/s"),
+            tuple((f"{copy.n_bytes:,}", f"{copy.bytes_per_s / 1e9:.1f}") for copy in profile.probe.copy),
+        ),
         Table("Saves up to this LLM share (estimated)", ("context", "time", "bytes"), tuple(shares)),
         Table("Time, for sequences in lockstep (estimated)", ("sequences", "up to LLM share"), tuple(batches)),
         *_products(profile),
@@ -185,11 +275,10 @@ def provenance(profile: Profile) -> str:
         "wall": "wall-clock time",
     }
     sheet = profile.probe.data_sheet_bytes_per_s
-    large = profile.probe.copy[-1].bytes_per_s / 1e9
-    stated = f"{sheet / 1e9:,.0f} GB/s by its data sheet" if sheet else "no data sheet number is known for it"
+    stated = f" Its memory moves {sheet / 1e9:,.0f} GB/s by the data sheet." if sheet else ""
     return (
         f"Measured {profile.date} on {profile.hardware} ({profile.device}, {profile.dtype}) with "
-        f"`{profile.command}`; medians, {clock[profile.clock]}. A large copy moves {large:.1f} GB/s; {stated}."
+        f"`{profile.command}`; medians, {clock[profile.clock]}.{stated}"
     )
 
 

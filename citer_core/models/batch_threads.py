@@ -9,9 +9,10 @@ the bit asks for this. Knows shapes, not models' meaning. Called by `decode_batc
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import TracebackType
 
 import torch
@@ -25,6 +26,14 @@ SAMPLE_S = 0.01  # of one number of threads: longer than a busy system lets a th
 MOST_THREADS = 4  # more wait for each other longer than they work, in models for which one is the rule
 
 
+@dataclass(slots=True)
+class LatestChoice:
+    """What was the fastest number of threads, and until when that is taken to hold (seconds of the watch's clock)."""
+
+    n_threads: int = 1
+    holds_until: float = -math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class BatchThreads:
     """What a pair's batches may choose from.
@@ -33,11 +42,13 @@ class BatchThreads:
         candidates: numbers of threads, rising, the first of them 1.
         shape: numbers in and out of the largest product of a layer.
         dtype: of the weights.
+        latest: the last choice of any batch: one that begins just after another need not measure again.
     """
 
     candidates: tuple[int, ...]
     shape: tuple[int, int]
     dtype: torch.dtype
+    latest: LatestChoice = field(default_factory=LatestChoice, compare=False)
 
     @classmethod
     def of(cls, models: Iterable[PreTrainedModel], choice: ThreadChoice) -> BatchThreads | None:
@@ -72,7 +83,7 @@ class ThreadWatch:
         self._threads = threads if n_rows > 1 else None
         self._n_rows, self._now = n_rows, now
         self._measure = measure or seconds_of_product
-        self._due = now()
+        self._next_look = -math.inf
 
     def __enter__(self) -> ThreadWatch:
         self._before = torch.get_num_threads()
@@ -86,12 +97,16 @@ class ThreadWatch:
 
     def refresh(self) -> None:
         """Measures and chooses, if it is time; to be called between two passes."""
-        threads = self._threads
-        if threads is None or self._now() < self._due:
+        threads, now = self._threads, self._now()
+        if threads is None or now < self._next_look:
             return
-        n_threads, _ = fastest_number(threads.candidates, lambda n: self._measure(threads, n, self._n_rows, SAMPLE_S))
-        torch.set_num_threads(n_threads)
-        self._due = self._now() + INTERVAL_S
+        latest = threads.latest
+        if now >= latest.holds_until:
+            measure, n_rows = self._measure, self._n_rows
+            latest.n_threads, _ = fastest_number(threads.candidates, lambda n: measure(threads, n, n_rows, SAMPLE_S))
+            latest.holds_until = self._now() + INTERVAL_S
+        torch.set_num_threads(latest.n_threads)
+        self._next_look = latest.holds_until
 
 
 @torch.inference_mode()

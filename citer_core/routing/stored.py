@@ -134,8 +134,7 @@ class StoredRouter(Router):
             MachineError: the files cannot be written; those of before are still there.
         """
         content = save(_smallest(_weights(self.network)))
-        card = {
-            **self.card,
+        card = self.unsaved_card() | {
             "schema_version": CARD_SCHEMA_VERSION,
             "kind": self.kind,
             "revision": self.revision,
@@ -151,6 +150,11 @@ class StoredRouter(Router):
             partial.write_bytes(content)
             card_partial.write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
             document.unlink(missing_ok=True)  # a stop between the two must not leave a card beside other weights
+
+    def unsaved_card(self) -> dict[str, Any]:
+        """The card without what saving adds, which stands at its end."""
+        added = ("schema_version", "kind", "revision", "n_params", WEIGHTS_HASH)
+        return {name: value for name, value in self.card.items() if name not in added}
 
     @classmethod
     def read(

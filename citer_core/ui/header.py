@@ -17,7 +17,6 @@ TAGLINE = "A small model writes. Where a router expects it to fail, a large one 
 _TEMPLATE = """
 <header class="cx-header">
   <h1 class="cx-name" title="{tagline}" aria-label="CITER"><span>CIT</span><span class="cx-llm">ER</span></h1>
-  <p class="cx-tagline">{tagline}</p>
   <button type="button" class="cx-tool" id="cx-menu" aria-expanded="false" aria-controls="cx-menu-list">Menu</button>
   <div class="cx-menu" id="cx-menu-list">
     <nav class="cx-views" aria-label="Views">{links}</nav>

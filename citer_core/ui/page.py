@@ -38,6 +38,7 @@ from citer_core.ui.engine_script import EngineScript
 from citer_core.ui.evidence.tab import evidence_tab
 from citer_core.ui.familiar import Familiar
 from citer_core.ui.field_limits import field_limits
+from citer_core.ui.first_paint import SEEN_TOGETHER, preload_of
 from citer_core.ui.gradio_log import quiet_gradio
 from citer_core.ui.header import header
 from citer_core.ui.job_line import JobLine
@@ -62,6 +63,7 @@ from citer_core.ui.run.presets import opening_of, preset_cards, presets_to_show,
 from citer_core.ui.run.registry import RunRegistry, session_of
 from citer_core.ui.run.viewer import viewer
 from citer_core.ui.session_memory import MOST_SESSIONS, count_less, forget_session
+from citer_core.ui.site.one_file import one_file_template
 from citer_core.ui.theme import theme
 from citer_core.ui.views import API, COMPARE, EVIDENCE, EXPLORE, LABELS, LEARN, PROFILE, view_tab, view_tabs
 from citer_core.web.door import Door
@@ -73,13 +75,6 @@ TITLE = "CITER: two models write one answer"
 STYLES = "".join(
     f'<link rel="stylesheet" href="{file_url(ASSETS / name)}">'
     for name in ("viewer/viewer.css", "page/page.css", "page/pairs.css", "learn/learn.css")
-)
-# Gradio draws its parts one by one: they are seen together, with the run in them, when `page.js` says so; without the
-# script, after a while. In the document, because a sheet may come later than the first part.
-SEEN_TOGETHER = (
-    "<style>body:not([data-drawn]) :is(#cx-explore, footer, .wrap.full.translucent) "
-    "{ visibility: hidden; animation: cx-seen 0s 6s forwards; } "
-    "@keyframes cx-seen { to { visibility: visible; } }</style>"
 )
 ABOUT = (
     '<meta name="description" content="Token-level routing live: a small language model writes, a router sends the '
@@ -136,7 +131,9 @@ def build_page(
             with gr.Column(elem_id="cx-first"):
                 with gr.Row(elem_id="cx-hero"):
                     with gr.Column(elem_id="cx-run"):
-                        screen = viewer(ASSETS, switch, desk, familiar, has_cards=bool(presets))
+                        screen = viewer(
+                            ASSETS, switch, desk, familiar, has_cards=bool(presets), one_file=one_file_template
+                        )
                     with gr.Column(elem_id="cx-side"):
                         fixed('<div id="cx-figures"></div>')
                         threshold = tau_block(opening.tau if opening else None)
@@ -204,6 +201,8 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         chapters().route(),
         (health or Health()).route(),
     ]
+    opening = opening_of(presets_to_show(ASSETS / "traces"))
+    preload = "".join(preload_of(file_url(ASSETS / "traces" / file)) for file in opening.files) if opening else ""
     quiet_gradio()
     try:
         _, url, _ = page.launch(
@@ -211,7 +210,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
             server_port=config.port,
             root_path=config.root_path,
             theme=theme(),
-            head=SEEN_TOGETHER + ABOUT + (ICON if config.root_path else "") + STYLES + script.head(),
+            head=SEEN_TOGETHER + preload + ABOUT + (ICON if config.root_path else "") + STYLES + script.head(),
             favicon_path=ASSETS / "page" / "favicon.svg",
             footer_links=["api", "gradio"],
             run_history=False,

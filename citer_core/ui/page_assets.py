@@ -12,7 +12,7 @@ from citer_core.web.page_files import PageFiles
 
 FOLDERS = (
     *("run", "tasks", "engine", "browser_pair", "viewer", "page", "share", "learn", "labels", "profile"),
-    *("compare", "evidence", "comparisons", "traces"),
+    *("compare", "evidence", "comparisons", "traces", "labelled"),
     *("models/slm", "models/llm", "models/tokenizer", "routers/embedded", "datasets"),
 )
 CHAPTERS = "use pairs method evidence speed gpu server api publish security faults files".split()

@@ -123,7 +123,7 @@ def test_a_run_is_priced_for_another_pair_and_beside_the_llms_own_answers(tmp_pa
 
     Under margin the third answer is longer than the LLM's own, and the second does not end in time.
     """
-    data = write_rows(tmp_path / "rows.jsonl", [bundled_rows("mc")[n].row for n in (0, 1, 4)])
+    data = write_rows(tmp_path / "rows.jsonl", [bundled_rows("mc")[n].row for n in (0, 6, 24)])
     out = tmp_path / "points.jsonl"
     common = ["--dataset-path", str(data), "--data-type", "mc", "--max-new-tokens", "50"]
     arguments = ["evaluate", *common, "--output-file", str(out), "--points", "citer=0.9", "margin=0.5"]

@@ -9,7 +9,9 @@ import torch
 
 from citer_core.assets import ASSETS
 from citer_core.cost import H100_SXM
+from citer_core.embedded import corpus, publish
 from citer_core.engine import Engine
+from citer_core.models.pair import load_pair
 from citer_core.recording import read_index
 from citer_core.routing.decode import decode
 from citer_core.tasks.problems import problem_from_row, problem_from_text
@@ -77,12 +79,25 @@ def test_the_pair_is_as_its_card_says(engine):
     assert llm["n_params"] == engine.pair_info.llm.n_params >= 10 * slm["n_params"]
     for kind in ("math", "mc"):
         assert llm["accuracy"][kind]["n"] == slm["accuracy"][kind]["n"] == 1000
-        assert llm["accuracy"][kind]["share"] >= 0.93
-        assert 0.30 <= slm["accuracy"][kind]["share"] <= 0.65
+        assert llm["accuracy"][kind]["share"] >= 0.95
+        assert 0.40 <= slm["accuracy"][kind]["share"] <= 0.55
 
 
-def router_card():
-    return json.loads((ASSETS / "routers" / "embedded" / "citer.json").read_text())
+def test_the_pairs_text_can_be_worded_in_many_ways():
+    """Case 3 is where both models would have gone on in another way; the card's numbers are of other problems too."""
+    card = json.loads((ASSETS / "models" / "card.json").read_text())
+    assert card["generator"] == corpus.FROZEN
+    pair = load_pair()
+    for kind in ("math", "mc"):
+        whole, some = card["wording"][kind], publish.wording_statistics(pair, kind, 60)
+        assert sum(whole["cases"].values()) == pytest.approx(1, abs=2e-4)
+        assert 0.08 <= whole["cases"]["3"] <= 0.25 and 0.15 <= whole["choice_points"] <= 0.30
+        assert some["cases"]["3"] == pytest.approx(whole["cases"]["3"], abs=0.02)
+        assert some["choice_points"] == pytest.approx(whole["choice_points"], abs=0.03)
+
+
+def router_card(name="citer"):
+    return json.loads((ASSETS / "routers" / "embedded" / f"{name}.json").read_text())
 
 
 def test_the_router_card_measures_its_recommended_tau_within_the_budget():
@@ -100,9 +115,16 @@ def test_the_router_card_measures_its_recommended_tau_within_the_budget():
 
 
 @pytest.mark.parametrize("kind", ["math", "mc"])
-def test_the_router_keeps_97_percent_of_the_llms_accuracy(kind):
-    _, routed, llm_only = router_card()["test"][kind]
-    assert routed["accuracy"]["share"] >= 0.97 * llm_only["accuracy"]["share"]
+def test_labels_by_outcome_keep_97_percent_of_the_llms_accuracy_and_the_published_ones_do_not(kind):
+    """That they do not is what the second edition shows; where the SLM is, both leave far behind."""
+    slm_only, published, llm_only = router_card()["test"][kind]
+    (by_outcome,) = router_card("citer-outcome")["test"][kind]
+    assert by_outcome["llm_token_share"] < published["llm_token_share"] <= 0.40
+    kept = {
+        name: point["accuracy"]["share"] / llm_only["accuracy"]["share"]
+        for name, point in {"slm": slm_only, "published": published, "outcome": by_outcome}.items()
+    }
+    assert kept["slm"] < 0.60 < 0.85 < kept["published"] < 0.97 < kept["outcome"]
 
 
 def test_the_stored_router_is_the_default_and_fits(engine):

@@ -12,6 +12,7 @@ from citer_core.errors import CiterError, ModelFileError, PromptError
 from citer_core.routing.routers.entropy import EntropyRouter
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
+from citer_core.types import DecodeSettings
 from citer_core.ui.compare import live
 from citer_core.ui.compare.asked import AskedComparison, read_comparison
 from citer_core.ui.compare.live import compared
@@ -23,7 +24,7 @@ ROUTERS = (("max-probability", 0.7), ("entropy", 0.4))
 ASKED = {
     "question": "1 + 1?",
     "data_type": "math",
-    "max_new_tokens": 20,
+    "settings": {"max_new_tokens": 20},
     "together": False,
     "routers": [{"router": "max-probability", "threshold": 0.7}],
 }
@@ -40,8 +41,8 @@ def slot_of(load) -> EngineSlot:
     return slot
 
 
-def messages_of(engine, *, together, is_cancelled=lambda: False):
-    asked = AskedComparison(PROBLEM, ROUTERS, 30, together)
+def messages_of(engine, *, together, is_cancelled=lambda: False, **settings):
+    asked = AskedComparison(PROBLEM, ROUTERS, DecodeSettings(max_new_tokens=30, **settings), together)
     return [json.loads(json.dumps(m)) for m in compared(slot_of(lambda: engine), asked, is_cancelled)]
 
 
@@ -72,6 +73,20 @@ def test_columns_are_those_of_single_runs_however_they_take_turns(engine, togeth
     assert (order == sorted(order)) is not together
 
 
+def test_sampled_ways_are_sampled_as_single_runs_are_and_nothing_is_drafted(engine):
+    sampling = {"temperature": 1.3, "top_p": 0.9, "seed": 5}
+    *_, last = messages_of(engine, together=True, **sampling)
+    assert last["document"]["speculative"] is None
+    taus = [0.0, *(tau for _, tau in ROUTERS), 1.0]
+    for tau, document in zip(taus, last["document"]["runs"], strict=True):
+        settings = DecodeSettings(threshold=tau, max_new_tokens=30, **sampling)
+        run = engine.start(PROBLEM, router=document["router"]["name"], settings=settings)
+        assert [event["token_id"] for event in document["events"]] == [event.token_id for event in run]
+        assert document["settings"]["temperature"] == 1.3
+    greedy = messages_of(engine, together=True)[-1]["document"]["runs"]
+    assert [run["events"] for run in greedy] != [run["events"] for run in last["document"]["runs"]]
+
+
 def test_it_ends_at_the_next_token(engine, monkeypatch):
     monkeypatch.setattr(live, "INTERVAL_S", 0.0)
     flags = iter([False] * 3 + [True] * 100)
@@ -80,7 +95,9 @@ def test_it_ends_at_the_next_token(engine, monkeypatch):
 
 
 def test_what_goes_wrong_is_raised_in_words(engine):
-    asked = AskedComparison(problem_from_text("word " * 2000, "open"), ROUTERS, 30, together=False)
+    asked = AskedComparison(
+        problem_from_text("word " * 2000, "open"), ROUTERS, DecodeSettings(max_new_tokens=30), together=False
+    )
     with pytest.raises(PromptError):
         list(compared(slot_of(lambda: engine), asked, lambda: False))
 
@@ -93,8 +110,12 @@ def test_what_goes_wrong_is_raised_in_words(engine):
 
 def test_a_request_is_read():
     asked = read_comparison(ProblemBook({}), ASKED)
-    assert asked.routers == (("max-probability", 0.7),) and asked.max_new_tokens == 20 and not asked.together
-    assert asked.problem.question == "1 + 1?"
+    assert asked.routers == (("max-probability", 0.7),) and asked.settings.max_new_tokens == 20 and not asked.together
+    assert asked.problem.question == "1 + 1?" and asked.settings.temperature == 0
+    sampled = read_comparison(
+        ProblemBook({}), ASKED | {"settings": {"temperature": 0.8, "top_p": 0.9, "seed": 4}}
+    ).settings
+    assert (sampled.temperature, sampled.top_p, sampled.seed) == (0.8, 0.9, 4)
 
 
 @pytest.mark.parametrize(
@@ -103,8 +124,11 @@ def test_a_request_is_read():
         {"question": ""},
         {"question": 5},
         {"data_type": "song"},
-        {"max_new_tokens": 0},
-        {"max_new_tokens": "many"},
+        {"settings": {"max_new_tokens": 0}},
+        {"settings": {"max_new_tokens": "many"}},
+        {"settings": {"threshold": 0.5}},
+        {"settings": {"wind": 1}},
+        {"settings": 5},
         {"together": 1},
         {"routers": []},
         {"routers": [ASKED["routers"][0]] * 3},
@@ -116,6 +140,9 @@ def test_a_request_is_read():
         {"routers": [{"router": 5, "threshold": 0.5}]},
         {"routers": [{"router": "citer", "threshold": 0.5, "seed": 1}]},
         {"another": 1},
+        {"settings": {"temperature": 3}},
+        {"settings": {"top_p": 0}},
+        {"settings": {"seed": "x"}},
     ],
 )
 def test_what_cannot_be_compared_is_refused(change):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import hashlib
 import json
 import random
 import re
@@ -11,13 +13,12 @@ from itertools import islice
 
 import pytest
 import torch
+from safetensors.torch import save_file
 
 from citer_core.assets import ASSETS
-from citer_core.embedded import corpus, matched, multiple_choice, pretrain, word_problems
+from citer_core.embedded import corpus, multiple_choice, pretrain, publish, word_problems, wording
 from citer_core.embedded.arithmetic import multiply
-from citer_core.embedded.publish import recommend
-from citer_core.engine import Engine
-from citer_core.evaluation.accuracy import Accuracy, OperatingPoint
+from citer_core.errors import SettingError
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import problem_from_row
 from citer_core.tasks.prompts import row_completion, row_prompt
@@ -54,6 +55,52 @@ def test_every_step_of_every_family_is_true(family):
             first_side = re.findall(r"\$([^$=]+)=", step)[0]
             assert {int(n) for n in re.findall(r"\d+", first_side)} <= known, (problem, step)
             known.add(int(result))
+
+
+def arithmetic_is_true(text):
+    """Recomputes every chain of equations between dollar signs; returns how many there were."""
+    chains = [chain for chain in re.findall(r"\$([^$]+)\$", text) if "boxed" not in chain]
+    for chain in chains:
+        assert len({value(side) for side in chain.split("=")}) == 1, text
+    return len(chains)
+
+
+@pytest.mark.parametrize("n", [1_500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_every_statement_of_many_samples_is_true_however_it_is_worded(n):
+    rng, n_steps = random.Random(20261122), collections.Counter()
+    for _ in range(n):
+        row = word_problems.sample(rng)
+        n_steps[arithmetic_is_true(row["solution"])] += 1
+        assert check_answer(row_completion(row, "math"), problem_from_row(row, "math")).is_correct
+        results = re.findall(r"=(\d+)\$", row["solution"])
+        assert row["solution"].endswith(f" The final answer is $\\boxed{{{results[-1]}}}$.")
+        assert not re.search(r"[.] [a-z]|  |[.][.]", row["solution"]), row["solution"]
+    assert set(n_steps) == {2, 3, 4, 5}
+    for _ in range(n):
+        row = multiple_choice.sample(rng)
+        for label, text in zip(row["choices"]["label"], row["choices"]["text"], strict=True):
+            is_read = any(f"{label} {verb} {text}" in row["cot"] for verb in ("is", "says", "has", "gives"))
+            assert is_read == (label <= row["answerKey"]), row
+
+
+def test_one_problem_is_told_in_many_ways_and_one_way_is_the_most_usual():
+    """Of first words and operand orders; weights are 1 / (i + 1.8)."""
+    rng = random.Random(1)
+    told = collections.Counter(wording.say(rng, "a", "b", "c", "d") for _ in range(8000))
+    weights = [1 / 1.8, 1 / 2.8, 1 / 3.8, 1 / 4.8]
+    for letter, weight in zip("abcd", weights, strict=True):
+        assert told[letter] / 8000 == pytest.approx(weight / sum(weights), abs=0.02)
+    kept = sum(wording.operands(rng, 1, 2) == (1, 2) for _ in range(8000)) / 8000
+    assert kept == pytest.approx(0.6, abs=0.02)
+    in_order = sum(wording.independent(rng, ["a", "b"]) == ["a", "b"] for _ in range(8000)) / 8000
+    assert in_order == pytest.approx(0.65, abs=0.02)
+    stories = {wording.connect(rng, ["it is one.", "Ada has two.", "that is three."]) for _ in range(20_000)}
+    assert len(stories) == 2 * 2 * len(wording.FIRST) * len(wording.MIDDLE) * len(wording.LAST)
+    assert {"It is one. Ada has two. That is three.", "It is one; Ada has two; that is three."} <= stories
+
+
+def test_the_generator_is_the_one_that_was_frozen_before_the_first_router():
+    assert corpus.fingerprint() == corpus.FROZEN["fingerprint"]
 
 
 def test_products_are_spelled_out_only_where_that_helps():
@@ -115,13 +162,13 @@ class KilledError(Exception):
 def test_a_killed_training_ends_with_the_same_weights(tmp_path, tokenizer, monkeypatch):
     monkeypatch.setattr(pretrain, "SAVE_EVERY", 1)
     monkeypatch.setattr(pretrain, "VALIDATE_EVERY", 100)
-    monkeypatch.setattr(pretrain, "exact_match", lambda *_: 0.0)
+    monkeypatch.setattr(pretrain, "greedy_accuracy", lambda *_: 0.0)
     whole = pretrain.pretrain(TINY, tokenizer, tmp_path / "whole", compiled=False)
 
-    def killed_at_step_2(seed, step, n):
+    def killed_at_step_2(seed, step, n, mc_share):
         if step == 2:
             raise KilledError
-        return corpus.training_texts(seed, step, n)
+        return corpus.training_texts(seed, step, n, mc_share)
 
     with monkeypatch.context() as context:
         context.setattr(pretrain, "training_texts", killed_at_step_2)
@@ -133,26 +180,50 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path, tokenizer, monke
         assert torch.equal(a, b), name
 
 
+def test_training_starts_from_given_weights_and_ends_with_more_multiple_choice(tmp_path, tokenizer, monkeypatch):
+    """No step from some weights are those weights; the share of multiple choice changes where the recipe says."""
+    first = pretrain.build_model(dataclasses.replace(TINY, seed=3), tokenizer)
+    save_file({k: v.bfloat16() for k, v in first.state_dict().items() if k != "lm_head.weight"}, tmp_path / "first")
+    untrained = dataclasses.replace(TINY, n_steps=0)
+    model = pretrain.pretrain(untrained, tokenizer, tmp_path / "work", first_weights=tmp_path / "first", compiled=False)
+    for (name, a), b in zip(first.state_dict().items(), model.state_dict().values(), strict=True):
+        assert torch.equal(a.bfloat16().float(), b), name
+
+    recipe = dataclasses.replace(TINY, n_steps=10, late_mc_share=0.6, late_share=0.3)
+    assert [recipe.mc_share(step) for step in range(10)] == [None] * 7 + [0.6] * 3
+    early, late = (
+        sum("Choices:" in prompt for prompt, _ in corpus.training_texts(7, 1, 600, share)) for share in (None, 0.6)
+    )
+    assert early == pytest.approx(600 * (corpus.MC_SHARE + corpus.LOOKUP_SHARE), abs=60)
+    assert late == pytest.approx(600 * (0.6 + corpus.LOOKUP_SHARE), abs=60)
+
+
+def test_validation_counts_right_answers_whatever_their_wording(tokenizer, monkeypatch):
+    """A model that writes another right solution of the first three problems, and nonsense for the fourth."""
+    rows = list(islice(corpus.held_out_rows("mc", "validation"), 4))
+    model = pretrain.build_model(TINY, tokenizer)
+
+    def generate(*, input_ids, attention_mask, **_):
+        written = []
+        for row, ids, mask in zip(rows, input_ids, attention_mask, strict=True):
+            assert tokenizer.decode(ids[mask.bool()]) == row_prompt(row, "mc")
+            right = row["choices"]["text"][row["choices"]["label"].index(row["answerKey"])]
+            text = f" Yes. Therefore, the answer is {right} ({row['answerKey']})." if row is not rows[3] else " No."
+            written.append(tokenizer.encode(text))
+        longest = max(map(len, written))
+        ends = torch.tensor([ids + [tokenizer.eos_token_id] * (longest - len(ids)) for ids in written])
+        return torch.cat([input_ids, ends], 1)
+
+    monkeypatch.setattr(model, "generate", generate)
+    assert pretrain.greedy_accuracy(model, tokenizer, "mc", 4) == 0.75
+
+
 def test_learning_rate_rises_stays_and_falls_to_zero():
     recipe = dataclasses.replace(TINY, n_steps=100, warmup_steps=10, decay_share=0.5)
     shares = [pretrain.learning_rate_share(step, recipe) for step in range(101)]
     assert (
         shares[0] == 0.1 and shares[9] == shares[49] == 1.0 and shares[75] == pytest.approx(0.5) and shares[100] == 0.0
     )
-
-
-def point(threshold, right, share):
-    return OperatingPoint(threshold, Accuracy(100, right), 1000, share, 1.0, 1.0, share, 1.0)
-
-
-def test_the_recommended_tau_keeps_most_of_the_worse_format_within_the_budget():
-    math = [point(0.5, 80, 0.1), point(0.7, 94, 0.2), point(0.8, 95, 0.3), point(0.9, 96, 0.41), point(1.0, 96, 1.0)]
-    mc = [point(0.5, 95, 0.1), point(0.7, 90, 0.2), point(0.8, 93, 0.3), point(0.9, 95, 0.4), point(1.0, 95, 1.0)]
-    assert recommend({"math": math, "mc": mc}) == 0.8  # 0.9 would keep all of it for one percent too much
-    same = [point(0.5, 90, 0.1), point(0.7, 90, 0.2), point(1.0, 90, 1.0)]
-    assert recommend({"math": same, "mc": same}) == 0.5
-    with pytest.raises(ValueError, match="40%"):
-        recommend({"math": math[-1:], "mc": mc[-1:]})
 
 
 @pytest.mark.parametrize("kind", ["math", "mc"])
@@ -165,32 +236,20 @@ def test_bundled_problems_are_held_out_rows_with_right_solutions(kind):
         assert check_answer(row_completion(row, kind), problem_from_row(row, kind)).is_correct
 
 
-def test_matched_shares_go_on_where_they_were_and_leave_out_routers_without_a_share(tmp_path, monkeypatch):
-    """Points come from a stub; what is tested is which are asked for, how often, and where tau comes from."""
-    engine = Engine.load()
-    asked = []
+def test_the_second_edition_asks_for_the_first_ones_weights_by_their_hash(tmp_path):
+    """The shipped file is another by now; what the message tells to do brings the right one."""
+    (tmp_path / "shipped").mkdir()
+    (tmp_path / "shipped" / "model.safetensors").write_bytes(b"another model")
+    with pytest.raises(SettingError, match=r"git show 1cd221c:assets/models/slm/model.safetensors > .*slm-first"):
+        publish.first_edition("slm", tmp_path / "work", tmp_path / "shipped")
 
-    def threshold_for_share(_, problems, name, share):
-        assert len(problems) == matched.N_TUNING
-        return share / 2
 
-    def points(_, problems, name, thresholds):
-        assert len(problems) == matched.N_BUNDLED
-        asked.append((name, thresholds[0], problems[0].data_type))
-        if len(asked) == 30:
-            raise KeyboardInterrupt
-        yield OperatingPoint(thresholds[0], Accuracy(200, 100), 9000, 0.1, 1e9, 1e12, 0.5, 1.0)
-
-    monkeypatch.setattr(matched, "threshold_for_share", threshold_for_share)
-    monkeypatch.setattr(matched, "operating_points", points)
-    (tmp_path / "benchmarks").mkdir()
-    with pytest.raises(KeyboardInterrupt):
-        matched.publish_matched(engine, tmp_path, tmp_path)
-    assert not list((tmp_path / "benchmarks").iterdir())
-    matched.publish_matched(engine, tmp_path, tmp_path)
-    n_routers = len(set(engine.router_names) - matched.WITHOUT_A_SHARE)
-    assert len(asked) == 2 * 4 * n_routers + 1  # only the one that was cut off was asked for twice
-    table = json.loads((tmp_path / "benchmarks" / "matched_shares.json").read_text())
-    rows = table["points"]["mc"]
-    assert {row["router"] for row in rows} == set(engine.router_names) - {"always-slm", "always-llm", "disagreement"}
-    assert all(row["threshold"] == row["share_wanted"] / 2 for row in rows)
+def test_first_weights_are_kept_beside_the_checkpoints(tmp_path, monkeypatch):
+    (tmp_path / "shipped").mkdir()
+    shipped = tmp_path / "shipped" / "model.safetensors"
+    shipped.write_bytes(b"the first edition")
+    monkeypatch.setitem(publish.FIRST_EDITION, "slm", hashlib.sha256(b"the first edition").hexdigest())
+    kept = publish.first_edition("slm", tmp_path / "work", tmp_path / "shipped")
+    shipped.write_bytes(b"the second edition")
+    assert publish.first_edition("slm", tmp_path / "work", tmp_path / "shipped") == kept
+    assert kept.read_bytes() == b"the first edition"

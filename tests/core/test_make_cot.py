@@ -255,10 +255,10 @@ def test_rows_of_other_settings_are_not_mixed(bare, tmp_path, more, part, capsys
 
 
 def test_a_changed_row_is_refused(bare, tmp_path, capsys):
-    assert command(bare, tmp_path / "out.jsonl", "--limit", "4") == 0
+    assert command(bare, tmp_path / "out.jsonl", "--limit", "10") == 0
     (first, *_) = lines(tmp_path / "out.jsonl")
     bare.write_text(bare.read_text(encoding="utf-8").replace(first["question"], "Another one?"), encoding="utf-8")
-    assert command(bare, tmp_path / "out.jsonl", "--limit", "4") == 2
+    assert command(bare, tmp_path / "out.jsonl", "--limit", "10") == 2
     assert "choose another output file" in capsys.readouterr().err
 
 

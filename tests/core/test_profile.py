@@ -15,11 +15,12 @@ from citer_core.engine import Engine
 from citer_core.errors import ProfileError, SettingError
 from citer_core.measuring import device_probe
 from citer_core.measuring.break_even import break_even_share_of_bytes
+from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile import predicted_run_s, profile_pair, reference_context
 from citer_core.measuring.profile_file import read_profile
 from citer_core.measuring.profile_numbers import ProductLine
 from citer_core.measuring.profile_plan import ProfilePlan
-from citer_core.measuring.profile_words import headline, limits, provenance, sentences, tables
+from citer_core.measuring.profile_words import big_numbers, headline, limits, provenance, sentences, tables
 from citer_core.routing.routers import training_free_routers
 from citer_core.ui.profile.messages import SHARES, profile_message
 
@@ -68,7 +69,7 @@ def test_measured_profile_is_whole(measured, tiny_pair, tmp_path):
         assert all(p.seconds > 0 for p in model.passes)
     agreement = profile.agreement
     assert agreement.needed_share == pytest.approx(1 - agreement.slm_is_llm) and agreement.n_examples == 4
-    assert [row.llm_share for row in profile.check] == [None, 0.0, 0.1, 0.3, 1.0]
+    assert [row.llm_share for row in profile.check] == [None, 0.0, *ProfilePlan().shares]
     even = profile.break_even
     assert even.time == profile.costs.break_even_share(64)
     info = tiny_pair.info
@@ -94,6 +95,11 @@ def test_a_measured_profile_is_stored_in_the_order_of_the_stored_one(measured, d
     profile, _ = measured
     found = profile.as_json()
     assert found["probe"].pop("products") == {"slm": (), "llm": ()}, "in float32 there is one product only"
+    for row in found["check"]:
+        for name in ("lowest_of_llm_alone", "highest_of_llm_alone"):  # newer than the stored profile may be
+            assert row[name] > 0
+            if name not in document["check"][0]:
+                del row[name]
     assert names_of(json.loads(json.dumps(found))) == names_of(document)
 
 
@@ -134,7 +140,7 @@ def test_a_profile_cannot_be_changed(stored):
 
 
 def report_is_readable(profile):
-    return all(sentences(profile)) and headline(profile) and provenance(profile) and len(tables(profile)) == 5
+    return all(sentences(profile)) and headline(profile) and provenance(profile) and len(tables(profile)) == 6
 
 
 def test_plan_fits_the_pair():
@@ -159,13 +165,58 @@ def test_bandwidth_and_peak_are_positive(monkeypatch):
     assert device_probe.peak_flops(device, torch.float32, 2, size=32) > 0
 
 
-def test_headline_follows_the_numbers(stored):
-    even = stored.break_even
-    assert f"less than {even.time:.0%} of the tokens (bytes: less than {even.bytes:.0%})" in headline(stored)
-    weak = with_(with_(stored, "agreement", needed_share=0.9), "break_even", time=0.4)
-    assert "not worth it" in headline(weak) and "below 40%" in headline(weak) and "90%" in headline(weak)
+def checked(stored, ratios, spread=None):
+    """The profile with routed runs of these times (of the LLM alone's) by LLM share, and their lowest and highest."""
+    alone, first, *_ = stored.check
+    rows = [
+        replace(first, run=f"routed at {share:.0%}", llm_share=share, measured_of_llm_alone=ratio,
+                lowest_of_llm_alone=spread and ratio - spread, highest_of_llm_alone=spread and ratio + spread)
+        for share, ratio in ratios.items()
+    ]  # fmt: skip
+    return replace(stored, check=(alone, *rows))
+
+
+def test_the_crossing_is_that_of_the_measured_runs(stored):
+    """By hand: from 0.8 at 40% to 1.2 at 80% a line reaches 1 at 60%."""
+    found = measured_crossing(checked(stored, {0.8: 1.2, 0.0: 0.5, 0.4: 0.8}).check)
+    assert (found.saves_at, found.loses_at, found.low, found.high) == (0.4, 0.8, 0.4, 0.8)
+    assert found.at == pytest.approx(0.6)
+    # A tenth up or down moves the crossing by a tenth of the line's rise.
+    found = measured_crossing(checked(stored, {0.0: 0.5, 0.4: 0.8, 0.8: 1.2}, spread=0.1).check)
+    assert (found.at, found.low, found.high) == (pytest.approx(0.6), pytest.approx(0.5), pytest.approx(0.7))
+    assert measured_crossing(stored.check[:1]) is None
+    never, always = (measured_crossing(checked(stored, {0.0: r, 1.0: r}).check) for r in (0.9, 1.1))
+    assert (never.saves_at, never.at, always.saves_at, always.loses_at) == (1.0, None, None, 0.0)
+
+
+def test_headline_leads_with_what_was_measured(stored):
+    stored = with_(stored, "break_even", time=0.45)
+    runs = checked(stored, {0.0: 0.5, 0.4: 0.8, 0.8: 1.2})
+    said = headline(runs)
+    assert said.index("about 60% LLM tokens") < said.index("between 40% and 80%") < said.index("estimate, says 45%")
+    assert big_numbers(runs)[0].value == "60%" and big_numbers(runs)[1].value == "45%"
+    weak = with_(runs, "agreement", needed_share=0.9)
+    assert "not worth it" in headline(weak) and "60%" in headline(weak) and "90%" in headline(weak)
     assert "too weak" in limits(weak)[0]
-    assert "at any LLM share" in headline(with_(weak, "break_even", time=0))
+    assert "any LLM share (every measured run did; the fit, an estimate, says 45%)" in headline(
+        checked(stored, {0.0: 1.1, 1.0: 1.3})
+    )
+    assert "every share of LLM tokens that was run, up to 70%" in headline(checked(stored, {0.0: 0.5, 0.7: 0.9}))
+    unmeasured = replace(stored, check=stored.check[:1])
+    assert "by the fit, an estimate: 45%; no run was measured" in headline(unmeasured)
+    assert "any LLM share" in headline(with_(unmeasured, "break_even", time=0))
+
+
+def test_why_copies_differ_is_said(stored):
+    """The same device has several bandwidths, and which one a model is held against."""
+    copies = {copy.n_bytes: f"{copy.bytes_per_s / 1e9:.1f}" for copy in stored.probe.copy}
+    said = " ".join(sentences(stored))
+    assert all(f"at {speed} GB/s" in said for speed in copies.values()) and "caches" in said
+    assert f"{stored.llm.copy_bytes_per_s / 1e9:.1f}" in copies.values()
+    turned = replace(stored, probe=replace(stored.probe, copy=stored.probe.copy[::-1]))
+    assert "before the memory is busy" in " ".join(sentences(turned))
+    alike = replace(stored, probe=replace(stored.probe, copy=stored.probe.copy[:1]))
+    assert "little difference" in " ".join(sentences(alike))
 
 
 def test_limits(stored):
@@ -184,6 +235,8 @@ def test_message_for_the_page(stored):
     assert chart["bytes"][0] == pytest.approx(1 - stored.break_even.bytes)
     assert message["kind"] == "recorded" and stored.date in message["provenance"]
     assert message["headline"] == headline(stored)
+    crossing = measured_crossing(stored.check)
+    assert chart["crossing"]["at"] == crossing.at and message["numbers"][0]["value"] == f"{crossing.at:.0%}"
     assert {len(row) for table in message["tables"] for row in table["rows"]} <= {2, 3, 6, 9}
 
 

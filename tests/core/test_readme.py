@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from citer_core.assets import ASSETS
+from citer_core.measuring.crossing import measured_crossing
+from citer_core.measuring.profile_file import read_profile
 from citer_core.tasks.datasets import bundled_rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,7 +92,8 @@ def test_batch_table():
 
 
 def test_matched_table():
-    matched = card("benchmarks/matched_shares.json")
+    """Of the first edition."""
+    matched = card("benchmarks/evidence/one-wording/matched_shares.json")
     for name in {row["router"] for row in matched["points"]["math"]}:
         line = next(line for line in EVIDENCE.splitlines() if line.startswith(f"| {name} |") and line.count("|") == 10)
         cells = [cell.strip() for cell in line.strip("|").split("|")[1:]]
@@ -100,8 +103,21 @@ def test_matched_table():
             missed = abs(row["llm_token_share"] - row["share_wanted"]) > 0.03
             assert (f"(at {row['llm_token_share']:.0%})" in cell) == missed
     assert matched["date"] in EVIDENCE
-    for name in ("citer", "citer-plus"):
-        assert f"{card(f'routers/embedded/{name}.json')['training']['auc']:.3f}" in EVIDENCE
+
+
+def test_the_first_edition():
+    text = part(EVIDENCE, "one wording table").replace("\n", " ")
+    first = card("benchmarks/pair_one_wording.json")
+    for router in first["routers"].values():
+        assert f"{router['auc']:.3f}" in text and f"{router['auc_max_probability']:.3f} for max-probability" in text
+    cases = first["routers"]["citer"]["label_shares"]
+    assert f"{cases['1']:.1%} / {cases['2']:.1%} / {cases['3']:.2%}".replace("% /", " /") in EVIDENCE
+    slm, llm = (
+        [f"{first['models'][which]['accuracy'][kind]['share']:.1%}" for kind in ("math", "mc")]
+        for which in ("slm", "llm")
+    )
+    alone = f"SLM {slm[0]} math and {slm[1]} mc, LLM {llm[0]} and {llm[1]}."
+    assert alone in EVIDENCE.replace("\n", " ")
 
 
 def test_qwen_table():
@@ -130,7 +146,7 @@ def test_qwen_table():
 
 
 def test_shortcut_numbers():
-    case = card("benchmarks/shortcut.json")["cases"]["2"]
+    case = card("benchmarks/shortcut_one_wording.json")["cases"]["2"]
     low, high = case["interval_95"]
     assert f"right for {case['share_right']:.0%} of the {case['n_decided']} tokens" in EVIDENCE
     assert f"95% interval {low:.0%} to\n{high:.0%}" in EVIDENCE
@@ -144,10 +160,15 @@ def test_profile_numbers():
     profile = card("benchmarks/profile.json")
     text = part(SPEED, "profile").replace("\n", " ")
     even = profile["break_even"]
-    assert f"below {even['time']:.0%} LLM tokens and bytes below {even['bytes']:.0%}" in text
-    for row, name in zip(profile["check"], ("the LLM alone", None, "at 10%", "at 30%", "at 100%"), strict=True):
+    crossing = measured_crossing(read_profile(ASSETS / "benchmarks" / "profile.json").check)
+    assert f"real runs save time up to about {crossing.at:.0%} LLM tokens" in text
+    assert f"measured, between {crossing.low:.0%} and {crossing.high:.0%}" in text
+    assert f"the fit says {even['time']:.0%}, and bytes are saved below {even['bytes']:.0%}" in text
+    for row in profile["check"]:
+        share = row["llm_share"]
+        name = "the LLM alone" if share is None else f"at {share:.0%}"
         numbers = f"{row['predicted_tokens_per_s']:,.0f} and {row['measured_tokens_per_s']:,.0f}"
-        assert name is None or f"{name} {numbers}" in text
+        assert f"{name} {numbers}" in text
     assert all(profile[fact] in text for fact in ("date", "hardware", "command"))
 
 

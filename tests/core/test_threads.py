@@ -83,12 +83,15 @@ def test_no_threads_are_refused():
 
 
 SHAPE = (64, 128)
-OF_TWO = BatchThreads((1, 2), SHAPE, torch.float32)
 
 
-def watch(seconds: dict[int, float], times: list[float], n_rows: int = 16) -> ThreadWatch:
+def of_two() -> BatchThreads:
+    return BatchThreads((1, 2), SHAPE, torch.float32)
+
+
+def watch(seconds: dict[int, float], times: list[float], plan: BatchThreads | None = None) -> ThreadWatch:
     """A watch to which products take `seconds`, and whose clock says one of `times` at each look."""
-    return ThreadWatch(OF_TWO, n_rows, measure=lambda plan, n, *_: seconds[n], now=lambda: times[0])
+    return ThreadWatch(plan or of_two(), 16, measure=lambda plan, n, *_: seconds[n], now=lambda: times[0])
 
 
 def test_a_batch_takes_more_threads_while_they_help(n_threads):
@@ -109,9 +112,26 @@ def test_a_batch_takes_more_threads_while_they_help(n_threads):
     assert torch.get_num_threads() == 1
 
 
+def test_a_batch_that_begins_just_after_another_does_not_measure_again(n_threads):
+    torch.set_num_threads(1)
+    plan, seconds, times = of_two(), {1: 2.0, 2: 1.2}, [0.0]
+    with watch(seconds, times, plan) as threads:
+        threads.refresh()
+    seconds[2], times[0] = 400.0, batch_threads.INTERVAL_S / 2
+    with watch(seconds, times, plan) as threads:
+        threads.refresh()
+        assert torch.get_num_threads() == 2
+        times[0] = batch_threads.INTERVAL_S
+        threads.refresh()
+        assert torch.get_num_threads() == 1
+    with watch({1: 2.0, 2: 1.2}, times) as threads:
+        threads.refresh()
+        assert torch.get_num_threads() == 2, "another pair's"
+
+
 def test_a_batch_of_one_and_a_pair_without_a_choice_measure_nothing(n_threads):
     torch.set_num_threads(1)
-    for plan, n_rows in ((OF_TWO, 1), (None, 16)):
+    for plan, n_rows in ((of_two(), 1), (None, 16)):
         with ThreadWatch(plan, n_rows, measure=never) as threads:
             threads.refresh()
             assert torch.get_num_threads() == 1
@@ -132,7 +152,7 @@ def test_who_may_choose(monkeypatch):
 
 def test_a_sample_is_as_long_as_asked(n_threads):
     start = time.perf_counter()
-    assert 0.0 < seconds_of_product(OF_TWO, 1, 16, 0.02) <= time.perf_counter() - start >= 0.02
+    assert 0.0 < seconds_of_product(of_two(), 1, 16, 0.02) <= time.perf_counter() - start >= 0.02
 
 
 def test_threads_vary_only_where_they_may(n_threads, monkeypatch):
@@ -146,7 +166,7 @@ def test_threads_vary_only_where_they_may(n_threads, monkeypatch):
         return 2.0 if n == 1 else next(turns)
 
     monkeypatch.setattr(batch_threads, "seconds_of_product", measure)
-    router, bundled = MaxProbabilityRouter(), replace(load_pair(), batch_threads=OF_TWO)
+    router, bundled = MaxProbabilityRouter(), replace(load_pair(), batch_threads=of_two())
     prompts = [bundled.encode(f"Ann has {n} apples and buys {n} more.") for n in range(3, 23)]
     settings = DecodeSettings(threshold=0.7, max_new_tokens=24)
 

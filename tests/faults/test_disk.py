@@ -276,11 +276,12 @@ COMMANDS = {
     "label": ["--dataset-path", "ROWS", "--output-dir"],
     "iterate": ["--dataset-path", "ROWS", "--output-dir"],
     "record": ["PLANS", "--output-dir"],
+    "record-labels": ["ROWS", "--output-dir"],
     "merge-labels": ["LABELS", "--output-dir"],
     "finetune": ["--model", "embedded", "--dataset-path", "ROWS", "--data-type", "math", "--output"],
 }
 # These need the pair to know what they write; what they compute comes after the folder was found unfit.
-LOADS = {"label", "iterate", "record", "finetune"}
+LOADS = {"label", "iterate", "record", "record-labels", "finetune"}
 
 
 def test_a_folder_that_cannot_be_written(row, tmp_path, monkeypatch, capsys):

@@ -155,6 +155,7 @@ BASES = {
     "compare": ["MISSING", "--output-dir", "OUT"],
     "bench": [],
     "profile": [],
+    "record-labels": ["math", "--output-dir", "OUT"],
     "device-report": ["--output-dir", "OUT"],
     "capacity": ["--users", "3"],
     "load": ["--llm-url", "http://127.0.0.1:9/v1"],

@@ -75,6 +75,9 @@ def test_everything_else_that_is_written(row, tmp_path, capsys):
         out / "citer": ["train-router", "--labels", str(labels), "--output-dir", str(out), *QUICK],
         out / "rounds": ["iterate", "--generated", "2", "--test-limit", "1", "--output-dir", str(out)],
     }
+    read = out / "read"
+    commands[read / "index.json"] = ["record-labels", "math", "--output-dir", str(read)]
+    read.mkdir()
     other = holding(*commands)
     try:
         for arguments in commands.values():

@@ -20,3 +20,51 @@ def grave(page: Page, context: str | None = None) -> list[tuple[str, str]]:
 def overflow(page: Page) -> int:
     """Pixels by which the page is wider than its window."""
     return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+def violations(page: Page, context: str | None = None) -> list[tuple[str, str]]:
+    """Findings of any weight against WCAG 2, levels A and AA: rule and markup."""
+    page.wait_for_function(FADES_ARE_OVER)
+    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
+    found = Axe().run(page, context=context, options=rules).response["violations"]
+    return [(v["id"], n["html"][:160]) for v in found for n in v["nodes"]]
+
+
+TARGET_PX = 44
+SMALL = """(least) => {
+  const seen = (node) => node.checkVisibility({ visibilityProperty: true, opacityProperty: true });
+  const nodes = document.querySelectorAll("button, select, textarea, summary, [role=button], input, a[href]");
+  return [...nodes].filter((node) => {
+    // In running text a target is as high as its line; a hidden input is pressed by its label.
+    const inText = ".cv-text, .cl-text, .cq-text, .cx-guess, p, li, dd, td, th, footer, svg";
+    if (!seen(node) || node.closest(inText)) return false;
+    if (node.matches("[type=checkbox], [type=radio]")) node = node.closest("label") ?? node;
+    const box = node.getBoundingClientRect();
+    return box.width > 1 && box.height > 1 && (box.height < least - 0.5 || box.width < least - 0.5);
+  }).map((node) => `${node.tagName.toLowerCase()}${node.id && "#" + node.id}.${node.className} `
+    + `${(node.textContent || node.ariaLabel || node.value || "").trim().slice(0, 30)} `
+    + `${Math.round(node.getBoundingClientRect().width)}x${Math.round(node.getBoundingClientRect().height)}`);
+}"""
+
+
+def small_targets(page: Page) -> list[str]:
+    """What is to be touched, outside of running text, and is smaller than 44 px."""
+    return list(page.evaluate(SMALL, TARGET_PX))
+
+
+SIZES = """() => {
+  const sizes = {};
+  for (const node of document.querySelectorAll(".gradio-container *")) {
+    const isText = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+    const box = node.getBoundingClientRect();
+    if (isText && box.height > 2 && box.width > 2 && !node.closest("svg, .cv-sr, .cl-sr")
+        && node.checkVisibility({ visibilityProperty: true }))
+      sizes[getComputedStyle(node).fontSize] ??= `${node.className} ${node.textContent.trim().slice(0, 30)}`;
+  }
+  return sizes;
+}"""
+
+
+def type_sizes(page: Page) -> dict[str, str]:
+    """The sizes of all text that can be seen, charts aside, each with one element that has it."""
+    return dict(page.evaluate(SIZES))

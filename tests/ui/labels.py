@@ -15,6 +15,8 @@ from citer_core.tasks.datasets import bundled_rows
 from citer_core.ui.labels.jobs import LabelJob, LabelJobs
 from tests.ui.conftest import Served, Visitor
 
+FIRST_PROBLEM = "math 2"
+OWN = "Read something else with the loaded pair"
 CELLS = ("kept", "waste", "risk", "caught")
 
 
@@ -83,6 +85,7 @@ def rows_of(visitor: Visitor) -> list[int]:
 
 def pick(visitor: Visitor, key: str) -> None:
     picker = visitor.page.locator("#cx-labels-picker input")
+    open_own(visitor)
     picker.click()
     picker.fill("")
     picker.press_sequentially(f"{key} ·")
@@ -92,8 +95,14 @@ def pick(visitor: Visitor, key: str) -> None:
     expect(visitor.page.locator(".cl-reading h3")).to_have_text(key, timeout=10_000)
 
 
-def paste(visitor: Visitor, text: str) -> None:
+def open_own(visitor: Visitor) -> None:
+    """Opens the ways to read something else."""
     if not visitor.page.locator("#cx-labels-paste textarea").is_visible():
-        visitor.page.get_by_text("Your own row or file").click()
+        visitor.page.get_by_text(OWN).click()
+    expect(visitor.page.locator("#cx-labels-paste textarea")).to_be_visible()
+
+
+def paste(visitor: Visitor, text: str) -> None:
+    open_own(visitor)
     visitor.page.locator("#cx-labels-paste textarea").fill(text)
     visitor.page.locator("#cx-labels-read").click()

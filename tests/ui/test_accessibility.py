@@ -1,4 +1,4 @@
-"""Axe, serious and critical, on all that a person can open, with a finished run on the page; and that it fits."""
+"""Axe on all that a person can open, with a finished run on the page; that it fits, sizes of type and of targets."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from citer_core.tasks.datasets import bundled_rows
-from tests.ui.axe import grave, overflow
+from tests.ui.axe import grave, overflow, small_targets, type_sizes, violations
 from tests.ui.conftest import Served, Visitor
+from tests.ui.labels import open_own
 
 pytestmark = pytest.mark.ui
 Visit = Callable[..., Visitor]
 VIEWS = ("Compare", "Labels", "Evidence", "Worth it here?", "Learn", "API")
 N_TOUR_STEPS = 9
+MOST_SIZES = 6  # of type, in a view
 
 
 @pytest.mark.parametrize(
@@ -37,7 +39,15 @@ def test_nothing_grave_anywhere(visit: Visit, labelled: Served, tmp_path: Path, 
     def look(state: str, context: str | None = None) -> None:
         found[state] = (overflow(page), grave(page, context))
 
+    def look_at_view(name: str) -> None:
+        """As little as that for a view: nothing of any weight, few sizes of type, on a phone nothing too small."""
+        sizes = type_sizes(page)
+        small = small_targets(page) if width < 768 else []
+        found[f"the view {name}"] = (overflow(page), [*violations(page), *small])
+        found[f"sizes in {name}"] = (0, [] if len(sizes) <= MOST_SIZES else [sizes])
+
     look("a recorded run")
+    look_at_view("Explore")
     finished_run(visitor)
     look("a finished run at another tau, pinned, probed, with two branches compared and the settings open")
     page.locator(".cv-branch-tools").get_by_role("button", name="Rename Branch 1").click()
@@ -46,8 +56,10 @@ def test_nothing_grave_anywhere(visit: Visit, labelled: Served, tmp_path: Path, 
 
     for name in VIEWS:
         visitor.open_view(name)
-        settled(page, name)
-        look(f"the view {name}")
+        arrived(page, name)
+        look_at_view(name)
+        settled(visitor, name)
+        look(f"all of the view {name}")
 
     visitor.open_view("Explore")
     bad = tmp_path / "bad.json"
@@ -110,14 +122,25 @@ def finished_run(visitor: Visitor) -> None:
     page.get_by_text("Router, decoding and price").click()
 
 
-def settled(page: Page, view: str) -> None:
+SHOWN = {
+    "Compare": ".cq-column", "Labels": ".cl-text .cl-t", "Evidence": ".ce-plot[data-drawn]",
+    "Worth it here?": ".citer-profile .cp-number", "Learn": ".cx-guess", "API": ".cx-endpoints",
+}  # fmt: skip
+
+
+def arrived(page: Page, view: str) -> None:
+    """Until a view shows what it opens with."""
+    expect(page.locator(SHOWN[view]).first).to_be_visible()
+
+
+def settled(visitor: Visitor, view: str) -> None:
     """Until a view shows all that it has, with what folds in it open."""
+    page = visitor.page
     if view == "Compare":
         expect(page.locator(".cq-column").first).to_be_visible()
     elif view == "Labels":
         expect(page.locator(".cl-text .cl-t").first).to_be_visible()
-        page.get_by_text("Your own row or file").click()
-        page.get_by_label("Second router", exact=True).select_option("entropy")
+        open_own(visitor)
         page.get_by_role("button", name="Roll out both branches").click()
         expect(page.locator(".cl-conclusion")).to_be_visible()
         page.locator(".cl-charts").first.scroll_into_view_if_needed()

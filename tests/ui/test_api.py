@@ -18,6 +18,7 @@ from citer_core.routing.probe import ProbedToken
 from citer_core.trace import RoutingTrace
 from citer_core.types import Candidate
 from citer_core.ui.api.tab import CURL_EXAMPLE, LOCAL_ADDRESS, PYTHON_EXAMPLE
+from tests.traces import recorded
 from tests.ui.conftest import Served
 
 pytestmark = pytest.mark.ui
@@ -165,4 +166,5 @@ def test_the_examples_of_the_page_run(
         return
     example = CURL_EXAMPLE.replace(LOCAL_ADDRESS, served.url.rstrip("/"))
     done = subprocess.run(["bash", "-c", example], capture_output=True, text=True, check=True, timeout=60)
-    assert "event: complete" in done.stdout and '\\"first_flip\\":1,' in done.stdout
+    first = replay(recorded("bakery"), 0.5).first_flip
+    assert "event: complete" in done.stdout and f'\\"first_flip\\":{first},' in done.stdout

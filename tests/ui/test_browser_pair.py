@@ -10,19 +10,15 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from citer_core.assets import ASSETS
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
 from tests.fakes import FakeEngine
+from tests.traces import recorded
 from tests.ui.conftest import Served, Visitor, script
 
 pytestmark = pytest.mark.ui
 READY = "window.citer.browser.client?.state === 'ready'"
 STATUS = re.compile(r"component_server")  # the page asks whether the models are there
-
-
-def stored(name: str) -> RoutingTrace:
-    return RoutingTrace.from_json((ASSETS / "traces" / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def shown(visitor: Visitor) -> RoutingTrace:
@@ -58,7 +54,7 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
     for tau, name in ((0, "bakery-slm"), (1, "bakery-llm")):
         move(visitor, tau)
         expect(sentence).to_contain_text(f"τ {tau}.00, written in this browser", timeout=15_000)
-        alone = stored(name)
+        alone = recorded(name)
         assert shown(visitor).key == alone.key and shown(visitor).answer == alone.answer
         expect(page.locator(".cv-text .cv-hyp")).to_have_count(0)
         counted = page.locator(".cv-answer .cv-verdict").inner_text()
@@ -67,10 +63,10 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
     page.get_by_role("button", name="Keep it as a branch").click()
     expect(page.locator(".cv-branch")).to_have_count(2)
     page.get_by_role("button", name="Original").first.click()
-    assert shown(visitor).key == stored("bakery").key
+    assert shown(visitor).key == recorded("bakery").key
 
     # A branch and a probe.
-    at = next(event.index for event in stored("bakery").events if event.source == "llm")
+    at = next(event.index for event in recorded("bakery").events if event.source == "llm")
     page.evaluate(f"window.citer.viewer.pin({at})")
     page.evaluate("window.citer.viewer.branching.flipPinned(window.citer.viewer.view)")
     expect(page.locator(".cv-branch")).to_have_count(3, timeout=15_000)
@@ -89,7 +85,7 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
     trace = shown(visitor)
     assert trace.prompt.text == problem.prompt and trace.answer is not None
     assert trace.answer.true_answer == problem.true_answer and trace.answer.is_correct is not None
-    assert trace.pair.revision == stored("bakery").pair.revision and "WebAssembly" in trace.record.hardware
+    assert trace.pair.revision == recorded("bakery").pair.revision and "WebAssembly" in trace.record.hardware
     expect(page.locator(".cv-provenance")).to_contain_text("WebAssembly")
     page.locator('#cx-type input[value="mc"]').click()
     visitor.ask("No choices.")

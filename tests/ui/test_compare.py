@@ -72,7 +72,8 @@ def test_recorded_ways_stand_side_by_side_and_a_link_restores_them(visit: Callab
 
 
 def test_the_blind_test_hides_who_wrote_and_keeps_a_score(visit: Callable[..., Visitor]) -> None:
-    page = opened(visit())
+    visitor = visit()
+    page = opened(visitor)
     page.get_by_role("button", name="Blind test").click()
     expect(page.locator(".cq-column")).to_have_count(2)
     expect(page.locator(".cq-figures").first).to_be_hidden()
@@ -91,12 +92,19 @@ def test_the_blind_test_hides_who_wrote_and_keeps_a_score(visit: Callable[..., V
     page.get_by_role("button", name="End the blind test").click()
     expect(page.locator(".cq-column")).to_have_count(3)
     expect(page.get_by_role("button", name="Blind test (2 so far)")).to_be_visible()
+    page.reload()
+    opened(visitor)
+    expect(page.get_by_role("button", name="Blind test (2 so far)")).to_be_visible()
 
 
 def test_a_problem_of_ones_own_is_written_live_in_every_way(visit: Callable[..., Visitor]) -> None:
-    page = opened(visit())
-    page.get_by_text("Write a problem of your own").click()
+    visitor = visit()
+    page = opened(visitor)
+    # The run of Explore travels along: one press fills the form in with it.
+    shown = page.evaluate("window.citer.viewer.trace()")
+    page.get_by_role("button", name="Take the run from Explore").click()
     form = page.locator(".cq-form")
+    expect(form.get_by_label("The problem")).to_have_value(shown["prompt"]["question"])
     form.get_by_label("The problem").fill("What is 2 + 3?")
     go = page.get_by_role("button", name="Write it now")
     expect(go).to_be_enabled()
@@ -111,3 +119,19 @@ def test_a_problem_of_ones_own_is_written_live_in_every_way(visit: Callable[...,
     expect(go).to_be_enabled()
     assert len(set(texts(page))) == 1  # the scripted engine writes one text, whoever writes
     assert "boxed{42}" in texts(page)[0]
+    # Sampled, without drafts; and a link that fills all of it in again.
+    expect(form.get_by_label("Seed")).to_be_hidden()
+    form.get_by_label("Temperature").fill("0.8")
+    form.get_by_label("Seed").fill("7")
+    go.click()
+    expect(page.locator(".cx-compare")).to_contain_text("Sampled at temperature 0.8, seed 7.")
+    expect(go).to_be_enabled()
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
+    page.locator("#cx-compare").get_by_role("button", name="Copy link").click()
+    note = page.locator("#cx-compare .cq-note").first
+    expect(note).to_contain_text("live_question")
+    page.goto(note.inner_text().removeprefix("Copy this link: "))
+    expect(form.locator(".cq-note")).to_have_text("This is what the link asks for. Write it when you like.")
+    expect(form.get_by_label("The problem")).to_have_value("What is 2 + 3?")
+    expect(form.get_by_label("at τ").first).to_have_value("0.5")
+    expect(form.get_by_label("Seed")).to_have_value("7")

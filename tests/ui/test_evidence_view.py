@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
@@ -26,15 +27,17 @@ def test_curves_points_and_questions(visit: Callable[..., Visitor]) -> None:
     expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} share", timeout=30_000)
     expect(page.locator(".ce-question")).to_have_count(len(content["claims"]))
 
-    k = next(i for i, point in enumerate(entry["points"]) if point["router"] == "citer")
-    plot.evaluate("(node, k) => node.emit('plotly_click', { points: [{ customdata: k }] })", k)
-    chosen = entry["points"][k]
-    expect(page.locator(".ce-detail")).to_contain_text(f"{chosen['right']:g} of {chosen['n']} right")
-    links = page.locator(".ce-detail a")
-    expect(links).to_have_count(int(chosen["opens"]))
-    if chosen["opens"]:
-        asked = parse_qs(urlsplit(links.get_attribute("href") or "").query)
-        assert asked["router"] == ["citer"] and float(asked["tau"][0]) == chosen["tau"]
+    for claim, panel in zip(content["claims"], page.locator(".ce-question").all(), strict=True):
+        expect(panel.locator(".ce-drawn tbody th[scope=row]")).to_have_count(
+            sum(len(figure["rows"]) for figure in claim["figures"])
+        )
+    lesson = content["lesson"]["figure"]["rows"]
+    expect(page.locator(".ce-lesson .ce-dot")).to_have_count(sum(row["value"] is not None for row in lesson))
+    page.locator(".ce-lesson .ce-csv").scroll_into_view_if_needed()
+    with page.expect_download() as saved:
+        page.locator(".ce-lesson .ce-csv").click()
+    rows = list(csv.reader(saved.value.path().read_text(encoding="utf-8").splitlines()))
+    assert [(row[1], float(row[2])) for row in rows[1:]] == [(row["label"], row["value"]) for row in lesson]
 
     for regime in content["regimes"]:
         page.locator(f".citer-evidence [data-name='{regime['name']}']").click()
@@ -42,7 +45,27 @@ def test_curves_points_and_questions(visit: Callable[..., Visitor]) -> None:
             page.locator(f".citer-evidence [data-name='{name}']").click()
             expect(page.locator(".citer-evidence .cl-heading").first).to_have_text(other["lead"])
     page.get_by_text("All points as a table").click()
-    expect(page.locator(".citer-evidence tbody tr")).to_have_count(len(other["points"]))
+    expect(page.locator(".citer-evidence .cl-numbers tbody tr")).to_have_count(len(other["points"]))
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     found = Axe().run(page, context=".citer-evidence").response["violations"]
     assert [violation["id"] for violation in found] == []
+
+    # A point by the keyboard: one stop for all, arrows between them, Enter opens exactly that router and tau.
+    page.locator(f".citer-evidence [data-name='{first['name']}']").click()
+    page.locator(f".citer-evidence [data-name='{kind}']").click()
+    expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} share")
+    stops = plot.locator("path.point[tabindex='0']")
+    expect(stops).to_have_count(1)
+    stops.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    name = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    chosen = entry["points"][int(page.evaluate("document.activeElement.dataset.number"))]
+    assert name.startswith(f"{chosen['label']} at τ") and f"{chosen['right']:g} of {chosen['n']} right" in name
+    expect(page.locator(".ce-detail")).to_contain_text(f"{chosen['right']:g} of {chosen['n']} right")
+    expect(page.locator(".ce-detail a")).to_have_count(int(chosen["opens"]))
+    if chosen["opens"]:
+        page.keyboard.press("Enter")
+        page.wait_for_url(lambda url: "router=" in url)
+        asked = parse_qs(urlsplit(page.url).query)
+        assert asked["router"] == [chosen["router"]] and float(asked["tau"][0]) == chosen["tau"]

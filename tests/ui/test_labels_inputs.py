@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,9 +11,8 @@ import pytest
 from playwright.sync_api import expect
 
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.ui.labels.events import FIRST_PROBLEM
 from tests.ui.conftest import HOSTILE, Served, Visitor
-from tests.ui.labels import SeenJobs, matrix, paste, pick, rows_of
+from tests.ui.labels import FIRST_PROBLEM, SeenJobs, matrix, open_own, paste, pick, rows_of
 
 pytestmark = pytest.mark.ui
 # The brackets after the hostile text would be the box's otherwise.
@@ -41,14 +39,16 @@ def test_nothing_of_the_tab_is_loaded_before_it_is_opened(visit: Callable[..., V
     n_jobs = len(SeenJobs.seen)
     assert not [url for url in visitor.requests if "/labels/" in url or "plotly" in url]
     visitor.open_view("Labels")
-    expect(visitor.page.locator(".cl-reading h3")).to_have_text(FIRST_PROBLEM, timeout=10_000)
-    assert len(SeenJobs.seen) == n_jobs + 1
-    expect(visitor.page.locator("#cx-labels-picker input")).to_have_value(re.compile(rf"^{FIRST_PROBLEM} · "))
+    expect(visitor.page.locator(".cl-reading h3")).to_have_text("200 math problems", timeout=10_000)
+    assert len(SeenJobs.seen) == n_jobs  # what is recorded is nobody's job
+    pick(visitor, FIRST_PROBLEM)
+    n_jobs = len(SeenJobs.seen)
     visitor.open_view("Explore")
     expect(visitor.tokens.first).to_be_visible()  # the live viewer stays what it was
     visitor.open_view("Labels")
     expect(visitor.page.locator(".cl-text .cl-t").first).to_be_visible()
-    assert len(SeenJobs.seen) == n_jobs + 1
+    assert len(SeenJobs.seen) == n_jobs
+    assert len([url for url in visitor.requests if "/labelled/" in url]) == 1
 
 
 def test_a_pasted_row_a_bad_row_and_hostile_text(open_tab: Callable[..., Visitor]) -> None:
@@ -74,7 +74,7 @@ def test_a_pasted_row_a_bad_row_and_hostile_text(open_tab: Callable[..., Visitor
 
 def test_a_file_and_a_whole_set(open_tab: Callable[..., Visitor], tmp_path: Any) -> None:
     visitor = open_tab()
-    visitor.page.get_by_text("Your own row or file").click()
+    open_own(visitor)
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     lines = [json.dumps(row.row) for row in (*bundled_rows("math")[:3], *bundled_rows("mc")[:2])]
     good.write_text("\n".join(lines), encoding="utf-8")
@@ -108,7 +108,7 @@ def test_a_file_and_a_whole_set(open_tab: Callable[..., Visitor], tmp_path: Any)
     assert sum(matrix(visitor).values()) == visitor.page.evaluate("window.citerLabels.view.analysis.n") > 10_000
     risks = matrix(visitor)["risk"]
     visitor.page.locator("[data-cell=risk]").click()
-    assert len(rows_of(visitor)) == risks
+    assert len(rows_of(visitor)) == min(risks, 50) > 0  # a page of the table
     selected = visitor.page.evaluate("window.citerLabels.view.selected")
     assert selected == rows_of(visitor)[0]  # the text has gone to the problem of the first one
     expect(visitor.page.locator(f'.cl-text .cl-t[data-i="{selected}"]')).to_be_visible()
@@ -117,6 +117,7 @@ def test_a_file_and_a_whole_set(open_tab: Callable[..., Visitor], tmp_path: Any)
 @pytest.mark.parametrize("how", ["leave", "pick another"])
 def test_a_running_set_ends_when_nobody_waits_for_it(open_tab: Callable[..., Visitor], how: str) -> None:
     visitor = open_tab()
+    open_own(visitor)
     visitor.page.locator("#cx-labels-mc").click()
     expect(visitor.page.locator("#cx-labels progress")).to_be_visible(timeout=10_000)
     job = SeenJobs.seen[-1]

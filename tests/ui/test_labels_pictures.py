@@ -8,15 +8,15 @@ import pytest
 from playwright.sync_api import expect
 
 from citer_core.evaluation.branches import roll_out_branches
-from citer_core.ui.labels.events import FIRST_PROBLEM
 from tests.ui.conftest import Served, Visitor
-from tests.ui.labels import labelled_text, set_tau
+from tests.ui.labels import FIRST_PROBLEM, labelled_text, pick, set_tau
 
 pytestmark = pytest.mark.ui
 
 
 def test_both_branches_of_a_token_are_rolled_out(open_tab: Callable[..., Visitor], labelled: Served) -> None:
     visitor = open_tab()
+    pick(visitor, FIRST_PROBLEM)
     text = labelled_text(labelled, FIRST_PROBLEM)
     critical = int((text.label == 0).nonzero()[0, 0])
     engine = labelled.slot.wait(0)

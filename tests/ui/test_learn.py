@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from playwright.sync_api import expect
 
+from citer_core.cost import H100_SXM
+from tests.traces import opening_run, recorded
 from tests.ui.axe import grave, overflow
 from tests.ui.conftest import Served, Visitor
 
@@ -104,9 +106,10 @@ def test_predict_then_reveal_scores_the_marks(visit: Visit) -> None:
     page = visitor.page
     visitor.open_view("Learn")
     tokens = page.locator(".cx-guess")
-    expect(tokens).to_have_count(73)  # the end of the text has nothing to mark
+    n_marks = opening_run().n_tokens - 1  # the end of the text has nothing to mark
+    expect(tokens).to_have_count(n_marks)
     truth = page.evaluate("window.citer.viewer.events.map((event) => event.source === 'llm')")
-    llm = [index for index, is_llm in enumerate(truth[:73]) if is_llm]
+    llm = [index for index, is_llm in enumerate(truth[:n_marks]) if is_llm]
     tokens.nth(llm[0]).click()
     tokens.nth(llm[1]).focus()
     page.keyboard.press(" ")
@@ -130,16 +133,22 @@ def test_the_formulas_have_the_numbers_of_the_run_on_the_screen(visit: Visit) ->
     page = visitor.page
     visitor.open_view("Learn")
     formulas = page.locator(".cx-formulas")
-    expect(formulas).to_contain_text("19 / 74 = 25.7%")
-    expect(formulas).to_contain_text("503 MB / 1.38 GB = 36.3%")
+    run = opening_run()
+    cost = run.cost(H100_SXM)
+    routed, alone = (
+        f"{n / 1e9:.2f} GB" if n >= 1e9 else f"{n / 1e6:.0f} MB" for n in (cost.routed.n_bytes, cost.llm_only.n_bytes)
+    )
+    expect(formulas).to_contain_text(f"{run.n_llm_tokens} / {run.n_tokens} = {run.n_llm_tokens / run.n_tokens:.1%}")
+    expect(formulas).to_contain_text(f"{routed} / {alone} = {cost.routed.n_bytes / cost.llm_only.n_bytes:.1%}")
     visitor.open_view("Explore")
     page.locator(".cx-preset").nth(2).click()
     visitor.open_view("Learn")  # the run that is shown comes along
-    expect(formulas).to_contain_text("74 / 74 = 100.0%")
+    expect(formulas).to_contain_text(f"{(n := recorded('bakery-llm').n_tokens)} / {n} = 100.0%")
 
 
 def test_presenter_mode_is_driven_by_keys(visit: Visit) -> None:
     page = visit().page
+    tau = opening_run().settings.threshold
     page.locator("#cx-present").click()
     expect(page.locator("#cx-controls")).to_be_hidden()
     page.keyboard.press("n")
@@ -149,10 +158,10 @@ def test_presenter_mode_is_driven_by_keys(visit: Visit) -> None:
     page.keyboard.press("]")
     expect(page.locator(".cv-inspector")).to_contain_text("pinned")
     page.keyboard.press("-")
-    expect(page.locator(".cp-tau")).to_have_text("τ 0.88")
-    expect(page.locator(".cv-notice")).to_contain_text("At τ 0.88")
+    expect(page.locator(".cp-tau")).to_have_text(f"τ {tau - 0.05:.2f}")
+    expect(page.locator(".cv-notice")).to_contain_text(f"At τ {tau - 0.05:.2f}")
     page.keyboard.press("r")
-    expect(page.locator(".cp-tau")).to_have_text("τ 0.93")
+    expect(page.locator(".cp-tau")).to_have_text(f"τ {tau:.2f}")
     page.keyboard.press("?")
     expect(page.locator(".cp-keys")).to_be_visible()
     assert overflow(page) == 0

@@ -27,6 +27,7 @@ from citer_core.ui.pair.offers import PairOffers
 from citer_core.ui.pair.switch import PairSwitch
 from tests.core.conftest import tiny_qwen2
 from tests.fakes import FakeEngine
+from tests.traces import opening_run
 from tests.ui.conftest import SLOW_TOKEN_S, Served, Visitor, free_port, script
 
 pytestmark = pytest.mark.ui
@@ -171,7 +172,8 @@ def test_a_change_seen_from_two_sessions_fails_no_stream(come: Any, changing: Se
     assert streaming.page.evaluate("window.citer.viewer.trace().pair.name") == BUNDLED
     # And then its page follows: the routers, the words, the problems. Tau stays; the pair's own is offered.
     expect(streaming.page.locator("#cx-pair")).to_have_text(TITLE, timeout=15_000)
-    expect(streaming.page.locator("#cx-tau input[type=number]")).to_have_value("0.93")
+    opened_at = f"{opening_run().settings.threshold:g}"
+    expect(streaming.page.locator("#cx-tau input[type=number]")).to_have_value(opened_at)
     streaming.page.get_by_role("button", name="this pair’s τ, 0.41").click()
     expect(streaming.page.locator("#cx-tau input[type=number]")).to_have_value("0.41")
     expect(streaming.page.locator("#cx-notice")).to_contain_text(f"The pair is {TITLE} now.")

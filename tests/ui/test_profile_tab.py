@@ -19,7 +19,7 @@ from playwright.sync_api import expect
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError
 from citer_core.measuring.profile_file import read_profile
-from citer_core.measuring.profile_words import headline
+from citer_core.measuring.profile_words import big_numbers, headline
 from citer_core.measuring.report.folder import ReportFolder
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.profile import tab as profile_tab
@@ -78,12 +78,15 @@ def test_recorded_profile(visit: Callable[..., Visitor], theme: str, width: int)
     assert page.locator(".citer-profile").count() == 0  # nothing before it is opened
     visitor.open_view("Worth it here?")
     stored = read_profile(ASSETS / "benchmarks" / "profile.json")
-    expect(page.locator(".citer-profile .cl-heading")).to_have_text(headline(stored), timeout=20_000)
+    expect(page.locator(".citer-profile h2")).to_have_text(headline(stored), timeout=20_000)
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
-    expect(page.locator(".citer-profile .cl-note")).to_contain_text(stored.date)
+    expect(page.locator(".citer-profile .cp-top .cl-note")).to_contain_text(stored.date)
+    numbers = [number.value for number in big_numbers(stored)]
+    expect(page.locator(".citer-profile .cp-number")).to_have_text(numbers)
+    expect(page.locator(".citer-profile .cp-number").first).to_be_in_viewport()
     expect(page.locator('.citer-profile .cl-plot[data-drawn="true"]')).to_have_count(2, timeout=30_000)
     page.get_by_text("All numbers as tables").click()
-    expect(page.locator(".citer-profile table")).to_have_count(5)
+    expect(page.locator(".citer-profile table")).to_have_count(6)
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     found = Axe().run(page, context=".citer-profile").response["violations"]
     assert [violation["id"] for violation in found] == []
@@ -113,7 +116,7 @@ def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.M
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded", timeout=20_000)
     page.locator("button#cx-profile-measure").click()
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Measured just now", timeout=20_000)
-    expect(page.locator(".citer-profile .cl-heading")).to_contain_text("12%")
+    expect(page.locator(".citer-profile h2")).to_contain_text("12%")
     page.locator("button#cx-profile-recorded").click()
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
 

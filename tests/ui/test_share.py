@@ -16,7 +16,7 @@ from citer_core.cli.main import main
 from citer_core.recording import read_index
 from citer_core.trace import RoutingTrace
 from tests.hostile import hostile_strings
-from tests.traces import trace_of_texts
+from tests.traces import opening_run, recorded, trace_of_texts
 from tests.ui.axe import grave
 from tests.ui.conftest import Served, Visitor
 
@@ -50,7 +50,8 @@ def open_trace(visitor: Visitor, path: Path) -> None:
 def test_a_link_to_a_recorded_run_restores_it_in_a_fresh_profile(visit: Visit) -> None:
     one = visit()
     one.page.locator(".cx-preset").nth(3).click()
-    expect(one.tokens).to_have_count(34)
+    run = recorded("capital")
+    expect(one.tokens).to_have_count(run.n_tokens)
     question = one.page.evaluate(STATE)["question"]
     slider = one.page.locator("#cx-tau input[type=range]")
     for _ in range(5):
@@ -63,7 +64,7 @@ def test_a_link_to_a_recorded_run_restores_it_in_a_fresh_profile(visit: Visit) -
     expect(other.page.locator(".cv-t[data-pinned]")).to_have_attribute("data-i", "7")
     expect(other.page.locator("#cx-prompt textarea")).to_have_value(question)
     assert other.page.evaluate(STATE) == left
-    expect(other.page.locator(".cv-notice")).to_contain_text("At τ 0.88")
+    expect(other.page.locator(".cv-notice")).to_contain_text(f"At τ {run.settings.threshold - 0.05:.2f}")
 
 
 def test_a_link_to_a_live_run_restores_problem_settings_tau_and_token(visit: Visit, served: Served) -> None:
@@ -89,7 +90,7 @@ def test_a_link_to_a_live_run_restores_problem_settings_tau_and_token(visit: Vis
 def test_copy_link_says_so_and_a_bad_link_is_answered_calmly(visit: Visit, served: Served) -> None:
     visitor = visit(url=f"{served.url}?preset=nobody&tau=9")
     expect(visitor.page.locator("#cx-notice")).to_contain_text("not here")
-    expect(visitor.page.locator("#cx-notice")).to_contain_text("tau is 9; it must be a number from 0 to 1.")
+    expect(visitor.page.locator("#cx-notice")).to_contain_text("τ is 9; it must be a number from 0 to 1.")
     expect(visitor.tokens.first).to_be_visible()
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.page.locator("#cx-copy-link").click()
@@ -137,7 +138,9 @@ def test_pictures_hold_text_and_chart(visit: Visit, theme: str) -> None:
     visitor = visit(theme=theme)
     tree = ElementTree.parse(saved(visitor.page, "Picture (SVG)"))
     words = "".join(tree.getroot().itertext())
-    assert "cakes" in words and "LLM only" in words and "25.7% by the LLM" in words
+    run = opening_run()
+    share = f"{run.n_llm_tokens / run.n_tokens:.1%} by the LLM"
+    assert "cakes" in words and "LLM only" in words and share in words
     png = saved(visitor.page, "Picture (PNG)").read_bytes()
     width, height = struct.unpack(">II", png[16:24])
     assert png.startswith(b"\x89PNG") and width == 2000 and height > 800
@@ -166,13 +169,14 @@ def test_a_page_of_one_file_works_from_the_disk(
     visitor = visit()
     kept = tmp_path / "run.html"
     kept.write_bytes(saved(visitor.page, "Page (HTML)").read_bytes())
+    run = opening_run()
     opened = Opened(browser, kept, color_scheme=theme, viewport={"width": width, "height": 900}, offline=True)
     page = opened.page
     assert page.evaluate("window.citerOffline.events.map((event) => event.text).join('')") == visitor.text()
     page.locator("#co-tau").press("ArrowLeft")
-    expect(page.locator(".cv-notice")).to_contain_text("At τ 0.92")
+    expect(page.locator(".cv-notice")).to_contain_text(f"At τ {run.settings.threshold - 0.01:.2f}")
     page.locator(".cv-t").nth(3).click()
-    expect(page.locator(".cv-inspector")).to_contain_text("Token 4 of 74 · pinned")
+    expect(page.locator(".cv-inspector")).to_contain_text(f"Token 4 of {run.n_tokens} · pinned")
     page.locator(".cv-text").press("]")
     expect(page.locator(".cv-inspector")).to_contain_text("LLM candidates")
     root = "document.documentElement"

@@ -107,6 +107,14 @@ test("while tau moves on, one text is written at a time, and the last position i
   await showsAt(taus.at(-1));
   const nAsked = worker.sent.filter((kind) => kind === "tau").length;
   assert.ok(nAsked <= 3, `${nAsked} texts were asked for`);
+  live.move(origin, 0.87);
+  live.move(origin, 0.87); // the slider's own event and the page may both say so
+  await showsAt(0.87);
+  assert.equal(worker.sent.filter((kind) => kind === "tau").length, nAsked + 1);
+  live.move(origin, 0.12);
+  live.rest();
+  live.move(origin, 0.12); // what was ended is written again
+  await showsAt(0.12);
   live.move(origin, 0.31);
   live.rest(); // tau is back
   live.move(recorded("bakery"), 0.5);

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import test from "node:test";
 
-import { drawRound, nRounds, scoreWords, scored } from "../../assets/compare/blind.js";
+import { drawRound, nRounds, readScore, scoreWords, scored } from "../../assets/compare/blind.js";
+import { askedOf, isThere, shortened } from "../../assets/compare/carried_run.js";
 import { chosenColumns, columnsOf, firstDifference, standAt } from "../../assets/compare/columns.js";
 import { buildCompareLink, readCompareLink } from "../../assets/compare/compare_link.js";
 import { checkComparison, parseComparison } from "../../assets/compare/comparison_file.js";
@@ -13,8 +14,9 @@ import { H100_SXM } from "../../assets/run/cost.js";
 const FOLDER = new URL("../../assets/comparisons/", import.meta.url);
 const FILES = readdirSync(FOLDER).filter((name) => name !== "index.json");
 const textOf = (file) => readFileSync(new URL(file, FOLDER), "utf8");
-const CHAIR = parseComparison(textOf("chair.json"));
-const COLUMNS = columnsOf(CHAIR, H100_SXM);
+const FIRST = JSON.parse(textOf("index.json"))[0].file;
+const SHOWN = parseComparison(textOf(FIRST));
+const COLUMNS = columnsOf(SHOWN, H100_SXM);
 const of = (way) => COLUMNS.find((column) => column.way === way);
 
 test("every stored comparison opens, and its columns hold the runs' own tokens and text", () => {
@@ -41,16 +43,16 @@ test("every stored comparison opens, and its columns hold the runs' own tokens a
 
 test("a model alone is priced alone, a routed run with both, a draft by each of its passes", () => {
   const weights = ({ n_params: n, bytes_per_element: each }) => n * each;
-  const { slm, llm } = CHAIR.runs[0].pair;
+  const { slm, llm } = SHOWN.runs[0].pair;
   const near = (value, expected) =>
     assert.ok(value >= expected && value < 1.2 * expected, `${value} is not ${expected}`);
   near(of("slm").total.bytes, weights(slm) * of("slm").ids.length);
   near(of("llm").total.bytes, weights(llm) * of("llm").ids.length);
-  const { passes } = CHAIR.speculative;
+  const { passes } = SHOWN.speculative;
   const nDrafted = passes.reduce((sum, pass) => sum + pass.drafted.length, 0);
   near(of("speculative").total.bytes, weights(slm) * nDrafted + weights(llm) * passes.length);
   assert.ok(of("routed").total.bytes > of("slm").total.bytes && of("routed").total.bytes < of("llm").total.bytes);
-  const seconds = CHAIR.runs.at(-1).events.reduce((sum, event) => sum + event.llm_s, 0);
+  const seconds = SHOWN.runs.at(-1).events.reduce((sum, event) => sum + event.llm_s, 0);
   assert.ok(Math.abs(of("llm").total.seconds - seconds) < 1e-9);
 });
 
@@ -91,17 +93,21 @@ test("a page opens with SLM, routed and LLM, or with what a link asks for as far
 });
 
 test("what speaks against routing is said first, and only what follows from the numbers", () => {
-  const said = findings(COLUMNS);
-  assert.match(said[0], /^Speculative decoding moved \d+% less than citer at τ 0\.93 here/);
-  const share = 1 - of("speculative").total.bytes / of("routed").total.bytes;
-  assert.ok(said[0].includes(`${Math.round(share * 100)}%`));
+  const drafted = of("speculative");
+  const priced = (column, bytes, more = {}) => ({ ...column, total: { ...column.total, bytes }, ...more });
+  const wrong = { answer: { true_answer: "1", predicted_answer: "2", is_correct: false } };
+  const right = { answer: { true_answer: "1", predicted_answer: "1", is_correct: true } };
+  const routed = priced(of("routed"), 400, wrong);
+  const said = findings([routed, priced(of("llm"), 1000, right), priced(drafted, 100)]);
+  assert.ok(said[0].startsWith(`Speculative decoding moved 75% less than ${routed.name} here`));
   assert.ok(said.some((text) => text.includes("keeps the LLM's distribution") && text.includes("Routing does not")));
-  const routed = COLUMNS.filter(({ way }) => way === "routed");
-  for (const column of routed) assert.equal(said.filter((text) => text.startsWith(`${column.name} `)).length, 1);
-  const wrong = routed.find(({ answer }) => !answer.is_correct);
-  assert.ok(said.some((text) => text.startsWith(wrong.name) && text.includes("wrong where the LLM's is right")));
-  const dear = { ...of("speculative"), total: { ...of("llm").total } };
-  assert.ok(!findings([of("routed"), dear])[0].includes("less than"));
+  const ours = said.filter((text) => text.startsWith(`${routed.name} `));
+  assert.equal(ours.length, 1);
+  assert.match(ours[0], /its answer is wrong where the LLM's is right; it moved 40% of the LLM's bytes\.$/);
+  assert.ok(!findings([routed, priced(drafted, 500)])[0].includes("less than"));
+  const stored = findings(COLUMNS);
+  for (const { name } of COLUMNS.filter(({ way }) => way === "routed"))
+    assert.equal(stored.filter((text) => text.startsWith(`${name} `)).length, 1);
 });
 
 test("a blind round takes two ways whose texts differ, in random order, and is counted for both", () => {
@@ -127,7 +133,7 @@ test("a blind round takes two ways whose texts differ, in random order, and is c
 });
 
 test("a link says problem, columns and clock, and what it does not know is left out", () => {
-  const state = { problem: "chair", columns: ["slm", "citer@0.93", "speculative"], clock: "seconds" };
+  const state = { problem: "chair", columns: ["slm", "citer@0.93", "speculative"], clock: "seconds", live: null };
   const link = buildCompareLink("https://example.org/", state);
   assert.deepEqual(readCompareLink(new URL(link).search), state);
   assert.equal(new URL(link).searchParams.get("view"), "compare");
@@ -135,12 +141,74 @@ test("a link says problem, columns and clock, and what it does not know is left 
     problem: null,
     columns: ["a", "b", "c"],
     clock: null,
+    live: null,
   });
-  assert.deepEqual(readCompareLink(""), { problem: null, columns: [], clock: null });
+  assert.deepEqual(readCompareLink(""), { problem: null, columns: [], clock: null, live: null });
+});
+
+const ASKED = {
+  question: "What is 2 + 3?\n& more, 50%",
+  data_type: "math",
+  routers: [
+    { router: "citer", threshold: 0.9123 },
+    { router: "max-probability", threshold: 0.5 },
+  ],
+  together: true,
+  settings: { max_new_tokens: 99, temperature: 0.8, top_p: 0.9, seed: -4 },
+};
+
+test("a link of a live comparison says all that it was asked with, each value in its range", () => {
+  const link = buildCompareLink("https://example.org/", { problem: null, columns: ["llm"], clock: null, live: ASKED });
+  assert.deepEqual(readCompareLink(new URL(link).search), {
+    problem: null,
+    columns: ["llm"],
+    clock: null,
+    live: ASKED,
+  });
+  assert.equal(new URL(link).searchParams.has("q"), false, "which Explore would take for its own");
+  const { live } = readCompareLink(
+    "?live_question=1&live_type=song&live_routers=citer@2,a@b,@0.5,x@0.5,y@0.6,z@0.7" +
+      "&live_temp=9&live_top_p=0&live_seed=x&live_n=1e9",
+  );
+  assert.deepEqual(live, {
+    question: "1",
+    data_type: "math",
+    routers: [
+      { router: "x", threshold: 0.5 },
+      { router: "y", threshold: 0.6 },
+    ],
+    together: false,
+    settings: { max_new_tokens: 256, temperature: 0, top_p: 1, seed: 0 },
+  });
+  assert.equal(readCompareLink(`?live_question=${"a".repeat(5000)}`).live, null);
+});
+
+test("Explore's run is asked as it is, and not offered where it stands already", () => {
+  const routed = SHOWN.runs.find(({ settings }) => settings.threshold > 0 && settings.threshold < 1);
+  const { question, data_type } = routed.prompt;
+  const { threshold, temperature, top_p, seed, max_new_tokens } = routed.settings;
+  const routers = [{ router: routed.router.name, threshold }];
+  const settings = { max_new_tokens, temperature, top_p, seed };
+  assert.deepEqual(askedOf(routed), { question, data_type, routers, settings });
+  assert.deepEqual(askedOf(SHOWN.runs[0]).routers, []);
+  assert.equal(isThere(routed, SHOWN.runs[0].prompt, COLUMNS), true);
+  const other = { ...routed, settings: { ...routed.settings, threshold: 0.123 } };
+  assert.equal(isThere(other, SHOWN.runs[0].prompt, COLUMNS), false);
+  assert.equal(isThere(routed, { ...routed.prompt, question: "Another?" }, COLUMNS), false);
+  assert.equal(isThere(routed, undefined, []), false);
+  assert.equal(shortened("one\ntwo"), "one");
+  assert.match(shortened("a ".repeat(60)), /^[a ]{59}…$/);
+});
+
+test("a kept score is read as it was, and what is none is none", () => {
+  const score = scored(scored({}, of("slm"), of("llm"), "second"), of("llm"), of("routed"), "tie");
+  assert.deepEqual(readScore(JSON.stringify(score)), score);
+  for (const text of [null, "", "{", "5", "null", '{"slm": 3}', '{"slm": {"wins": -1, "losses": 0, "ties": 0}}', "[]"])
+    assert.deepEqual(readScore(text), {});
 });
 
 test("documents that could not have been are refused", () => {
-  const whole = JSON.parse(textOf("chair.json"));
+  const whole = JSON.parse(textOf(FIRST));
   const pass = whole.speculative.passes[0];
   const damaged = [
     { ...whole, schema: "citer-trace" },
@@ -159,16 +227,16 @@ test("documents that could not have been are refused", () => {
 
 test("what is new of a live comparison is put behind what is there, and nothing else", () => {
   const empty = {
-    ...CHAIR,
-    runs: CHAIR.runs.map((run) => ({ ...run, events: [] })),
-    speculative: { ...CHAIR.speculative, passes: [] },
+    ...SHOWN,
+    runs: SHOWN.runs.map((run) => ({ ...run, events: [] })),
+    speculative: { ...SHOWN.speculative, passes: [] },
   };
-  const [slm] = CHAIR.runs;
-  const nRuns = CHAIR.runs.length;
+  const [slm] = SHOWN.runs;
+  const nRuns = SHOWN.runs.length;
   let now = grown(empty, [{ column: 0, base: 0, items: slm.events.slice(0, 2) }]);
   now = grown(now, [
     { column: 0, base: 2, items: slm.events.slice(2, 3) },
-    { column: nRuns, base: 0, items: CHAIR.speculative.passes.slice(0, 1) },
+    { column: nRuns, base: 0, items: SHOWN.speculative.passes.slice(0, 1) },
   ]);
   assert.equal(now.runs[0].events.length, 3);
   assert.equal(now.speculative.passes.length, 1);

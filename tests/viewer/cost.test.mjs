@@ -4,7 +4,9 @@ import { existsSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import test from "node:test";
 
-import { CostModel, forwardBytes, forwardFlops, weightBytes } from "../../assets/run/cost.js";
+import { CostModel, forwardBytes, forwardFlops, weightBytes, fitWords, storedBytes } from "../../assets/run/cost.js";
+import { priceOf } from "../../assets/page/page_price.js";
+import { speedOf } from "../../assets/viewer/counters.js";
 import { replay } from "../../assets/run/decision.js";
 import { RunSeries, samplePoints, seriesOf } from "../../assets/run/series.js";
 import { DEVICE, LLM, SLM, makeEvents } from "./fixtures.mjs";
@@ -98,4 +100,57 @@ print(json.dumps({k: [getattr(s, k).n_bytes, getattr(s, k).flops, getattr(s, k).
   const ours = seriesAsRun(events);
   const list = (path) => METRICS.map((metric) => ours.at(path, metric));
   assert.deepEqual({ routed: list("routed"), slm_only: list("slmOnly"), llm_only: list("llmOnly") }, theirs);
+});
+
+test("a pair that does not fit the device is said to be one, from the weights of both models", () => {
+  const model = (n_params, more = {}) => ({ ...SLM, n_params, bytes_per_element: 2, block_bits: null, ...more });
+  const device = { ...DEVICE, name: "A device", memory_bytes: 80e9 };
+  assert.equal(fitWords(model(8e9), model(32e9), device), ""); // 80 GB, to the last byte
+  assert.match(
+    fitWords(model(8e9), model(70e9), device),
+    /^Does not fit one A device: the weights take 156 GB, it has 80 GB. At least 2 /,
+  );
+  assert.match(fitWords(model(8e9), model(405e9), device), /At least 11 are needed/);
+  assert.equal(fitWords(model(8e9), model(405e9), { ...device, memory_bytes: null }), "");
+  // Both tables of an untied model are stored, though a pass streams one; quantized blocks are as small as they are.
+  const tables = SLM.vocab_size * SLM.hidden_size;
+  const untied = model(10 * tables, { tied_embeddings: false });
+  assert.equal(storedBytes(untied), 20 * tables);
+  assert.equal(storedBytes({ ...untied, block_bits: 4 }), 2 * 2 * tables + 8 * tables * 0.5);
+});
+
+test("a price is of what was chosen, on what was typed", () => {
+  const pair = { label: "Large", slm: { ...SLM, n_params: 8e9 }, llm: { ...LLM, n_params: 70e9 }, routerParams: 5 };
+  const list = { device: { ...DEVICE, bandwidth: 2e12, peak_flops: 5e14, memory_bytes: 80e9 }, pairs: [pair] };
+  assert.deepEqual(priceOf(list, "This pair", 2000, 500), { pricing: null, said: "" });
+  const priced = priceOf(list, "Large", 2000, 500);
+  assert.deepEqual(priced.pricing, { ...pair, device: list.device });
+  assert.match(priced.said, /^Does not fit/);
+  const own = priceOf(list, "Large", 1000, 500); // whose memory nobody has said
+  assert.deepEqual([own.said, own.pricing.device.name, own.pricing.device.bandwidth], ["", "your device", 1e12]);
+  assert.equal(priceOf(list, "This pair", 1000, 500).pricing.slm, undefined);
+  for (const wrong of [0, -1, NaN, undefined]) {
+    const said = priceOf(list, "Large", wrong, 500);
+    assert.equal(said.pricing, undefined);
+    assert.match(said.said, /above 0/);
+  }
+});
+
+test("the tokens a second of another price are its own estimate, never the run's measured ones", () => {
+  const events = makeEvents(CONFIDENCES, 0.6).map((event) => ({ ...event, slm_s: 0.1, router_s: 0, llm_s: 0 }));
+  const series = seriesAsRun(events);
+  const view = (pricing, firstFlip = -1) => ({
+    series,
+    shown: events.length,
+    prices: { pricing },
+    decisions: { firstFlip },
+  });
+  const own = speedOf(view(null));
+  assert.equal(own.label, "tokens/s, measured");
+  assert.equal(own.perSecond, events.length / series.totals().measuredS);
+  assert.equal(speedOf(view(null, 3)).perSecond, null);
+  const other = speedOf(view({ label: "Large" }));
+  assert.equal(other.label, "tokens/s, estimated");
+  assert.equal(other.perSecond, events.length / series.at("routed", "seconds"));
+  assert.notEqual(other.perSecond, own.perSecond);
 });

@@ -76,7 +76,18 @@ test("tau moved over a run gives what a new run at that tau gives, and the last 
     await ended(`again ${threshold}`);
     const own = [...decode(pair, router, ids, { ...SETTINGS, threshold })];
     assert.deepEqual(withoutSeconds(eventsOf(`again ${threshold}`)), withoutSeconds(own));
+    assert.equal(replies.filter(({ run }) => run === `again ${threshold}`).length, 2); // the whole text, and its end
   }
+  // Every text so far is known: where all decisions stay those of one of them, only its last token is written anew.
+  const { slm } = pair;
+  const nWritten = [];
+  slm.read = (ids) => nWritten.push(ids.length) && Object.getPrototypeOf(slm).read.call(slm, ids);
+  desk.take({ kind: "tau", run: "near", base: "base", threshold: taus[1] + 1e-9 });
+  await ended("near");
+  delete slm.read;
+  assert.equal(nWritten.length, 1);
+  const texts = ["near", `again ${taus[1]}`].map((run) => eventsOf(run).map(({ token_id: id }) => id));
+  assert.deepEqual(texts[0], texts[1]);
 });
 
 test("a token that a person forced stays forced when tau moves", async () => {
@@ -116,7 +127,9 @@ test("a run that breaks off keeps what was written until then", async () => {
   const at = pair.llm.decoder.norm;
   const kept = floats[at];
   floats[at] = NaN;
-  desk.take({ kind: "start", run: "broken", request: request() });
+  // The pair's own routers ask the LLM for the first token already.
+  const asked = request({ router: "margin", settings: { ...SETTINGS, threshold: 0.1 } });
+  desk.take({ kind: "start", run: "broken", request: asked });
   const { end } = await ended("broken");
   pair.kernel.floats[at] = kept;
   fresh(pair);

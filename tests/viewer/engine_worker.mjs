@@ -7,6 +7,8 @@ import { fetchAsset } from "./engine_files.mjs";
 
 const take = serveEngine(
   (reply) => parentPort.postMessage(reply),
-  (root) => (path) => fetchAsset(root + path),
+  ({ root }) =>
+    (path) =>
+      fetchAsset(root + path),
 );
 parentPort.on("message", take);

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { AXES, addressOf, axesOf, csvOf, curvesFigure, curvesOf, tableOf } from "../../assets/evidence/figures.js";
+import { nextPlace } from "../../assets/evidence/chart_keys.js";
+import { figureCsv, groupsOf, intervalText, scaleOf } from "../../assets/evidence/intervals.js";
 import { readLink } from "../../assets/page/link.js";
 
 const point = (router, share, right, more = {}) => ({
@@ -20,6 +22,7 @@ const point = (router, share, right, more = {}) => ({
   gb: null,
   tflop: null,
   seconds: null,
+  seconds_alone: null,
   opens: true,
   ...more,
 });
@@ -36,7 +39,7 @@ const PALETTE = Object.fromEntries(
 
 test("only axes that were measured are offered, and a curve goes by its cost", () => {
   assert.deepEqual(axesOf(POINTS), ["share", "bytes_share"]);
-  assert.deepEqual(Object.keys(AXES), ["share", "bytes_share", "gb", "tflop", "seconds"]);
+  assert.deepEqual(Object.keys(AXES), ["share", "bytes_share", "gb", "tflop", "seconds", "seconds_alone"]);
   assert.deepEqual(
     curvesOf(POINTS, "share").map((curve) => curve.map(({ right }) => right)),
     [[188, 194], [195]],
@@ -87,4 +90,58 @@ test("the table says what was not measured, and the CSV has all digits", () => {
     .split("\r\n");
   assert.match(lines[0], /^label,tau,share,right,n,/);
   assert.ok(lines[1].startsWith('"A ""B"",C",0.8765432109,0.1,1,200,'));
+});
+
+const row = (label, value, low, high, more = {}) => ({ group: "", label, value, low, high, n: 40, text: "", ...more });
+
+test("a figure's numbers stand where they belong on their line", () => {
+  const points = { title: "", unit: "points", rows: [row("a", -15, -20, -10)], reference: [0, "none"], is_log: false };
+  const place = scaleOf(points);
+  assert.deepEqual([-20, -15, 0].map(place), [0, 0.25, 1]);
+  const shares = scaleOf({ ...points, unit: "share", rows: [row("a", 0.2, 0.1, 0.9)], reference: null });
+  assert.deepEqual([0, 0.2, 1].map(shares), [0, 0.2, 1]);
+  const seconds = scaleOf({
+    ...points,
+    unit: "seconds",
+    rows: [row("a", 2, null, null), row("b", 4, null, null)],
+    reference: null,
+  });
+  assert.deepEqual([0, 2, 4].map(seconds), [0, 0.5, 1]);
+  const answers = scaleOf({
+    ...points,
+    unit: "answers",
+    rows: [row("a", 20, null, null), row("b", 5000, null, null), row("c", null, null, null)],
+    reference: null,
+    is_log: true,
+  });
+  assert.deepEqual(
+    [10, 100, 10000].map((x) => Math.round(300 * answers(x))),
+    [0, 100, 300],
+  );
+});
+
+test("rows stand under their headings, intervals are words, and the CSV has what is drawn", () => {
+  const rows = [row("x", 0.5, 0.4, 0.6, { group: "math" }), row("y", null, null, null, { group: "mc", n: null })];
+  assert.deepEqual(
+    groupsOf(rows).map(([group, of]) => [group, of.length]),
+    [
+      ["math", 1],
+      ["mc", 1],
+    ],
+  );
+  assert.equal(intervalText(rows[0], "share"), "40.0 to 60.0%");
+  assert.equal(intervalText(row("z", 3, -1, 7), "points"), "-1.0 to +7.0");
+  assert.equal(intervalText(rows[1], "share"), "");
+  const figure = { title: "", unit: "share", rows, reference: null, is_log: false };
+  assert.equal(
+    figureCsv(figure),
+    'group,label,value (share),95% from,to,n\r\n"math","x",0.5,0.4,0.6,40\r\n"mc","y",,,,\r\n',
+  );
+});
+
+test("arrows lead from point to point, round the end", () => {
+  assert.deepEqual(
+    ["ArrowRight", "ArrowLeft", "Home", "End", "Tab"].map((key) => nextPlace(0, 5, key)),
+    [1, 4, 0, 4, -1],
+  );
 });

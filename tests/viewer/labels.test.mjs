@@ -3,8 +3,9 @@ import test from "node:test";
 
 import { shortestBetween } from "../../assets/run/cut.js";
 import { floats, isEnd, unpack } from "../../assets/labels/analysis.js";
+import { findingOf, rivalOf } from "../../assets/labels/finding.js";
 import { histogramFigure, prFigure, reliabilityFigure, rocFigure, shifted } from "../../assets/labels/figures.js";
-import { differs, inCell, selectRows, toCsv } from "../../assets/labels/rows.js";
+import { differs, inCell, nextInCell, placeInCell, selectRows, toCsv } from "../../assets/labels/rows.js";
 import { CELLS, bestThreshold, cellOf, confusion, tauForCount } from "../../assets/labels/verdict.js";
 
 const base64 = (values) => Buffer.from(Float32Array.from(values).buffer).toString("base64");
@@ -190,4 +191,50 @@ test("figures name their axes and series differ without colour", () => {
   }
   const [first, second] = rocFigure(input).data.filter((series) => series.mode === "lines" && series.name !== "chance");
   assert.notEqual(first.line.dash, second.line.dash);
+});
+
+test("the next risk is the next one, and behind the last comes the first", () => {
+  const view = viewOf({ tau: 0.15 }); // risks are the tokens of label 0: 2, 4 and 7
+  const seen = [];
+  for (let at = null, k = 0; k < 4; k++) seen.push((at = nextInCell(view, "risk", at, 1)));
+  assert.deepEqual(seen, [2, 4, 7, 2]);
+  assert.equal(nextInCell(view, "risk", 2, -1), 7);
+  assert.equal(nextInCell(view, "risk", 5, -1), 4);
+  assert.deepEqual(
+    [2, 4, 7, 3, null].map((i) => placeInCell(view, "risk", i)),
+    [1, 2, 3, 0, 0],
+  );
+  assert.equal(nextInCell(viewOf({ tau: 1 }), "risk", null, 1), null);
+});
+
+test("the finding names whoever leaves fewer risks first, at the same share", () => {
+  const labels = [0, 0, 1, 1, 1, 1];
+  const analysisOf = (names, ...confidences) => ({
+    n: 6,
+    label: labels,
+    routers: names.map((name) => ({ name })),
+    confidence: Object.fromEntries(names.map((name, k) => [name, confidences[k]])),
+  });
+  const good = [0.1, 0.2, 0.8, 0.9, 0.9, 0.9];
+  const bad = [0.6, 0.2, 0.1, 0.9, 0.9, 0.9];
+  const free = analysisOf(["citer", "max-probability"], bad, good);
+  assert.equal(
+    findingOf(free, "citer", 0.5).lead,
+    "max-probability leaves 0 risks, citer 1, at the same share of LLM tokens: 33.3%, as citer at τ 0.50 has.",
+  );
+  const ours = analysisOf(["citer", "max-probability"], good, bad);
+  assert.match(findingOf(ours, "citer", 0.5).lead, /^citer leaves 0 risks, max-probability 1, at the/);
+  const tied = analysisOf(["citer", "max-probability"], good, good);
+  assert.match(findingOf(tied, "citer", 0.5).lead, /^citer and max-probability leave 0 risks each, at the same/);
+  const coarse = analysisOf(["citer", "max-probability"], good, [0.1, 0.1, 0.1, 0.9, 0.9, 0.9]);
+  assert.match(
+    findingOf(coarse, "citer", 0.5).lead,
+    /at about the same share of LLM tokens: citer at τ 0\.50 has 33\.3%, max-probability 50\.0%\./,
+  );
+  assert.match(findingOf(free, "citer", 0.5).more, /2 of 6 tokens are critical/);
+  assert.equal(rivalOf(free, "max-probability"), "citer");
+  assert.equal(
+    findingOf(analysisOf(["citer"], good), "citer", 0.15).lead,
+    "citer at τ 0.15 leaves 1 risk at 16.7% LLM tokens.",
+  );
 });

@@ -19,8 +19,8 @@ const MAY_IMPORT = {
   compare: ["run", "viewer"],
   learn: ["run", "viewer", "page"],
   profile: ["run", "viewer", "page"],
-  site: ["tasks", "engine", "browser_pair", "viewer", "page", "labels", "learn"],
   evidence: ["run", "viewer", "share", "page"],
+  site: ["run", "tasks", "engine", "browser_pair", "viewer", "page", "compare", "labels", "evidence", "learn"],
 };
 /** What the page fetches when a person asks for it, and not before. */
 const LATER = ["page/page.js -> learn/tour.js", "page/page.js -> learn/presenter.js"];

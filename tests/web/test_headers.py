@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 
 import pytest
@@ -54,6 +55,10 @@ def test_the_page_names_its_own_scripts_and_no_other() -> None:
     app = PagePolicy(Inner(content_type="text/html; charset=utf-8", content=page), ["{}"], ("'self'",))
     answer = ask(app, "/")
     assert answer.body == page
+    packed = ask(app, "/", headers={"Accept-Encoding": "gzip, br"})
+    assert gzip.decompress(packed.body) == page and packed.headers[CSP] == answer.headers[CSP]
+    assert packed.headers["content-encoding"] == "gzip" and packed.headers["vary"] == "Accept-Encoding"
+    assert int(packed.headers["content-length"]) == len(packed.body) and "content-encoding" not in answer.headers
     policy = dict(part.split(" ", 1) for part in answer.headers[CSP].split("; "))
     assert policy["script-src"].split() == [
         "'self'", "'unsafe-eval'", hash_of("{}"), hash_of("one()"), hash_of("\n two();\n"),

@@ -9,9 +9,10 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from citer_core.comparison import Comparison, settings_of, slim_event, ways_of
+from citer_core.comparison import Comparison, slim_event, ways_of
 from citer_core.speculation import SpeculativeTrace
 from citer_core.trace import RoutingTrace
 from citer_core.ui.compare.asked import AskedComparison
@@ -86,8 +87,9 @@ def _begun(
     """What each way is before its first token, and its steps."""
     begun: list[RoutingTrace | SpeculativeTrace] = []
     steps: list[_Steps] = []
+    settings = asked.settings
     for router, tau in ways_of(engine, asked.routers):
-        run = engine.start(asked.problem, router=router, settings=settings_of(tau, asked.max_new_tokens))
+        run = engine.start(asked.problem, router=router, settings=replace(settings, threshold=tau))
         begun.append(run.trace())
 
         def events(run: Run = run) -> _Steps:
@@ -98,11 +100,11 @@ def _begun(
             return run.trace()
 
         steps.append(events())
-    if engine.llm_is_here:
-        begun.append(engine.begun_speculation(asked.problem, max_new_tokens=asked.max_new_tokens))
+    if engine.llm_is_here and settings.temperature == 0:  # drafts are accepted greedily here, and not sampled
+        begun.append(engine.begun_speculation(asked.problem, max_new_tokens=settings.max_new_tokens))
 
         def passes() -> _Steps:
-            work = engine.speculate(asked.problem, max_new_tokens=asked.max_new_tokens, is_cancelled=is_cancelled)
+            work = engine.speculate(asked.problem, max_new_tokens=settings.max_new_tokens, is_cancelled=is_cancelled)
             while True:
                 try:
                     one = next(work)

@@ -15,7 +15,9 @@ from typing import Any
 
 from citer_core.assets import ASSETS
 from citer_core.errors import CiterError, GateError
-from citer_core.evidence.claims import SHARE, claims
+from citer_core.evidence.claim import SHARE
+from citer_core.evidence.claims import claims
+from citer_core.evidence.lesson import lesson
 from citer_core.evidence.regimes import NEAR, Regime, regimes
 from citer_core.gate.json_file import read_json
 from citer_core.models.same_pair import is_same_pair
@@ -24,7 +26,7 @@ from citer_core.ui.streaming import Message, notice
 
 SHOWN = (
     "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
-    "gb", "tflop", "seconds",
+    "gb", "tflop", "seconds", "seconds_alone",
 )  # fmt: skip
 FREE = ("max-probability", "entropy", "margin", "bidirectional-entropy", "random", "always-slm", "always-llm")
 _numbers = itertools.count()  # gradio drops a value that equals the last one
@@ -35,7 +37,8 @@ def _content() -> Mapping[str, Any]:
     known = list(regimes())
     return {
         "regimes": [_regime(regime) for regime in known],
-        "claims": [asdict(claim) for claim in claims()],
+        "lesson": asdict(taught) if (taught := lesson(known)) else None,
+        "claims": [asdict(claim) for claim in claims(known=known)],
         "problems": {kind: bundled_rows(kind)[0].problem.question for kind in ("math", "mc")},
     }
 
@@ -83,6 +86,7 @@ def lead(regime: Regime, kind: str) -> str:
     """Who is ahead at a tenth of the tokens, the free baseline first where it is not behind; one sentence."""
     table = regime.tables[kind]
     near = table[(abs(table.share - SHARE) <= NEAR) & ~table.router.isin(("disagreement", "decisive"))]
+    drafted = _of_drafts(regime, kind)
     best = near.sort_values("accuracy", ascending=False)
     free, citer = (best[best.router == name] for name in ("max-probability", "citer"))
     if best.empty or free.empty or citer.empty:
@@ -93,11 +97,22 @@ def lead(regime: Regime, kind: str) -> str:
     if baseline.accuracy >= ours.accuracy:
         return (
             f"At about {SHARE:.0%} LLM tokens max-probability, which needs no training, is ahead: "
-            f"{baseline.accuracy:.1%} right against {ours.accuracy:.1%} for CITER.{top}"
+            f"{baseline.accuracy:.1%} right against {ours.accuracy:.1%} for CITER.{top}{drafted}"
         )
     return (
         f"At about {SHARE:.0%} LLM tokens CITER has {ours.accuracy:.1%} right, max-probability, which needs no "
-        f"training, {baseline.accuracy:.1%}.{top}"
+        f"training, {baseline.accuracy:.1%}.{top}{drafted}"
+    )
+
+
+def _of_drafts(regime: Regime, kind: str) -> str:
+    """A sentence on speculative decoding, where it is stored."""
+    drafted, ours = (regime.at(kind, name, share) for name, share in (("speculative", None), ("citer-2", SHARE)))
+    if drafted is None or ours is None:
+        return ""
+    return (
+        f" Speculative decoding, whose text is the LLM's own, has {drafted.accuracy:.1%} right and moves "
+        f"{drafted.bytes_share:.0%} of the LLM's bytes; CITER moves {ours.bytes_share:.0%}."
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +15,14 @@ import gradio as gr
 
 from citer_core.errors import CiterError, DatasetError, LineFullError, SettingError
 from citer_core.gate.fields import Real, Record, Text, Whole
+from citer_core.models.same_pair import is_same_run
 from citer_core.tasks.prompts import DataType
 from citer_core.ui.job_line import JobLine
 from citer_core.ui.labels.jobs import LabelJob, LabelJobs
 from citer_core.ui.labels.kept_texts import KeptText, LabelStore, Reading
 from citer_core.ui.labels.messages import addressed, analysis_body, progress_message, rollout_message
 from citer_core.ui.labels.rows import LabelInput, bundled_row, bundled_set, pasted_rows, rows_of_file
+from citer_core.ui.labels.stored import StoredLabels, rows_called
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.pair.other import OtherPairError, error_notice
 from citer_core.ui.run.registry import address_of, session_of
@@ -34,7 +36,6 @@ WAIT_S = 0.25
 PROGRESS_S = 0.2
 READY = "ready"  # the key of a message that is encoded already
 TURN_S = 20.0  # after which whoever waits for another visitor's reading reads for himself
-FIRST_PROBLEM = "math 2"
 MAX_TOKENS = 60_000  # of all ground truths: about 4 MB for the browser
 UNEXPECTED = "Something went wrong on the server; its log says what. Try again."
 LOADING = "The models are loading: try again in a moment."
@@ -53,15 +54,22 @@ class LabelEvents:
         jobs: of this page.
         line: where they take turns with others.
         sent: told a session whose last message has been taken over, and need not be kept for it.
+        recorded: analyses that browsers have without asking, whose tokens can be rolled out all the same.
     """
 
     def __init__(
-        self, slot: EngineSlot, jobs: LabelJobs, line: JobLine, sent: Callable[[str], None] = lambda _: None
+        self,
+        slot: EngineSlot,
+        jobs: LabelJobs,
+        line: JobLine,
+        sent: Callable[[str], None] = lambda _: None,
+        recorded: Sequence[StoredLabels] = (),
     ) -> None:
         self._slot = slot
         self._jobs = jobs
         self._line = line
         self._sent = sent
+        self._recorded = {entry.id: entry for entry in recorded}
         self._store = LabelStore()
 
     async def picked(self, key: object, request: gr.Request) -> AsyncGenerator[str, None]:
@@ -186,22 +194,12 @@ class LabelEvents:
     def _roll_out(self, asked: Any, job: LabelJob) -> Iterator[Message]:
         read = ROLL_OUT.read(asked, "the token to roll out")
         job_id, index, tau, name = (read[key] for key in ("analysis", "index", "tau", "router"))
-        found = self._jobs.get(job_id)
-        place = found.token(index) if found is not None and found.session == job.session else None
-        if found is None or place is None:
-            raise SettingError(GONE)
-        text, position = place
-        tokens = text.slm_ids[position], text.llm_ids[position]
         with self._slot.lease() as lease:
             engine = lease.wait(0)
             if engine is None:
                 raise SettingError(LOADING)
-            if found.pair_revision != engine.pair_info.revision:
-                raise OtherPairError(
-                    f"This text was read by {found.pair}, and {engine.pair_info.name} is loaded: change the pair to "
-                    f"{found.pair} to roll out its tokens, or read the text again.",
-                    found.pair,
-                )
+            text, position = self._place(job_id, index, job, engine)
+            tokens = text.slm_ids[position], text.llm_ids[position]
             from citer_core.evaluation.branches import roll_out_branches
 
             router = engine.router(name)
@@ -210,7 +208,45 @@ class LabelEvents:
             )
         if job.is_cancelled():
             return
-        yield rollout_message(found.id, index, router.name, float(tau), text.label[position], branches)
+        yield rollout_message(job_id, index, router.name, float(tau), text.label[position], branches)
+
+    def _place(self, analysis: str, index: int, job: LabelJob, engine: Engine) -> tuple[KeptText, int]:
+        """The text of token `index` of an analysis, and its position there.
+
+        Raises:
+            SettingError: nobody keeps that analysis, or it has no such token.
+            OtherPairError: another pair read it.
+        """
+        recorded, found = self._recorded.get(analysis), self._jobs.get(analysis)
+        if found is not None and found.session != job.session:
+            found = None
+        read_by = recorded or found
+        if read_by is None:
+            raise SettingError(GONE)
+        if not is_same_run(read_by.pair_revision, engine.pair_info.revision):
+            raise OtherPairError(
+                f"This text was read by {read_by.pair}, and {engine.pair_info.name} is loaded: change the pair to "
+                f"{read_by.pair} to roll out its tokens, or read a text with {engine.pair_info.name}.",
+                read_by.pair,
+            )
+        place = _recorded_token(recorded, index, engine) if recorded else found.token(index) if found else None
+        if place is None:
+            raise SettingError(GONE)
+        return place
+
+
+def _recorded_token(recorded: StoredLabels, index: int, engine: Engine) -> tuple[KeptText, int] | None:
+    """The text that holds token `index` of a recorded analysis, read again, and the position in it."""
+    from citer_core.evaluation.label_view import label_texts
+    from citer_core.labelling.teacher_forcing import example_of
+
+    for row, data_type in rows_called(recorded.rows).rows:
+        example = example_of(row, data_type, engine.pair)
+        if index < len(example.truth_ids):
+            (text,) = label_texts(engine.pair, [], [example])
+            return KeptText.of(text), index
+        index -= len(example.truth_ids)
+    return None
 
 
 def _read(job: LabelJob, source: LabelInput, engine: Engine) -> Generator[Message, None, Reading | None]:

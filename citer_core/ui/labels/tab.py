@@ -1,27 +1,33 @@
 """The Labels tab: what to read, and one component in which the browser shows it.
 
-Everything is filled when the tab is first opened: its component then mounts and asks (`opened`). Until then the page
-carries an empty list and no script. What moves with tau is computed in the browser (`assets/labels`); the server
-reads problems and rolls out branches.
+It opens with a recorded analysis of a whole set (`stored`), a file that the browser fetches; everything else is filled
+when the tab is first opened: its component then mounts and asks (`opened`). Until then the page carries an empty list
+and no script. What moves with tau is computed in the browser (`assets/labels`); the server reads other problems, and
+rolls out branches.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+import logging
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
+from citer_core.errors import TraceError
+from citer_core.ui.controls import fixed
 from citer_core.ui.job_line import JobLine
-from citer_core.ui.labels.events import FIRST_PROBLEM, LabelEvents
+from citer_core.ui.labels.events import LabelEvents
 from citer_core.ui.labels.jobs import LabelJobs
 from citer_core.ui.labels.rows import MAX_ROWS
+from citer_core.ui.labels.stored import StoredLabels, read_stored
 from citer_core.ui.page_assets import file_url, plotly_script
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.session_memory import forget_value
 
+logger = logging.getLogger(__name__)
 PASTE_HINT = '{"problem": "What is 2 + 3?", "solution": "$2+3=5$. The final answer is $\\\\boxed{5}$."}'
 PASTE_INFO = (
     "math: problem, solution with a final \\boxed{}. mc: question, choices {text, label}, answerKey, cot. The format "
@@ -52,16 +58,18 @@ def labels_tab(
         jobs: of this page.
         line: where its computations take turns with others.
     """
-    with gr.Row(elem_id="cx-labels-pick", elem_classes="cx-card"):
-        picker = gr.Dropdown(
-            [], value=None, label="A bundled problem with its solution (type to search)", elem_id="cx-labels-picker",
-            scale=3, min_width=260,
-        )  # fmt: skip
-        all_math = gr.Button("All 200 math problems", elem_id="cx-labels-math", scale=0, min_width=190)
-        all_mc = gr.Button("All 200 questions", elem_id="cx-labels-mc", scale=0, min_width=160)
-    with gr.Accordion("Your own row or file", open=False, elem_id="cx-labels-own"):
+    recorded = _recorded(assets / "labelled")
+    fixed('<div class="citer-labels" id="cx-labels-source"></div>')
+    with gr.Accordion("Read something else with the loaded pair", open=not recorded, elem_id="cx-labels-own"):
+        with gr.Row(elem_id="cx-labels-pick"):
+            picker = gr.Dropdown(
+                [], value=None, label="A bundled problem with its solution (type to search)",
+                elem_id="cx-labels-picker", scale=3, min_width=260,
+            )  # fmt: skip
+            all_math = gr.Button("All 200 math problems", elem_id="cx-labels-math", scale=0, min_width=190)
+            all_mc = gr.Button("All 200 questions", elem_id="cx-labels-mc", scale=0, min_width=160)
         pasted = gr.Textbox(
-            label="A row in JSON", info=PASTE_INFO, placeholder=PASTE_HINT, lines=3, max_lines=10,
+            label="A row of your own, in JSON", info=PASTE_INFO, placeholder=PASTE_HINT, lines=3, max_lines=10,
             elem_id="cx-labels-paste",
         )  # fmt: skip
         with gr.Row(elem_id="cx-labels-own-buttons"):
@@ -78,17 +86,19 @@ def labels_tab(
         elem_id="cx-labels",
         entry=file_url(assets / "labels" / "labels.js"),
         plotly=file_url(plotly_script()),
+        stored=[{**asdict(entry), "url": file_url(assets / "labelled" / entry.file)} for entry in recorded],
     )
 
-    events = LabelEvents(slot, jobs, line, sent=lambda session: forget_value(page, session, screen))
+    def sent(session: str) -> None:
+        forget_value(page, session, screen)
 
-    async def opened(request: gr.Request) -> AsyncGenerator[tuple[object, object], None]:
-        yield gr.Dropdown(choices=book.choices(), value=FIRST_PROBLEM), gr.skip()
-        async for message in events.picked(FIRST_PROBLEM, request):
-            yield gr.skip(), message
+    events = LabelEvents(slot, jobs, line, sent, recorded)
+
+    def opened() -> object:
+        return gr.Dropdown(choices=book.choices())
 
     how: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private", "trigger_mode": "multiple"}
-    screen.opened(opened, None, [picker, screen], **how)
+    screen.opened(opened, None, picker, **how)
     # Unchecked by gradio, which would compare with choices that it may have forgotten; we say what is wrong with a key.
     picker.input(events.picked, picker, screen, preprocess=False, **how)
     all_math.click(events.whole_set("math"), None, screen, **how)
@@ -97,3 +107,12 @@ def labels_tab(
     choose.click(None, js="() => window.citerLabels?.chooseFile()", api_visibility="private")
     screen.chosen(events.opened, None, screen, **how)
     screen.rollout(events.rolled_out, None, screen, **how)
+
+
+def _recorded(folder: Path) -> list[StoredLabels]:
+    """The recorded analyses; a damaged index costs these, not the page."""
+    try:
+        return [entry for entry in read_stored(folder) if (folder / entry.file).is_file()]
+    except TraceError as error:
+        logger.warning("%s", error)
+        return []

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
+from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_numbers import Profile
-from citer_core.measuring.profile_words import headline, provenance, sentences, tables
+from citer_core.measuring.profile_words import big_numbers, headline, provenance, sentences, tables
 from citer_core.ui.streaming import Message
 
 Kind = Literal["recorded", "live"]
@@ -27,6 +28,7 @@ def profile_message(profile: Profile, kind: Kind, more: Sequence[str] = ()) -> M
             "kind": kind,
             "pair": profile.pair,
             "headline": headline(profile),
+            "numbers": [asdict(number) for number in big_numbers(profile)],
             "provenance": provenance(profile),
             "sentences": [*sentences(profile), *more],
             "tables": [asdict(table) for table in tables(profile)],
@@ -44,7 +46,7 @@ def progress_message(done: float, doing: str) -> Message:
 
 def _share_chart(profile: Profile) -> dict[str, Any]:
     """Cost of a routed token of that of the LLM alone, over the share of LLM tokens; above 1 routing loses."""
-    costs, even = profile.costs, profile.break_even
+    costs, even, crossing = profile.costs, profile.break_even, measured_crossing(profile.check)
     context, router_bytes = even.n_context, profile.router.n_params * ROUTER_BYTES_PER_PARAM
     paid = (profile.slm.pass_bytes + router_bytes) / profile.llm.pass_bytes
     alone = costs.llm_only_s(context)
@@ -53,6 +55,7 @@ def _share_chart(profile: Profile) -> dict[str, Any]:
         "time": [costs.routed_s(share, context) / alone for share in SHARES],
         "bytes": [paid + share for share in SHARES],
         "break_even": {"time": even.time, "bytes": even.bytes},
+        "crossing": None if crossing is None or crossing.at is None else asdict(crossing),
         "measured": [
             {"share": row.llm_share, "time": row.measured_of_llm_alone}
             for row in profile.check

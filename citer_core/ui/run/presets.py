@@ -44,6 +44,11 @@ class Preset:
     hardware: str = ""
     is_probed: bool = False
 
+    @property
+    def files(self) -> list[str]:
+        """What is read when it is opened, below the folder of recorded runs."""
+        return [self.file, *([f"{PROBES}/{self.file}"] if self.is_probed else [])]
+
 
 def read_presets(folder: Path) -> list[Preset]:
     """The presets of `folder`'s `index.json`, in its order.

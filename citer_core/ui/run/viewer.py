@@ -38,7 +38,15 @@ import(new URL(props.entry, document.baseURI).href)
 """
 
 
-def viewer(assets: Path, switch: PairSwitch, desk: RunDesk, familiar: Familiar, *, has_cards: bool) -> gr.HTML:
+def viewer(
+    assets: Path,
+    switch: PairSwitch,
+    desk: RunDesk,
+    familiar: Familiar,
+    *,
+    has_cards: bool,
+    one_file: Callable[[], str],
+) -> gr.HTML:
     """The routed text with everything around it; its value is a message in JSON.
 
     Args:
@@ -46,6 +54,7 @@ def viewer(assets: Path, switch: PairSwitch, desk: RunDesk, familiar: Familiar, 
         switch, desk: of the page.
         familiar: judges what the bundled pair is asked.
         has_cards: whether the page shows recorded runs, for which the script waits.
+        one_file: the template of a page with the bundled pair in it.
     """
     return gr.HTML(
         value=None,
@@ -53,7 +62,7 @@ def viewer(assets: Path, switch: PairSwitch, desk: RunDesk, familiar: Familiar, 
         js_on_load=_ON_LOAD,
         apply_default_css=False,
         elem_id="cx-viewer",
-        server_functions=server_functions(switch, desk, familiar),
+        server_functions=server_functions(switch, desk, familiar, one_file),
         entry=file_url(assets / "page" / "page.js"),
         pricing=price_list(),
         pair=parse_pair(switch.pair).name,
@@ -62,7 +71,9 @@ def viewer(assets: Path, switch: PairSwitch, desk: RunDesk, familiar: Familiar, 
     )
 
 
-def server_functions(switch: PairSwitch, desk: RunDesk, familiar: Familiar) -> list[Callable[[Any], Message]]:
+def server_functions(
+    switch: PairSwitch, desk: RunDesk, familiar: Familiar, one_file: Callable[[], str]
+) -> list[Callable[[Any], Message]]:
     """They bypass the queue and take whatever a browser sends, so each checks what it is given."""
 
     def fetch_run(request: Any) -> Message:
@@ -78,8 +89,9 @@ def server_functions(switch: PairSwitch, desk: RunDesk, familiar: Familiar) -> l
     def engine_status(_: Any) -> Message:
         return switch.status()
 
-    def offline_page(_: Any) -> Message:
-        return {"template": offline_template()}
+    def offline_page(request: Any) -> Message:
+        is_live = isinstance(request, dict) and request.get("engine") is True
+        return {"template": one_file() if is_live else offline_template()}
 
     def list_pairs(_: Any) -> Message:
         return switch.listed()

@@ -6,7 +6,6 @@ makes. Called by the command line.
 
 from __future__ import annotations
 
-import base64
 import hashlib
 import json
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from typing import Any
 import citer_core
 from citer_core.assets import ASSETS
 from citer_core.browser_pair import MODEL_FILES, engine_script, needed_files, pair_facts
+from citer_core.comparison import read_comparisons
 from citer_core.errors import ModelFileError
 from citer_core.files import need_folder, write_whole
 from citer_core.joined_script import JoinedScript, import_map_of
@@ -23,21 +23,42 @@ from citer_core.models.presets import EMBEDDED, PRESETS
 from citer_core.offline import offline_template
 from citer_core.ui.about import HOW_IT_WORKS
 from citer_core.ui.controls import SAMPLE_QUESTION
+from citer_core.ui.evidence.messages import evidence_message
+from citer_core.ui.first_paint import SEEN_TOGETHER, preload_of
 from citer_core.ui.header import TAGLINE, header_markup
 from citer_core.ui.markup import literal
 from citer_core.ui.page_assets import plotly_script
 from citer_core.ui.pricing import price_list
 from citer_core.ui.run.presets import cards_markup, opening_of, presets_to_show
-from citer_core.ui.site.form import controls, tau_block
-from citer_core.ui.views import EXPLORE, LABELS, LEARN, View
+from citer_core.ui.site.markup import as_data, data_block, explore, hash_of
+from citer_core.ui.site.one_file import one_file_template
+from citer_core.ui.views import COMPARE, EVIDENCE, EXPLORE, LABELS, LEARN, View
 
 SITE = ASSETS / "site"
-ROOMS = ("run", "tasks", "engine", "browser_pair", "viewer", "page", "share", "learn", "labels", "site")
-FOLDERS = (*ROOMS, *MODEL_FILES, "routers/embedded", "datasets", "traces", "traces/probes")
+ROOMS = (
+    *("run", "tasks", "engine", "browser_pair", "viewer", "page", "share"),
+    *("learn", "labels", "compare", "evidence", "site"),
+)
+FOLDERS = (*ROOMS, *MODEL_FILES, "routers/embedded", "datasets", "traces", "traces/probes", "comparisons")
 SUFFIXES = frozenset({".js", ".css", ".svg", ".json", ".jsonl", ".safetensors"})
 STYLES = ("viewer/viewer.css", "page/page.css", "learn/learn.css", "site/site.css")
-VIEWS = (EXPLORE, LABELS, LEARN)
-LATER = ("traces", "labels/", "plotly", "routers", "learn", "share", "offline", "site/", "engine/", "datasets")
+VIEWS = (EXPLORE, COMPARE, LABELS, EVIDENCE, LEARN)
+LATER = (
+    *(
+        "traces",
+        "labels/",
+        "plotly",
+        "routers",
+        "learn",
+        "share",
+        "offline",
+        "one-file",
+        "site/",
+        "engine/",
+        "datasets",
+    ),
+    *("compar", "evidence"),
+)
 SPACE = """---
 title: CITER
 emoji: 🔀
@@ -97,10 +118,13 @@ def build_site(folder: Path, labels: Mapping[str, str]) -> list[Path]:
     stored = {
         title: write(f"labels/stored-{number}.json", text) for number, (title, text) in enumerate(labels.items(), 1)
     }
+    compared = [{**entry, "url": f"comparisons/{entry['file']}"} for entry in read_comparisons(ASSETS / "comparisons")]
     props = {
+        "comparisons": compared, "evidence": write("evidence.json", _evidence()),
         "value": "", "pair": PRESETS[EMBEDDED].title, "has_cards": True, "pricing": price_list(), "labels": stored,
         "browser_pair": {**facts, "is_only": True}, "plotly": "plotly.min.js", "worker": "service_worker.js",
         "template": write("offline.html", offline_template()),
+        "one_file": write("one-file.html", one_file_template()),
     }  # fmt: skip
     write("site.webmanifest", json.dumps(_manifest(), indent=2))
     write("README.md", SPACE.format(version=citer_core.__version__))
@@ -116,6 +140,13 @@ def needed_bytes(folder: Path) -> int:
     scripts = [*folder.glob("page-*.js"), *folder.glob("worker-*.js")]
     page = [folder / "index.html", *scripts, *map(folder.joinpath, STYLES)]
     return sum(path.stat().st_size for path in [*page, *needed_files()])
+
+
+def _evidence() -> str:
+    message = evidence_message()
+    if "evidence" not in message:
+        raise ModelFileError(str(message.get("notice")))
+    return json.dumps(message)
 
 
 def _url(path: Path) -> str:
@@ -148,12 +179,13 @@ def _service_worker(folder: Path, files: list[Path], document: str) -> str:
     return f"const FILES = {json.dumps(kept, indent=1)};\nconst EDITION = {json.dumps(edition)};\n{text}"
 
 
-def _hash(script: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+def _heading(view: View) -> str:
+    """Of a view whose own headings are of the third order."""
+    return f'<h2 class="cx-hidden">{literal(view.title)}</h2>'
 
 
 def _panel(view: View, content: str = "") -> str:
-    return f'<section data-panel="{view.name}" hidden aria-label="{literal(view.title)}">{content}</section>'
+    return f'<div data-panel="{view.name}" hidden>{content}</div>'
 
 
 def _document(props: dict[str, Any], script: str, import_map: str) -> str:
@@ -161,17 +193,18 @@ def _document(props: dict[str, Any], script: str, import_map: str) -> str:
     opening = opening_of(presets)
     question, data_type = (opening.question, opening.data_type) if opening else (SAMPLE_QUESTION, "math")
     policy = (
-        f"default-src 'none'; script-src 'self' 'wasm-unsafe-eval' {_hash(import_map)}; style-src 'self' "
+        f"default-src 'none'; script-src 'self' 'wasm-unsafe-eval' {hash_of(import_map)}; style-src 'self' "
         "'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; "
         "base-uri 'self'; form-action 'none'"
     )
     styles = "".join(f'<link rel="stylesheet" href="{name}">' for name in STYLES)
+    views = [view for view in VIEWS if props["labels"] or view is not LABELS]
     buttons = "".join(
         f'<button type="button" hidden id="cx-tab-{view.name}-button" data-opens="{view.name}"></button>'
-        for view in VIEWS
+        for view in views
     )
+    preload = "".join(preload_of(f"traces/{file}") for file in opening.files) if opening else ""
     how = HOW_IT_WORKS.replace("{more}", "")
-    data = json.dumps(props).replace("<", "\\u003c")
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -182,27 +215,24 @@ def _document(props: dict[str, Any], script: str, import_map: str) -> str:
 <title>CITER: two models write one answer</title>
 <link rel="icon" href="page/favicon.svg">
 <link rel="manifest" href="site.webmanifest">
+{SEEN_TOGETHER}
+<link rel="modulepreload" href="{script}">{preload}
 {styles}
-<script src="site/theme.js"></script>
 <script type="importmap">{import_map}</script>
 <script type="module" src="{script}"></script>
 </head>
-<body class="gradio-container" data-drawn>
+<body class="gradio-container">
+<script src="site/theme.js"></script>
 <div class="cx-site">
-<div id="cx-header">{header_markup(VIEWS)}</div>
+<div id="cx-header">{header_markup(views)}</div>
 <main>
-<div id="cx-explore"><div id="cx-first"><div id="cx-hero">
-<div id="cx-run"><div id="cx-viewer"><div class="cx-viewer"></div></div></div>
-<div id="cx-side"><div id="cx-figures"></div>{tau_block(opening.tau if opening else 0.7)}</div>
-</div>
-<div id="cx-presets">{cards_markup(presets)}</div>
-{controls(question, data_type)}
-</div><div id="cx-more"></div></div>
-<div id="cx-tabs">{buttons}{_panel(EXPLORE)}{_panel(LABELS, '<div class="cx-labels"></div>')}
-{_panel(LEARN, f'{how}<div class="cx-learn"></div>')}</div>
+{explore(question, data_type, opening.tau if opening else 0.7, cards_markup(presets))}
+<div id="cx-tabs">{buttons}{_panel(EXPLORE)}{_panel(COMPARE, f'{_heading(COMPARE)}<div class="cx-compare"></div>')}
+{_panel(LABELS, f'{_heading(LABELS)}<div class="cx-labels"></div>')}
+{_panel(EVIDENCE, '<div class="cx-evidence"></div>')}{_panel(LEARN, f'{how}<div class="cx-learn"></div>')}</div>
 </main>
 </div>
-<script type="application/json" id="cx-props">{data}</script>
+{data_block("cx-props", as_data(props))}
 </body>
 </html>
 """

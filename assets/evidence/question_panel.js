@@ -1,0 +1,120 @@
+/**
+ * One question as the view shows it: what follows, the number, the figure as a table whose numbers are drawn too.
+ *
+ * Must not know what is asked. A figure is its own table, so whoever cannot see it reads the same rows.
+ *
+ * @typedef {import("./intervals.js").Figure} Figure
+ * @typedef {import("./intervals.js").FigureRow} FigureRow
+ *
+ * @typedef {Object} EvidenceClaim
+ * @property {string} name
+ * @property {string} source
+ * @property {string} text
+ * @property {string} paper
+ * @property {string} verdict
+ * @property {string} number
+ * @property {string} sentence
+ * @property {string} command
+ * @property {string} other what the other regimes say
+ * @property {Figure[]} figures
+ */
+
+import { button, html, svg } from "../viewer/dom.js";
+import { download } from "../share/page_export.js";
+import { figureCsv, groupsOf, intervalText, scaleOf } from "./intervals.js";
+
+/** A figure with more rows is opened by whoever wants it. */
+const MOST_ROWS = 12;
+
+/** @param {EvidenceClaim} claim */
+export function questionPanel(claim) {
+  const { name, source, text, paper, verdict, number, sentence, command, other, figures } = claim;
+  return html(
+    "article",
+    { class: "ce-question", "data-verdict": verdict, "data-name": name },
+    html(
+      "div",
+      { class: "ce-said" },
+      html("p", { class: "cl-small" }, source === "this project" ? "Ours" : `From the ${source}`),
+      html("h3", { class: "cl-label" }, text),
+      html("p", {}, html("span", { class: "ce-verdict" }, verdict), ` ${sentence}`),
+      number === verdict ? null : html("p", { class: "ce-number" }, number),
+      other ? html("p", { class: "cl-note" }, other) : null,
+      paper ? html("p", { class: "cl-note" }, `The paper: ${paper}`) : null,
+      command ? html("p", { class: "cl-note ce-command" }, command.replaceAll("`", "")) : null,
+    ),
+    figures.length
+      ? html("div", { class: "ce-figures" }, ...figures.map((one, k) => figurePanel(one, `${name}-${k + 1}`)))
+      : null,
+  );
+}
+
+/** @param {Figure} figure @param {string} name of its file */
+export function figurePanel(figure, name) {
+  const place = scaleOf(figure);
+  const csv = button("CSV", "cl-action ce-csv", { "aria-label": `${figure.title} as CSV` });
+  csv.addEventListener("click", () => download(`citer-evidence-${name}.csv`, "text/csv", figureCsv(figure)));
+  const table = html(
+    "table",
+    { class: "ce-drawn" },
+    html(
+      "thead",
+      { class: "ce-hidden" },
+      html(
+        "tr",
+        {},
+        ...["of", "drawn", figure.title, "95% interval"].map((head) => html("th", { scope: "col" }, head)),
+      ),
+    ),
+    ...groupsOf(figure.rows).map(([group, rows]) =>
+      html(
+        "tbody",
+        {},
+        group ? html("tr", {}, html("th", { class: "ce-group", colspan: 4, scope: "rowgroup" }, group)) : null,
+        ...rows.map((row) => drawnRow(row, figure, place)),
+      ),
+    ),
+  );
+  const title = html("p", { class: "ce-title" }, figure.title);
+  const marks = figure.reference ? html("p", { class: "cl-note" }, `The line: ${figure.reference[1]}.`) : null;
+  if (figure.rows.length <= MOST_ROWS) return html("div", { class: "ce-figure" }, title, table, marks, csv);
+  return html(
+    "details",
+    { class: "ce-figure" },
+    html("summary", {}, `${figure.title} (${figure.rows.length} rows)`),
+    table,
+    marks,
+    csv,
+  );
+}
+
+/** @param {FigureRow} row @param {Figure} figure @param {(value: number) => number} place */
+function drawnRow(row, { unit, reference }, place) {
+  const at = (/** @type {number} */ value) => `${(100 * place(value)).toFixed(2)}%`;
+  const { value, low, high } = row;
+  const interval = intervalText(row, unit);
+  const n = row.n === null ? "" : `n = ${row.n.toLocaleString("en")}`;
+  return html(
+    "tr",
+    {},
+    html("th", { scope: "row" }, row.label),
+    html(
+      "td",
+      { class: "ce-line" },
+      svg(
+        "svg",
+        { "aria-hidden": "true" },
+        svg("line", { class: "ce-axis", x1: "0%", x2: "100%", y1: "50%", y2: "50%" }),
+        reference
+          ? svg("line", { class: "ce-reference", x1: at(reference[0]), x2: at(reference[0]), y1: "0%", y2: "100%" })
+          : null,
+        low === null || high === null
+          ? null
+          : svg("line", { class: "ce-interval", x1: at(low), x2: at(high), y1: "50%", y2: "50%" }),
+        value === null ? null : svg("circle", { class: "ce-dot", cx: at(value), cy: "50%", r: 5 }),
+      ),
+    ),
+    html("td", { class: "ce-value" }, row.text),
+    html("td", { class: "ce-range" }, [interval, n].filter(Boolean).join(", ")),
+  );
+}

@@ -1,0 +1,69 @@
+"""`Claim`: one thing that somebody says or asks, with our number, its verdict and what can be drawn of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from citer_core.evidence.figures import Figure
+from citer_core.evidence.regimes import NAMES, Difference, Regime
+from citer_core.evidence.stored import StoredPart
+
+Verdict = Literal["confirmed", "refuted", "no difference shown", "open", "answered", "not measured"]
+SHARE = 0.10  # of LLM tokens, at which routers are compared
+NOT_MEASURED: Literal["not measured"] = "not measured"
+Parts = Mapping[str, tuple[Regime, StoredPart]]  # each with the regime that it is of
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One row of the table.
+
+    Attributes:
+        name: in addresses.
+        source: who claims or asks it: "paper", "reviewers" or "this project".
+        text: the claim or question.
+        paper: the paper's own figure and its setting; "" where there is none.
+        verdict: on what was measured here.
+        number: with interval and n, of the newest regime that has it.
+        sentence: what follows, in plain words.
+        command: that gives the number; "" where nothing was measured.
+        other: the same of the other regimes; "" where there is none.
+        figures: what can be drawn of it.
+    """
+
+    name: str
+    source: str
+    text: str
+    paper: str
+    verdict: Verdict
+    number: str
+    sentence: str
+    command: str = ""
+    other: str = ""
+    figures: tuple[Figure, ...] = ()
+
+
+def missing(name: str, text: str, part: str) -> Claim:
+    """A question whose part is not stored."""
+    sentence = f"`evidence --parts {part}` measures it."
+    return Claim(name, "reviewers", text, "", NOT_MEASURED, NOT_MEASURED, sentence)
+
+
+def answer(name: str, text: str, number: str, sentence: str, command: str, drawn: tuple[Figure, ...] = ()) -> Claim:
+    """A question that numbers answer."""
+    return Claim(name, "reviewers", text, "", "answered", number, sentence, f"`{command}`", "", drawn)
+
+
+def router_name(router: str) -> str:
+    """As people know it; `NAME@SEED` is that of one training."""
+    base = router.partition("@")[0]
+    return NAMES.get(base, base)
+
+
+def verdict_of(differences: Sequence[Difference]) -> Verdict:
+    """Confirmed where every interval is above 0, refuted where one is below it."""
+    if any(d.high < 0 for d in differences):
+        return "refuted"
+    return "confirmed" if all(d.low > 0 for d in differences) else "no difference shown"

@@ -1,0 +1,223 @@
+"""The tables of fields of the evidence's stored parts: the head that all have, and the content of each.
+
+Imports no torch. Called by `stored`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from citer_core.gate.fields import Choice, Flag, Kind, ListOf, MapOf, Maybe, Real, Record, Row, Text, Whole
+from citer_core.trace_schema import MODEL
+from citer_core.workload import PASSES, WORKLOAD
+
+PARTS = (
+    "routers", "accuracy", "shortcut", "misjudged", "transfer", "overhead", "length", "speculative", "setup",
+)  # fmt: skip
+MAX_PROBLEMS, MAX_POINTS, N_LENGTHS = 20_000, 5_000, 4
+FORMATS = Choice("math", "mc")
+SHARE, COUNT, SECONDS = Real(0.0, 1.0), Whole(), Real(0.0, 1e9)
+_NAME = Text(200, 1)
+_HEX = Text(MAX_PROBLEMS // 4 + 2, 0, "0123456789abcdef")
+HEAD: dict[str, Kind[Any]] = {
+    "part": Choice(*PARTS),
+    "title": _NAME,
+    "pair": _NAME,
+    "pair_revision": _NAME,
+    "dtype": _NAME,
+    "slm": MODEL,
+    "llm": MODEL,
+    "date": Text(10, 10),
+    "hardware": Text(300),
+    "command": Text(500),
+    "code_version": Text(100),
+    "plan": MapOf(Maybe(ListOf(Real(0.0, 1e9), 100)), 40),
+    "seconds": SECONDS,
+}
+_QUARTERS = ListOf(Row(COUNT, COUNT), N_LENGTHS, N_LENGTHS)
+_WHO: dict[str, Kind[Any]] = {
+    "router": _NAME,
+    "label": _NAME,
+    "seed": Maybe(Whole(0, 10**6)),
+    "share_wanted": Maybe(SHARE),
+    "threshold": SHARE,
+}
+_POINT = Record(
+    {
+        **_WHO,
+        "revision": Text(64),
+        "is_shipped": Flag(),
+        "n_params": COUNT,
+        "right": _HEX,
+        "n_tokens": Whole(1),
+        **dict.fromkeys(("n_llm_tokens", "n_cut"), COUNT),
+        **dict.fromkeys(("seconds", "llm_seconds"), SECONDS),
+        "work": WORKLOAD,
+        "by_length": _QUARTERS,
+    }
+)
+_ACCURACY = Record(
+    {
+        "n": Whole(1, MAX_PROBLEMS),
+        "n_tuning": COUNT,
+        "length_of": Text(MAX_PROBLEMS, 1, "0123"),
+        "length_bounds": ListOf(COUNT, N_LENGTHS - 1, N_LENGTHS - 1),
+        "points": ListOf(_POINT, MAX_POINTS, 1),
+    }
+)
+_ROUTERS = Record(
+    {
+        "cases": MapOf(Record({"n_tokens": Whole(1), "shares": Row(SHARE, SHARE, SHARE)}), 2),
+        "rounds": ListOf(
+            Record(
+                {
+                    "labels": _NAME,
+                    "policy": _NAME,
+                    "threshold": SHARE,
+                    **dict.fromkeys(("n_rolled_out", "n_prefer_slm"), COUNT),
+                    "n_compared": Maybe(COUNT),
+                    "n_flips": Maybe(COUNT),
+                }
+            ),
+            20,
+        ),
+        "routers": ListOf(
+            Record(
+                {
+                    "router": _NAME,
+                    "kind": _NAME,
+                    "labels": _NAME,
+                    "seed": Whole(0, 10**6),
+                    "auc": Maybe(SHARE),
+                    "auc_max_probability": Maybe(SHARE),
+                    "ece": SHARE,
+                    "validation_loss": Real(-1e9, 1e9),
+                    "n_tokens": COUNT,
+                }
+            ),
+            200,
+        ),
+        "outcomes": Record(dict.fromkeys(("both_right", "slm_only", "llm_only", "neither"), COUNT)),
+        "seconds": MapOf(SECONDS, 300),
+    }
+)
+_BRANCHES = Record(
+    {
+        **dict.fromkeys(("n_tokens", "n", "n_same_token", "n_decided", "n_undecided", "n_right"), COUNT),
+        **{f"slm_{a}_llm_{b}": COUNT for a in ("right", "wrong") for b in ("right", "wrong")},
+    }
+)
+_SHORTCUT = MapOf(
+    Record({"threshold": SHARE, "n_examples": COUNT, "cases": MapOf(_BRANCHES, 3)}),
+    8,
+)
+_FLIPS = Record(dict.fromkeys(("n", "n_lost", "n_won"), COUNT))
+_MISJUDGED = Record(
+    {
+        "router": _NAME,
+        "threshold": SHARE,
+        **dict.fromkeys(("n_problems", "n_right", "n_tokens", "n_llm_tokens"), COUNT),
+        "to_slm": _FLIPS,
+        "to_llm": _FLIPS,
+    }
+)
+_TRANSFER = ListOf(
+    Record(
+        {
+            "router": _NAME,
+            "trained_on": Text(20, 1),
+            "tested_on": FORMATS,
+            "share_wanted": SHARE,
+            "threshold": SHARE,
+            "n": Whole(1, MAX_PROBLEMS),
+            "right": _HEX,
+            **dict.fromkeys(("n_tokens", "n_llm_tokens"), COUNT),
+        }
+    ),
+    200,
+)
+_OVERHEAD = Record(
+    {
+        "routers": ListOf(
+            Record({"router": _NAME, "n_params": COUNT, "ms": SECONDS, "mb": SECONDS, "mflop": SECONDS}), 100
+        ),
+        "slm_step_ms": SECONDS,
+        "llm_step_ms": SECONDS,
+        "n_cached": COUNT,
+        "switch": ListOf(Record({"n_skipped": COUNT, "kept_ms": SECONDS, "again_ms": SECONDS}), 20),
+    }
+)
+_LENGTH = Record(
+    {
+        "n": Whole(1, MAX_PROBLEMS),
+        **dict.fromkeys(("question_of", "answer_of"), Text(MAX_PROBLEMS, 1, "0123")),
+        **dict.fromkeys(("question_bounds", "answer_bounds"), ListOf(COUNT, N_LENGTHS - 1, N_LENGTHS - 1)),
+        "points": ListOf(
+            Record(
+                {
+                    **_WHO,
+                    "right": _HEX,
+                    **dict.fromkeys(("by_question", "by_answer"), _QUARTERS),
+                }
+            ),
+            MAX_POINTS,
+            1,
+        ),
+    }
+)
+_SPECULATIVE = Record(
+    {
+        "n": Whole(1, MAX_PROBLEMS),
+        "right": _HEX,
+        "n_tokens": Whole(1),
+        **dict.fromkeys(("n_cut", "n_drafted", "n_accepted"), COUNT),
+        **dict.fromkeys(("seconds", "llm_seconds"), SECONDS),
+        "work": WORKLOAD,
+        "one_by_one": ListOf(
+            Record(
+                {
+                    "router": _NAME,
+                    "threshold": Maybe(SHARE),
+                    "n": Whole(1, MAX_PROBLEMS),
+                    **dict.fromkeys(("n_right", "n_tokens", "n_llm_tokens"), COUNT),
+                    **dict.fromkeys(("seconds", "llm_seconds"), SECONDS),
+                }
+            ),
+            100,
+            1,
+        ),
+    }
+)
+_SPENT: dict[str, Kind[Any]] = {"seconds": SECONDS, "slm": PASSES, "llm": PASSES}
+_SETUP = Record(
+    {
+        "n_labelled": Whole(1),
+        "share_wanted": SHARE,
+        "labels": ListOf(Record({"labels": _NAME, "n_problems": Whole(1, MAX_PROBLEMS), **_SPENT}), 20),
+        "training": ListOf(
+            Record(
+                {
+                    "router": _NAME,
+                    "seconds": SECONDS,
+                    "n_params": COUNT,
+                    "n_epochs": COUNT,
+                    **dict.fromkeys(("flops", "n_bytes"), Real(0.0, 1e30)),
+                }
+            ),
+            20,
+        ),
+        "tuning": ListOf(Record({"router": _NAME, "n_answers": COUNT, **_SPENT}), 20),
+        "roads": MapOf(ListOf(_NAME, 20), 20),
+    }
+)
+CONTENT: dict[str, Kind[Any]] = {
+    "routers": _ROUTERS,
+    "accuracy": MapOf(_ACCURACY, 2),
+    "shortcut": MapOf(_SHORTCUT, 2),
+    "misjudged": MapOf(_MISJUDGED, 2),
+    "transfer": _TRANSFER,
+    "overhead": _OVERHEAD,
+    "length": MapOf(_LENGTH, 2),
+    "speculative": MapOf(_SPECULATIVE, 2),
+    "setup": _SETUP,
+}

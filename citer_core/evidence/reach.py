@@ -1,0 +1,173 @@
+"""What the paper's reviewers asked of cost from end to end, transfer and length; see `reviewers`. Imports no torch."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Parts, answer, missing, router_name
+from citer_core.evidence.figures import FigureRow, Unit, figures, interval_row, number_row, said, share_row
+from citer_core.evidence.payback import MEASURES, paybacks
+from citer_core.evidence.regimes import of_seeds
+from citer_core.evidence.statistics import paired_difference, unpack
+from citer_core.evidence.stored import StoredPart
+
+QUARTERS = ("shortest quarter", "second", "third", "longest quarter")
+LOOKED_AT = ("always-slm", "max-probability", "citer-2", "citer-outcome", "always-llm")
+IN_WORDS = {"seconds": "in seconds, one answer at a time", "gb": "in bytes", "tflop": "in FLOPs"}
+UNITS: dict[str, Unit] = {"seconds": "seconds", "gb": "GB", "tflop": "TFLOP"}
+
+
+def of_reach(parts: Parts) -> Iterator[Claim]:
+    """All of them; of which nothing can be stored yet, last."""
+    yield _end_to_end(parts)
+    yield _transfer(parts)
+    yield _length(parts)
+    for name, text, sentence in (
+        ("families", "Other model families, such as Llama 3?", "Pairs of other families load; none is stored."),
+        ("languages", "Long texts and other languages?", "Recorded runs show some; no accuracy is stored."),
+    ):
+        yield Claim(name, "reviewers", text, "", NOT_MEASURED, NOT_MEASURED, sentence)
+
+
+def _end_to_end(parts: Parts) -> Claim:
+    text = "What does it cost from data to router, and when has it paid?"
+    if "setup" not in parts:
+        return missing("end-to-end", text, "setup")
+    regime, part = parts["setup"]
+    found = paybacks(regime)
+    words = []
+    for one in found:
+        total = ", ".join(said(one.total(measure), UNITS[measure]) for measure in MEASURES)
+        known = [measure for measure in MEASURES if not math.isnan(one.answers(measure))]
+        paid = ", ".join(f"{_answers(one.answers(measure))} {IN_WORDS[measure]}" for measure in known)
+        words.append(
+            f"{router_name(one.router)}: {total} to set up; paid after {paid}; then {one.accuracy:.1%} right where the "
+            f"LLM has {one.llm_accuracy:.1%}"
+        )
+    rows = [
+        number_row(IN_WORDS[measure], router_name(one.router), n if math.isfinite(n) else None, "answers", _answers(n))
+        for measure in MEASURES
+        for one in found
+        for n in [one.answers(measure)]
+    ]
+    steps = [
+        number_row(router_name(one.router), what, cost["seconds"], "seconds")
+        for one in found
+        for what, cost in (("labelling", one.labels), ("training", one.training), ("tuning", one.tuning))
+    ]
+    drawn = figures(
+        ("Answers after which the set-up is paid", "answers", rows), ("Seconds of the set-up", "seconds", steps)
+    )
+    return answer(
+        "end-to-end", text, f"{'; '.join(words)}; {regime.title}",
+        "Max-probability needs nothing but its tau; a trained router has to win back its labels first, and no router "
+        "here is more often right than the LLM alone."
+        if all(one.accuracy <= one.llm_accuracy for one in found)
+        else "Max-probability needs nothing but its tau; a trained router has to win back its labels first.",
+        part.command, tuple(replace(figure, is_log=True) for figure in drawn),
+    )  # fmt: skip
+
+
+def _answers(n: float) -> str:
+    return "not measured" if math.isnan(n) else "no number of answers" if math.isinf(n) else f"{n:,.0f} answers"
+
+
+def _transfer(parts: Parts) -> Claim:
+    text = "One router for each benchmark, or one for all?"
+    if "transfer" not in parts:
+        return missing("transfer", text, "transfer")
+    regime, part = parts["transfer"]
+    rows = [
+        share_row(
+            f"{router_name(row['router'])} on {row['tested_on']}",
+            f"trained on {row['trained_on']}",
+            int(unpack(row["right"], row["n"]).sum()),
+            row["n"],
+        )
+        for row in part.content
+    ]
+    words = []
+    is_worse = {"both": False, "other": False}
+    for router, kind in dict.fromkeys((row["router"], row["tested_on"]) for row in part.content):
+        of = {
+            row["trained_on"]: unpack(row["right"], row["n"])
+            for row in part.content
+            if (row["router"], row["tested_on"]) == (router, kind)
+        }
+        for trained_on in sorted(of.keys() - {kind}):
+            mean, (low, high) = paired_difference([of[trained_on]], [of[kind]])
+            is_worse["both" if trained_on == "both" else "other"] |= high < 0
+            words.append(
+                f"{router_name(router)} of {trained_on} less its own on {kind}: {100 * mean:+.1f} points "
+                f"({100 * low:+.1f} to {100 * high:+.1f}, n = {len(of[kind]):,})"
+            )
+    sentence = "One router for both is behind one for each." if is_worse["both"] else "One router for both will do."
+    sentence += (
+        " One that has seen the other format only is worse."
+        if is_worse["other"]
+        else " Even one that has seen the other format only is not measurably worse."
+    )
+    drawn = figures((f"Right answers at {SHARE:.0%} LLM tokens", "share", rows))
+    return answer("transfer", text, f"{'; '.join(words)}; {regime.title}", sentence, part.command, drawn)
+
+
+def _length(parts: Parts) -> Claim:
+    """By the length of the answer from the part `accuracy`, by that of the question from `length`."""
+    text = "Does it hold for long questions and answers?"
+    if "accuracy" not in parts:
+        return missing("long", text, "accuracy length")
+    regime, accuracy = parts["accuracy"]
+    found = [_drawn("the LLM's answer", accuracy, "length_of", "length_bounds")]
+    command = accuracy.command
+    if "length" in regime.parts:
+        found.append(_drawn("the question", regime.parts["length"], "question_of", "question_bounds"))
+        command = regime.parts["length"].command
+    words = []
+    for kind, entry in accuracy.content.items():
+        for router in ("max-probability", "citer-2"):
+            short, long = (_quarter(entry, "length_of", router, k) for k in (0, len(QUARTERS) - 1))
+            if short is not None and long is not None:
+                ends = f"{_said(short)} of the shortest quarter, {_said(long)} of the longest"
+                words.append(f"{kind}, {router_name(router)}: {ends}")
+    return answer(
+        "long", text, f"{'; '.join(words)}; {regime.title}",
+        "All problems here are short, 2 to 5 steps; what happens in texts of pages was not measured.",
+        command, figures(*found),
+    )  # fmt: skip
+
+
+def _drawn(of: str, part: StoredPart, digits: str, bounds: str) -> tuple[str, Unit, list[FigureRow]]:
+    """Right answers of each quarter, router by router."""
+    rows = []
+    for kind, entry in part.content.items():
+        ends = entry[bounds]
+        ranges = [f"under {ends[0]}", *(f"{low} to {high - 1}" for low, high in pairwise(ends)), f"{ends[-1]} or more"]
+        for router in LOOKED_AT:
+            for k, quarter in enumerate(QUARTERS):
+                row = _quarter(entry, digits, router, k)
+                if row is not None:
+                    group = f"{kind}, {router_name(router)}"
+                    rows.append(replace(row, group=group, label=f"{quarter}: {ranges[k]} tokens"))
+    return f"Right answers by the tokens of {of}", "share", rows
+
+
+def _quarter(entry: Mapping[str, Any], digits: str, router: str, k: int) -> FigureRow | None:
+    """A router's right answers in one quarter, at `SHARE` where it has a tau; None where there is nothing."""
+    points = [
+        point
+        for point in entry["points"]
+        if point["router"] == router and (point["share_wanted"] is None or math.isclose(point["share_wanted"], SHARE))
+    ]
+    mine = [i for i, digit in enumerate(entry[digits]) if digit == str(k)]
+    if not points or not mine:
+        return None
+    right = of_seeds([unpack(point["right"], entry["n"])[mine] for point in points])
+    return interval_row("", "", right["accuracy"], (right["low"], right["high"]), len(mine))
+
+
+def _said(row: FigureRow) -> str:
+    return f"{row.text} ({row.low:.1%} to {row.high:.1%}, n = {row.n})"

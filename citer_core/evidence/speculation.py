@@ -1,0 +1,147 @@
+"""Speculative decoding beside routing: the part `speculative`.
+
+Every problem of the test is answered by it once; and some of them one after another in every way, because seconds are
+comparable only where nobody shares a pass. Knows nothing about training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from citer_core.engine import Engine
+from citer_core.evidence.plan import EvidencePlan, ProblemSet
+from citer_core.evidence.runs import KeptRun, work_of
+from citer_core.evidence.statistics import pack
+from citer_core.row_file import RowFile
+from citer_core.speculation import SpeculativePass, SpeculativeTrace
+from citer_core.tasks.problems import Problem
+from citer_core.types import DecodeSettings
+from citer_core.workload import Passes, Workload
+
+SPECULATIVE, LABEL = "speculative", "Speculative decoding"
+
+
+def workload_of(passes: Sequence[SpeculativePass], n_prompt: int) -> Workload:
+    """The passes behind one text, as `Workload.of` has those of a routed one."""
+    slm = [(n_fed, one.context_len + n_before) for one in passes for n_before, n_fed in enumerate(one.slm_tokens_fed)]
+    llm = [(one.llm_tokens_fed, one.context_len + len(one.drafted)) for one in passes]
+    n_tokens = sum(len(one.token_ids) for one in passes)
+    alone = [(1 if i else n_prompt, n_prompt + i) for i in range(n_tokens)]
+    return Workload(n_tokens, Passes.of(slm), Passes.of(llm), Passes.of(alone))
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedRun:
+    """One answer by speculative decoding: the run, and how many of its drafted tokens were kept."""
+
+    run: KeptRun
+    n_drafted: int
+    n_accepted: int
+
+    @classmethod
+    def of(cls, trace: SpeculativeTrace) -> DraftedRun:
+        """What is kept of a trace; its LLM tokens are those that the SLM had not drafted."""
+        llm_seconds = sum(one.llm_s for one in trace.passes)
+        run = KeptRun(
+            low=0.0,
+            high=0.0,
+            is_right=bool(trace.answer and trace.answer.is_correct),
+            n_tokens=len(trace.token_ids),
+            n_llm_tokens=len(trace.token_ids) - trace.n_accepted,
+            is_cut=trace.finish_reason == "length",
+            seconds=llm_seconds + sum(one.slm_s for one in trace.passes),
+            llm_seconds=llm_seconds,
+            work=workload_of(trace.passes, trace.prompt.n_tokens),
+        )
+        return cls(run, trace.n_drafted, trace.n_accepted)
+
+
+def speculate(engine: Engine, problem: Problem, max_new_tokens: int) -> DraftedRun:
+    """Answers one problem."""
+    steps = engine.speculate(problem, max_new_tokens=max_new_tokens)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            return DraftedRun.of(stop.value)
+
+
+def speculated(
+    engine: Engine, asked: ProblemSet, path: Path, plan: EvidencePlan, say: Callable[[str], None] = lambda _: None
+) -> list[DraftedRun]:
+    """One answer per problem, in order; those that are in the file are not written again.
+
+    Raises:
+        DatasetError: the file is another pair's or cannot be written.
+    """
+    kinds = {"run": list, "n_drafted": int, "n_accepted": int}
+    with RowFile(path, {"max_new_tokens": plan.max_new_tokens, "problems": asked.name}, kinds) as file:
+        file.bind({"pair_revision": engine.pair_info.revision})
+        for i, problem in enumerate(asked.problems):
+            if str(i) not in file.rows:
+                made = speculate(engine, problem, plan.max_new_tokens)
+                row = {"run": made.run.to_row(), "n_drafted": made.n_drafted, "n_accepted": made.n_accepted}
+                file.append({"id": str(i), **row})
+            if (i + 1) % 100 == 0:
+                say(f"{asked.name}: {i + 1} of {len(asked.problems)} answers by speculative decoding")
+        rows = [file.rows[str(i)] for i in range(len(asked.problems))]
+    return [DraftedRun(KeptRun.of_row(row["run"]), row["n_drafted"], row["n_accepted"]) for row in rows]
+
+
+def described(runs: Sequence[DraftedRun]) -> dict[str, Any]:
+    """All answers of one format, as the stored part has them."""
+    every = [one.run for one in runs]
+    return {
+        "n": len(runs),
+        "right": pack([run.is_right for run in every]),
+        "n_tokens": sum(run.n_tokens for run in every),
+        "n_cut": sum(run.is_cut for run in every),
+        "n_drafted": sum(one.n_drafted for one in runs),
+        "n_accepted": sum(one.n_accepted for one in runs),
+        "seconds": round(sum(run.seconds for run in every), 3),
+        "llm_seconds": round(sum(run.llm_seconds for run in every), 3),
+        "work": work_of(every),
+    }
+
+
+def one_by_one(
+    engine: Engine, problems: Sequence[Problem], taus: Mapping[str, float], plan: EvidencePlan
+) -> list[dict[str, Any]]:
+    """Rows of seconds: each problem answered alone in every way, one way after another, so that all have the same luck.
+
+    Args:
+        engine: with the routers of `taus`.
+        problems: some of a format.
+        taus: of every router that is timed; `always-slm` and `always-llm` stand for either model alone.
+        plan: how is decoded.
+    """
+    runs: dict[str, list[KeptRun]] = {name: [] for name in (SPECULATIVE, *taus)}
+    for problem in problems:
+        for name in runs:
+            runs[name].append(_answered(engine, problem, name, taus.get(name), plan))
+    return [
+        {
+            "router": name,
+            "threshold": taus.get(name),
+            "n": len(made),
+            "n_right": sum(run.is_right for run in made),
+            "n_tokens": sum(run.n_tokens for run in made),
+            "n_llm_tokens": sum(run.n_llm_tokens for run in made),
+            "seconds": round(sum(run.seconds for run in made), 4),
+            "llm_seconds": round(sum(run.llm_seconds for run in made), 4),
+        }
+        for name, made in runs.items()
+    ]
+
+
+def _answered(engine: Engine, problem: Problem, name: str, tau: float | None, plan: EvidencePlan) -> KeptRun:
+    if tau is None:
+        return speculate(engine, problem, plan.max_new_tokens).run
+    settings = DecodeSettings(threshold=tau, max_new_tokens=plan.max_new_tokens)
+    run = engine.start(problem, router=name, settings=settings)
+    for _ in run:
+        pass
+    return KeptRun.of(run.trace())

@@ -1,0 +1,86 @@
+"""The page in one file with the bundled pair inside: opened from a disk, without a network, it generates."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, expect
+
+from citer_core.assets import ASSETS
+from citer_core.browser_pair import one_file_bytes
+from citer_core.cli.main import main
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.trace import RoutingTrace
+from citer_core.ui.site.build import build_site
+from tests.ui.axe import overflow
+from tests.ui.conftest import Visitor
+from tests.ui.test_static_site import READY, hosted, shown, until
+
+pytestmark = pytest.mark.ui
+
+
+def test_a_page_of_the_command_generates_from_the_disk(browser: Browser, tmp_path: Path) -> None:
+    recorded = ASSETS / "traces" / "bakery.json"
+    assert main(["gallery", "--engine", "--only-given", str(tmp_path), str(recorded)]) == 0
+    file = tmp_path / "bakery.html"
+    assert abs(file.stat().st_size / one_file_bytes() - 1) < 0.05  # as the page and the command say
+    visitor = Visitor(browser, file.as_uri())
+    writes_by_itself(visitor, RoutingTrace.from_json(recorded.read_text(encoding="utf-8")))
+
+    # Probes, branches and the text at another tau, as on the page.
+    page = visitor.page
+    page.evaluate("window.citer.viewer.branching.askProbe(window.citer.viewer.view)")
+    until(page, "window.citer.viewer.view.probe !== null")
+    page.evaluate("window.citer.viewer.pin(3)")
+    page.evaluate("window.citer.viewer.branching.flipPinned(window.citer.viewer.view)")
+    until(page, "window.citer.viewer.trace()?.parent && !window.citer.isLive")
+    assert shown(visitor).events[3].forced
+    page.locator("#cx-theme").click()
+    for _ in range(2):
+        violations = Axe().run(page).response["violations"]
+        assert [(v["id"], v["nodes"][0]["html"][:120]) for v in violations] == [] and overflow(page) == 0
+        page.set_viewport_size({"width": 390, "height": 844})
+    assert page.get_by_role("button", name="Page").count() == 0  # it is one
+    visitor.leave()
+    assert visitor.complaints == []
+    assert [asked for asked in visitor.requests if not asked.startswith(("file:", "blob:", "data:"))] == []
+
+
+def test_the_page_hands_one_out(browser: Browser, tmp_path: Path) -> None:
+    build_site(tmp_path / "site", {})
+    with hosted(tmp_path / "site") as url:
+        visitor = Visitor(browser, url)
+        expect(visitor.tokens.first).to_be_visible(timeout=15_000)
+        trace = shown(visitor)
+        button = visitor.page.get_by_role("button", name="Page that writes")
+        expect(button).to_contain_text(f"about {one_file_bytes() / 1e6:.0f} MB")
+        with visitor.page.expect_download(timeout=30_000) as waiting:
+            button.click()
+        kept = tmp_path / "kept.html"
+        kept.write_bytes(Path(waiting.value.path()).read_bytes())
+        visitor.leave()
+    assert visitor.complaints == []
+    opened = Visitor(browser, kept.as_uri())
+    writes_by_itself(opened, trace)
+    opened.leave()
+    assert opened.complaints == []
+
+
+def writes_by_itself(visitor: Visitor, trace: RoutingTrace) -> None:
+    """Shows its run, then writes another one with the network off."""
+    page = visitor.page
+    visitor.context.set_offline(True)
+    expect(visitor.tokens.first).to_be_visible(timeout=20_000)
+    assert shown(visitor).key == trace.key
+    until(page, READY)
+    problem = bundled_rows("math")[5].problem
+    page.locator('#cx-type input[value="math"]').check()
+    visitor.ask(problem.question)
+    question = json.dumps(problem.question)
+    until(page, f"window.citer.viewer.trace()?.prompt.question === {question} && !window.citer.isLive")
+    written = shown(visitor)
+    assert written.prompt.text == problem.prompt and written.answer is not None
+    assert written.answer.true_answer == problem.true_answer and written.answer.is_correct is not None
