@@ -18,8 +18,7 @@ from citer_core.evaluation.accuracy import search_threshold
 from citer_core.evidence.decisive import decisive_runs
 from citer_core.evidence.part_tables import N_LENGTHS
 from citer_core.evidence.plan import EvidencePlan, ProblemSet
-from citer_core.evidence.runs import KeptRun, RunBook, share_of, work_of
-from citer_core.evidence.statistics import pack
+from citer_core.evidence.runs import KeptRun, RunBook, share_of, tally
 from citer_core.routing.router import Router
 from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.prompts import DataType
@@ -146,13 +145,8 @@ class Sweep:
             "n_params": router.n_params,
             "share_wanted": share,
             "threshold": threshold,
-            "right": pack([run.is_right for run in runs]),
-            "n_tokens": sum(run.n_tokens for run in runs),
             "n_llm_tokens": sum(run.n_llm_tokens for run in runs),
-            "n_cut": sum(run.is_cut for run in runs),
-            "seconds": round(sum(run.seconds for run in runs), 3),
-            "llm_seconds": round(sum(run.llm_seconds for run in runs), 3),
-            "work": work_of(runs),
+            **tally(runs),
             "by_length": by_length,
         }
 

@@ -8,7 +8,7 @@ decoded; the rows of a run that was killed are there again.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from citer_core.engine import Engine
 from citer_core.evidence.plan import EvidencePlan, ProblemSet
+from citer_core.evidence.statistics import pack
 from citer_core.row_file import RowFile
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, prefers_llm
@@ -163,6 +164,18 @@ def share_of(runs: list[KeptRun]) -> float:
     return sum(run.n_llm_tokens for run in runs) / max(1, sum(run.n_tokens for run in runs))
 
 
-def work_of(runs: list[KeptRun]) -> dict[str, Any]:
+def tally(runs: Sequence[KeptRun]) -> dict[str, Any]:
+    """What the stored parts say of a set of answers: which are right, tokens, cut ones, measured seconds, passes."""
+    return {
+        "right": pack([run.is_right for run in runs]),
+        "n_tokens": sum(run.n_tokens for run in runs),
+        "n_cut": sum(run.is_cut for run in runs),
+        "seconds": round(sum(run.seconds for run in runs), 3),
+        "llm_seconds": round(sum(run.llm_seconds for run in runs), 3),
+        "work": work_of(runs),
+    }
+
+
+def work_of(runs: Sequence[KeptRun]) -> dict[str, Any]:
     """The passes of all runs, as `Workload.to_dict` gives them."""
     return asdict(sum((run.work for run in runs), Workload()))

@@ -13,8 +13,7 @@ from typing import Any
 
 from citer_core.engine import Engine
 from citer_core.evidence.plan import EvidencePlan, ProblemSet
-from citer_core.evidence.runs import KeptRun, work_of
-from citer_core.evidence.statistics import pack
+from citer_core.evidence.runs import KeptRun, tally
 from citer_core.row_file import RowFile
 from citer_core.speculation import SpeculativePass, SpeculativeTrace
 from citer_core.tasks.problems import Problem
@@ -96,14 +95,9 @@ def described(runs: Sequence[DraftedRun]) -> dict[str, Any]:
     every = [one.run for one in runs]
     return {
         "n": len(runs),
-        "right": pack([run.is_right for run in every]),
-        "n_tokens": sum(run.n_tokens for run in every),
-        "n_cut": sum(run.is_cut for run in every),
         "n_drafted": sum(one.n_drafted for one in runs),
         "n_accepted": sum(one.n_accepted for one in runs),
-        "seconds": round(sum(run.seconds for run in every), 3),
-        "llm_seconds": round(sum(run.llm_seconds for run in every), 3),
-        "work": work_of(every),
+        **tally(every),
     }
 
 

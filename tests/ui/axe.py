@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
+WCAG_AA = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 FADES_ARE_OVER = """document.getAnimations().every((animation) =>
   animation.playState !== 'running' || animation.effect.getComputedTiming().endTime === Infinity)"""
 
 
-def grave(page: Page, context: str | None = None) -> list[tuple[str, str]]:
-    """Serious and critical findings in `context` (a selector), or on the whole page: rule and markup."""
-    # Half-faded text has too little contrast for an instant; every fade of the page ends.
+def findings(page: Page, context: str | None = None, tags: tuple[str, ...] = ()) -> list[dict[str, Any]]:
+    """What axe finds in `context` (a selector), or on the whole page: violations as axe describes them.
+
+    Args:
+        page: as it is shown; what fades is waited for, as half-faded text has too little contrast for an instant.
+        context: a selector.
+        tags: only rules with one of these; else all that axe runs by itself.
+    """
     page.wait_for_function(FADES_ARE_OVER)
-    found = Axe().run(page, context=context).response["violations"]
+    # What passed is neither described nor sent: on a page of thousands of tokens that takes most of the time.
+    options: dict[str, Any] = {"resultTypes": ["violations"]} | ({"runOnly": list(tags)} if tags else {})
+    return list(Axe().run(page, context=context, options=options).response["violations"])
+
+
+def grave(page: Page, context: str | None = None) -> list[tuple[str, str]]:
+    """Serious and critical findings: rule and markup."""
+    found = findings(page, context)
     return [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]
 
 
@@ -22,12 +37,9 @@ def overflow(page: Page) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
-def violations(page: Page, context: str | None = None) -> list[tuple[str, str]]:
-    """Findings of any weight against WCAG 2, levels A and AA: rule and markup."""
-    page.wait_for_function(FADES_ARE_OVER)
-    rules = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
-    found = Axe().run(page, context=context, options=rules).response["violations"]
-    return [(v["id"], n["html"][:160]) for v in found for n in v["nodes"]]
+def violations(page: Page, context: str | None = None, tags: tuple[str, ...] = WCAG_AA) -> list[tuple[str, str]]:
+    """Findings of any weight, against WCAG 2 at levels A and AA or other rules: rule and markup."""
+    return [(v["id"], n["html"][:160]) for v in findings(page, context, tags) for n in v["nodes"]]
 
 
 TARGET_PX = 44

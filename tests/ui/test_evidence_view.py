@@ -7,10 +7,10 @@ from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from citer_core.ui.evidence.messages import evidence_message
+from tests.ui.axe import violations
 from tests.ui.conftest import Visitor
 
 
@@ -47,8 +47,7 @@ def test_curves_points_and_questions(visit: Callable[..., Visitor]) -> None:
     page.get_by_text("All points as a table").click()
     expect(page.locator(".citer-evidence .cl-numbers tbody tr")).to_have_count(len(other["points"]))
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
-    found = Axe().run(page, context=".citer-evidence").response["violations"]
-    assert [violation["id"] for violation in found] == []
+    assert violations(page, ".citer-evidence", tags=()) == []
 
     # A point by the keyboard: one stop for all, arrows between them, Enter opens exactly that router and tau.
     page.locator(f".citer-evidence [data-name='{first['name']}']").click()

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from citer_core.assets import ASSETS
@@ -28,6 +27,7 @@ from citer_core.ui.pair.switch import PairSwitch
 from tests.core.conftest import tiny_qwen2
 from tests.fakes import FakeEngine
 from tests.traces import opening_run
+from tests.ui.axe import violations
 from tests.ui.conftest import SLOW_TOKEN_S, Served, Visitor, free_port, script
 
 pytestmark = pytest.mark.ui
@@ -129,8 +129,7 @@ def test_the_picker_says_what_each_pair_needs(come: Any, changing: Served, theme
     expect(page.locator(".cx-pairs-load")).to_be_disabled()
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert page.evaluate("(d => d.scrollWidth <= d.clientWidth)(document.querySelector('dialog.cx-pairs'))")
-    found = Axe().run(page, context=".cx-pairs").response["violations"]
-    assert [f"{v['id']}: {v['nodes'][0]['html'][:160]}" for v in found] == []
+    assert violations(page, ".cx-pairs", tags=()) == []
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(page.locator("#cx-pair")).to_be_focused()

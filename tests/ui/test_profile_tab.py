@@ -13,7 +13,6 @@ from typing import Any
 
 import gradio as gr
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from citer_core.assets import ASSETS
@@ -26,6 +25,7 @@ from citer_core.ui.profile import tab as profile_tab
 from citer_core.ui.profile.measurement import Measurement
 from citer_core.ui.profile.recorded import RecordedProfiles
 from citer_core.ui.profile.tab import measure_messages
+from tests.ui.axe import violations
 from tests.ui.conftest import Visitor
 
 
@@ -88,8 +88,7 @@ def test_recorded_profile(visit: Callable[..., Visitor], theme: str, width: int)
     page.get_by_text("All numbers as tables").click()
     expect(page.locator(".citer-profile table")).to_have_count(6)
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
-    found = Axe().run(page, context=".citer-profile").response["violations"]
-    assert [violation["id"] for violation in found] == []
+    assert violations(page, ".citer-profile", tags=()) == []
 
 
 @pytest.fixture

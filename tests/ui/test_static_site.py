@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from citer_core.assets import ASSETS
@@ -23,7 +22,7 @@ from citer_core.trace import RoutingTrace
 from citer_core.ui.evidence.messages import evidence_message
 from citer_core.ui.labels.stored import FOLDER, read_stored
 from citer_core.ui.site.build import build_site, needed_bytes
-from tests.ui.axe import grave, overflow
+from tests.ui.axe import grave, overflow, violations
 from tests.ui.conftest import Visitor
 
 pytestmark = pytest.mark.ui
@@ -115,9 +114,7 @@ def test_every_view_is_there_and_accessible(browser: Browser, tmp_path: Path) ->
             expect(visitor.tokens.first).to_be_visible(timeout=15_000)
 
             def look(view: str, page: Page = page, how: str = theme) -> None:
-                violations = Axe().run(page).response["violations"]
-                nodes = [(v["id"], node["html"][:120]) for v in violations for node in v["nodes"]]
-                found[f"{view}, {how}"] = (overflow(page), nodes)
+                found[f"{view}, {how}"] = (overflow(page), violations(page, tags=()))
 
             look("Explore")
             visitor.open_view("Compare")
