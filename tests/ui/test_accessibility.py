@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from citer_core.tasks.datasets import bundled_rows
-from tests.ui.axe import grave, overflow, small_targets, type_sizes, violations
+from tests.ui.axe import grave, overflow, shorten_tables, small_targets, type_sizes, violations
 from tests.ui.conftest import Served, Visitor
 from tests.ui.labels import open_own
 
@@ -59,6 +59,7 @@ def test_nothing_grave_anywhere(visit: Visit, labelled: Served, tmp_path: Path, 
         arrived(page, name)
         look_at_view(name)
         settled(visitor, name)
+        shorten_tables(page)
         look(f"all of the view {name}")
 
     visitor.open_view("Explore")
