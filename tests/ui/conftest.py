@@ -6,6 +6,7 @@ import itertools
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -78,18 +79,15 @@ def bundled_presets(folder: Path) -> list[Preset]:
     return [preset for preset in read_presets(folder) if preset.pair == PAIR.name]
 
 
-@pytest.fixture(scope="session")
-def pages() -> Iterator[dict[str, Any]]:
-    """The pages that are served, by their address; all are closed in the end."""
-    pages: dict[str, Any] = {}
-    yield pages
-    for page in pages.values():
-        page.close(verbose=False)
+def closed(pages: dict[str, Any]) -> None:
+    """Closes servers, all at once: each waits a while for whoever still listens."""
+    with ThreadPoolExecutor(max(1, len(pages))) as together:
+        for _ in together.map(lambda page: page.close(verbose=False), pages.values()):
+            pass
 
 
-@pytest.fixture(scope="session")
-def make_server(pages: dict[str, Any]) -> Callable[..., Served]:
-    """Serves a page over an engine of one's own."""
+def server_maker(pages: dict[str, Any]) -> Callable[..., Served]:
+    """Serves a page over an engine of one's own, and notes it by its address in `pages`."""
 
     def make(
         engine: FakeEngine,
@@ -125,10 +123,32 @@ def make_server(pages: dict[str, Any]) -> Callable[..., Served]:
     return make
 
 
+@pytest.fixture(scope="module")
+def make_server() -> Iterator[Callable[..., Served]]:
+    """Servers of a file of tests: an idle one takes a few hundredths of a core, which adds up."""
+    pages: dict[str, Any] = {}
+    yield server_maker(pages)
+    closed(pages)
+
+
 @pytest.fixture(scope="session")
-def served(make_server: Callable[..., Served]) -> Served:
+def pages() -> Iterator[dict[str, Any]]:
+    """The pages that all files share, by their address."""
+    pages: dict[str, Any] = {}
+    yield pages
+    closed(pages)
+
+
+@pytest.fixture(scope="session")
+def make_shared_server(pages: dict[str, Any]) -> Callable[..., Served]:
+    """Servers that all files share."""
+    return server_maker(pages)
+
+
+@pytest.fixture(scope="session")
+def served(make_shared_server: Callable[..., Served]) -> Served:
     """The server that most tests share, with a loaded engine that takes its time for each token."""
-    server = make_server(FakeEngine(script, delay_s=SLOW_TOKEN_S))
+    server = make_shared_server(FakeEngine(script, delay_s=SLOW_TOKEN_S))
     server.may_load.set()
     return server
 
@@ -240,12 +260,12 @@ def visit(browser: Browser, served: Served) -> Iterator[Callable[..., Visitor]]:
 
 
 @pytest.fixture(scope="session")
-def labelled(make_server: Callable[..., Served]) -> Served:
+def labelled(make_shared_server: Callable[..., Served]) -> Served:
     """A server with the bundled pair."""
     from tests.ui.labels import RealEngine, SeenJobs  # torch, which most tests of the page do without
 
     with mock.patch.object(citer_core.ui.page, "LabelJobs", SeenJobs):
-        server = make_server(RealEngine())
+        server = make_shared_server(RealEngine())
     server.may_load.set()
     assert server.slot.wait(60) is not None
     return server

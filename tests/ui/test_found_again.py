@@ -28,9 +28,28 @@ def room(make_server: Callable[..., Served]) -> Served:
     return served
 
 
+@pytest.fixture(scope="module")
+def patient_room(make_server: Callable[..., Served]) -> Served:
+    """Two places, and a grace that no reload on a busy machine is longer than."""
+    served = make_server(FakeEngine(script), grace_s=60.0)
+    served.may_load.set()
+    assert served.slot.wait(30) is not None
+    return served
+
+
 @pytest.fixture
 def enter(browser: Browser, room: Served) -> Iterator[Enter]:
     """Opens windows; in the end all runs are ended."""
+    yield from windows(browser, room)
+
+
+@pytest.fixture
+def enter_patient(browser: Browser, patient_room: Served) -> Iterator[Enter]:
+    """The same where nobody's place is lost."""
+    yield from windows(browser, patient_room)
+
+
+def windows(browser: Browser, room: Served) -> Iterator[Enter]:
     visitors: list[Visitor] = []
 
     def opened(url: str | None = None) -> Visitor:
@@ -89,7 +108,8 @@ def test_a_reload_after_the_end_shows_the_run_and_another_one_makes_it_forgotten
     expect(visitor.page.locator(".cv-mode")).to_have_text("Recorded")
 
 
-def test_places_are_shown_and_a_reload_keeps_the_place(enter: Enter, room: Served) -> None:
+def test_places_are_shown_and_a_reload_keeps_the_place(enter_patient: Enter, patient_room: Served) -> None:
+    enter, room = enter_patient, patient_room
     room.engine.delay_s = 0.3
     going = [enter(), enter()]
     for visitor in going:
@@ -114,7 +134,8 @@ def test_places_are_shown_and_a_reload_keeps_the_place(enter: Enter, room: Serve
     assert re.search(r"about \d+ s|not known yet", second.page.locator("#cx-notice").inner_text()) is None
 
 
-def test_stop_leaves_the_line_after_a_reload_too(enter: Enter, room: Served) -> None:
+def test_stop_leaves_the_line_after_a_reload_too(enter_patient: Enter, patient_room: Served) -> None:
+    enter, room = enter_patient, patient_room
     room.engine.delay_s = 0.3
     for _ in range(2):
         going = enter()
