@@ -189,13 +189,14 @@ export class EngineClient {
   /**
    * What both models say at every token of a text.
    * @param {string} text of the prompt @param {number[]} tokenIds
+   * @param {string|null} [solution] to compare them with
    * @returns {Promise<import("../engine/protocol.js").ProbeReply>}
    */
-  probe(text, tokenIds) {
+  probe(text, tokenIds, solution = null) {
     return new Promise((resolve) => {
       const probe = this.newName();
       this.#probes.set(probe, resolve);
-      this.#post({ kind: "probe", probe, text, tokenIds });
+      this.#post({ kind: "probe", probe, text, tokenIds, solution });
     });
   }
 }

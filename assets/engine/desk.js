@@ -18,6 +18,7 @@ import { isForced } from "../run/decision.js";
 import { NotANumberProblem, decode, roomBehind } from "./decode.js";
 import { RequestProblem, asOurs, checkFork, sharedAtTau } from "./fork.js";
 import { probe } from "./probe.js";
+import { labelRun } from "./run_labels.js";
 import { ModelFileProblem } from "./safetensors.js";
 import { readSettings, traceHead } from "./trace_head.js";
 
@@ -35,6 +36,24 @@ function pause() {
     };
     port2.postMessage(null);
   });
+}
+
+/**
+ * Takes all steps, and listens between them.
+ * @template T, R
+ * @param {Generator<T, R, void>} steps
+ * @param {(value: T) => void} [take]
+ * @returns {Promise<R>} what they end with
+ */
+async function inSlices(steps, take = () => {}) {
+  for (let sliceEnd = performance.now() + SLICE_MS; ;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+    take(step.value);
+    if (performance.now() < sliceEnd) continue;
+    await pause();
+    sliceEnd = performance.now() + SLICE_MS;
+  }
 }
 
 /** @param {unknown} error @returns {string} for a person */
@@ -197,18 +216,15 @@ export class Desk {
   }
 
   /** @param {ProbeOrder} order */
-  async #probe({ probe: id, text, tokenIds }) {
+  async #probe({ probe: id, text, tokenIds, solution = null }) {
+    const { pair } = this;
     /** @type {ProbedToken[]} */
     const tokens = [];
     try {
-      let sliceEnd = performance.now() + SLICE_MS;
-      for (const token of probe(this.pair, this.pair.tokenizer.encode(text), tokenIds)) {
-        tokens.push(token);
-        if (performance.now() < sliceEnd) continue;
-        await pause();
-        sliceEnd = performance.now() + SLICE_MS;
-      }
-      this.post({ kind: "probe", probe: id, tokens, error: null });
+      const promptIds = pair.tokenizer.encode(text);
+      await inSlices(probe(pair, promptIds, tokenIds), (token) => tokens.push(token));
+      const cases = solution === null ? null : await inSlices(labelRun(pair, promptIds, tokenIds, tokens, solution));
+      this.post({ kind: "probe", probe: id, tokens, cases, error: null });
     } catch (error) {
       this.post({ kind: "probe", probe: id, tokens: [], error: inWordsFor(error) });
     }

@@ -23,14 +23,16 @@
  * @typedef {{kind: "know", run: string, request: RunRequest, events: TokenEvent[]}} KnownRun a finished run that was
  *   written elsewhere, of which a tau may be asked; has no reply
  * @typedef {{kind: "cancel", run: string}} CancelRequest
- * @typedef {{kind: "probe", probe: string, text: string, tokenIds: number[]}} ProbeOrder `text` of the prompt
+ * @typedef {{kind: "probe", probe: string, text: string, tokenIds: number[], solution?: string|null}} ProbeOrder
+ *   `text` of the prompt; the known solution to compare the tokens with, with the space that follows a prompt
  * @typedef {LoadRequest|StartRequest|TauRequest|KnownRun|CancelRequest|ProbeOrder} EngineRequest
  *
  * @typedef {{kind: "ready", pair: import("./pair.js").BrowserPair["info"], routers: string[]}} ReadyReply
  * @typedef {{kind: "failed", error: string}} FailedReply nothing can be decoded here; why
  * @typedef {{kind: "run", run: string, head?: TraceHead, base: number, tokens: TokenEvent[],
  *   end?: RunEnd|null}} RunReply
- * @typedef {{kind: "probe", probe: string, tokens: ProbedToken[], error: string|null}} ProbeReply
+ * @typedef {{kind: "probe", probe: string, tokens: ProbedToken[], error: string|null,
+ *   cases?: import("./run_labels.js").RunCases|{why: string}|null}} ProbeReply `cases` where a solution was given
  * @typedef {ReadyReply|FailedReply|RunReply|ProbeReply} EngineReply
  */
 

@@ -13,6 +13,7 @@ import { TRAINING_FREE } from "../engine/routers.js";
 import { EngineClient, browserName, canCompute } from "../browser_pair/engine_client.js";
 import { LiveTau } from "../browser_pair/live_tau.js";
 import { textOf } from "../browser_pair/pair_files.js";
+import { solvedProblem, truthOf } from "../browser_pair/run_truth.js";
 import { isSamePair } from "../browser_pair/same_pair.js";
 import { checkAnswer } from "../tasks/answers.js";
 import { ProblemBook, rowsOf } from "../tasks/book.js";
@@ -21,10 +22,6 @@ import { messageOf } from "../run/format.js";
 import { readTau } from "./page_gradio.js";
 import { WhereControl } from "./where_control.js";
 
-/** @type {Truth} */
-const NO_LABELS = {
-  why: "Labels are computed by the server: choose it beside the device, at the top, and ask once more.",
-};
 const FIRST_RUN_MS = 400;
 const BOOK_FILES = ["datasets/math.jsonl", "datasets/mc.jsonl", "datasets/recorded-embedded.jsonl"];
 
@@ -247,10 +244,11 @@ export class PageBrowser {
   /** @param {ProbeRequest} asked */
   async #probe({ prompt, token_ids: ids, key }) {
     const isReady = await this.load();
-    const reply = isReady ? await this.client?.probe(prompt.text, ids) : null;
+    const problem = solvedProblem(this.book, prompt);
+    const reply = isReady ? await this.client?.probe(prompt.text, ids, problem?.solution) : null;
     const error = reply ? reply.error : (this.client?.why ?? "");
     if (!reply || error !== null) this.page.branches.receiveProbe({ probe: null, notice: error ?? "" });
-    else this.page.branches.receiveProbe({ probe: key, tokens: reply.tokens, truth: NO_LABELS });
+    else this.page.branches.receiveProbe({ probe: key, tokens: reply.tokens, truth: truthOf(reply.cases, problem) });
   }
 
   /** Tau stands here over the run on the screen. @param {number} tau */

@@ -32,6 +32,11 @@ export class ProblemBook {
     this.byText.set(`${problem.data_type}\n${problem.question}`, problem);
   }
 
+  /** The known problem of exactly this text. @param {string} text @param {string} dataType @returns {Problem|null} */
+  known(text, dataType) {
+    return this.byText.get(`${dataType}\n${stripped(text)}`) ?? null;
+  }
+
   /**
    * The known problem of exactly this text, or else a new one.
    * @param {string} text @param {string} dataType @param {string|null} [answer] where the problem is not known here
@@ -39,7 +44,7 @@ export class ProblemBook {
    * @throws {import("./problems.js").ProblemError}
    */
   problem(text, dataType, answer = null) {
-    return this.byText.get(`${dataType}\n${stripped(text)}`) ?? problemFromText(text, dataType, answer);
+    return this.known(text, dataType) ?? problemFromText(text, dataType, answer);
   }
 }
 

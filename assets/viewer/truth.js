@@ -4,7 +4,7 @@
  * Must not know where the labels come from. They are defined for as long as the run is the known solution, the token
  * included in which it leaves it; elsewhere it says why there are none.
  *
- * @typedef {Object} Labelled digits and texts per token; the first `shared` are the run's own
+ * @typedef {Object} Labelled digits and texts per token, `?` for a label that is not known; `shared` are the run's own
  * @property {number} shared
  * @property {string} case
  * @property {string} label
@@ -28,10 +28,12 @@ const CASE_WORDS = {
 /** @param {number} caseOf */
 export const caseWords = (caseOf) => CASE_WORDS[caseOf];
 
-/** What the label is, and why. @param {number} caseOf @param {number} label */
+/** What the label is, and why. @param {number} caseOf @param {number} label NaN where it is not known */
 export function labelWords(caseOf, label) {
   if (caseOf === 1) return "Label 1: prefer the SLM, it is right here.";
   if (caseOf === 2) return "Label 0: prefer the LLM.";
+  if (Number.isNaN(label))
+    return "Label not known here: the SLM, going on alone, ends with an answer that only the server can compare.";
   return label
     ? "Label 1: the SLM, going on alone from the true text before it, still reached the right answer."
     : "Label 0: the SLM, going on alone from the true text before it, did not reach the right answer.";
@@ -73,7 +75,7 @@ export function truthLines(view, index) {
   const writer = view.decisions.isLlm[index] ? "llm" : "slm";
   return [
     `${CASE_WORDS[caseOf]} ${labelWords(caseOf, label)}`,
-    view.isForced(index) ? null : decisionWords(label, writer, view.tauAt(index)),
+    view.isForced(index) || Number.isNaN(label) ? null : decisionWords(label, writer, view.tauAt(index)),
   ];
 }
 

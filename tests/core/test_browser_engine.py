@@ -7,7 +7,7 @@ import random
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +16,20 @@ import pytest
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
 from citer_core.fork import Fork
+from citer_core.labelling.teacher_forcing import example_of
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import Problem
 from citer_core.text import decoder_of
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, TokenEvent
+from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.run.truth import truth_message
 
 ROOT = Path(__file__).resolve().parents[2]
 TAUS = (0.0, 0.5, 0.93, 1.0)
 CONFIDENCE = 1e-4
 TIE = 1e-6
+N_LABELLED = 12
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
@@ -179,6 +183,28 @@ def test_both_say_the_same_of_a_finished_text(engine: Engine, asked: Asked, answ
             for top in ("slm_top", "llm_top"):
                 assert [c[2] for c in mine[top]] == pytest.approx([c[2] for c in its[top]], abs=CONFIDENCE)
                 assert mine[top][0] == pytest.approx(its[top][0], abs=CONFIDENCE)
+
+
+def test_both_give_a_run_the_same_cases_and_labels(engine: Engine) -> None:
+    """Also where neither model is right, so that the SLM has to go on alone, and where no solution is known."""
+    book = ProblemBook.bundled()
+    problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)[:N_LABELLED]]
+    unknown = replace(problems[0], question=f"{problems[0].question} Please.")
+    settings = DecodeSettings(threshold=0.93)
+    runs = dict(engine.run_batch(problems, router="citer", settings=settings, batch_size=16))
+    asked = [(problem, [event.token_id for event in runs[i].events]) for i, problem in enumerate(problems)]
+    for kind in ("math", "mc"):  # and texts that never leave their solution
+        row = bundled_rows(kind)[N_LABELLED]
+        example = example_of(row.row, kind, engine.pair)
+        asked.append((row.problem, example.truth_ids))
+    asked.append((unknown, asked[0][1]))
+    orders = [{"prompt": order_of(problem, "citer", settings)["prompt"], "ids": ids} for problem, ids in asked]
+    n_case_3 = 0
+    for (problem, ids), theirs in zip(asked, ask_node(truths=orders)["truths"], strict=True):
+        ours = truth_message(engine, book.row(problem), problem.data_type, ids)
+        assert theirs == ours, problem.id
+        n_case_3 += ours.get("case", "").count("3")
+    assert n_case_3 >= 10 and "why" in ours
 
 
 @pytest.mark.slow

@@ -84,6 +84,9 @@ def test_the_folder_writes_by_itself_and_works_when_its_host_is_gone(browser: Br
         trace = shown(visitor)
         assert trace.prompt.text == problem.prompt and trace.answer is not None and trace.answer.is_correct is not None
         assert trace.router.name == "citer" and trace.settings.threshold == 0.93
+        page.evaluate("window.citer.viewer.goTo(0)")
+        page.get_by_role("button", name="Ask the LLM everywhere").click()
+        expect(page.locator(".cv-truth")).to_contain_text(re.compile(r"Case [123]: .*Label [01]: "), timeout=15_000)
 
         assert grave(page) == [] and overflow(page) == 0
         page.get_by_role("link", name="Learn").click()

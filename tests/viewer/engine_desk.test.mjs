@@ -116,8 +116,31 @@ test("a run is cancelled between two tokens, and a probe waits for its turn", as
   assert.ok(eventsOf("long").length < 900);
   const reply = await until(({ kind }) => kind === "probe");
   assert.deepEqual(reply.tokens, [...probe(pair, pair.tokenizer.encode(PROMPT.text), [5, 6, 7])]);
+  assert.equal(reply.cases, null);
   desk.take({ kind: "probe", probe: "q", text: PROMPT.text, tokenIds: [99999] });
   assert.match((await until((answer) => answer.probe === "q")).error, /tokens that this pair does not know/);
+});
+
+test("a probe with a known solution gives cases, and where both are wrong how the SLM goes on", async () => {
+  const { desk, until, pair } = await openDesk();
+  const { tokenizer } = pair;
+  const solution = " The total is 4 * 12 + 3 * 5 = 63 dollars. The answer is \\boxed{63}.";
+  const truthIds = tokenizer.encode(solution);
+  const leaves = 9;
+  const tokenIds = [...truthIds.slice(0, leaves), (truthIds[leaves] + 1) % pair.vocabSize, 5, 6];
+  desk.take({ kind: "probe", probe: "p", text: PROMPT.text, tokenIds, solution });
+  const { tokens, cases } = await until(({ kind }) => kind === "probe");
+  assert.equal(tokens.length, tokenIds.length);
+  assert.equal(cases.shared, leaves);
+  assert.equal(cases.true.join(""), tokenizer.decode(truthIds.slice(0, leaves + 1)));
+  assert.match(cases.case, /^[123]{10}$/);
+  assert.ok(cases.case.includes("3"));
+  for (const [i, ending] of cases.endings.entries()) {
+    if (cases.case[i] !== "3") assert.equal(ending, null);
+    else assert.ok(ending.startsWith(tokenizer.decode(truthIds.slice(0, i))));
+  }
+  desk.take({ kind: "probe", probe: "q", text: PROMPT.text, tokenIds, solution: solution.repeat(99) });
+  assert.match((await until((answer) => answer.probe === "q")).cases.why, /reads fewer than/);
 });
 
 test("a run that breaks off keeps what was written until then", async () => {

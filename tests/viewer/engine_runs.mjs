@@ -1,13 +1,16 @@
 /**
  * Decodes what standard input asks for with the browser's engine, for tests/core/test_browser_engine.py to compare with
- * Python. In: `{encode, decode, runs, probes}`; out: the same, answered.
+ * Python. In: `{encode, decode, runs, probes, truths}`; out: the same, answered.
  */
 
 import { decode } from "../../assets/engine/decode.js";
 import { asOurs } from "../../assets/engine/fork.js";
+import { solvedProblem, truthOf } from "../../assets/browser_pair/run_truth.js";
 import { probe } from "../../assets/engine/probe.js";
+import { labelRun } from "../../assets/engine/run_labels.js";
 import { traceHead } from "../../assets/engine/trace_head.js";
-import { loadBundled } from "./engine_files.mjs";
+import { ProblemBook, rowsOf } from "../../assets/tasks/book.js";
+import { fetchAsset, loadBundled } from "./engine_files.mjs";
 
 let text = "";
 for await (const part of process.stdin) text += part;
@@ -27,8 +30,27 @@ async function run({ prompt, router: name, settings, fork }) {
   return { ...head, events, finish_reason: step.value };
 }
 
+async function openBook() {
+  const names = ["math", "mc"];
+  const files = await Promise.all(names.map((name) => fetchAsset(`datasets/${name}.jsonl`)));
+  const rows = files.map((file) => rowsOf(new TextDecoder().decode(file)));
+  return new ProblemBook(new Map(names.map((name, i) => [name, rows[i]])), []);
+}
+
+/** Cases and labels as the page makes them of a probe. */
+function truth(book, { prompt, ids }) {
+  const problem = solvedProblem(book, prompt);
+  if (!problem) return truthOf(null, null);
+  const promptIds = tokenizer.encode(prompt.text);
+  const steps = labelRun(pair, promptIds, ids, [...probe(pair, promptIds, ids)], problem.solution);
+  let step = steps.next();
+  while (!step.done) step = steps.next();
+  return truthOf(step.value, problem);
+}
+
 const runs = [];
 for (const order of asked.runs ?? []) runs.push(await run(order));
+const book = asked.truths ? await openBook() : null;
 const answer = {
   encode: (asked.encode ?? []).map((words) => tokenizer.encode(words)),
   decode: (asked.decode ?? []).map((ids) => tokenizer.decode(ids)),
@@ -42,6 +64,7 @@ const answer = {
         reason,
       }))
     : runs,
+  truths: (asked.truths ?? []).map((order) => truth(book, order)),
   probes: (asked.probes ?? []).map(({ prompt, ids }) => [...probe(pair, tokenizer.encode(prompt), ids)]),
 };
 process.stdout.write(JSON.stringify(answer));

@@ -24,6 +24,13 @@ test("case, label and what the decision on the screen makes of them", () => {
   view.setWhatIf(null);
 });
 
+test("a label that is not known is said to be so, and no decision is judged by it", () => {
+  view.truth = { shared: 1, case: "13", label: "1?", true: ["a", "b"] };
+  const [said, ...others] = truthLines(view, 1).filter(Boolean);
+  assert.match(said, /Case 3.*Label not known here: the SLM, going on alone, ends with an answer that only the server/);
+  assert.deepEqual(others, []);
+});
+
 test("what a person chose is no decision of the router", () => {
   view.events[1] = { ...view.events[1], forced: true };
   assert.equal(truthLines(view, 1).filter(Boolean).length, 1);
