@@ -17,12 +17,25 @@ const LOOK_EVERY_MS = 150;
 /** @type {Tour|null} */
 let runningTour = null;
 
+/**
+ * Whether a box is whole in the window and nothing stands in its way.
+ * @param {DOMRect} box @param {DOMRect[]} inTheWay
+ */
+function isClear({ left, top, right, bottom }, inTheWay) {
+  if (top < 0 || bottom > innerHeight) return false;
+  return inTheWay.every(
+    (other) => other.right < left || other.left > right || other.bottom < top || other.top > bottom,
+  );
+}
+
 class Tour {
   /** @type {Element|null} */
   here = null;
   /** @type {PageLook|null} */
   start = null;
   isNext = false;
+  /** Where on the page the target stood when it was last brought into sight. */
+  stood = 0;
 
   /** @param {Page} page @param {HTMLElement|null} returnTo */
   constructor(page, returnTo) {
@@ -78,6 +91,8 @@ class Tour {
     setText(this.title, this.step.title);
     setText(this.text, this.step.text);
     this.root.dataset.step = String(this.index + 1);
+    this.root.dataset.beside = this.step.besideSide ? "text" : "side";
+    document.body.classList.toggle("cx-tour-alone", !this.step.besideSide);
     this.here = document.querySelector(this.step.target);
     this.here?.classList.add("cx-tour-here");
     this.scrollTo();
@@ -90,9 +105,12 @@ class Tour {
     const bar = document.querySelector("#cx-side");
     const isBar = bar instanceof HTMLElement && getComputedStyle(bar).position === "fixed";
     document.body.style.setProperty("--ct-height", `${this.root.offsetHeight + 8}px`);
-    if (isBar && bar.contains(this.here)) return;
-    const room = innerHeight - this.root.offsetHeight - 24 - (isBar ? bar.offsetHeight : 0);
     let box = this.here.getBoundingClientRect();
+    this.stood = box.top + scrollY;
+    if (isBar && bar.contains(this.here)) return;
+    const inTheWay = [this.root, ...(isBar ? [bar] : [])].map((node) => node.getBoundingClientRect());
+    if (isClear(box, inTheWay)) return;
+    const room = innerHeight - this.root.offsetHeight - 24 - (isBar ? bar.offsetHeight : 0);
     // On a small window a card of controls is taller than that: then what is to be pressed goes there.
     const inside = box.height < room ? null : this.inside();
     if (inside) box = inside.getBoundingClientRect();
@@ -102,6 +120,9 @@ class Tour {
   }
 
   look() {
+    // A text that is being written pushes down what stands below it.
+    const top = this.here ? this.here.getBoundingClientRect().top + scrollY : this.stood;
+    if (!this.isNext && Math.abs(top - this.stood) > 4) this.scrollTo();
     if (this.start && this.step?.isDone?.(lookAt(this.page), this.start)) this.done();
   }
 
@@ -161,7 +182,7 @@ class Tour {
     clearInterval(this.timer);
     this.abort.abort();
     this.here?.classList.remove("cx-tour-here");
-    document.body.classList.remove("cx-touring");
+    document.body.classList.remove("cx-touring", "cx-tour-alone");
     document.body.style.removeProperty("--ct-height");
     const hadFocus = this.root.contains(document.activeElement);
     this.root.remove();

@@ -13,6 +13,8 @@
  * @property {string} focus selector, inside the target, of what "Go there" puts the keyboard on
  * @property {(now: PageLook, start: PageLook) => boolean} [isDone] of two `lookAt`s: now, and when the step began
  * @property {string} [click] a click inside this selector ends the step
+ * @property {boolean} [besideSide] it speaks of the inspector or of tau, so the card stands at the other side; where
+ *   they are a bar at the foot, they are hidden in other steps
  */
 
 /** What the steps look at. @param {Page} page */
@@ -37,8 +39,8 @@ export const TOUR_STEPS = [
   {
     title: "Play a recorded run",
     text:
-      "Press one of these cards, or the play button under the text. Blue tokens are the small model’s " +
-      "(SLM), underlined orange ones the large model’s (LLM).",
+      "Press one of these cards, or the play button under the text. Underlined orange tokens are the large " +
+      "model’s (LLM), plain ones the small model’s (SLM).",
     target: "#cx-presets",
     focus: ".cx-preset",
     click: ".cx-preset, .cv-play",
@@ -58,6 +60,7 @@ export const TOUR_STEPS = [
       "describes it.",
     target: ".cv-text-scroller",
     focus: ".cv-t[tabindex]",
+    besideSide: true,
     isDone: (now, start) => now.pinned !== null && now.pinned !== start.pinned,
   },
   {
@@ -67,6 +70,7 @@ export const TOUR_STEPS = [
       "shows the router’s confidence, τ, and what each model would have written.",
     target: ".cv-text-scroller",
     focus: ".cv-t[tabindex]",
+    besideSide: true,
     isDone: (now, start) => now.pinnedLlm && now.pinned !== start.pinned,
   },
   {
@@ -77,6 +81,7 @@ export const TOUR_STEPS = [
       "writes it again in your browser; another pair’s text is hatched there.",
     target: "#cx-tau-group",
     focus: "#cx-tau input[type=range]",
+    besideSide: true,
     isDone: (now, start) => now.tau !== start.tau,
   },
   {
@@ -88,7 +93,9 @@ export const TOUR_STEPS = [
   },
   {
     title: "Write one yourself",
-    text: "Change a number in the problem if you like, then press Generate. Both models run now, token by token.",
+    text:
+      "Change the problem if you like, then press Generate. Both models of the pair that is loaded run now, " +
+      "token by token.",
     target: "#cx-controls",
     focus: "#cx-generate",
     // A short run may be over between two looks.
@@ -106,8 +113,8 @@ export const TOUR_STEPS = [
   {
     title: "Take it with you",
     text:
-      "Press Copy link for an address that opens this run, τ and token again, or save the run under " +
-      "the viewer, for instance as a page that needs no server.",
+      "Press Copy link for an address that opens this run, τ and token again. In Explore the run can be saved " +
+      "too, at the foot of the page, for instance as a page that needs no server.",
     target: ".cx-header",
     focus: "#cx-menu, #cx-copy-link",
     click: "#cx-copy-link, .cx-export",

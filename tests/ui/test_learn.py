@@ -14,6 +14,20 @@ from tests.ui.conftest import Served, Visitor
 
 pytestmark = pytest.mark.ui
 Visit = Callable[..., Visitor]
+# Of a grid of points of what the tour speaks of: the share that is in the window, and how many lie under the card.
+SEEN = """() => {
+  const [here, card] = [".cx-tour-here", ".citer-tour"].map((name) => document.querySelector(name));
+  const { left, top, width, height } = here.getBoundingClientRect();
+  let [inside, covered] = [0, 0];
+  for (let i = 0; i < 144; i++) {
+    const [x, y] = [left + ((i % 12) + 0.5) * width / 12, top + (Math.floor(i / 12) + 0.5) * height / 12];
+    const hit = document.elementFromPoint(x, y); // null outside of the window
+    if (!hit) continue;
+    inside++;
+    if (card.contains(hit)) covered++;
+  }
+  return { inside: inside / 144, covered };
+}"""
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +53,8 @@ def test_every_step_of_the_tour_ends_when_it_has_been_done(
         expect(here).to_have_count(1)
         expect(here).to_be_in_viewport()
         expect(card).to_be_in_viewport(ratio=0.99)
+        seen = page.evaluate(SEEN)
+        assert seen["covered"] == 0 and seen["inside"] > 0.3, (number, seen)
 
     def next_step(number: int) -> None:
         """What was done is seen first; the tour goes on when one wants it to."""
