@@ -86,6 +86,9 @@ class Tour {
       this.finish();
       return;
     }
+    // A text that is being played would pull the page of a phone to itself, away from what this step is about.
+    const { playback } = this.page.viewer;
+    if (this.index > 0 && playback.isPlaying) playback.scrub(playback.n);
     this.start = lookAt(this.page);
     setText(this.place, `Step ${this.index + 1} of ${TOUR_STEPS.length}`);
     setText(this.title, this.step.title);
