@@ -73,10 +73,9 @@ fuzz: dev
 	@if ! command -v node >/dev/null; then echo "node not found: only Python was fuzzed"; exit 0; fi; \
 	$(NODE_MODULES) && FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) node --test tests/viewer/fuzz/*.test.mjs
 
-# One thread a process: the models of the tests are so small that a second one waits more than it works. Three of them on
-# two cores: a browser test waits about as long as it computes.
+# One thread a process: the models of the tests are so small that a second one waits more than it works.
 test: dev browser test-js
-	OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1) $(BIN)/python -m pytest -n 3 --dist loadfile $(PYTEST_ARGS)
+	OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1) $(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
 
 test-slow: dev browser
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)

@@ -113,6 +113,7 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
     expect(where).to_have_value("browser")
     where.select_option("server")
     page.locator('.cx-preset[data-file="bakery.json"]').click()
+    expect(page.locator(".cv-mode")).to_have_text("Recorded")  # till it comes, tau is the last run's
     move(visitor, 0)
     expect(page.locator(".cv-text .cv-hyp").first).to_be_visible()
     visitor.ask("Which server?\nA. this one\nB. another one")
