@@ -65,7 +65,7 @@ class EvidencePlan:
     n_timed: int = 100
     n_setup: int = 100
     max_new_tokens: int = 192
-    batch_size: int = 128
+    batch_size: int = 48
 
     def shares_at(self, *, is_main: bool) -> tuple[float, ...]:
         """Where a router is compared: everywhere, or at `other_shares` as far as they are asked for."""

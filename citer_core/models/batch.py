@@ -151,7 +151,7 @@ def _completions(
                 row_of[slot] = waiting.pop()
                 texts[slot] = list(prompts[row_of[slot]])
                 batched.clear(slot)
-        slots = list(texts)
+        slots = sorted(texts)  # neighbours in the cache are read where they lie, without copies
         logits = batched.catch_up([texts[slot] for slot in slots], slots).logits
         rows = [row_of[slot] for slot in slots]
         positions = [len(texts[slot]) - len(prompts[row]) for slot, row in zip(slots, rows, strict=True)]
