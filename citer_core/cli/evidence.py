@@ -64,6 +64,11 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--shares", type=float, nargs="+", metavar="S", help="of LLM tokens (0.03 0.05 0.1 0.15 0.2 0.3)"
     )
+    parser.add_argument(
+        "--take-shipped",
+        action="store_true",
+        help="take the pair's own routers as those of the first seed, where they are of the same problems and labels",
+    )
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes, 1 or 2 (%(default)s)")
     add_model_arguments(parser)
 
@@ -85,6 +90,7 @@ def run(args: argparse.Namespace) -> int:
         title=args.title,
         command=f"python -m citer_core evidence{_given(args)}",
         n_workers=args.workers,
+        takes_shipped=args.take_shipped,
     )
     for path in measure(asked, args.parts or list(PARTS), say):
         say(f"written to {path}")
@@ -123,4 +129,5 @@ def _given(args: argparse.Namespace) -> str:
     sizes = "".join(f" {flag} {value}" for flag, value in names.items() if value is not None)
     lists = {"--seeds": args.seeds, "--shares": args.shares}
     more = "".join(f" {flag} {' '.join(map(str, values))}" for flag, values in lists.items() if values is not None)
-    return sizes + more + ("" if args.pair == "embedded" else " --pair SLM,LLM")
+    taken = " --take-shipped" if args.take_shipped else ""
+    return sizes + more + taken + ("" if args.pair == "embedded" else " --pair SLM,LLM")

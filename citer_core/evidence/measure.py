@@ -33,6 +33,7 @@ from citer_core.evidence.stored import StoredPart, plan_numbers
 from citer_core.hardware import hardware_in_words
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
+from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.prompts import DataType
 
 Say = Callable[[str], None]
@@ -51,6 +52,7 @@ class Measurement:
         title: of the set, for people.
         command: that measures it.
         n_workers: processes; with two, the formats run beside each other.
+        takes_shipped: take the pair's own routers as those of the first seed where they are of this plan.
     """
 
     load: Callable[[], Engine]
@@ -60,6 +62,7 @@ class Measurement:
     title: str
     command: str
     n_workers: int = 1
+    takes_shipped: bool = False
 
 
 def measure(asked: Measurement, parts: Sequence[str] = PARTS, say: Say = lambda _: None) -> Iterator[Path]:
@@ -70,6 +73,9 @@ def measure(asked: Measurement, parts: Sequence[str] = PARTS, say: Say = lambda 
     """
     engine = asked.load()
     asked.work.mkdir(parents=True, exist_ok=True)
+    if asked.takes_shipped:
+        own = [engine.router(name) for name in engine.router_names]
+        RouterShop(engine.pair, asked.work, asked.plan, say).take(r for r in own if isinstance(r, StoredRouter))
     for part in (part for part in PARTS if part in parts):
         start = time.perf_counter()
         content = _WHOLE[part](engine, asked, say) if part in _WHOLE else _of_formats(part, asked, say)
@@ -103,12 +109,18 @@ def _routers(engine: Engine, asked: Measurement, say: Say) -> Any:
             for number in range(1, asked.plan.n_rounds + 1):
                 shop.labels(published(number))
             outcome.result()
-        shop.trained()
+            others = pool.submit(_train_some, asked, 1, 2)
+            shop.train_some(0, 2)
+            others.result()
     return shop.report()
 
 
 def _label_outcomes(asked: Measurement) -> None:
     RouterShop(asked.load().pair, asked.work, asked.plan, print).labels(OUTCOME)
+
+
+def _train_some(asked: Measurement, first: int, step: int) -> None:
+    RouterShop(asked.load().pair, asked.work, asked.plan, print).train_some(first, step)
 
 
 def _overhead(engine: Engine, _asked: Measurement, _say: Say) -> Any:

@@ -5,22 +5,23 @@
     WORK/seconds/label-published-1.jsonl   what each part took, as it was measured
 
 Resumable at every part of labels and every router. Routed rounds roll out under `citer` of the round before, at a share
-of LLM tokens.
+of LLM tokens. Weights differ in their last digits from one processor to another, so a router that a page already has
+can be taken as it is instead of being trained again.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from citer_core.evidence.plan import FORMATS, EvidencePlan
-from citer_core.labelling.label_files import LabelHeader, label_dataset, load_labels
-from citer_core.labelling.labels import Labels, LabelSettings
+from citer_core.labelling.label_files import FIELDS_OF_3, LabelHeader, Rows, label_dataset, load_labels
+from citer_core.labelling.labels import LabelMode, Labels, LabelSettings
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.ties import Ties
 from citer_core.models.pair import ModelPair
@@ -145,35 +146,85 @@ class RouterShop:
         folder = self._folder / "routers" / f"seed-{seed}"
         card = folder / f"{learner.name}.json"
         if not card.exists():
-            header, labels, rows = self.labels(learner.labels)
-            mine = torch.tensor([row["data_type"] in learner.trained_on for row in rows])
             self._say(f"training {learner.name}, seed {seed}")
+            self.labels(learner.labels)
             start = time.perf_counter()
-            router = train_and_describe(
-                [header],
-                labels.take(mine[labels.question.long()]),
-                rows,
-                learner.kind,
-                RouterRecipe(learning_rates=(2e-3,), batch_size=4096, max_epochs=25, patience=4, seed=seed),
-                self._plan.rollout_share,
-                command=COMMAND,
-                name=learner.name,
-                ties=learner.ties,
-            )
-            router.card["label"] = learner.label
+            router = self._train(learner, seed)
             router.save(folder)
             self._note(f"train {learner.name}", str(seed), time.perf_counter() - start)
         return load_router(card, self._pair)
 
+    def _train(self, learner: Learner, seed: int) -> StoredRouter:
+        header, labels, rows = self.labels(learner.labels)
+        mine = torch.tensor([row["data_type"] in learner.trained_on for row in rows])
+        router = train_and_describe(
+            [header],
+            labels.take(mine[labels.question.long()]),
+            rows,
+            learner.kind,
+            RouterRecipe(learning_rates=(2e-3,), batch_size=4096, max_epochs=25, patience=4, seed=seed),
+            self._plan.rollout_share,
+            command=COMMAND,
+            name=learner.name,
+            ties=learner.ties,
+        )
+        router.card["label"] = learner.label
+        return router
+
+    def take(self, routers: Iterable[StoredRouter]) -> list[str]:
+        """Takes those that were trained on this plan's problems as the first seed's, where none is there yet.
+
+        Returns:
+            The names of those that were taken, now or before.
+        """
+        seed = self._plan.seeds[0]
+        folder = self._folder / "routers" / f"seed-{seed}"
+        by_name = {learner.name: learner for learner in learners(self._plan)}
+        rows, taken = self._plan.labelled(), []
+        for router in routers:
+            learner = by_name.get(router.name)
+            if learner is None or router.card["training"]["recipe"]["seed"] != seed:
+                continue
+            if self._is_of_these(rows, router.card["labels"], learner):
+                if not (folder / f"{router.name}.json").exists():
+                    type(router)(router.network, router.card | {"label": learner.label}).save(folder)
+                    self._say(f"{router.name} is taken as it ships")
+                taken.append(router.name)
+        return taken
+
+    def _is_of_these(self, rows: Rows, headers: Sequence[Mapping[str, Any]], learner: Learner) -> bool:
+        # Not the policy of rollouts: that of a later round is a router, which may not be there yet.
+        policy = Policy.slm_alone(max_new_tokens=self._plan.max_new_tokens)
+        mode: LabelMode = "outcome" if learner.labels == OUTCOME else "published"
+        ours = asdict(LabelHeader.of(self._pair, rows, LabelSettings(policy, labels=mode)))
+        names = ("pair_revision", "prompt_version", "prompt_form", "rows", "n_rows", "max_new_tokens", "labels")
+        return len(headers) == 1 and all(
+            headers[0].get(name, FIELDS_OF_3.get(name, "plain")) == ours[name] for name in names
+        )
+
+    def train_some(self, first: int, step: int) -> None:
+        """One of every `step` routers with all its seeds, from a first one; for processes beside each other."""
+        mine = learners(self._plan)[first::step]
+        for learner, seed in self.all():
+            if learner in mine:
+                self.router(learner, seed)
+
     def trained_router(self, name: str, seed: int) -> StoredRouter:
         """A router by its name; trained, if it is not there."""
-        return self.router(next(one for one in learners(self._plan) if one.name == name), seed)
+        return self.router(self._learner(name), seed)
 
-    def seconds_of_training(self, name: str, seed: int) -> float:
-        """Measured, of one that is there."""
+    def _learner(self, name: str) -> Learner:
+        return next(one for one in learners(self._plan) if one.name == name)
+
+    def seconds_of_training(self, name: str) -> float:
+        """Measured, of the first seed that was trained here; one that was taken as it ships is trained for it."""
         with self._seconds_of(f"train {name}") as file:
-            row = file.rows.get(str(seed))
-        return 0.0 if row is None else float(row["seconds"])
+            rows = [file.rows[key] for key in map(str, self._plan.seeds) if key in file.rows]
+        if rows:
+            return float(rows[0]["seconds"])
+        start = time.perf_counter()
+        self._train(self._learner(name), self._plan.seeds[0])
+        return time.perf_counter() - start
 
     def labels(self, name: str) -> tuple[LabelHeader, Labels, list[dict[str, Any]]]:
         """A folder's labels; made, as far as they are not there."""

@@ -58,7 +58,7 @@ def setup_cost(
     return {
         "n_labelled": len(plan.labelled()),
         "labels": [_labelled(meter, shop, plan, folder, say) for folder in folders],
-        "training": [_trained(routers[name], shop, name, seed) for name in names],
+        "training": [_trained(routers[name], shop, name) for name in names],
         "tuning": [_tuned(meter, metered, plan, name, share, say) for name in wanted],
         "roads": {name: list(folders) for name, folders in wanted.items()},
         "share_wanted": share,
@@ -79,7 +79,7 @@ def _labelled(
     return {"labels": folder, "n_problems": len(examples), **spent.to_dict()}
 
 
-def _trained(router: StoredRouter, shop: RouterShop, name: str, seed: int) -> dict[str, Any]:
+def _trained(router: StoredRouter, shop: RouterShop, name: str) -> dict[str, Any]:
     training = router.card["training"]
     recipe, n_tokens = training["recipe"], training["n_tokens"]
     n_epochs = min(recipe["max_epochs"], training["best_epoch"] + 1 + recipe["patience"])
@@ -87,7 +87,7 @@ def _trained(router: StoredRouter, shop: RouterShop, name: str, seed: int) -> di
     n_read = n_epochs * (n_tokens["train"] + n_tokens["validation"])
     return {
         "router": name,
-        "seconds": shop.seconds_of_training(name, seed),
+        "seconds": shop.seconds_of_training(name),
         "n_params": router.n_params,
         "n_epochs": n_epochs,
         # Two operations per parameter forward, four backward; validation goes forward only.

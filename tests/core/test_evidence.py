@@ -19,6 +19,7 @@ from citer_core.evidence.accuracy import length_classes, named_routers, share_of
 from citer_core.evidence.decisive import decisive_runs
 from citer_core.evidence.part_tables import PARTS
 from citer_core.evidence.plan import EvidencePlan, ProblemSet
+from citer_core.evidence.routers import RouterShop
 from citer_core.evidence.runs import KeptRun, RunBook, share_of, work_of
 from citer_core.evidence.statistics import pack, paired_difference, unpack
 from citer_core.evidence.stored import StoredPart
@@ -250,3 +251,16 @@ def test_the_command_measures_every_part_and_resumes(tmp_path, capsys):
 def test_wrong_sizes_are_refused_before_anything_is_loaded(tmp_path, capsys, words, said):
     assert main(["evidence", "--work-dir", str(tmp_path), "--output-dir", str(tmp_path), *words]) == 2
     assert said in capsys.readouterr().err
+
+
+def test_routers_that_ship_are_taken_where_they_are_of_the_same_problems(engine, tmp_path):
+    ours = [engine.router(name) for name in ("citer", "citer-outcome")]
+    shop = RouterShop(engine.pair, tmp_path / "w", EvidencePlan())
+    assert shop.take(ours) == ["citer", "citer-outcome"]
+    for mine in ours:
+        taken = shop.trained_router(mine.name, 0)  # would be hours of labelling, were it not there
+        assert taken.revision == mine.revision and taken.card["training"] == mine.card["training"]
+    assert taken.label == "Outcome labels"
+    assert RouterShop(engine.pair, tmp_path / "x", EvidencePlan(n_labelled=20)).take(ours) == []
+    assert RouterShop(engine.pair, tmp_path / "x", EvidencePlan(seeds=(1,))).take(ours) == []
+    assert not (tmp_path / "x").exists()
