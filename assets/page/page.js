@@ -364,6 +364,7 @@ export class Page {
 
 /** Called once by the viewer component, with what Gradio gives a component's script. @param {PageContext} context */
 export async function mountPage(context) {
+  document.body.dataset.drawing = ""; // from here on this script says when the page is seen (`first_paint.py`)
   await pageDrawn(context.props.has_cards);
   const page = new Page(context);
   window.citer = page;

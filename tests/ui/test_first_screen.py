@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.traces import opening_run, recorded
 from tests.ui.axe import overflow
-from tests.ui.conftest import Visitor
+from tests.ui.conftest import Served, Visitor
 
 pytestmark = pytest.mark.ui
 SIZES = [(1440, 900), (1920, 1080), (390, 844)]
@@ -35,6 +35,7 @@ SHIFT = """() => new Promise((resolve) => {
   }).observe({ type: 'layout-shift', buffered: true });
   setTimeout(() => resolve([sum, what.join()]), 300);
 })"""
+IS_SEEN = "document.querySelector('#cx-explore').checkVisibility({ visibilityProperty: true })"
 FONT_SIZES = """() => {
   const sizes = new Set();
   for (const node of document.querySelectorAll('.gradio-container *')) {
@@ -138,3 +139,23 @@ def test_latex_is_spelled_and_theme_and_text_size_are_chosen_and_kept(visit: Cal
     expect(page.locator("#cx-size")).to_have_attribute("aria-label", "Text size 120%")
     description = page.locator("meta[name=description]").first.get_attribute("content")
     assert description is not None and "Token-level routing" in description
+
+
+def test_once_the_script_has_begun_nothing_is_seen_before_the_run_is_there(browser: Browser, served: Served) -> None:
+    """After ten seconds the page is seen without it, for those who get no script: a slow machine is none of those."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    held: list[Route] = []
+    page.route(re.compile(r"/traces/.*\.json"), lambda route: held.append(route))
+    page.goto(served.url)
+    page.wait_for_function("document.body.dataset.drawing !== undefined", timeout=20_000)
+    fallback = "getComputedStyle(document.querySelector('#cx-explore')).animationName"
+    assert page.evaluate(fallback) == "none" and not page.evaluate(IS_SEEN)
+    page.evaluate("delete document.body.dataset.drawing")
+    assert page.evaluate(fallback) == "cx-seen"
+    page.evaluate("document.body.dataset.drawing = ''")
+    for route in held:
+        route.continue_()
+    expect(page.locator(".cv-t").first).to_be_visible(timeout=20_000)
+    assert page.evaluate(IS_SEEN)
+    context.close()
