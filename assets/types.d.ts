@@ -250,7 +250,7 @@ interface PageProps {
   pair: string;
   has_cards: boolean;
   browser_pair: import("./browser_pair/engine_client.js").PairFacts | null;
-  pricing: { device: DeviceSpec; pairs: (Pricing & { label: string })[] };
+  pricing: { device: DeviceSpec; own: string; pairs: (Pricing & { label: string })[] };
 }
 
 /** The little of plotly.js that is used. */

@@ -1,5 +1,5 @@
 /**
- * A link that opens the page where a person left it: preset or problem, settings, tau, pinned token.
+ * A link that opens the page where a person left it: preset or problem, settings, tau, pinned token, how it is shown.
  *
  * Pure: must not know the DOM or Gradio. A link comes from anybody, so every value is checked as it is read, against
  * the server's own table; one that is out of range is as good as absent, and named. Called by page.js.
@@ -9,11 +9,14 @@
  * @property {Asked|null} problem of a live run
  * @property {number|null} tau where the slider stood
  * @property {number|null} token the pinned one, counted from 0
+ * @property {RunLook} [look] as it is at first where absent
  *
- * @typedef {LinkState & {refused: string[]}} ReadLink with what was wrong in it, a sentence each
+ * @typedef {import("../run/run_look.js").RunLook} RunLook
+ * @typedef {LinkState & {look: RunLook, refused: string[]}} ReadLink with what was wrong in it, a sentence each
  */
 
 import { GateError, readKind } from "../run/gate.js";
+import { DEVICE_RATE, FILTER, usualLook } from "../run/run_look.js";
 import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
 
 /**
@@ -30,6 +33,7 @@ const MAX_QUESTION = 20_000; // as on the server
 const PLACE = { kind: "whole", low: 1, high: 1e6, wanted: "a whole number from 1 to 1,000,000" };
 /** @type {Record<string, string>} how people know what an address spells in letters */
 const NAMES = { tau: "τ" };
+const YES = "1";
 export const MAX_LINK_LENGTH = 8000;
 
 /**
@@ -38,9 +42,10 @@ export const MAX_LINK_LENGTH = 8000;
  * @param {string|null} presetFile
  * @param {number|null} tau
  * @param {number|null} token
+ * @param {RunLook} [look]
  * @returns {LinkState}
  */
-export function linkStateOf(trace, presetFile, tau, token) {
+export function linkStateOf(trace, presetFile, tau, token, look = usualLook()) {
   const { settings, prompt, router } = trace;
   const problem = { question: prompt.question, data_type: prompt.data_type, router: router.name, settings };
   return {
@@ -48,11 +53,12 @@ export function linkStateOf(trace, presetFile, tau, token) {
     problem: presetFile ? null : problem,
     tau,
     token,
+    look,
   };
 }
 
 /** @param {string} base address of the page, without a query @param {LinkState} state */
-export function buildLink(base, { preset, problem, tau, token }) {
+export function buildLink(base, { preset, problem, tau, token, look = usualLook() }) {
   const query = new URLSearchParams();
   if (preset) query.set("preset", preset);
   else if (problem) {
@@ -67,6 +73,12 @@ export function buildLink(base, { preset, problem, tau, token }) {
   if (tau !== null) query.set("tau", String(tau));
   // People count from one, as the page does.
   if (token !== null) query.set("tok", String(token + 1));
+  const { filter, certainty, price } = look;
+  if (filter) query.set("show", filter);
+  if (certainty) query.set("cert", YES);
+  if (price.pair !== null) query.set("as", price.pair);
+  if (price.bandwidth !== null) query.set("bw", String(price.bandwidth));
+  if (price.compute !== null) query.set("fl", String(price.compute));
   return `${base}?${query}`;
 }
 
@@ -103,10 +115,40 @@ function checked(key, kind, value, refused) {
 }
 
 /**
+ * @param {URLSearchParams} query
+ * @param {string} key
+ * @param {string[]} names
+ * @param {string[]} refused is added to
+ * @returns {string|null} null where there is none, or none of these
+ */
+function choiceIn(query, key, names, refused) {
+  const text = query.get(key);
+  const wanted = names.map((name) => `"${name}"`).join(" or ") || "left out";
+  return text ? /** @type {string|null} */ (checked(key, { kind: "choice", names, wanted }, text, refused)) : null;
+}
+
+/**
+ * @param {URLSearchParams} query
+ * @param {string[]} pairs that a run can be priced as
+ * @param {string[]} refused is added to
+ * @returns {RunLook}
+ */
+const lookIn = (query, pairs, refused) => ({
+  filter: /** @type {Writer|null} */ (choiceIn(query, "show", FILTER.names, refused)),
+  certainty: choiceIn(query, "cert", [YES], refused) !== null,
+  price: {
+    pair: choiceIn(query, "as", pairs, refused),
+    bandwidth: numberIn(query, "bw", DEVICE_RATE, refused),
+    compute: numberIn(query, "fl", DEVICE_RATE, refused),
+  },
+});
+
+/**
  * @param {string} search `location.search`
+ * @param {string[]} [pairs] that a run can be priced as, by their labels
  * @returns {ReadLink|null} null where the address holds nothing of ours
  */
-export function readLink(search) {
+export function readLink(search, pairs = []) {
   const query = new URLSearchParams(search);
   const preset = query.get("preset");
   const asked = query.get("q");
@@ -121,6 +163,7 @@ export function readLink(search) {
     problem: null,
     tau: numberIn(query, "tau", TAU, refused),
     token: token === null ? null : token - 1,
+    look: lookIn(query, pairs, refused),
     refused,
   };
   if (state.preset || question === null) return state;

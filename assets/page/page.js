@@ -13,12 +13,13 @@ import { leaveQueue, nameInputs, pageDrawn, readTau, setProblem, setRunning, set
 import { watchLook } from "./page_look.js";
 import { pageExports } from "./page_exports.js";
 import { PageOutside } from "./page_outside.js";
-import { priceOf } from "./page_price.js";
+import { choiceOf, priceOf } from "./page_price.js";
 import { PagePairs } from "./page_pairs.js";
 import { PageRecorded } from "./page_recorded.js";
 import { PageRun } from "./page_run.js";
 import { PageTau } from "./page_tau.js";
 import { EXPLORE, PageViews } from "./page_views.js";
+import { usualLook } from "../run/run_look.js";
 import { part, setText } from "../viewer/dom.js";
 import { drawHistogram, mountViewer } from "../viewer/viewer.js";
 
@@ -28,7 +29,8 @@ const REFUSED =
   "The run did not start: the server could not be reached, or is full. Your text is kept; try again in a moment.";
 
 /**
- * @typedef {ComponentContext<PageProps> & {server: PageServer, onReady: () => void, onLinked?: () => void}} PageContext
+ * @typedef {ComponentContext<PageProps> & {server: PageServer, onReady: () => void, onLinked?: () => void,
+ *   onPriced?: () => void}} PageContext
  */
 
 /** @param {string} id */
@@ -53,13 +55,15 @@ export class Page {
   frame = null;
   /** @type {number|null} the token that is pinned in the viewer */
   pinned = null;
+  /** What runs are priced as. */
+  price = usualLook().price;
   /** @type {() => void} */
   wasDrawn = () => {};
   /** @type {Promise<void>} */
   firstDrawn = new Promise((resolve) => (this.wasDrawn = resolve));
 
   /** @param {PageContext} how */
-  constructor({ element, props, server, onReady, onLinked }) {
+  constructor({ element, props, server, onReady, onLinked = () => {}, onPriced = () => {} }) {
     this.server = server;
     this.onReady = onReady;
     this.pricing = props.pricing;
@@ -84,7 +88,7 @@ export class Page {
       device: props.pricing.device,
       stylesheet: false,
     });
-    this.link = new PageLink(this, onLinked ?? (() => {}));
+    this.link = new PageLink(this, onLinked, onPriced);
     this.recorded = new PageRecorded(this);
     /** @param {string} id @param {(button: HTMLElement) => void} act */
     const on = (id, act) => {
@@ -339,8 +343,11 @@ export class Page {
   /** @param {string} name @param {number} gigabytesPerSecond @param {number} teraflops */
   setPricing(name, gigabytesPerSecond, teraflops) {
     const { pricing, said } = priceOf(this.pricing, name, gigabytesPerSecond, teraflops);
-    setText(part(document, "#cx-price-said"), said);
-    if (pricing !== undefined) this.viewer.setPricing(pricing);
+    const line = byId("cx-price-said"); // gradio draws it when a person opens what it stands in
+    if (line) setText(line, said);
+    if (pricing === undefined) return;
+    this.price = choiceOf(this.pricing, name, gigabytesPerSecond, teraflops);
+    this.viewer.setPricing(pricing);
   }
 
   /**

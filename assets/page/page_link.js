@@ -4,10 +4,14 @@
  * A link to a recorded run shows it at once. A link to a live run fills the controls in and waits for Generate, because
  * an address that somebody sends must not spend a visitor's compute by itself; when that run ends, tau and token are
  * restored.
+ *
+ * @typedef {import("../run/run_look.js").RunLook} RunLook
  */
 
 import { part } from "../viewer/dom.js";
 import { readTau } from "./page_gradio.js";
+import { controlsOf } from "./page_price.js";
+import { isUsualPrice } from "../run/run_look.js";
 import { MAX_LINK_LENGTH, buildLink, isRunOfLink, linkStateOf, readLink } from "./link.js";
 
 const COPIED_MS = 2500;
@@ -22,10 +26,15 @@ export class PageLink {
   /** @type {ReturnType<typeof setTimeout>|null} */
   timer = null;
 
-  /** @param {Page} page of page.js @param {() => void} onLinked asks Gradio to take `controls()` over */
-  constructor(page, onLinked) {
+  /**
+   * @param {Page} page of page.js
+   * @param {() => void} onLinked asks Gradio to take `controls()` over
+   * @param {() => void} onPriced the same of `priced()`
+   */
+  constructor(page, onLinked, onPriced) {
     this.page = page;
     this.onLinked = onLinked;
+    this.onPriced = onPriced;
   }
 
   /** @returns {string|null} the address of what is on the screen; null where nothing is, or it is too long for one */
@@ -33,7 +42,9 @@ export class PageLink {
     const trace = this.page.viewer.trace();
     if (!trace) return null;
     const base = new URL(".", document.baseURI).href;
-    const link = buildLink(base, linkStateOf(trace, this.page.recorded.preset, readTau(), this.page.pinned));
+    const { viewer, recorded, pinned, price } = this.page;
+    const look = { ...viewer.legend.look, price };
+    const link = buildLink(base, linkStateOf(trace, recorded.preset, readTau(), pinned, look));
     return link.length <= MAX_LINK_LENGTH ? link : null;
   }
 
@@ -58,9 +69,11 @@ export class PageLink {
 
   /** Opens what the address names. @returns {boolean} whether it names anything */
   restore() {
-    const state = readLink(location.search);
-    if (!state) return false;
     const { page } = this;
+    const pairs = page.pricing.pairs.map(({ label }) => label);
+    const state = readLink(location.search, pairs);
+    if (!state) return false;
+    this.#price(state.look);
     if (state.preset) {
       const card = page.recorded.cards.find((candidate) => candidate.dataset.file === `${state.preset}.json`);
       if (!card) {
@@ -68,6 +81,7 @@ export class PageLink {
         page.notice(why + refusedWords(state.refused));
         return false;
       }
+      page.viewer.legend.show(state.look);
       page.recorded.show(card, false, state);
       page.notice(refusedWords(state.refused).trim());
       return true;
@@ -77,6 +91,8 @@ export class PageLink {
     const opens = [
       state.tau !== null && state.tau !== state.problem?.settings.threshold ? `at τ ${state.tau}` : "",
       state.token === null ? "" : `at token ${state.token + 1}`,
+      state.look.filter === null ? "" : `with what the ${state.look.filter.toUpperCase()} wrote`,
+      state.look.certainty ? "tinted by certainty" : "",
     ];
     page.notice(
       "This link holds a problem and its settings. Press Generate to write it " +
@@ -85,6 +101,18 @@ export class PageLink {
     );
     if (page.recorded.cards.length) page.recorded.show(page.recorded.cards[0], false, { keepProblem: true });
     return true;
+  }
+
+  /** A price is not of one run: it holds at once. @param {RunLook} look */
+  #price({ price }) {
+    if (isUsualPrice(price)) return;
+    this.page.setPricing(...controlsOf(this.page.pricing, price));
+    this.onPriced();
+  }
+
+  /** What the controls of the price are to show. */
+  priced() {
+    return controlsOf(this.page.pricing, this.page.price);
   }
 
   /** What the controls are to show; a router is chosen once there are some. @returns {Asked|null} */
@@ -108,6 +136,7 @@ export class PageLink {
     const trace = page.viewer.trace();
     if (!state?.problem || !trace || !isRunOfLink(trace, state.problem)) return;
     this.state = null;
+    page.viewer.legend.show(state.look);
     if (state.tau !== null) page.moveTau(state.tau);
     if (state.token !== null) page.viewer.pin(state.token);
   }

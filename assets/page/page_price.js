@@ -1,12 +1,19 @@
 /**
  * The pair and device that a person prices decisions for, from the controls.
  *
- * Pure: must not know the DOM. What is not a number above 0 changes nothing, and is said.
+ * Pure: must not know the DOM. What is no rate of a device changes nothing, and is said.
  *
- * @typedef {{device: DeviceSpec, pairs: (Pricing & {label: string})[]}} PriceList from `citer_core/ui/pricing.py`
+ * @typedef {PageProps["pricing"]} PriceList from `citer_core/ui/pricing.py`
+ * @typedef {import("../run/run_look.js").PriceChoice} PriceChoice
  */
 
 import { fitWords } from "../run/cost.js";
+import { DEVICE_RATE } from "../run/run_look.js";
+
+const [GIGA, TERA] = [1e9, 1e12];
+
+/** @param {number} rate */
+const isRate = (rate) => rate > 0 && rate <= DEVICE_RATE.high;
 
 /**
  * @param {PriceList} list
@@ -16,9 +23,11 @@ import { fitWords } from "../run/cost.js";
  * @returns {{pricing?: Pricing|null, said: string}} no `pricing`: what was typed is none; null: the run's own price
  */
 export function priceOf(list, name, gigabytesPerSecond, teraflops) {
-  if (!(gigabytesPerSecond > 0 && teraflops > 0)) return { said: "Bandwidth and peak compute are numbers above 0." };
+  if (!isRate(gigabytesPerSecond) || !isRate(teraflops)) {
+    return { said: "Bandwidth and peak compute are numbers above 0, at most 1,000,000,000." };
+  }
   const sheet = list.device;
-  const own = { name: "your device", bandwidth: gigabytesPerSecond * 1e9, peak_flops: teraflops * 1e12 };
+  const own = { name: "your device", bandwidth: gigabytesPerSecond * GIGA, peak_flops: teraflops * TERA };
   const isSheet = own.bandwidth === sheet.bandwidth && own.peak_flops === sheet.peak_flops;
   const pair = list.pairs.find((candidate) => candidate.label === name);
   if (!pair && isSheet) return { pricing: null, said: "" };
@@ -28,3 +37,31 @@ export function priceOf(list, name, gigabytesPerSecond, teraflops) {
     said: pair?.slm && pair.llm ? fitWords(pair.slm, pair.llm, device) : "",
   };
 }
+
+/**
+ * What of the three controls is not as it is at first.
+ * @param {PriceList} list
+ * @param {string} name
+ * @param {number} gigabytesPerSecond
+ * @param {number} teraflops
+ * @returns {PriceChoice}
+ */
+export function choiceOf({ device, pairs }, name, gigabytesPerSecond, teraflops) {
+  return {
+    pair: pairs.some(({ label }) => label === name) ? name : null,
+    bandwidth: gigabytesPerSecond * GIGA === device.bandwidth ? null : gigabytesPerSecond,
+    compute: teraflops * TERA === device.peak_flops ? null : teraflops,
+  };
+}
+
+/**
+ * What the three controls show for a choice.
+ * @param {PriceList} list
+ * @param {PriceChoice} choice
+ * @returns {[string, number, number]}
+ */
+export const controlsOf = ({ device, own }, { pair, bandwidth, compute }) => [
+  pair ?? own,
+  bandwidth ?? device.bandwidth / GIGA,
+  compute ?? device.peak_flops / TERA,
+];

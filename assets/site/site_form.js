@@ -28,8 +28,9 @@ export class SiteForm {
     this.router.addEventListener("change", () => window.citer?.routerChosen(this.router.value));
     part(document, "#cx-generate").addEventListener("click", () => window.citer?.branches.generate(this.asked()));
     part(document, "#cx-stop").addEventListener("click", () => window.citer?.stop());
-    const [price, bandwidth, peak] = ["#cx-price select", "#cx-bandwidth", "#cx-peak"].map(input);
-    for (const control of [price, bandwidth, peak]) {
+    this.priced = ["#cx-price select", "#cx-bandwidth", "#cx-peak"].map(input);
+    const [price, bandwidth, peak] = this.priced;
+    for (const control of this.priced) {
       control.addEventListener("input", () =>
         window.citer?.setPricing(price.value, Number(bandwidth.value), Number(peak.value)),
       );
@@ -79,6 +80,11 @@ export class SiteForm {
     if ([...this.router.options].some(({ value }) => value === asked.router)) this.router.value = String(asked.router);
     this.number.value = this.range.value = String(asked.settings.threshold);
     this.#paint();
+  }
+
+  /** What a link prices runs as. @param {(string|number)[]} values */
+  price(...values) {
+    this.priced.forEach((control, i) => (control.value = String(values[i])));
   }
 
   /** The problems to pick from. @param {(path: string) => Promise<string>} read a file beside the pair */

@@ -27,6 +27,7 @@ export async function mountSite(props) {
     watch: () => {},
     onReady: () => {},
     onLinked: () => form.fill(window.citer?.link.state?.problem ?? null),
+    onPriced: () => window.citer && form.price(...window.citer.link.priced()),
   });
   if (facts)
     await form.readBook((path) => textOf({ ...facts, root: new URL(facts.root, document.baseURI).href }, path));

@@ -13,8 +13,10 @@ const SAMPLES = [
 ];
 
 export class Legend {
-  /** @param {(writer: "slm"|"llm"|null) => void} onFilter @param {(isOn: boolean) => void} onCertainty */
+  /** @param {(writer: Writer|null) => void} onFilter @param {(isOn: boolean) => void} onCertainty */
   constructor(onFilter, onCertainty) {
+    this.onFilter = onFilter;
+    this.onCertainty = onCertainty;
     /** @type {Writer|null} */
     this.filter = null;
     /** @type {Record<string, HTMLButtonElement>} */
@@ -32,12 +34,7 @@ export class Legend {
         ramp,
         html("span", {}, label, html("span", { class: "cv-wide" }, " wrote it")),
       );
-      this.buttons[writer].addEventListener("click", () => {
-        this.filter = this.filter === writer ? null : writer;
-        for (const [name, node] of Object.entries(this.buttons))
-          node.setAttribute("aria-pressed", String(name === this.filter));
-        onFilter(this.filter);
-      });
+      this.buttons[writer].addEventListener("click", () => this.#keep(this.filter === writer ? null : writer));
     }
     this.flip = html(
       "span",
@@ -69,11 +66,8 @@ export class Legend {
       html("span", { class: "cv-swatch cv-changed-key", "aria-hidden": "true" }),
       "differs from its parent",
     );
-    const certainty = html("input", { type: "checkbox" });
-    certainty.addEventListener("change", () => {
-      this.root.classList.toggle("cv-certainty", certainty.checked);
-      onCertainty(certainty.checked);
-    });
+    this.certainty = html("input", { type: "checkbox" });
+    this.certainty.addEventListener("change", () => this.#tint());
     this.root = html(
       "div",
       { class: "cv-legend", role: "group", "aria-label": "Legend; the two models filter the text" },
@@ -87,10 +81,35 @@ export class Legend {
       html(
         "label",
         { class: "cv-check cv-key", title: "Tints by certainty: stronger = further from τ" },
-        certainty,
+        this.certainty,
         "certainty",
       ),
     );
+  }
+
+  /** @param {Writer|null} writer */
+  #keep(writer) {
+    this.filter = writer;
+    for (const [name, node] of Object.entries(this.buttons))
+      node.setAttribute("aria-pressed", String(name === this.filter));
+    this.onFilter(this.filter);
+  }
+
+  #tint() {
+    this.root.classList.toggle("cv-certainty", this.certainty.checked);
+    this.onCertainty(this.certainty.checked);
+  }
+
+  /** As a person left it. */
+  get look() {
+    return { filter: this.filter, certainty: this.certainty.checked };
+  }
+
+  /** As if a person had chosen it. @param {{filter: Writer|null, certainty: boolean}} look */
+  show({ filter, certainty }) {
+    this.#keep(filter);
+    this.certainty.checked = certainty;
+    this.#tint();
   }
 
   /** Entries that nothing on screen uses are left out. @param {RunView} view */

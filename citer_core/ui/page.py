@@ -326,6 +326,7 @@ def _wire_engine(panel: Controls, screen: gr.HTML, books: PairBooks, switch: Pai
     # Only now are there routers to choose from; the other settings of a link are put in at once.
     ready.then(None, panel.form.router, panel.form.router, js=_LINKED_ROUTER, api_visibility="private")
     screen.linked(None, None, panel.form.inputs, js=panel.form.fill_script, api_visibility="private")
+    screen.priced(None, None, panel.priced, js="() => window.citer.link.priced()", api_visibility="private")
 
 
 def _wire_api(desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook, runs: RecordedRuns) -> None:

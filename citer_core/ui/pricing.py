@@ -34,5 +34,5 @@ PRICE_NAMES = [THIS_PAIR, *(price["label"] for price in PRICES)]
 
 
 def price_list() -> dict[str, Any]:
-    """What `page.js` needs: the pairs, and the device they run on unless a person says otherwise."""
-    return {"pairs": PRICES, "device": asdict(H100_SXM)}
+    """What `page.js` needs: the pairs, how the run's own is called, and the device unless a person says otherwise."""
+    return {"pairs": PRICES, "own": THIS_PAIR, "device": asdict(H100_SXM)}

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
 import pytest
@@ -70,7 +71,7 @@ def test_a_link_to_a_recorded_run_restores_it_in_a_fresh_profile(visit: Visit) -
 def test_a_link_to_a_live_run_restores_problem_settings_tau_and_token(visit: Visit, served: Served) -> None:
     query = "?type=mc&q=Is+it+%3Cb%3E%7B%7Bone%7D%7D%3F%0AA.+one%0AB.+two"
     query += "&router=max-probability&at=0.5&n=40&temp=0.3&top_p=0.9&seed=7"
-    visitor = visit(url=f"{served.url}{query}&tau=0.25&tok=3")
+    visitor = visit(url=f"{served.url}{query}&tau=0.25&tok=3&show=slm")
     expect(visitor.page.locator("#cx-notice")).to_contain_text("Press Generate")
     expect(visitor.page.locator("#cx-type input:checked")).to_have_value("mc")
     expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready")
@@ -79,18 +80,48 @@ def test_a_link_to_a_live_run_restores_problem_settings_tau_and_token(visit: Vis
     visitor.wait_idle()
     expect(visitor.page.locator(".cv-t[data-pinned]")).to_have_attribute("data-i", "2")
     state = visitor.page.evaluate(STATE)
+    expect(visitor.page.locator(".cv-key-button[aria-pressed=true]")).to_contain_text("SLM")
     assert state["question"] == "Is it <b>{{one}}?\nA. one\nB. two"
     assert state["router"] == "max-probability" and state["tau"] == "0.25"
     assert state["settings"] == {"threshold": 0.5, "max_new_tokens": 40, "temperature": 0.3, "top_p": 0.9, "seed": 7}
     # The link of this run is the link that it came from.
     again = visitor.page.evaluate("window.citer.link.address()")
-    assert again == f"{served.url}{query}&tau=0.25&tok=3"
+    assert again == f"{served.url}{query}&tau=0.25&tok=3&show=slm"
+
+
+def test_a_link_keeps_whose_tokens_stand_out_certainty_and_price(visit: Visit) -> None:
+    left = visit().page
+    left.locator(".cv-key-button", has_text="LLM").click()
+    left.get_by_label("certainty").check()
+    left.locator("#cx-settings button").first.click()
+    left.get_by_label("Memory bandwidth").fill("935.5")
+    left.locator("#cx-price input").click()
+    left.get_by_role("option", name="70B").click()
+    expect(left.locator(".citer-look", has_text="Priced as Llama").first).to_be_visible()
+    link = left.evaluate("window.citer.link.address()")
+    asked = parse_qs(urlsplit(link).query)
+    assert {key: asked[key] for key in ("show", "cert", "bw")} == {"show": ["llm"], "cert": ["1"], "bw": ["935.5"]}
+    assert "70B" in asked["as"][0] and "fl" not in asked
+    other = visit(url=link).page
+    expect(other.locator(".cv-key-button[aria-pressed=true]")).to_contain_text("LLM")
+    expect(other.locator("[data-filter=llm].cv-certainty")).to_be_visible()
+    expect(other.locator(".citer-look", has_text="Priced as Llama").first).to_be_visible()
+    other.locator("#cx-settings button").first.click()
+    expect(other.get_by_label("Memory bandwidth")).to_have_value("935.5")
+    expect(other.locator("#cx-price input")).to_have_value(asked["as"][0])
+    assert other.evaluate("window.citer.link.address()") == link
+    # A price that is typed goes on from the link's.
+    other.get_by_label("Peak compute").fill("100")
+    wanted = {"pair": asked["as"][0], "bandwidth": 935.5, "compute": 100}
+    other.wait_for_function("(wanted) => JSON.stringify(window.citer.price) === JSON.stringify(wanted)", arg=wanted)
 
 
 def test_copy_link_says_so_and_a_bad_link_is_answered_calmly(visit: Visit, served: Served) -> None:
-    visitor = visit(url=f"{served.url}?preset=nobody&tau=9")
+    visitor = visit(url=f"{served.url}?preset=nobody&tau=9&show=both&bw=-1")
     expect(visitor.page.locator("#cx-notice")).to_contain_text("not here")
     expect(visitor.page.locator("#cx-notice")).to_contain_text("τ is 9; it must be a number from 0 to 1.")
+    expect(visitor.page.locator("#cx-notice")).to_contain_text('show is "both"; it must be "slm" or "llm".')
+    expect(visitor.page.locator("#cx-notice")).to_contain_text("bw is -1; it must be a number above 0")
     expect(visitor.tokens.first).to_be_visible()
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.page.locator("#cx-copy-link").click()

@@ -95,11 +95,13 @@ def test_the_folder_writes_by_itself_and_works_when_its_host_is_gone(browser: Br
         # Everything is kept; then the host goes.
         n_files = len(files) - 2  # not the worker's own script, nor what a host reads
         until(page, f"{KEPT}.then((n) => n >= {n_files})", 60)
-    page.goto(f"{url}?preset=trip&tau=0.5")
+    page.goto(f"{url}?preset=trip&tau=0.5&show=llm&bw=935.5")
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
     until(page, READY)
     expect(page.locator(".cv-notice")).to_contain_text("written in this browser", timeout=15_000)
     assert shown(visitor).settings.threshold == 0.5
+    expect(page.locator("#cx-bandwidth")).to_have_value("935.5")
+    assert page.evaluate("window.citer.link.address()").endswith("tau=0.5&show=llm&bw=935.5")
     elsewhere = [asked for asked in visitor.requests if not asked.startswith((url, "blob:", "data:"))]
     complaints = visitor.complaints
     visitor.leave()

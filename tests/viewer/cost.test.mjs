@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import test from "node:test";
 
 import { CostModel, forwardBytes, forwardFlops, weightBytes, fitWords, storedBytes } from "../../assets/run/cost.js";
-import { priceOf } from "../../assets/page/page_price.js";
+import { choiceOf, controlsOf, priceOf } from "../../assets/page/page_price.js";
 import { speedOf } from "../../assets/viewer/counters.js";
 import { replay } from "../../assets/run/decision.js";
 import { RunSeries, samplePoints, seriesOf } from "../../assets/run/series.js";
@@ -129,11 +129,27 @@ test("a price is of what was chosen, on what was typed", () => {
   const own = priceOf(list, "Large", 1000, 500); // whose memory nobody has said
   assert.deepEqual([own.said, own.pricing.device.name, own.pricing.device.bandwidth], ["", "your device", 1e12]);
   assert.equal(priceOf(list, "This pair", 1000, 500).pricing.slm, undefined);
-  for (const wrong of [0, -1, NaN, undefined]) {
+  for (const wrong of [0, -1, NaN, undefined, 1e9 + 1]) {
     const said = priceOf(list, "Large", wrong, 500);
     assert.equal(said.pricing, undefined);
     assert.match(said.said, /above 0/);
   }
+});
+
+test("what is left of a price's controls brings them back", () => {
+  const list = {
+    device: { ...DEVICE, bandwidth: 2e12, peak_flops: 5e14 },
+    pairs: [{ label: "Large" }],
+    own: "This pair",
+  };
+  for (const controls of [
+    ["This pair", 2000, 500],
+    ["Large", 2000, 500],
+    ["This pair", 935.5, 500],
+    ["Large", 1, 0.5],
+  ])
+    assert.deepEqual(controlsOf(list, choiceOf(list, ...controls)), controls);
+  assert.deepEqual(choiceOf(list, "This pair", 2000, 500), { pair: null, bandwidth: null, compute: null });
 });
 
 test("the tokens a second of another price are its own estimate, never the run's measured ones", () => {

@@ -9,6 +9,7 @@ import { byRouter, markOfToken, scoreMarks, whereChanged } from "../../assets/le
 import { buildLink, isRunOfLink, linkStateOf, readLink } from "../../assets/page/link.js";
 import { packed, unpacked } from "../../assets/engine/packed_file.js";
 import { fillFiles, fillTemplate } from "../../assets/share/offline_file.js";
+import { usualLook } from "../../assets/run/run_look.js";
 import { forXml, layoutStrip } from "../../assets/share/strip_layout.js";
 import { TraceFileError, checkTrace, parseTrace, traceToJson } from "../../assets/run/trace_file.js";
 import { fileStem, traceToCsv } from "../../assets/share/page_export.js";
@@ -23,8 +24,28 @@ const copy = () => structuredClone(RECORDED);
 test("a link to a recorded run comes back as it was", () => {
   const link = buildLink("https://host/path/", linkStateOf(RECORDED, "capital.json", 0.85, 7));
   assert.equal(link, "https://host/path/?preset=capital&tau=0.85&tok=8");
-  const state = { preset: "capital", problem: null, tau: 0.85, token: 7, refused: [] };
+  const state = { preset: "capital", problem: null, tau: 0.85, token: 7, look: usualLook(), refused: [] };
   assert.deepEqual(readLink(new URL(link).search), state);
+});
+
+test("a link keeps what is shown of a run and its price, and says nothing of what is as usual", () => {
+  const pairs = ["Small / 72B", "Small / 70B"];
+  const price = { pair: "Small / 70B", bandwidth: 935.5, compute: null };
+  const look = { filter: "llm", certainty: true, price };
+  const link = buildLink("https://host/", linkStateOf(RECORDED, "capital.json", null, null, look));
+  assert.equal(link, "https://host/?preset=capital&show=llm&cert=1&as=Small+%2F+70B&bw=935.5");
+  const read = readLink(new URL(link).search, pairs);
+  assert.deepEqual([read.look, read.refused], [look, []]);
+  const odd = readLink("?preset=capital&show=both&cert=yes&as=Small&bw=0&fl=1e10", pairs);
+  assert.deepEqual(odd.look, usualLook());
+  assert.deepEqual(odd.refused, [
+    'show is "both"; it must be "slm" or "llm".',
+    'cert is "yes"; it must be "1".',
+    'as is "Small"; it must be "Small / 72B" or "Small / 70B".',
+    "bw is 0; it must be a number above 0, at most 1,000,000,000.",
+    "fl is 10000000000; it must be a number above 0, at most 1,000,000,000.",
+  ]);
+  assert.match(readLink("?preset=capital&as=Small").refused[0], /must be left out/);
 });
 
 test("a link to a live run holds problem and settings, for every hostile question", () => {
@@ -39,6 +60,7 @@ test("a link to a live run holds problem and settings, for every hostile questio
       tau: 0.2,
       token: null,
       problem: { question: trace.prompt.question, data_type: "mc", router: "citer", settings: trace.settings },
+      look: usualLook(),
       refused: [],
     });
     assert.ok(isRunOfLink(trace, state.problem));
@@ -53,6 +75,7 @@ test("what is out of range in a link is as good as absent, and named", () => {
     problem: null,
     tau: null,
     token: null,
+    look: usualLook(),
     refused: ["tok is 0; it must be a whole number from 1 to 1,000,000.", "τ is 2; it must be a number from 0 to 1."],
   });
   const { problem, refused } = readLink("?q=x&type=poem&n=1e9&temp=-1&top_p=&seed=1.5&at=high&utm_source=y");

@@ -27,12 +27,13 @@ from citer_core.ui.run.stream import missing_part
 from citer_core.ui.streaming import Message
 
 # Relative to the document, as gradio's own files are, so that it works under a proxy's path too. `ready` is an event of
-# the component: the engine has become ready, and choices that depend on it can be filled in. `linked` is another one:
-# the address holds a problem and its settings, which the page has checked.
+# the component: the engine has become ready, and choices that depend on it can be filled in. `linked` and `priced` are
+# others: the address holds a problem with its settings, or a price, which the page has checked.
 _ON_LOAD = """
 import(new URL(props.entry, document.baseURI).href)
   .then((page) => page.mountPage({
     element, props, server, watch, onReady: () => trigger("ready"), onLinked: () => trigger("linked"),
+    onPriced: () => trigger("priced"),
   }))
   .catch((error) => { element.textContent = "The viewer could not be started: " + error.message; });
 """

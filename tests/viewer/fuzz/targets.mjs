@@ -174,7 +174,7 @@ const links = fc
   .map((pairs) => `?${pairs.map(([key, value]) => `${key}=${value}`).join("&")}`);
 
 function readAnyLink(search) {
-  const state = readLink(search);
+  const state = readLink(search, ["Large"]);
   if (state === null) return;
   assert.ok(state.tau === null || (state.tau >= 0 && state.tau <= 1));
   assert.ok(state.token === null || (Number.isInteger(state.token) && state.token >= 0));
@@ -183,7 +183,8 @@ function readAnyLink(search) {
     assert.ok(["math", "mc", "open"].includes(problem.data_type) && problem.question.length <= 20_000);
     for (const [name, row] of Object.entries(SETTINGS_TABLE)) readKind(row.kind, problem.settings[name], name);
   }
-  assert.deepEqual(readLink(new URL(buildLink("http://h/", { ...state })).search)?.preset ?? null, state.preset);
+  const again = readLink(new URL(buildLink("http://h/", { ...state })).search, ["Large"]);
+  assert.deepEqual([again?.preset ?? null, again?.look], [state.preset, state.look]);
 }
 
 export const TARGETS = [
