@@ -32,6 +32,16 @@ def grave(page: Page, context: str | None = None) -> list[tuple[str, str]]:
     return [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]
 
 
+def strict(page: Page) -> list[tuple[str, str]]:
+    """What `violations` and `grave` find, read once: any weight against WCAG 2 at A and AA, else what is grave."""
+    return [
+        (v["id"], n["html"][:160])
+        for v in findings(page)
+        if v["impact"] in ("serious", "critical") or not set(WCAG_AA).isdisjoint(v["tags"])
+        for n in v["nodes"]
+    ]
+
+
 SHORTEN = """(most) => {
   for (const body of document.querySelectorAll("tbody"))
     for (const row of [...body.rows].slice(most)) row.remove();
