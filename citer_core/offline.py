@@ -18,11 +18,11 @@ from citer_core.trace import RoutingTrace
 
 ENTRY = ASSETS / "share" / "offline.js"
 STYLES = (ASSETS / "share" / "offline.css", ASSETS / "viewer" / "viewer.css")
-TRACE_PLACE = "CITER-TRACE-GOES-HERE"
+TRACE_PLACE, VIEW_PLACE = "CITER-TRACE-GOES-HERE", "CITER-VIEW-GOES-HERE"
 
 
 def offline_template() -> str:
-    """The one-file page without its trace, which goes where `TRACE_PLACE` stands.
+    """The one-file page without its trace, which goes where `TRACE_PLACE` stands, and what is kept beside it.
 
     Its own policy allows this one script, by its hash, and no request at all: even if a text of a run got where it must
     not, nothing would come of it.
@@ -45,6 +45,7 @@ def offline_template() -> str:
 <body>
 <main id="citer-offline"></main>
 <script type="application/json" id="citer-trace">{TRACE_PLACE}</script>
+<script type="application/json" id="citer-view">{VIEW_PLACE}</script>
 <script type="module">{script}</script>
 </body>
 </html>
@@ -53,7 +54,7 @@ def offline_template() -> str:
 
 def offline_page(trace: RoutingTrace, template: str | None = None) -> str:
     """The one-file page of a run; `template` spares joining the modules again."""
-    before, after = (template or offline_template()).split(TRACE_PLACE)
+    before, after = (template or offline_template()).replace(VIEW_PLACE, "null").split(TRACE_PLACE)
     # Nothing in a run can end the element that holds it: there is no `<` left.
     return before + trace.to_json().replace("<", "\\u003c") + after
 

@@ -5,7 +5,7 @@
  * an address that somebody sends must not spend a visitor's compute by itself; when that run ends, tau and token are
  * restored.
  *
- * @typedef {import("../run/run_look.js").RunLook} RunLook
+ * @typedef {import("../run/run_look.js").PriceChoice} PriceChoice
  */
 
 import { part } from "../viewer/dom.js";
@@ -73,7 +73,7 @@ export class PageLink {
     const pairs = page.pricing.pairs.map(({ label }) => label);
     const state = readLink(location.search, pairs);
     if (!state) return false;
-    this.#price(state.look);
+    this.setPrice(state.look.price);
     if (state.preset) {
       const card = page.recorded.cards.find((candidate) => candidate.dataset.file === `${state.preset}.json`);
       if (!card) {
@@ -103,8 +103,8 @@ export class PageLink {
     return true;
   }
 
-  /** A price is not of one run: it holds at once. @param {RunLook} look */
-  #price({ price }) {
+  /** A price is not of one run: it holds at once. @param {PriceChoice} price */
+  setPrice(price) {
     if (isUsualPrice(price)) return;
     this.page.setPricing(...controlsOf(this.page.pricing, price));
     this.onPriced();

@@ -13,7 +13,7 @@ import { DEVICE_RATE } from "../run/run_look.js";
 const [GIGA, TERA] = [1e9, 1e12];
 
 /** @param {number} rate */
-const isRate = (rate) => rate > 0 && rate <= DEVICE_RATE.high;
+const isDeviceRate = (rate) => rate > 0 && rate <= DEVICE_RATE.high;
 
 /**
  * @param {PriceList} list
@@ -23,7 +23,7 @@ const isRate = (rate) => rate > 0 && rate <= DEVICE_RATE.high;
  * @returns {{pricing?: Pricing|null, said: string}} no `pricing`: what was typed is none; null: the run's own price
  */
 export function priceOf(list, name, gigabytesPerSecond, teraflops) {
-  if (!isRate(gigabytesPerSecond) || !isRate(teraflops)) {
+  if (!isDeviceRate(gigabytesPerSecond) || !isDeviceRate(teraflops)) {
     return { said: "Bandwidth and peak compute are numbers above 0, at most 1,000,000,000." };
   }
   const sheet = list.device;

@@ -12,6 +12,7 @@ import { diffTokens, traceKey } from "./branch_diff.js";
 
 /** Traces of thousands of tokens are megabytes each. */
 export const MOST_BRANCHES = 24;
+const MOST_NAME_CHARS = 60;
 
 /** @param {BranchEntry} entry */
 const idsOf = (entry) => entry.trace.events.map((event) => event.token_id);
@@ -30,6 +31,20 @@ export class BranchBook {
     this.entries = [];
     this.nMade = 0;
     this.shownId = trace ? this.#add(trace, null, 0, "Original").id : null;
+  }
+
+  /**
+   * As they were kept.
+   * @param {{name: string, parent: number|null, fork: number}[]} rows `parent`: its place among them, before its own
+   * @param {Trace[]} traces of each
+   * @param {number} shown
+   */
+  restore(rows, traces, shown) {
+    this.reset(null);
+    rows.forEach(({ name, parent, fork }, i) => {
+      this.#add(traces[i], parent, fork, name.trim().slice(0, MOST_NAME_CHARS) || `Branch ${i}`);
+    });
+    this.shownId = shown;
   }
 
   /** @param {Trace} trace @param {number|null} parentId @param {number} fork @param {string} name */
@@ -74,7 +89,7 @@ export class BranchBook {
   /** @param {number} id @param {string} name */
   rename(id, name) {
     const entry = this.get(id);
-    if (entry && name.trim()) entry.name = name.trim().slice(0, 60);
+    if (entry && name.trim()) entry.name = name.trim().slice(0, MOST_NAME_CHARS);
   }
 
   /**

@@ -6,19 +6,22 @@
 import { html, setText } from "../viewer/dom.js";
 import { download, fileStem, traceToCsv } from "./page_export.js";
 import { drawPicture, pictureToPng, pictureToSvg } from "./picture.js";
+import { viewOf } from "./saved_view.js";
 import { MAX_TRACE_BYTES, TraceFileError, parseTrace, traceToJson } from "../run/trace_file.js";
-import { messageOf } from "../run/format.js";
+import { messageOf, plural } from "../run/format.js";
 
 /**
  * @param {Object} how
  * @param {Viewer} how.viewer
  * @param {(trace: Trace) => void} [how.onImport] a checked trace that a person opened
- * @param {(json: string) => Promise<string>} [how.offlinePage] makes the one-file page of a trace
- * @param {{bytes: number, make: (json: string) => Promise<string>}} [how.livePage] the same with the bundled pair and
- *   its decoder in it, and about how large that file is
+ * @param {() => import("../run/run_look.js").PriceChoice} [how.price] what the page's controls price runs as
+ * @param {(json: string, view: string) => Promise<string>} [how.offlinePage] makes the one-file page of a trace and of
+ *   what is kept beside it
+ * @param {{bytes: number, make: (json: string, view: string) => Promise<string>}} [how.livePage] the same with the
+ *   bundled pair and its decoder in it, and about how large that file is
  * @returns {HTMLElement}
  */
-export function exportBar({ viewer, onImport, offlinePage, livePage }) {
+export function exportBar({ viewer, onImport, price, offlinePage, livePage }) {
   const said = html("span", { class: "cx-export-said", role: "status" });
   const row = html("div", { class: "cx-export", role: "group", "aria-label": "Take this run away" });
   /** @param {string} label @param {string} title @param {(trace: Trace, stem: string) => unknown} make */
@@ -36,6 +39,12 @@ export function exportBar({ viewer, onImport, offlinePage, livePage }) {
     });
     row.append(node);
   };
+  /** @param {Trace} trace @param {string} stem @param {(json: string, view: string) => Promise<string>} make */
+  const saveAs = async (trace, stem, make) => {
+    const { json, nLeft } = viewOf(viewer, price?.());
+    download(`${stem}.html`, "text/html", await make(traceToJson(trace), json));
+    setText(said, nLeft ? `Too long for one file: ${plural(nLeft, "run")} of the branches left out.` : "");
+  };
   row.append(html("span", { class: "cx-export-label" }, "Save as"));
   add("Trace (JSON)", "The run with everything that was measured; can be opened here again", (trace, stem) =>
     download(`${stem}.json`, "application/json", traceToJson(trace)),
@@ -48,8 +57,8 @@ export function exportBar({ viewer, onImport, offlinePage, livePage }) {
     download(`${stem}.png`, "image/png", await pictureToPng(drawPicture(viewer))),
   );
   if (offlinePage)
-    add("Page (HTML)", "This viewer with this run in one file; needs no server", async (trace, stem) =>
-      download(`${stem}.html`, "text/html", await offlinePage(traceToJson(trace))),
+    add("Page (HTML)", "This viewer with this run in one file; needs no server", (trace, stem) =>
+      saveAs(trace, stem, offlinePage),
     );
   if (livePage)
     add(
@@ -57,8 +66,7 @@ export function exportBar({ viewer, onImport, offlinePage, livePage }) {
       "This page with this run and the bundled pair in one file: it generates from a disk, without a network",
       async (trace, stem) => {
         setText(said, "Putting the pair into the page.");
-        download(`${stem}-live.html`, "text/html", await livePage.make(traceToJson(trace)));
-        setText(said, "");
+        await saveAs(trace, `${stem}-live`, livePage.make);
       },
     );
   if (onImport) row.append(...importButton(onImport, said));

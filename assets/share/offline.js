@@ -9,6 +9,7 @@ import { formatTau, messageOf } from "../run/format.js";
 import { drawHistogram, mountViewer } from "../viewer/viewer.js";
 import { exportBar } from "./export_bar.js";
 import { parseTrace } from "../run/trace_file.js";
+import { readView, restoreView } from "./saved_view.js";
 
 /** @param {(tau: number) => void} onTau */
 function offlineSlider(onTau) {
@@ -60,6 +61,8 @@ function themeButton() {
   return node;
 }
 
+const NOT_RESTORED = "The run is shown as it was written; what was kept beside it is left out:";
+
 function openOffline() {
   const root = part(document, "#citer-offline");
   let trace;
@@ -96,8 +99,18 @@ function openOffline() {
     stylesheet: false,
   });
   viewer.showTrace(trace);
-  slider.set(trace.settings.threshold);
-  drawHistogram(slider.histogram, viewer.events, trace.settings.threshold);
+  let tau = trace.settings.threshold;
+  try {
+    const saved = readView(document.getElementById("citer-view")?.textContent ?? "null");
+    if (saved) restoreView(viewer, saved);
+    if (saved?.pricing) viewer.setPricing(saved.pricing);
+    tau = saved?.threshold ?? tau;
+    viewer.setThreshold(tau);
+  } catch (error) {
+    place.before(html("p", { role: "alert" }, `${NOT_RESTORED} ${messageOf(error)}`));
+  }
+  slider.set(tau);
+  drawHistogram(slider.histogram, viewer.events, tau);
   root.append(exportBar({ viewer }));
   window.citerOffline = viewer;
 }

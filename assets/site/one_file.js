@@ -4,19 +4,22 @@
  * The entry that `citer_core/ui/site/one_file.py` joins with everything it imports.
  */
 
-import { parseTrace } from "../run/trace_file.js";
+import { openSaved } from "../page/page_exports.js";
 import { messageOf } from "../run/format.js";
 import { part } from "../viewer/dom.js";
 import { heldJson, mountSite } from "./site_page.js";
 
+/** @param {string} selector */
+const textOfPart = (selector) => part(document, selector).textContent ?? "";
+
 async function openOneFile() {
   const props = heldJson("cx-props");
-  const script = new Blob([part(document, "#cx-worker").textContent ?? ""], { type: "text/javascript" });
+  const script = new Blob([textOfPart("#cx-worker")], { type: "text/javascript" });
   const facts = { ...props.browser_pair, script: URL.createObjectURL(script), packed: heldJson("cx-files") };
   await mountSite({ ...props, browser_pair: facts });
   const { citer } = window;
   try {
-    citer?.recorded.showImported(parseTrace(part(document, "#citer-trace").textContent ?? ""));
+    if (citer) openSaved(citer, textOfPart("#citer-trace"), textOfPart("#citer-view"));
   } catch (error) {
     citer?.notice(messageOf(error));
   }

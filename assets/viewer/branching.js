@@ -53,6 +53,20 @@ export class Branching {
     this.totals.clear();
   }
 
+  /**
+   * The run on the screen is one of these.
+   * @param {{name: string, parent: number|null, fork: number}[]} rows
+   * @param {Trace[]} traces
+   * @param {number} shown
+   */
+  restore(rows, traces, shown) {
+    this.book.restore(rows, traces, shown);
+    this.totals.clear();
+    this.#compareNone();
+    this.mark(this.viewer.view);
+    this.viewer.schedule("all");
+  }
+
   /** A streamed run is over: a branch joins its parent, any other run starts over. @param {RunView} view */
   ended(view) {
     const trace = view.trace();

@@ -53,6 +53,8 @@ def test_the_page_hands_one_out(browser: Browser, tmp_path: Path) -> None:
         visitor = Visitor(browser, url)
         expect(visitor.tokens.first).to_be_visible(timeout=15_000)
         trace = shown(visitor)
+        visitor.page.locator(".cv-key-button", has_text="LLM").click()
+        visitor.page.evaluate("window.citer.setPricing('This pair', 935.5, 989)")
         button = visitor.page.get_by_role("button", name="Page that writes")
         expect(button).to_contain_text(f"about {one_file_bytes() / 1e6:.0f} MB")
         with visitor.page.expect_download(timeout=30_000) as waiting:
@@ -62,6 +64,8 @@ def test_the_page_hands_one_out(browser: Browser, tmp_path: Path) -> None:
         visitor.leave()
     assert visitor.complaints == []
     opened = Visitor(browser, kept.as_uri())
+    expect(opened.page.locator("[data-filter=llm]")).to_be_attached(timeout=20_000)
+    expect(opened.page.locator("#cx-bandwidth")).to_have_value("935.5")
     writes_by_itself(opened, trace)
     opened.leave()
     assert opened.complaints == []

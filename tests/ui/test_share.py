@@ -220,6 +220,52 @@ def test_a_page_of_one_file_works_from_the_disk(
     opened.context.close()
 
 
+def test_a_page_of_one_file_opens_as_it_was_left(visit: Visit, browser: Browser, tmp_path: Path) -> None:
+    visitor = visit()
+    page = visitor.page
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    visitor.ask("What is kept?")
+    visitor.wait_live()
+    visitor.wait_idle()
+    page.evaluate("window.citer.viewer.goTo(3)")
+    page.keyboard.press("f")
+    expect(page.locator(".cv-branch")).to_have_count(2)
+    visitor.wait_idle()
+    page.evaluate("window.citer.setPricing('Qwen2-1.5B / 72B', 1000, 989)")
+    page.locator(".cv-key-button", has_text="LLM").click()
+    page.get_by_label("certainty").check()
+    page.locator("#cx-tau input[type=number]").fill("0.25")
+    page.evaluate("window.citer.viewer.pin(5)")
+    shown = page.evaluate("JSON.stringify(window.citer.viewer.trace())")
+    original = page.evaluate("window.citer.viewer.branching.book.entries[0].trace.events.map((e) => e.text).join('')")
+    kept = tmp_path / "kept.html"
+    kept.write_bytes(saved(page, "Page (HTML)").read_bytes())
+    opened = Opened(browser, kept, offline=True)
+    again = opened.page
+    assert again.evaluate("JSON.stringify(window.citerOffline.trace())") == shown
+    expect(again.locator(".co-tau-value")).to_have_text("0.25")
+    expect(again.locator(".cv-notice")).to_contain_text("At τ 0.25")
+    expect(again.locator("[data-filter=llm].cv-certainty")).to_be_visible()
+    expect(again.locator(".cv-t[data-pinned]")).to_have_attribute("data-i", "5")
+    expect(again.locator(".citer-look", has_text="Priced as Qwen2-1.5B / 72B").first).to_be_visible()
+    assert again.evaluate("window.citerOffline.pricing.device.bandwidth") == 1e12
+    expect(again.locator(".cv-branch")).to_have_count(2)
+    assert grave(again) == []
+    again.get_by_role("button", name="Original").first.click()
+    assert again.evaluate("window.citerOffline.events.map((event) => event.text).join('')") == original
+    expect(again.locator(".cv-branch")).to_have_count(2)
+    assert opened.complaints == []
+
+    # What somebody has spoiled is left out, and the run shown.
+    text = kept.read_text(encoding="utf-8")
+    assert text.count('"token":5') == 1
+    kept.write_text(text.replace('"token":5', '"token":-5'), encoding="utf-8")
+    again.goto(opened.url)
+    expect(again.get_by_role("alert")).to_contain_text("token is -5; it must be the number of a token, or nothing.")
+    expect(again.locator(".cv-t").first).to_be_visible()
+    opened.context.close()
+
+
 def test_the_gallery_opens_from_the_disk(browser: Browser, tmp_path: Path) -> None:
     hostile = tmp_path / "hostile.json"
     trace = trace_of_texts(hostile_strings(60), "<script>window.hacked=1</script>")

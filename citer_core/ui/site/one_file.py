@@ -16,7 +16,7 @@ from citer_core.browser_pair import engine_script, held_files, pair_facts
 from citer_core.errors import ModelFileError
 from citer_core.joined_script import JoinedScript
 from citer_core.models.presets import EMBEDDED, PRESETS
-from citer_core.offline import TRACE_PLACE, offline_page
+from citer_core.offline import TRACE_PLACE, VIEW_PLACE, offline_page
 from citer_core.trace import RoutingTrace
 from citer_core.ui.controls import SAMPLE_QUESTION
 from citer_core.ui.header import TAGLINE
@@ -88,6 +88,7 @@ def one_file_template() -> str:
 </main>
 </div>
 {data_block("citer-trace", TRACE_PLACE)}
+{data_block("citer-view", VIEW_PLACE)}
 {data_block("cx-props", as_data(props))}
 <script type="text/plain" id="cx-worker">{engine_script()}</script>
 <script type="module">{script}</script>
