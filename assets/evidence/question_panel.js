@@ -23,8 +23,9 @@ import { button, html, svg } from "../viewer/dom.js";
 import { download } from "../share/page_export.js";
 import { figureCsv, groupsOf, intervalText, scaleOf } from "./intervals.js";
 
-/** A figure with more rows is opened by whoever wants it. */
+/** A figure with more rows is opened by whoever wants it; on a phone, all figures are. */
 const MOST_ROWS = 12;
+const NARROW = "(max-width: 640px)";
 
 /** @param {EvidenceClaim} claim */
 export function questionPanel(claim) {
@@ -44,7 +45,12 @@ export function questionPanel(claim) {
       command ? html("p", { class: "cl-note ce-command" }, command.replaceAll("`", "")) : null,
     ),
     figures.length
-      ? html("div", { class: "ce-figures" }, ...figures.map((one, k) => figurePanel(one, `${name}-${k + 1}`)))
+      ? html(
+          "details",
+          { class: "ce-figures", open: !matchMedia(NARROW).matches },
+          html("summary", {}, figures.length === 1 ? "The figure" : `The ${figures.length} figures`),
+          ...figures.map((one, k) => figurePanel(one, `${name}-${k + 1}`)),
+        )
       : null,
   );
 }

@@ -9,7 +9,7 @@
 import { certaintyStep, prefersLlm } from "../run/decision.js";
 import { button, html, setText } from "../viewer/dom.js";
 import { plural, probability } from "../run/format.js";
-import { fillTokenText, visibleText } from "../viewer/text.js";
+import { SPACED, fillTokenText, spellTex, visibleText } from "../viewer/text.js";
 import { isEnd } from "./analysis.js";
 import { inCell, placeInCell, verdictOfToken } from "./rows.js";
 
@@ -149,11 +149,16 @@ export class TextPanel {
       if (isEnd(analysis, i)) node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "end" }));
       else if (analysis.text[i] === "")
         node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "•" }));
-      else fillTokenText(node, analysis.text[i]);
+      else if (!spellTex(node, analysis.text[i], this.nodes.at(-1))) fillTokenText(node, analysis.text[i]);
       if (analysis.caseOf[i] > 1) node.dataset.case = String(analysis.caseOf[i]);
       this.nodes.push(node);
       fragment.append(node);
     }
+    const tokens = analysis.text.slice(problem.start, problem.start + problem.n);
+    this.text.classList.toggle(
+      "cl-spaced",
+      tokens.some((text) => SPACED.test(text)),
+    );
     this.text.replaceChildren(fragment);
   }
 

@@ -47,6 +47,8 @@ const CONTROL_NAMES = (
 ).split(" ");
 /** Of one text, however many tokens it has; ordinary runs have a few for each line. */
 export const MAX_MARKS = 5000;
+/** A token whose spaces mean something; in a text without one, none is drawn at the end of a line. */
+export const SPACED = / {2}|\t|\n[ \t]|[ ]$/;
 /** Commands of LaTeX that are one sign; the sign is shown, the text and the inspector keep what was written. */
 const TEX_SIGNS = /** @type {Record<string, string>} */ ({
   times: "×",

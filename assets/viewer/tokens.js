@@ -9,12 +9,11 @@
 import { certaintyStep, isForced } from "../run/decision.js";
 import { html } from "./dom.js";
 import { WRITER_NAMES, probability } from "../run/format.js";
-import { MAX_MARKS, fillTokenText, spellTex, visibleText } from "./text.js";
+import { MAX_MARKS, SPACED, fillTokenText, spellTex, visibleText } from "./text.js";
 
 /** Up to so many tokens are brought up to date at once. */
 const AT_ONCE = 1000;
 const REST_MS = 120;
-const SPACED = / {2}|\t|\n[ \t]|[ ]$/;
 const SLICE = 500;
 
 export class TokenPanel {

@@ -60,7 +60,8 @@ def train_and_describe(
     ties = ties or Ties()
     labels = ties.settle(labels)
     data_types = [row["data_type"] for row in rows]
-    group_of_question = torch.tensor([sorted(set(data_types)).index(t) for t in data_types])
+    number_of = {data_type: number for number, data_type in enumerate(sorted(set(data_types)))}
+    group_of_question = torch.tensor([number_of[data_type] for data_type in data_types])
     try:
         trained = train_router(labels, recipe, objective, group_of_question[labels.question.long()])
     except ValueError as error:
