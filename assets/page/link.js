@@ -10,11 +10,15 @@
  * @property {number|null} tau where the slider stood
  * @property {number|null} token the pinned one, counted from 0
  * @property {RunLook} [look] as it is at first where absent
+ * @property {LinkForks|null} [branches] of the run
  *
  * @typedef {import("../run/run_look.js").RunLook} RunLook
- * @typedef {LinkState & {look: RunLook, refused: string[]}} ReadLink with what was wrong in it, a sentence each
+ * @typedef {import("./link_forks.js").LinkForks} LinkForks
+ * @typedef {LinkState & {look: RunLook, branches: LinkForks|null, refused: string[]}} ReadLink with what was wrong in
+ *   it, a sentence each
  */
 
+import { FORK_SHOWN, forkInLink, readForks } from "./link_forks.js";
 import { GateError, readKind } from "../run/gate.js";
 import { DEVICE_RATE, FILTER, usualLook } from "../run/run_look.js";
 import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
@@ -43,9 +47,10 @@ export const MAX_LINK_LENGTH = 8000;
  * @param {number|null} tau
  * @param {number|null} token
  * @param {RunLook} [look]
+ * @param {LinkForks|null} [branches] of it
  * @returns {LinkState}
  */
-export function linkStateOf(trace, presetFile, tau, token, look = usualLook()) {
+export function linkStateOf(trace, presetFile, tau, token, look = usualLook(), branches = null) {
   const { settings, prompt, router } = trace;
   const problem = { question: prompt.question, data_type: prompt.data_type, router: router.name, settings };
   return {
@@ -54,11 +59,12 @@ export function linkStateOf(trace, presetFile, tau, token, look = usualLook()) {
     tau,
     token,
     look,
+    branches,
   };
 }
 
 /** @param {string} base address of the page, without a query @param {LinkState} state */
-export function buildLink(base, { preset, problem, tau, token, look = usualLook() }) {
+export function buildLink(base, { preset, problem, tau, token, look = usualLook(), branches = null }) {
   const query = new URLSearchParams();
   if (preset) query.set("preset", preset);
   else if (problem) {
@@ -79,6 +85,8 @@ export function buildLink(base, { preset, problem, tau, token, look = usualLook(
   if (price.pair !== null) query.set("as", price.pair);
   if (price.bandwidth !== null) query.set("bw", String(price.bandwidth));
   if (price.compute !== null) query.set("fl", String(price.compute));
+  for (const fork of branches?.forks ?? []) query.append("br", forkInLink(fork));
+  if (branches && branches.shown !== branches.forks.length) query.set("on", String(branches.shown));
   return `${base}?${query}`;
 }
 
@@ -144,6 +152,25 @@ const lookIn = (query, pairs, refused) => ({
 });
 
 /**
+ * @param {URLSearchParams} query
+ * @param {string[]} refused is added to
+ * @returns {LinkForks|null}
+ */
+function branchesIn(query, refused) {
+  const texts = query.getAll("br");
+  if (!texts.length) return null;
+  try {
+    const forks = readForks(texts);
+    const on = numberIn(query, "on", { ...FORK_SHOWN, high: forks.length }, refused);
+    return { forks, shown: on ?? forks.length };
+  } catch (error) {
+    if (!(error instanceof GateError)) throw error;
+    refused.push(error.message);
+    return null;
+  }
+}
+
+/**
  * @param {string} search `location.search`
  * @param {string[]} [pairs] that a run can be priced as, by their labels
  * @returns {ReadLink|null} null where the address holds nothing of ours
@@ -164,6 +191,7 @@ export function readLink(search, pairs = []) {
     tau: numberIn(query, "tau", TAU, refused),
     token: token === null ? null : token - 1,
     look: lookIn(query, pairs, refused),
+    branches: branchesIn(query, refused),
     refused,
   };
   if (state.preset || question === null) return state;

@@ -139,7 +139,7 @@ export class PageBrowser {
 
   /** @param {BranchRequest} asked @returns {boolean} whether this browser takes it */
   branch(asked) {
-    if (!this.#has(asked)) return false;
+    if (!this.has(asked)) return false;
     const { router, settings, events, source, token_id: tokenId, prompt, parent } = asked;
     const { data_type, question, text } = prompt;
     /** @type {RunRequest} */
@@ -154,8 +154,8 @@ export class PageBrowser {
     return true;
   }
 
-  /** @param {RunAbout} about */
-  #has({ pair_revision: revision }) {
+  /** Whether this browser writes runs of a pair. @param {{pair_revision: string}} about */
+  has({ pair_revision: revision }) {
     return this.facts !== null && this.isOn && isSamePair(revision, this.facts.revision);
   }
 
@@ -236,7 +236,7 @@ export class PageBrowser {
 
   /** @param {ProbeRequest} asked @returns {boolean} whether this browser takes it */
   probe(asked) {
-    if (!this.#has(asked)) return false;
+    if (!this.has(asked)) return false;
     this.#probe(asked);
     return true;
   }

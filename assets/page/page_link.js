@@ -12,6 +12,9 @@ import { part } from "../viewer/dom.js";
 import { readTau } from "./page_gradio.js";
 import { controlsOf } from "./page_price.js";
 import { isUsualPrice } from "../run/run_look.js";
+import { PageForks } from "./page_forks.js";
+import { forksOf } from "./link_forks.js";
+import { plural } from "../run/format.js";
 import { MAX_LINK_LENGTH, buildLink, isRunOfLink, linkStateOf, readLink } from "./link.js";
 
 const COPIED_MS = 2500;
@@ -35,17 +38,36 @@ export class PageLink {
     this.page = page;
     this.onLinked = onLinked;
     this.onPriced = onPriced;
+    this.forks = new PageForks(page);
   }
 
   /** @returns {string|null} the address of what is on the screen; null where nothing is, or it is too long for one */
   address() {
-    const trace = this.page.viewer.trace();
-    if (!trace) return null;
-    const base = new URL(".", document.baseURI).href;
     const { viewer, recorded, pinned, price } = this.page;
+    const shown = viewer.trace();
+    if (!shown) return null;
+    const { branches } = this;
+    const trace = branches ? viewer.branching.book.entries[0].trace : shown;
+    const file = branches ? recorded.fileOf(trace) : recorded.preset;
     const look = { ...viewer.legend.look, price };
-    const link = buildLink(base, linkStateOf(trace, recorded.preset, readTau(), pinned, look));
+    const base = new URL(".", document.baseURI).href;
+    const link = buildLink(base, linkStateOf(trace, file, readTau(), pinned, look, branches));
     return link.length <= MAX_LINK_LENGTH ? link : null;
+  }
+
+  /** What a link holds of the branches; null where there are none, or it cannot hold the one that is shown. */
+  get branches() {
+    const { view, branching } = this.page.viewer;
+    const { entries, shown } = branching.book;
+    return view.live || entries.length < 2 ? null : forksOf(entries, shown);
+  }
+
+  /** What a link does not hold of them. */
+  #leftOut() {
+    const { view, branching } = this.page.viewer;
+    const n = branching.book.entries.length - 1;
+    const nKept = this.branches?.forks.length ?? 0;
+    return view.live || nKept >= n ? "" : `The link holds ${nKept} of ${plural(n, "branch", "branches")}.`;
   }
 
   async copy() {
@@ -60,7 +82,7 @@ export class PageLink {
       button.textContent = "Link copied";
       clearTimeout(this.timer ?? undefined);
       this.timer = setTimeout(() => (button.textContent = "Copy link"), COPIED_MS);
-      this.page.notice("");
+      this.page.notice(this.#leftOut(), { tone: "calm" });
     } catch {
       // Pages without https, or inside a frame that may not write: a person can still select it.
       this.page.notice(`Copy this link: ${link}`);
@@ -82,7 +104,7 @@ export class PageLink {
         return false;
       }
       page.viewer.legend.show(state.look);
-      page.recorded.show(card, false, state);
+      this.#show(card, state);
       page.notice(refusedWords(state.refused).trim());
       return true;
     }
@@ -93,6 +115,7 @@ export class PageLink {
       state.token === null ? "" : `at token ${state.token + 1}`,
       state.look.filter === null ? "" : `with what the ${state.look.filter.toUpperCase()} wrote`,
       state.look.certainty ? "tinted by certainty" : "",
+      state.branches ? `with ${plural(state.branches.forks.length, "branch", "branches")}` : "",
     ];
     page.notice(
       "This link holds a problem and its settings. Press Generate to write it " +
@@ -101,6 +124,20 @@ export class PageLink {
     );
     if (page.recorded.cards.length) page.recorded.show(page.recorded.cards[0], false, { keepProblem: true });
     return true;
+  }
+
+  /** @param {HTMLElement} card @param {import("./link.js").ReadLink} state */
+  async #show(card, state) {
+    const { recorded } = this.page;
+    const { branches } = state;
+    await recorded.show(card, false, branches ? {} : state);
+    if (branches && recorded.wanted === card) this.forks.start(branches, () => this.#settle(state));
+  }
+
+  /** Tau and token as the link's writer left them. @param {import("./link.js").ReadLink} state */
+  #settle({ tau, token }) {
+    if (tau !== null) this.page.moveTau(tau);
+    if (token !== null) this.page.viewer.pin(token);
   }
 
   /** A price is not of one run: it holds at once. @param {PriceChoice} price */
@@ -133,11 +170,12 @@ export class PageLink {
   /** The first run of the link's problem opens where the link's writer stood. */
   runEnded() {
     const { state, page } = this;
+    this.forks.runEnded();
     const trace = page.viewer.trace();
     if (!state?.problem || !trace || !isRunOfLink(trace, state.problem)) return;
     this.state = null;
     page.viewer.legend.show(state.look);
-    if (state.tau !== null) page.moveTau(state.tau);
-    if (state.token !== null) page.viewer.pin(state.token);
+    if (!state.branches) this.#settle(state);
+    else setTimeout(() => state.branches && this.forks.start(state.branches, () => this.#settle(state)));
   }
 }

@@ -110,6 +110,11 @@ export class PageRecorded {
     for (const other of this.cards) other.setAttribute("aria-pressed", String(other === card));
   }
 
+  /** The file that a run was read from, or null. @param {Trace} trace */
+  fileOf(trace) {
+    return this.origins.get(trace)?.[1]?.dataset.file ?? null;
+  }
+
   /** Says again how a trace came here. @param {Trace} trace */
   showMode(trace) {
     this.setMode(...(this.origins.get(trace) ?? ["live"]));

@@ -89,9 +89,10 @@ export function formatTau(value) {
  * "1 token", "37 tokens".
  * @param {number} n
  * @param {string} noun
+ * @param {string} [nouns] of more than one
  */
-export function plural(n, noun) {
-  return `${n.toLocaleString("en-US")} ${noun}${n === 1 ? "" : "s"}`;
+export function plural(n, noun, nouns = `${noun}s`) {
+  return `${n.toLocaleString("en-US")} ${n === 1 ? noun : nouns}`;
 }
 
 export const WRITER_NAMES = { slm: "SLM", llm: "LLM" };

@@ -27,7 +27,7 @@ export class Branching {
     this.totals = new Map();
     this.compare = new ComparePanel(() => this.#compareNone());
     this.strip = new BranchStrip({
-      onShow: (id) => this.#show(id),
+      onShow: (id) => this.show(id),
       onRename: (id, name) => {
         this.book.rename(id, name);
         this.#redraw();
@@ -182,6 +182,23 @@ export class Branching {
     });
   }
 
+  /**
+   * The branch that was made so once, with the parent on the screen.
+   * @param {Trace} parent
+   * @param {{at: number, writer: Writer|"go", token: number|null, tau: number|null}} how
+   */
+  again(parent, { at, writer, token, tau }) {
+    this.options.onBranch?.({
+      ...this.#about(this.viewer.view, parent),
+      router: parent.router.name,
+      settings: { ...parent.settings, threshold: tau ?? parent.settings.threshold },
+      events: parent.events.slice(0, at),
+      source: writer === "go" ? null : writer,
+      token_id: token,
+      parent: traceKey(parent),
+    });
+  }
+
   /** @param {RunView} view */
   askProbe(view) {
     this.keep(view);
@@ -248,8 +265,8 @@ export class Branching {
     this.strip.update(this.book, (trace) => this.#totalsOf(trace), view.live);
   }
 
-  /** @param {number} id */
-  #show(id) {
+  /** Puts one of them on the screen. @param {number} id */
+  show(id) {
     const entry = this.book.get(id);
     if (!entry || id === this.book.shownId) return;
     this.book.shownId = id;

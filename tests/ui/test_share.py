@@ -116,6 +116,49 @@ def test_a_link_keeps_whose_tokens_stand_out_certainty_and_price(visit: Visit) -
     other.wait_for_function("(wanted) => JSON.stringify(window.citer.price) === JSON.stringify(wanted)", arg=wanted)
 
 
+def test_a_link_writes_its_branches_again(visit: Visit) -> None:
+    book = """(() => { const { book } = window.citer.viewer.branching;
+      return { shown: book.shownId, entries: book.entries.map(({ key, name, parentId, fork, trace }) =>
+        ({ key, name, parentId, fork, tau: trace.settings.threshold,
+           isForced: trace.events[fork].forced ?? false })) }; })()"""
+    settled = "(n) => window.citer.viewer.branching.book.entries.length === n && !window.citer.link.forks.job"
+    one = visit(computes="browser").page
+    for index, n in ((3, 2), (5, 3)):
+        one.evaluate("(index) => window.citer.viewer.goTo(index)", index)
+        one.keyboard.press("f")
+        one.wait_for_function(settled, arg=n, timeout=20_000)
+        expect(one.locator("button#cx-generate")).to_be_enabled()
+    one.locator("#cx-tau input[type=number]").fill("0.4")
+    expect(one.locator(".cv-notice")).to_contain_text("written in this browser")
+    one.get_by_role("button", name="Branch 1").first.click()
+    one.locator(".cv-t").nth(7).click()
+    left = one.evaluate(book)
+    assert left["shown"] == 1 and [entry["isForced"] for entry in left["entries"]] == [False, True, True]
+    link = one.evaluate("window.citer.link.address()")
+    assert "preset=bakery" in link and link.count("br=") == 2 and link.endswith("&on=1")
+    other = visit(url=link, computes="browser").page
+    other.wait_for_function(settled, arg=3, timeout=20_000)
+    assert other.evaluate(book) == left
+    expect(other.locator(".cv-t[data-pinned]")).to_have_attribute("data-i", "7")
+    assert other.evaluate("window.citer.link.address()") == link
+    assert other.locator("#cx-notice").inner_text() == ""
+
+
+def test_branches_that_cannot_be_written_here_are_said(visit: Visit, served: Served) -> None:
+    n_runs = len(served.engine.runs)
+    page = visit(url=f"{served.url}?preset=bakery&br=0_3_llm&br=1_5_slm&on=0&tok=4").page
+    expect(page.locator("#cx-notice")).to_contain_text(
+        "This link holds 2 branches of its run too. Only the bundled pair"
+    )
+    expect(page.locator(".cv-t[data-pinned]")).to_have_attribute("data-i", "3")
+    assert len(served.engine.runs) == n_runs
+
+
+def test_a_branch_from_behind_the_end_of_its_run_is_left_out(visit: Visit, served: Served) -> None:
+    far = visit(url=f"{served.url}?preset=bakery&br=0_4000_llm", computes="browser").page
+    expect(far.locator("#cx-notice")).to_contain_text("a branch from token 4000, which its run does not have")
+
+
 def test_copy_link_says_so_and_a_bad_link_is_answered_calmly(visit: Visit, served: Served) -> None:
     visitor = visit(url=f"{served.url}?preset=nobody&tau=9&show=both&bw=-1")
     expect(visitor.page.locator("#cx-notice")).to_contain_text("not here")

@@ -24,7 +24,15 @@ const copy = () => structuredClone(RECORDED);
 test("a link to a recorded run comes back as it was", () => {
   const link = buildLink("https://host/path/", linkStateOf(RECORDED, "capital.json", 0.85, 7));
   assert.equal(link, "https://host/path/?preset=capital&tau=0.85&tok=8");
-  const state = { preset: "capital", problem: null, tau: 0.85, token: 7, look: usualLook(), refused: [] };
+  const state = {
+    preset: "capital",
+    problem: null,
+    tau: 0.85,
+    token: 7,
+    look: usualLook(),
+    branches: null,
+    refused: [],
+  };
   assert.deepEqual(readLink(new URL(link).search), state);
 });
 
@@ -61,6 +69,7 @@ test("a link to a live run holds problem and settings, for every hostile questio
       token: null,
       problem: { question: trace.prompt.question, data_type: "mc", router: "citer", settings: trace.settings },
       look: usualLook(),
+      branches: null,
       refused: [],
     });
     assert.ok(isRunOfLink(trace, state.problem));
@@ -76,6 +85,7 @@ test("what is out of range in a link is as good as absent, and named", () => {
     tau: null,
     token: null,
     look: usualLook(),
+    branches: null,
     refused: ["tok is 0; it must be a whole number from 1 to 1,000,000.", "τ is 2; it must be a number from 0 to 1."],
   });
   const { problem, refused } = readLink("?q=x&type=poem&n=1e9&temp=-1&top_p=&seed=1.5&at=high&utm_source=y");

@@ -184,7 +184,7 @@ function readAnyLink(search) {
     for (const [name, row] of Object.entries(SETTINGS_TABLE)) readKind(row.kind, problem.settings[name], name);
   }
   const again = readLink(new URL(buildLink("http://h/", { ...state })).search, ["Large"]);
-  assert.deepEqual([again?.preset ?? null, again?.look], [state.preset, state.look]);
+  assert.deepEqual([again?.preset ?? null, again?.look, again?.branches], [state.preset, state.look, state.branches]);
 }
 
 export const TARGETS = [
