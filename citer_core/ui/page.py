@@ -38,7 +38,7 @@ from citer_core.ui.engine_script import EngineScript
 from citer_core.ui.evidence.tab import evidence_tab
 from citer_core.ui.familiar import Familiar
 from citer_core.ui.field_limits import field_limits
-from citer_core.ui.first_paint import SEEN_TOGETHER, preload_of
+from citer_core.ui.first_paint import AT_ONCE, preload_of
 from citer_core.ui.gradio_log import quiet_gradio
 from citer_core.ui.header import header
 from citer_core.ui.job_line import JobLine
@@ -214,7 +214,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
             server_port=config.port,
             root_path=config.root_path,
             theme=theme(),
-            head=SEEN_TOGETHER + preload + ABOUT + (ICON if config.root_path else "") + STYLES + script.head(),
+            head=AT_ONCE + preload + ABOUT + (ICON if config.root_path else "") + STYLES + script.head(),
             favicon_path=ASSETS / "page" / "favicon.svg",
             footer_links=["api", "gradio"],
             run_history=False,

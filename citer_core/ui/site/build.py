@@ -24,7 +24,7 @@ from citer_core.offline import offline_template
 from citer_core.ui.about import HOW_IT_WORKS
 from citer_core.ui.controls import SAMPLE_QUESTION
 from citer_core.ui.evidence.messages import evidence_message
-from citer_core.ui.first_paint import SEEN_TOGETHER, preload_of
+from citer_core.ui.first_paint import AT_ONCE, preload_of
 from citer_core.ui.header import TAGLINE, header_markup
 from citer_core.ui.markup import literal
 from citer_core.ui.page_assets import plotly_script
@@ -215,7 +215,7 @@ def _document(props: dict[str, Any], script: str, import_map: str) -> str:
 <title>CITER: two models write one answer</title>
 <link rel="icon" href="page/favicon.svg">
 <link rel="manifest" href="site.webmanifest">
-{SEEN_TOGETHER}
+{AT_ONCE}
 <link rel="modulepreload" href="{script}">{preload}
 {styles}
 <script type="importmap">{import_map}</script>
