@@ -86,11 +86,13 @@ def small_targets(page: Page) -> list[str]:
 
 
 SIZES = """() => {
+  // Gradio's own timer of an event that shows no progress stands in the page, at an opacity of 0.
+  const UNSEEN = "svg, .cv-sr, .cl-sr, [data-testid=status-tracker].hide";
   const sizes = {};
   for (const node of document.querySelectorAll(".gradio-container *")) {
     const isText = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
     const box = node.getBoundingClientRect();
-    if (isText && box.height > 2 && box.width > 2 && !node.closest("svg, .cv-sr, .cl-sr")
+    if (isText && box.height > 2 && box.width > 2 && !node.closest(UNSEEN)
         && node.checkVisibility({ visibilityProperty: true }))
       sizes[getComputedStyle(node).fontSize] ??= `${node.className} ${node.textContent.trim().slice(0, 30)}`;
   }
