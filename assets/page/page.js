@@ -9,7 +9,7 @@
 import { PageLink } from "./page_link.js";
 import { PageBranches } from "./page_branches.js";
 import { PageBrowser } from "./page_browser.js";
-import { leaveQueue, nameInputs, pageDrawn, readTau, setProblem, setRunning, setTau } from "./page_gradio.js";
+import { leaveQueue, pageDrawn, readTau, readyInputs, setProblem, setRunning, setTau } from "./page_gradio.js";
 import { watchLook } from "./page_look.js";
 import { pageExports } from "./page_exports.js";
 import { PageOutside } from "./page_outside.js";
@@ -101,7 +101,7 @@ export class Page {
     on("cx-present", async (button) => (await import("../learn/presenter.js")).present(this, button));
     this.outside = new PageOutside(this);
     this.showRunning(false);
-    nameInputs();
+    readyInputs();
     watchLook();
     this.pairs = new PagePairs(this);
     this.browser = new PageBrowser(this, props.browser_pair);

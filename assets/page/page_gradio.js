@@ -44,6 +44,7 @@ const NEEDED = [
   "button#cx-stop",
 ];
 const LONG_ENOUGH_MS = 5000;
+const SEARCH_WORDS = "Search: “museum”, “mc 12”";
 
 /**
  * Waits until gradio has drawn the parts of the page that its script needs; where one does not come, for five seconds.
@@ -51,7 +52,11 @@ const LONG_ENOUGH_MS = 5000;
  * @returns {Promise<void>}
  */
 export function pageDrawn(hasCards) {
-  const needed = hasCards ? [...NEEDED, ".cx-preset"] : NEEDED;
+  return partsDrawn(hasCards ? [...NEEDED, ".cx-preset"] : NEEDED);
+}
+
+/** @param {string[]} needed @returns {Promise<void>} */
+function partsDrawn(needed) {
   const isDrawn = () => needed.every((selector) => document.querySelector(selector));
   return new Promise((resolve) => {
     const observer = new MutationObserver(() => isDrawn() && end());
@@ -111,11 +116,45 @@ export const press = (selector) => find("button", selector)?.click();
 export const leaveQueue = () => find("button", "button#cx-cancel")?.click();
 
 /** Some of Gradio's inputs have no name of their own for a screen reader. */
-export function nameInputs() {
+function nameInputs() {
   /** @param {string} selector @param {string} label */
   const name = (selector, label) => {
     for (const input of document.querySelectorAll(selector))
       if (!input.getAttribute("aria-label")) input.setAttribute("aria-label", label);
   };
   name("#cx-tau input", "Threshold τ");
+  for (const input of document.querySelectorAll("#cx-picker input")) input.setAttribute("placeholder", SEARCH_WORDS);
+}
+
+/**
+ * Gradio's drop-downs are search boxes: typing filters. It does not let a person begin anew, though: what is typed goes
+ * behind the name that stands there, and a second press does not open the list again. Here a press selects the name and
+ * opens the list, and one on the arrow of an open list closes it.
+ * @param {MouseEvent} event
+ */
+function pressDropdown(event) {
+  const frame = event.target instanceof Element ? event.target.closest(".wrap-inner") : null;
+  const input = frame?.querySelector("input[role=combobox]");
+  if (!(input instanceof HTMLInputElement) || input.disabled || event.button !== 0) return;
+  const isFocused = document.activeElement === input;
+  const isOpen = input.getAttribute("aria-expanded") === "true";
+  const arrow = frame?.querySelector(".icon-wrap")?.getBoundingClientRect();
+  if (isFocused && isOpen) {
+    // The text may be edited where it is pressed.
+    if (!arrow || event.clientX < arrow.left) return;
+    event.preventDefault();
+    input.blur();
+    return;
+  }
+  event.preventDefault(); // which would put the cursor behind the name
+  if (isFocused) input.blur(); // gradio opens the list when the focus comes
+  input.focus();
+  input.select();
+}
+
+/** What Gradio's inputs lack. */
+export function readyInputs() {
+  nameInputs();
+  partsDrawn(["#cx-picker :is(input, select)"]).then(nameInputs); // nothing waits for it
+  document.addEventListener("mousedown", pressDropdown);
 }

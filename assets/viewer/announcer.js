@@ -31,6 +31,13 @@ export class Announcer {
     );
   }
 
+  /** What no longer holds is not said any more, nor left to be found. @param {string} text */
+  unsay(text) {
+    if (this.toSay !== text) return;
+    this.toSay = "";
+    if (this.timer === null) setText(this.root, "");
+  }
+
   destroy() {
     clearTimeout(this.timer ?? undefined);
   }

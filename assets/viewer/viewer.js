@@ -61,6 +61,7 @@ export class Viewer {
   /** @type {Pricing|null} */
   pricing = null;
   nRuns = 0;
+  status = "";
   /** @param {HTMLElement} root @param {ViewerOptions} options */
   constructor(root, options) {
     this.root = root;
@@ -186,7 +187,9 @@ export class Viewer {
   setStatus(text, how = {}) {
     const isError = how.kind === "error";
     this.head.setStatus(text, { isError, busy: Boolean(how.busy) });
-    if (text && !isError) this.announcer.say(text, true);
+    if (!text) this.announcer.unsay(this.status);
+    else if (!isError) this.announcer.say(text, true);
+    this.status = text;
   }
 
   /** Pins a token, or lets go with null. @param {number|null} index */

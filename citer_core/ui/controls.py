@@ -142,7 +142,7 @@ def controls(book: ProblemBook, question: str, data_type: str, threshold: gr.Sli
         picker = gr.Dropdown(
             book.choices(),
             value=None,
-            label="Or pick a problem (type to search)",
+            label="Or pick a problem",
             elem_id="cx-picker",
             min_width=200,
             scale=3,

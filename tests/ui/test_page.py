@@ -316,3 +316,41 @@ def test_a_bundled_problem_is_found_by_its_number_and_asked_with_its_answer(visi
     visitor.wait_live()
     visitor.wait_idle()
     assert served.engine.runs[-1].problem.true_answer is not None
+
+
+@pytest.mark.parametrize("computes", ["browser", "server"])
+def test_after_a_refusal_nobody_is_said_to_wait(visit: Visit, computes: str) -> None:
+    page = visit(computes=computes).page
+    page.locator("#cx-prompt textarea").fill("")
+    page.locator("button#cx-generate").click()
+    expect(page.locator("#cx-notice")).to_have_text("The question is empty: write one.")
+    page.wait_for_timeout(700)  # the screen reader's region lags behind
+    waiting = page.get_by_role("status").filter(has_text="Waiting for the first token")
+    expect(waiting).to_have_count(0)
+    expect(page.locator("button#cx-generate")).to_be_enabled()
+
+
+def test_the_problems_are_a_search_box_by_mouse_and_by_key(visit: Visit) -> None:
+    page = visit().page
+    picker, options = page.locator("#cx-picker input"), page.locator("[role=option]")
+    expect(picker).to_have_attribute("placeholder", re.compile("^Search: "))
+
+    page.locator("#cx-picker .icon-wrap").click(force=True)
+    expect(options).not_to_have_count(0)
+    page.locator("#cx-picker .icon-wrap").click(force=True)
+    expect(options).to_have_count(0)
+    for words, found in (("museum", "museum"), ("mc 12 ", "mc 12 ")):
+        picker.click()  # what stands there is selected, so that the words take its place
+        page.keyboard.type(words)
+        expect(options.first).to_contain_text(found)
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("ArrowUp")
+        page.keyboard.press("Enter")
+        expect(picker).to_have_value(re.compile(found))
+        expect(options).to_have_count(0)
+    expect(page.locator("#cx-type input:checked")).to_have_value("mc")
+    picker.focus()
+    page.keyboard.press("Escape")
+    expect(options).to_have_count(0)
+    picker.click()
+    expect(options).not_to_have_count(0)
