@@ -266,7 +266,7 @@ for arguments in (["--min-p", "0.5"], ["--settings", '{"min_p": 0.5}']):
     found.setdefault("flags", []).append(given_settings(args))
 
 with gr.Blocks():
-    form = controls(ProblemBook({}), "x", "math", tau_block(None)).form
+    form = controls("x", "math", tau_block(None)).form
 slider = form.settings["min_p"]
 found["control"] = [slider.label, slider.minimum, slider.maximum, slider.step, slider.value]
 found["scripts"] = ["min_p" in form.read_script, "min_p" in form.fill_script, form.inputs[-1] is slider]

@@ -61,6 +61,11 @@ export class Page {
   wasDrawn = () => {};
   /** @type {Promise<void>} */
   firstDrawn = new Promise((resolve) => (this.wasDrawn = resolve));
+  /** A person is there, who points, types or comes to a control. @type {Promise<Event>} */
+  touched = new Promise((resolve) => {
+    for (const kind of ["pointermove", "pointerdown", "keydown", "focusin"])
+      addEventListener(kind, resolve, { once: true, capture: true });
+  });
 
   /** @param {PageContext} how */
   constructor({ element, props, server, onReady, onLinked = () => {}, onPriced = () => {} }) {
@@ -381,6 +386,7 @@ export async function mountPage(context) {
     await openAtFirst(page);
   } finally {
     document.body.dataset.drawn = ""; // until now nothing was seen of it, so that nothing jumps
+    document.getElementById("cx-early")?.remove(); // the run itself stands in its place
     page.wasDrawn();
   }
 }

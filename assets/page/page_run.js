@@ -6,11 +6,12 @@
  * so it stays in this tab's `sessionStorage`.
  */
 
+import { RUN_KEY, tabStorage } from "./kept.js";
+
 /**
  * @typedef {{run: string|null, asked: Asked|null, search: string, isLost: boolean}} KeptRun
  */
 
-const RUN_KEY = "citer-run";
 const LOOK_EVERY_MS = 1000;
 const SILENT_MS = 6000; // the server says something every three seconds, even where there is nothing to say
 const ASK_LIVE_MS = 400;
@@ -179,14 +180,5 @@ export class PageRun {
     } catch {
       return null;
     }
-  }
-}
-
-/** Some browsers refuse it inside a frame, by raising. */
-function tabStorage() {
-  try {
-    return globalThis.sessionStorage ?? null;
-  } catch {
-    return null;
   }
 }

@@ -17,7 +17,6 @@ from citer_core.errors import GateError
 from citer_core.gate.fields import Real, Record
 from citer_core.gate.json_file import read_json
 from citer_core.ui.pricing import DATA_SHEET_GB_PER_S, DATA_SHEET_TFLOPS, PRICE_NAMES, THIS_PAIR
-from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run_form import RunForm, setting_control
 
 DATA_TYPE_CHOICES = [("Math", "math"), ("Multiple choice", "mc"), ("Free text", "open")]
@@ -112,11 +111,10 @@ def tau_block(tau: float | None) -> gr.Slider | gr.Number:
     return control
 
 
-def controls(book: ProblemBook, question: str, data_type: str, threshold: gr.Slider | gr.Number) -> Controls:
+def controls(question: str, data_type: str, threshold: gr.Slider | gr.Number) -> Controls:
     """Lays the others out; `question` opens in the editor, so that nobody faces an empty box.
 
     Args:
-        book: problems to pick from.
         question, data_type: what the editor opens with.
         threshold: from `tau_block`.
     """
@@ -140,7 +138,7 @@ def controls(book: ProblemBook, question: str, data_type: str, threshold: gr.Sli
     with gr.Row(elem_id="cx-picking"):
         kind = gr.Radio(DATA_TYPE_CHOICES, value=data_type, label="Type", elem_id="cx-type", min_width=400, scale=0)
         picker = gr.Dropdown(
-            book.choices(),
+            [],  # `ready` brings them: some hundred problems would be a fifth of the document
             value=None,
             label="Or pick a problem",
             elem_id="cx-picker",

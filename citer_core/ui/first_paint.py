@@ -1,30 +1,54 @@
-"""What the document's head says so that the first screen comes soon and in one piece."""
+"""What the document says so that the first screen comes soon and in one piece."""
 
 from __future__ import annotations
 
+import json
+import logging
+from pathlib import Path
+
+from citer_core.errors import TraceError
+from citer_core.recording import read_probe
+from citer_core.replay import replay
+from citer_core.trace import RoutingTrace
 from citer_core.ui.markup import literal
+
+logger = logging.getLogger(__name__)
 
 # The parts are drawn one by one: they are seen together, with the run in them, when `page.js` says so. Where that
 # script does not come, after a while; once it has begun (`data-drawing`) it always comes to that, however slow the
-# machine is, and what is seen earlier would jump. In the document: a sheet may come later than the first part.
+# machine is, and what is seen earlier would jump. Until then the opening run's text stands there (`early.js`).
 _SEEN_TOGETHER = (
     "body:not([data-drawn]) :is(#cx-explore, footer, .wrap.full.translucent) "
     "{ visibility: hidden; animation: cx-seen 0s 10s forwards; } "
     "body[data-drawing]:not([data-drawn]) :is(#cx-explore, footer, .wrap.full.translucent) { animation: none; } "
-    ".cx-header { visibility: hidden; animation: cx-seen 0s 10s forwards; } "
+    "body:not([data-drawing]) #cx-early { animation: cx-gone 0s 10s forwards; } "
+    "@keyframes cx-gone { to { visibility: hidden; } } "
+    "html:has(#cx-early) { overflow-y: scroll; } "  # as it will be, or lines would end elsewhere
     "@keyframes cx-seen { to { visibility: visible; } }"
 )
-# The page's frame. Gradio's own has other margins: where our sheets came after it, all of the page moved by them.
-_FRAME = (
-    ".gradio-container.gradio-container { max-width: none; width: 100%; margin: 0; padding: 0; } "
-    ".gradio-container.gradio-container .main.fillable "
-    "{ padding: 0 max(56px, 50vw - 784px) 8px; max-width: none; width: 100%; } "
-    "@media (max-width: 1100px) { .gradio-container.gradio-container .main.fillable { padding-inline: 32px; } } "
-    "@media (max-width: 767px) { .gradio-container.gradio-container .main.fillable { padding: 0 16px 140px; } }"
-)
-AT_ONCE = f"<style>{_FRAME} {_SEEN_TOGETHER}</style>"
+AT_ONCE = f"<style>{_SEEN_TOGETHER}</style>"
 
 
 def preload_of(url: str) -> str:
     """Has the browser fetch a file that the page's script will ask for, while that script is still on its way."""
     return f'<link rel="preload" as="fetch" crossorigin href="{literal(url)}">'
+
+
+def opening_text(folder: Path, file: str, *, is_probed: bool) -> str | None:
+    """The tokens of the run that the page opens with, as the data that `early.js` draws; None where it is damaged.
+
+    Args:
+        folder: of the recorded runs.
+        file: of the run in it.
+        is_probed: there is a probe beside it.
+    """
+    try:
+        trace = RoutingTrace.from_json((folder / file).read_bytes())
+        probe = read_probe(folder, file) if is_probed else None
+    except (OSError, TraceError) as error:
+        logger.warning("the page opens without its text: %s", error)
+        return None
+    decisive = replay(trace, trace.settings.threshold, probe=probe).decisive
+    tokens = [(event.text, event.source, bool(found)) for event, found in zip(trace.events, decisive, strict=True)]
+    run = {"question": trace.prompt.question, "is_math": trace.prompt.data_type == "math", "tokens": tokens}
+    return json.dumps(run, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

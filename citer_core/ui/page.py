@@ -34,11 +34,12 @@ from citer_core.ui.api.tools import (
 )
 from citer_core.ui.compare.tab import compare_tab
 from citer_core.ui.controls import SAMPLE_QUESTION, Controls, about_bundled, controls, fixed, tau_block
+from citer_core.ui.document import PageDocument
 from citer_core.ui.engine_script import EngineScript
 from citer_core.ui.evidence.tab import evidence_tab
 from citer_core.ui.familiar import Familiar
 from citer_core.ui.field_limits import field_limits
-from citer_core.ui.first_paint import AT_ONCE, preload_of
+from citer_core.ui.first_paint import AT_ONCE, opening_text, preload_of
 from citer_core.ui.gradio_log import quiet_gradio
 from citer_core.ui.header import header
 from citer_core.ui.job_line import JobLine
@@ -76,9 +77,13 @@ STYLES = "".join(
     f'<link rel="stylesheet" href="{file_url(ASSETS / name)}">'
     for name in ("viewer/viewer.css", "page/page.css", "page/pairs.css", "learn/learn.css")
 )
+DESCRIPTION = (
+    "Token-level routing live: a small language model writes, a router sends the tokens where it would fail to a large "
+    "one, and every token shows who wrote it, why, and what it cost."
+)
 ABOUT = (
-    '<meta name="description" content="Token-level routing live: a small language model writes, a router sends the '
-    'tokens where it would fail to a large one, and every token shows who wrote it, why, and what it cost.">'
+    f'<meta name="description" content="{DESCRIPTION}"><meta property="og:type" content="website">'
+    f'<meta property="og:title" content="{TITLE}"><meta property="og:description" content="{DESCRIPTION}">'
 )
 ICON = '<link rel="icon" href="favicon.ico">'  # under a path: a browser looks for it at the host's root
 _LINKED_ROUTER = "(name) => window.citer?.link.router(name) ?? name"
@@ -139,7 +144,7 @@ def build_page(
                         fixed('<div id="cx-figures"></div>')
                         threshold = tau_block(opening.tau if opening else None)
                 preset_cards(presets)
-                panel = controls(book, question, data_type, threshold)
+                panel = controls(question, data_type, threshold)
             fixed('<div id="cx-more"></div>')
         # A tab renders what it holds when it is first opened: nothing in it may be needed above.
         with view_tabs():
@@ -196,7 +201,13 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
     check_address(config.host, config.port)
     script = PageScript(ASSETS)
     watched = [Middleware(traffic.watch)] if traffic else []
-    policy = Middleware(PagePolicy, own_scripts=[script.import_map], frame_ancestors=config.web.frame_ancestors)
+    opening = opening_of(presets_to_show(ASSETS / "traces"))
+    preload = "".join(preload_of(file_url(ASSETS / "traces" / file)) for file in opening.files) if opening else ""
+    document = PageDocument(
+        AT_ONCE + preload + ABOUT + (ICON if config.root_path else "") + STYLES + script.head(),
+        opening_text(ASSETS / "traces", opening.file, is_probed=opening.is_probed) if opening else None,
+    )
+    policy = Middleware(PagePolicy, changed=document, frame_ancestors=config.web.frame_ancestors)
     door = Door(config.host, config.port, config.web, field_limits(page), has_mcp=serves_mcp(config))
     routes = [
         script.route(),
@@ -205,8 +216,6 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         chapters().route(),
         (health or Health()).route(),
     ]
-    opening = opening_of(presets_to_show(ASSETS / "traces"))
-    preload = "".join(preload_of(file_url(ASSETS / "traces" / file)) for file in opening.files) if opening else ""
     quiet_gradio()
     try:
         _, url, _ = page.launch(
@@ -214,7 +223,6 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
             server_port=config.port,
             root_path=config.root_path,
             theme=theme(),
-            head=AT_ONCE + preload + ABOUT + (ICON if config.root_path else "") + STYLES + script.head(),
             favicon_path=ASSETS / "page" / "favicon.svg",
             footer_links=["api", "gradio"],
             run_history=False,
@@ -307,17 +315,17 @@ def _wire_picking(panel: Controls, books: PairBooks, switch: PairSwitch) -> None
 
 
 def _wire_engine(panel: Controls, screen: gr.HTML, books: PairBooks, switch: PairSwitch) -> None:
-    """What only a loaded engine knows: its routers, what it may be asked. `page_pairs.js` says when there is one."""
+    """What is filled in later: problems to pick, and what only a loaded engine knows. `page_pairs.js` says when."""
 
     def engine_changed() -> tuple[object, object, object]:
         status, is_bundled = switch.status(), switch.holds_bundled
         names = list(status.get("thresholds", {}))
         info = "Who decides which model writes" if names else status["message"]
         router = gr.Dropdown(choices=names, value=status.get("default_router"), info=info)
-        if not names:
-            return router, gr.skip(), gr.skip()
-        words = about_bundled() if is_bundled else what_it_can(status["pair"], chat=status["is_chat"])
         picker = gr.Dropdown(choices=books.choices(is_bundled=is_bundled), value=None)
+        if not names:
+            return router, gr.skip(), picker
+        words = about_bundled() if is_bundled else what_it_can(status["pair"], chat=status["is_chat"])
         return router, gr.Textbox(info=words), picker
 
     changed = [panel.form.router, panel.form.question, panel.picker]

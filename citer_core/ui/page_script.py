@@ -1,9 +1,8 @@
 """The page's own modules as one script: one request instead of one for each module, level after level of imports.
 
 Over a network each level costs a round trip before anything is on the screen. An import map leads every module's
-address to the joined script, so that modules which are loaded later (a tab, the tour) share what is there already.
-gradio's script puts the map into the document when others run already; a browser that takes no map so late loads the
-modules one by one, and the page is the same.
+address to the joined script, so that modules which are loaded later (a tab, the tour) share what is there already. A
+browser that knows no such map loads the modules one by one, and the page is the same.
 """
 
 from __future__ import annotations

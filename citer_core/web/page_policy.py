@@ -1,8 +1,8 @@
 """`PagePolicy`: the Content-Security-Policy of the page, made of the scripts that are in it.
 
-Gradio writes its configuration into the document as inline scripts, which differ from visitor to visitor, and our
-import map is one that gradio's script puts there. So each page's answer names its own scripts by their hash, and no
-other inline script or event handler runs. `unsafe-eval` stays: gradio makes functions of the text that events and
+Gradio writes its configuration into the document as inline scripts, which differ from visitor to visitor, and we add
+some of our own. So each page's answer names its own scripts by their hash, and no other inline script or event handler
+runs. `unsafe-eval` stays: gradio makes functions of the text that events and
 components carry (`js`, `js_on_load`), which is our own. Styles are inline all over gradio.
 
 Gradio compresses what has a suffix, and a page has none, so that is done here too: a sixth of its bytes are left.
@@ -14,7 +14,7 @@ import base64
 import gzip
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -30,13 +30,13 @@ class PagePolicy:
 
     Args:
         app: whose pages get the policy.
-        own_scripts: texts of inline scripts that the page adds to itself.
+        changed: what each document becomes before it is looked at.
         frame_ancestors: who may show the page in a frame.
     """
 
-    def __init__(self, app: ASGIApp, own_scripts: Sequence[str], frame_ancestors: Sequence[str]) -> None:
+    def __init__(self, app: ASGIApp, changed: Callable[[bytes], bytes], frame_ancestors: Sequence[str]) -> None:
         self._app = app
-        self._own = [_hash(text.encode()) for text in own_scripts]
+        self._changed = changed
         self._ancestors = " ".join(frame_ancestors)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -61,8 +61,9 @@ class PagePolicy:
                 pieces.append(message.get("body", b""))
                 if message.get("more_body", False):
                     return
-                body = b"".join(pieces)
+                body = self._changed(b"".join(pieces))
                 headers = MutableHeaders(scope=start)
+                headers["Content-Length"] = str(len(body))
                 headers[POLICY] = self.policy(body)
                 headers.add_vary_header("Accept-Encoding")
                 if takes_gzip and "content-encoding" not in headers:
@@ -76,7 +77,7 @@ class PagePolicy:
 
     def policy(self, document: bytes) -> str:
         """The policy of a document in HTML."""
-        hashes = dict.fromkeys([*self._own, *map(_hash, _INLINE.findall(document))])
+        hashes = dict.fromkeys(map(_hash, _INLINE.findall(document)))
         return "; ".join(
             (
                 "default-src 'none'",

@@ -156,24 +156,68 @@ def test_once_the_script_has_begun_nothing_is_seen_before_the_run_is_there(brows
     page.evaluate("document.body.dataset.drawing = ''")
     for route in held:
         route.continue_()
-    expect(page.locator(".cv-t").first).to_be_visible(timeout=20_000)
+    expect(page.locator(".citer-viewer .cv-t").first).to_be_visible(timeout=20_000)
     assert page.evaluate(IS_SEEN)
     context.close()
 
 
 def test_sheets_that_come_late_move_nothing(browser: Browser, served: Served) -> None:
-    """Gradio's own frame has other margins than ours: what it had drawn moved by 16 px when our sheet came second."""
+    """Nothing is drawn without them: Gradio's own frame has other margins, and what stood in it moved by 16 px."""
     context = browser.new_context(viewport={"width": 1920, "height": 1080})
     page = context.new_page()
 
     def late(route: Route) -> None:
-        page.wait_for_selector(".main.fillable")
-        page.wait_for_timeout(300)
+        page.wait_for_timeout(1500)
         route.continue_()
 
     page.route(re.compile(r"/page\.css"), late)
     page.goto(served.url)
-    expect(page.locator(".cv-t").first).to_be_visible(timeout=20_000)
+    expect(page.locator(".citer-viewer .cv-t").first).to_be_visible(timeout=20_000)
     shift, moved = page.evaluate(SHIFT)
     context.close()
     assert shift < MOST_SHIFT, moved
+
+
+# Of the name, the question and each token: place, size, colours and text.
+WRITTEN = """(root) => [...document.querySelectorAll(`.cx-name, ${root} .cv-question, ${root} .cv-t`)].map((node) => {
+  const box = node.getBoundingClientRect();
+  const { color, backgroundColor, boxShadow, fontSize, fontWeight, fontFamily } = getComputedStyle(node);
+  const mark = node.dataset.mark ?? '';
+  return [box.x, box.y, box.width, box.height, color, backgroundColor, boxShadow, fontSize, fontWeight,
+          node.className === 'cx-name' ? '' : fontFamily, mark, node.textContent];
+})"""
+
+
+@pytest.mark.parametrize(("width", "height", "theme"), [(1440, 900, "dark"), (1920, 1080, "light"), (390, 844, "dark")])
+def test_the_text_stands_in_the_document_as_the_page_will_write_it(
+    browser: Browser, served: Served, width: int, height: int, theme: str
+) -> None:
+    context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=theme)  # type: ignore[arg-type]
+    context.add_init_script("localStorage.setItem('citer-text-size', '1.2')")
+    page = context.new_page()
+    held: list[Route] = []
+    page.route(re.compile(r"/assets/Blocks-.*\.js"), lambda route: held.append(route))
+    page.goto(served.url)
+    page.wait_for_selector("#cx-early .cv-t")
+    assert page.locator("#cx-explore").count() == 0, "Gradio's script is held back"
+    early = page.evaluate(WRITTEN, "#cx-early")
+    assert len(early) == 2 + opening_run().n_tokens
+    for route in held:
+        route.continue_()
+    page.wait_for_selector("body[data-drawn]")
+    assert page.locator("#cx-early").count() == 0
+    assert page.evaluate(WRITTEN, ".citer-viewer") == early
+    context.close()
+
+
+def test_an_address_with_something_in_it_and_a_run_of_ones_own_open_with_that(browser: Browser, served: Served) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{served.url}?view=learn")
+    assert page.locator("#cx-early").count() == 0
+    page.goto(served.url)
+    page.evaluate("sessionStorage.setItem('citer-run', '{}')")
+    page.goto(served.url)
+    assert page.locator("#cx-early").count() == 0
+    page.wait_for_selector("body[data-drawn]")
+    context.close()

@@ -52,20 +52,22 @@ def test_the_page_names_its_own_scripts_and_no_other() -> None:
         b"<script>one()</script><script data-x='1'>\n two();\n</script><script type=module src=./a.js></script>"
         b'<img onerror="three()"><style>p {}</style>'
     )
-    app = PagePolicy(Inner(content_type="text/html; charset=utf-8", content=page), ["{}"], ("'self'",))
+    inner = Inner(content_type="text/html; charset=utf-8", content=page.replace(b"one()", b"zero()"))
+    app = PagePolicy(inner, lambda document: document.replace(b"zero()", b"one()"), ("'self'",))
     answer = ask(app, "/")
-    assert answer.body == page
+    assert answer.body == page and int(answer.headers["content-length"]) == len(page)
     packed = ask(app, "/", headers={"Accept-Encoding": "gzip, br"})
     assert gzip.decompress(packed.body) == page and packed.headers[CSP] == answer.headers[CSP]
     assert packed.headers["content-encoding"] == "gzip" and packed.headers["vary"] == "Accept-Encoding"
     assert int(packed.headers["content-length"]) == len(packed.body) and "content-encoding" not in answer.headers
     policy = dict(part.split(" ", 1) for part in answer.headers[CSP].split("; "))
     assert policy["script-src"].split() == [
-        "'self'", "'unsafe-eval'", hash_of("{}"), hash_of("one()"), hash_of("\n two();\n"),
+        "'self'", "'unsafe-eval'", hash_of("one()"), hash_of("\n two();\n"),
     ]  # fmt: skip
     assert policy["default-src"] == "'none'" and policy["base-uri"] == policy["form-action"] == "'self'"
     assert policy["connect-src"] == "'self'" and "object-src" not in policy, "the default forbids it"
 
 
 def test_what_is_no_page_gets_no_policy_of_one() -> None:
-    assert CSP not in ask(PagePolicy(Inner(), [], ("'self'",)), "/config").headers
+    app = PagePolicy(Inner(), lambda document: document + b"changed", ("'self'",))
+    assert CSP not in (answer := ask(app, "/config")).headers and b"changed" not in answer.body

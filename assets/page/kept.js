@@ -1,0 +1,49 @@
+/**
+ * What a browser keeps for the page: its theme, the size of the text, and for this tab the run that it asked for.
+ *
+ * Must not know what is made of it. A store that is full or not allowed is as an empty one.
+ */
+
+export const THEME_KEY = "citer-theme";
+export const SIZE_KEY = "citer-text-size";
+export const RUN_KEY = "citer-run"; // of the tab: a run's id is the permission to see it
+export const SIZES = [1, 1.2, 1.45];
+
+/** The tab's own store, or null: some browsers refuse it inside a frame, by raising. */
+export function tabStorage() {
+  try {
+    return globalThis.sessionStorage ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} key @returns {string|null} */
+export function kept(key) {
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} key @param {string} value */
+export function keep(key, value) {
+  try {
+    localStorage.setItem(key, value);
+  } catch {
+    // Full, or not allowed here: the next page begins anew.
+  }
+}
+
+/** Whether a person has chosen the dark theme or, where nobody chose, the other answer. @param {boolean} otherwise */
+export function wantsDark(otherwise) {
+  const wanted = kept(THEME_KEY);
+  return wanted ? wanted === "dark" : otherwise;
+}
+
+/** Which of `SIZES` was chosen. */
+export const keptSize = () => Math.max(0, SIZES.indexOf(Number(kept(SIZE_KEY))));
+
+/** Text of this size, everywhere. @param {number} at which of `SIZES` */
+export const useSize = (at) => document.documentElement.style.setProperty("--cv-size", String(SIZES[at]));

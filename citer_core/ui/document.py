@@ -1,0 +1,47 @@
+"""`PageDocument`: what the page says in its own document, before gradio's script has put anything there.
+
+gradio carries `head` in its configuration and adds it when its script runs: sheets, preloads and our script's address
+would come a second late on a phone. Here they stand in the document, and with them the opening run's text, which is
+read while the page is on its way. `PagePolicy` asks for it with each document.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from citer_core.assets import ASSETS
+from citer_core.joined_script import JoinedScript
+
+_SOCIAL = re.compile(rb'\s*<meta\s+(?:property|name)="(?:og|twitter):[^>]*>')
+_BEFORE_ALL = re.compile(rb"<base\b[^>]*>|<head>(?![\s\S]*<base\b)")
+_LOGIN = re.compile(rb'"auth_required":\s*true')
+
+
+@cache
+def _early_script() -> str:
+    return JoinedScript.of(ASSETS / "page" / "early.js").text
+
+
+class PageDocument:
+    """Changes gradio's document.
+
+    Args:
+        head: of ours, markup. Addresses in it are relative to the page.
+        run: of the text that is there at once, as `opening_text` makes it; None leaves it out.
+    """
+
+    def __init__(self, head: str, run: str | None) -> None:
+        self._head = head.encode()
+        data = f'<script type="application/json" id="cx-early-run">{run}</script>'
+        # No module: those run in the document's order, which is after gradio's.
+        script = f"<script>(() => {{\n{_early_script()}}})();</script>"
+        self._text = b"" if run is None else (data + script).encode()
+
+    def __call__(self, document: bytes) -> bytes:
+        """The document with both in it; one that asks for a password says nothing of ours."""
+        document = _SOCIAL.sub(b"", document)  # gradio's, which name gradio
+        if _LOGIN.search(document):
+            return document
+        document = _BEFORE_ALL.sub(lambda found: found.group() + self._head, document, count=1)
+        return document.replace(b"</body>", self._text + b"</body>", 1)
