@@ -150,7 +150,7 @@ class Evidence {
     this.lesson.replaceChildren(
       html("h2", { class: "cl-heading" }, "When a learned router pays"),
       html("div", { class: "ce-said" }, ...sentences.map((sentence) => html("p", {}, sentence))),
-      figurePanel(figure, "when-it-pays"),
+      figurePanel(figure, "when-it-pays", Infinity),
     );
     this.lesson.hidden = false;
   }

@@ -55,8 +55,8 @@ export function questionPanel(claim) {
   );
 }
 
-/** @param {Figure} figure @param {string} name of its file */
-export function figurePanel(figure, name) {
+/** @param {Figure} figure @param {string} name of its file @param {number} mostRows with more it is folded */
+export function figurePanel(figure, name, mostRows = MOST_ROWS) {
   const place = scaleOf(figure);
   const csv = button("CSV", "cl-action ce-csv", { "aria-label": `${figure.title} as CSV` });
   csv.addEventListener("click", () => download(`citer-evidence-${name}.csv`, "text/csv", figureCsv(figure)));
@@ -83,7 +83,7 @@ export function figurePanel(figure, name) {
   );
   const title = html("p", { class: "ce-title" }, figure.title);
   const marks = figure.reference ? html("p", { class: "cl-note" }, `The line: ${figure.reference[1]}.`) : null;
-  if (figure.rows.length <= MOST_ROWS) return html("div", { class: "ce-figure" }, title, table, marks, csv);
+  if (figure.rows.length <= mostRows) return html("div", { class: "ce-figure" }, title, table, marks, csv);
   return html(
     "details",
     { class: "ce-figure" },
