@@ -75,7 +75,7 @@ fuzz: dev
 
 # One thread a process: the models of the tests are so small that a second one waits more than it works.
 test: dev browser test-js
-	OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1) $(BIN)/python -m pytest -n 2 --dist loadfile $(PYTEST_ARGS)
+	OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1) $(BIN)/python -m pytest -n 3 --dist loadfile $(PYTEST_ARGS)
 
 test-slow: dev browser
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)

@@ -91,7 +91,7 @@ def _transfer(parts: Parts) -> Claim:
         for row in part.content
     ]
     words = []
-    is_worse = {"both": False, "other": False}
+    is_worse, is_better = {"both": False, "other": False}, False
     for router, kind in dict.fromkeys((row["router"], row["tested_on"]) for row in part.content):
         of = {
             row["trained_on"]: unpack(row["right"], row["n"])
@@ -101,11 +101,19 @@ def _transfer(parts: Parts) -> Claim:
         for trained_on in sorted(of.keys() - {kind}):
             mean, (low, high) = paired_difference([of[trained_on]], [of[kind]])
             is_worse["both" if trained_on == "both" else "other"] |= high < 0
+            is_better |= trained_on == "both" and low > 0
             words.append(
                 f"{router_name(router)} of {trained_on} less its own on {kind}: {100 * mean:+.1f} points "
                 f"({100 * low:+.1f} to {100 * high:+.1f}, n = {len(of[kind]):,})"
             )
-    sentence = "One router for both is behind one for each." if is_worse["both"] else "One router for both will do."
+    if is_worse["both"] and is_better:
+        sentence = (
+            "Neither is better everywhere: one router for both is behind one for each in places, ahead in others."
+        )
+    elif is_worse["both"]:
+        sentence = "One router for both is behind one for each."
+    else:
+        sentence = "One router for both will do."
     sentence += (
         " One that has seen the other format only is worse."
         if is_worse["other"]

@@ -24,7 +24,7 @@ from citer_core.evidence.payback import paybacks
 from citer_core.evidence.regimes import Difference, newcombe, of_matched, of_parts, regimes
 from citer_core.evidence.statistics import unpack
 from citer_core.ui.evidence.messages import evidence_message, lead, routers_here
-from tests.core.stored_evidence import RIGHT, N, accuracy_part, every_part
+from tests.core.stored_evidence import RIGHT, N, accuracy_part, bits, every_part
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_WORDING = ASSETS / "benchmarks" / "evidence" / "one-wording" / "matched_shares.json"
@@ -159,6 +159,25 @@ def test_every_part_answers_its_question(answered):
     quarters = found["long"].figures[0].rows
     assert quarters[0].group == "math, SLM alone" and quarters[0].label == "shortest quarter: under 20 tokens"
     assert sum(row.value * row.n for row in quarters[:4]) == pytest.approx(RIGHT["always-slm", None])
+
+
+def test_one_router_for_both_is_judged_where_it_is_behind_and_where_it_is_ahead(monkeypatch):
+    parts = every_part()
+
+    def sentence(**right):
+        rows = [
+            row | {"right": bits(right.get(f"{row['trained_on']}_on_{row['tested_on']}", 20))}
+            for row in parts["transfer"].content
+        ]
+        regime = of_parts("a-set", parts | {"transfer": replace(parts["transfer"], content=rows)})
+        monkeypatch.setattr(claims_module, "regimes", lambda folder: iter([regime]))
+        return next(claim.sentence for claim in claims() if claim.name == "transfer")
+
+    assert sentence(both_on_math=5, both_on_mc=39).startswith(
+        "Neither is better everywhere: one router for both is behind"
+    )
+    assert sentence(both_on_math=5).startswith("One router for both is behind one for each.")
+    assert sentence(both_on_mc=39).startswith("One router for both will do.")
 
 
 def test_speculative_decoding_is_a_line_of_the_table_and_beats_what_it_beats(answered):
