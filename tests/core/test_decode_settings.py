@@ -100,7 +100,7 @@ def test_the_table_holds_together():
 def test_every_setting_has_a_control_that_offers_its_range_and_goes_with_the_request():
     async def laid_out() -> RunForm:
         with gr.Blocks():  # gradio makes a loop where none runs, and leaves it open
-            return controls(BOOK, "How many?", "math", tau_block(0.93)).form
+            return controls("How many?", "math", tau_block(0.93)).form
 
     form = run_async(laid_out())
     assert list(form.settings) == list(SETTINGS)
