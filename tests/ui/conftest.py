@@ -95,12 +95,13 @@ def server_maker(pages: dict[str, Any]) -> Callable[..., Served]:
         *,
         all_runs: bool = False,
         grace_s: float | None = None,
+        loads_after_s: float = 60,
         **config: Any,
     ) -> Served:
         may_load = threading.Event()
 
         def load() -> FakeEngine:
-            may_load.wait(60)
+            may_load.wait(loads_after_s)
             return engine.load()
 
         config.setdefault("pairs", "fixed")

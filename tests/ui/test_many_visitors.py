@@ -89,7 +89,7 @@ def _digest(content: bytes) -> bytes:
 def test_50_visitors_who_generate_compute_nothing_on_the_server(
     browser: Browser, make_server: Callable[..., Served]
 ) -> None:
-    served = make_server(FakeEngine(script))
+    served = make_server(FakeEngine(script), loads_after_s=3600)
     problems = [row.problem for row in bundled_rows("math")[:N_OF_PAGE]]
     for first in range(0, N_OF_PAGE, AT_ONCE):
         visitors = [Visitor(browser, served.url, computes="browser") for _ in range(AT_ONCE)]
