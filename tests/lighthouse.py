@@ -34,6 +34,7 @@ LEAST = {"page": {**ALL, "performance": 0.75}, "static site": {**ALL, "performan
 MOST_SHIFT = 0.02
 TIMES = ("first-contentful-paint", "largest-contentful-paint", "total-blocking-time", "cumulative-layout-shift")
 PATIENCE_S = 120
+N_RUNS = 3  # the one in the middle counts, as Lighthouse itself advises: blocking times of one page differ by half
 
 
 class CompressingFiles(SimpleHTTPRequestHandler):
@@ -105,6 +106,10 @@ def report_of(url: str) -> dict[str, Any]:
         return report
 
 
+def _performance(report: dict[str, Any]) -> float:
+    return float(report["categories"]["performance"]["score"] or 0)
+
+
 def findings(name: str, report: dict[str, Any]) -> list[str]:
     """What is below the limits, in words."""
     scores = {category: entry["score"] or 0.0 for category, entry in report["categories"].items()}
@@ -122,10 +127,12 @@ def main() -> int:
     below: list[str] = []
     for name, serving in (("page", page), ("static site", static_site)):
         with serving() as url:
-            report = report_of(url)
+            reports = sorted((report_of(url) for _ in range(N_RUNS)), key=_performance)
+        report = reports[N_RUNS // 2]
         scores = ", ".join(f"{key} {100 * (entry['score'] or 0):.0f}" for key, entry in report["categories"].items())
         times = ", ".join(f"{key} {report['audits'][key]['displayValue']}" for key in TIMES)
-        print(f"{name}: {scores}\n  {times}")
+        every = ", ".join(f"{100 * _performance(one):.0f}" for one in reports)
+        print(f"{name}: {scores}\n  {times}\n  performance of all runs: {every}")
         below += findings(name, report)
     print(*below, sep="\n")
     return bool(below)

@@ -179,8 +179,7 @@ export class Chart {
     this.view = view;
     setText(this.title, `Estimated ${METRIC_NAMES[this.metric]}, cumulative`);
     setText(this.note, view.head ? view.priceLabel + METHOD_NOTES[this.metric](view.costModel.device) : "");
-    if (!this.width) this.width = Math.round(this.root.clientWidth);
-    if (!this.width) return;
+    if (!this.width) return; // the observer draws it: to ask for the width here would cost a layout of the whole page
     const { series, metric } = { series: view.series, metric: this.metric };
     const narrow = this.width < 520;
     const n = series.length;
