@@ -217,3 +217,18 @@ def test_all_bundled_problems(engine: Engine, router: str, capsys: pytest.Captur
         assert found["n_same"] + len(found["ties"]) == found["n_runs"]
         with capsys.disabled():
             print(f"\n{router}: {found}")
+
+
+def test_the_stored_comparison_is_of_this_pair_and_what_the_chapter_says(engine: Engine) -> None:
+    stored = json.loads((ROOT / "assets" / "benchmarks" / "browser-identity.json").read_text(encoding="utf-8"))
+    assert stored["pair_revision"] == engine.pair_info.revision
+    rows = [row for rows in stored["routers"].values() for row in rows]
+    assert [row["tau"] for row in rows] == [*TAUS, *TAUS] and [row["ties"] for row in rows] == [[]] * len(rows)
+    n_runs, n_same, n_tokens = (sum(row[name] for row in rows) for name in ("n_runs", "n_same", "n_tokens"))
+    largest = max(row["largest_confidence_difference"] for row in rows)
+    assert largest < CONFIDENCE
+    chapter = " ".join((ROOT / "assets" / "docs" / "speed.md").read_text(encoding="utf-8").split())
+    assert (
+        f"{n_runs:,} runs at four taus with `citer` and `max-probability`, {n_tokens:,} tokens: {n_same:,} runs have "
+        f"the same tokens and writers, there was no tie, and confidences differ by {largest:.6f} at most" in chapter
+    )
