@@ -61,11 +61,6 @@ export class Page {
   wasDrawn = () => {};
   /** @type {Promise<void>} */
   firstDrawn = new Promise((resolve) => (this.wasDrawn = resolve));
-  /** A person is there, who points, types or comes to a control. @type {Promise<Event>} */
-  touched = new Promise((resolve) => {
-    for (const kind of ["pointermove", "pointerdown", "keydown", "focusin"])
-      addEventListener(kind, resolve, { once: true, capture: true });
-  });
 
   /** @param {PageContext} how */
   constructor({ element, props, server, onReady, onLinked = () => {}, onPriced = () => {} }) {

@@ -39,7 +39,6 @@ function remembered() {
 const headerPart = (id) => document.getElementById(id);
 
 export class PagePairs {
-  isFillingIn = false;
   /** @type {EngineStatus|null} */
   status = null;
   /** @type {import("./pair_picker.js").PairPicker|null} */
@@ -86,19 +85,6 @@ export class PagePairs {
     }
   }
 
-  /**
-   * Problems and routers to choose from: some hundred entries, which Gradio makes into a list at some cost. Whoever
-   * only reads the page chooses nothing.
-   */
-  #fillIn() {
-    if (this.isFillingIn) return;
-    this.isFillingIn = true;
-    this.page.touched.then(() => {
-      this.isFillingIn = false;
-      this.page.onReady();
-    });
-  }
-
   /** @param {EngineStatus} status */
   #take(status) {
     const before = this.status;
@@ -112,14 +98,14 @@ export class PagePairs {
       !before ||
       before.generation !== status.generation ||
       before.state !== status.state;
-    if (!before && status.state === "loading") this.#fillIn(); // problems can be picked while models are loaded
+    if (!before && status.state === "loading") this.page.onReady(); // problems can be picked while models are loaded
     if (status.state === "loading" || !isNew) return;
     if (status.state === "failed") this.page.notice(status.message);
     // A stored router that does not fit is left out; the others, and the page, go on.
     else if (status.problems?.length) this.page.notice(status.problems.join("\n"));
     else if (before?.state === "failed") this.page.notice("");
     this.page.thresholds = status.thresholds ?? {};
-    this.#fillIn();
+    this.page.onReady();
     this.page.tau.update();
     if (this.title && status.pair && this.generation !== status.generation) {
       this.page.tau.router = null;

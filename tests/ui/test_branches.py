@@ -192,7 +192,6 @@ def test_search_jump_budget_and_pace_need_no_request(visit: Visit, served: Serve
     visitor = visit()
     page = visitor.page
     expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
-    page.mouse.move(5, 5)  # a person is there: problems and routers to choose from are filled in
     page.wait_for_timeout(500)
     visitor.requests.clear()
     focus_token(visitor, 0)

@@ -95,8 +95,6 @@ def test_50_visitors_who_generate_compute_nothing_on_the_server(
         visitors = [Visitor(browser, served.url, computes="browser") for _ in range(AT_ONCE)]
         for visitor in visitors:
             visitor.page.wait_for_function(READY, timeout=300_000)
-            visitor.page.mouse.move(5, 5)  # a person is there: problems to pick come
-            visitor.page.wait_for_timeout(500)
         before = [len(visitor.requests) for visitor in visitors]
         for visitor, problem in zip(visitors, problems[first:], strict=False):
             visitor.ask(problem.question)

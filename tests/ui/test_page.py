@@ -113,7 +113,7 @@ def test_tau_recolours_a_finished_run_without_a_request(visit: Visit) -> None:
     visitor = visit()
     expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready")
     slider = visitor.page.locator("#cx-tau input[type=range]")
-    slider.focus()  # a person is there: problems and routers to choose from are filled in
+    slider.focus()
     visitor.page.wait_for_timeout(500)
     visitor.requests.clear()
     recorded = float(slider.input_value())
@@ -307,8 +307,7 @@ def test_the_downloads_hold_the_run(visit: Visit) -> None:
 def test_a_bundled_problem_is_found_by_its_number_and_asked_with_its_answer(visit: Visit, served: Served) -> None:
     visitor = visit()
     picker = visitor.page.locator("#cx-picker input")
-    visitor.page.mouse.move(5, 5)  # a person is there: problems to pick come
-    visitor.page.wait_for_timeout(500)
+    visitor.page.wait_for_timeout(500)  # problems to pick come with the server's state
     picker.click()
     picker.press_sequentially("mc 17")
     visitor.page.locator("[role=option]").first.click()
@@ -335,7 +334,6 @@ def test_after_a_refusal_nobody_is_said_to_wait(visit: Visit, computes: str) -> 
 def test_the_problems_are_a_search_box_by_mouse_and_by_key(visit: Visit) -> None:
     page = visit().page
     picker, options = page.locator("#cx-picker input"), page.locator("[role=option]")
-    page.mouse.move(5, 5)  # a person is there: problems to pick come
     expect(picker).to_have_attribute("placeholder", re.compile("^Search: "))
 
     page.locator("#cx-picker .icon-wrap").click(force=True)
