@@ -31,6 +31,11 @@ def test_our_head_comes_before_every_script_and_behind_the_base() -> None:
     assert b"<head><style></style><meta" in baseless and b"cx-early" not in baseless
 
 
+def test_a_chapter_to_read_stays_as_it_is() -> None:
+    chapter = b"<html><head><title>Use</title></head><body><h1>Use</h1></body></html>"
+    assert PageDocument("<style>p {}</style>", '{"tokens":[]}')(chapter) == chapter
+
+
 def test_a_page_behind_a_password_says_nothing_of_ours() -> None:
     closed = GRADIO.replace(b"<script", b'<script>window.gradio_config = {"auth_required": true};</script><script')
     page = PageDocument("<style>p {}</style>", '{"tokens":["secret"]}')(closed)

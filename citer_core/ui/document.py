@@ -15,6 +15,7 @@ from citer_core.joined_script import JoinedScript
 
 _SOCIAL = re.compile(rb'\s*<meta\s+(?:property|name)="(?:og|twitter):[^>]*>')
 _BEFORE_ALL = re.compile(rb"<base\b[^>]*>|<head>(?![\s\S]*<base\b)")
+_PAGE = b"<gradio-app"
 _LOGIN = re.compile(rb'"auth_required":\s*true')
 
 
@@ -39,7 +40,9 @@ class PageDocument:
         self._text = b"" if run is None else (data + script).encode()
 
     def __call__(self, document: bytes) -> bytes:
-        """The document with both in it; one that asks for a password says nothing of ours."""
+        """The document with both in it; one that asks for a password says nothing of ours. A chapter stays as it is."""
+        if _PAGE not in document:
+            return document
         document = _SOCIAL.sub(b"", document)  # gradio's, which name gradio
         if _LOGIN.search(document):
             return document

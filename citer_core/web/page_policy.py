@@ -2,8 +2,8 @@
 
 Gradio writes its configuration into the document as inline scripts, which differ from visitor to visitor, and we add
 some of our own. So each page's answer names its own scripts by their hash, and no other inline script or event handler
-runs. `unsafe-eval` stays: gradio makes functions of the text that events and
-components carry (`js`, `js_on_load`), which is our own. Styles are inline all over gradio.
+runs. `unsafe-eval` stays: gradio makes functions of the text that events and components carry (`js`, `js_on_load`),
+which is our own. Styles are inline all over gradio.
 
 Gradio compresses what has a suffix, and a page has none, so that is done here too: a sixth of its bytes are left.
 """
