@@ -292,8 +292,12 @@ def test_four_thousand_tokens_scrub_and_move_tau_within_a_tenth_of_a_second(visi
         return (ends || (at.top > box.top && at.bottom < box.bottom))
           && node.classList.contains('cv-llm') !== Boolean({VIEW}.decisions.isLlm[i]); }}).length; }}"""
     # Those in sight at once, wherever the reader goes next, and the others soon.
-    page.evaluate("window.citer.viewer.setThreshold(0.9); window.citer.viewer.flush()")
-    assert page.evaluate(wrong, False) == 0 < page.evaluate(wrong, True)
+    # Asked in one go: a busy machine takes longer between two questions than the others wait.
+    in_sight, of_all = page.evaluate(
+        f"""() => {{ const wrong = {wrong}; window.citer.viewer.setThreshold(0.9); window.citer.viewer.flush();
+          return [wrong(false), wrong(true)]; }}"""
+    )
+    assert in_sight == 0 < of_all
     page.evaluate("window.citer.viewer.tokens.scroller.scrollTop = 1e6")
     page.evaluate("new Promise(requestAnimationFrame)")
     assert page.evaluate(wrong, False) == 0
