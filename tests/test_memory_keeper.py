@@ -148,4 +148,5 @@ def test_readings_of_a_hundred_problems_leave_next_to_nothing():
     report = json.loads(done.stdout)
     loaded, first, *later = report["sizes"]
     assert report["found"] == [100] * 3
-    assert first < loaded * 1.1 and max(later) < first * 1.05, report
+    # What leaks stays: one reading may be taken while memory is still being given back, not both.
+    assert first < loaded * 1.1 and min(later) < first * 1.05, report

@@ -55,6 +55,12 @@ def add_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--output-dir", type=Path, required=True, metavar="DIR", help="a folder of its own; the same command resumes it"
     )
+    parser.add_argument(
+        "--rollouts-file",
+        type=Path,
+        metavar="FILE",
+        help="what rollouts find, without texts and states: what is there is not rolled out again, on any machine",
+    )
     parser.add_argument("--router", metavar="NAME", help=f"of the iteration before: {ROUTER_HELP}")
     parser.add_argument(
         "--router-threshold", type=float, metavar="TAU", help="its tau (0.95; that of --rollout-share if there is one)"
@@ -100,7 +106,16 @@ def run(args: argparse.Namespace) -> int:
     part_size = args.part_size or PART_SIZE
     n_mine = sum(len(rows[start : start + part_size]) for start in shard_starts(len(rows), shard, part_size))
     with tqdm(total=n_mine, unit="row", disable=not sys.stderr.isatty()) as bar:
-        for n_done in label_dataset(engine.pair, rows, args.output_dir, settings, shard=shard, part_size=part_size):
+        work = label_dataset(
+            engine.pair,
+            rows,
+            args.output_dir,
+            settings,
+            shard=shard,
+            part_size=part_size,
+            rollouts_file=args.rollouts_file,
+        )
+        for n_done in work:
             bar.update(n_done - bar.n)
             if bar.disable:
                 say(f"labelled {n_done} of {n_mine} rows")
@@ -118,6 +133,8 @@ def _check(args: argparse.Namespace) -> None:
             raise SettingError("--rollout-share finds the tau that --router-threshold gives: give one of the two.")
     if args.router is None and args.rollout_share is not None:
         raise SettingError("--rollout-share: use this with --router; one model alone has no share.")
+    if args.both_branches is not None and args.rollouts_file is not None:
+        raise SettingError("--rollouts-file: leave it out with --both-branches, which labels nothing.")
     for name, value in (("--iteration", args.iteration), ("--both-branches", args.both_branches)):
         if value is not None and value < 1:
             raise SettingError(f"{name} is {value}: give a whole number from 1.")

@@ -13,6 +13,7 @@ shard of the parts; folders of several machines are merged.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -30,7 +31,8 @@ from citer_core.gate.excerpt import clean, excerpt
 from citer_core.gate.fields import Choice, Flag, Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
 from citer_core.labelling.label_parts import BRANCHES, MAX_ROWS, read_rows_of, read_tensors_of
-from citer_core.labelling.labels import LabelMode, Labels, LabelSettings, label_examples
+from citer_core.labelling.labels import LabelMode, Labels, LabelSettings, label_examples, rolled_out
+from citer_core.labelling.rollouts_file import RolloutsFile
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, example_of
 from citer_core.models.pair import ModelPair
 from citer_core.models.same_pair import is_same_run
@@ -128,6 +130,12 @@ class LabelHeader:
         )
 
     @property
+    def rolled_by(self) -> dict[str, Any]:
+        """Who rolled out and how: all that an outcome depends on, and not which tokens of which rows were tried."""
+        apart = ("rows", "n_rows", "part_size", "n_rollouts", "ask_slm", "seed", "code_version")
+        return {name: value for name, value in asdict(self).items() if name not in apart}
+
+    @property
     def starts(self) -> range:
         """Number of the first example of every part."""
         return range(0, self.n_rows, self.part_size)
@@ -198,6 +206,7 @@ def label_dataset(
     *,
     shard: tuple[int, int] = (1, 1),
     part_size: int = PART_SIZE,
+    rollouts_file: Path | None = None,
 ) -> Iterator[int]:
     """Labels rows part by part into `folder`; parts that are there already are left alone.
 
@@ -208,6 +217,7 @@ def label_dataset(
         settings: see `LabelSettings`.
         shard: (i, n): only every n-th part, from the i-th on; i from 1 to n.
         part_size: examples per part.
+        rollouts_file: what it has is not rolled out again, and what it lacks is written there.
 
     Yields:
         How many examples of this shard are done, after each part.
@@ -219,18 +229,26 @@ def label_dataset(
     """
     header = LabelHeader.of(pair, rows, settings, part_size)
     header.write(folder)
+    branches = 2 if settings.labels == "outcome" else 1
     done = 0
-    for start in shard_starts(len(rows), shard, part_size):
-        part_rows = rows[start : start + part_size]
-        if not part_path(folder, start).exists():
-            with only_writer(part_path(folder, start)):
-                examples = [example_of(row, data_type, pair) for row, data_type in part_rows]
-                labels, forced = label_examples(pair, examples, settings, first_question=start)
-                _write_part(folder, start, labels, examples, forced, part_rows)
-        else:
-            forget_killed_writer(part_path(folder, start))
-        done += len(part_rows)
-        yield done
+    with contextlib.ExitStack() as stack:
+        book = rollouts_file and stack.enter_context(RolloutsFile(rollouts_file, header.rolled_by, branches=branches))
+        for start in shard_starts(len(rows), shard, part_size):
+            part_rows = rows[start : start + part_size]
+            path = part_path(folder, start)
+            if not path.exists():
+                with only_writer(path):
+                    examples = [example_of(row, data_type, pair) for row, data_type in part_rows]
+                    known = [book.known(example) for example in examples] if book else ()
+                    labels, forced = label_examples(pair, examples, settings, first_question=start, known=known)
+                    if book:  # before the part, which is made again in a moment where the rollouts are known
+                        for question, example in enumerate(examples, start):
+                            book.keep(example, rolled_out(labels.take(labels.question == question), settings))
+                    _write_part(folder, start, labels, examples, forced, part_rows)
+            else:
+                forget_killed_writer(path)
+            done += len(part_rows)
+            yield done
 
 
 def shard_starts(n_rows: int, shard: tuple[int, int], part_size: int = PART_SIZE) -> range:

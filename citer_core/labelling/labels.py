@@ -31,6 +31,7 @@ from torch import Tensor
 from citer_core.errors import SettingError
 from citer_core.labelling.outcomes import disagreements, roll_out_branches
 from citer_core.labelling.rollouts import Policy, Start, preferred_source, roll_out
+from citer_core.labelling.rollouts_file import NOTHING, RolledOut
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, teacher_force
 from citer_core.models.pair import ModelPair
 from citer_core.routing.router import RouterFeatures
@@ -154,9 +155,18 @@ class LabelSettings:
         if self.labels == "outcome" and self.roll_out_case_2:
             raise SettingError("Labels by outcome roll case 2 out in any case: leave out --roll-out-case-2.")
 
+    @property
+    def least_case(self) -> int:
+        """Of published labels: tokens of this case and above are rolled out."""
+        return 2 if self.roll_out_case_2 else 3
+
 
 def label_examples(
-    pair: ModelPair, examples: Sequence[Example], settings: LabelSettings, first_question: int = 0
+    pair: ModelPair,
+    examples: Sequence[Example],
+    settings: LabelSettings,
+    first_question: int = 0,
+    known: Sequence[RolledOut] = (),
 ) -> tuple[Labels, list[TeacherForced]]:
     """Labels every ground-truth token of `examples`.
 
@@ -165,20 +175,25 @@ def label_examples(
         examples: with ground truth.
         settings: how case 3 is settled.
         first_question: number of the first example; the others follow.
+        known: of each example, what rollouts under these settings found before; it is not rolled out again.
 
     Returns:
         The labels, and what both models said at each example.
     """
     forced = list(teacher_force(pair, examples))
+    known = known or [NOTHING] * len(examples)
     if settings.labels == "outcome":
-        parts = _by_outcome(pair, examples, forced, settings, first_question)
+        parts = _by_outcome(pair, examples, forced, settings, first_question, known)
     else:
-        parts = _as_published(pair, examples, forced, settings, first_question)
+        parts = _as_published(pair, examples, forced, settings, first_question, known)
     if settings.ask_slm:
         rules = settings.policy  # one limit for all answers: a longer one for some would make them right more often
         alone = Policy.slm_alone(max_new_tokens=rules.max_new_tokens, batch_size=rules.batch_size)
-        for number, outcome in roll_out(pair, examples, [Start(n, 0) for n in range(len(examples))], alone):
-            parts[number].slm_is_correct.fill_(int(outcome.is_correct))
+        asked = [number for number, before in enumerate(known) if before.slm_alone is None]
+        for part, before in zip(parts, known, strict=True):
+            part.slm_is_correct.fill_(UNKNOWN if before.slm_alone is None else before.slm_alone)
+        for i, outcome in roll_out(pair, examples, [Start(number, 0) for number in asked], alone):
+            parts[asked[i]].slm_is_correct.fill_(int(outcome.is_correct))
     return Labels.concatenate(parts), forced
 
 
@@ -188,18 +203,24 @@ def _as_published(
     forced: Sequence[TeacherForced],
     settings: LabelSettings,
     first_question: int,
+    known: Sequence[RolledOut],
 ) -> list[Labels]:
     """Cases 1 and 2 by the shortcut, case 3 (and 2, where that is asked for) by a rollout of the SLM's branch."""
     parts = [_shortcut(truth, question) for question, truth in enumerate(forced, first_question)]
     if settings.roll_out_case_2:
         for part in parts:
             part.label[part.case == 2] = UNKNOWN  # until its rollout; one that is not drawn stays so, as of case 3
-    least = 2 if settings.roll_out_case_2 else 3
-    starts = [
-        Start(number, position, () if settings.iteration == 1 else (int(truth.slm_ids[position]),))
-        for number, truth in enumerate(forced)
-        for position in _drawn((truth.case >= least).nonzero().flatten().tolist(), settings, first_question + number)
-    ]
+    starts = []
+    for number, truth in enumerate(forced):
+        drawn = _drawn(
+            (truth.case >= settings.least_case).nonzero().flatten().tolist(), settings, first_question + number
+        )
+        for position in drawn:
+            if found := known[number].outcomes.get(position):
+                (parts[number].label[position],) = found
+            else:
+                branch = () if settings.iteration == 1 else (int(truth.slm_ids[position]),)
+                starts.append(Start(number, position, branch))
     for i, outcome in roll_out(pair, examples, starts, settings.policy):
         parts[starts[i].example].label[starts[i].position] = int(outcome.is_correct)
     return parts
@@ -211,6 +232,7 @@ def _by_outcome(
     forced: Sequence[TeacherForced],
     settings: LabelSettings,
     first_question: int,
+    known: Sequence[RolledOut],
 ) -> list[Labels]:
     """The SLM where both models agree; where they do not, who reaches the right answer."""
     parts = []
@@ -223,14 +245,33 @@ def _by_outcome(
         for number, truth in enumerate(forced)
         for position in _drawn(disagreements(truth), settings, first_question + number)
     ]
-    tokens = [(int(forced[n].slm_ids[p]), int(forced[n].llm_ids[p])) for n, p in places]
-    results = roll_out_branches(pair, examples, places, tokens, settings.policy, forced)
-    for (number, position), (slm, llm) in zip(places, results, strict=True):
+    asked = [(number, position) for number, position in places if position not in known[number].outcomes]
+    tokens = [(int(forced[n].slm_ids[p]), int(forced[n].llm_ids[p])) for n, p in asked]
+    results = roll_out_branches(pair, examples, asked, tokens, settings.policy, forced)
+    fresh = {place: (slm.is_correct, llm.is_correct) for place, (slm, llm) in zip(asked, results, strict=True)}
+    for number, position in places:
+        slm, llm = fresh.get((number, position)) or known[number].outcomes[position]
         part = parts[number]
-        part.slm_branch[position], part.llm_branch[position] = int(slm.is_correct), int(llm.is_correct)
-        source = preferred_source(slm_is_correct=slm.is_correct, llm_is_correct=llm.is_correct)
+        part.slm_branch[position], part.llm_branch[position] = int(slm), int(llm)
+        source = preferred_source(slm_is_correct=bool(slm), llm_is_correct=bool(llm))
         part.label[position] = UNKNOWN if source is None else int(source == "slm")
     return parts
+
+
+def rolled_out(labels: Labels, settings: LabelSettings) -> RolledOut:
+    """What rollouts found of one example's tokens: what `label_examples` takes as `known`.
+
+    Args:
+        labels: of one example, as these settings made them.
+        settings: see `LabelSettings`.
+    """
+    mask = (labels.case >= settings.least_case) & (labels.label != UNKNOWN)
+    branches: tuple[Tensor, ...] = (labels.label,)
+    if settings.labels == "outcome":
+        mask, branches = labels.is_tried, (labels.slm_branch, labels.llm_branch)
+    alone = int(labels.slm_is_correct[0])
+    found = zip(labels.position[mask].tolist(), *(branch[mask].tolist() for branch in branches), strict=True)
+    return RolledOut({position: tuple(bits) for position, *bits in found}, None if alone == UNKNOWN else alone)
 
 
 def _shortcut(truth: TeacherForced, question: int) -> Labels:

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from citer_core.cli.main import main
-from citer_core.labelling import label_files
+from citer_core.labelling import label_files, rollouts
 from citer_core.labelling.label_files import load_labels
 from tests.cli.examples import LABEL, ROOT, contents, small_parts
 
@@ -62,6 +62,19 @@ def test_an_interrupted_labelling_resumes_to_the_same_bytes(trained, tmp_path, m
     assert "interrupted" in err and f"{len(labels)} tokens: {shares}" in err
     assert main([*arguments, "--seed", "1"]) == 2
     assert "seed = 0, but now it is 1" in capsys.readouterr().err
+
+
+def test_labels_made_again_from_a_file_of_rollouts_are_the_same_bytes(trained, tmp_path, monkeypatch, capsys):
+    small_parts(monkeypatch)
+    file = ["--rollouts-file", str(tmp_path / "rollouts.jsonl")]
+    for name in ("first", "again"):
+        assert main([*LABEL, "--output-dir", str(tmp_path / name), *file]) == 0
+        assert contents(tmp_path / name) == contents(trained / "labels")
+        monkeypatch.setattr(rollouts, "_continued", lambda *_: pytest.fail("rolled out again"))
+    capsys.readouterr()
+    both = ["--both-branches", "3", "--output-dir", str(tmp_path / "branches")]
+    assert main([*LABEL[: LABEL.index("--ask-slm")], *both, *file]) == 2
+    assert "leave it out with --both-branches" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -1,0 +1,125 @@
+"""A file of rollouts: the same labels on another machine, and not one rollout for it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from citer_core.errors import DatasetError
+from citer_core.labelling import labels as module
+from citer_core.labelling.label_files import LabelHeader, label_dataset, load_labels
+from citer_core.labelling.labels import LabelSettings
+from citer_core.labelling.rollouts import Policy
+from citer_core.labelling.rollouts_file import RolloutsFile
+from citer_core.routing.routers.random_choice import RandomRouter
+from tests.core.examples import ROWS
+
+ROLLED = Policy(RandomRouter(), 0.5, max_new_tokens=10, batch_size=4)
+WAYS = {
+    "published": LabelSettings(Policy.slm_alone(max_new_tokens=10, batch_size=4), ask_slm=True),
+    "a later round": LabelSettings(ROLLED, iteration=2),
+    "case 2 too": LabelSettings(ROLLED, iteration=2, roll_out_case_2=True),
+    "outcome": LabelSettings(Policy.llm_alone(max_new_tokens=10, batch_size=4), labels="outcome"),
+    "some of them": LabelSettings(ROLLED, iteration=2, n_rollouts=2),
+}
+
+
+def bytes_of(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def made(pair, folder, settings, **options):
+    list(label_dataset(pair, ROWS, folder, settings, part_size=2, **options))
+    return bytes_of(folder)
+
+
+@pytest.mark.parametrize("settings", WAYS.values(), ids=WAYS)
+def test_labels_are_made_again_byte_for_byte_without_a_rollout(tiny_pair, tmp_path, monkeypatch, settings):
+    plain = made(tiny_pair, tmp_path / "plain", settings)
+    file = tmp_path / "rollouts.jsonl"
+    assert made(tiny_pair, tmp_path / "first", settings, rollouts_file=file) == plain
+    _, labels, _ = load_labels(tmp_path / "plain")
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    tried = (
+        labels.is_tried if settings.labels == "outcome" else (labels.case >= settings.least_case) & (labels.label >= 0)
+    )
+    assert sum(len(row["rollouts"]) for row in rows) == int(tried.sum()) > 0
+    assert [row["name"] for row in rows] == [row["id"] for row, _ in ROWS]
+    # No text, as words or as ids: a row is a digest, a name, positions and bits.
+    assert all(row.keys() == {"id", "name", "rollouts", "slm_alone"} for row in rows)
+
+    before = file.read_bytes()
+    monkeypatch.setattr(module, "roll_out", lambda _pair, _examples, starts, _policy: [None for _ in starts])
+    monkeypatch.setattr(module, "roll_out_branches", lambda _p, _e, places, *_: [None for _ in places])
+    assert made(tiny_pair, tmp_path / "again", settings, rollouts_file=file) == plain
+    assert file.read_bytes() == before
+
+
+def test_what_is_missing_is_rolled_out_and_what_is_there_is_believed(tiny_pair, tmp_path):
+    settings = WAYS["a later round"]
+    plain = made(tiny_pair, tmp_path / "plain", settings)
+    file = tmp_path / "rollouts.jsonl"
+    made(tiny_pair, tmp_path / "first", settings, rollouts_file=file)
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    whole = [row for row in rows if row["rollouts"]]
+    dropped, turned = whole[0], whole[1]
+    dropped["rollouts"] = dropped["rollouts"][1:]
+    turned["rollouts"] = [[position, 1 - bit] for position, bit in turned["rollouts"]]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    changed = made(tiny_pair, tmp_path / "again", settings, rollouts_file=file)
+    assert changed != plain
+    _, ours, _ = load_labels(tmp_path / "again")
+    _, theirs, _ = load_labels(tmp_path / "plain")
+    names = [row["name"] for row in rows]
+    differing = ours.label != theirs.label
+    assert set(ours.question[differing].tolist()) == {names.index(turned["name"])}
+    assert int(differing.sum()) == len(turned["rollouts"])
+    last = {row["id"]: row for row in map(json.loads, file.read_text().splitlines())}
+    assert len(last[dropped["id"]]["rollouts"]) == len(dropped["rollouts"]) + 1
+
+
+def test_a_killed_labelling_has_its_rollouts(tiny_pair, tmp_path, monkeypatch):
+    """They are written before the part that they belong to."""
+    from citer_core.labelling import label_files
+
+    settings, file = WAYS["published"], tmp_path / "rollouts.jsonl"
+    monkeypatch.setattr(label_files, "_write_part", lambda *_: pytest.fail("the power failed"))
+    with pytest.raises(pytest.fail.Exception):
+        made(tiny_pair, tmp_path / "labels", settings, rollouts_file=file)
+    assert len(file.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"threshold": 0.75}, "threshold was 0.5 and is 0.75"),
+        ({"max_new_tokens": 11}, "max_new_tokens was 10 and is 11"),
+        ({"iteration": 3}, "iteration was 2 and is 3"),
+        ({"pair_revision": "another-pair"}, "pair_revision was"),
+        ({"labels": "outcome"}, "labels was 'published' and is 'outcome'"),
+    ],
+)
+def test_rollouts_of_another_kind_are_refused(tiny_pair, tmp_path, changes, said):
+    settings, file = WAYS["a later round"], tmp_path / "rollouts.jsonl"
+    made(tiny_pair, tmp_path / "labels", settings, rollouts_file=file)
+    rolled_by = LabelHeader.of(tiny_pair, ROWS, settings).rolled_by
+    with RolloutsFile(file, rolled_by, branches=1):
+        pass  # closed again by the refusals below, or the next line would wait
+    with pytest.raises(DatasetError, match="holds rows of another run") as refused:
+        RolloutsFile(file, {**rolled_by, **changes}, branches=1)
+    assert said in str(refused.value)
+    with RolloutsFile(file, rolled_by, branches=1):
+        pass
+
+
+@pytest.mark.parametrize(
+    "rollouts", [[[3, 2]], [[-1, 0]], [[1]], [[1, 0, 1]], [["1", 0]], [[1, True]], [1], [[10**6, 1]]], ids=str
+)
+def test_a_damaged_row_is_refused_by_its_name(tiny_pair, tmp_path, rollouts):
+    settings, file = WAYS["a later round"], tmp_path / "rollouts.jsonl"
+    made(tiny_pair, tmp_path / "labels", settings, rollouts_file=file)
+    row = json.loads(file.read_text().splitlines()[0])
+    file.write_text(json.dumps({**row, "rollouts": rollouts}) + "\n")
+    with pytest.raises(DatasetError, match=r"a row that is none of rollouts \(rollouts.*Take the row out"):
+        RolloutsFile(file, LabelHeader.of(tiny_pair, ROWS, settings).rolled_by, branches=1)
