@@ -112,6 +112,19 @@ def test_a_batch_takes_more_threads_while_they_help(n_threads):
     assert torch.get_num_threads() == 1
 
 
+def test_one_sample_that_met_another_program_is_taken_again(n_threads):
+    torch.set_num_threads(1)
+    samples = iter([2.0, 9.0, 2.0, 1.2, 2.0, 9.0, 2.0, 9.0])
+    times = [0.0]
+    with ThreadWatch(of_two(), 16, measure=lambda *_: next(samples), now=lambda: times[0]) as threads:
+        threads.refresh()
+        assert torch.get_num_threads() == 2
+        times[0] = batch_threads.INTERVAL_S
+        threads.refresh()
+        assert torch.get_num_threads() == 1
+    assert next(samples, None) is None
+
+
 def test_a_batch_that_begins_just_after_another_does_not_measure_again(n_threads):
     torch.set_num_threads(1)
     plan, seconds, times = of_two(), {1: 2.0, 2: 1.2}, [0.0]
@@ -158,7 +171,7 @@ def test_a_sample_is_as_long_as_asked(n_threads):
 def test_threads_vary_only_where_they_may(n_threads, monkeypatch):
     """With the number changed in every round the tokens are the same, the confidences up to rounding."""
     monkeypatch.setattr(batch_threads, "INTERVAL_S", 0.0)
-    turns = itertools.cycle((1.0, 4.0))
+    turns = itertools.cycle((1.0, 4.0, 4.0))  # fewer threads are taken at the second bad sample
     seen = list[int]()
 
     def measure(plan: BatchThreads, n: int, *_: float) -> float:
