@@ -34,6 +34,7 @@ export class TokenPanel {
   shown = 0;
   marks = 0;
   follow = true;
+  isBehind = false;
 
   constructor() {
     this.text = html("div", { class: "cv-text", role: "group", "aria-label": "Routed text" });
@@ -77,8 +78,10 @@ export class TokenPanel {
   append(view) {
     const first = this.nodes.length;
     if (view.n === first) return;
+    // Text that comes at a pace is followed as it is shown; to ask here would cost a layout of all of it.
+    const isAtOnce = view.live && view.shown >= view.n;
     // Someone who scrolled up to read wants to stay there.
-    if (view.live) {
+    if (isAtOnce) {
       this.follow = this.scroller.scrollHeight - this.scroller.scrollTop - this.scroller.clientHeight < 48;
     }
     const isMath = view.head?.prompt.data_type === "math";
@@ -98,10 +101,15 @@ export class TokenPanel {
     }
     this.text.append(fragment);
     if (this.tabStop === null) this.#moveTabStop(0, view);
-    if (this.follow && view.live && view.shown >= view.n) {
-      this.scroller.scrollTop = this.scroller.scrollHeight;
-      if (this.#isWhole) this.nodes[view.n - 1].scrollIntoView({ block: "nearest" });
-    }
+    this.isBehind = this.follow && isAtOnce;
+  }
+
+  /** Scrolls to the newest token, where it is followed: once all else is drawn, so that one layout does for both. */
+  keepUp() {
+    if (!this.isBehind) return;
+    this.isBehind = false;
+    this.scroller.scrollTop = this.scroller.scrollHeight;
+    if (this.#isWhole) this.nodes[this.nodes.length - 1].scrollIntoView({ block: "nearest" });
   }
 
   /**

@@ -320,6 +320,7 @@ export class Viewer {
     this.closer.update(view, can);
     for (const part of this.parts) part.classList.toggle("citer-pinned", view.pinned !== null);
     this.layout.dataset.state = view.head ? (view.live ? "live" : "finished") : "empty";
+    this.tokens.keepUp();
   }
 
   /**

@@ -167,7 +167,7 @@ def build_page(
                 api_tab(has_mcp=serves_mcp(config))
         _wire_run(panel, screen, desk, line, slot, book)
         _wire_browser(panel)
-        _wire_picking(panel, books, switch)
+        _wire_picking(panel, screen, books, switch)
         _wire_engine(panel, screen, books, switch)
         # Gradio ends a closed page's generator where it notices; this also covers the moments where it does not. Runs
         # have their time to be found again (`RunDesk`), so they are not ended here.
@@ -297,7 +297,7 @@ def _wire_browser(panel: Controls) -> None:
     )
 
 
-def _wire_picking(panel: Controls, books: PairBooks, switch: PairSwitch) -> None:
+def _wire_picking(panel: Controls, screen: gr.HTML, books: PairBooks, switch: PairSwitch) -> None:
     """The problems that suit the pair."""
 
     def pick(key: object) -> tuple[object, object]:
@@ -308,7 +308,9 @@ def _wire_picking(panel: Controls, books: PairBooks, switch: PairSwitch) -> None
         found = books.other(data_type, is_bundled=switch.holds_bundled)
         return (found[0], found[1].question) if found else (gr.skip(), gr.skip())
 
-    quick: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
+    quick: dict[str, Any] = {
+        "concurrency_limit": None, "show_progress": "hidden", "show_progress_on": screen, "api_visibility": "private"
+    }  # fmt: skip
     # Unchecked by gradio, which would compare with choices that it may have forgotten.
     panel.picker.input(pick, panel.picker, [panel.form.question, panel.form.data_type], preprocess=False, **quick)
     panel.another.click(another, panel.form.data_type, [panel.picker, panel.form.question], **quick)
@@ -330,7 +332,8 @@ def _wire_engine(panel: Controls, screen: gr.HTML, books: PairBooks, switch: Pai
 
     changed = [panel.form.router, panel.form.question, panel.picker]
     how: dict[str, Any] = {"concurrency_limit": None, "show_progress": "hidden", "api_visibility": "private"}
-    ready = screen.ready(engine_changed, None, changed, **how)
+    # With each message of a run gradio copies whatever it has shown progress on, the problems to pick one by one.
+    ready = screen.ready(engine_changed, None, changed, show_progress_on=screen, **how)
     # Only now are there routers to choose from; the other settings of a link are put in at once.
     ready.then(None, panel.form.router, panel.form.router, js=_LINKED_ROUTER, api_visibility="private")
     screen.linked(None, None, panel.form.inputs, js=panel.form.fill_script, api_visibility="private")

@@ -133,7 +133,7 @@ def test_tau_repaints_500_tokens_within_a_twentieth_of_a_second(visit: Callable[
     assert visitor.requests == before
 
 
-def test_a_thousand_streamed_tokens_take_two_seconds_of_the_main_thread(
+def test_a_thousand_streamed_tokens_take_a_second_and_a_half_of_the_main_thread(
     browser: Browser, make_server: Callable[..., Served]
 ) -> None:
     """All that the main thread does meanwhile, Gradio's own work included, in time that it really ran."""
@@ -143,6 +143,7 @@ def test_a_thousand_streamed_tokens_take_two_seconds_of_the_main_thread(
     visitor = Visitor(browser, served.url)
     page = visitor.page
     page.get_by_text("Router, decoding and price").click()
+    page.wait_for_timeout(300)  # gradio fills in the fields of a panel just after it opens
     limit = page.get_by_role("spinbutton", name="number input for Most new tokens")
     limit.fill(str(n_tokens))
     limit.press("Tab")
@@ -156,9 +157,16 @@ def test_a_thousand_streamed_tokens_take_two_seconds_of_the_main_thread(
     before, start = busy_s(), time.perf_counter()
     visitor.ask("How does a long story go?")
     visitor.wait_live()
-    expect(page.locator("button#cx-generate")).to_be_enabled(timeout=60_000)
+    # Waited for without a question every tenth of a second, each of which is work of the main thread.
+    page.evaluate(
+        """() => new Promise((ended) => {
+             const button = document.querySelector("button#cx-generate");
+             const look = () => { if (!button.disabled) ended(); };
+             new MutationObserver(look).observe(button, { attributes: true });
+             look(); })"""
+    )
     busy = busy_s() - before
     print(f"{n_tokens:,} tokens in {time.perf_counter() - start:.1f} s: {busy:.2f} s of the main thread")
     assert page.evaluate("window.citer.viewer.events.length") == n_tokens
-    assert busy < 2.0
+    assert busy < 1.5
     visitor.leave()

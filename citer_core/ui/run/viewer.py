@@ -6,6 +6,7 @@ so nothing in it can run. Must stay outside any tab: a component in a tab never 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,12 +29,13 @@ from citer_core.ui.streaming import Message
 
 # Relative to the document, as gradio's own files are, so that it works under a proxy's path too. `ready` is an event of
 # the component: the engine has become ready, and choices that depend on it can be filled in. `linked` and `priced` are
-# others: the address holds a problem with its settings, or a price, which the page has checked.
+# others: the address holds a problem with its settings, or a price, which the page has checked. What never changes comes
+# as one text: with each message gradio copies all properties, value by value.
 _ON_LOAD = """
 import(new URL(props.entry, document.baseURI).href)
   .then((page) => page.mountPage({
-    element, props, server, watch, onReady: () => trigger("ready"), onLinked: () => trigger("linked"),
-    onPriced: () => trigger("priced"),
+    element, props: { ...JSON.parse(props.facts), get value() { return props.value; } }, server, watch,
+    onReady: () => trigger("ready"), onLinked: () => trigger("linked"), onPriced: () => trigger("priced"),
   }))
   .catch((error) => { element.textContent = "The viewer could not be started: " + error.message; });
 """
@@ -57,6 +59,12 @@ def viewer(
         has_cards: whether the page shows recorded runs, for which the script waits.
         one_file: the template of a page with the bundled pair in it.
     """
+    facts = {
+        "pricing": price_list(),
+        "pair": parse_pair(switch.pair).name,
+        "has_cards": has_cards,
+        "browser_pair": pair_facts(f"{files_root()}/", EngineScript().url),
+    }
     return gr.HTML(
         value=None,
         html_template='<div class="cx-viewer"></div>',
@@ -65,10 +73,7 @@ def viewer(
         elem_id="cx-viewer",
         server_functions=server_functions(switch, desk, familiar, one_file),
         entry=file_url(assets / "page" / "page.js"),
-        pricing=price_list(),
-        pair=parse_pair(switch.pair).name,
-        has_cards=has_cards,
-        browser_pair=pair_facts(f"{files_root()}/", EngineScript().url),
+        facts=json.dumps(facts),
     )
 
 
