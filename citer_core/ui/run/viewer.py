@@ -29,8 +29,8 @@ from citer_core.ui.streaming import Message
 
 # Relative to the document, as gradio's own files are, so that it works under a proxy's path too. `ready` is an event of
 # the component: the engine has become ready, and choices that depend on it can be filled in. `linked` and `priced` are
-# others: the address holds a problem with its settings, or a price, which the page has checked. What never changes comes
-# as one text: with each message gradio copies all properties, value by value.
+# others: the address holds a problem with its settings, or a price, which the page has checked. What never changes is
+# one text: with each message gradio copies all properties, value by value.
 _ON_LOAD = """
 import(new URL(props.entry, document.baseURI).href)
   .then((page) => page.mountPage({
