@@ -32,7 +32,8 @@ export function findings(columns) {
       );
     }
     said.push(
-      "Speculative decoding keeps the LLM's distribution: greedily, its text is the LLM's own, token for token. " +
+      "Speculative decoding keeps the LLM's distribution: greedily, its text is the LLM's own, token for token" +
+        `${roundedOtherwise(speculative, llm)}. ` +
         "Routing does not: from the first token that the SLM wrote otherwise, it is another text.",
     );
   }
@@ -46,6 +47,13 @@ export function findings(columns) {
     said.push(`${column.name} ${where}${verdict}; it moved ${share} of the LLM's bytes.`);
   }
   return said;
+}
+
+/** Where it is not the LLM's text after all. @param {Column} speculative @param {Column|undefined} llm */
+function roundedOtherwise(speculative, llm) {
+  const at = llm ? firstDifference(speculative.ids, llm.ids) : -1;
+  if (at < 0) return "";
+  return `, but for rounding: the LLM reads several tokens at once, and here that turned a choice at token ${at + 1}`;
 }
 
 /** What stands under a column for how long its text is. @param {Column} column */

@@ -284,6 +284,7 @@ class Evidence {
  */
 export async function mountEvidence({ element, props, watch, onOpen }) {
   if (!props.value) onOpen();
+  loadPlotly(props.plotly).catch(() => {}); // on its way while the numbers are; who draws says what failed
   const styles = ["../labels/labels.css", "./evidence.css"];
   await Promise.all(styles.map((name) => stylesheet(new URL(name, import.meta.url).href)));
   const evidence = new Evidence(part(element, ".cx-evidence"), props.plotly);

@@ -71,6 +71,22 @@ def test_recorded_ways_stand_side_by_side_and_a_link_restores_them(visit: Callab
     expect(page.get_by_label("What the clock counts")).to_have_value("tokens")
 
 
+def test_where_rounding_turned_a_choice_speculative_decoding_is_not_said_to_write_the_llms_text(
+    visit: Callable[..., Visitor],
+) -> None:
+    page = opened(visit())
+    claim = page.locator(".cq-findings li", has_text="keeps the LLM's distribution")
+    expect(claim).to_contain_text("token for token. Routing does not")
+    for file in ("qwen-yeast.json", "qwen-umbrella.json"):
+        there = Comparison.read(FOLDER / file)
+        assert there.speculative is not None
+        ours, theirs = there.speculative.token_ids, [event.token_id for event in there.runs[-1].events]
+        at = next(k for k, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other)
+        page.get_by_label("Recorded problem").select_option(label=there.title)
+        expect(claim).to_contain_text(f"but for rounding: the LLM reads several tokens at once, and here that turned "
+                                      f"a choice at token {at + 1}. Routing does not")  # fmt: skip
+
+
 def test_the_blind_test_hides_who_wrote_and_keeps_a_score(visit: Callable[..., Visitor]) -> None:
     visitor = visit()
     page = opened(visitor)
