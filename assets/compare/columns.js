@@ -38,6 +38,7 @@ export const CLOCKS = /** @type {const} */ (["bytes", "seconds", "tokens"]);
 /** @typedef {typeof CLOCKS[number]} Clock */
 
 export const SPECULATIVE = "speculative";
+const AT = "@"; // between a router and its tau, in a column's name
 const NOTHING_YET = { bytes: 0, flops: 0, seconds: 0, tokens: 0 };
 
 /** @param {Trace} run @returns {Way} */
@@ -49,7 +50,7 @@ function wayOf({ settings: { threshold } }) {
 /** The name of a run's column in links: `slm`, `llm` or `citer@0.93`. @param {Trace} run */
 export function idOf(run) {
   const way = wayOf(run);
-  return way === "routed" ? `${run.router.name}@${run.settings.threshold}` : way;
+  return way === "routed" ? `${run.router.name}${AT}${run.settings.threshold}` : way;
 }
 
 /**
@@ -223,12 +224,14 @@ export function firstDifference(ids, reference) {
 
 /**
  * The columns that a page opens with: the SLM alone, the first router and the LLM alone, or those that are asked for.
+ * Where a router at a tau is asked for that another problem has, one that is offered here takes its place.
  * @param {Column[]} offered
- * @param {string[]} asked ids; those that are not offered are left out
+ * @param {string[]} asked ids; other ones that are not offered are left out
  */
 export function chosenColumns(offered, asked) {
-  const found = asked.filter((id) => offered.some((column) => column.id === id));
-  if (found.length) return found;
-  const routed = offered.find(({ way }) => way === "routed");
-  return ["slm", routed?.id, "llm"].filter((id) => offered.some((column) => column.id === id)).map(String);
+  const isOffered = (/** @type {string} */ id) => offered.some((column) => column.id === id);
+  const routed = offered.filter(({ way }) => way === "routed").map(({ id }) => id);
+  const free = routed.filter((id) => !asked.includes(id));
+  const found = asked.map((id) => (isOffered(id) || !id.includes(AT) ? id : (free.shift() ?? ""))).filter(isOffered);
+  return found.length ? found : ["slm", ...routed.slice(0, 1), "llm"].filter(isOffered);
 }

