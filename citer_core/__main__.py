@@ -8,10 +8,19 @@ import sys  # built in: whatever takes time to read is read where Ctrl-C is expe
 def program() -> None:
     """Runs the command line and ends the process."""
     try:
+        import signal
+
+        # Ctrl-C ends the process at once while the program is still being read: NumPy, when it is interrupted on its
+        # way in, says instead that its installation is broken. Whoever had it ignored, as `nohup` does, goes on so.
+        is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if is_ours:
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
         from citer_core.cli.main import main
 
+        if is_ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         code = main()
-    except KeyboardInterrupt:  # while the program was still being read
+    except KeyboardInterrupt:
         print("\ninterrupted", file=sys.stderr)
         code = 130
     import signal

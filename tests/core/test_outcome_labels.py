@@ -241,7 +241,7 @@ def test_a_killed_run_goes_on_at_its_row_and_ends_with_the_same_bytes(tiny_pair,
     monkeypatch.setattr(
         label_files,
         "label_examples",
-        lambda *a, first_question: labelled.append(first_question) or honest(*a, first_question),
+        lambda *a, first_question, **how: labelled.append(first_question) or honest(*a, first_question, **how),
     )
     assert label(tiny_pair, tmp_path / "killed") == [1, 2, 3, 4, 5, 6]
     assert labelled == [4, 5] and contents(tmp_path / "killed") == contents(finished)
