@@ -17,8 +17,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from citer_core.errors import DatasetError, GateError
 from citer_core.gate.fields import ListOf, Maybe, Record, Row, Text, Whole
@@ -57,7 +56,7 @@ class RolledOut:
 NOTHING = RolledOut()
 
 
-class RolloutsFile:
+class RolloutsFile(RowFile):
     """An open file of rollouts: what is known, and where more is kept."""
 
     def __init__(self, path: Path, rolled_by: Mapping[str, Any], *, branches: int) -> None:
@@ -71,23 +70,15 @@ class RolloutsFile:
         Raises:
             DatasetError: it cannot be written, is being written by another run, is damaged, or is of other rollouts.
         """
-        self._row = _row_of(branches)
         rest = {name: value for name, value in rolled_by.items() if name != PAIR_REVISION}
-        self._file = RowFile(path, {"schema": "citer-rollouts", **rest}, {"rollouts": list})
+        super().__init__(path, {"schema": "citer-rollouts", **rest}, {"rollouts": list})
         try:
-            self._file.bind({PAIR_REVISION: rolled_by[PAIR_REVISION]})
-            self._known = {str(id_): self._read(row) for id_, row in self._file.rows.items()}
+            self.bind({PAIR_REVISION: rolled_by[PAIR_REVISION]})
+            kind = _row_of(branches)
+            self._known = {id_: self._read(kind, row) for id_, row in self.rows.items()}
         except BaseException:
-            self._file.__exit__(None, None, None)
+            self._file.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._file.__exit__(kind, error, traceback)
 
     def known(self, example: Example) -> RolledOut:
         """What the file has of an example; nothing, if it is not there."""
@@ -106,16 +97,15 @@ class RolloutsFile:
         if id_ in self._known and merged == before:
             return
         rollouts = [[position, *outcome] for position, outcome in sorted(merged.outcomes.items())]
-        self._file.append({"id": id_, "name": example.problem.id, "rollouts": rollouts, "slm_alone": merged.slm_alone})
+        self.append({"id": id_, "name": example.problem.id, "rollouts": rollouts, "slm_alone": merged.slm_alone})
         self._known[id_] = merged
 
-    def _read(self, row: Mapping[str, Any]) -> RolledOut:
+    def _read(self, kind: Record, row: Mapping[str, Any]) -> RolledOut:
         try:
-            read = self._row.read(row, "")
+            read = kind.read(row, "")
         except GateError as error:
             raise DatasetError(
-                f"{self._file.path} holds a row that is none of rollouts ({error}). Take the row out, or choose "
-                "another file."
+                f"{self.path} holds a row that is none of rollouts ({error}). Take the row out, or choose another file."
             ) from error
         return RolledOut({position: tuple(bits) for position, *bits in read["rollouts"]}, read["slm_alone"])
 
