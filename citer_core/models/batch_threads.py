@@ -2,9 +2,11 @@
 
 A small pair's passes are computed by one thread (`threads`), because beside other programs two have been seen seven
 times slower. In a batch on an idle machine two are up to half as fast again. Which of the two it is changes while a
-batch runs, so a few milliseconds of the batch's own kind of product are timed every two seconds. Products of some
-numbers of rows and attention round otherwise with two threads than with one, so only work that need not be repeated to
-the bit asks for this. Knows shapes, not models' meaning. Called by `decode_batch`.
+batch runs, so a few milliseconds of the batch's own kind of product are timed, and again after two seconds. All threads
+are kept without that while the process is given their cores: its own CPU seconds say so for nothing (on 2 cores 1.98 to
+2.00 a second on the idle machine, 0.98 beside a program with two threads), and a batch may be over in half a second.
+Products of some numbers of rows and attention round otherwise with two threads than with one, so only work that need
+not be repeated to the bit asks for this. Knows shapes, not models' meaning. Called by `decode_batch`.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ from transformers import PreTrainedModel
 from citer_core.hardware import cpu_budget
 from citer_core.models.threads import ThreadChoice, fastest_number
 
-INTERVAL_S = 2.0  # between two measurements
+INTERVAL_S = 2.0  # between two measurements, at least
+CHECK_S = 0.1  # between two looks at the CPU seconds
+OWN_CORES = 0.9  # of the threads' time, from which on the cores are taken to be the batch's own
+TRUSTED_S = 60.0  # longest without a measurement: what another virtual machine takes does not show in CPU seconds
 SAMPLE_S = 0.01  # of one number of threads: longer than a busy system lets a thread run before another's turn
 MOST_LOOKS = 2  # before fewer threads are taken: one in ten samples meets another program's turn on an idle machine
 MOST_THREADS = 4  # more wait for each other longer than they work, in models for which one is the rule
@@ -29,10 +34,10 @@ MOST_THREADS = 4  # more wait for each other longer than they work, in models fo
 
 @dataclass(slots=True)
 class LatestChoice:
-    """What was the fastest number of threads, and until when that is taken to hold (seconds of the watch's clock)."""
+    """What was the fastest number of threads, and when that was measured (seconds of the watch's clock)."""
 
     n_threads: int = 1
-    holds_until: float = -math.inf
+    measured_at: float = -math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +85,12 @@ class ThreadWatch:
         *,
         measure: Callable[[BatchThreads, int, int, float], float] | None = None,
         now: Callable[[], float] = time.perf_counter,
+        cpu_seconds: Callable[[], float] = time.process_time,
     ) -> None:
         self._threads = threads if n_rows > 1 else None
-        self._n_rows, self._now = n_rows, now
+        self._n_rows, self._now, self._cpu_seconds = n_rows, now, cpu_seconds
         self._measure = measure or seconds_of_product
-        self._next_look = -math.inf
+        self._seen: tuple[float, float] | None = None  # clock and CPU seconds at the last look
 
     def __enter__(self) -> ThreadWatch:
         self._before = torch.get_num_threads()
@@ -97,16 +103,28 @@ class ThreadWatch:
             torch.set_num_threads(self._before)
 
     def refresh(self) -> None:
-        """Measures and chooses, if it is time; to be called between two passes."""
+        """Looks and chooses, if it is time; to be called between two passes."""
         threads, now = self._threads, self._now()
-        if threads is None or now < self._next_look:
+        if threads is None or (self._seen is not None and now < self._seen[0] + CHECK_S):
             return
         latest = threads.latest
-        if now >= latest.holds_until:
+        if not self._holds(latest, threads.candidates[-1], now):
             latest.n_threads = self._fastest_now(threads)
-            latest.holds_until = self._now() + INTERVAL_S
+            latest.measured_at = now = self._now()
         torch.set_num_threads(latest.n_threads)
-        self._next_look = latest.holds_until
+        self._seen = now, self._cpu_seconds()
+
+    def _holds(self, latest: LatestChoice, most: int, now: float) -> bool:
+        """Whether the last choice need not be measured again."""
+        age = now - latest.measured_at
+        if age < INTERVAL_S:
+            return True
+        if latest.n_threads < most or age >= TRUSTED_S:
+            return False
+        if self._seen is None:  # a batch has only begun: soon its CPU seconds will tell
+            return True
+        seen_at, cpu_before = self._seen
+        return self._cpu_seconds() - cpu_before >= OWN_CORES * latest.n_threads * (now - seen_at)
 
     def _fastest_now(self, threads: BatchThreads) -> int:
         """Asks again before it gives cores up: a wrong answer costs a quarter of the speed for a whole interval."""

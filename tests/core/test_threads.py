@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -89,57 +90,116 @@ def of_two() -> BatchThreads:
     return BatchThreads((1, 2), SHAPE, torch.float32)
 
 
-def watch(seconds: dict[int, float], times: list[float], plan: BatchThreads | None = None) -> ThreadWatch:
-    """A watch to which products take `seconds`, and whose clock says one of `times` at each look."""
-    return ThreadWatch(plan or of_two(), 16, measure=lambda plan, n, *_: seconds[n], now=lambda: times[0])
+class Machine:
+    """A clock, what products take, and how many cores the process is given."""
+
+    def __init__(self) -> None:
+        self.seconds = {1: 2.0, 2: 1.2}
+        self.now = self.cpu = 0.0
+        self.measured: list[int] = []
+        self.samples: Iterator[float] | None = None  # what measurements find one after another, whatever they measure
+
+    def passes(self, seconds: float, cores: float) -> None:
+        self.now += seconds
+        self.cpu += seconds * cores
+
+    def measure(self, _plan: BatchThreads, n_threads: int, *_: object) -> float:
+        self.measured.append(n_threads)
+        return self.seconds[n_threads] if self.samples is None else next(self.samples)
+
+    def watch(self, plan: BatchThreads | None = None) -> ThreadWatch:
+        return ThreadWatch(
+            plan or of_two(), 16, measure=self.measure, now=lambda: self.now, cpu_seconds=lambda: self.cpu
+        )
+
+
+IDLE, BUSY = {1: 2.0, 2: 1.2}, {1: 2.0, 2: 400.0}
+INTERVAL_S, CHECK_S, TRUSTED_S = batch_threads.INTERVAL_S, batch_threads.CHECK_S, batch_threads.TRUSTED_S
 
 
 def test_a_batch_takes_more_threads_while_they_help(n_threads):
     torch.set_num_threads(1)
-    seconds, times = {1: 2.0, 2: 1.2}, [0.0]
-    with watch(seconds, times) as threads:
+    machine = Machine()
+    with machine.watch() as threads:
         threads.refresh()
         assert torch.get_num_threads() == 2
-        seconds[2] = 400.0  # others keep the cores busy
+        machine.seconds = BUSY  # others keep the cores busy
+        machine.passes(INTERVAL_S / 2, cores=1.0)
         threads.refresh()
         assert torch.get_num_threads() == 2, "measured again at once"
-        times[0] = batch_threads.INTERVAL_S
+        machine.passes(INTERVAL_S / 2, cores=1.0)
         threads.refresh()
         assert torch.get_num_threads() == 1
-        seconds[2], times[0] = 1.2, 2 * batch_threads.INTERVAL_S
+        machine.seconds = IDLE
+        machine.passes(INTERVAL_S, cores=1.0)
         threads.refresh()
         assert torch.get_num_threads() == 2
     assert torch.get_num_threads() == 1
 
 
+def test_all_threads_are_kept_without_a_measurement_while_their_cores_are_the_batch_s_own(n_threads):
+    torch.set_num_threads(1)
+    machine = Machine()
+    with machine.watch() as threads:
+        threads.refresh()
+        assert machine.measured == [1, 2]
+        while machine.now < TRUSTED_S - CHECK_S:
+            machine.passes(CHECK_S * 1.01, cores=1.95)
+            threads.refresh()
+        assert machine.measured == [1, 2]
+        machine.passes(CHECK_S * 1.01, cores=1.95)
+        threads.refresh()
+        assert machine.measured == [1, 2, 1, 2], "trusted for ever, though another virtual machine may take the cores"
+        machine.passes(INTERVAL_S, cores=1.95)
+        threads.refresh()
+        machine.seconds = BUSY
+        machine.passes(CHECK_S * 1.01, cores=1.0)
+        threads.refresh()
+        assert torch.get_num_threads() == 1, "did not see within a tenth of a second that the cores are shared"
+
+
 def test_one_sample_that_met_another_program_is_taken_again(n_threads):
     torch.set_num_threads(1)
-    samples = iter([2.0, 9.0, 2.0, 1.2, 2.0, 9.0, 2.0, 9.0])
-    times = [0.0]
-    with ThreadWatch(of_two(), 16, measure=lambda *_: next(samples), now=lambda: times[0]) as threads:
+    machine = Machine()
+    machine.samples = samples = iter([2.0, 9.0, 2.0, 1.2, 2.0, 9.0, 2.0, 9.0])
+    with machine.watch() as threads:
         threads.refresh()
         assert torch.get_num_threads() == 2
-        times[0] = batch_threads.INTERVAL_S
+        machine.passes(INTERVAL_S, cores=1.0)
         threads.refresh()
         assert torch.get_num_threads() == 1
     assert next(samples, None) is None
 
 
-def test_a_batch_that_begins_just_after_another_does_not_measure_again(n_threads):
+def test_a_batch_that_begins_soon_after_another_does_not_measure_again(n_threads):
     torch.set_num_threads(1)
-    plan, seconds, times = of_two(), {1: 2.0, 2: 1.2}, [0.0]
-    with watch(seconds, times, plan) as threads:
+    plan, machine = of_two(), Machine()
+    with machine.watch(plan) as threads:
         threads.refresh()
-    seconds[2], times[0] = 400.0, batch_threads.INTERVAL_S / 2
-    with watch(seconds, times, plan) as threads:
+    machine.seconds = BUSY
+    machine.passes(TRUSTED_S / 2, cores=0.0)  # nobody asked for anything
+    with machine.watch(plan) as threads:
         threads.refresh()
         assert torch.get_num_threads() == 2
-        times[0] = batch_threads.INTERVAL_S
+        machine.passes(CHECK_S, cores=1.0)
         threads.refresh()
         assert torch.get_num_threads() == 1
-    with watch({1: 2.0, 2: 1.2}, times) as threads:
+    machine.seconds = IDLE
+    with machine.watch() as threads:
         threads.refresh()
         assert torch.get_num_threads() == 2, "another pair's"
+
+
+def test_what_was_measured_long_ago_is_measured_again_before_the_first_pass(n_threads):
+    torch.set_num_threads(1)
+    plan, machine = of_two(), Machine()
+    with machine.watch(plan) as threads:
+        threads.refresh()
+    machine.seconds = BUSY
+    machine.passes(TRUSTED_S, cores=0.0)
+    with machine.watch(plan) as threads:
+        threads.refresh()
+        assert torch.get_num_threads() == 1
 
 
 def test_a_batch_of_one_and_a_pair_without_a_choice_measure_nothing(n_threads):
