@@ -19,7 +19,11 @@ GRADIO = b"""<html><head><meta charset="utf-8" /><base href="./" />
 <meta property="og:title" content="Gradio" /><meta
     name="twitter:title"
     content="Gradio" /><meta name="viewport" content="width=device-width">
-<script type="module" src="./a.js"></script></head><body style=""><gradio-app></gradio-app></body></html>"""
+<script type="module" crossorigin src="./assets/a.js"></script>
+<link rel="stylesheet" crossorigin href="./assets/a.css"></head>
+<body style=""><gradio-app></gradio-app></body></html>"""
+
+LATER = [(b" crossorigin", b"./assets/a.css"), (b"", b"later.css")]
 
 
 def test_our_head_comes_before_every_script_and_behind_the_base() -> None:
@@ -31,6 +35,18 @@ def test_our_head_comes_before_every_script_and_behind_the_base() -> None:
     assert b"<head><style></style><meta" in baseless and b"cx-early" not in baseless
 
 
+def test_nothing_that_the_first_text_does_not_need_holds_it_back() -> None:
+    page = PageDocument("<style>p {}</style>", '{"tokens":[]}', ["later.css"])(GRADIO)
+    assert b'rel="stylesheet"' not in page and b'type="module"' not in page
+    assert b'<link rel="modulepreload" crossorigin href="./assets/a.js" data-begins>' in page
+    sheets = [b'<link rel="preload" as="style"%s href="%s" data-later>' % sheet for sheet in LATER]
+    assert page.index(sheets[0]) < page.index(sheets[1]), (
+        "ours come behind gradio's, over which they have the last word"
+    )
+    textless = PageDocument("<style>p {}</style>", None, ["later.css"])(GRADIO)
+    assert b'type="module"' in textless and textless.count(b'rel="stylesheet"') == 2 and b"data-" not in textless
+
+
 def test_a_chapter_to_read_stays_as_it_is() -> None:
     chapter = b"<html><head><title>Use</title></head><body><h1>Use</h1></body></html>"
     assert PageDocument("<style>p {}</style>", '{"tokens":[]}')(chapter) == chapter
@@ -40,6 +56,7 @@ def test_a_page_behind_a_password_says_nothing_of_ours() -> None:
     closed = GRADIO.replace(b"<script", b'<script>window.gradio_config = {"auth_required": true};</script><script')
     page = PageDocument("<style>p {}</style>", '{"tokens":["secret"]}')(closed)
     assert b"p {}" not in page and b"secret" not in page
+    assert b'href="./assets/a.css"></head>' in page, "gradio's own form of a login has its sheet where it was"
 
 
 def test_the_text_is_the_opening_runs_with_its_writers_and_cannot_end_the_script(tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
 /**
  * The opening run's text before the page is there: one reads it while Gradio and the page's script are on their way.
  *
- * A script in the document (`ui/document.py`), with the text as data beside it. Must not know Gradio, nor of the viewer
- * more than how it writes a token; `page.js` takes it away at the moment in which the run itself is seen in its place.
+ * A script in the document (`ui/document.py`), with the text as data beside it. Must not know of Gradio more than that
+ * it has a script, nor of the viewer more than how it writes a token; `page.js` takes the text away at the moment in
+ * which the run itself is seen in its place.
  *
  * @typedef {{question: string, is_math: boolean, tokens: [string, "slm"|"llm", boolean][]}} EarlyRun each token with
  *   who wrote it and whether it is decisive
@@ -11,6 +12,8 @@
 import { SPACED, fillTokenText, spellTex } from "../viewer/text.js";
 import { html } from "../viewer/dom.js";
 import { RUN_KEY, keptSize, tabStorage, useSize, wantsDark } from "./kept.js";
+
+const HIDDEN_MS = 300; // a tab that nobody sees paints nothing
 
 /** @param {EarlyRun} run */
 function early({ question, is_math, tokens }) {
@@ -37,8 +40,28 @@ function early({ question, is_math, tokens }) {
   return html("div", { id: "cx-early", class: isDark ? "dark" : null, "aria-hidden": "true" }, look);
 }
 
+/**
+ * Puts what the text does not need in force once the text has been painted: the other sheets, and Gradio's script. They
+ * are on their way since the document's head; where they come fast, their work would otherwise be done before the first
+ * frame.
+ */
+function beginTheRest() {
+  let hasBegun = false;
+  const begin = () => {
+    if (hasBegun) return;
+    hasBegun = true;
+    for (const link of document.querySelectorAll("link[data-later]")) link.setAttribute("rel", "stylesheet");
+    for (const link of document.querySelectorAll("link[data-begins]")) {
+      document.head.append(html("script", { type: "module", crossorigin: "", src: link.getAttribute("href") }));
+    }
+  };
+  requestAnimationFrame(() => setTimeout(begin));
+  setTimeout(begin, HIDDEN_MS);
+}
+
 // An address that names something opens with that, and a tab with a run of its own with its run.
 if (!location.search && !location.hash && !tabStorage()?.getItem(RUN_KEY)) {
   useSize(keptSize());
   document.body.append(early(JSON.parse(document.getElementById("cx-early-run")?.textContent ?? "")));
 }
+beginTheRest();

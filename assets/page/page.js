@@ -19,6 +19,7 @@ import { PageRecorded } from "./page_recorded.js";
 import { PageRun } from "./page_run.js";
 import { PageTau } from "./page_tau.js";
 import { EXPLORE, PageViews } from "./page_views.js";
+import { firstSign, nextTask } from "./when.js";
 import { usualLook } from "../run/run_look.js";
 import { part, setText } from "../viewer/dom.js";
 import { drawHistogram, mountViewer } from "../viewer/viewer.js";
@@ -61,6 +62,7 @@ export class Page {
   wasDrawn = () => {};
   /** @type {Promise<void>} */
   firstDrawn = new Promise((resolve) => (this.wasDrawn = resolve));
+  somebody = firstSign();
 
   /** @param {PageContext} how */
   constructor({ element, props, server, onReady, onLinked = () => {}, onPriced = () => {} }) {
@@ -373,12 +375,15 @@ export class Page {
 export async function mountPage(context) {
   document.body.dataset.drawing = ""; // from here on this script says when the page is seen (`first_paint.py`)
   await pageDrawn(context.props.has_cards);
+  await nextTask();
   const page = new Page(context);
   window.citer = page;
   context.watch("value", () => page.receive(context.props.value));
   page.receive(context.props.value);
   try {
+    await nextTask();
     await openAtFirst(page);
+    await nextTask();
   } finally {
     document.body.dataset.drawn = ""; // until now nothing was seen of it, so that nothing jumps
     document.getElementById("cx-early")?.remove(); // the run itself stands in its place

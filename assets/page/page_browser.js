@@ -20,6 +20,7 @@ import { ProblemBook, rowsOf } from "../tasks/book.js";
 import { ProblemError, promptVersion } from "../tasks/problems.js";
 import { messageOf } from "../run/format.js";
 import { readTau } from "./page_gradio.js";
+import { nextTask } from "./when.js";
 import { WhereControl } from "./where_control.js";
 
 const FIRST_RUN_MS = 400;
@@ -53,8 +54,9 @@ export class PageBrowser {
     });
     if (this.facts.is_only) this.control.choose("browser");
     else this.control.show();
-    // What is seen first comes first: the connection and the processor are its own until then.
-    this.prepared = page.firstDrawn
+    // What is seen first comes first: the connection and the processor are its own until then. Beside a server nothing
+    // is fetched for somebody who only looks; a page that has none keeps its files for later times without a network.
+    this.prepared = Promise.all([page.firstDrawn, this.facts.is_only || page.somebody])
       .then(() => new Promise((resolve) => setTimeout(resolve, FIRST_RUN_MS)))
       .then(() => this.prepare());
   }
@@ -98,7 +100,9 @@ export class PageBrowser {
   async #readBook(facts) {
     try {
       const texts = await Promise.all(BOOK_FILES.map((file) => textOf(facts, file)));
+      await nextTask();
       const [math, mc, recorded] = texts.map(rowsOf);
+      await nextTask();
       this.book = new ProblemBook(
         new Map([
           ["math", math],

@@ -51,6 +51,7 @@ export class PagePairs {
   generation;
   /** @type {() => void} */
   wake = () => {};
+  nFills = 0;
 
   /** @param {Page} page of page.js */
   constructor(page) {
@@ -98,14 +99,14 @@ export class PagePairs {
       !before ||
       before.generation !== status.generation ||
       before.state !== status.state;
-    if (!before && status.state === "loading") this.page.onReady(); // problems can be picked while models are loaded
+    if (!before && status.state === "loading") this.#fillIn(); // problems can be picked while models are loaded
     if (status.state === "loading" || !isNew) return;
     if (status.state === "failed") this.page.notice(status.message);
     // A stored router that does not fit is left out; the others, and the page, go on.
     else if (status.problems?.length) this.page.notice(status.problems.join("\n"));
     else if (before?.state === "failed") this.page.notice("");
     this.page.thresholds = status.thresholds ?? {};
-    this.page.onReady();
+    this.#fillIn();
     this.page.tau.update();
     if (this.title && status.pair && this.generation !== status.generation) {
       this.page.tau.router = null;
@@ -113,6 +114,13 @@ export class PagePairs {
     }
     this.generation = status.generation;
     this.title = status.pair ?? this.title;
+  }
+
+  /** Has Gradio fill in what only a loaded engine knows, once there is somebody to choose from it. */
+  async #fillIn() {
+    const number = ++this.nFills;
+    await this.page.somebody;
+    if (number === this.nFills) this.page.onReady();
   }
 
   /** @param {EngineStatus} status */

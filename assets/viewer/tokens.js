@@ -55,7 +55,7 @@ export class TokenPanel {
     clearTimeout(this.restTimer ?? undefined);
     this.restTimer = this.late = null;
     // Before anything changes: behind it, each question about places costs a layout.
-    if (this.scroller.scrollTop > 0) this.scroller.scrollTop = 0;
+    if (this.nodes.length > 0 && this.scroller.scrollTop > 0) this.scroller.scrollTop = 0;
     this.text.replaceChildren();
     this.text.classList.remove("cv-spaced");
     this.nodes = [];

@@ -120,8 +120,10 @@ def controls(question: str, data_type: str, threshold: gr.Slider | gr.Number) ->
     """
     with gr.Row(elem_id="cx-controls"):
         with gr.Column(scale=8, min_width=280, elem_id="cx-ask"):
+            # As many lines as there may be: gradio would measure the text to find out, which costs two layouts of the
+            # page while it opens. The sheet makes it as high as its text, in browsers that can.
             prompt = gr.Textbox(
-                question, label="Problem", info=about_bundled(), lines=2, max_lines=3, elem_id="cx-prompt"
+                question, label="Problem", info=about_bundled(), lines=3, max_lines=3, elem_id="cx-prompt"
             )
         with gr.Column(scale=3, min_width=240, elem_id="cx-act"):
             with gr.Row(elem_id="cx-go"):
@@ -132,7 +134,7 @@ def controls(question: str, data_type: str, threshold: gr.Slider | gr.Number) ->
                 ask = gr.Button("Ask the server", elem_id="cx-ask", visible="hidden")
                 branch = gr.Button("Run a branch", elem_id="cx-branch", visible="hidden")
                 probe = gr.Button("Ask the LLM everywhere", elem_id="cx-probe", visible="hidden")
-                request = gr.Textbox(label="Request", elem_id="cx-request", visible="hidden")
+                request = gr.Textbox(label="Request", max_lines=1, elem_id="cx-request", visible="hidden")
             fixed(_STATE)
     fixed('<p id="cx-notice" role="status"></p><p id="cx-outside" role="status"></p>')
     with gr.Row(elem_id="cx-picking"):

@@ -8,6 +8,7 @@ read while the page is on its way. `PagePolicy` asks for it with each document.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from citer_core.assets import ASSETS
@@ -16,6 +17,8 @@ from citer_core.joined_script import JoinedScript
 _SOCIAL = re.compile(rb'\s*<meta\s+(?:property|name)="(?:og|twitter):[^>]*>')
 _BEFORE_ALL = re.compile(rb"<base\b[^>]*>|<head>(?![\s\S]*<base\b)")
 _PAGE = b"<gradio-app"
+_GRADIO_SHEET = re.compile(rb'<link rel="stylesheet" crossorigin href="(\./assets/[^"]+)">')
+_GRADIO_SCRIPT = re.compile(rb'<script type="module" crossorigin src="(\./assets/[^"]+)">\s*</script>')
 _LOGIN = re.compile(rb'"auth_required":\s*true')
 
 
@@ -30,10 +33,12 @@ class PageDocument:
     Args:
         head: of ours, markup. Addresses in it are relative to the page.
         run: of the text that is there at once, as `opening_text` makes it; None leaves it out.
+        later: addresses of sheets that this text does not need.
     """
 
-    def __init__(self, head: str, run: str | None) -> None:
+    def __init__(self, head: str, run: str | None, later: Sequence[str] = ()) -> None:
         self._head = head.encode()
+        self._later = [address.encode() for address in later]
         data = f'<script type="application/json" id="cx-early-run">{run}</script>'
         # No module: those run in the document's order, which is after gradio's.
         script = f"<script>(() => {{\n{_early_script()}}})();</script>"
@@ -47,4 +52,11 @@ class PageDocument:
         if _LOGIN.search(document):
             return document
         document = _BEFORE_ALL.sub(lambda found: found.group() + self._head, document, count=1)
-        return document.replace(b"</body>", self._text + b"</body>", 1)
+        if not self._text:
+            sheets = b"".join(b'<link rel="stylesheet" href="%s">' % address for address in self._later)
+            return document.replace(b"</head>", sheets + b"</head>", 1)
+        # gradio's script and sheets hold back the text, which needs none of them: `early.js` puts them in force.
+        document = _GRADIO_SCRIPT.sub(rb'<link rel="modulepreload" crossorigin href="\1" data-begins>', document)
+        document = _GRADIO_SHEET.sub(rb'<link rel="preload" as="style" crossorigin href="\1" data-later>', document)
+        sheets = b"".join(b'<link rel="preload" as="style" href="%s" data-later>' % address for address in self._later)
+        return document.replace(b"</body>", sheets + self._text + b"</body>", 1)

@@ -20,11 +20,12 @@ logger = logging.getLogger(__name__)
 _SEEN_TOGETHER = (
     "body:not([data-drawn]) :is(#cx-explore, footer, .wrap.full.translucent) "
     "{ visibility: hidden; animation: cx-seen 0s 10s forwards; } "
+    "body:not([data-drawn]) #cx-explore { content-visibility: hidden; } "
     "body[data-drawing]:not([data-drawn]) :is(#cx-explore, footer, .wrap.full.translucent) { animation: none; } "
     "body:not([data-drawing]) #cx-early { animation: cx-gone 0s 10s forwards; } "
     "@keyframes cx-gone { to { visibility: hidden; } } "
     "html:has(#cx-early) { overflow-y: scroll; } "  # as it will be, or lines would end elsewhere
-    "@keyframes cx-seen { to { visibility: visible; } }"
+    "@keyframes cx-seen { to { visibility: visible; content-visibility: visible; } }"
 )
 AT_ONCE = f"<style>{_SEEN_TOGETHER}</style>"
 

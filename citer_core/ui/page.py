@@ -72,11 +72,10 @@ from citer_core.web.health import Health
 from citer_core.web.page_policy import PagePolicy
 
 TITLE = "CITER: two models write one answer"
-# Links rather than `css_paths`: gradio rewrites what it is given there and loses rules it does not know (@container).
-STYLES = "".join(
-    f'<link rel="stylesheet" href="{file_url(ASSETS / name)}">'
-    for name in ("viewer/viewer.css", "page/page.css", "page/pairs.css", "learn/learn.css")
-)
+# Not by `css_paths`: gradio rewrites what it is given there and loses rules it does not know (@container). What the
+# first screen needs stands in the document, because each further file is a round trip before there is any text.
+FIRST_STYLES = ("viewer/viewer.css", "page/page.css")
+LATER_STYLES = ("page/pairs.css", "learn/learn.css")
 DESCRIPTION = (
     "Token-level routing live: a small language model writes, a router sends the tokens where it would fail to a large "
     "one, and every token shows who wrote it, why, and what it cost."
@@ -203,9 +202,11 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
     watched = [Middleware(traffic.watch)] if traffic else []
     opening = opening_of(presets_to_show(ASSETS / "traces"))
     preload = "".join(preload_of(file_url(ASSETS / "traces" / file)) for file in opening.files) if opening else ""
+    styles = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in FIRST_STYLES)
     document = PageDocument(
-        AT_ONCE + preload + ABOUT + (ICON if config.root_path else "") + STYLES + script.head(),
+        f"{AT_ONCE}{preload}{ABOUT}{ICON if config.root_path else ''}<style>{styles}</style>{script.head()}",
         opening_text(ASSETS / "traces", opening.file, is_probed=opening.is_probed) if opening else None,
+        [file_url(ASSETS / name) for name in LATER_STYLES],
     )
     policy = Middleware(PagePolicy, changed=document, frame_ancestors=config.web.frame_ancestors)
     door = Door(config.host, config.port, config.web, field_limits(page), has_mcp=serves_mcp(config))

@@ -196,6 +196,12 @@ class Visitor:
         if request.failure != "net::ERR_ABORTED":
             self.complaints.append(f"{request.url}: {request.failure}")
 
+    def begins(self) -> None:
+        """Gives the first sign of somebody who uses the page, and waits for what the page fetches then."""
+        expect(self.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+        self.page.mouse.move(1, 1)
+        self.page.wait_for_timeout(500)
+
     @property
     def tokens(self) -> Any:
         """The drawn tokens."""

@@ -191,8 +191,7 @@ def test_the_chip_says_where_the_run_on_the_screen_comes_from(visit: Visit, tmp_
 def test_search_jump_budget_and_pace_need_no_request(visit: Visit, served: Served) -> None:
     visitor = visit()
     page = visitor.page
-    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
-    page.wait_for_timeout(500)
+    visitor.begins()
     visitor.requests.clear()
     focus_token(visitor, 0)
     page.keyboard.press("/")

@@ -40,6 +40,23 @@ def without_models(make_server: Callable[..., Served]) -> Any:
     served.may_load.set()
 
 
+def test_somebody_who_only_looks_loads_neither_the_models_nor_the_choices(
+    browser: Browser, without_models: Served
+) -> None:
+    visitor = Visitor(browser, without_models.url, computes="browser")
+    page = visitor.page
+    chosen = re.compile(r"\.safetensors|datasets/.*\.jsonl|queue/join")
+    expect(visitor.tokens.first).to_be_visible(timeout=15_000)
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "loading", timeout=20_000)
+    page.wait_for_timeout(1000)
+    assert [url for url in visitor.requests if chosen.search(url)] == []
+    page.mouse.move(1, 1)
+    page.wait_for_function(READY, timeout=30_000)
+    fetched = " ".join(url for url in visitor.requests if chosen.search(url))
+    assert "queue/join" in fetched and "datasets/math.jsonl" in fetched, "not even when somebody is there"
+    visitor.context.close()
+
+
 def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_generates(
     browser: Browser, without_models: Served
 ) -> None:

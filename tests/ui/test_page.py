@@ -111,7 +111,7 @@ def test_stop_ends_the_run_within_a_second_and_keeps_what_was_written(visit: Vis
 
 def test_tau_recolours_a_finished_run_without_a_request(visit: Visit) -> None:
     visitor = visit()
-    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready")
+    visitor.begins()
     slider = visitor.page.locator("#cx-tau input[type=range]")
     slider.focus()
     visitor.page.wait_for_timeout(500)

@@ -25,7 +25,7 @@ TAU = """
 """
 CONTROLS = """
 <div id="cx-controls" class="row"><div id="cx-ask">
-<div id="cx-prompt"><label><span>Problem</span><textarea rows="2">{question}</textarea>
+<div id="cx-prompt"><label><span>Problem</span><textarea rows="3">{question}</textarea>
 <span class="info-text">{about}</span></label></div>
 </div><div id="cx-act">
 <div id="cx-go" class="row"><button type="button" class="primary" id="cx-generate">Generate</button>
