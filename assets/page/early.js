@@ -59,9 +59,9 @@ function beginTheRest() {
   setTimeout(begin, HIDDEN_MS);
 }
 
+beginTheRest(); // first, so that nothing that is wrong with the text can hold it back
 // An address that names something opens with that, and a tab with a run of its own with its run.
 if (!location.search && !location.hash && !tabStorage()?.getItem(RUN_KEY)) {
   useSize(keptSize());
   document.body.append(early(JSON.parse(document.getElementById("cx-early-run")?.textContent ?? "")));
 }
-beginTheRest();
