@@ -22,7 +22,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 from citer_core.cli.terminal import escape_controls
 from citer_core.errors import CiterError, MachineError, ServerError
@@ -31,6 +31,7 @@ from citer_core.system_memory import MEMORY_FULL, is_out_of_memory
 
 EXIT_MACHINE, EXIT_USAGE, EXIT_SERVER_LOST, EXIT_INTERRUPTED, EXIT_BROKEN_PIPE = 1, 2, 3, 130, 141
 _SIGNAL_NAMES = ("SIGTERM", "SIGHUP")  # the second is not known on Windows
+_ASK_AGAIN_S = 0.1
 
 
 class _ToldToEndError(BaseException):
@@ -99,24 +100,40 @@ def _of_the_machine(error: Exception) -> str | None:
 
 @contextlib.contextmanager
 def _signals() -> Iterator[None]:
-    """Turns signals that would end the process on the spot into an exception, so that it can clear up."""
+    """Turns signals that would end the process on the spot into an exception, so that it can clear up.
 
-    def told(number: int, _frame: FrameType | None) -> NoReturn:
-        raise _ToldToEndError(number)
+    They wait, Ctrl-C too, while torch is being imported: its C++ calls Python on the way and cannot unwind, so that an
+    exception there aborts the process.
+    """
+
+    def told(number: int, frame: FrameType | None) -> None:
+        if _is_torch_being_imported():
+            again = threading.Timer(_ASK_AGAIN_S, signal.raise_signal, (number,))
+            again.daemon = True
+            again.start()
+        elif number == signal.SIGINT:
+            signal.default_int_handler(number, frame)
+        else:
+            raise _ToldToEndError(number)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     numbers = [getattr(signal, name) for name in _SIGNAL_NAMES if hasattr(signal, name)]
+    usual = dict.fromkeys(numbers, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
     # One that is ignored stays so: that is what `nohup` does.
-    ours = [number for number in numbers if signal.getsignal(number) is signal.SIG_DFL]
+    ours = {number: handler for number, handler in usual.items() if signal.getsignal(number) is handler}
     for number in ours:
         signal.signal(number, told)
     try:
         yield
     finally:
-        for number in ours:
-            signal.signal(number, signal.SIG_DFL)
+        for number, handler in ours.items():
+            signal.signal(number, handler)
+
+
+def _is_torch_being_imported() -> bool:
+    return bool(getattr(getattr(sys.modules.get("torch"), "__spec__", None), "_initializing", False))
 
 
 def _tell(text: str) -> None:

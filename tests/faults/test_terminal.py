@@ -72,6 +72,20 @@ def test_ctrl_c_before_anything_is_there(row, tmp_path):
     row.said(*said)
 
 
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_told_to_end_while_torch_is_read(tmp_path, name, code):
+    """Torch's C++ calls Python while it is imported; an exception there would abort the process (seen: SIGABRT)."""
+    (tmp_path / "torch.py").write_text(f"import signal; signal.raise_signal(signal.{name}); print('read to its end')")
+    work = "def work():\n    import torch\n    while True: time.sleep(0.1)\n"
+    process = child(
+        code=f"import sys, time\nsys.path.insert(0, {str(tmp_path)!r})\n{work}"
+        "from citer_core.cli.ending import exit_code_of\nsys.exit(exit_code_of(work))"
+    )
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == code and out == "read to its end\n", err
+    assert "what was finished is kept" in err and "Traceback" not in err
+
+
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_told_to_end(row, tmp_path, name):
     number = getattr(signal, name)
