@@ -146,7 +146,9 @@ def test_stop_leaves_the_line_after_a_reload_too(enter_patient: Enter, patient_r
     expect(waiting.page.locator("#cx-notice")).to_contain_text("You are next in line", timeout=10_000)
     waiting.page.reload()
     expect(waiting.page.locator("#cx-notice")).to_contain_text("You are next in line", timeout=15_000)
-    waiting.page.locator("button#cx-stop").click()
+    # The page shows at once that it does not wait any more; the line has heard of it when the server has answered.
+    with waiting.page.expect_response(lambda answer: "stop_run" in (answer.request.post_data or "")):
+        waiting.page.locator("button#cx-stop").click()
     waiting.wait_idle()
     expect(waiting.page.locator("#cx-notice")).to_be_empty()
     for run in room.engine.runs:
