@@ -18,7 +18,9 @@ from citer_core.evidence.reach import of_reach
 from citer_core.evidence.regimes import Regime
 from citer_core.evidence.stored import StoredPart
 from citer_core.gate.json_file import read_json
+from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_words import crossings
 
 SHORTCUT = "shortcut_one_wording.json"  # the first edition's labels, tried by rolling both branches out
 CASES = ("the SLM is right", "only the LLM is", "both are wrong")
@@ -150,16 +152,20 @@ def _mechanics(parts: Parts, folder: Path) -> Iterator[Claim]:
         f"{1e6 * profile.costs.switch_s:.0f} µs a call beside the pass itself, which reads what was skipped at once",
         "With the cache kept a change is nearly free; without it, see the chapter on speed.", command, switch,
     )  # fmt: skip
-    even = profile.break_even
+    even, crossing = profile.break_even, measured_crossing(profile.check)
     yield answer(
         "metrics", "Seconds and FLOPs, not calls to the LLM?",
-        f"routing saves below {even.time:.0%} LLM tokens in seconds and {even.bytes:.0%} in bytes",
+        "; ".join(f"{number.value} {number.label} ({number.note})" for number in crossings(profile)),
         "Bytes promise more than seconds keep; every curve here can be seen over each that was measured.", command,
         figures(
             (
                 "LLM tokens below which routing saves",
                 "share",
-                [number_row("", "in seconds", even.time, "share"), number_row("", "in bytes", even.bytes, "share")],
+                [
+                    number_row("", "in seconds, measured", crossing.at if crossing else None, "share"),
+                    number_row("", "in seconds, fitted", even.time, "share"),
+                    number_row("", "in bytes, estimated", even.bytes, "share"),
+                ],
             )
         ),
     )  # fmt: skip

@@ -31,9 +31,17 @@ class BigNumber:
 
 
 def big_numbers(profile: Profile) -> list[BigNumber]:
-    """What was measured first, then what the fit says."""
-    even, agreement = profile.break_even, profile.agreement
-    crossing = measured_crossing(profile.check)
+    """Up to where routing pays, then how often it is needed."""
+    found, agreement = crossings(profile), profile.agreement
+    if agreement is not None:
+        note = f"measured on {agreement.n_tokens:,} tokens"
+        found.append(BigNumber(f"{agreement.needed_share:.1%}", "of the tokens: the two models disagree", note))
+    return found
+
+
+def crossings(profile: Profile) -> list[BigNumber]:
+    """Up to which LLM share routing pays: what was measured first, then what the fit says."""
+    even, crossing = profile.break_even, measured_crossing(profile.check)
     found = []
     if crossing is not None:
         limit, _ = _limit(profile, crossing)
@@ -42,9 +50,6 @@ def big_numbers(profile: Profile) -> list[BigNumber]:
         found.append(BigNumber(f"{limit:.0%}", "LLM tokens up to which real runs save time", note))
     found.append(BigNumber(f"{even.time:.0%}", "where the fitted costs of single passes cross", "a fit, an estimate"))
     found.append(BigNumber(f"{even.bytes:.0%}", "LLM tokens up to which fewer bytes move", "an estimate"))
-    if agreement is not None:
-        note = f"measured on {agreement.n_tokens:,} tokens"
-        found.append(BigNumber(f"{agreement.needed_share:.1%}", "of the tokens: the two models disagree", note))
     return found
 
 

@@ -23,6 +23,8 @@ from citer_core.evidence.lesson import NEITHER, lesson
 from citer_core.evidence.payback import paybacks
 from citer_core.evidence.regimes import Difference, newcombe, of_matched, of_parts, regimes
 from citer_core.evidence.statistics import unpack
+from citer_core.measuring.crossing import measured_crossing
+from citer_core.measuring.profile_file import read_profile
 from citer_core.ui.evidence.messages import evidence_message, lead, routers_here
 from tests.core.stored_evidence import RIGHT, N, accuracy_part, bits, every_part
 
@@ -261,3 +263,15 @@ def test_nothing_of_it_imports_torch():
     code = "import sys, citer_core.ui.evidence.messages as m; m.evidence_message(); sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT).returncode == 0
     assert np.__name__ == "numpy"
+
+
+def test_seconds_lead_with_what_was_measured():
+    profile = read_profile(ASSETS / "benchmarks" / "profile.json")
+    crossing = measured_crossing(profile.check)
+    assert crossing is not None and crossing.at is not None
+    (found,) = [claim for claim in claims() if claim.name == "metrics"]
+    measured, fit = f"{crossing.at:.0%} LLM tokens", f"{profile.break_even.time:.0%} where the fitted costs"
+    assert found.number.startswith(measured) and f"; {fit}" in found.number
+    assert [row.value for row in found.figures[0].rows] == [
+        crossing.at, profile.break_even.time, profile.break_even.bytes,
+    ]  # fmt: skip
