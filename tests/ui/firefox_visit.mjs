@@ -28,6 +28,8 @@ try {
   };
   await page.goto(url);
   await until("a token", () => document.querySelectorAll(".citer-viewer .cv-t").length > 0);
+  await until("the page's script", () => window.citer?.browser);
+  await page.mouse.move(5, 5); // the pair is loaded at a person's first sign
   await until("the pair in the browser", () => window.citer?.browser.client?.state === "ready");
 
   // Tau alive: at 0 every token is the SLM's, and none is guessed.
