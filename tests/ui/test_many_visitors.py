@@ -94,6 +94,9 @@ def test_50_visitors_who_generate_compute_nothing_on_the_server(
     for first in range(0, N_OF_PAGE, AT_ONCE):
         visitors = [Visitor(browser, served.url, computes="browser") for _ in range(AT_ONCE)]
         for visitor in visitors:
+            visitor.page.wait_for_function("window.citer?.browser", timeout=60_000)
+            visitor.page.mouse.move(1, 1)  # the pair is loaded at a person's first sign
+        for visitor in visitors:
             visitor.page.wait_for_function(READY, timeout=300_000)
         before = [len(visitor.requests) for visitor in visitors]
         for visitor, problem in zip(visitors, problems[first:], strict=False):
