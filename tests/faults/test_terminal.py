@@ -73,7 +73,7 @@ def test_ctrl_c_before_anything_is_there(row, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_told_to_end_while_torch_is_read(tmp_path, name, code):
+def test_told_to_end_while_torch_is_read(row, tmp_path, name, code):
     """Torch's C++ calls Python while it is imported; an exception there would abort the process (seen: SIGABRT)."""
     (tmp_path / "torch.py").write_text(f"import signal; signal.raise_signal(signal.{name}); print('read to its end')")
     work = "def work():\n    import torch\n    while True: time.sleep(0.1)\n"
@@ -83,7 +83,7 @@ def test_told_to_end_while_torch_is_read(tmp_path, name, code):
     )
     out, err = process.communicate(timeout=30)
     assert process.returncode == code and out == "read to its end\n", err
-    assert "what was finished is kept" in err and "Traceback" not in err
+    row.said(err)
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])

@@ -189,7 +189,9 @@ def test_a_connection_that_comes_back_brings_the_run_back(browser: Browser, make
     while run.finish_reason is None and time.monotonic() < ends_by:
         time.sleep(0.05)
     assert run.finish_reason == "length", "nobody ended it"
+    # The page asks for what is new every 0.4 s.
+    shown = "window.citer?.viewer.trace()?.finish_reason"
+    wait_until(lambda: visitor.page.evaluate(shown) == run.finish_reason, 10.0)
     assert visitor.text() == run.trace().completion
-    assert visitor.page.evaluate("window.citer.viewer.trace().finish_reason") == run.finish_reason
     line.cut()
     visitor.leave()
