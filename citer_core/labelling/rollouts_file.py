@@ -27,7 +27,8 @@ from citer_core.row_file import PAIR_REVISION, RowFile
 MAX_POSITIONS = 100_000  # of one example
 
 
-def _row_of(branches: int) -> Record:
+def rollouts_row(branches: int) -> Record:
+    """A row, of rollouts with so many outcomes a position."""
     outcome = Row(Whole(0, MAX_POSITIONS), *[Whole(0, 1)] * branches)
     return Record(
         {
@@ -74,7 +75,7 @@ class RolloutsFile(RowFile):
         super().__init__(path, {"schema": "citer-rollouts", **rest}, {"rollouts": list})
         try:
             self.bind({PAIR_REVISION: rolled_by[PAIR_REVISION]})
-            kind = _row_of(branches)
+            kind = rollouts_row(branches)
             self._known = {id_: self._read(kind, row) for id_, row in self.rows.items()}
         except BaseException:
             self._file.close()

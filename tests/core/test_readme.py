@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from citer_core.assets import ASSETS
+from citer_core.labelling.rollouts_file import rollouts_row
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
 from citer_core.tasks.datasets import bundled_rows
@@ -220,3 +221,19 @@ def test_front_matter():
 
 def requirements(root):
     return (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
+
+
+def test_rollouts_of_the_real_pair_so_far():
+    """Every row whole and without a text, and the chapter says how many there are."""
+    text = part(EVIDENCE, "qwen rollouts").replace("\n", " ")
+    found = re.search(r"assets/benchmarks/rollouts/\S+\.jsonl", text)
+    assert found is not None
+    lines = (ASSETS.parent / found[0]).read_text(encoding="utf-8").splitlines()
+    rows = [rollouts_row(1).read(json.loads(line), "") for line in lines]
+    assert len({row["id"] for row in rows}) == len(rows)
+    for row in rows:
+        positions = [position for position, _ in row["rollouts"]]
+        assert re.fullmatch(r"gsm8k-train-\d{4}", row["name"]) and positions == sorted(set(positions))
+    n_tokens = sum(len(row["rollouts"]) for row in rows)
+    n_right = sum(right for row in rows for _, right in row["rollouts"])
+    assert f"{len(rows)} are done (recorded, {n_tokens:,} tokens" in text and f"after {n_right / n_tokens:.1%}" in text
