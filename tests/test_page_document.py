@@ -12,6 +12,7 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.ui.document import PageDocument
 from citer_core.ui.first_paint import opening_text
+from citer_core.ui.gradio_files import GradioFiles
 from citer_core.ui.run.presets import opening_of, read_presets
 from tests.traces import opening_run
 
@@ -29,7 +30,7 @@ LATER = [(b" crossorigin", b"./assets/a.css"), (b"", b"later.css")]
 def test_our_head_comes_before_every_script_and_behind_the_base() -> None:
     page = PageDocument("<style>p {}</style>", '{"tokens":[]}')(GRADIO)
     assert page.index(b"<base") < page.index(b"<style>p {}") < page.index(b"<script")
-    assert page.count(b"<style>p {}") == 1 and b"Gradio" not in page and b"viewport" in page
+    assert page.count(b"<style>p {}") == 1 and b'"Gradio"' not in page and b"viewport" in page
     assert page.index(b"</gradio-app>") < page.index(b'<script type="application/json"') < page.index(b"</body>")
     baseless = PageDocument("<style></style>", None)(GRADIO.replace(b'<base href="./" />', b""))
     assert b"<head><style></style><meta" in baseless and b"cx-early" not in baseless
@@ -45,6 +46,19 @@ def test_nothing_that_the_first_text_does_not_need_holds_it_back() -> None:
     )
     textless = PageDocument("<style>p {}</style>", None, ["later.css"])(GRADIO)
     assert b'type="module"' in textless and textless.count(b'rel="stylesheet"') == 2 and b"data-" not in textless
+
+
+def test_gradios_sheets_come_as_one_before_the_theme_and_ours() -> None:
+    files = GradioFiles()
+    themed = GRADIO.replace(b"<script", b'<script>window.gradio_config = {"theme_hash": "ab12"};</script><script', 1)
+    page = PageDocument("<style>p {}</style>", '{"tokens":[]}', ["later.css"], files)(themed)
+    joined = b'<link rel="preload" as="style" href="%s" data-later>' % files.url.encode()
+    theme = b'<link rel="preload" as="style" href="theme.css?v=ab12">'
+    assert page.index(b"./assets/a.css") < page.index(joined) < page.index(theme) < page.index(b"later.css")
+    names = json.loads(page.split(b'id="cx-gradio-files">')[1].split(b"</script>")[0])
+    assert names == {"scripts": files.scripts, "sheets": files.sheets} and len(names["sheets"]) > 20
+    textless = PageDocument("<style>p {}</style>", None, ["later.css"], files)(themed)
+    assert b"cx-gradio-files" not in textless and b"citer/gradio-" not in textless, "nobody would use them"
 
 
 def test_a_chapter_to_read_stays_as_it_is() -> None:

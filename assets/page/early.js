@@ -13,6 +13,7 @@ import { SPACED, fillTokenText, spellTex } from "../viewer/text.js";
 import { html } from "../viewer/dom.js";
 import { RUN_KEY, keptSize, tabStorage, useSize, wantsDark } from "./kept.js";
 
+const NO_FILES = '{"scripts": [], "sheets": []}';
 const HIDDEN_MS = 300; // a tab that nobody sees paints nothing
 
 /** @param {EarlyRun} run */
@@ -40,20 +41,33 @@ function early({ question, is_math, tokens }) {
   return html("div", { id: "cx-early", class: isDark ? "dark" : null, "aria-hidden": "true" }, look);
 }
 
+/** What the text does not need: Gradio's script, its files (it asks for them level after level), the other sheets. */
+function addTheRest() {
+  /** @type {{scripts: string[], sheets: string[]}} */
+  const { scripts, sheets } = JSON.parse(document.getElementById("cx-gradio-files")?.textContent ?? NO_FILES);
+  for (const link of document.querySelectorAll("link[data-later]")) link.setAttribute("rel", "stylesheet");
+  // Gradio looks for a link before it adds one. These load nothing: one sheet has what all of them have.
+  for (const name of sheets) {
+    document.head.append(html("link", { rel: "stylesheet", href: `./assets/${name}`, disabled: "" }));
+  }
+  for (const link of document.querySelectorAll("link[data-begins]")) {
+    document.head.append(html("script", { type: "module", crossorigin: "", src: link.getAttribute("href") }));
+  }
+  for (const name of scripts) {
+    document.head.append(html("link", { rel: "modulepreload", href: `./assets/${name}`, crossorigin: "" }));
+  }
+}
+
 /**
- * Puts what the text does not need in force once the text has been painted: the other sheets, and Gradio's script. They
- * are on their way since the document's head; where they come fast, their work would otherwise be done before the first
- * frame.
+ * Begins the rest once the text has been painted. It is on its way since the document's head; where it comes fast, its
+ * work would otherwise be done before the first frame.
  */
 function beginTheRest() {
   let hasBegun = false;
   const begin = () => {
     if (hasBegun) return;
     hasBegun = true;
-    for (const link of document.querySelectorAll("link[data-later]")) link.setAttribute("rel", "stylesheet");
-    for (const link of document.querySelectorAll("link[data-begins]")) {
-      document.head.append(html("script", { type: "module", crossorigin: "", src: link.getAttribute("href") }));
-    }
+    addTheRest();
   };
   requestAnimationFrame(() => setTimeout(begin));
   setTimeout(begin, HIDDEN_MS);

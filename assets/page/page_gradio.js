@@ -47,12 +47,22 @@ const LONG_ENOUGH_MS = 5000;
 const SEARCH_WORDS = "Search: “museum”, “mc 12”";
 
 /**
- * Waits until gradio has drawn the parts of the page that its script needs; where one does not come, for five seconds.
+ * Waits until gradio has drawn the parts of the page that its script needs, and the document's sheets are in force;
+ * where one does not come, for five seconds.
  * @param {boolean} hasCards whether there are recorded runs
- * @returns {Promise<void>}
  */
-export function pageDrawn(hasCards) {
-  return partsDrawn(hasCards ? [...NEEDED, ".cx-preset"] : NEEDED);
+export async function pageDrawn(hasCards) {
+  await Promise.all([partsDrawn(hasCards ? [...NEEDED, ".cx-preset"] : NEEDED), sheetsThere()]);
+}
+
+/** Gradio does not wait for the sheets that `early.js` has fetched in its place. */
+async function sheetsThere() {
+  /** @type {NodeListOf<HTMLLinkElement>} */
+  const links = document.querySelectorAll("link[data-later]");
+  const late = [...links].filter((link) => !link.sheet);
+  const end = new Promise((resolve) => setTimeout(resolve, LONG_ENOUGH_MS));
+  const ends = late.map((link) => new Promise((resolve) => (link.onload = link.onerror = resolve)));
+  await Promise.race([Promise.all(ends), end]);
 }
 
 /** @param {string[]} needed @returns {Promise<void>} */

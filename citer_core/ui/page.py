@@ -40,6 +40,7 @@ from citer_core.ui.evidence.tab import evidence_tab
 from citer_core.ui.familiar import Familiar
 from citer_core.ui.field_limits import field_limits
 from citer_core.ui.first_paint import AT_ONCE, opening_text, preload_of
+from citer_core.ui.gradio_files import GradioFiles
 from citer_core.ui.gradio_log import quiet_gradio
 from citer_core.ui.header import header
 from citer_core.ui.job_line import JobLine
@@ -203,15 +204,18 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
     opening = opening_of(presets_to_show(ASSETS / "traces"))
     preload = "".join(preload_of(file_url(ASSETS / "traces" / file)) for file in opening.files) if opening else ""
     styles = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in FIRST_STYLES)
+    files = GradioFiles()
     document = PageDocument(
         f"{AT_ONCE}{preload}{ABOUT}{ICON if config.root_path else ''}<style>{styles}</style>{script.head()}",
         opening_text(ASSETS / "traces", opening.file, is_probed=opening.is_probed) if opening else None,
         [file_url(ASSETS / name) for name in LATER_STYLES],
+        files,
     )
     policy = Middleware(PagePolicy, changed=document, frame_ancestors=config.web.frame_ancestors)
     door = Door(config.host, config.port, config.web, field_limits(page), has_mcp=serves_mcp(config))
     routes = [
         script.route(),
+        files.route(),
         EngineScript().route(),
         page_files().route(),
         chapters().route(),
