@@ -9,7 +9,7 @@
 
 import { html, setText } from "../viewer/dom.js";
 import { quantity } from "../run/format.js";
-import { fillTokenText, spellTex } from "../viewer/text.js";
+import { SPACED, fillTokenText, spellTex } from "../viewer/text.js";
 import { lengthOf, verdictOf } from "./findings.js";
 
 const FIGURES = /** @type {const} */ ([
@@ -94,6 +94,11 @@ export class ColumnPanel {
   /** @param {Cell[]} cells @param {number} firstDifference place of the text @param {boolean} isMath */
   #drawTokens(cells, firstDifference, isMath) {
     let isMarked = false;
+    // Spaces that mean something are kept; without them none is drawn at the end of a line.
+    this.text.classList.toggle(
+      "cq-spaced",
+      cells.some((cell) => SPACED.test(cell.text)),
+    );
     /** @type {HTMLElement|undefined} */
     let before;
     this.nodes = cells.map((cell, i) => {

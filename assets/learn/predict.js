@@ -7,7 +7,7 @@
 
 import { html, setText } from "../viewer/dom.js";
 import { messageOf, percent, plural } from "../run/format.js";
-import { fillTokenText, visibleText } from "../viewer/text.js";
+import { fillTokenText, spellTex, visibleText } from "../viewer/text.js";
 import { byRouter, markOfToken, scoreMarks, whereChanged } from "./score.js";
 
 const RECORDED_RUNS = new URL("../traces/", import.meta.url);
@@ -98,11 +98,13 @@ export class PredictPanel {
     // The end of the text has nothing to see or to mark.
     this.events = trace.events.filter((event) => event.text !== "");
     setText(this.question, trace.prompt.question);
-    this.nodes = this.events.map((event, i) => {
+    const isMath = trace.prompt.data_type === "math";
+    this.nodes = [];
+    for (const [i, { text }] of this.events.entries()) {
       const node = html("span", { class: "cx-guess", role: "checkbox", "data-i": i, tabindex: i === 0 ? "0" : "-1" });
-      fillTokenText(node, event.text);
-      return node;
-    });
+      if (!isMath || !spellTex(node, text, this.nodes[i - 1])) fillTokenText(node, text);
+      this.nodes.push(node);
+    }
     this.text.replaceChildren(...this.nodes);
     this.at = 0;
     this.clear();

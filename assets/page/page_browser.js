@@ -75,9 +75,8 @@ export class PageBrowser {
     return page.pairs.loaded === facts.name;
   }
 
-  /** What the server's device is called beside this browser. @param {EngineStatus} status */
-  serverIs(status) {
-    this.control.nameServer(status.state === "ready" ? status.message : "");
+  /** Whether this browser generates depends on what the server has; then its own thresholds hold too. */
+  serverChanged() {
     if (this.generates) this.page.thresholds = { ...this.facts?.thresholds, ...this.page.thresholds };
   }
 

@@ -91,7 +91,7 @@ export class PagePairs {
     const before = this.status;
     this.status = status;
     this.#drawHeader(status);
-    this.page.browser.serverIs(status);
+    this.page.browser.serverChanged();
     this.#follow(status.change);
     if (before?.change && !before.change.is_over && status.change?.is_over) this.#changeEnded();
     const isNew =

@@ -6,7 +6,7 @@
  * @typedef {import("./page_browser.js").Where} Where
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { html } from "../viewer/dom.js";
 
 const WHERE_KEY = "citer-where";
 
@@ -23,7 +23,6 @@ export class WhereControl {
   /** @param {number} bytes that this browser loads @param {() => void} onChange */
   constructor(bytes, onChange) {
     this.where = chosenBefore();
-    this.server = html("option", { value: "server" }, "On the server");
     this.root = html(
       "select",
       {
@@ -33,7 +32,7 @@ export class WhereControl {
         title: `The bundled pair is small enough to run in this browser: ${(bytes / 1e6).toFixed(0)} MB, loaded once.`,
       },
       html("option", { value: "browser" }, "In this browser"),
-      this.server,
+      html("option", { value: "server" }, "On the server"),
     );
     this.root.value = this.where;
     this.root.addEventListener("change", () => {
@@ -55,10 +54,5 @@ export class WhereControl {
   /** For this visit. @param {Where} where */
   choose(where) {
     this.where = this.root.value = where;
-  }
-
-  /** @param {string} device in words; "" while there is none */
-  nameServer(device) {
-    setText(this.server, device ? `On the server (${device})` : "On the server");
   }
 }

@@ -60,9 +60,8 @@ const TEX_SIGNS = /** @type {Record<string, string>} */ ({
   neq: "≠",
   approx: "≈",
   pi: "π",
-  boxed: "□",
 });
-const TEX_NAME = /^(times|cdot|div|pm|leq|geq|neq|approx|pi|boxed)(?![a-zA-Z])/;
+const TEX_NAME = /^(times|cdot|div|pm|leq|geq|neq|approx|pi)(?![a-zA-Z])/;
 const HAIR_SPACE = "\u200a";
 /** Finds any character that may need a mark; most tokens have none and stop here. */
 const UNSEEN =

@@ -27,8 +27,10 @@ OF_ROLLOUTS = ("citer-s", "second")  # claims about what only tokens of case 3 c
 SETTING = "Qwen2 1.5B / 72B; here both models are far smaller"
 # name, source, routers of which the first that is stored is compared with the first of the others, text, the paper's
 CLAIMS = (
-    ("free", "this project", ["citer-2", "citer"], ["max-probability"],
-     "CITER beats the free max-probability baseline", ""),
+    ("free-1", "this project", ["citer"], ["max-probability"],
+     "CITER beats the free max-probability baseline after one round", ""),
+    ("free", "this project", ["citer-2"], ["max-probability"],
+     "CITER beats the free max-probability baseline after two rounds", ""),
     ("plus", "this project", ["citer-plus-2", "citer-plus"], ["max-probability"],
      "CITER plus beats max-probability", ""),
     ("outcome", "this project", ["citer-outcome"], ["max-probability"],
@@ -117,7 +119,7 @@ def _differences(regime: Regime, a: str, b: str, share: float = SHARE) -> dict[s
 
 def _words(regime: Regime, differences: dict[str, Difference], a: str, b: str) -> str:
     words = "; ".join(f"{kind} {found}{_missed(regime, kind, (a, b))}" for kind, found in differences.items())
-    return f"{words}; {regime.title}"
+    return f"{router_name(a)} less {router_name(b)}: {words}; {regime.title}"
 
 
 def _other(regime: Regime, a: str, b: str) -> str:
@@ -170,7 +172,7 @@ def claims_table(known: Sequence[Claim]) -> str:
     head = ["| claim or question | from | verdict | number | what follows | command |", "|---|---|---|---|---|---|"]
     rows = [
         f"| {c.text}{f' (paper: {c.paper})' if c.paper else ''} | {c.source} | **{c.verdict}** | "
-        f"{' '.join(filter(None, (c.number, c.other)))} | {c.sentence} | {c.command} |"
+        f"{'. '.join(filter(None, (c.number, c.other)))} | {c.sentence} | {c.command} |"
         for c in known
     ]
     return "\n".join([*head, *rows])

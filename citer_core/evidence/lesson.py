@@ -10,7 +10,11 @@ from citer_core.evidence.figures import Figure, FigureRow, difference_row
 from citer_core.evidence.regimes import Difference, Regime
 
 FREE = "max-probability"
-LEARNED = {"CITER": ("citer-2", "citer"), "Labels by outcome": ("citer-outcome",)}
+LEARNED = {
+    "citer": "CITER after one round",
+    "citer-2": "CITER after two rounds",
+    "citer-outcome": "a router of outcome labels",
+}
 SHARES = (0.05, SHARE, 0.20)
 _IS: dict[Verdict, str] = {
     "confirmed": "is ahead of",
@@ -38,12 +42,11 @@ def lesson(known: Sequence[Regime]) -> Lesson | None:
     sentences, verdicts, rows = list[str](), list[Verdict](), list[FigureRow]()
     for regime in known:
         title = regime.title.partition(":")[0]
-        for name, routers in LEARNED.items():
-            router = next((r for r in routers if any(_difference(regime, kind, r) for kind in regime.tables)), None)
-            if router is None:
-                continue
+        for router, name in LEARNED.items():
             found = {kind: _difference(regime, kind, router) for kind in regime.tables}
             there = {kind: difference for kind, difference in found.items() if difference is not None}
+            if not there:
+                continue
             verdicts.append(verdict_of(list(there.values())))
             numbers = "; ".join(f"{kind} {difference}" for kind, difference in there.items())
             sentences.append(

@@ -117,12 +117,15 @@ def test_claims_of_a_set_come_from_its_bits(monkeypatch):
 def test_the_other_regime_stands_beside_the_one_that_leads(monkeypatch):
     newest = of_parts("a-set", {"accuracy": accuracy_part()})
     monkeypatch.setattr(claims_module, "regimes", lambda folder: iter([newest, of_matched(ONE_WORDING)]))
-    free = next(claim for claim in claims() if claim.name == "free")
-    assert "A pair" in free.number and free.other.startswith("The other regime: math -3.5 points")
+    free = next(claim for claim in claims() if claim.name == "free-1")
+    assert "A pair" in free.number
+    assert free.other.startswith("The other regime: CITER less Max-probability (no training): math -3.5 points")
     assert {row.group for row in free.figures[0].rows} == {"A pair", "Bundled pair, first edition"}
     taught = lesson([newest, of_matched(ONE_WORDING)])
-    assert "A pair: CITER is behind max-probability at 10% LLM tokens: math -15.0 points" in taught.sentences[0]
-    assert taught.sentences[-1] == NEITHER and len(taught.sentences) == 3
+    behind = "A pair: CITER after {} is behind max-probability at 10% LLM tokens: math {} points"
+    assert behind.format("one round", "-30.0") in taught.sentences[0]
+    assert behind.format("two rounds", "-15.0") in taught.sentences[1]
+    assert taught.sentences[-1] == NEITHER and len(taught.sentences) == 4
     assert lesson([]) is None
 
 

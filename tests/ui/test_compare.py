@@ -25,6 +25,14 @@ def opened(visitor: Visitor) -> Page:
     return visitor.page
 
 
+# How many pieces of tokens stand out of their column, to the right.
+PAST_THE_EDGE = """(text) => {
+  const { right } = text.getBoundingClientRect();
+  const rects = [...text.querySelectorAll('.cq-t')].flatMap((token) => [...token.getClientRects()]);
+  return rects.filter((rect) => rect.right > right + 0.5).length;
+}"""
+
+
 def texts(page: Page) -> list[str]:
     return page.locator(".cq-text").all_inner_texts()
 
@@ -37,6 +45,10 @@ def test_recorded_ways_stand_side_by_side_and_a_link_restores_them(visit: Callab
     shown = page.locator(".cq-text").evaluate_all("all => all.map((one) => one.textContent)")
     assert shown == [there.runs[k].completion.lstrip() for k in (0, 1, -1)]
     expect(page.locator(".cq-findings li").first).to_contain_text("Speculative decoding moved")
+    # A token's space is not drawn where its line ends, wherever that is.
+    for width in range(1440, 1250, -19):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.locator(".cq-text").nth(2).evaluate(PAST_THE_EDGE) == 0
     # Speculative decoding comes as a fourth column: kept and rejected drafts, and what speaks against routing first.
     page.get_by_role("button", name="Add a column").click()
     page.locator(".cq-column").nth(3).get_by_label("Who writes").select_option("speculative")

@@ -124,6 +124,7 @@ def test_predict_then_reveal_scores_the_marks(visit: Visit) -> None:
     tokens = page.locator(".cx-guess")
     n_marks = opening_run().n_tokens - 1  # the end of the text has nothing to mark
     expect(tokens).to_have_count(n_marks)
+    expect(tokens.locator(".cv-mark-tex[data-mark='×']")).to_have_count(2)  # LaTeX is spelled as in Explore
     truth = page.evaluate("window.citer.viewer.events.map((event) => event.source === 'llm')")
     llm = [index for index, is_llm in enumerate(truth[:n_marks]) if is_llm]
     tokens.nth(llm[0]).click()
