@@ -256,6 +256,15 @@ def test_the_lead_says_first_where_the_free_baseline_is_ahead():
     )
 
 
+def test_the_lead_has_each_round_by_its_name():
+    regime = next(r for r in regimes() if r.name == "varied-wording")
+    said = lead(regime, "math")
+    at = {name: regime.at("math", name, 0.1) for name in ("citer", "citer-2", "max-probability")}
+    assert f"CITER has {at['citer'].accuracy:.1%} right after one round and {at['citer-2'].accuracy:.1%} after" in said
+    assert f"has {at['max-probability'].accuracy:.1%}" in said
+    assert f"CITER after two rounds moves {at['citer-2'].bytes_share:.0%}" in said
+
+
 def test_only_routers_of_the_pair_that_is_here_can_be_opened():
     card = json.loads((ASSETS / "models" / "card.json").read_text())
     assert {"citer", "max-probability"} <= routers_here(card["pair_revision"])
