@@ -223,17 +223,17 @@ def requirements(root):
     return (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
 
 
-def test_rollouts_of_the_real_pair_so_far():
+def test_rollouts_of_the_real_pair():
     """Every row whole and without a text, and the chapter says how many there are."""
-    text = part(EVIDENCE, "qwen rollouts").replace("\n", " ")
-    found = re.search(r"assets/benchmarks/rollouts/\S+\.jsonl", text)
-    assert found is not None
-    lines = (ASSETS.parent / found[0]).read_text(encoding="utf-8").splitlines()
-    rows = [rollouts_row(1).read(json.loads(line), "") for line in lines]
-    assert len({row["id"] for row in rows}) == len(rows)
-    for row in rows:
-        positions = [position for position, _ in row["rollouts"]]
-        assert re.fullmatch(r"gsm8k-train-\d{4}", row["name"]) and positions == sorted(set(positions))
-    n_tokens = sum(len(row["rollouts"]) for row in rows)
-    n_right = sum(right for row in rows for _, right in row["rollouts"])
-    assert f"{len(rows)} are done (recorded, {n_tokens:,} tokens" in text and f"after {n_right / n_tokens:.1%}" in text
+    text = part(EVIDENCE, "qwen rollouts")
+    found = re.findall(r"^\| (\d+) of \S+ \| ([\d,]+) \| (\S+) \| `(\S+)` \|$", text, re.MULTILINE)
+    assert len(found) == 2
+    for n_rows, n_tokens, share, file in found:
+        lines = (ASSETS.parent / file).read_text(encoding="utf-8").splitlines()
+        rows = [rollouts_row(1).read(json.loads(line), "") for line in lines]
+        assert len({row["id"] for row in rows}) == len(rows) == int(n_rows)
+        for row in rows:
+            positions = [position for position, _ in row["rollouts"]]
+            assert re.fullmatch(r"gsm8k-train-\d{4}|[0-9a-f]{32}(_\d)?", row["name"]) and positions == sorted(set(positions))
+        rolled_out = [right for row in rows for _, right in row["rollouts"]]
+        assert f"{len(rolled_out):,}" == n_tokens and f"{sum(rolled_out) / len(rolled_out):.1%}" == share
