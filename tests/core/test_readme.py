@@ -234,6 +234,7 @@ def test_rollouts_of_the_real_pair():
         assert len({row["id"] for row in rows}) == len(rows) == int(n_rows)
         for row in rows:
             positions = [position for position, _ in row["rollouts"]]
-            assert re.fullmatch(r"gsm8k-train-\d{4}|[0-9a-f]{32}(_\d)?", row["name"]) and positions == sorted(set(positions))
+            assert positions == sorted(set(positions))
+            assert re.fullmatch(r"gsm8k-train-\d{4}|[0-9a-f]{32}(_\d)?", row["name"])
         rolled_out = [right for row in rows for _, right in row["rollouts"]]
         assert f"{len(rolled_out):,}" == n_tokens and f"{sum(rolled_out) / len(rolled_out):.1%}" == share
