@@ -218,6 +218,7 @@ def _measure(
 ) -> dict[str, Any]:
     """One point; on `tuning` the share `goal` is made a tau, without it `goal` is one."""
     from citer_core.evaluation.accuracy import operating_points, threshold_for_share
+    from citer_core.evidence.statistics import pack
     from citer_core.hardware import hardware_in_words
 
     limits = decoding_limits(args)
@@ -226,6 +227,7 @@ def _measure(
     return {
         **({} if tuning is None else {"share_wanted": goal}),
         **point.to_dict(),
+        "right": pack(point.right),
         "cut_share": round(point.n_cut / point.accuracy.n, 4),
         "gb_per_token": float(f"{point.n_bytes / point.n_tokens / 1e9:.4g}"),
         "router_params": engine.router(name).n_params,

@@ -57,6 +57,7 @@ class OperatingPoint:
         measured_s: seconds in both models and the router, over all runs, which shared passes.
         n_cut: answers that the limit of tokens ended.
         workload: of all runs.
+        right: of each problem, in their order.
     """
 
     threshold: float
@@ -69,10 +70,12 @@ class OperatingPoint:
     measured_s: float
     n_cut: int = 0
     workload: Workload = field(default_factory=Workload)
+    right: tuple[bool, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain numbers, rounded to what they can bear; the workload is for those who price it."""
-        rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in asdict(self).items() if k != "workload"}
+        """Plain numbers, rounded to what they can bear, without the workload and the single problems."""
+        numbers = {k: v for k, v in asdict(self).items() if k not in ("workload", "right")}
+        rounded = {k: round(v, 4) if isinstance(v, float) else v for k, v in numbers.items()}
         return rounded | {"threshold": self.threshold, "accuracy": self.accuracy.to_dict()}
 
 
@@ -100,11 +103,12 @@ def operating_points(
     """Runs every problem at every threshold, greedily; yields a point as each threshold is done."""
     for threshold in thresholds:
         settings = DecodeSettings(threshold=threshold, max_new_tokens=max_new_tokens)
-        n_correct = n_tokens = n_llm = n_cut = 0
+        n_tokens = n_llm = n_cut = 0
+        right = [False] * len(problems)
         workload = Workload()
         routed = alone = flops = seconds = 0.0
-        for _, trace in engine.run_batch(problems, router=router, settings=settings, batch_size=batch_size):
-            n_correct += bool(trace.answer and trace.answer.is_correct)
+        for i, trace in engine.run_batch(problems, router=router, settings=settings, batch_size=batch_size):
+            right[i] = bool(trace.answer and trace.answer.is_correct)
             n_tokens += trace.n_tokens
             n_llm += trace.n_llm_tokens
             n_cut += trace.finish_reason == "length"
@@ -116,7 +120,7 @@ def operating_points(
             alone += cost.llm_only.n_bytes
         yield OperatingPoint(
             threshold=threshold,
-            accuracy=Accuracy(len(problems), n_correct),
+            accuracy=Accuracy(len(problems), sum(right)),
             n_tokens=n_tokens,
             llm_token_share=n_llm / n_tokens,
             n_bytes=routed,
@@ -125,6 +129,7 @@ def operating_points(
             measured_s=seconds,
             n_cut=n_cut,
             workload=workload,
+            right=tuple(right),
         )
 
 

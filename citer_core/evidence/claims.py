@@ -124,7 +124,7 @@ def _words(regime: Regime, differences: dict[str, Difference], a: str, b: str) -
 
 def _other(regime: Regime, a: str, b: str) -> str:
     differences = _differences(regime, a, b)
-    return f"The other regime: {_words(regime, differences, a, b)}: {verdict_of(list(differences.values()))}."
+    return f"Another regime: {_words(regime, differences, a, b)}: {verdict_of(list(differences.values()))}."
 
 
 def _why_not(regime: Regime) -> str:

@@ -18,7 +18,7 @@ MAX_PROBLEMS, MAX_POINTS, N_LENGTHS = 20_000, 5_000, 4
 FORMATS = Choice("math", "mc")
 SHARE, COUNT, SECONDS = Real(0.0, 1.0), Whole(), Real(0.0, 1e9)
 _NAME = Text(200, 1)
-_HEX = Text(MAX_PROBLEMS // 4 + 2, 0, "0123456789abcdef")
+HEX = Text(MAX_PROBLEMS // 4 + 2, 0, "0123456789abcdef")
 HEAD: dict[str, Kind[Any]] = {
     "part": Choice(*PARTS),
     "title": _NAME,
@@ -48,7 +48,7 @@ _POINT = Record(
         "revision": Text(64),
         "is_shipped": Flag(),
         "n_params": COUNT,
-        "right": _HEX,
+        "right": HEX,
         "n_tokens": Whole(1),
         **dict.fromkeys(("n_llm_tokens", "n_cut"), COUNT),
         **dict.fromkeys(("seconds", "llm_seconds"), SECONDS),
@@ -130,7 +130,7 @@ _TRANSFER = ListOf(
             "share_wanted": SHARE,
             "threshold": SHARE,
             "n": Whole(1, MAX_PROBLEMS),
-            "right": _HEX,
+            "right": HEX,
             **dict.fromkeys(("n_tokens", "n_llm_tokens"), COUNT),
         }
     ),
@@ -156,7 +156,7 @@ _LENGTH = Record(
             Record(
                 {
                     **_WHO,
-                    "right": _HEX,
+                    "right": HEX,
                     **dict.fromkeys(("by_question", "by_answer"), _QUARTERS),
                 }
             ),
@@ -168,7 +168,7 @@ _LENGTH = Record(
 _SPECULATIVE = Record(
     {
         "n": Whole(1, MAX_PROBLEMS),
-        "right": _HEX,
+        "right": HEX,
         "n_tokens": Whole(1),
         **dict.fromkeys(("n_cut", "n_drafted", "n_accepted"), COUNT),
         **dict.fromkeys(("seconds", "llm_seconds"), SECONDS),

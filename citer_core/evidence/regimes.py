@@ -22,7 +22,7 @@ from citer_core.assets import ASSETS
 from citer_core.cost import ModelSpec
 from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.metrics import wilson_interval
-from citer_core.evidence.part_tables import COUNT, SHARE
+from citer_core.evidence.part_tables import COUNT, HEX, SHARE
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.evidence.stored import StoredPart, stored_sets
 from citer_core.gate.fields import ListOf, MapOf, Maybe, Real, Record, Text, Whole
@@ -31,6 +31,8 @@ from citer_core.workload import Workload
 
 BENCHMARKS = ASSETS / "benchmarks"
 NEAR = 0.03  # of the share that was wanted: a point further off says where it is
+SHARES = (0.05, 0.10, 0.20)  # at which points of the real pair are compared
+REAL_PAIR = {"qwen-gsm8k": "GSM8K", "qwen-cqa-200": "CommonsenseQA"}
 COLUMNS = (
     "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
     "gb", "tflop", "seconds", "seconds_alone", "is_shipped",
@@ -93,7 +95,7 @@ _EVALUATED = Record(
         "date": Text(10, 10),
         "hardware": _TEXT,
     },
-    {"n_cut": Maybe(COUNT)},
+    {"n_cut": Maybe(COUNT), "right": Maybe(HEX)},
 )
 
 
@@ -269,36 +271,46 @@ def of_qwen(folder: Path) -> Regime:
     Raises:
         DatasetError: a file is damaged.
     """
-    tables, dates, hardware = {}, set(), ""
-    for file, kind in (("qwen-gsm8k", "GSM8K"), ("qwen-cqa", "CommonsenseQA")):
+    tables, bits, dates, hardware = {}, {}, set(), set()
+    for file, kind in REAL_PAIR.items():
+        rows = list[Mapping[str, Any]]()
         try:
-            lines = read_json_lines(folder / f"{file}.jsonl")
-            points = [_EVALUATED.read(row, f"line {number}") for number, row in lines]
-        except GateError as error:
+            for number, line in read_json_lines(folder / f"{file}.jsonl"):
+                point = _EVALUATED.read(line, f"line {number}")
+                n = point["accuracy"]["n"]
+                if right := point.get("right"):
+                    bits[kind, len(rows)] = [unpack(right, n)]
+                rows.append(
+                    _counted(point["router"], point["accuracy"])
+                    | {"share_wanted": _wanted(point), "tau": point["threshold"], "share": point["llm_token_share"]}
+                    | {"bytes_share": point["bytes_share"], "seconds": point["measured_s"] / n}
+                    | {"gb": point["n_bytes"] / n / 1e9, "tflop": point["flops"] / n / 1e12}
+                )
+                dates.add(point["date"])
+                hardware.add(point["hardware"])
+        except (GateError, ValueError) as error:
             raise DatasetError(f"{file}.jsonl cannot be read ({error}): restore it.") from error
-        rows = []
-        for point in points:
-            n = point["accuracy"]["n"]
-            rows.append(
-                _counted(point["router"], point["accuracy"])
-                | {"tau": point["threshold"], "share": point["llm_token_share"], "bytes_share": point["bytes_share"]}
-                | {"gb": point["n_bytes"] / n / 1e9, "tflop": point["flops"] / n / 1e12}
-                | {"seconds": point["measured_s"] / n}
-            )
-            dates.add(point["date"])
-            hardware = point["hardware"]
         tables[kind] = _table(rows)
     return Regime(
         "qwen",
         "Qwen2.5-Coder 0.5B / 1.5B (official Q4_K_M files, unpacked)",
         "",
         max(dates),
-        hardware,
+        " and ".join(sorted(hardware)),
         "python -m citer_core evaluate --pair qwen2.5-coder-0.5b-1.5b --points ...",
-        "60 problems of each: the intervals are wide. Many answers on GSM8K ran into the limit of 320 tokens. LLM "
-        "alone is routed at tau = 1, where the SLM reads along.",
+        "GSM8K: the routers of the page; many answers ran into the limit of 320 tokens. CommonsenseQA: routers that "
+        "learned from all rollouts of 300 training rows, at most 512 tokens. LLM alone is routed at tau = 1, where the "
+        "SLM reads along.",
         tables,
+        bits,
     )
+
+
+def _wanted(point: Mapping[str, Any]) -> float | None:
+    """The share of LLM tokens that a point chosen by its tau came near enough to be held against others there."""
+    nearest = min(SHARES, key=lambda share: abs(share - point["llm_token_share"]))
+    is_alone = point["router"] in ("always-slm", "always-llm")
+    return None if is_alone or abs(nearest - point["llm_token_share"]) > NEAR else nearest
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:

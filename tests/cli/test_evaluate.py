@@ -7,6 +7,7 @@ import pytest
 from citer_core.cli.main import main
 from citer_core.cost import H100_SXM, QWEN2_1_5B, QWEN2_72B, CostModel, CostSummary
 from citer_core.evaluation import accuracy
+from citer_core.evidence.statistics import unpack
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
 from tests.cli.examples import lines, write_rows
@@ -123,7 +124,8 @@ def test_a_run_is_priced_for_another_pair_and_beside_the_llms_own_answers(tmp_pa
 
     Under margin the third answer is longer than the LLM's own, and the second does not end in time.
     """
-    data = write_rows(tmp_path / "rows.jsonl", [bundled_rows("mc")[n].row for n in (0, 6, 24)])
+    asked = [bundled_rows("mc")[n] for n in (0, 6, 24)]
+    data = write_rows(tmp_path / "rows.jsonl", [row.row for row in asked])
     out = tmp_path / "points.jsonl"
     common = ["--dataset-path", str(data), "--data-type", "mc", "--max-new-tokens", "50"]
     arguments = ["evaluate", *common, "--output-file", str(out), "--points", "citer=0.9", "margin=0.5"]
@@ -154,6 +156,8 @@ def test_a_run_is_priced_for_another_pair_and_beside_the_llms_own_answers(tmp_pa
         )
         assert row["n_cut"] == sum(trace.finish_reason == "length" for trace in traces)
         assert row["cut_share"] == round(row["n_cut"] / 3, 4)
+        right = {trace.prompt.question: trace.answer.is_correct for trace in traces}
+        assert list(unpack(row["right"], 3)) == [right[row.problem.question] for row in asked]
     for which, (found, head) in enumerate([(table, "bytes (est.)"), (priced, "bytes (est., as Qwen2 1.5B / 72B)")]):
         own_answers = totals[-1][which][1]
         for row, cells, (n_bytes, llm_only) in zip(rows, found, (t[which] for t in totals), strict=True):

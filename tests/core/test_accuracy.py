@@ -44,7 +44,8 @@ def test_a_point_adds_up_what_single_runs_say(engine):
                 pass
             traces.append(run.trace())
         costs = [trace.cost(H100_SXM) for trace in traces]
-        assert point.accuracy == Accuracy(5, sum(trace.answer.is_correct for trace in traces))
+        assert point.right == tuple(trace.answer.is_correct for trace in traces)
+        assert point.accuracy == Accuracy(5, sum(point.right))
         assert point.n_tokens == sum(trace.n_tokens for trace in traces)
         assert point.llm_token_share == sum(t.n_llm_tokens for t in traces) / point.n_tokens
         assert point.n_bytes == pytest.approx(sum(cost.routed.n_bytes for cost in costs))

@@ -21,8 +21,8 @@ from citer_core.evidence.claim import verdict_of
 from citer_core.evidence.claims import claims, claims_table, headline
 from citer_core.evidence.lesson import NEITHER, lesson
 from citer_core.evidence.payback import paybacks
-from citer_core.evidence.regimes import Difference, newcombe, of_matched, of_parts, regimes
-from citer_core.evidence.statistics import unpack
+from citer_core.evidence.regimes import REAL_PAIR, Difference, newcombe, of_matched, of_parts, of_qwen, regimes
+from citer_core.evidence.statistics import pack, paired_difference, unpack
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
 from citer_core.ui.evidence.messages import evidence_message, lead, routers_here
@@ -81,6 +81,47 @@ def test_the_first_edition_is_kept_as_it_was_measured():
             assert math.isnan(line.seconds)
 
 
+def evaluated(router: str, share: float, right: list[bool], is_kept: bool = True) -> str:
+    """A row of `evaluate --points`."""
+    row = {
+        "router": router, "threshold": 0.4, "accuracy": {"n": len(right), "n_correct": sum(right)}, "n_tokens": 100,
+        "llm_token_share": share, "n_bytes": 8e9, "flops": 4e12, "bytes_share": 0.5, "measured_s": 4.0,
+        "date": "2026-11-24", "hardware": "A processor",
+    }  # fmt: skip
+    return json.dumps(row | ({"right": pack(right)} if is_kept else {})) + "\n"
+
+
+def test_points_of_the_real_pair_are_compared_where_their_shares_are_near(tmp_path):
+    first, second = [True] * 6 + [False] * 2, [True] * 3 + [False] * 5
+    rows = [
+        evaluated("always-slm", 0.0, second),
+        evaluated("citer", 0.12, first),
+        evaluated("max-probability", 0.075, second),
+        evaluated("citer", 0.26, first),
+        evaluated("random", 0.5, second),
+    ]
+    for file in REAL_PAIR:
+        (tmp_path / f"{file}.jsonl").write_text("".join(rows))
+    regime = of_qwen(tmp_path)
+    assert [*regime.tables["GSM8K"].share_wanted.fillna(-1)] == [-1, 0.1, 0.05, -1, -1], "0.26 is no 0.2, 0.075 is 0.05"
+    assert regime.difference("GSM8K", "citer", "max-probability", 0.1) is None
+    (tmp_path / "qwen-cqa-200.jsonl").write_text(
+        "".join([evaluated("citer", 0.12, first), evaluated("max-probability", 0.08, second)])
+    )
+    found = of_qwen(tmp_path).difference("CommonsenseQA", "citer", "max-probability", 0.1)
+    _, (low, high) = paired_difference([np.array(first)], [np.array(second)])
+    assert found == Difference(3 / 8, low, high, 8, is_paired=True)
+    # What was kept without its single problems has the wider interval of independent samples.
+    (tmp_path / "qwen-cqa-200.jsonl").write_text(
+        "".join([evaluated("citer", 0.12, first, False), evaluated("max-probability", 0.08, second)])
+    )
+    found = of_qwen(tmp_path).difference("CommonsenseQA", "citer", "max-probability", 0.1)
+    assert (found.low, found.high) == newcombe((6, 8), (3, 8)) and not found.is_paired
+    (tmp_path / "qwen-gsm8k.jsonl").write_text(rows[1].replace('"right": "', '"right": "0000'))
+    with pytest.raises(DatasetError, match="qwen-gsm8k"):
+        of_qwen(tmp_path)
+
+
 def test_a_damaged_file_is_named(tmp_path):
     (tmp_path / "evidence" / "x").mkdir(parents=True)
     (tmp_path / "evidence" / "x" / "matched_shares.json").write_text('{"points": 3}')
@@ -119,7 +160,7 @@ def test_the_other_regime_stands_beside_the_one_that_leads(monkeypatch):
     monkeypatch.setattr(claims_module, "regimes", lambda folder: iter([newest, of_matched(ONE_WORDING)]))
     free = next(claim for claim in claims() if claim.name == "free-1")
     assert "A pair" in free.number
-    assert free.other.startswith("The other regime: CITER less Max-probability (no training): math -3.5 points")
+    assert free.other.startswith("Another regime: CITER less Max-probability (no training): math -3.5 points")
     assert {row.group for row in free.figures[0].rows} == {"A pair", "Bundled pair, first edition"}
     taught = lesson([newest, of_matched(ONE_WORDING)])
     behind = "A pair: CITER after {} is behind max-probability at 10% LLM tokens: math {} points"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from citer_core.assets import ASSETS
+from citer_core.evidence.statistics import unpack
 from citer_core.labelling.rollouts_file import rollouts_row
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
@@ -144,6 +145,31 @@ def test_qwen_table():
     for name in ("citer", "citer-plus"):
         training = card(f"routers/qwen2.5-coder-0.5b-1.5b/{name}.json")["training"]
         assert f"{training['auc']:.3f}" in EVIDENCE and f"{training['auc_max_probability']:.3f}" in EVIDENCE
+
+
+def test_table_of_200_problems_of_the_real_pair():
+    text = part(EVIDENCE, "qwen 200")
+    lines = (ASSETS / "benchmarks" / "qwen-cqa-200.jsonl").read_text(encoding="utf-8").splitlines()
+    table = part(text, "qwen 200 table").strip().splitlines()[2:]
+    for line, row in zip(table, map(json.loads, lines), strict=True):
+        right = row["accuracy"]
+        low, high = right["interval_95"]
+        assert right["n_correct"] == sum(unpack(row["right"], right["n"]))
+        assert [cell.strip() for cell in line.strip("|").split("|")] == [
+            row["router"],
+            f"{row['threshold']:g}",
+            f"{row['llm_token_share']:.1%}",
+            f"{right['n_correct']} of {right['n']} ({low:.0%} to {high:.0%})",
+            f"{row['cut_share']:.1%}",
+            f"{row['n_bytes'] / 1e12:.1f} TB",
+            f"{row['bytes_share']:.0%}",
+            f"{row['measured_s']:.0f}",
+        ]
+        assert row["date"] in text and row["hardware"] in text.replace("\n", " ")
+    for name in ("citer", "citer-plus"):
+        training = card(f"benchmarks/rollouts/qwen-cqa-{name}.json")["training"]
+        assert f"{training['auc']:.3f} for `{name}`" in text.replace("\n", " ")
+        assert f"{training['auc_max_probability']:.3f} for" in text.replace("\n", " ")
 
 
 def test_shortcut_numbers():
