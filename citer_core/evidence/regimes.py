@@ -31,6 +31,7 @@ from citer_core.workload import Workload
 
 BENCHMARKS = ASSETS / "benchmarks"
 NEAR = 0.03  # of the share that was wanted: a point further off says where it is
+ALONE = {"always-slm": 0.0, "always-llm": 1.0}  # their share of LLM tokens
 SHARES = (0.05, 0.10, 0.20)  # at which points of the real pair are compared
 REAL_PAIR = {"qwen-gsm8k": "GSM8K", "qwen-cqa-200": "CommonsenseQA"}
 COLUMNS = (
@@ -273,7 +274,7 @@ def of_qwen(folder: Path) -> Regime:
     """
     tables, bits, dates, hardware = {}, {}, set(), set()
     for file, kind in REAL_PAIR.items():
-        rows = list[Mapping[str, Any]]()
+        rows = list[dict[str, Any]]()
         try:
             for number, line in read_json_lines(folder / f"{file}.jsonl"):
                 point = _EVALUATED.read(line, f"line {number}")
@@ -282,7 +283,7 @@ def of_qwen(folder: Path) -> Regime:
                     bits[kind, len(rows)] = [unpack(right, n)]
                 rows.append(
                     _counted(point["router"], point["accuracy"])
-                    | {"share_wanted": _wanted(point), "tau": point["threshold"], "share": point["llm_token_share"]}
+                    | {"tau": point["threshold"], "share": point["llm_token_share"]}
                     | {"bytes_share": point["bytes_share"], "seconds": point["measured_s"] / n}
                     | {"gb": point["n_bytes"] / n / 1e9, "tflop": point["flops"] / n / 1e12}
                 )
@@ -290,6 +291,7 @@ def of_qwen(folder: Path) -> Regime:
                 hardware.add(point["hardware"])
         except (GateError, ValueError) as error:
             raise DatasetError(f"{file}.jsonl cannot be read ({error}): restore it.") from error
+        _want_shares(rows)
         tables[kind] = _table(rows)
     return Regime(
         "qwen",
@@ -306,11 +308,21 @@ def of_qwen(folder: Path) -> Regime:
     )
 
 
-def _wanted(point: Mapping[str, Any]) -> float | None:
-    """The share of LLM tokens that a point chosen by its tau came near enough to be held against others there."""
-    nearest = min(SHARES, key=lambda share: abs(share - point["llm_token_share"]))
-    is_alone = point["router"] in ("always-slm", "always-llm")
-    return None if is_alone or abs(nearest - point["llm_token_share"]) > NEAR else nearest
+def _want_shares(rows: Sequence[dict[str, Any]]) -> None:
+    """Says of points that were chosen by their taus which came near enough to a share to be held against others there.
+
+    Of each router the nearest one to each share, if it is nearer to no other.
+    """
+    best: dict[tuple[str, float], dict[str, Any]] = {}
+    for row in rows:
+        wanted = min(SHARES, key=lambda share: abs(share - row["share"]))
+        if row["router"] in ALONE or abs(wanted - row["share"]) > NEAR:
+            continue
+        known = best.setdefault((row["router"], wanted), row)
+        if abs(wanted - row["share"]) < abs(wanted - known["share"]):
+            best[row["router"], wanted] = row
+    for (_, wanted), row in best.items():
+        row["share_wanted"] = wanted
 
 
 def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -323,7 +335,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
 def _counted(router: str, accuracy: Mapping[str, int]) -> dict[str, Any]:
     right, n = accuracy["n_correct"], accuracy["n"]
     low, high = wilson_interval(right, n)
-    share = {"always-slm": 0.0, "always-llm": 1.0}.get(router)
+    share = ALONE.get(router)
     return {
         "router": router, "label": NAMES.get(router, router), "seeds": 1, "n": n, "right": right, "accuracy": right / n,
         "low": low, "high": high, "share": share, "tau": share, "is_shipped": False,

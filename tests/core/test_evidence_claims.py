@@ -98,12 +98,15 @@ def test_points_of_the_real_pair_are_compared_where_their_shares_are_near(tmp_pa
         evaluated("citer", 0.12, first),
         evaluated("max-probability", 0.075, second),
         evaluated("citer", 0.26, first),
+        evaluated("citer", 0.11, first),
         evaluated("random", 0.5, second),
     ]
     for file in REAL_PAIR:
         (tmp_path / f"{file}.jsonl").write_text("".join(rows))
     regime = of_qwen(tmp_path)
-    assert [*regime.tables["GSM8K"].share_wanted.fillna(-1)] == [-1, 0.1, 0.05, -1, -1], "0.26 is no 0.2, 0.075 is 0.05"
+    assert [*regime.tables["GSM8K"].share_wanted.fillna(-1)] == [-1, -1, 0.05, -1, 0.1, -1], (
+        "0.26 is far, 0.11 is nearer"
+    )
     assert regime.difference("GSM8K", "citer", "max-probability", 0.1) is None
     (tmp_path / "qwen-cqa-200.jsonl").write_text(
         "".join([evaluated("citer", 0.12, first), evaluated("max-probability", 0.08, second)])
