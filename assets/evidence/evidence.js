@@ -188,7 +188,11 @@ class Evidence {
     again?.focus();
     setText(this.lead, kinds[this.kind].lead);
     setText(this.note, `${this.shown().title}. ${note} ${provenance}`);
-    setText(this.detail, "Choose a point to open its router and τ in Explore.");
+    const opens = this.points().some((point) => this.address(point));
+    setText(
+      this.detail,
+      opens ? "Choose a point to open its router and τ in Explore." : "Choose a point for its numbers.",
+    );
     this.fillTable();
     this.draw();
   }

@@ -44,6 +44,9 @@ def test_curves_points_and_questions(visit: Callable[..., Visitor]) -> None:
         for name, other in regime["kinds"].items():
             page.locator(f".citer-evidence [data-name='{name}']").click()
             expect(page.locator(".citer-evidence .cl-heading").first).to_have_text(other["lead"])
+            # Only what the page has can be opened, and only there is it said.
+            what = "to open its router" if any(point["opens"] for point in other["points"]) else "for its numbers"
+            expect(page.locator(".ce-detail")).to_contain_text(f"Choose a point {what}")
     page.get_by_text("All points as a table").click()
     expect(page.locator(".citer-evidence .cl-numbers tbody tr")).to_have_count(len(other["points"]))
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0

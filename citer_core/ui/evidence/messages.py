@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from citer_core.assets import ASSETS
 from citer_core.errors import CiterError, GateError
 from citer_core.evidence.claim import SHARE
@@ -85,7 +87,8 @@ def routers_here(pair_revision: str, assets: Path = ASSETS) -> frozenset[str]:
 def lead(regime: Regime, kind: str) -> str:
     """Who is ahead at a tenth of the tokens, the free baseline first where it is not behind; one sentence."""
     table = regime.tables[kind]
-    near = table[(abs(table.share - SHARE) <= NEAR) & ~table.router.isin(("disagreement", "decisive"))]
+    wanted = np.isclose(table.share_wanted, SHARE) & (abs(table.share - SHARE) <= NEAR)
+    near = table[wanted & ~table.router.isin(("disagreement", "decisive"))]
     drafted = _of_drafts(regime, kind)
     best = near.sort_values("accuracy", ascending=False)
     free, once, twice = (best[best.router == name].head(1) for name in ("max-probability", "citer", "citer-2"))
