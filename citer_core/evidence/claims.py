@@ -12,11 +12,10 @@ from pathlib import Path
 
 from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Verdict, router_name, verdict_of
 from citer_core.evidence.figures import Figure, difference_row
-from citer_core.evidence.regimes import BENCHMARKS, NEAR, Difference, Regime, regimes
+from citer_core.evidence.regimes import BENCHMARKS, NEAR, SHARES, Difference, Regime, regimes
 from citer_core.evidence.reviewers import of_reviewers
 from citer_core.evidence.speculative_claim import speculative_claim
 
-ALSO_AT = (0.05, 0.20)  # shares that are drawn beside `SHARE`
 LED_BY = {
     "citer-outcome": "a router that learns from outcomes",
     "citer": "CITER as published",
@@ -147,7 +146,7 @@ def _figure(there: Sequence[tuple[Regime, str, str]]) -> Figure:
     """Differences in points: of the regime that leads at several shares, of the others at one."""
     rows = []
     for number, (regime, a, b) in enumerate(there):
-        shares = sorted([SHARE, *ALSO_AT]) if number == 0 else [SHARE]
+        shares = SHARES if number == 0 else (SHARE,)
         for kind in regime.tables:
             for share in shares:
                 found = regime.difference(kind, a, b, share)

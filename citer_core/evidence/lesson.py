@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from citer_core.evidence.claim import SHARE, Verdict, verdict_of
 from citer_core.evidence.figures import Figure, FigureRow, difference_row
-from citer_core.evidence.regimes import Difference, Regime
+from citer_core.evidence.regimes import SHARES, Difference, Regime
 
 FREE = "max-probability"
 LEARNED = {
@@ -15,7 +15,6 @@ LEARNED = {
     "citer-2": "CITER after two rounds",
     "citer-outcome": "a router of outcome labels",
 }
-SHARES = (0.05, SHARE, 0.20)
 _IS: dict[Verdict, str] = {
     "confirmed": "is ahead of",
     "refuted": "is behind",

@@ -32,7 +32,7 @@ from citer_core.workload import Workload
 BENCHMARKS = ASSETS / "benchmarks"
 NEAR = 0.03  # of the share that was wanted: a point further off says where it is
 ALONE = {"always-slm": 0.0, "always-llm": 1.0}  # their share of LLM tokens
-SHARES = (0.05, 0.10, 0.20)  # at which points of the real pair are compared
+SHARES = (0.05, 0.10, 0.20)  # of LLM tokens, at which differences of routers are drawn
 REAL_PAIR = {"qwen-gsm8k": "GSM8K", "qwen-cqa-200": "CommonsenseQA"}
 COLUMNS = (
     "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
