@@ -313,6 +313,7 @@ export class Page {
   notice(text, { needs = null, tone = "" } = {}) {
     const line = byId("cx-notice");
     if (!line) return;
+    if (text && navigator.userActivation?.isActive) setTimeout(() => line.scrollIntoView({ block: "nearest" }));
     line.textContent = text;
     line.dataset.tone = tone;
     if (needs) this.pairs.offer(line, needs);

@@ -321,10 +321,11 @@ def test_a_bundled_problem_is_found_by_its_number_and_asked_with_its_answer(visi
 
 @pytest.mark.parametrize("computes", ["browser", "server"])
 def test_after_a_refusal_nobody_is_said_to_wait(visit: Visit, computes: str) -> None:
-    page = visit(computes=computes).page
+    page = visit(computes=computes, width=1440, height=900).page
     page.locator("#cx-prompt textarea").fill("")
     page.locator("button#cx-generate").click()
     expect(page.locator("#cx-notice")).to_have_text("The question is empty: write one.")
+    expect(page.locator("#cx-notice")).to_be_in_viewport(ratio=0.99)  # it stands below the fold of this window
     page.wait_for_timeout(700)  # the screen reader's region lags behind
     waiting = page.get_by_role("status").filter(has_text="Waiting for the first token")
     expect(waiting).to_have_count(0)
