@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from citer_core.cli.model_arguments import add_model_arguments, load_engine
 from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
+from citer_core.models.presets import PRESETS
 
 if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers
@@ -130,4 +131,6 @@ def _given(args: argparse.Namespace) -> str:
     lists = {"--seeds": args.seeds, "--shares": args.shares}
     more = "".join(f" {flag} {' '.join(map(str, values))}" for flag, values in lists.items() if values is not None)
     taken = " --take-shipped" if args.take_shipped else ""
-    return sizes + more + taken + ("" if args.pair == "embedded" else " --pair SLM,LLM")
+    pair = "" if args.pair == "embedded" else f" --pair {args.pair if args.pair in PRESETS else 'SLM,LLM'}"
+    dtype = "" if args.dtype == "float32" else f" --dtype {args.dtype}"
+    return sizes + more + taken + pair + dtype

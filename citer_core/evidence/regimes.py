@@ -22,11 +22,12 @@ from citer_core.assets import ASSETS
 from citer_core.cost import ModelSpec
 from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.metrics import wilson_interval
-from citer_core.evidence.part_tables import COUNT, HEX, SHARE
+from citer_core.evidence.evaluated import ACCURACY, evaluated_points
+from citer_core.evidence.part_tables import SHARE
 from citer_core.evidence.statistics import paired_difference, unpack
-from citer_core.evidence.stored import StoredPart, stored_sets
-from citer_core.gate.fields import ListOf, MapOf, Maybe, Real, Record, Text, Whole
-from citer_core.gate.json_file import read_json, read_json_lines
+from citer_core.evidence.stored import StoredPart, stored_parts, stored_sets
+from citer_core.gate.fields import ListOf, MapOf, Real, Record, Text
+from citer_core.gate.json_file import read_json
 from citer_core.workload import Workload
 
 BENCHMARKS = ASSETS / "benchmarks"
@@ -62,7 +63,6 @@ NAMES = {
     "speculative": "Speculative decoding",
 }
 _TEXT = Text(500, 1)
-_RIGHT = Record({"n": Whole(1, 10**6), "n_correct": Whole(0, 10**6)})
 _MATCHED = Record(
     {
         **dict.fromkeys(("title", "pair", "pair_revision", "date", "hardware", "command"), _TEXT),
@@ -73,30 +73,15 @@ _MATCHED = Record(
                         "router": Text(100, 1),
                         **dict.fromkeys(("share_wanted", "threshold", "llm_token_share"), SHARE),
                         "bytes_share": Real(0.0, 100.0),
-                        "accuracy": _RIGHT,
+                        "accuracy": ACCURACY,
                     }
                 ),
                 1000,
             ),
             2,
         ),
-        "alone": MapOf(Record({"slm": _RIGHT, "llm": _RIGHT}), 2),
+        "alone": MapOf(Record({"slm": ACCURACY, "llm": ACCURACY}), 2),
     }
-)
-_EVALUATED = Record(
-    {
-        "router": Text(100, 1),
-        "threshold": SHARE,
-        "accuracy": _RIGHT,
-        "n_tokens": Whole(1),
-        "llm_token_share": SHARE,
-        **dict.fromkeys(("n_bytes", "flops"), Real(0.0, 1e30)),
-        "bytes_share": Real(0.0, 100.0),
-        "measured_s": Real(0.0, 1e9),
-        "date": Text(10, 10),
-        "hardware": _TEXT,
-    },
-    {"n_cut": Maybe(COUNT), "right": Maybe(HEX)},
 )
 
 
@@ -275,22 +260,18 @@ def of_qwen(folder: Path) -> Regime:
     tables, bits, dates, hardware = {}, {}, set(), set()
     for file, kind in REAL_PAIR.items():
         rows = list[dict[str, Any]]()
-        try:
-            for number, line in read_json_lines(folder / f"{file}.jsonl"):
-                point = _EVALUATED.read(line, f"line {number}")
-                n = point["accuracy"]["n"]
-                if right := point.get("right"):
-                    bits[kind, len(rows)] = [unpack(right, n)]
-                rows.append(
-                    _counted(point["router"], point["accuracy"])
-                    | {"tau": point["threshold"], "share": point["llm_token_share"]}
-                    | {"bytes_share": point["bytes_share"], "seconds": point["measured_s"] / n}
-                    | {"gb": point["n_bytes"] / n / 1e9, "tflop": point["flops"] / n / 1e12}
-                )
-                dates.add(point["date"])
-                hardware.add(point["hardware"])
-        except (GateError, ValueError) as error:
-            raise DatasetError(f"{file}.jsonl cannot be read ({error}): restore it.") from error
+        for point in evaluated_points(folder / f"{file}.jsonl"):
+            n = point["accuracy"]["n"]
+            if point["right"] is not None:
+                bits[kind, len(rows)] = [point["right"]]
+            rows.append(
+                _counted(point["router"], point["accuracy"])
+                | {"tau": point["threshold"], "share": point["llm_token_share"]}
+                | {"bytes_share": point["bytes_share"], "seconds": point["measured_s"] / n}
+                | {"gb": point["n_bytes"] / n / 1e9, "tflop": point["flops"] / n / 1e12}
+            )
+            dates.add(point["date"])
+            hardware.add(point["hardware"])
         _want_shares(rows)
         tables[kind] = _table(rows)
     return Regime(
@@ -305,6 +286,7 @@ def of_qwen(folder: Path) -> Regime:
         "SLM reads along.",
         tables,
         bits,
+        stored_parts(folder / "evidence" / "qwen"),
     )
 
 

@@ -7,6 +7,7 @@ no torch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,8 @@ from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evidence.claim import SHARE, Claim, Parts, answer, missing, router_name
 from citer_core.evidence.figures import Figure, FigureRow, figures, interval_row, number_row, share_row
-from citer_core.evidence.reach import of_reach
+from citer_core.evidence.languages import language_claim
+from citer_core.evidence.reach import of_reach, unanswered
 from citer_core.evidence.regimes import Regime
 from citer_core.evidence.stored import StoredPart
 from citer_core.gate.json_file import read_json
@@ -25,6 +27,7 @@ from citer_core.measuring.profile_words import crossings
 SHORTCUT = "shortcut_one_wording.json"  # the first edition's labels, tried by rolling both branches out
 CASES = ("the SLM is right", "only the LLM is", "both are wrong")
 PAPERS_SETTLED = 0.80, 0.90
+N_SKIPPED = 7  # tokens between two calls of the LLM at about 12% LLM tokens
 
 
 def of_reviewers(known: Sequence[Regime], folder: Path) -> Iterator[Claim]:
@@ -38,10 +41,12 @@ def of_reviewers(known: Sequence[Regime], folder: Path) -> Iterator[Claim]:
         for name, part in regime.parts.items():
             parts.setdefault(name, (regime, part))
     yield from _labels(parts, folder)
-    yield from _mechanics(parts, folder)
+    yield from _mechanics(known, folder)
     yield _flips(parts)
     yield _rounds(parts)
     yield from of_reach(parts)
+    yield language_claim(folder)
+    yield from unanswered()
 
 
 def _labels(parts: Parts, folder: Path) -> Iterator[Claim]:
@@ -118,39 +123,33 @@ def _percents(n_right: int, n: int) -> str:
     return f"{low:.0%} to {high:.0%}"
 
 
-def _mechanics(parts: Parts, folder: Path) -> Iterator[Claim]:
+def _mechanics(known: Sequence[Regime], folder: Path) -> Iterator[Claim]:
     profile = read_profile(folder / "profile.json")
     router, context = profile.router, profile.break_even.n_context
     step = profile.costs.slm.seconds(1, context)
-    routers: tuple[Figure, ...] = ()
-    switch: tuple[Figure, ...] = ()
+    measured = [(regime, regime.parts["overhead"]) for regime in known if "overhead" in regime.parts]
+    routers = [_overhead_figure(regime, part) for regime, part in measured]
+    switches = [_switch_figure(regime, part) for regime, part in measured]
+    others = [(regime, part) for regime, part in measured if part.pair_revision != profile.pair_revision]
     command = profile.command
-    if "overhead" in parts:
-        content = parts["overhead"][1].content
-        rows = [number_row("", router_name(row["router"]), row["ms"], "ms") for row in content["routers"]]
-        steps = [number_row("", f"a step of the {w.upper()}", content[f"{w}_step_ms"], "ms") for w in ("slm", "llm")]
-        routers = figures(("Measured ms a token", "ms", [*_first_of_each(rows), *steps]))
-        switch = figures(
-            (
-                "Measured ms until the LLM has written a token after so many that it has not read",
-                "ms",
-                [
-                    number_row(how, f"{row['n_skipped']} skipped", row[f"{key}_ms"], "ms")
-                    for key, how in (("kept", "cache kept"), ("again", "text read again"))
-                    for row in content["switch"]
-                ],
-            )
-        )
-    yield answer(
-        "overhead", "What does the router itself cost?",
-        f"{1e6 * router.seconds:.0f} µs and {4 * router.n_params / 1e6:.2f} MB a token, {router.seconds / step:.0%} of "
-        f"an SLM step of {1000 * step:.2f} ms",
-        "Small beside the models even of this tiny pair.", command, routers,
+    yield replace(
+        answer(
+            "overhead", "What does the router itself cost?",
+            f"{1e6 * router.seconds:.0f} µs and {4 * router.n_params / 1e6:.2f} MB a token, "
+            f"{router.seconds / step:.0%} of an SLM step of {1000 * step:.2f} ms",
+            "Small beside the models even of this tiny pair.", command, tuple(routers),
+        ),
+        other=". ".join(_other_overhead(*one) for one in others),
     )  # fmt: skip
-    yield answer(
-        "switch", "What does a change of the model cost?",
-        f"{1e6 * profile.costs.switch_s:.0f} µs a call beside the pass itself, which reads what was skipped at once",
-        "With the cache kept a change is nearly free; without it, see the chapter on speed.", command, switch,
+    yield replace(
+        answer(
+            "switch", "What does a change of the model cost?",
+            f"{1e6 * profile.costs.switch_s:.0f} µs a call beside the pass itself, which reads what was skipped at "
+            "once",
+            "With the cache kept a change is nearly free; without it, see the chapter on speed.", command,
+            tuple(switches),
+        ),
+        other=". ".join(_other_switch(*one) for one in others),
     )  # fmt: skip
     even, crossing = profile.break_even, measured_crossing(profile.check)
     yield answer(
@@ -169,6 +168,40 @@ def _mechanics(parts: Parts, folder: Path) -> Iterator[Claim]:
             )
         ),
     )  # fmt: skip
+
+
+def _overhead_figure(regime: Regime, part: StoredPart) -> Figure:
+    rows = [number_row("", router_name(row["router"]), row["ms"], "ms") for row in part.content["routers"]]
+    steps = [number_row("", f"a step of the {w.upper()}", part.content[f"{w}_step_ms"], "ms") for w in ("slm", "llm")]
+    return Figure(f"Measured ms a token; {regime.title}", "ms", (*_first_of_each(rows), *steps))
+
+
+def _switch_figure(regime: Regime, part: StoredPart) -> Figure:
+    rows = (
+        number_row(how, f"{row['n_skipped']} skipped", row[f"{key}_ms"], "ms")
+        for key, how in (("kept", "cache kept"), ("again", "text read again"))
+        for row in part.content["switch"]
+    )
+    title = "Measured ms until the LLM has written a token after so many that it has not read"
+    return Figure(f"{title}; {regime.title}", "ms", tuple(rows))
+
+
+def _other_overhead(regime: Regime, part: StoredPart) -> str:
+    first = next(row for row in part.content["routers"] if row["n_params"])
+    step = part.content["slm_step_ms"]
+    return (
+        f"Another pair: {1000 * first['ms']:.0f} µs and {first['mb']:.1f} MB a token, {first['ms'] / step:.1%} of an "
+        f"SLM step of {step:.0f} ms; {regime.title}"
+    )
+
+
+def _other_switch(regime: Regime, part: StoredPart) -> str:
+    row = next(row for row in part.content["switch"] if row["n_skipped"] == N_SKIPPED)
+    return (
+        f"Another pair: a token of the LLM after {N_SKIPPED} that it has not read takes {row['kept_ms']:.0f} ms with "
+        f"its cache kept, {row['again_ms']:.0f} ms where it reads the text again, {part.content['llm_step_ms']:.0f} ms "
+        f"after none; {regime.title}"
+    )
 
 
 def _first_of_each(rows: Sequence[FigureRow]) -> list[FigureRow]:

@@ -118,10 +118,19 @@ def stored_sets(folder: Path = EVIDENCE) -> Iterator[tuple[str, dict[str, Stored
         DatasetError: see `StoredPart.read`.
     """
     for place in sorted(folder.glob("*/")):
-        paths = {part: place / f"{part}.json" for part in PARTS}
-        found = {part: StoredPart.read(path) for part, path in paths.items() if path.exists()}
+        found = stored_parts(place)
         if "accuracy" in found:
             yield place.name, found
+
+
+def stored_parts(place: Path) -> dict[str, StoredPart]:
+    """The parts of one folder, by name; none where it is not there.
+
+    Raises:
+        DatasetError: see `StoredPart.read`.
+    """
+    paths = {part: place / f"{part}.json" for part in PARTS}
+    return {part: StoredPart.read(path) for part, path in paths.items() if path.exists()}
 
 
 def plan_numbers(plan: Any) -> dict[str, list[float] | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from dataclasses import asdict
 
@@ -187,3 +188,13 @@ def every_part():
         },
     }  # fmt: skip
     return {"accuracy": accuracy_part()} | {name: _part(name, content) for name, content in contents.items()}
+
+
+def evaluated(router: str, share: float, right: list[bool], is_kept: bool = True) -> str:
+    """A row of `evaluate --points`."""
+    row = {
+        "router": router, "threshold": 0.4, "accuracy": {"n": len(right), "n_correct": sum(right)}, "n_tokens": 100,
+        "llm_token_share": share, "n_bytes": 8e9, "flops": 4e12, "bytes_share": 0.5, "measured_s": 4.0,
+        "date": "2026-11-24", "hardware": "A processor",
+    }  # fmt: skip
+    return json.dumps(row | ({"right": pack(right)} if is_kept else {})) + "\n"

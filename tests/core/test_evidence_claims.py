@@ -22,11 +22,11 @@ from citer_core.evidence.claims import claims, claims_table, headline
 from citer_core.evidence.lesson import NEITHER, lesson
 from citer_core.evidence.payback import paybacks
 from citer_core.evidence.regimes import REAL_PAIR, Difference, newcombe, of_matched, of_parts, of_qwen, regimes
-from citer_core.evidence.statistics import pack, paired_difference, unpack
+from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
 from citer_core.ui.evidence.messages import evidence_message, lead, routers_here
-from tests.core.stored_evidence import RIGHT, N, accuracy_part, bits, every_part
+from tests.core.stored_evidence import RIGHT, N, accuracy_part, bits, evaluated, every_part
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_WORDING = ASSETS / "benchmarks" / "evidence" / "one-wording" / "matched_shares.json"
@@ -79,16 +79,6 @@ def test_the_first_edition_is_kept_as_it_was_measured():
             assert [round(x, 4) for x in (line.low, line.high)] == point["accuracy"]["interval_95"]
             assert (line.tau, line.share) == (point["threshold"], point["llm_token_share"])
             assert math.isnan(line.seconds)
-
-
-def evaluated(router: str, share: float, right: list[bool], is_kept: bool = True) -> str:
-    """A row of `evaluate --points`."""
-    row = {
-        "router": router, "threshold": 0.4, "accuracy": {"n": len(right), "n_correct": sum(right)}, "n_tokens": 100,
-        "llm_token_share": share, "n_bytes": 8e9, "flops": 4e12, "bytes_share": 0.5, "measured_s": 4.0,
-        "date": "2026-11-24", "hardware": "A processor",
-    }  # fmt: skip
-    return json.dumps(row | ({"right": pack(right)} if is_kept else {})) + "\n"
 
 
 def test_points_of_the_real_pair_are_compared_where_their_shares_are_near(tmp_path):
@@ -194,6 +184,9 @@ def test_every_part_answers_its_question(answered):
     asked = {"settled", "shortcut", "flips", "rounds", "end-to-end", "transfer", "long", "speculative", "overhead"}
     for name in asked:
         assert found[name].verdict != "not measured" and found[name].figures and found[name].command, name
+    another = "Another pair: 40 µs and 0.1 MB a token, 5.0% of an SLM step of 1 ms"  # the profile is of the bundled one
+    assert found["overhead"].other.startswith(another)
+    assert "after 7 that it has not read takes 8 ms with its cache kept, 9 ms where" in found["switch"].other
     assert found["settled"].verdict == "confirmed" and "85.00% of 2,000 tokens" in found["settled"].number
     assert "75% of 20 tokens of case 2 (53% to 89%), math, the LLM going on" in found["shortcut"].number
     assert "25% of the labels that prefer the LLM are wrong" in found["shortcut"].sentence
@@ -262,6 +255,17 @@ def test_the_chapter_and_readme_say_what_is_stored():
     assert claims_table(claims()) in CHAPTER.split("<!-- claims -->")[1].split("<!-- /claims -->")[0]
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
     assert headline(next(regimes())) in readme
+
+
+def test_the_mechanics_of_the_real_pair_stand_beside_the_bundled_ones():
+    content = json.loads((ASSETS / "benchmarks" / "evidence" / "qwen" / "overhead.json").read_text())["content"]
+    found = {claim.name: claim for claim in claims()}
+    router, step = content["routers"][0], content["slm_step_ms"]
+    assert router["router"] == "citer"
+    assert f"{router['ms'] / step:.1%} of an SLM step of {step:.0f} ms; Qwen2.5-Coder" in found["overhead"].other
+    row = next(row for row in content["switch"] if row["n_skipped"] == 7)
+    assert f"takes {row['kept_ms']:.0f} ms with its cache kept, {row['again_ms']:.0f} ms" in found["switch"].other
+    assert "Another pair" not in found["overhead"].number and len(found["overhead"].figures) == 2
 
 
 def test_the_headline_begins_with_whoever_is_best():

@@ -1,0 +1,118 @@
+"""What the reviewers asked of other languages: the same problems in two of them, answered by the real pair.
+
+Routers and taus come from English text, so what is measured is what becomes of them elsewhere. Imports no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from citer_core.errors import DatasetError
+from citer_core.evidence.claim import NOT_MEASURED, Claim, answer, router_name
+from citer_core.evidence.evaluated import evaluated_points
+from citer_core.evidence.figures import Figure, figures, number_row, share_row
+from citer_core.evidence.regimes import ALONE
+from citer_core.evidence.statistics import paired_difference
+
+LANGUAGES = {"en": "English", "de": "German"}  # what routers and taus come from first
+KINDS = ("math", "mc")
+TEXT = "Other languages?"
+COMMAND = (
+    "python -m citer_core evaluate --dataset-path assets/datasets/languages-de-math.jsonl --data-type math "
+    "--pair qwen2.5-coder-0.5b-1.5b --dtype bfloat16 --points ..."
+)
+PAIR = "Qwen2.5-Coder 0.5B / 1.5B (official Q4_K_M files, unpacked)"
+
+
+def language_claim(folder: Path) -> Claim:
+    """Right answers and shares of LLM tokens in each language, both formats together, at the same taus.
+
+    Args:
+        folder: of the stored results.
+
+    Raises:
+        DatasetError: a stored result is damaged.
+    """
+    files = {(code, kind): folder / f"languages-{code}-{kind}.jsonl" for code in LANGUAGES for kind in KINDS}
+    if not all(path.exists() for path in files.values()):
+        return Claim("languages", "reviewers", TEXT, "", NOT_MEASURED, NOT_MEASURED, "No accuracy is stored.")
+    points = {at: evaluated_points(path) for at, path in files.items()}
+    if any(point["right"] is None for its in points.values() for point in its):
+        raise DatasetError("languages-*.jsonl: a row does not say which problems were right. Restore the files.")
+    of = {code: _by_router(point for kind in KINDS for point in points[code, kind]) for code in LANGUAGES}
+    first, second = LANGUAGES
+    words = []
+    for router, here in of[first].items():
+        there = of[second][router]
+        mean, (low, high) = paired_difference([there["right"]], [here["right"]])
+        shares = f", {here['share']:.0%} and {there['share']:.0%} LLM tokens" if router not in ALONE else ""
+        words.append(
+            f"{router_name(router)}: {here['right'].sum()} of {len(here['right'])} right in {LANGUAGES[first]}, "
+            f"{there['right'].sum()} in {LANGUAGES[second]} ({100 * mean:+.0f} points, {100 * low:+.0f} to "
+            f"{100 * high:+.0f}){shares}"
+        )
+    drawn = [
+        *figures(
+            (
+                "Right answers to the same problems in two languages", "share",
+                [
+                    share_row(LANGUAGES[code], router_name(router), int(its["right"].sum()), len(its["right"]))
+                    for code in LANGUAGES
+                    for router, its in of[code].items()
+                ],
+            )
+        ),
+        _shares(of),
+    ]  # fmt: skip
+    return answer(
+        "languages", TEXT, f"{'; '.join(words)}; {PAIR}", _sentence(of[first], of[second]), COMMAND, tuple(drawn)
+    )
+
+
+def _by_router(points: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Of each router the right answers of all formats behind each other, and its share of LLM tokens."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for point in points:
+        groups.setdefault(point["router"], []).append(point)
+    return {
+        router: {
+            "right": np.concatenate([point["right"] for point in group]),
+            "share": float(np.average([p["llm_token_share"] for p in group], weights=[p["n_tokens"] for p in group])),
+        }
+        for router, group in groups.items()
+    }
+
+
+def _shares(of: dict[str, dict[str, dict[str, Any]]]) -> Figure:
+    rows = [
+        number_row(LANGUAGES[code], router_name(router), its["share"], "share")
+        for code in LANGUAGES
+        for router, its in of[code].items()
+        if router not in ALONE
+    ]
+    return Figure("LLM tokens at the taus of English text", "share", tuple(rows))
+
+
+def _sentence(first: dict[str, dict[str, Any]], second: dict[str, dict[str, Any]]) -> str:
+    """What becomes of the models, and of a tau."""
+    lost = [paired_difference([second[name]["right"]], [first[name]["right"]])[1] for name in ALONE]
+    models = (
+        "Both models lose right answers"
+        if all(high < 0 for _, high in lost)
+        else "One of the models loses right answers"
+        if any(high < 0 for _, high in lost)
+        else "Neither model loses more than its interval"
+    )
+    moved = [second[name]["share"] / max(first[name]["share"], 1e-9) for name in first if name not in ALONE]
+    taus = (
+        "every router asks the LLM more often at the same tau"
+        if min(moved) > 1
+        else "every router asks the LLM less often at the same tau"
+        if max(moved) < 1
+        else "some routers ask the LLM more often at the same tau, some less"
+    )
+    return f"{models}, and {taus}: a tau is of a language too."
