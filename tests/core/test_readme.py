@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from citer_core.assets import ASSETS
+from citer_core.evidence.regimes import of_qwen
 from citer_core.evidence.statistics import unpack
 from citer_core.labelling.rollouts_file import rollouts_row
 from citer_core.measuring.crossing import measured_crossing
@@ -172,6 +174,25 @@ def test_table_of_200_problems_of_the_real_pair():
         assert f"{training['auc_max_probability']:.3f} for" in text.replace("\n", " ")
 
 
+def test_labels_by_outcome_on_the_real_pair():
+    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
+    assert f"AUC {card('benchmarks/rollouts/qwen-cqa-citer-outcome.json')['training']['auc']:.3f} on labels" in text
+    regime = of_qwen(ASSETS / "benchmarks")
+    for other, words in (
+        ("citer", "{} points more right than `citer` ({} to {})"),
+        ("max-probability", "{} more than max-probability ({} to {}, so"),
+        ("citer-plus", "{} more than `citer-plus` ({} to {})"),
+    ):
+        found = regime.difference("CommonsenseQA", "citer-outcome", other, 0.1)
+        ends = (f"{100 * end:+.1f}" for end in (found.low, found.high))
+        assert words.format(f"{100 * found.mean:.1f}", *ends) in text
+    at = {name: regime.at("CommonsenseQA", name, 0.1) for name in ("citer-outcome", "max-probability")}
+    assert f"at {at['citer-outcome'].share:.0%} LLM tokens `citer-outcome`" in text
+    assert 0.5 < at["citer-outcome"].gb / at["max-probability"].gb < 0.6, "little more than half"
+    few, alone = (regime.at("CommonsenseQA", *of) for of in (("citer-outcome", 0.05), ("always-slm", None)))
+    assert f"With {few.share:.1%} of the tokens by the LLM" in text and 1.9 < few.right / alone.right < 2.1
+
+
 def test_shortcut_numbers():
     case = card("benchmarks/shortcut_one_wording.json")["cases"]["2"]
     low, high = case["interval_95"]
@@ -264,3 +285,18 @@ def test_rollouts_of_the_real_pair():
             assert re.fullmatch(r"gsm8k-train-\d{4}|[0-9a-f]{32}(_\d)?", row["name"])
         rolled_out = [right for row in rows for _, right in row["rollouts"]]
         assert f"{len(rolled_out):,}" == n_tokens and f"{sum(rolled_out) / len(rolled_out):.1%}" == share
+
+
+def test_outcomes_of_the_real_pair():
+    """Both branches of every disagreement, and the chapter says how they end."""
+    text = part(EVIDENCE, "qwen outcome").replace("\n", " ")
+    (file,) = re.findall(r"assets/benchmarks/rollouts/\S+?\.jsonl", text)
+    lines = (ASSETS.parent / file).read_text(encoding="utf-8").splitlines()
+    rows = [rollouts_row(2).read(json.loads(line), "") for line in lines]
+    assert len({row["id"] for row in rows}) == len(rows) == 300
+    ends = Counter((slm, llm) for row in rows for _, slm, llm in row["rollouts"])
+    shares = card("benchmarks/rollouts/qwen-cqa-citer-outcome.json")["label_shares"]
+    assert f"{sum(ends.values()):,} of the {shares['n_tokens']:,} tokens" in text and shares["n_unknown"] == ends[0, 0]
+    assert f"Both branches end right after {ends[1, 1]:,} of these, neither after {ends[0, 0]}" in text
+    assert f"only the LLM's after {ends[0, 1]}, only the SLM's after {ends[1, 0]}." in text
+    assert 8.5 <= sum(ends.values()) / ends[0, 1] < 9.5, "one in nine"
