@@ -26,6 +26,7 @@ import { figureCsv, groupsOf, intervalText, scaleOf } from "./intervals.js";
 /** A figure with more rows is opened by whoever wants it; on a phone, all figures are. */
 const MOST_ROWS = 12;
 const NARROW = "(max-width: 640px)";
+const COLUMNS = ["ce-col-label", "ce-col-line", "ce-col-value", "ce-col-range"];
 
 /** @param {EvidenceClaim} claim */
 export function questionPanel(claim) {
@@ -63,6 +64,8 @@ export function figurePanel(figure, name, mostRows = MOST_ROWS) {
   const table = html(
     "table",
     { class: "ce-drawn" },
+    // Widths stand here: the first row that is laid out is often a heading over all columns.
+    html("colgroup", {}, ...COLUMNS.map((name) => html("col", { class: name }))),
     html(
       "thead",
       { class: "ce-hidden" },
