@@ -17,7 +17,7 @@ from tests.ui.conftest import Visitor
 @pytest.mark.ui
 def test_curves_points_and_questions(visit: Callable[..., Visitor]) -> None:
     content = evidence_message()["evidence"]
-    visitor = visit()
+    visitor = visit(width=1440)
     page = visitor.page
     visitor.open_view("Evidence")
     first = content["regimes"][0]
@@ -33,6 +33,8 @@ def test_curves_points_and_questions(visit: Callable[..., Visitor]) -> None:
         )
     lesson = content["lesson"]["figure"]["rows"]
     expect(page.locator(".ce-lesson .ce-dot")).to_have_count(sum(row["value"] is not None for row in lesson))
+    heights = "(cells) => cells.map((cell) => cell.getBoundingClientRect().height)"
+    assert max(page.locator(".ce-lesson .ce-range").evaluate_all(heights)) < 30, "an interval stands in one line"
     page.locator(".ce-lesson .ce-csv").scroll_into_view_if_needed()
     with page.expect_download() as saved:
         page.locator(".ce-lesson .ce-csv").click()
