@@ -22,14 +22,14 @@ LANGUAGES = {"en": "English", "de": "German"}  # what routers and taus come from
 KINDS = ("math", "mc")
 TEXT = "Other languages?"
 COMMAND = (
-    "python -m citer_core evaluate --dataset-path assets/datasets/languages-de-math.jsonl --data-type math "
+    "python -m citer_core evaluate --dataset-path assets/datasets/languages-de-mc.jsonl --data-type mc "
     "--pair qwen2.5-coder-0.5b-1.5b --dtype bfloat16 --points ..."
 )
 PAIR = "Qwen2.5-Coder 0.5B / 1.5B (official Q4_K_M files, unpacked)"
 
 
 def language_claim(folder: Path) -> Claim:
-    """Right answers and shares of LLM tokens in each language, both formats together, at the same taus.
+    """Right answers and shares of LLM tokens in each language, all formats together, at the same taus.
 
     Args:
         folder: of the stored results.
@@ -37,13 +37,14 @@ def language_claim(folder: Path) -> Claim:
     Raises:
         DatasetError: a stored result is damaged.
     """
-    files = {(code, kind): folder / f"languages-{code}-{kind}.jsonl" for code in LANGUAGES for kind in KINDS}
-    if not all(path.exists() for path in files.values()):
+    files = {kind: {code: folder / f"languages-{code}-{kind}.jsonl" for code in LANGUAGES} for kind in KINDS}
+    kinds = [kind for kind, its in files.items() if all(path.exists() for path in its.values())]
+    if not kinds:
         return Claim("languages", "reviewers", TEXT, "", NOT_MEASURED, NOT_MEASURED, "No accuracy is stored.")
-    points = {at: evaluated_points(path) for at, path in files.items()}
+    points = {code: [p for kind in kinds for p in evaluated_points(files[kind][code])] for code in LANGUAGES}
     if any(point["right"] is None for its in points.values() for point in its):
         raise DatasetError("languages-*.jsonl: a row does not say which problems were right. Restore the files.")
-    of = {code: _by_router(point for kind in KINDS for point in points[code, kind]) for code in LANGUAGES}
+    of = {code: _by_router(its) for code, its in points.items()}
     first, second = LANGUAGES
     words = []
     for router, here in of[first].items():
@@ -69,7 +70,12 @@ def language_claim(folder: Path) -> Claim:
         _shares(of),
     ]  # fmt: skip
     return answer(
-        "languages", TEXT, f"{'; '.join(words)}; {PAIR}", _sentence(of[first], of[second]), COMMAND, tuple(drawn)
+        "languages",
+        TEXT,
+        f"{' and '.join(kinds)}: {'; '.join(words)}; {PAIR}",
+        _sentence(of[first], of[second]),
+        COMMAND,
+        tuple(drawn),
     )
 
 
@@ -105,7 +111,7 @@ def _sentence(first: dict[str, dict[str, Any]], second: dict[str, dict[str, Any]
         if all(high < 0 for _, high in lost)
         else "One of the models loses right answers"
         if any(high < 0 for _, high in lost)
-        else "Neither model loses more than its interval"
+        else "For neither model is a loss beyond doubt"
     )
     moved = [second[name]["share"] / max(first[name]["share"], 1e-9) for name in first if name not in ALONE]
     taus = (
