@@ -15,17 +15,12 @@ from citer_core.errors import DatasetError
 from citer_core.evidence.claim import NOT_MEASURED, Claim, answer, router_name
 from citer_core.evidence.evaluated import evaluated_points
 from citer_core.evidence.figures import Figure, figures, number_row, share_row
-from citer_core.evidence.regimes import ALONE
+from citer_core.evidence.regimes import ALONE, REAL_TITLE
 from citer_core.evidence.statistics import paired_difference
 
 LANGUAGES = {"en": "English", "de": "German"}  # what routers and taus come from first
 KINDS = ("math", "mc")
 TEXT = "Other languages?"
-COMMAND = (
-    "python -m citer_core evaluate --dataset-path assets/datasets/languages-de-mc.jsonl --data-type mc "
-    "--pair qwen2.5-coder-0.5b-1.5b --dtype bfloat16 --points ..."
-)
-PAIR = "Qwen2.5-Coder 0.5B / 1.5B (official Q4_K_M files, unpacked)"
 
 
 def language_claim(folder: Path) -> Claim:
@@ -44,6 +39,9 @@ def language_claim(folder: Path) -> Claim:
     points = {code: [p for kind in kinds for p in evaluated_points(files[kind][code])] for code in LANGUAGES}
     if any(point["right"] is None for its in points.values() for point in its):
         raise DatasetError("languages-*.jsonl: a row does not say which problems were right. Restore the files.")
+    asked = [[(p["router"], p["threshold"], p["accuracy"]["n"]) for p in its] for its in points.values()]
+    if asked[0] != asked[1] or not {*ALONE} <= {router for router, _, _ in asked[0]}:
+        raise DatasetError("languages-*.jsonl: the languages were not asked in the same ways. Restore the files.")
     of = {code: _by_router(its) for code, its in points.items()}
     first, second = LANGUAGES
     words = []
@@ -72,10 +70,20 @@ def language_claim(folder: Path) -> Claim:
     return answer(
         "languages",
         TEXT,
-        f"{' and '.join(kinds)}: {'; '.join(words)}; {PAIR}",
+        f"{' and '.join(kinds)}: {'; '.join(words)}; {REAL_TITLE}",
         _sentence(of[first], of[second]),
-        COMMAND,
+        _command(kinds[0], evaluated_points(files[kinds[0]][second])),
         tuple(drawn),
+    )
+
+
+def _command(kind: str, points: Iterable[dict[str, Any]]) -> str:
+    """What gives the rows of one file; the others are of the other languages and formats."""
+    taus = " ".join(f"{point['router']}={point['threshold']:g}" for point in points)
+    return (
+        f"python -m citer_core evaluate --dataset-path assets/datasets/languages-de-{kind}.jsonl --data-type {kind} "
+        f"--points {taus} --max-new-tokens 512 --batch-size 24 --pair qwen2.5-coder-0.5b-1.5b --dtype bfloat16 "
+        f"--output-file languages-de-{kind}.jsonl"
     )
 
 
@@ -104,7 +112,7 @@ def _shares(of: dict[str, dict[str, dict[str, Any]]]) -> Figure:
 
 
 def _sentence(first: dict[str, dict[str, Any]], second: dict[str, dict[str, Any]]) -> str:
-    """What becomes of the models, and of a tau."""
+    """What becomes of the models, and of the shares at a tau."""
     lost = [paired_difference([second[name]["right"]], [first[name]["right"]])[1] for name in ALONE]
     models = (
         "Both models lose right answers"
@@ -121,4 +129,4 @@ def _sentence(first: dict[str, dict[str, Any]], second: dict[str, dict[str, Any]
         if max(moved) < 1
         else "some routers ask the LLM more often at the same tau, some less"
     )
-    return f"{models}, and {taus}: a tau is of a language too."
+    return f"{models}, and {taus}."

@@ -32,11 +32,7 @@ def unanswered() -> Iterator[Claim]:
     """What nothing can be stored of yet."""
     for name, text, sentence in (
         ("families", "Other model families, such as Llama 3?", "Pairs of other families load; none is stored."),
-        (
-            "pages",
-            "Texts of pages?",
-            "All answers here are a few sentences; of long texts that says little.",
-        ),
+        ("pages", "Texts of pages?", "All answers here are a few sentences; of long texts that says little."),
     ):
         yield Claim(name, "reviewers", text, "", NOT_MEASURED, NOT_MEASURED, sentence)
 

@@ -34,6 +34,7 @@ BENCHMARKS = ASSETS / "benchmarks"
 NEAR = 0.03  # of the share that was wanted: a point further off says where it is
 ALONE = {"always-slm": 0.0, "always-llm": 1.0}  # their share of LLM tokens
 SHARES = (0.05, 0.10, 0.20)  # of LLM tokens, at which differences of routers are drawn
+REAL_TITLE = "Qwen2.5-Coder 0.5B / 1.5B (official Q4_K_M files, unpacked)"
 REAL_PAIR = {"qwen-gsm8k": "GSM8K", "qwen-cqa-200": "CommonsenseQA"}
 COLUMNS = (
     "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
@@ -276,7 +277,7 @@ def of_qwen(folder: Path) -> Regime:
         tables[kind] = _table(rows)
     return Regime(
         "qwen",
-        "Qwen2.5-Coder 0.5B / 1.5B (official Q4_K_M files, unpacked)",
+        REAL_TITLE,
         "",
         max(dates),
         " and ".join(sorted(hardware)),

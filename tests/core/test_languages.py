@@ -40,6 +40,9 @@ def test_languages_are_compared_on_the_same_problems(tmp_path):
     (tmp_path / "languages-de-mc.jsonl").write_text(evaluated("citer", 0.1, en, is_kept=False))
     with pytest.raises(DatasetError, match="which problems were right"):
         language_claim(tmp_path)
+    (tmp_path / "languages-de-mc.jsonl").write_text(evaluated("citer", 0.1, en))
+    with pytest.raises(DatasetError, match="the same ways"):
+        language_claim(tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["math", "mc"])
