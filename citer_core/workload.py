@@ -7,7 +7,7 @@ sum: the larger of two numbers in each pass. Pure arithmetic on the standard lib
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
@@ -109,6 +109,23 @@ class Workload:
             Passes.of((event.slm_tokens_fed, event.context_len) for event in known),
             Passes.of((event.llm_tokens_fed, event.context_len) for event in known),
             Passes.of((event.context_len if event.index == 0 else 1, event.context_len) for event in known),
+        )
+
+    @classmethod
+    def routed(cls, n_prompt: int, n_tokens: int, llm_at: Sequence[int]) -> Self:
+        """The passes of one text: the SLM reads every position, the LLM all that is new to it where it writes.
+
+        Args:
+            n_prompt, n_tokens: of the prompt, and written.
+            llm_at: positions of the LLM's tokens, rising.
+        """
+        every = Passes.of((1 if i else n_prompt, n_prompt + i) for i in range(n_tokens))
+        read = [n_prompt + position for position in llm_at]
+        return cls(
+            n_tokens,
+            every,
+            Passes.of((now - before, now) for before, now in zip([0, *read], read, strict=False)),
+            every,
         )
 
     def price(self, slm: ModelSpec, llm: ModelSpec, router_params: int) -> Price:

@@ -94,13 +94,21 @@ class Sweep:
         """The entry of this format in the stored part."""
         points = [self._alone(name, tau) for name, tau in {**ALONE, ORACLE: 0.5}.items()]
         points.append(self._decisive())
-        for named in routers:
-            for share in self._plan.shares_at(is_main=named.is_main):
-                points.append(self.point(named, share))
-                self._say(
-                    f"{self._data_type} {named.key} at {share:.0%}: {share_of_right(points[-1], len(self)):.1%} right; "
-                    f"{self._book.n_decoded} runs decoded, {self._book.n_reused} known"
-                )
+        asked = [(named, share) for named in routers for share in self._plan.shares_at(is_main=named.is_main)]
+        taus = []
+        for named, share in asked:
+            taus.append((named.key, threshold_for(self._book, named.key, self._tuning, share)))
+            self._say(f"{self._data_type} {named.key}: tau for {share:.0%} is {taus[-1][1]:.4f}")
+        self._book.fill(
+            self._test,
+            taus,
+            lambda n: self._say(f"{self._data_type}: {n} of {len(self)} problems at {len(taus)} points"),
+        )
+        for (named, share), (_, tau) in zip(asked, taus, strict=True):
+            points.append(self._point(named, share, tau))
+            self._say(
+                f"{self._data_type} {named.key} at {share:.0%}: {share_of_right(points[-1], len(self)):.1%} right"
+            )
         return {
             "n": len(self),
             "n_tuning": len(self._tuning.problems),
@@ -112,11 +120,9 @@ class Sweep:
     def __len__(self) -> int:
         return len(self._test.problems)
 
-    def point(self, named: Named, share: float) -> dict[str, Any]:
-        """A router at about a share of LLM tokens."""
-        threshold = threshold_for(self._book, named.key, self._tuning, share)
-        runs = self._book.runs(named.key, self._test, threshold)
-        return self._described(named, self._book.engine.router(named.key), threshold, runs, share)
+    def _point(self, named: Named, share: float, tau: float) -> dict[str, Any]:
+        runs = self._book.runs(named.key, self._test, tau)
+        return self._described(named, self._book.engine.router(named.key), tau, runs, share)
 
     def _alone(self, name: str, tau: float) -> dict[str, Any]:
         router = self._book.engine.router(name)

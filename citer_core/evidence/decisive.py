@@ -20,7 +20,7 @@ from citer_core.models.batch import greedy_completions
 from citer_core.models.pair import ModelPair
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
-from citer_core.workload import Passes, Workload
+from citer_core.workload import Workload
 
 MAX_DECISIVE = 30  # tokens of one answer
 
@@ -121,14 +121,7 @@ def _is_right(pair: ModelPair, text: _Text) -> bool:
 
 
 def _kept(pair: ModelPair, text: _Text, plan: EvidencePlan) -> KeptRun:
-    n_prompt, n_tokens, llm_at = len(text.prompt_ids), len(text.ids), sorted(text.llm_at)
-    contexts = [n_prompt + position for position in llm_at]
-    every = [(n_prompt if i == 0 else 1, n_prompt + i) for i in range(n_tokens)]
-    work = Workload(
-        n_tokens,
-        Passes.of(every),
-        Passes.of((now - before, now) for before, now in zip([0, *contexts], contexts, strict=False)),
-        Passes.of(every),
-    )
+    n_tokens, llm_at = len(text.ids), sorted(text.llm_at)
+    work = Workload.routed(len(text.prompt_ids), n_tokens, llm_at)
     is_cut = n_tokens >= plan.max_new_tokens and text.ids[-1] not in pair.eos_ids
     return KeptRun(0.0, 0.0, _is_right(pair, text), n_tokens, len(llm_at), is_cut, 0.0, 0.0, work)

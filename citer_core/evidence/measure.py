@@ -103,24 +103,24 @@ def _routers(engine: Engine, asked: Measurement, say: Say) -> Any:
     if asked.n_workers == 1:
         shop.trained()
     else:
-        # Labels by outcome need no router: they are made beside the rounds, each of which needs the one before.
+        # Labels by outcome need no router: they are made beside the rounds, each of which needs the one before. So is
+        # whatever learns from labels that are there.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            outcome = pool.submit(_label_outcomes, asked)
+            beside = [pool.submit(_learn_from, asked, OUTCOME)]
             for number in range(1, asked.plan.n_rounds + 1):
                 shop.labels(published(number))
-            outcome.result()
-            others = pool.submit(_train_some, asked, 1, 2)
-            shop.train_some(0, 2)
-            others.result()
+                shop.trained_router(round_of("citer", number), asked.plan.seeds[0])  # whom the next round needs at once
+                beside.append(pool.submit(_learn_from, asked, published(number)))
+            for done in beside:
+                done.result()
     return shop.report()
 
 
-def _label_outcomes(asked: Measurement) -> None:
-    RouterShop(asked.load().pair, asked.work, asked.plan, print).labels(OUTCOME)
-
-
-def _train_some(asked: Measurement, first: int, step: int) -> None:
-    RouterShop(asked.load().pair, asked.work, asked.plan, print).train_some(first, step)
+def _learn_from(asked: Measurement, labels: str) -> None:
+    """Makes the labels if they are not there, and everything that learns from them."""
+    shop = RouterShop(asked.load().pair, asked.work, asked.plan, print)
+    shop.labels(labels)
+    shop.train_from(labels)
 
 
 def _overhead(engine: Engine, _asked: Measurement, _say: Say) -> Any:
@@ -138,8 +138,9 @@ def _transfer(engine: Engine, asked: Measurement, say: Say) -> Any:
     for tested_on in FORMATS:
         with RunBook(everything, asked.work / f"runs-{tested_on}.jsonl", asked.plan) as book:
             test = asked.plan.test(tested_on)
-            for name, trained_on, key in tried:
-                threshold = threshold_for(book, key, asked.plan.tuning(tested_on), AT_SHARE)
+            taus = [threshold_for(book, key, asked.plan.tuning(tested_on), AT_SHARE) for _, _, key in tried]
+            book.fill(test, [(key, tau) for (_, _, key), tau in zip(tried, taus, strict=True)])
+            for (name, trained_on, key), threshold in zip(tried, taus, strict=True):
                 runs = book.runs(key, test, threshold)
                 rows.append(
                     {

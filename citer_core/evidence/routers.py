@@ -202,11 +202,10 @@ class RouterShop:
             headers[0].get(name, FIELDS_OF_3.get(name, "plain")) == ours[name] for name in names
         )
 
-    def train_some(self, first: int, step: int) -> None:
-        """One of every `step` routers with all its seeds, from a first one; for processes beside each other."""
-        mine = learners(self._plan)[first::step]
+    def train_from(self, labels: str) -> None:
+        """All routers and seeds that learn from one folder of labels."""
         for learner, seed in self.all():
-            if learner in mine:
+            if learner.labels == labels:
                 self.router(learner, seed)
 
     def trained_router(self, name: str, seed: int) -> StoredRouter:

@@ -1,14 +1,15 @@
 """`RunBook`: what a router writes at any tau, decoded once for all taus that decide alike.
 
 A run at one tau says for which others it would be the same: those that no confidence of it lies between. So the search
-for a tau and the points on a curve share most of their runs. One row of the file per router, problems and tau that was
-decoded; the rows of a run that was killed are there again.
+for a tau and the points on a curve share most of their runs; and different routers share the texts that they come to
+(`prefix_tree`). One row of the file per router, problems and tau that was decoded; the rows of a run that was killed
+are there again.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import TracebackType
@@ -16,13 +17,21 @@ from typing import Any, Self
 
 from citer_core.engine import Engine
 from citer_core.evidence.plan import EvidencePlan, ProblemSet
+from citer_core.evidence.prefix_tree import Path as TreePath
+from citer_core.evidence.prefix_tree import PrefixTree
 from citer_core.evidence.statistics import pack
+from citer_core.models.remote_lm import RemoteLM
 from citer_core.row_file import RowFile
+from citer_core.tasks.answers import check_answer
+from citer_core.tasks.problems import Problem
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, prefers_llm
 from citer_core.workload import Passes, Workload
 
 _PASSES = tuple(field.name for field in fields(Passes))
+# Problems of one tree for each that shares a pass, because most of them are on their way through what is known; and
+# trees that are kept: those of the tuning problems, which a search for a tau comes back to again and again.
+TOGETHER, KEPT_TREES = 2, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +42,8 @@ class KeptRun:
         low, high: the run is the same for every tau above `low` and up to `high`, but not at 1; both are 1 at tau = 1.
         is_right, n_tokens, n_llm_tokens: of the answer.
         is_cut: the limit of tokens ended it.
-        seconds: in both models and the router, measured; of passes that several answers shared, its part.
+        seconds: in both models and the router, measured; of passes that several answers shared, its part, and a text
+            that an earlier answer had come to counts what it took then.
         llm_seconds: those in the LLM.
         work: its passes.
     """
@@ -51,12 +61,10 @@ class KeptRun:
     @classmethod
     def of(cls, trace: RoutingTrace) -> Self:
         """What is kept of a trace."""
-        tau = trace.settings.threshold
-        below = [e.slm_confidence for e in trace.events if prefers_llm(e.slm_confidence, tau)]
-        above = [e.slm_confidence for e in trace.events if not prefers_llm(e.slm_confidence, tau)]
+        low, high = bounds_of([event.slm_confidence for event in trace.events], trace.settings.threshold)
         return cls(
-            low=1.0 if tau >= 1 else max(below, default=-1.0),
-            high=1.0 if tau >= 1 else min(above, default=1.0),
+            low=low,
+            high=high,
             is_right=bool(trace.answer and trace.answer.is_correct),
             n_tokens=trace.n_tokens,
             n_llm_tokens=trace.n_llm_tokens,
@@ -64,6 +72,22 @@ class KeptRun:
             seconds=trace.measured_s,
             llm_seconds=sum(event.llm_s for event in trace.events),
             work=Workload.of(trace.events),
+        )
+
+    @classmethod
+    def of_path(cls, path: TreePath, tau: float, *, is_right: bool) -> Self:
+        """What is kept of a run down a tree."""
+        low, high = bounds_of(path.confidences, tau)
+        return cls(
+            low=low,
+            high=high,
+            is_right=is_right,
+            n_tokens=len(path.token_ids),
+            n_llm_tokens=len(path.llm_at),
+            is_cut=path.is_cut,
+            seconds=path.seconds,
+            llm_seconds=path.llm_seconds,
+            work=Workload.routed(path.n_prompt, len(path.token_ids), path.llm_at),
         )
 
     def is_of(self, tau: float) -> bool:
@@ -87,6 +111,15 @@ class KeptRun:
         return cls(low, high, bool(is_right), n_tokens, n_llm, bool(is_cut), seconds, llm_seconds, work)
 
 
+def bounds_of(confidences: Sequence[float], tau: float) -> tuple[float, float]:
+    """Between which taus, the first excluded, a run with these confidences is the same; both are 1 at tau = 1."""
+    if tau >= 1:
+        return 1.0, 1.0
+    below = [one for one in confidences if prefers_llm(one, tau)]
+    above = [one for one in confidences if not prefers_llm(one, tau)]
+    return max(below, default=-1.0), min(above, default=1.0)
+
+
 class RunBook:
     """All runs of one engine, on disk as they end.
 
@@ -104,6 +137,7 @@ class RunBook:
         self._plan = plan
         self._file = RowFile(path, {"max_new_tokens": plan.max_new_tokens}, {"runs": list})
         self._known: dict[tuple[str, str], dict[int, list[KeptRun]]] = defaultdict(lambda: defaultdict(list))
+        self._trees: OrderedDict[tuple[str, int, int], PrefixTree] = OrderedDict()
         self.n_decoded = self.n_reused = 0
         try:
             self._file.bind({"pair_revision": engine.pair_info.revision})
@@ -127,13 +161,55 @@ class RunBook:
 
     def runs(self, router: str, asked: ProblemSet, tau: float) -> list[KeptRun]:
         """One run of each problem, in their order; those that are not known are decoded."""
-        key = (f"{router} {self.engine.router(router).revision}", asked.name)
-        known = self._known[key]
-        found = {i: next((run for run in known[i] if run.is_of(tau)), None) for i in range(len(asked.problems))}
-        missing = [i for i, run in found.items() if run is None]
-        self.n_decoded += len(missing)
-        self.n_reused += len(found) - len(missing)
-        if missing:
+        self.fill(asked, [(router, tau)])
+        known = self._known[self._key(router, asked)]
+        return [next(run for run in known[i] if run.is_of(tau)) for i in range(len(asked.problems))]
+
+    def fill(
+        self, asked: ProblemSet, wanted: Iterable[tuple[str, float]], say: Callable[[int], None] = lambda _: None
+    ) -> None:
+        """Decodes what is not known of many routers at a tau each: some problems by all of them, then the next ones.
+
+        Args:
+            asked: the problems.
+            wanted: (router, tau).
+            say: told after how many problems all are known.
+        """
+        n, step = len(asked.problems), TOGETHER * self._plan.batch_size
+        points = list(wanted)
+        for first in range(0, n, step):
+            numbers = range(first, min(first + step, n))
+            for router, tau in points:
+                known = self._known[self._key(router, asked)]
+                missing = [i for i in numbers if not any(run.is_of(tau) for run in known[i])]
+                self.n_decoded += len(missing)
+                self.n_reused += len(numbers) - len(missing)
+                if missing:
+                    self._keep(router, asked, tau, missing, self._decoded(router, asked, tau, numbers, missing))
+            say(numbers.stop)
+
+    def _key(self, router: str, asked: ProblemSet) -> tuple[str, str]:
+        return f"{router} {self.engine.router(router).revision}", asked.name
+
+    def _keep(
+        self, router: str, asked: ProblemSet, tau: float, missing: Sequence[int], runs: Mapping[int, KeptRun]
+    ) -> None:
+        key = self._key(router, asked)
+        # Two plans of different sizes may ask for other problems of one name.
+        row = {
+            "id": f"{key[0]} | {key[1]} | {tau!r} | {missing[0]}-{missing[-1]}",
+            "key": list(key),
+            "runs": [[i, *runs[i].to_row()] for i in missing],
+        }
+        self._file.append(row)
+        self._learn(row)
+
+    def _decoded(
+        self, router: str, asked: ProblemSet, tau: float, numbers: range, missing: Sequence[int]
+    ) -> dict[int, KeptRun]:
+        """Runs of the problems `missing`, which are some of `numbers`."""
+        chosen, pair = self.engine.router(router), self.engine.pair
+        if chosen.reads_llm or isinstance(pair.llm, RemoteLM):
             settings = DecodeSettings(threshold=tau, max_new_tokens=self._plan.max_new_tokens)
             batch = self.engine.run_batch(
                 [asked.problems[i] for i in missing],
@@ -141,17 +217,28 @@ class RunBook:
                 settings=settings,
                 batch_size=self._plan.batch_size,
             )
-            rows = {missing[k]: KeptRun.of(trace).to_row() for k, trace in batch}
-            # Two plans of different sizes may ask for other problems of one name.
-            row = {
-                "id": f"{key[0]} | {key[1]} | {tau!r} | {missing[0]}-{missing[-1]}",
-                "key": list(key),
-                "runs": [[i, *rows[i]] for i in missing],
-            }
-            self._file.append(row)
-            self._learn(row)
-            found |= {i: next(run for run in known[i] if run.is_of(tau)) for i in missing}
-        return [run for run in found.values() if run is not None]
+            return {missing[k]: KeptRun.of(trace) for k, trace in batch}
+        tree = self._tree(asked, numbers)
+        paths = tree.walk(chosen, tau, [i - numbers.start for i in missing])
+        return {
+            i: KeptRun.of_path(path, tau, is_right=self._is_right(path, asked.problems[i]))
+            for i, path in zip(missing, paths, strict=True)
+        }
+
+    def _tree(self, asked: ProblemSet, numbers: range) -> PrefixTree:
+        """That of some problems; the one that was used least recently makes room."""
+        key = asked.name, numbers.start, numbers.stop
+        if key not in self._trees:
+            if len(self._trees) == KEPT_TREES:
+                self._trees.popitem(last=False)
+            prompts = [self.engine.pair.encode(asked.problems[i].prompt) for i in numbers]
+            self._trees[key] = PrefixTree(self.engine.pair, prompts, self._plan.max_new_tokens)
+        self._trees.move_to_end(key)
+        return self._trees[key]
+
+    def _is_right(self, path: TreePath, problem: Problem) -> bool:
+        text = str(self.engine.pair.tokenizer.decode(path.token_ids, skip_special_tokens=True))
+        return bool(check_answer(text, problem).is_correct)
 
     def _learn(self, row: Mapping[str, Any]) -> None:
         known = self._known[row["key"][0], row["key"][1]]
