@@ -37,6 +37,7 @@ from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.prompts import DataType
 
 Say = Callable[[str], None]
+SECOND = 2  # round of published labels
 AT_SHARE = 0.10  # of LLM tokens: where decisions are flipped, branches are routed and transfer is compared
 
 
@@ -103,14 +104,18 @@ def _routers(engine: Engine, asked: Measurement, say: Say) -> Any:
     if asked.n_workers == 1:
         shop.trained()
     else:
-        # Labels by outcome need no router: they are made beside the rounds, each of which needs the one before. So is
-        # whatever learns from labels that are there.
+        # Labels by outcome need no router: they are made beside the rounds, each of which needs the one before. What
+        # learns from the second round goes there too, and so both have as much to do.
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
             beside = [pool.submit(_learn_from, asked, OUTCOME)]
             for number in range(1, asked.plan.n_rounds + 1):
                 shop.labels(published(number))
                 shop.trained_router(round_of("citer", number), asked.plan.seeds[0])  # whom the next round needs at once
-                beside.append(pool.submit(_learn_from, asked, published(number)))
+                if number == SECOND:
+                    beside.append(pool.submit(_learn_from, asked, published(number)))
+            for number in range(1, asked.plan.n_rounds + 1):
+                if number != SECOND:
+                    shop.train_from(published(number))
             for done in beside:
                 done.result()
     return shop.report()

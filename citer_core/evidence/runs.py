@@ -17,10 +17,10 @@ from typing import Any, Self
 
 from citer_core.engine import Engine
 from citer_core.evidence.plan import EvidencePlan, ProblemSet
-from citer_core.evidence.prefix_tree import Path as TreePath
-from citer_core.evidence.prefix_tree import PrefixTree
 from citer_core.evidence.statistics import pack
 from citer_core.models.remote_lm import RemoteLM
+from citer_core.routing.prefix_tree import Path as TreePath
+from citer_core.routing.prefix_tree import PrefixTree
 from citer_core.row_file import RowFile
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem

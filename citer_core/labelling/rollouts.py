@@ -7,9 +7,10 @@ labels by outcome begin with the LLM alone. Knows nothing about labels.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from citer_core.errors import SettingError
+from citer_core.labelling.known_rollouts import KnownRollouts
 from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.batch import greedy_completions
 from citer_core.models.pair import ModelPair
@@ -77,6 +78,22 @@ class Policy:
     def is_llm_alone(self) -> bool:
         """Whether every token is the LLM's, so that the SLM need not run."""
         return isinstance(self.router, AlwaysLLMRouter)
+
+
+@dataclass(frozen=True)
+class RememberingPolicy(Policy):
+    """A policy whose rollouts look up what earlier ones of the same starts came to; of two loaded models.
+
+    Attributes:
+        known: one for a pair and a limit of new tokens.
+    """
+
+    known: KnownRollouts = field(default_factory=KnownRollouts, compare=False)
+
+    @classmethod
+    def of(cls, policy: Policy, known: KnownRollouts) -> RememberingPolicy:
+        """The policy, with a memory."""
+        return cls(policy.router, policy.threshold, policy.max_new_tokens, policy.batch_size, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +167,9 @@ def _continued(pair: ModelPair, prompts: Sequence[Sequence[int]], policy: Policy
             yield from remote_completions(pair.llm, prompts, eos_ids=pair.eos_ids, **options)
         else:
             yield from greedy_completions(pair.llm, prompts, eos_ids=pair.eos_ids, keep_order=True, **options)
+        return
+    if isinstance(policy, RememberingPolicy) and not policy.router.reads_llm:
+        yield from policy.known.continued(pair, prompts, policy.router, policy.threshold, policy.max_new_tokens)
         return
     settings = DecodeSettings(threshold=policy.threshold, max_new_tokens=policy.max_new_tokens)
     for done in decode_batch(pair, policy.router, prompts, settings, batch_size=policy.batch_size):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 import random
@@ -80,6 +81,26 @@ def test_a_book_that_is_opened_again_decodes_nothing_twice(engine, asked, tmp_pa
         assert work_of(before)["n_tokens"] == sum(run.n_tokens for run in before)
     with pytest.raises(DatasetError, match="max_new_tokens"):
         RunBook(engine, tmp_path / "runs.jsonl", EvidencePlan(max_new_tokens=9))
+
+
+def test_many_points_are_those_of_one_at_a_time(engine, asked, tmp_path):
+    """Problems go through all points four at a time; what was known before a kill is not decoded again."""
+    points = [("citer", 0.5), ("disagreement", 0.5), ("max-probability", 0.6), ("citer", 0.2)]
+    plan = dataclasses.replace(PLAN, batch_size=2)
+    told = []
+    with RunBook(engine, tmp_path / "runs.jsonl", plan) as book:
+        book.runs("citer", ProblemSet(asked.name, asked.data_type, asked.problems[:3]), 0.5)
+        book.fill(asked, points, told.append)
+        n_decoded = book.n_decoded
+        found = {point: book.runs(point[0], asked, point[1]) for point in points}
+        assert told == [4, 6] and n_decoded == book.n_decoded <= 24  # 27 if the first three were decoded again
+    for (router, tau), runs in found.items():
+        for run, trace in zip(runs, fresh(engine, asked, router, tau), strict=True):
+            assert (run.n_tokens, run.n_llm_tokens) == (trace.n_tokens, trace.n_llm_tokens)
+            assert run.is_right == trace.answer.is_correct and run.work == Workload.of(trace.events)
+    with RunBook(engine, tmp_path / "runs.jsonl", plan) as book:
+        book.fill(asked, points)
+        assert book.n_decoded == 0
 
 
 def test_tau_for_a_share_comes_from_tuning_problems(engine, asked, tmp_path):

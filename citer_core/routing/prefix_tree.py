@@ -64,6 +64,7 @@ class PrefixTree:
         pair: two loaded models.
         prompts: token ids; as many sequences share a pass.
         max_new_tokens: end of text included.
+        readers: both models with a slot for each prompt at least, which other trees may have used; None makes some.
 
     Attributes:
         n_nodes: texts that a run has come to.
@@ -72,13 +73,17 @@ class PrefixTree:
         PromptError: a prompt is empty or too long.
     """
 
-    def __init__(self, pair: ModelPair, prompts: Sequence[Sequence[int]], max_new_tokens: int) -> None:
-        assert not isinstance(pair.llm, RemoteLM), "a server is asked by the decode loop"
-        self._pair = pair
+    def __init__(
+        self,
+        pair: ModelPair,
+        prompts: Sequence[Sequence[int]],
+        max_new_tokens: int,
+        readers: Readers | None = None,
+    ) -> None:
+        self._pair, self._readers = pair, readers or Readers(pair, len(prompts))
         self._prompts = [list(prompt) for prompt in prompts]
         self._keys = [sequence_key(prompt) for prompt in prompts]
         self._limits = [min(max_new_tokens, check_prompt(pair, prompt)) for prompt in prompts]
-        self._slm, self._llm = _Texts(pair.slm, len(prompts)), _Texts(pair.llm, len(prompts))
         # Of each node; the first ones are the roots, in the order of the prompts.
         self._slm_token, self._llm_token = array("l"), array("l")
         self._slm_child, self._llm_child = array("l"), array("l")
@@ -171,13 +176,13 @@ class PrefixTree:
         places = [(k, node) for k, node in places if self._slm_token[node] == UNKNOWN]
         if not places:
             return
-        forward = self._slm.read([k for k, _ in places], [texts[k] for k, _ in places])
+        forward = self._readers.slm.read([k for k, _ in places], [texts[k] for k, _ in places])
         features = RouterFeatures(forward.hidden, forward.logits)
         rows = to_device([node for _, node in places], self._hidden.device)
         self._hidden[rows] = forward.hidden
         statistics = torch.stack((features.max_probability, features.margin, features.entropy), dim=1)
         self._statistics[rows] = statistics
-        if not bool(torch.isfinite(statistics).all()):
+        if not bool(torch.isfinite(features.max_probability).all()):
             raise not_a_number("SLM")
         for (_, node), token in zip(places, greedy_tokens(forward.logits).tolist(), strict=True):
             self._slm_token[node] = token
@@ -188,13 +193,14 @@ class PrefixTree:
         places = [(k, node) for k, node in places if self._llm_token[node] == UNKNOWN]
         if not places:
             return
-        forward = self._llm.read([k for k, _ in places], [texts[k] for k, _ in places])
-        entropies = entropy_of(torch.log_softmax(forward.logits.float(), dim=-1)).tolist()
+        forward = self._readers.llm.read([k for k, _ in places], [texts[k] for k, _ in places])
+        log_probs = torch.log_softmax(forward.logits.float(), dim=-1)
+        if not bool(torch.isfinite(log_probs.amax(-1)).all()):
+            raise not_a_number("LLM")
+        entropies = entropy_of(log_probs).tolist()
         seconds = forward.seconds / len(places)
         tokens = greedy_tokens(forward.logits).tolist()
         for (k, node), token, entropy in zip(places, tokens, entropies, strict=True):
-            if not math.isfinite(entropy):
-                raise not_a_number("LLM")
             self._llm_token[node], self._llm_entropy[node] = token, entropy
             # Its part of the pass is shared by the tokens that it reads for the first time.
             fresh = [one for one in paths[k].nodes if math.isnan(self._llm_s[one])]
@@ -232,18 +238,71 @@ class PrefixTree:
         return torch.tensor(values, device=device)
 
 
-class _Texts:
-    """One model that reads the texts of several prompts, each in a slot of its own."""
+class Readers:
+    """Both models of a pair, each with the caches of so many texts.
+
+    Attributes:
+        slm, llm: the readers.
+    """
+
+    def __init__(self, pair: ModelPair, n_slots: int) -> None:
+        assert not isinstance(pair.llm, RemoteLM), "a server is asked by the decode loop"
+        self.slm, self.llm = TextReader(pair.slm, n_slots), TextReader(pair.llm, n_slots)
+
+    def clear(self) -> None:
+        """Makes room for other texts."""
+        self.slm.clear()
+        self.llm.clear()
+
+
+class TextReader:
+    """One model that reads texts as they come, each in a slot of its own."""
 
     def __init__(self, lm: LanguageModel, n_slots: int) -> None:
         self._lm = BatchedLM(lm, n_slots)
         self._held: list[list[int]] = [[] for _ in range(n_slots)]
 
+    def clear(self) -> None:
+        """Makes room for other texts."""
+        for slot, held in enumerate(self._held):
+            self._lm.clear(slot)
+            held.clear()
+
     def read(self, slots: Sequence[int], texts: Sequence[list[int]]) -> BatchForward:
-        """Answers for the position after each text; a slot that has read another one keeps what they share."""
-        for slot, text in zip(slots, texts, strict=True):
+        """Answers for the position after each text; a slot that has read another one keeps what they share.
+
+        Of new texts side by side that begin alike, as rollouts of one answer do, the longest is read first: the others
+        take their beginning from it.
+        """
+        longest, others = list[int](), list[int]()
+        for row, (slot, text) in enumerate(zip(slots, texts, strict=True)):
             held = self._held[slot]
             if held and (len(text) <= len(held) or text[: len(held)] != held):
                 self._lm.clear(slot)
+            if held or not longest or not _begin_alike(texts[longest[-1]], text):
+                (others if held else longest).append(row)
+            elif len(text) > len(texts[longest[-1]]):
+                others.append(longest[-1])
+                longest[-1] = row
+            else:
+                others.append(row)
             self._held[slot] = list(text)
-        return self._lm.catch_up(texts, slots)
+        if not longest or not others:
+            return self._lm.catch_up(texts, slots)
+        waves = [
+            self._lm.catch_up([texts[row] for row in rows], [slots[row] for row in rows]) for rows in (longest, others)
+        ]
+        place = sorted(range(len(texts)), key=[*longest, *others].__getitem__)
+        at = to_device(place, waves[0].logits.device)
+        return BatchForward(
+            torch.cat([wave.logits for wave in waves]).index_select(0, at),
+            torch.cat([wave.hidden for wave in waves]).index_select(0, at),
+            [(waves[0].n_fed + waves[1].n_fed)[k] for k in place],
+            waves[0].seconds + waves[1].seconds,
+        )
+
+
+def _begin_alike(one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether most of the shorter text is how the longer one begins."""
+    n = 3 * min(len(one), len(other)) // 4
+    return one[:n] == other[:n]
