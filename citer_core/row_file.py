@@ -81,6 +81,12 @@ class RowFile:
     ) -> None:
         self._file.close()
 
+    def discard(self) -> None:
+        """Closes the file and removes it: its rows have become something else."""
+        self._file.close()
+        for path in (self.path, self._meta_path):
+            path.unlink(missing_ok=True)
+
     def bind(self, loaded: Mapping[str, Any]) -> None:
         """Records what is known only after loading (revisions), or compares it with what was recorded.
 

@@ -36,7 +36,7 @@ export const AXES = {
   bytes_share: { button: "Bytes", title: "estimated bytes, of the LLM alone", isShare: true },
   gb: { button: "GB", title: "estimated GB an answer", isShare: false },
   tflop: { button: "TFLOP", title: "estimated TFLOP an answer", isShare: false },
-  seconds: { button: "Seconds", title: "measured seconds an answer, in the models", isShare: false },
+  seconds: { button: "Seconds", title: "measured seconds an answer, in passes that answers share", isShare: false },
   seconds_alone: { button: "Seconds, one at a time", title: "measured seconds of an answer by itself", isShare: false },
 };
 const AXIS_NAMES = /** @type {AxisName[]} */ (Object.keys(AXES));

@@ -7,7 +7,7 @@ import datetime
 import hashlib
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ from citer_core.tasks.prompts import PROMPT_VERSION
 if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
+    from citer_core.evaluation.run_book import KeptRun, RunBook
     from citer_core.tasks.problems import Problem
 
 EPILOG = """At a matched share, tau is found for each router on the problems of --tuning-path and tested on others.
@@ -56,6 +57,9 @@ examples:
 """
 
 LLM_ALONE = "always-llm"
+ANSWERS = ".answers.jsonl"  # beside the output while points are measured: what each answer came to
+SHARE_TOLERANCE, N_STEPS = 0.01, 12  # of a search for a tau
+Point = tuple[str, str, float]  # router, "tau" or "share", and which
 
 # What the table reads of rows that an earlier run wrote.
 ROW_KINDS = {
@@ -147,13 +151,9 @@ def run(args: argparse.Namespace) -> int:
         points = [(router_name(router) or router, "tau", tau) for router, tau in pairs] or sweep
         if not args.without_llm_alone and not any((what, goal) == ("tau", 1) for _, what, goal in points):
             points.append((LLM_ALONE, "tau", 1.0))
-        with tqdm(points, unit="point", disable=not sys.stderr.isatty()) as bar:
-            for name, what, goal in bar:
-                bar.set_postfix_str(f"{name} {goal:g}")
-                point_id = f"{name} {what} {goal:g}"
-                if point_id not in output.rows:
-                    measured = _measure(args, engine, name, goal, problems, tuning if what == "share" else None)
-                    output.append({"id": point_id, "router": name, **measured})
+        measured = [point for point in points if _point_id(*point) not in output.rows]
+        for point, row in _measure(args, engine, measured, problems, tuning):
+            output.append({"id": _point_id(*point), "router": point[0], **row})
         print(text_table(*points_table(list(output.rows.values()), engine.pair_info, args.price_as)))
     return 0
 
@@ -208,30 +208,64 @@ def _digest(problems: Sequence[Problem]) -> str:
     return f"{len(asked)} problems, {hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]}"
 
 
+def _point_id(name: str, what: str, goal: float) -> str:
+    return f"{name} {what} {goal:g}"
+
+
 def _measure(
     args: argparse.Namespace,
     engine: Engine,
-    name: str,
-    goal: float,
+    points: Sequence[Point],
     problems: Sequence[Problem],
-    tuning: Sequence[Problem] | None,
-) -> dict[str, Any]:
-    """One point; on `tuning` the share `goal` is made a tau, without it `goal` is one."""
-    from citer_core.evaluation.accuracy import operating_points, threshold_for_share
+    tuning: Sequence[Problem],
+) -> Iterator[tuple[Point, dict[str, Any]]]:
+    """Each point with its row. A share is made a tau on `tuning` first; then all points go through the problems."""
+    if not points:
+        return
+    from citer_core.evaluation.run_book import RunBook, threshold_for
+    from citer_core.tasks.problem_set import ProblemSet
+
+    test, tuned_on = (
+        ProblemSet(f"{name} {_digest(some)}", args.data_type, tuple(some))
+        for name, some in (("test", problems), ("tuning", tuning))
+    )
+    path = args.output_file.with_name(args.output_file.name + ANSWERS)
+    shares_texts = len(points) > 1 or points[0][1] == "share"
+    with RunBook(
+        engine, path, **decoding_limits(args), identity=model_identity(args), shares_texts=shares_texts
+    ) as book:
+        taus = [
+            threshold_for(book, name, tuned_on, goal, SHARE_TOLERANCE, N_STEPS) if what == "share" else goal
+            for name, what, goal in points
+        ]
+        wanted = [(name, tau) for (name, _, _), tau in zip(points, taus, strict=True)]
+        with tqdm(total=len(problems) * len(points), unit="answer", disable=not sys.stderr.isatty()) as bar:
+
+            def tell(numbers: range, n_points: int) -> None:
+                bar.set_postfix_str("{} {:g}".format(*wanted[n_points - 1]))
+                bar.update(len(wanted) * numbers.start + n_points * len(numbers) - bar.n)
+
+            book.fill(test, wanted, tell)
+            for point, (name, tau) in zip(points, wanted, strict=True):
+                yield point, _row(book, point, tau, book.runs(name, test, tau))
+        book.discard()
+
+
+def _row(book: RunBook, point: Point, tau: float, runs: Sequence[KeptRun]) -> dict[str, Any]:
+    from citer_core.evaluation.run_book import point_of
     from citer_core.evidence.statistics import pack
     from citer_core.hardware import hardware_in_words
 
-    limits = decoding_limits(args)
-    threshold = goal if tuning is None else threshold_for_share(engine, tuning, name, goal, **limits)
-    (point,) = operating_points(engine, problems, name, [threshold], **limits)
+    name, what, goal = point
+    found = point_of(book, name, tau, runs)
     return {
-        **({} if tuning is None else {"share_wanted": goal}),
-        **point.to_dict(),
-        "right": pack(point.right),
-        "cut_share": round(point.n_cut / point.accuracy.n, 4),
-        "gb_per_token": float(f"{point.n_bytes / point.n_tokens / 1e9:.4g}"),
-        "router_params": engine.router(name).n_params,
-        "work": point.workload.to_dict(),
+        **({"share_wanted": goal} if what == "share" else {}),
+        **found.to_dict(),
+        "right": pack(found.right),
+        "cut_share": round(found.n_cut / found.accuracy.n, 4),
+        "gb_per_token": float(f"{found.n_bytes / found.n_tokens / 1e9:.4g}"),
+        "router_params": book.engine.router(name).n_params,
+        "work": found.workload.to_dict(),
         "date": datetime.date.today().isoformat(),
         "hardware": hardware_in_words(),
     }

@@ -13,7 +13,6 @@ from citer_core.evaluation.metrics import wilson_interval
 from citer_core.models.batch import greedy_completions
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
-from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.types import DecodeSettings
@@ -131,42 +130,6 @@ def operating_points(
             workload=workload,
             right=tuple(right),
         )
-
-
-def threshold_for_share(
-    engine: Engine,
-    problems: Sequence[Problem],
-    router: str,
-    share: float,
-    *,
-    tolerance: float = 0.01,
-    n_steps: int = 12,
-    max_new_tokens: int = 256,
-    batch_size: int = 32,
-) -> float:
-    """The tau at which a router gives about `share` of the tokens to the LLM, found by decoding.
-
-    Args:
-        engine, router: whose tau.
-        problems: to calibrate on; none of them may be tested on later.
-        share: LLM tokens over all tokens, 0 to 1.
-        tolerance: how near is near enough.
-        n_steps: taus that are tried; routers whose scores come in few values may miss the share.
-        max_new_tokens, batch_size: of decoding.
-
-    Returns:
-        The tau that came nearest.
-    """
-    chosen = engine.router(router)
-
-    def share_at(threshold: float) -> float:
-        (point,) = operating_points(
-            engine, problems, router, [threshold], max_new_tokens=max_new_tokens, batch_size=batch_size
-        )
-        return point.llm_token_share
-
-    guess = chosen.threshold_at(share) if isinstance(chosen, StoredRouter) else 0.5
-    return search_threshold(share_at, share, guess, tolerance=tolerance, n_steps=n_steps)
 
 
 def search_threshold(

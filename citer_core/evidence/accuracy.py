@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from citer_core.engine import Engine
-from citer_core.evaluation.accuracy import search_threshold
+from citer_core.evaluation.run_book import KeptRun, RunBook, threshold_for
 from citer_core.evidence.decisive import decisive_runs
 from citer_core.evidence.part_tables import N_LENGTHS
-from citer_core.evidence.plan import EvidencePlan, ProblemSet
-from citer_core.evidence.runs import KeptRun, RunBook, share_of, tally
+from citer_core.evidence.plan import EvidencePlan
+from citer_core.evidence.runs import tally
 from citer_core.routing.router import Router
 from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.prompts import DataType
@@ -26,7 +26,6 @@ from citer_core.tasks.prompts import DataType
 ALONE = {"always-slm": 0.0, "always-llm": 1.0}  # router and tau
 ORACLE = "disagreement"
 DECISIVE, DECISIVE_LABEL = "decisive", "Oracle of decisive tokens"
-TOLERANCE, N_STEPS = 0.003, 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,7 @@ class Sweep:
         self._book.fill(
             self._test,
             taus,
-            lambda n: self._say(f"{self._data_type}: {n} of {len(self)} problems at {len(taus)} points"),
+            self._tell_of(len(taus)),
         )
         for (named, share), (_, tau) in zip(asked, taus, strict=True):
             points.append(self._point(named, share, tau))
@@ -119,6 +118,13 @@ class Sweep:
 
     def __len__(self) -> int:
         return len(self._test.problems)
+
+    def _tell_of(self, n_points: int) -> Callable[[range, int], None]:
+        def tell(numbers: range, n_known: int) -> None:
+            if n_known == n_points:
+                self._say(f"{self._data_type}: {numbers.stop} of {len(self)} problems at {n_points} points")
+
+        return tell
 
     def _point(self, named: Named, share: float, tau: float) -> dict[str, Any]:
         runs = self._book.runs(named.key, self._test, tau)
@@ -155,15 +161,6 @@ class Sweep:
             **tally(runs),
             "by_length": by_length,
         }
-
-
-def threshold_for(book: RunBook, router: str, tuning: ProblemSet, share: float) -> float:
-    """The tau at which a router gives about a share of the tuning problems' tokens to the LLM."""
-    chosen = book.engine.router(router)
-    guess = chosen.threshold_at(share) if isinstance(chosen, StoredRouter) else 0.5
-    return search_threshold(
-        lambda tau: share_of(book.runs(router, tuning, tau)), share, guess, tolerance=TOLERANCE, n_steps=N_STEPS
-    )
 
 
 def length_classes(lengths: Sequence[int]) -> tuple[NDArray[np.int64], list[int]]:

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from citer_core.evaluation.run_book import KeptRun
 from citer_core.evidence.plan import EvidencePlan
-from citer_core.evidence.runs import KeptRun
 from citer_core.labelling.outcomes import disagreements
 from citer_core.labelling.rollouts import Policy, Start, roll_out
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, teacher_force

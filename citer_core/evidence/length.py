@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from citer_core.evidence.accuracy import ALONE, Named, length_classes, threshold_for
+from citer_core.evaluation.run_book import KeptRun, RunBook, threshold_for
+from citer_core.evidence.accuracy import ALONE, Named, length_classes
 from citer_core.evidence.part_tables import N_LENGTHS
-from citer_core.evidence.plan import ProblemSet
-from citer_core.evidence.runs import KeptRun, RunBook
 from citer_core.evidence.statistics import pack
+from citer_core.tasks.problem_set import ProblemSet
 
 
 def by_length(

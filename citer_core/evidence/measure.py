@@ -17,15 +17,16 @@ from typing import Any
 
 import citer_core
 from citer_core.engine import Engine
+from citer_core.evaluation.run_book import threshold_for
 from citer_core.evaluation.shortcut import compare_branches
-from citer_core.evidence.accuracy import ALONE, Named, Sweep, named_routers, threshold_for
+from citer_core.evidence.accuracy import ALONE, Named, Sweep, named_routers
 from citer_core.evidence.flips import flip_decisions
 from citer_core.evidence.length import by_length
 from citer_core.evidence.overhead import measure_overhead
 from citer_core.evidence.part_tables import PARTS
 from citer_core.evidence.plan import FORMATS, EvidencePlan
 from citer_core.evidence.routers import OUTCOME, RouterShop, published, round_of, transferred, variations
-from citer_core.evidence.runs import RunBook
+from citer_core.evidence.runs import run_book
 from citer_core.evidence.setup_cost import setup_cost
 from citer_core.evidence.speculation import described, one_by_one, speculated
 from citer_core.evidence.statistics import pack
@@ -141,7 +142,7 @@ def _transfer(engine: Engine, asked: Measurement, say: Say) -> Any:
     tried += [(name, data_type, f"{name}-{data_type}@{seed}") for name in base for data_type in FORMATS]
     rows = []
     for tested_on in FORMATS:
-        with RunBook(everything, asked.work / f"runs-{tested_on}.jsonl", asked.plan) as book:
+        with run_book(everything, asked.work, tested_on, asked.plan) as book:
             test = asked.plan.test(tested_on)
             taus = [threshold_for(book, key, asked.plan.tuning(tested_on), AT_SHARE) for _, _, key in tried]
             book.fill(test, [(key, tau) for (_, _, key), tau in zip(tried, taus, strict=True)])
@@ -172,7 +173,7 @@ def _speculative(engine: Engine, asked: Measurement, say: Say) -> Any:
     found = {}
     for data_type in FORMATS:
         test = plan.test(data_type)
-        with RunBook(everything, asked.work / f"runs-{data_type}.jsonl", plan) as book:
+        with run_book(everything, asked.work, data_type, plan) as book:
             taus = {key: threshold_for(book, key, plan.tuning(data_type), AT_SHARE) for key in keys}
         runs = speculated(engine, test, asked.work / f"speculative-{data_type}.jsonl", plan, say)
         say(f"{data_type}: {plan.n_timed} problems one at a time, in {len(taus) + 3} ways")
@@ -205,13 +206,13 @@ _WHOLE: dict[str, Callable[[Engine, Measurement, Say], Any]] = {
 
 def _accuracy(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
     everything = _everything(engine, asked, say)
-    with RunBook(everything, asked.work / f"runs-{data_type}.jsonl", asked.plan) as book:
+    with run_book(everything, asked.work, data_type, asked.plan) as book:
         return Sweep(book, data_type, asked.plan, say).content(_compared(engine, everything))
 
 
 def _length(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
     everything, plan = _everything(engine, asked, say), asked.plan
-    with RunBook(everything, asked.work / f"runs-{data_type}.jsonl", plan) as book:
+    with run_book(everything, asked.work, data_type, plan) as book:
         routers = _compared(engine, everything)
         return by_length(book, plan.test(data_type), plan.tuning(data_type), routers, AT_SHARE)
 
@@ -245,7 +246,7 @@ def _shortcut(engine: Engine, asked: Measurement, data_type: DataType, say: Say)
 def _misjudged(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
     everything = _everything(engine, asked, say)
     key = f"{_second(asked.plan)}@{asked.plan.seeds[0]}"
-    with RunBook(everything, asked.work / f"runs-{data_type}.jsonl", asked.plan) as book:
+    with run_book(everything, asked.work, data_type, asked.plan) as book:
         threshold = threshold_for(book, key, asked.plan.tuning(data_type), AT_SHARE)
     say(f"{data_type}: every decision of {asked.plan.n_flipped} answers flipped")
     return flip_decisions(everything, key, threshold, data_type, asked.plan) | {"router": key.partition("@")[0]}

@@ -7,25 +7,13 @@ from functools import cache
 
 from citer_core.embedded.publish import FORMATS, N_CARD, held_out, problems_of
 from citer_core.labelling.label_files import Rows
+from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import DataType
 
-__all__ = ["FORMATS", "EvidencePlan", "ProblemSet"]
+__all__ = ["FORMATS", "EvidencePlan"]
 TUNING = "evidence tuning"  # a stream of its own, of which nothing is labelled or tested
 TRAINING = "router"
-
-
-@dataclass(frozen=True, slots=True)
-class ProblemSet:
-    """Some problems of one format.
-
-    Attributes:
-        name: of format and purpose; one name has the same problems in the same order, more of them or fewer.
-    """
-
-    name: str
-    data_type: DataType
-    problems: tuple[Problem, ...]
 
 
 @dataclass(frozen=True, slots=True)

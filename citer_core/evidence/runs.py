@@ -1,254 +1,28 @@
-"""`RunBook`: what a router writes at any tau, decoded once for all taus that decide alike.
-
-A run at one tau says for which others it would be the same: those that no confidence of it lies between. So the search
-for a tau and the points on a curve share most of their runs; and different routers share the texts that they come to
-(`prefix_tree`). One row of the file per router, problems and tau that was decoded; the rows of a run that was killed
-are there again.
-"""
+"""What the stored parts say of runs, and the book that they are taken from. Knows nothing about training."""
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from citer_core.engine import Engine
-from citer_core.evidence.plan import EvidencePlan, ProblemSet
+from citer_core.evaluation.run_book import KeptRun, RunBook
+from citer_core.evidence.plan import EvidencePlan
 from citer_core.evidence.statistics import pack
-from citer_core.models.remote_lm import RemoteLM
-from citer_core.routing.prefix_tree import Path as TreePath
-from citer_core.routing.prefix_tree import PrefixTree
-from citer_core.row_file import RowFile
-from citer_core.tasks.answers import check_answer
-from citer_core.tasks.problems import Problem
-from citer_core.trace import RoutingTrace
-from citer_core.types import DecodeSettings, prefers_llm
-from citer_core.workload import Passes, Workload
-
-_PASSES = tuple(field.name for field in fields(Passes))
-# Problems of one tree for each that shares a pass, because most of them are on their way through what is known; and
-# trees that are kept: those of the tuning problems, which a search for a tau comes back to again and again.
-TOGETHER, KEPT_TREES = 2, 4
+from citer_core.tasks.prompts import DataType
+from citer_core.workload import Workload
 
 
-@dataclass(frozen=True, slots=True)
-class KeptRun:
-    """One answer.
-
-    Attributes:
-        low, high: the run is the same for every tau above `low` and up to `high`, but not at 1; both are 1 at tau = 1.
-        is_right, n_tokens, n_llm_tokens: of the answer.
-        is_cut: the limit of tokens ended it.
-        seconds: in both models and the router, measured; of passes that several answers shared, its part, and a text
-            that an earlier answer had come to counts what it took then.
-        llm_seconds: those in the LLM.
-        work: its passes.
-    """
-
-    low: float
-    high: float
-    is_right: bool
-    n_tokens: int
-    n_llm_tokens: int
-    is_cut: bool
-    seconds: float
-    llm_seconds: float
-    work: Workload
-
-    @classmethod
-    def of(cls, trace: RoutingTrace) -> Self:
-        """What is kept of a trace."""
-        low, high = bounds_of([event.slm_confidence for event in trace.events], trace.settings.threshold)
-        return cls(
-            low=low,
-            high=high,
-            is_right=bool(trace.answer and trace.answer.is_correct),
-            n_tokens=trace.n_tokens,
-            n_llm_tokens=trace.n_llm_tokens,
-            is_cut=trace.finish_reason == "length",
-            seconds=trace.measured_s,
-            llm_seconds=sum(event.llm_s for event in trace.events),
-            work=Workload.of(trace.events),
-        )
-
-    @classmethod
-    def of_path(cls, path: TreePath, tau: float, *, is_right: bool) -> Self:
-        """What is kept of a run down a tree."""
-        low, high = bounds_of(path.confidences, tau)
-        return cls(
-            low=low,
-            high=high,
-            is_right=is_right,
-            n_tokens=len(path.token_ids),
-            n_llm_tokens=len(path.llm_at),
-            is_cut=path.is_cut,
-            seconds=path.seconds,
-            llm_seconds=path.llm_seconds,
-            work=Workload.routed(path.n_prompt, len(path.token_ids), path.llm_at),
-        )
-
-    def is_of(self, tau: float) -> bool:
-        """Whether a run at `tau` would be this one."""
-        return self.low == self.high == 1.0 if tau >= 1 else self.low < tau <= self.high
-
-    def to_row(self) -> list[float]:
-        """Plain numbers, as few as there are."""
-        passes = [getattr(part, name) for part in (self.work.slm, self.work.llm, self.work.alone) for name in _PASSES]
-        return [
-            self.low, self.high, int(self.is_right), self.n_tokens, self.n_llm_tokens, int(self.is_cut),
-            round(self.seconds, 6), round(self.llm_seconds, 6), *passes,
-        ]  # fmt: skip
-
-    @classmethod
-    def of_row(cls, row: list[Any]) -> Self:
-        """Reads `to_row` back."""
-        low, high, is_right, n_tokens, n_llm, is_cut, seconds, llm_seconds, *passes = row
-        k = len(_PASSES)
-        work = Workload(n_tokens, *(Passes(*passes[i * k : (i + 1) * k]) for i in range(3)))
-        return cls(low, high, bool(is_right), n_tokens, n_llm, bool(is_cut), seconds, llm_seconds, work)
-
-
-def bounds_of(confidences: Sequence[float], tau: float) -> tuple[float, float]:
-    """Between which taus, the first excluded, a run with these confidences is the same; both are 1 at tau = 1."""
-    if tau >= 1:
-        return 1.0, 1.0
-    below = [one for one in confidences if prefers_llm(one, tau)]
-    above = [one for one in confidences if not prefers_llm(one, tau)]
-    return max(below, default=-1.0), min(above, default=1.0)
-
-
-class RunBook:
-    """All runs of one engine, on disk as they end.
-
-    Args:
-        engine: pair and routers.
-        path: of the file of rows.
-        plan: how is decoded.
+def run_book(engine: Engine, work: Path, data_type: DataType, plan: EvidencePlan) -> RunBook:
+    """The runs of one format in the folder of the work.
 
     Raises:
-        DatasetError: the file is another pair's or cannot be written.
+        DatasetError: they are another pair's or cannot be written.
     """
-
-    def __init__(self, engine: Engine, path: Path, plan: EvidencePlan) -> None:
-        self.engine = engine
-        self._plan = plan
-        self._file = RowFile(path, {"max_new_tokens": plan.max_new_tokens}, {"runs": list})
-        self._known: dict[tuple[str, str], dict[int, list[KeptRun]]] = defaultdict(lambda: defaultdict(list))
-        self._trees: OrderedDict[tuple[str, int, int], PrefixTree] = OrderedDict()
-        self.n_decoded = self.n_reused = 0
-        try:
-            self._file.bind({"pair_revision": engine.pair_info.revision})
-        except BaseException:
-            self.close()
-            raise
-        for row in self._file.rows.values():
-            self._learn(row)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        self._file.__exit__(None, None, None)
-
-    def runs(self, router: str, asked: ProblemSet, tau: float) -> list[KeptRun]:
-        """One run of each problem, in their order; those that are not known are decoded."""
-        self.fill(asked, [(router, tau)])
-        known = self._known[self._key(router, asked)]
-        return [next(run for run in known[i] if run.is_of(tau)) for i in range(len(asked.problems))]
-
-    def fill(
-        self, asked: ProblemSet, wanted: Iterable[tuple[str, float]], say: Callable[[int], None] = lambda _: None
-    ) -> None:
-        """Decodes what is not known of many routers at a tau each: some problems by all of them, then the next ones.
-
-        Args:
-            asked: the problems.
-            wanted: (router, tau).
-            say: told after how many problems all are known.
-        """
-        n, step = len(asked.problems), TOGETHER * self._plan.batch_size
-        points = list(wanted)
-        for first in range(0, n, step):
-            numbers = range(first, min(first + step, n))
-            for router, tau in points:
-                known = self._known[self._key(router, asked)]
-                missing = [i for i in numbers if not any(run.is_of(tau) for run in known[i])]
-                self.n_decoded += len(missing)
-                self.n_reused += len(numbers) - len(missing)
-                if missing:
-                    self._keep(router, asked, tau, missing, self._decoded(router, asked, tau, numbers, missing))
-            say(numbers.stop)
-
-    def _key(self, router: str, asked: ProblemSet) -> tuple[str, str]:
-        return f"{router} {self.engine.router(router).revision}", asked.name
-
-    def _keep(
-        self, router: str, asked: ProblemSet, tau: float, missing: Sequence[int], runs: Mapping[int, KeptRun]
-    ) -> None:
-        key = self._key(router, asked)
-        # Two plans of different sizes may ask for other problems of one name.
-        row = {
-            "id": f"{key[0]} | {key[1]} | {tau!r} | {missing[0]}-{missing[-1]}",
-            "key": list(key),
-            "runs": [[i, *runs[i].to_row()] for i in missing],
-        }
-        self._file.append(row)
-        self._learn(row)
-
-    def _decoded(
-        self, router: str, asked: ProblemSet, tau: float, numbers: range, missing: Sequence[int]
-    ) -> dict[int, KeptRun]:
-        """Runs of the problems `missing`, which are some of `numbers`."""
-        chosen, pair = self.engine.router(router), self.engine.pair
-        if chosen.reads_llm or isinstance(pair.llm, RemoteLM):
-            settings = DecodeSettings(threshold=tau, max_new_tokens=self._plan.max_new_tokens)
-            batch = self.engine.run_batch(
-                [asked.problems[i] for i in missing],
-                router=router,
-                settings=settings,
-                batch_size=self._plan.batch_size,
-            )
-            return {missing[k]: KeptRun.of(trace) for k, trace in batch}
-        tree = self._tree(asked, numbers)
-        paths = tree.walk(chosen, tau, [i - numbers.start for i in missing])
-        return {
-            i: KeptRun.of_path(path, tau, is_right=self._is_right(path, asked.problems[i]))
-            for i, path in zip(missing, paths, strict=True)
-        }
-
-    def _tree(self, asked: ProblemSet, numbers: range) -> PrefixTree:
-        """That of some problems; the one that was used least recently makes room."""
-        key = asked.name, numbers.start, numbers.stop
-        if key not in self._trees:
-            if len(self._trees) == KEPT_TREES:
-                self._trees.popitem(last=False)
-            prompts = [self.engine.pair.encode(asked.problems[i].prompt) for i in numbers]
-            self._trees[key] = PrefixTree(self.engine.pair, prompts, self._plan.max_new_tokens)
-        self._trees.move_to_end(key)
-        return self._trees[key]
-
-    def _is_right(self, path: TreePath, problem: Problem) -> bool:
-        text = str(self.engine.pair.tokenizer.decode(path.token_ids, skip_special_tokens=True))
-        return bool(check_answer(text, problem).is_correct)
-
-    def _learn(self, row: Mapping[str, Any]) -> None:
-        known = self._known[row["key"][0], row["key"][1]]
-        for i, *numbers in row["runs"]:
-            known[i].append(KeptRun.of_row(numbers))
-
-
-def share_of(runs: list[KeptRun]) -> float:
-    """LLM tokens over all tokens."""
-    return sum(run.n_llm_tokens for run in runs) / max(1, sum(run.n_tokens for run in runs))
+    path = work / f"runs-{data_type}.jsonl"
+    return RunBook(engine, path, max_new_tokens=plan.max_new_tokens, batch_size=plan.batch_size)
 
 
 def tally(runs: Sequence[KeptRun]) -> dict[str, Any]:

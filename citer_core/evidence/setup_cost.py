@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from citer_core.engine import Engine
-from citer_core.evidence.accuracy import threshold_for
+from citer_core.evaluation.run_book import threshold_for
 from citer_core.evidence.meter import Meter
 from citer_core.evidence.plan import FORMATS, EvidencePlan
 from citer_core.evidence.routers import OUTCOME, RouterShop, published, round_of
-from citer_core.evidence.runs import RunBook
+from citer_core.evidence.runs import run_book
 from citer_core.labelling.label_files import PART_SIZE
 from citer_core.labelling.labels import label_examples
 from citer_core.labelling.teacher_forcing import example_of
@@ -103,7 +103,7 @@ def _tuned(
     n_decoded = 0
     with TemporaryDirectory() as folder, meter.reading() as spent:
         for data_type in FORMATS:
-            with RunBook(engine, Path(folder) / f"{data_type}.jsonl", plan) as book:
+            with run_book(engine, Path(folder), data_type, plan) as book:
                 threshold_for(book, name, plan.tuning(data_type), share)
                 n_decoded += book.n_decoded
     say(f"{name}: {n_decoded} answers to find tau")

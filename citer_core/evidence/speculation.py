@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from citer_core.engine import Engine
-from citer_core.evidence.plan import EvidencePlan, ProblemSet
-from citer_core.evidence.runs import KeptRun, tally
+from citer_core.evaluation.run_book import KeptRun
+from citer_core.evidence.plan import EvidencePlan
+from citer_core.evidence.runs import tally
 from citer_core.row_file import RowFile
 from citer_core.speculation import SpeculativePass, SpeculativeTrace
+from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.problems import Problem
 from citer_core.types import DecodeSettings
 from citer_core.workload import Passes, Workload

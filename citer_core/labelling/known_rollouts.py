@@ -46,7 +46,6 @@ class KnownRollouts:
         for first in range(0, len(prompts), TOGETHER):
             some = prompts[first : first + TOGETHER]
             key = _digest(some)
-            self._readers.clear()
             if key not in self._trees:
                 self._trees[key] = PrefixTree(pair, some, max_new_tokens, self._readers)
             paths = self._trees[key].walk(router, threshold, range(len(some)))

@@ -64,7 +64,7 @@ class PrefixTree:
         pair: two loaded models.
         prompts: token ids; as many sequences share a pass.
         max_new_tokens: end of text included.
-        readers: both models with a slot for each prompt at least, which other trees may have used; None makes some.
+        readers: both models with a slot for each prompt at least, which other trees may use too; None makes some.
 
     Attributes:
         n_nodes: texts that a run has come to.
@@ -242,17 +242,14 @@ class Readers:
     """Both models of a pair, each with the caches of so many texts.
 
     Attributes:
+        n_slots: how many.
         slm, llm: the readers.
     """
 
     def __init__(self, pair: ModelPair, n_slots: int) -> None:
         assert not isinstance(pair.llm, RemoteLM), "a server is asked by the decode loop"
+        self.n_slots = n_slots
         self.slm, self.llm = TextReader(pair.slm, n_slots), TextReader(pair.llm, n_slots)
-
-    def clear(self) -> None:
-        """Makes room for other texts."""
-        self.slm.clear()
-        self.llm.clear()
 
 
 class TextReader:
@@ -261,12 +258,6 @@ class TextReader:
     def __init__(self, lm: LanguageModel, n_slots: int) -> None:
         self._lm = BatchedLM(lm, n_slots)
         self._held: list[list[int]] = [[] for _ in range(n_slots)]
-
-    def clear(self) -> None:
-        """Makes room for other texts."""
-        for slot, held in enumerate(self._held):
-            self._lm.clear(slot)
-            held.clear()
 
     def read(self, slots: Sequence[int], texts: Sequence[list[int]]) -> BatchForward:
         """Answers for the position after each text; a slot that has read another one keeps what they share.
@@ -279,8 +270,9 @@ class TextReader:
             held = self._held[slot]
             if held and (len(text) <= len(held) or text[: len(held)] != held):
                 self._lm.clear(slot)
-            if held or not longest or not _begin_alike(texts[longest[-1]], text):
-                (others if held else longest).append(row)
+            is_new = not held or not _begin_alike(held, text)
+            if not is_new or not longest or not _begin_alike(texts[longest[-1]], text):
+                (longest if is_new else others).append(row)
             elif len(text) > len(texts[longest[-1]]):
                 others.append(longest[-1])
                 longest[-1] = row

@@ -6,8 +6,9 @@ import pytest
 
 from citer_core.cli.main import main
 from citer_core.cost import H100_SXM, QWEN2_1_5B, QWEN2_72B, CostModel, CostSummary
-from citer_core.evaluation import accuracy
+from citer_core.evaluation import run_book
 from citer_core.evidence.statistics import unpack
+from citer_core.routing.prefix_tree import PrefixTree
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
 from tests.cli.examples import lines, write_rows
@@ -29,21 +30,22 @@ def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_res
     arguments = ["evaluate", "--dataset-path", str(data), "--output-file", str(out), "--max-new-tokens", "60"]
     arguments += ["--routers", "margin", "random", "--thresholds", "0", "0.5", "1"]
     asked = []
-    honest = accuracy.operating_points
+    honest = PrefixTree.walk
 
-    def counted(engine, problems, router, thresholds, **limits):
-        asked.append((router, *thresholds))
+    def counted(tree, router, threshold, which):
+        asked.append((router.name, threshold))
         if len(asked) == 5:
             raise KeyboardInterrupt
-        return honest(engine, problems, router, thresholds, **limits)
+        return honest(tree, router, threshold, which)
 
-    monkeypatch.setattr(accuracy, "operating_points", counted)
+    monkeypatch.setattr(PrefixTree, "walk", counted)
     assert main(arguments) == 130
-    assert len(lines(out)) == 4
+    assert lines(out) == [] and len(lines(out.with_name("points.jsonl.answers.jsonl"))) == 4
     capsys.readouterr()
     assert main(arguments) == 0
     wanted = [(router, tau) for router in ("margin", "random") for tau in (0.0, 0.5, 1.0)]
     assert asked == [*wanted[:5], *wanted[4:]]  # the fifth was interrupted
+    assert sorted(path.name for path in tmp_path.glob("points*")) == ["points.jsonl", "points.jsonl.meta.json"]
     rows, table = lines(out), capsys.readouterr().out.splitlines()
     assert len(rows) == 6 and len(table) == 8
     for row, cells in zip(rows, read_table(table), strict=True):
@@ -82,12 +84,12 @@ def test_points_of_other_problems_are_not_mixed(data, tmp_path, capsys):
 
 
 def test_shares_are_found_on_the_tuning_problems(data, tmp_path, capsys, monkeypatch):
-    seen, honest = [], accuracy.threshold_for_share
+    seen, honest = [], run_book.threshold_for
     monkeypatch.setattr(
-        accuracy,
-        "threshold_for_share",
-        lambda engine, problems, *more, **limits: (
-            seen.append([p.id for p in problems]) or honest(engine, problems, *more, **limits)
+        run_book,
+        "threshold_for",
+        lambda book, router, tuning, *more: (
+            seen.append([p.id for p in tuning.problems]) or honest(book, router, tuning, *more)
         ),
     )
     out = tmp_path / "matched.jsonl"

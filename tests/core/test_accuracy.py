@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
-from citer_core.evaluation import accuracy
+from citer_core.evaluation import run_book
 from citer_core.evaluation.accuracy import (
     Accuracy,
     OperatingPoint,
     accuracy_alone,
     operating_points,
-    threshold_for_share,
+    search_threshold,
 )
 from citer_core.evaluation.metrics import wilson_interval
+from citer_core.evaluation.run_book import RunBook, point_of, threshold_for
 from citer_core.routing.routers import training_free_routers
 from citer_core.routing.routers.citer import CiterRouter
 from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from tests.core.examples import verdict
 
 PROBLEMS = [problem_from_text(f"What is {n} plus {n}?" + " please" * n, "math", str(2 * n)) for n in range(5)]
+ASKED = ProblemSet("sums", "math", tuple(PROBLEMS))
+LIMITS = {"max_new_tokens": 40, "batch_size": 2}
 
 
 @pytest.fixture
@@ -77,48 +83,52 @@ def test_a_model_alone_is_as_right_as_the_end_of_tau(which):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.35, 0.8, 1.0])
-def test_tau_is_found_where_the_share_is(engine, monkeypatch, share):
+def test_tau_is_found_where_the_share_is(share):
     """A router that gives the LLM tau squared of the tokens, so that tau should be the root of the share."""
     asked = []
 
-    def squared(engine, problems, router, thresholds, **limits):
-        assert (problems, router, limits) == (PROBLEMS, "random", {"max_new_tokens": 9, "batch_size": 2})
-        for t in thresholds:
-            asked.append(t)
-            yield OperatingPoint(t, Accuracy(1, 1), 100, t * t, 1.0, 1.0, 1.0, 1.0)
+    def squared(tau):
+        asked.append(tau)
+        return tau * tau
 
-    monkeypatch.setattr(accuracy, "operating_points", squared)
-    tau = threshold_for_share(engine, PROBLEMS, "random", share, max_new_tokens=9, batch_size=2)
+    tau = search_threshold(squared, share, 0.5)
     assert tau * tau == pytest.approx(share, abs=0.01)
     assert len(asked) <= 12 and (asked == []) == (share in (0.0, 1.0))  # the ends are known without decoding
 
 
-def test_a_router_of_two_scores_gets_the_nearest_share_it_has(engine, monkeypatch):
-    def steps(engine, problems, router, thresholds, **_):
-        for t in thresholds:
-            yield OperatingPoint(t, Accuracy(1, 1), 100, 0.1 if t < 0.7 else 0.6, 1.0, 1.0, 1.0, 1.0)
-
-    monkeypatch.setattr(accuracy, "operating_points", steps)
-    assert threshold_for_share(engine, PROBLEMS, "random", 0.5) >= 0.7
-    assert threshold_for_share(engine, PROBLEMS, "random", 0.2) < 0.7
+def test_a_router_of_two_scores_gets_the_nearest_share_it_has():
+    assert search_threshold(lambda tau: 0.1 if tau < 0.7 else 0.6, 0.5, 0.5) >= 0.7
+    assert search_threshold(lambda tau: 0.1 if tau < 0.7 else 0.6, 0.2, 0.5) < 0.7
 
 
-def test_a_trained_router_is_first_asked_where_its_card_says(tiny_pair, monkeypatch):
+def test_a_trained_router_is_first_asked_where_its_card_says(tiny_pair, tmp_path, monkeypatch):
     torch.manual_seed(0)
     training = {"confidence_quantiles": [0.0, 0.62, 0.64, 0.66, 1.0]}
     card = {"name": "c", "label": "C", "hidden_size": tiny_pair.hidden_size, "training": training}
     engine = Engine(tiny_pair, {"c": CiterRouter(CiterRouter.build(tiny_pair.hidden_size), card)})
     asked = []
-
-    def found_at_once(engine, problems, router, thresholds, **_):
-        asked.extend(thresholds)
-        yield OperatingPoint(thresholds[0], Accuracy(1, 1), 100, 0.5, 1.0, 1.0, 1.0, 1.0)
-
-    monkeypatch.setattr(accuracy, "operating_points", found_at_once)
-    assert threshold_for_share(engine, PROBLEMS, "c", 0.5) == 0.64 and asked == [0.64]
+    monkeypatch.setattr(RunBook, "runs", lambda book, router, tuning, tau: asked.append(tau) or [])
+    monkeypatch.setattr(run_book, "share_of", lambda runs: 0.5)
+    with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS) as book:
+        assert threshold_for(book, "c", ASKED, 0.5) == 0.64 and asked == [0.64]
 
 
-def test_tau_is_found_by_decoding(engine):
-    tau = threshold_for_share(engine, PROBLEMS, "random", 0.3, tolerance=0.03, max_new_tokens=40)
+def test_tau_is_found_by_decoding(engine, tmp_path):
+    with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS) as book:
+        tau = threshold_for(book, "random", ASKED, 0.3, tolerance=0.03)
     (point,) = operating_points(engine, PROBLEMS, "random", [tau], max_new_tokens=40)
     assert point.llm_token_share == pytest.approx(0.3, abs=0.03)
+
+
+@pytest.mark.parametrize("shares_texts", [True, False])
+def test_a_point_of_kept_runs_is_the_point(engine, tmp_path, monkeypatch, shares_texts):
+    monkeypatch.setattr(run_book, "check_answer", verdict)
+    with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS, shares_texts=shares_texts) as book:
+        for tau in (0.0, 0.4, 1.0):
+            (point,) = operating_points(engine, PROBLEMS, "random", [tau], max_new_tokens=40)
+            ours = point_of(book, "random", tau, book.runs("random", ASKED, tau))
+            assert ours.measured_s > 0
+            assert (ours.n_bytes, ours.flops) == pytest.approx((point.n_bytes, point.flops), rel=1e-12)
+            assert ours.bytes_share == pytest.approx(point.bytes_share, rel=1e-12)
+            same = dict.fromkeys(("measured_s", "n_bytes", "flops", "bytes_share"), 0.0)
+            assert dataclasses.replace(ours, **same) == dataclasses.replace(point, **same)

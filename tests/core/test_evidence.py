@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 import random
@@ -15,24 +14,27 @@ from citer_core.cli.main import main
 from citer_core.embedded.publish import FORMATS
 from citer_core.engine import Engine
 from citer_core.errors import DatasetError, GateError
+from citer_core.evaluation.run_book import KeptRun, RunBook, share_of, threshold_for
 from citer_core.evidence import plan as plans
-from citer_core.evidence.accuracy import length_classes, named_routers, share_of_right, threshold_for
+from citer_core.evidence.accuracy import length_classes, named_routers, share_of_right
 from citer_core.evidence.decisive import decisive_runs
 from citer_core.evidence.part_tables import PARTS
-from citer_core.evidence.plan import EvidencePlan, ProblemSet
+from citer_core.evidence.plan import EvidencePlan
 from citer_core.evidence.routers import RouterShop
-from citer_core.evidence.runs import KeptRun, RunBook, share_of, work_of
+from citer_core.evidence.runs import work_of
 from citer_core.evidence.statistics import pack, paired_difference, unpack
 from citer_core.evidence.stored import StoredPart
 from citer_core.models.pair import load_pair
 from citer_core.routing.catalog import load_routers
 from citer_core.routing.routers.citer import CiterMLP, CiterRouter
 from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.problem_set import ProblemSet
 from citer_core.types import DecodeSettings
 from citer_core.workload import Workload
 from tests.core.stored_evidence import accuracy_part
 
-PLAN = EvidencePlan(n_test=12, n_tuning=6, n_labelled=4, max_new_tokens=160, batch_size=8)
+LIMITS = {"max_new_tokens": 160, "batch_size": 8}
+PLAN = EvidencePlan(n_test=12, n_tuning=6, n_labelled=4, **LIMITS)
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +62,7 @@ def fresh(engine, asked, router, tau):
 
 @pytest.mark.parametrize("router", ["citer", "random"])
 def test_a_run_that_is_known_for_a_tau_is_the_run_at_that_tau(engine, asked, router, tmp_path):
-    with RunBook(engine, tmp_path / "runs.jsonl", PLAN) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS) as book:
         for tau in (0.9, 0.9001, 0.2, 0.905, 0.0, 1.0):
             for run, trace in zip(book.runs(router, asked, tau), fresh(engine, asked, router, tau), strict=True):
                 assert (run.n_tokens, run.n_llm_tokens) == (trace.n_tokens, trace.n_llm_tokens)
@@ -70,41 +72,41 @@ def test_a_run_that_is_known_for_a_tau_is_the_run_at_that_tau(engine, asked, rou
 
 
 def test_a_book_that_is_opened_again_decodes_nothing_twice(engine, asked, tmp_path):
-    with RunBook(engine, tmp_path / "runs.jsonl", PLAN) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS) as book:
         before = book.runs("citer", asked, 0.5)
     with (tmp_path / "runs.jsonl").open("ab") as file:
         file.write(b'{"id": "torn')
-    with RunBook(engine, tmp_path / "runs.jsonl", PLAN) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS) as book:
         assert book.runs("citer", asked, 0.5) == before
         assert (book.n_decoded, book.n_reused) == (0, 6)
         assert share_of(before) == sum(r.n_llm_tokens for r in before) / sum(r.n_tokens for r in before)
         assert work_of(before)["n_tokens"] == sum(run.n_tokens for run in before)
     with pytest.raises(DatasetError, match="max_new_tokens"):
-        RunBook(engine, tmp_path / "runs.jsonl", EvidencePlan(max_new_tokens=9))
+        RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=9, batch_size=8)
 
 
 def test_many_points_are_those_of_one_at_a_time(engine, asked, tmp_path):
     """Problems go through all points four at a time; what was known before a kill is not decoded again."""
     points = [("citer", 0.5), ("disagreement", 0.5), ("max-probability", 0.6), ("citer", 0.2)]
-    plan = dataclasses.replace(PLAN, batch_size=2)
     told = []
-    with RunBook(engine, tmp_path / "runs.jsonl", plan) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=160, batch_size=2) as book:
         book.runs("citer", ProblemSet(asked.name, asked.data_type, asked.problems[:3]), 0.5)
-        book.fill(asked, points, told.append)
+        book.fill(asked, points, lambda numbers, n_points: told.append((numbers.stop, n_points)))
         n_decoded = book.n_decoded
         found = {point: book.runs(point[0], asked, point[1]) for point in points}
-        assert told == [4, 6] and n_decoded == book.n_decoded <= 24  # 27 if the first three were decoded again
+        assert told == [(stop, n) for stop in (4, 6) for n in (1, 2, 3, 4)]
+        assert n_decoded == book.n_decoded <= 24  # 27 if the first three were decoded again
     for (router, tau), runs in found.items():
         for run, trace in zip(runs, fresh(engine, asked, router, tau), strict=True):
             assert (run.n_tokens, run.n_llm_tokens) == (trace.n_tokens, trace.n_llm_tokens)
             assert run.is_right == trace.answer.is_correct and run.work == Workload.of(trace.events)
-    with RunBook(engine, tmp_path / "runs.jsonl", plan) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=160, batch_size=2) as book:
         book.fill(asked, points)
         assert book.n_decoded == 0
 
 
 def test_tau_for_a_share_comes_from_tuning_problems(engine, asked, tmp_path):
-    with RunBook(engine, tmp_path / "runs.jsonl", PLAN) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS) as book:
         tau = threshold_for(book, "max-probability", asked, 0.2)
         assert 0 < tau < 1
         assert share_of(book.runs("max-probability", asked, tau)) == pytest.approx(0.2, abs=0.03)

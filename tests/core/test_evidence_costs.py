@@ -9,17 +9,18 @@ import pytest
 
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
+from citer_core.evaluation.run_book import RunBook
 from citer_core.evidence.accuracy import Named
 from citer_core.evidence.length import by_length
 from citer_core.evidence.meter import Meter
-from citer_core.evidence.plan import EvidencePlan, ProblemSet
-from citer_core.evidence.runs import RunBook
+from citer_core.evidence.plan import EvidencePlan
 from citer_core.evidence.speculation import described, one_by_one, speculated, workload_of
 from citer_core.evidence.statistics import unpack
 from citer_core.labelling.rollouts import Policy, Start, roll_out
 from citer_core.labelling.teacher_forcing import example_of, teacher_force
 from citer_core.models.language_model import LanguageModel
 from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.problem_set import ProblemSet
 from citer_core.types import DecodeSettings
 from citer_core.workload import Passes, Workload
 
@@ -113,7 +114,7 @@ def test_speculative_answers_are_the_llms_own_and_are_written_once(engine, asked
 
 
 def test_quarters_of_questions_and_answers_hold_every_token(engine, asked, tmp_path):
-    with RunBook(engine, tmp_path / "runs.jsonl", PLAN) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=160, batch_size=8) as book:
         entry = by_length(book, asked, asked, [Named("margin", "margin", "Margin")], 0.2)
         points = {point["router"]: point for point in entry["points"]}
         assert list(points) == ["always-slm", "always-llm", "margin"]
