@@ -300,3 +300,10 @@ def test_outcomes_of_the_real_pair():
     cells = f"| 300 of CommonsenseQA | {ends[1, 1]:,} | {ends[0, 1]} | {ends[1, 0]} | {ends[0, 0]} | `{file}` |"
     assert cells in text
     assert 8.5 <= sum(ends.values()) / ends[0, 1] < 9.5, "one in nine"
+
+
+def test_what_the_evidence_takes():
+    parts = (ROOT / "assets/benchmarks/evidence/varied-wording").glob("*.json")
+    minutes = sum(json.loads(part.read_text())["seconds"] for part in parts) / 60
+    (said,) = re.findall(r"take (\d+) minutes\s+with\s+`--workers 2`", EVIDENCE)
+    assert int(said) == round(minutes) and minutes < 90
