@@ -103,14 +103,26 @@ def _signals() -> Iterator[None]:
     """Turns signals that would end the process on the spot into an exception, so that it can clear up.
 
     They wait, Ctrl-C too, while torch is being imported: its C++ calls Python on the way and cannot unwind, so that an
-    exception there aborts the process.
+    exception there aborts the process. One that met a callback from which no exception gets out is sent again: a lock of
+    the import system has one.
     """
+
+    def send_again(number: int) -> None:
+        again = threading.Timer(_ASK_AGAIN_S, signal.raise_signal, (number,))
+        again.daemon = True
+        again.start()
+
+    def lost(ignored: sys.UnraisableHookArgs) -> None:
+        if isinstance(ignored.exc_value, _ToldToEndError):
+            send_again(ignored.exc_value.number)
+        elif isinstance(ignored.exc_value, KeyboardInterrupt):
+            send_again(signal.SIGINT)
+        else:
+            usual_hook(ignored)
 
     def told(number: int, frame: FrameType | None) -> None:
         if _is_torch_being_imported():
-            again = threading.Timer(_ASK_AGAIN_S, signal.raise_signal, (number,))
-            again.daemon = True
-            again.start()
+            send_again(number)
         elif number == signal.SIGINT:
             signal.default_int_handler(number, frame)
         else:
@@ -125,9 +137,11 @@ def _signals() -> Iterator[None]:
     ours = {number: handler for number, handler in usual.items() if signal.getsignal(number) is handler}
     for number in ours:
         signal.signal(number, told)
+    usual_hook, sys.unraisablehook = sys.unraisablehook, lost
     try:
         yield
     finally:
+        sys.unraisablehook = usual_hook
         for number, handler in ours.items():
             signal.signal(number, handler)
 

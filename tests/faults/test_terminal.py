@@ -73,6 +73,23 @@ def test_ctrl_c_before_anything_is_there(row, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_told_to_end_where_no_exception_gets_out(name, code):
+    """Python ignores what is raised in a weak reference's callback; the import system has one for each lock."""
+    work = (
+        "class Lock: pass\ndef work():\n    lock = Lock()\n"
+        f"    held = weakref.ref(lock, lambda _: signal.raise_signal(signal.{name}))\n"
+        "    del lock\n    print('on it goes', flush=True)\n    while True: time.sleep(0.1)\n"
+    )
+    process = child(
+        code=f"import signal, sys, time, weakref\n{work}"
+        "from citer_core.cli.ending import exit_code_of\nsys.exit(exit_code_of(work))"
+    )
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == code and out == "on it goes\n", err
+    assert "ignored" not in err
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_told_to_end_while_torch_is_read(row, tmp_path, name, code):
     """Torch's C++ calls Python while it is imported; an exception there would abort the process (seen: SIGABRT)."""
     (tmp_path / "torch.py").write_text(f"import signal; signal.raise_signal(signal.{name}); print('read to its end')")

@@ -66,6 +66,7 @@ def test_a_flip_by_key_makes_a_branch_that_is_named_compared_and_deleted(visit: 
     expect(page.get_by_role("button", name="Rename Mine")).to_be_focused()
     for mark in (page.get_by_role("checkbox").nth(i) for i in range(2)):
         mark.press("Space")
+        expect(mark).to_be_checked()  # the list is drawn anew after each
     compared = page.get_by_role("region", name="Two runs compared")
     expect(compared).to_be_visible()
     expect(compared).to_contain_text("Mine")
