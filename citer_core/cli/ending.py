@@ -103,8 +103,8 @@ def _signals() -> Iterator[None]:
     """Turns signals that would end the process on the spot into an exception, so that it can clear up.
 
     They wait, Ctrl-C too, while torch is being imported: its C++ calls Python on the way and cannot unwind, so that an
-    exception there aborts the process. One that met a callback from which no exception gets out is sent again: a lock of
-    the import system has one.
+    exception there aborts the process. One that meets a callback from which no exception gets out is sent again: a lock
+    of the import system has one.
     """
 
     def send_again(number: int) -> None:
