@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from citer_core.cli.evaluate import SIDE_BY_SIDE
 from citer_core.cli.main import main
 from citer_core.cost import H100_SXM, QWEN2_1_5B, QWEN2_72B, CostModel, CostSummary
 from citer_core.evaluation import run_book
+from citer_core.evaluation.run_book import RunBook
 from citer_core.evidence.statistics import unpack
-from citer_core.routing.prefix_tree import PrefixTree
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
 from tests.cli.examples import lines, write_rows
@@ -29,18 +30,9 @@ def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_res
     out = tmp_path / "points.jsonl"
     arguments = ["evaluate", "--dataset-path", str(data), "--output-file", str(out), "--max-new-tokens", "60"]
     arguments += ["--routers", "margin", "random", "--thresholds", "0", "0.5", "1"]
-    asked = []
-    honest = PrefixTree.walk
-
-    def counted(tree, router, threshold, which):
-        asked.append((router.name, threshold))
-        if len(asked) == 5:
-            raise KeyboardInterrupt
-        return honest(tree, router, threshold, which)
-
-    monkeypatch.setattr(PrefixTree, "walk", counted)
+    asked = decoded_points(monkeypatch, 5)
     assert main(arguments) == 130
-    assert lines(out) == [] and len(lines(out.with_name("points.jsonl.answers.jsonl"))) == 4
+    assert len(lines(out)) == 4
     capsys.readouterr()
     assert main(arguments) == 0
     wanted = [(router, tau) for router in ("margin", "random") for tau in (0.0, 0.5, 1.0)]
@@ -71,6 +63,43 @@ def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_res
     assert point["accuracy"]["n_correct"] == sum(row["is_correct"] for row in runs)
     assert point["n_tokens"] == sum(row["n_tokens"] for row in runs)
     assert point["n_bytes"] == pytest.approx(sum(row["estimated_bytes"] for row in runs))
+
+
+def decoded_points(monkeypatch, n_last):
+    """What is decoded, as it is asked for; Ctrl-C meets the `n_last`-th."""
+    asked, honest = [], RunBook._decoded
+
+    def counted(book, router, problems, tau, *more):
+        asked.append((router, tau))
+        if len(asked) == n_last:
+            raise KeyboardInterrupt
+        return honest(book, router, problems, tau, *more)
+
+    monkeypatch.setattr(RunBook, "_decoded", counted)
+    return asked
+
+
+def test_many_points_go_side_by_side_to_the_same_rows(data, tmp_path, monkeypatch):
+    """Killed among them, they go on with the answers that there are."""
+    common = ["evaluate", "--dataset-path", str(data), "--max-new-tokens", "40", "--batch-size", "2"]
+    common += ["--without-llm-alone"]
+    taus = [f"{name}={tau}" for name in ("citer", "margin", "random") for tau in (0.1, 0.4, 0.8)]
+    apart = []
+    for some in (taus[:3], taus[3:6], taus[6:]):
+        out = tmp_path / f"{some[0]}.jsonl"
+        assert main([*common, "--output-file", str(out), "--points", *some]) == 0
+        apart += lines(out)
+    together = tmp_path / "together.jsonl"
+    assert len(taus) >= SIDE_BY_SIDE
+    asked = decoded_points(monkeypatch, 11)  # a point of the second problems
+    arguments = [*common, "--output-file", str(together), "--points", *taus]
+    assert main(arguments) == 130
+    assert lines(together) == [] and len(lines(tmp_path / "together.jsonl.answers.jsonl")) == 10
+    assert main(arguments) == 0
+    assert asked[10] == asked[11] and len(asked) <= 2 * len(taus) + 1
+    for row, other in zip(lines(together), apart, strict=True):
+        assert row | {"measured_s": 0} == other | {"measured_s": 0}
+    assert sorted(path.name for path in tmp_path.glob("together*")) == ["together.jsonl", "together.jsonl.meta.json"]
 
 
 def test_points_of_other_problems_are_not_mixed(data, tmp_path, capsys):
