@@ -191,6 +191,11 @@ def test_labels_by_outcome_on_the_real_pair():
     assert 0.5 < at["citer-outcome"].gb / at["max-probability"].gb < 0.6, "little more than half"
     few, alone = (regime.at("CommonsenseQA", *of) for of in (("citer-outcome", 0.05), ("always-slm", None)))
     assert f"With {few.share:.1%} of the tokens by the LLM" in text and 1.9 < few.right / alone.right < 2.1
+    lines = (ASSETS / "benchmarks" / "qwen-cqa-200.jsonl").read_text(encoding="utf-8").splitlines()
+    free = next(row for row in map(json.loads, lines) if row["id"] == "max-probability share 0.05")
+    n_right = free["accuracy"]["n_correct"]
+    assert n_right > 200 * few.right and free["llm_token_share"] < few.share, "the free baseline is ahead with few"
+    assert f"max-probability has {n_right} right with {free['llm_token_share']:.1%}" in text
 
 
 def test_shortcut_numbers():
