@@ -194,7 +194,7 @@ def test_labels_by_outcome_on_the_real_pair():
     lines = (ASSETS / "benchmarks" / "qwen-cqa-200.jsonl").read_text(encoding="utf-8").splitlines()
     free = next(row for row in map(json.loads, lines) if row["id"] == "max-probability share 0.05")
     n_right = free["accuracy"]["n_correct"]
-    assert n_right > 200 * few.right and free["llm_token_share"] < few.share, "the free baseline is ahead with few"
+    assert n_right > few.right and free["llm_token_share"] < few.share, "the free baseline is ahead with few"
     assert f"max-probability has {n_right} right with {free['llm_token_share']:.1%}" in text
 
 
