@@ -252,7 +252,8 @@ def _measure(
                 book.fill(test, wanted, tell)
             for n_points, (point, (name, tau)) in enumerate(zip(points, wanted, strict=True), 1):
                 runs = book.runs(name, test, tau)
-                tell(range(len(problems)), n_points if not shares_texts else len(points))
+                if not shares_texts:
+                    tell(range(len(problems)), n_points)
                 yield point, _row(book, point, tau, runs)
         book.discard()
 

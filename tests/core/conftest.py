@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 import torch
 from transformers import (
@@ -83,6 +85,17 @@ def tokenizer():
 @pytest.fixture(scope="session")
 def tiny_pair(tokenizer) -> ModelPair:
     return ModelPair.assemble("tiny", tiny_qwen2(1), tiny_llama(2), tokenizer)
+
+
+@pytest.fixture(scope="session")
+def siblings(tokenizer) -> ModelPair:
+    """A pair without an end whose models agree on many tokens, as those of one family do: the LLM is the SLM, noisy."""
+    llm = tiny_qwen2(1)
+    torch.manual_seed(0)
+    for parameter in llm.parameters():
+        parameter.data += 0.1 * parameter.data.std() * torch.randn_like(parameter)
+    pair = ModelPair.assemble("siblings", tiny_qwen2(1), llm, tokenizer)
+    return dataclasses.replace(pair, eos_ids=frozenset())
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from citer_core.engine import Engine
 from citer_core.errors import PromptError
 from citer_core.models.batched_lm import BatchedLM
 from citer_core.models.language_model import LanguageModel
-from citer_core.models.pair import ModelPair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.decode import decode, sequence_key
 from citer_core.routing.router import Router
@@ -23,7 +22,6 @@ from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
-from tests.core.conftest import tiny_qwen2
 from tests.core.examples import generated, random_prompts, uncached
 
 SECONDS = ("slm_s", "router_s", "llm_s")
@@ -118,17 +116,6 @@ def test_the_two_ends_of_tau_are_generate(tiny_pair, threshold, which):
     found = batched(tiny_pair, MaxProbabilityRouter(), prompts, DecodeSettings(threshold, 25), 3)
     for (events, _), prompt in zip(found, prompts, strict=True):
         assert [e.token_id for e in events] == generated(getattr(tiny_pair, which), prompt, 25)
-
-
-@pytest.fixture(scope="module")
-def siblings(tiny_pair, tokenizer):
-    """A pair whose models agree on many tokens, as two of one family do: the LLM is the SLM with noise on it."""
-    llm = tiny_qwen2(1)
-    torch.manual_seed(0)
-    for parameter in llm.parameters():
-        parameter.data += 0.1 * parameter.data.std() * torch.randn_like(parameter)
-    pair = ModelPair.assemble("siblings", tiny_qwen2(1), llm, tokenizer)
-    return free(pair)
 
 
 def assert_decides_alike(pair, router):

@@ -30,16 +30,6 @@ EVERY = range(len(RAGGED))
 RUNS = (["S"], ["L"], ["SL", "LLS"], ["SSSL", "S", "LS"], ["SL", "LLS"], ["SSSSSSL", "L"], ["S"])
 
 
-@pytest.fixture(scope="module")
-def siblings(tiny_pair, tokenizer):
-    """Two models that agree on many tokens, so that one child is both writers'."""
-    llm = tiny_qwen2(1)
-    torch.manual_seed(0)
-    for parameter in llm.parameters():
-        parameter.data += 0.1 * parameter.data.std() * torch.randn_like(parameter)
-    return free(type(tiny_pair).assemble("siblings", tiny_qwen2(1), llm, tokenizer))
-
-
 @pytest.mark.parametrize("which", ["tiny_pair", "siblings"])
 def test_every_run_is_the_uncached_loop(which, request):
     pair = request.getfixturevalue(which)
