@@ -73,7 +73,7 @@ def test_ctrl_c_before_anything_is_there(row, tmp_path):
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
-def test_told_to_end_where_no_exception_gets_out(name, code):
+def test_told_to_end_where_no_exception_gets_out(row, name, code):
     """Python ignores what is raised in a weak reference's callback; the import system has one for each lock."""
     work = (
         "class Lock: pass\ndef work():\n    lock = Lock()\n"
@@ -87,6 +87,7 @@ def test_told_to_end_where_no_exception_gets_out(name, code):
     out, err = process.communicate(timeout=30)
     assert process.returncode == code and out == "on it goes\n", err
     assert "ignored" not in err
+    row.said(err)
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
