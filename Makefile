@@ -73,17 +73,18 @@ fuzz: dev
 	@if ! command -v node >/dev/null; then echo "node not found: only Python was fuzzed"; exit 0; fi; \
 	$(NODE_MODULES) && FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) node --test tests/viewer/fuzz/*.test.mjs
 
-# One thread a process: the models of the tests are so small that a second one waits more than it works.
+# One thread a process: the models of the tests are so small that a second one waits more than it works. Files go in
+# the order that tests/conftest.py gives them: xdist's own begins with those of many tests, which are not the long ones.
 test: dev browser test-js
-	OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1) $(BIN)/python -m pytest -n 3 --dist loadfile $(PYTEST_ARGS)
+	OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1) $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
 
-test-slow: dev browser
+test-slow: dev
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
 test-firefox: dev
 	$(BIN)/python -m pytest -m firefox tests/ui/test_firefox.py $(PYTEST_ARGS)
 
-lighthouse: dev browser
+lighthouse: dev
 	$(BIN)/python -m tests.lighthouse
 
 # What a machine with a GPU has is used as it is: there may be no network to install anything from, and other versions

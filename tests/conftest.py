@@ -1,4 +1,4 @@
-"""What holds for all tests: those marked `gpu` are skipped, with the reason, where there is none."""
+"""For all tests: long ones are first; those marked `gpu` are skipped, with the reason, where there is none."""
 
 from __future__ import annotations
 
@@ -9,8 +9,13 @@ import pytest
 NO_GPU = "torch sees no NVIDIA GPU on this machine: assets/docs/gpu.md says how to run this where there is one"
 
 
+# Files whose tests take long go first: what begins last is what the other processes then wait for.
+LONG_FIRST = ("tests/ui/test_accessibility.py", "tests/ui/test_static_site.py", "tests/ui/", "tests/faults/")
+
+
 @pytest.hookimpl(trylast=True)  # when all that nobody asked for are gone: nobody else waits for torch
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=_place)  # stable: all else stays as it stood
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if not marked:
         return
@@ -19,6 +24,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not torch.cuda.is_available():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=NO_GPU))
+
+
+def _place(item: pytest.Item) -> int:
+    """The first of `LONG_FIRST` that it belongs to."""
+    return next((k for k, start in enumerate(LONG_FIRST) if item.nodeid.startswith(start)), len(LONG_FIRST))
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -100,7 +100,7 @@ def report_of(url: str) -> dict[str, Any]:
         out = Path(folder) / "report.json"
         chrome = " ".join(["--headless=new", *LAUNCH_ARGS])
         asks = ["npx", "--yes", LIGHTHOUSE, url, "--quiet", "--output=json", f"--output-path={out}"]
-        environment = {**os.environ, "CHROME_PATH": str(provide_browser())}
+        environment = {**os.environ, "CHROME_PATH": str(provide_browser(is_whole=True))}
         subprocess.run([*asks, f"--chrome-flags={chrome}"], env=environment, check=True, timeout=600)
         report: dict[str, Any] = json.loads(out.read_text(encoding="utf-8"))
         return report

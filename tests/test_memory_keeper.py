@@ -35,14 +35,14 @@ slot = EngineSlot(Engine.load, keeper=MemoryKeeper(look_s=0.25, quiet_s=0.1))
 slot.start()
 assert slot.wait(60) is not None
 jobs, source = LabelJobs(), bundled_set("mc")
-half = LabelInput("half of them", source.rows[:100])
+quarter = LabelInput("a quarter of them", source.rows[:50])
 found = []
 
 def read(visitor):
     events = LabelEvents(slot, jobs, JobLine(WaitingLine(1)))
 
     async def listen():
-        async for message in events._analyse(lambda: half, SimpleNamespace(session_hash=visitor)):
+        async for message in events._analyse(lambda: quarter, SimpleNamespace(session_hash=visitor)):
             last = json.loads(message)
         found.append(len(last["problems"]))
 
@@ -141,12 +141,12 @@ def test_the_slot_tells_it_of_every_lease():
 
 
 @pytest.mark.skipif(resident_bytes() is None, reason="this system does not say what a process holds")
-def test_readings_of_a_hundred_problems_leave_next_to_nothing():
-    """One grew the process by 25%, of the 590 MB that it has with the pair loaded."""
+def test_readings_of_fifty_problems_leave_next_to_nothing():
+    """Without a keeper one grows the process by 13%, of the 590 MB that it has with the pair loaded."""
     done = subprocess.run([sys.executable, "-c", READINGS], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     loaded, first, *later = report["sizes"]
-    assert report["found"] == [100] * 3
+    assert report["found"] == [50] * 3
     # What leaks stays: one reading may be taken while memory is still being given back, not both.
-    assert first < loaded * 1.1 and min(later) < first * 1.05, report
+    assert first < loaded * 1.08 and min(later) < first * 1.05, report

@@ -4,8 +4,8 @@
 
 One process imports everything once and forks; its children die at the n-th moment at which something is about to be,
 half is, or has just been written, with n drawn at random. So each kill costs milliseconds, and is a real one. Prints
-how often it killed. MOMENTS says between which moments each kill comes, `1-12,1-4` that there are two; PARTS is the
-number of rows in a part of labels.
+how often it killed. MOMENTS says between which moments each kill comes, `1-12,1-4` that there are two; a path in their
+place kills as soon as it is there, or up to 50 ms later. PARTS is the number of rows in a part of labels.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import random
 import signal
 import sys
+import time
 from pathlib import Path
 
 import safetensors.torch
@@ -77,26 +78,33 @@ class Moments:
 
 def main() -> None:
     seed, moments, part_size, *arguments = sys.argv[1:]
-    kills = [tuple(map(int, kill.split("-"))) for kill in moments.split(",")]
+    kills = moments.split(",")
     draw = random.Random(int(seed))
     from citer_core.cli.main import main as command
     from citer_core.engine import Engine  # noqa: F401
     from citer_core.labelling import label_files
-    from citer_core.training import iterate, publish_router  # noqa: F401
+    from citer_core.training import finetune, iterate, publish_router  # noqa: F401
 
     label_files.PART_SIZE = int(part_size)
     label_files.label_dataset.__kwdefaults__["part_size"] = int(part_size)
     label_files.shard_starts.__defaults__ = (int(part_size),)
     killed = 0
     while True:
-        n = draw.randint(*kills[killed]) if killed < len(kills) else 0
+        kill = kills[killed] if killed < len(kills) else ""
+        awaited = Path(kill) if "/" in kill else None
+        n = draw.randint(*map(int, kill.split("-"))) if kill and not awaited else 0
         pid = os.fork()
         if pid == 0:
-            if killed < len(kills):
+            if n:
                 Moments(n).install()
             code = command(arguments)
             sys.stdout.flush()
             os._exit(code)
+        if awaited:
+            while not awaited.exists() and os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+                time.sleep(0.002)
+            time.sleep(draw.uniform(0, 0.05))
+            os.kill(pid, signal.SIGKILL)
         _, status = os.waitpid(pid, 0)
         if not os.WIFSIGNALED(status):
             print(f"killed {killed} times, ended with {os.WEXITSTATUS(status)}", flush=True)

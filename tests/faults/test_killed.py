@@ -210,21 +210,10 @@ def test_fine_tuning(row, tmp_path, tokenizer_folder):
     tune += ["--max-steps", "12", "--batch-size", "2", "--save-steps", "2", "--learning-rate", "0.001", "--output"]
     assert main([*tune, str(tmp_path / "whole")]) == 0
     work = tmp_path / "killed.training"
-    n_kills, said = 0, ""
-    for wanted in (4, 8):
-        process = child(*tune, str(tmp_path / "killed"))
-        try:
-            while process.poll() is None and not (work / f"checkpoint-{wanted}").exists():
-                time.sleep(0.002)
-            time.sleep(random.uniform(0, 0.05))  # in the middle of the checkpoint, or behind it
-        finally:
-            process.kill()
-            said += process.communicate()[1]
-        n_kills += process.returncode == -signal.SIGKILL
-    assert n_kills == 2
-    process = child(*tune, str(tmp_path / "killed"))
-    said += process.communicate(timeout=120)[1]
-    assert process.returncode == 0, said
+    # In the middle of a checkpoint, or behind it.
+    said = killed_again_and_again(
+        *tune, str(tmp_path / "killed"), moments=",".join(str(work / f"checkpoint-{step}") for step in (4, 8))
+    )
     row.said(said)
     assert files(tmp_path / "killed") == files(tmp_path / "whole")
     assert not work.exists()

@@ -64,10 +64,11 @@ def violations(page: Page, context: str | None = None, tags: tuple[str, ...] = W
 
 
 TARGET_PX = 44
-SMALL = """(least) => {
+SMALL = """([least, context]) => {
   const seen = (node) => node.checkVisibility({ visibilityProperty: true, opacityProperty: true });
   const nodes = document.querySelectorAll("button, select, textarea, summary, [role=button], input, a[href]");
   return [...nodes].filter((node) => {
+    if (context && !node.closest(context)) return false;
     // In running text a target is as high as its line; a hidden input is pressed by its label.
     const inText = ".cv-text, .cl-text, .cq-text, .cx-guess, p, li, dd, td, th, footer, svg";
     if (!seen(node) || node.closest(inText)) return false;
@@ -80,9 +81,9 @@ SMALL = """(least) => {
 }"""
 
 
-def small_targets(page: Page) -> list[str]:
-    """What is to be touched, outside of running text, and is smaller than 44 px."""
-    return list(page.evaluate(SMALL, TARGET_PX))
+def small_targets(page: Page, context: str | None = None) -> list[str]:
+    """What is to be touched in `context` (a selector), outside of running text, and is smaller than 44 px."""
+    return list(page.evaluate(SMALL, [TARGET_PX, context]))
 
 
 SIZES = """() => {

@@ -155,10 +155,11 @@ def served(make_shared_server: Callable[..., Served]) -> Served:
 
 
 @pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """One Chromium for all tests."""
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """One Chromium for all tests; a whole one where some of them are slow, as those measure speed."""
+    path = provide_browser(is_whole=any(item.get_closest_marker("slow") for item in request.session.items))
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(provide_browser()), args=list(LAUNCH_ARGS))
+        chromium = playwright.chromium.launch(executable_path=str(path), args=list(LAUNCH_ARGS))
         yield chromium
         chromium.close()
 
