@@ -117,7 +117,7 @@ def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.M
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Measured just now", timeout=20_000)
     expect(page.locator(".citer-profile h2")).to_contain_text("12%")
     page.locator("button#cx-profile-recorded").click()
-    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
+    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded", timeout=20_000)
 
 
 @pytest.mark.ui
