@@ -21,7 +21,7 @@ _POINT = Record(
         "llm_token_share": SHARE,
         **dict.fromkeys(("n_bytes", "flops"), Real(0.0, 1e30)),
         "bytes_share": Real(0.0, 100.0),
-        "measured_s": Real(0.0, 1e9),
+        "measured_s": Maybe(Real(0.0, 1e9)),  # none where the process was paused in between
         "date": Text(10, 10),
         "hardware": Text(500, 1),
     },
@@ -31,6 +31,8 @@ _POINT = Record(
 
 def evaluated_points(path: Path) -> list[dict[str, Any]]:
     """The points of a file; `right` is an [n] bool array, problem by problem, or None where that was not kept.
+
+    `measured_s` is None where nobody measured it.
 
     Raises:
         DatasetError: the file is missing or damaged.

@@ -263,12 +263,13 @@ def of_qwen(folder: Path) -> Regime:
         rows = list[dict[str, Any]]()
         for point in evaluated_points(folder / f"{file}.jsonl"):
             n = point["accuracy"]["n"]
+            seconds = math.nan if point["measured_s"] is None else point["measured_s"]
             if point["right"] is not None:
                 bits[kind, len(rows)] = [point["right"]]
             rows.append(
                 _counted(point["router"], point["accuracy"])
                 | {"tau": point["threshold"], "share": point["llm_token_share"]}
-                | {"bytes_share": point["bytes_share"], "seconds": point["measured_s"] / n}
+                | {"bytes_share": point["bytes_share"], "seconds": seconds / n}
                 | {"gb": point["n_bytes"] / n / 1e9, "tflop": point["flops"] / n / 1e12}
             )
             dates.add(point["date"])

@@ -98,6 +98,11 @@ def test_points_of_the_real_pair_are_compared_where_their_shares_are_near(tmp_pa
         "0.26 is far, 0.11 is nearer"
     )
     assert regime.difference("GSM8K", "citer", "max-probability", 0.1) is None
+    seconds = regime.tables["GSM8K"].seconds
+    unmeasured = json.dumps(json.loads(rows[0]) | {"measured_s": None}) + "\n"
+    (tmp_path / "qwen-gsm8k.jsonl").write_text(unmeasured + rows[1])
+    found = of_qwen(tmp_path).tables["GSM8K"].seconds
+    assert math.isnan(found[0]) and found[1] == seconds[1] > 0
     (tmp_path / "qwen-cqa-200.jsonl").write_text(
         "".join([evaluated("citer", 0.12, first), evaluated("max-probability", 0.08, second)])
     )
