@@ -183,7 +183,7 @@ class Profile {
     this.reasons.replaceChildren(...profile.sentences.map((sentence) => html("li", {}, sentence)));
     this.tables.replaceChildren(...profile.tables.map(table));
     this.body.hidden = false;
-    // A measurement's event ends a moment later, with its result once more: what was asked for before would be drawn over.
+    // A measurement's event ends a moment later with its result once more: over whatever is asked for until then.
     this.measuring(profile.kind === "live");
     this.draw();
   }
