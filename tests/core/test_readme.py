@@ -198,6 +198,26 @@ def test_labels_by_outcome_on_the_real_pair():
     assert f"max-probability has {n_right} right with {free['llm_token_share']:.1%}" in text
 
 
+def test_the_second_round_on_the_real_pair():
+    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
+    assert f"(AUC {card('benchmarks/rollouts/qwen-cqa-citer-2.json')['training']['auc']:.3f} on them)" in text
+    regime = of_qwen(ASSETS / "benchmarks")
+    for one, other, share, words in (
+        ("citer-2", "citer", 0.1, "{} points more right than `citer` ({} to {}), 4.5"),
+        ("citer-2", "max-probability", 0.1, "{} more than max-probability ({} to {}, again"),
+        ("citer-2", "citer-outcome", 0.1, "{} more than `citer-outcome` ({} to {}), and"),
+        ("citer-outcome", "max-probability", 0.2, "at 23%: {} points more ({} to {})"),
+    ):
+        found = regime.difference("CommonsenseQA", one, other, share)
+        ends = (f"{100 * end:+.1f}" for end in (found.low, found.high))
+        assert words.format(f"{100 * found.mean:.1f}", *ends) in text
+    second, free = (regime.at("CommonsenseQA", name, 0.1) for name in ("citer-2", "max-probability"))
+    assert f"at {second.share:.0%} LLM tokens `citer-2`" in text and second.gb < free.gb / 2
+    outcome, free = (regime.at("CommonsenseQA", name, 0.2) for name in ("citer-outcome", "max-probability"))
+    assert f"At {outcome.share:.0%} it has {outcome.right} right" in text
+    assert f"max-probability has {free.right} at {free.share:.0%}" in text
+
+
 def test_shortcut_numbers():
     case = card("benchmarks/shortcut_one_wording.json")["cases"]["2"]
     low, high = case["interval_95"]
@@ -278,9 +298,12 @@ def requirements(root):
 def test_rollouts_of_the_real_pair():
     """Every row whole and without a text, and the chapter says how many there are."""
     text = part(EVIDENCE, "qwen rollouts")
-    found = re.findall(r"^\| (\d+) of \S+ \| ([\d,]+) \| (\S+) \| `(\S+)` \|$", text, re.MULTILINE)
-    assert len(found) == 2
-    for n_rows, n_tokens, share, file in found:
+    found = re.findall(r"^\| (\d+) of \S+ \| (.+) \| ([\d,]+) \| (\S+) \| `(\S+)` \|$", text, re.MULTILINE)
+    assert len(found) == 3
+    for n_rows, policy, n_tokens, share, file in found:
+        settings = json.loads((ASSETS.parent / f"{file}.meta.json").read_text(encoding="utf-8"))["settings"]
+        by_router = f"`{settings['router']}` at tau {settings['threshold']:.4f}"
+        assert policy == ("the SLM" if settings["router"] == "always-slm" else by_router)
         lines = (ASSETS.parent / file).read_text(encoding="utf-8").splitlines()
         rows = [rollouts_row(1).read(json.loads(line), "") for line in lines]
         assert len({row["id"] for row in rows}) == len(rows) == int(n_rows)
