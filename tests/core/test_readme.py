@@ -213,6 +213,8 @@ def test_the_second_round_on_the_real_pair():
         assert words.format(f"{100 * found.mean:.1f}", *ends) in text
     second, free = (regime.at("CommonsenseQA", name, 0.1) for name in ("citer-2", "max-probability"))
     assert f"at {second.share:.0%} LLM tokens `citer-2`" in text and second.gb < free.gb / 2
+    second, first = (regime.at("CommonsenseQA", name, 0.05) for name in ("citer-2", "citer"))
+    assert f"{second.right} right at {second.share:.0%}, where `citer` has {first.right} at {first.share:.0%}" in text
     outcome, free = (regime.at("CommonsenseQA", name, 0.2) for name in ("citer-outcome", "max-probability"))
     assert f"At {outcome.share:.0%} it has {outcome.right} right" in text
     assert f"max-probability has {free.right} at {free.share:.0%}" in text
