@@ -216,6 +216,6 @@ export async function mountProfile({ element, props, watch, onOpen }) {
   const profile = new Profile(part(element, ".cx-profile"), props.plotly);
   watch("value", () => profile.receive(props.value));
   window.citerProfile = profile;
-  profile.measuring(false);
   profile.receive(props.value);
+  profile.measuring(false); // no event of before goes on
 }

@@ -285,7 +285,8 @@ def of_qwen(folder: Path) -> Regime:
         "python -m citer_core evaluate --pair qwen2.5-coder-0.5b-1.5b --points ...",
         "GSM8K: the routers of the page; many answers ran into the limit of 320 tokens. CommonsenseQA: routers that "
         "learned from all rollouts of 300 training rows, at most 512 tokens. LLM alone is routed at tau = 1, where the "
-        "SLM reads along.",
+        "SLM reads along. Seconds were taken at different times beside other work: hold bytes against each other, not "
+        "seconds.",
         tables,
         bits,
         stored_parts(folder / "evidence" / "qwen"),

@@ -203,18 +203,23 @@ def test_the_second_round_on_the_real_pair():
     assert f"(AUC {card('benchmarks/rollouts/qwen-cqa-citer-2.json')['training']['auc']:.3f} on them)" in text
     regime = of_qwen(ASSETS / "benchmarks")
     for one, other, share, words in (
-        ("citer-2", "citer", 0.1, "{} points more right than `citer` ({} to {}), 4.5"),
+        ("citer-2", "citer", 0.1, "`citer-2` has {} points more right than `citer` ({} to {})"),
         ("citer-2", "max-probability", 0.1, "{} more than max-probability ({} to {}, again"),
-        ("citer-2", "citer-outcome", 0.1, "{} more than `citer-outcome` ({} to {}), and"),
         ("citer-outcome", "max-probability", 0.2, "at 23%: {} points more ({} to {})"),
     ):
         found = regime.difference("CommonsenseQA", one, other, share)
         ends = (f"{100 * end:+.1f}" for end in (found.low, found.high))
         assert words.format(f"{100 * found.mean:.1f}", *ends) in text
+    level = regime.difference("CommonsenseQA", "citer-2", "citer-outcome", 0.1)
+    ends = f"{100 * level.low:+.1f} to {100 * level.high:+.1f}"
+    assert level.mean == 0 and f"as many as `citer-outcome` ({ends})" in text
     second, free = (regime.at("CommonsenseQA", name, 0.1) for name in ("citer-2", "max-probability"))
     assert f"at {second.share:.0%} LLM tokens `citer-2`" in text and second.gb < free.gb / 2
     second, first = (regime.at("CommonsenseQA", name, 0.05) for name in ("citer-2", "citer"))
-    assert f"{second.right} right at {second.share:.0%}, where `citer` has {first.right} at {first.share:.0%}" in text
+    assert (
+        f"At {second.share:.0%} it has {second.right} right, where `citer` has {first.right} at {first.share:.0%}"
+        in text
+    )
     outcome, free = (regime.at("CommonsenseQA", name, 0.2) for name in ("citer-outcome", "max-probability"))
     assert f"At {outcome.share:.0%} it has {outcome.right} right" in text
     assert f"max-probability has {free.right} at {free.share:.0%}" in text

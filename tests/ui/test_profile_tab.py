@@ -122,6 +122,33 @@ def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.M
 
 @pytest.mark.ui
 @pytest.mark.usefixtures("anew")
+def test_the_recorded_profile_stays_when_a_measurement_ends_late(
+    visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gradio sends the last message once more when an event ends."""
+    stored = read_profile(ASSETS / "benchmarks" / "profile.json")
+
+    def measured(_slot: EngineSlot, **_: Any) -> Any:
+        yield profile_tab.profile_message(stored, "live")
+        time.sleep(2)
+
+    monkeypatch.setattr(profile_tab, "measure_messages", measured)
+    visitor = visit()
+    page = visitor.page
+    visitor.open_view("Worth it here?")
+    kind = page.locator(".citer-profile .cp-kind")
+    expect(kind).to_contain_text("Recorded", timeout=20_000)
+    page.locator("button#cx-profile-measure").click()
+    expect(kind).to_contain_text("Measured just now", timeout=20_000)
+    page.locator("button#cx-profile-recorded").click()  # waits until it is offered
+    expect(kind).to_contain_text("Recorded", timeout=20_000)
+    page.wait_for_timeout(3000)
+    expect(kind).to_contain_text("Recorded")
+    expect(page.locator("button#cx-profile-measure")).to_be_enabled()
+
+
+@pytest.mark.ui
+@pytest.mark.usefixtures("anew")
 @pytest.mark.parametrize("button", ["button#cx-profile-stop", "button#cx-stop"])
 def test_stop_ends_a_measurement(visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch, button: str) -> None:
     """Its own button and the page's; what was shown before stays, and another one can be asked for."""
