@@ -104,6 +104,15 @@ def label_rows(args: argparse.Namespace, say: Callable[[str], None]) -> Rows:
     """
     if args.generated is not None:
         return _generated_rows(args)
+    return training_rows_with_truth(args, say)
+
+
+def training_rows_with_truth(args: argparse.Namespace, say: Callable[[str], None]) -> Rows:
+    """The rows of a data set with their format, each with its ground truth.
+
+    Raises:
+        CiterError: wrong arguments, or a bad row; nothing was loaded then.
+    """
     return [(dict(row.row) | {"id": row.id}, args.data_type) for row in _with_truth(training_rows(args, say), args)]
 
 

@@ -34,6 +34,7 @@ from citer_core.cli import (
     record,
     record_labels,
     route,
+    setup_cost,
     static,
     train_router,
 )
@@ -56,6 +57,7 @@ COMMANDS: dict[str, Command] = {
     "iterate": iterate,
     "evaluate": evaluate,
     "evidence": evidence,
+    "setup-cost": setup_cost,
     "record": record,
     "record-labels": record_labels,
     "compare": compare,

@@ -10,6 +10,7 @@ from citer_core.evidence.part_tables import COUNT, HEX, SHARE
 from citer_core.evidence.statistics import unpack
 from citer_core.gate.fields import Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json_lines
+from citer_core.workload import WORKLOAD
 
 ACCURACY = Record({"n": Whole(1, 10**6), "n_correct": Whole(0, 10**6)})
 _POINT = Record(
@@ -25,7 +26,7 @@ _POINT = Record(
         "date": Text(10, 10),
         "hardware": Text(500, 1),
     },
-    {"n_cut": Maybe(COUNT), "right": Maybe(HEX)},
+    {"n_cut": Maybe(COUNT), "right": Maybe(HEX), "work": WORKLOAD},
 )
 
 

@@ -25,9 +25,10 @@ from citer_core.evidence.length import by_length
 from citer_core.evidence.overhead import measure_overhead
 from citer_core.evidence.part_tables import PARTS
 from citer_core.evidence.plan import FORMATS, EvidencePlan
-from citer_core.evidence.routers import OUTCOME, RouterShop, published, round_of, transferred, variations
+from citer_core.evidence.rounds import OUTCOME, published, round_of
+from citer_core.evidence.routers import RouterShop, transferred, variations
 from citer_core.evidence.runs import run_book
-from citer_core.evidence.setup_cost import setup_cost
+from citer_core.evidence.setup_cost import of_plan, setup_cost
 from citer_core.evidence.speculation import described, one_by_one, speculated
 from citer_core.evidence.statistics import pack
 from citer_core.evidence.stored import StoredPart, plan_numbers
@@ -187,7 +188,7 @@ def _speculative(engine: Engine, asked: Measurement, say: Say) -> Any:
 def _setup(engine: Engine, asked: Measurement, say: Say) -> Any:
     shop = RouterShop(engine.pair, asked.work, asked.plan, say)
     shop.trained()
-    return setup_cost(engine, shop, asked.plan, AT_SHARE, say)
+    return setup_cost(engine, of_plan(engine.pair, shop, asked.plan), AT_SHARE, say)
 
 
 def _second(plan: EvidencePlan) -> str:

@@ -208,7 +208,8 @@ _SETUP = Record(
         ),
         "tuning": ListOf(Record({"router": _NAME, "n_answers": COUNT, **_SPENT}), 20),
         "roads": MapOf(ListOf(_NAME, 20), 20),
-    }
+    },
+    {"kinds": ListOf(_NAME, 10, 1)},  # of problems; without it all that its regime has
 )
 CONTENT: dict[str, Kind[Any]] = {
     "routers": _ROUTERS,

@@ -11,6 +11,7 @@ from typing import Any
 
 from citer_core.cost import ModelSpec
 from citer_core.evidence.regimes import Regime
+from citer_core.evidence.rounds import on_the_way
 from citer_core.workload import Passes
 
 MEASURES = ("seconds", "gb", "tflop")
@@ -61,23 +62,21 @@ def paybacks(regime: Regime) -> list[Payback]:
         }
         for row in content["labels"]
     }
+    kinds = content.get("kinds", list(regime.tables))
     for name, folders in content["roads"].items():
         lines = [
-            (regime.at(kind, name, content["share_wanted"]), regime.at(kind, "always-llm", None))
-            for kind in regime.tables
+            (regime.at(kind, name, content["share_wanted"]), regime.at(kind, "always-llm", None)) for kind in kinds
         ]
         known = [(ours, alone) for ours, alone in lines if ours is not None and alone is not None]
         if len(known) < len(lines):
             continue
-        # Rounds before it are trained on the way: each is the policy of the next.
-        n_rounds = sum(folder.startswith("published") for folder in folders)
-        on_the_way = [f"citer-{k}" for k in range(1, n_rounds)] + [name]
+        trained = on_the_way(name, folders)
         tuned = next(row for row in content["tuning"] if row["router"] == name)
         found.append(
             Payback(
                 router=name,
                 labels=_sum([labels[folder] for folder in folders]),
-                training=_sum([_trained(row) for row in content["training"] if row["router"] in on_the_way]),
+                training=_sum([_trained(row) for row in content["training"] if row["router"] in trained]),
                 tuning=_spent(tuned, slm, llm),
                 saved={
                     measure: sum(float(alone[column] - ours[column]) for ours, alone in known) / len(known)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Parts, answer, missing, router_name
 from citer_core.evidence.figures import FigureRow, Unit, figures, interval_row, number_row, said, share_row
-from citer_core.evidence.payback import MEASURES, paybacks
-from citer_core.evidence.regimes import of_seeds
+from citer_core.evidence.payback import MEASURES, Payback, paybacks
+from citer_core.evidence.regimes import Regime, of_seeds
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.evidence.stored import StoredPart
 
@@ -21,9 +21,9 @@ IN_WORDS = {"seconds": "in seconds, one answer at a time", "gb": "in bytes", "tf
 UNITS: dict[str, Unit] = {"seconds": "seconds", "gb": "GB", "tflop": "TFLOP"}
 
 
-def of_reach(parts: Parts) -> Iterator[Claim]:
-    """All of them."""
-    yield _end_to_end(parts)
+def of_reach(parts: Parts, known: Sequence[Regime]) -> Iterator[Claim]:
+    """All of them, from the newest regime that has each part; set-up costs of the others too."""
+    yield _end_to_end(parts, known)
     yield _transfer(parts)
     yield _length(parts)
 
@@ -37,21 +37,13 @@ def unanswered() -> Iterator[Claim]:
         yield Claim(name, "reviewers", text, "", NOT_MEASURED, NOT_MEASURED, sentence)
 
 
-def _end_to_end(parts: Parts) -> Claim:
+def _end_to_end(parts: Parts, known: Sequence[Regime]) -> Claim:
     text = "What does it cost from data to router, and when has it paid?"
     if "setup" not in parts:
         return missing("end-to-end", text, "setup")
     regime, part = parts["setup"]
     found = paybacks(regime)
-    words = []
-    for one in found:
-        total = ", ".join(said(one.total(measure), UNITS[measure]) for measure in MEASURES)
-        known = [measure for measure in MEASURES if not math.isnan(one.answers(measure))]
-        paid = ", ".join(f"{_answers(one.answers(measure))} {IN_WORDS[measure]}" for measure in known)
-        words.append(
-            f"{router_name(one.router)}: {total} to set up; paid after {paid}; then {one.accuracy:.1%} right where the "
-            f"LLM has {one.llm_accuracy:.1%}"
-        )
+    others = [other for other in known if other is not regime and "setup" in other.parts]
     rows = [
         number_row(IN_WORDS[measure], router_name(one.router), n if math.isfinite(n) else None, "answers", _answers(n))
         for measure in MEASURES
@@ -66,14 +58,29 @@ def _end_to_end(parts: Parts) -> Claim:
     drawn = figures(
         ("Answers after which the set-up is paid", "answers", rows), ("Seconds of the set-up", "seconds", steps)
     )
-    return answer(
-        "end-to-end", text, f"{'; '.join(words)}; {regime.title}",
+    claim = answer(
+        "end-to-end", text, _paid(regime, found),
         "Max-probability needs nothing but its tau; a trained router has to win back its labels first, and no router "
         "here is more often right than the LLM alone."
         if all(one.accuracy <= one.llm_accuracy for one in found)
         else "Max-probability needs nothing but its tau; a trained router has to win back its labels first.",
         part.command, tuple(replace(figure, is_log=True) for figure in drawn),
     )  # fmt: skip
+    return replace(claim, other=" ".join(f"Another pair: {_paid(other, paybacks(other))}." for other in others))
+
+
+def _paid(regime: Regime, found: Sequence[Payback]) -> str:
+    words = []
+    for one in found:
+        total = ", ".join(said(one.total(measure), UNITS[measure]) for measure in MEASURES)
+        measured = [measure for measure in MEASURES if not math.isnan(one.answers(measure))]
+        paid = ", ".join(f"{_answers(one.answers(measure))} {IN_WORDS[measure]}" for measure in measured)
+        words.append(
+            f"{router_name(one.router)}: {total} to set up; paid after {paid}; then {one.accuracy:.1%} right where the "
+            f"LLM has {one.llm_accuracy:.1%}"
+        )
+    kinds = regime.parts["setup"].content.get("kinds")
+    return f"{'; '.join(words)}; {regime.title}{', ' + ' and '.join(kinds) if kinds else ''}"
 
 
 def _answers(n: float) -> str:

@@ -259,6 +259,8 @@ def of_qwen(folder: Path) -> Regime:
         DatasetError: a file is damaged.
     """
     tables, bits, dates, hardware = {}, {}, set(), set()
+    parts = stored_parts(folder / "evidence" / "qwen")
+    llm = next((ModelSpec(**part.llm) for part in parts.values()), None)
     for file, kind in REAL_PAIR.items():
         rows = list[dict[str, Any]]()
         for point in evaluated_points(folder / f"{file}.jsonl"):
@@ -271,6 +273,7 @@ def of_qwen(folder: Path) -> Regime:
                 | {"tau": point["threshold"], "share": point["llm_token_share"]}
                 | {"bytes_share": point["bytes_share"], "seconds": seconds / n}
                 | {"gb": point["n_bytes"] / n / 1e9, "tflop": point["flops"] / n / 1e12}
+                | _llm_alone(point, llm)
             )
             dates.add(point["date"])
             hardware.add(point["hardware"])
@@ -284,13 +287,21 @@ def of_qwen(folder: Path) -> Regime:
         " and ".join(sorted(hardware)),
         "python -m citer_core evaluate --pair qwen2.5-coder-0.5b-1.5b --points ...",
         "GSM8K: the routers of the page; many answers ran into the limit of 320 tokens. CommonsenseQA: routers that "
-        "learned from all rollouts of 300 training rows, at most 512 tokens. LLM alone is routed at tau = 1, where the "
-        "SLM reads along. Seconds were taken at different times beside other work: hold bytes against each other, not "
-        "seconds.",
+        "learned from all rollouts of 300 training rows, at most 512 tokens. LLM alone was routed at tau = 1: without "
+        "the SLM in its bytes and FLOPs, with it in its seconds. Seconds were taken at different times beside other "
+        "work: hold bytes against each other, not seconds.",
         tables,
         bits,
-        stored_parts(folder / "evidence" / "qwen"),
+        parts,
     )
+
+
+def _llm_alone(point: Mapping[str, Any], llm: ModelSpec | None) -> dict[str, float]:
+    """What the LLM moves and computes of a run at tau = 1, in which the SLM reads along; nothing of other runs."""
+    if point["router"] != "always-llm" or "work" not in point or llm is None:
+        return {}
+    alone, n = Workload.read(point["work"]).alone, point["accuracy"]["n"]
+    return {"bytes_share": 1.0, "gb": alone.n_bytes(llm) / n / 1e9, "tflop": alone.flops(llm) / n / 1e12}
 
 
 def _want_shares(rows: Sequence[dict[str, Any]]) -> None:

@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from citer_core.evidence.plan import FORMATS, EvidencePlan
+from citer_core.evidence.rounds import OUTCOME, published, round_of
 from citer_core.labelling.known_rollouts import KnownRollouts
 from citer_core.labelling.label_files import FIELDS_OF_3, LabelHeader, Rows, label_dataset, load_labels
 from citer_core.labelling.labels import LabelMode, Labels, LabelSettings
@@ -33,7 +34,6 @@ from citer_core.row_file import NUMBER, RowFile
 from citer_core.training.publish_router import train_and_describe
 from citer_core.training.router_training import RouterRecipe
 
-OUTCOME = "outcome"
 COMMAND = "python -m citer_core evidence --parts routers"
 
 
@@ -105,16 +105,6 @@ def transferred() -> list[Learner]:
         )
         for data_type in FORMATS
     ]
-
-
-def round_of(kind: str, number: int) -> str:
-    """The name of a round's router; the first has its kind's."""
-    return kind if number == 1 else f"{kind}-{number}"
-
-
-def published(number: int) -> str:
-    """The folder of a round's labels."""
-    return f"published-{number}"
 
 
 class RouterShop:

@@ -25,7 +25,7 @@ from citer_core.routing.batch_reading import next_reads
 from citer_core.routing.batch_sequence import BatchSequence
 from citer_core.routing.candidates import choose_rows
 from citer_core.routing.llm_writers import remote_candidates, sampling_at
-from citer_core.routing.router import entropy_of
+from citer_core.routing.router import entropy_of, entropy_of_logits
 from citer_core.routing.soundness import not_a_number
 
 log = logging.getLogger(__name__)
@@ -113,7 +113,7 @@ class _LocalSide:
             fork = s.request.fork
             is_fresh = fork is not None and upto == fork.n_read_by_llm and fork.events[-1].source == "llm"
             if is_fresh and s.router.uses_llm_entropy:
-                s.llm_entropy = float(entropy_of(torch.log_softmax(logits.float(), dim=-1)))
+                s.llm_entropy = float(entropy_of_logits(logits))
 
     def _write(
         self, rows: Sequence[BatchSequence], forward: BatchForward, places: Sequence[int], seconds: float

@@ -21,7 +21,7 @@ from citer_core.models.remote_lm import RemoteLM, RemoteToken, Sampling
 from citer_core.routing.candidates import choose
 from citer_core.routing.position import Written
 from citer_core.routing.replayed import ReplayedLlm
-from citer_core.routing.router import Router, entropy_of
+from citer_core.routing.router import Router, entropy_of, entropy_of_logits
 from citer_core.routing.sampling import seed_at
 from citer_core.types import Candidate, DecodeSettings
 
@@ -105,7 +105,7 @@ class _LocalWriter:
 
     def catch_up(self, ids: Sequence[int]) -> Tensor | None:
         logits = self._lm.catch_up(ids).logits
-        return entropy_of(torch.log_softmax(logits.float(), dim=-1)) if self._with_entropy else None
+        return entropy_of_logits(logits) if self._with_entropy else None
 
     def begin(self, *_: object) -> None:
         return None

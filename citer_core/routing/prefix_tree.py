@@ -24,7 +24,7 @@ from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.transfer import lists_to_device, to_device
 from citer_core.routing.decode import check_prompt, sequence_key
-from citer_core.routing.router import Router, RouterFeatures, entropy_of
+from citer_core.routing.router import Router, RouterFeatures, entropy_of_logits
 from citer_core.routing.soundness import is_confidence, no_confidence, not_a_number
 from citer_core.types import prefers_llm
 
@@ -194,10 +194,10 @@ class PrefixTree:
         if not places:
             return
         forward = self._readers.llm.read([k for k, _ in places], [texts[k] for k, _ in places])
-        log_probs = torch.log_softmax(forward.logits.float(), dim=-1)
-        if not bool(torch.isfinite(log_probs.amax(-1)).all()):
+        best = forward.logits.amax(-1)
+        if not bool(torch.isfinite(best).all()):
             raise not_a_number("LLM")
-        entropies = entropy_of(log_probs).tolist()
+        entropies = entropy_of_logits(forward.logits).tolist()
         seconds = forward.seconds / len(places)
         tokens = greedy_tokens(forward.logits).tolist()
         for (k, node), token, entropy in zip(places, tokens, entropies, strict=True):

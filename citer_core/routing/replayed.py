@@ -20,7 +20,7 @@ from citer_core.models.transfer import is_away
 from citer_core.routing.candidates import candidates_of
 from citer_core.routing.position import Scored, Written
 from citer_core.routing.readout import TokenArrived, TokenReadout, numbers_at
-from citer_core.routing.router import Router, entropy_of
+from citer_core.routing.router import Router, entropy_of_logits
 from citer_core.routing.soundness import not_a_number
 from citer_core.types import Candidate, DecodeSettings
 
@@ -124,7 +124,7 @@ class ReplayedLlm:
         """See `LLMWriter`."""
         with self._seat.its_stream():
             self._seat.read(ids[self._seat.n_read :])
-        return entropy_of(torch.log_softmax(self._seat.logits.float(), dim=-1)) if self._with_entropy else None
+        return entropy_of_logits(self._seat.logits) if self._with_entropy else None
 
     def begin(self, ids: Sequence[int], index: int) -> Forward | None:
         """See `LLMWriter`."""

@@ -13,6 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
+from citer_core.models.row_parts import row_parts
 from citer_core.routing.top_tokens import top_tokens
 
 
@@ -73,23 +74,42 @@ class RouterFeatures:
     @cached_property
     def max_probability(self) -> Tensor:
         """[B] float32, of the SLM's greedy token."""
-        return self.log_probs.amax(-1).exp()
+        return self.log_probs.amax(-1).exp() if self._by_part is None else self._by_part[0]
 
     @cached_property
     def margin(self) -> Tensor:
         """[B] float32, probability of the SLM's first choice less that of its second."""
-        two = top_tokens(self.log_probs, 2)[0].exp()
-        return two[:, 0] - two[:, 1]
+        return margin_of(self.log_probs) if self._by_part is None else self._by_part[1]
 
     @cached_property
     def entropy(self) -> Tensor:
         """[B] float32, of the SLM's next-token distribution, in nats."""
-        return entropy_of(self.log_probs)
+        return entropy_of(self.log_probs) if self._by_part is None else self._by_part[2]
+
+    @cached_property
+    def _by_part(self) -> tuple[Tensor, ...] | None:
+        """The three of many logits, without their log-probabilities; None where those are few."""
+        parts = row_parts(self.logits)
+        if len(parts) == 1:
+            return None
+        few = [RouterFeatures(part, part) for part in parts]
+        return tuple(torch.cat(of) for of in zip(*((f.max_probability, f.margin, f.entropy) for f in few), strict=True))
+
+
+def margin_of(log_probs: Tensor) -> Tensor:
+    """Probability of the first choice less that of the second, of [B, V] float32 log-probabilities."""
+    two = top_tokens(log_probs, 2)[0].exp()
+    return two[:, 0] - two[:, 1]
 
 
 def entropy_of(log_probs: Tensor) -> Tensor:
     """Entropy in nats over the last dimension of float32 log-probabilities."""
-    return -(log_probs.exp() * log_probs).nan_to_num(0.0).sum(-1)
+    return -log_probs.exp().mul_(log_probs).nan_to_num_(0.0).sum(-1)
+
+
+def entropy_of_logits(logits: Tensor) -> Tensor:
+    """[B] float32, entropy in nats of each of [B, V] logits."""
+    return torch.cat([entropy_of(torch.log_softmax(part.float(), dim=-1)) for part in row_parts(logits)])
 
 
 class Router(ABC):

@@ -38,6 +38,10 @@ def test_kinds_on_the_command_line_are_the_objectives():
     assert {name: o.labels for name, o in OBJECTIVES.items() if o.labels is not None} == LABELS_OF
 
 
+SETUP = [
+    "setup-cost", "--dataset-path", "ROWS", "--tuning-path", "ROWS", "--problems", "sums", "--work-dir", "OUT",
+    "--output-dir", "OUT",
+]  # fmt: skip
 BAD = [
     (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--batch-size", "0"], "--batch-size is 0"),
     (["label", "--dataset-path", "ROWS", "--output-dir", "OUT", "--max-new-tokens", "0"], "max_new_tokens is 0"),
@@ -114,6 +118,9 @@ BAD = [
         ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--routers", "a/citer.json", "b/citer.json"],
         'has "citer" twice',
     ),
+    ([*SETUP, "--labels", "citer=MISSING", "--share", "0"], "--share is 0.0"),
+    ([*SETUP, "--labels", "citer=MISSING", "--batch-size", "0"], "--batch-size is 0"),
+    ([*SETUP, "--labels", "citer"], "as in citer=labels"),
     (["bench", "--rounds", "0"], "--rounds is 0"),
     (["bench", "--shots", "-1"], "--shots is -1"),
     (["load", "--output-file", "OUT"], "give --llm-url"),

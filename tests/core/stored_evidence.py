@@ -177,8 +177,8 @@ def every_part():
                 for k in (1, 2)
             ],
             "training": [
-                {"router": f"citer-{k}", "seconds": 5.0, "n_params": 10, "n_epochs": 3, "flops": 4e12, "n_bytes": 3e9}
-                for k in (1, 2)
+                {"router": name, "seconds": 5.0, "n_params": 10, "n_epochs": 3, "flops": 4e12, "n_bytes": 3e9}
+                for name in ("citer", "citer-2")
             ],
             "tuning": [
                 {"router": name, "n_answers": 80, "seconds": 1.0, "slm": NOTHING, "llm": PASSES}

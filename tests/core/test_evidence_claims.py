@@ -22,6 +22,7 @@ from citer_core.evidence.claims import claims, claims_table, headline
 from citer_core.evidence.lesson import NEITHER, lesson
 from citer_core.evidence.payback import paybacks
 from citer_core.evidence.regimes import REAL_PAIR, Difference, newcombe, of_matched, of_parts, of_qwen, regimes
+from citer_core.evidence.rounds import on_the_way
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
@@ -254,6 +255,38 @@ def test_routing_has_paid_when_what_it_saves_has_won_back_its_setup(answered):
     assert "paid after 54 answers in seconds" in found["end-to-end"].number
     never = replace(ours, saved={"seconds": -1.0, "gb": math.nan, "tflop": 1.0})
     assert (never.answers("seconds"), math.isnan(never.answers("gb"))) == (math.inf, True)
+
+
+def test_a_set_up_for_one_kind_of_problems_is_held_against_that_kind(answered, monkeypatch):
+    regime, _ = answered
+    part = regime.parts["setup"]
+    one = replace(part, content=part.content | {"kinds": ["math"]})
+    other = replace(regime, name="other", title="Other pair", parts={"setup": one})
+    ours = {found.router: found for found in paybacks(other)}["citer-2"]
+    at, alone = regime.at("math", "citer-2", 0.1), regime.at("math", "always-llm", None)
+    assert (ours.accuracy, ours.saved["gb"]) == (at.accuracy, alone.gb - at.gb)
+    monkeypatch.setattr(claims_module, "regimes", lambda folder: iter([regime, other]))
+    said = {claim.name: claim for claim in claims()}["end-to-end"].other
+    assert said.startswith("Another pair: ") and said.endswith("; Other pair, math.")
+    assert f"then {at.accuracy:.1%} right where the LLM has {alone.accuracy:.1%}" in said
+
+
+def test_rounds_are_trained_on_the_way_to_the_last():
+    assert on_the_way("citer", ["published-1"]) == ["citer"]
+    assert on_the_way("citer-plus-3", [f"published-{k}" for k in (1, 2, 3)]) == [
+        "citer-plus", "citer-plus-2", "citer-plus-3"
+    ]  # fmt: skip
+    assert on_the_way("citer-outcome", ["outcome"]) == ["citer-outcome"]
+    assert on_the_way("max-probability", []) == ["max-probability"]
+
+
+def test_the_llm_alone_of_the_real_pair_is_priced_without_the_slm():
+    rows = [json.loads(line) for line in (ASSETS / "benchmarks" / "qwen-cqa-200.jsonl").read_text().splitlines()]
+    routed = next(row for row in rows if row["router"] == "always-llm")
+    line = of_qwen(ASSETS / "benchmarks").at("CommonsenseQA", "always-llm", None)
+    # `evaluate` gives the share of what the LLM alone would have moved, to four digits.
+    assert line.gb == pytest.approx(routed["n_bytes"] / routed["bytes_share"] / 200 / 1e9, rel=1e-4)
+    assert line.bytes_share == 1.0 and 0.7 < line.tflop / (routed["flops"] / 200 / 1e12) < 0.8
 
 
 def test_the_chapter_and_readme_say_what_is_stored():

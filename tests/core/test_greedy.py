@@ -9,7 +9,7 @@ from citer_core.models.greedy import greedy_tokens
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("shape", [(1536,), (1, 7), (16, 1536), (2, 3, 50)])
+@pytest.mark.parametrize("shape", [(1536,), (1, 7), (16, 1536), (2, 3, 50), (7, 400_000)])
 def test_the_greatest_logit_is_found_and_the_lowest_id_at_a_tie(dtype, shape):
     logits = torch.randint(-5, 5, shape, generator=torch.Generator().manual_seed(1)).to(dtype)  # ties everywhere
     found = greedy_tokens(logits)

@@ -9,9 +9,10 @@ import sys
 import pytest
 import torch
 
+from citer_core.models.row_parts import row_parts
 from citer_core.routing import routers
 from citer_core.routing.decode import decode, sequence_key
-from citer_core.routing.router import RouterFeatures
+from citer_core.routing.router import RouterFeatures, entropy_of_logits
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.training.objectives import OBJECTIVES
 from citer_core.types import DecodeSettings
@@ -70,6 +71,22 @@ def test_bfloat16_logits_are_scored_in_float32():
     half = RouterFeatures(exact.hidden, exact.logits.bfloat16())
     assert half.max_probability.dtype == half.entropy.dtype == torch.float32
     assert half.max_probability.tolist() == pytest.approx([0.7, 0.25, 1.0], abs=5e-3)
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 6, 11])
+def test_statistics_of_many_logits_are_those_of_their_distributions(n_rows):
+    """Rows that are read some at a time, against float64."""
+    logits = 4 * torch.randn(n_rows, 400_000, generator=torch.Generator().manual_seed(n_rows))
+    logits[:, 5:900] = -math.inf
+    logits = logits.bfloat16()
+    assert (len(row_parts(logits)) > 1) == (n_rows > 2)
+    exact = torch.softmax(logits.double(), dim=-1)
+    first, second = exact.topk(2, dim=-1).values.unbind(-1)
+    entropy = torch.special.entr(exact).sum(-1)
+    found = RouterFeatures(logits, logits)
+    for ours, theirs in ((found.max_probability, first), (found.margin, first - second), (found.entropy, entropy)):
+        assert ours.dtype == torch.float32 and ours.double().allclose(theirs, rtol=1e-4, atol=1e-6)
+    assert entropy_of_logits(logits).equal(found.entropy)
 
 
 def test_the_llm_keeps_the_pen_until_both_are_certain():

@@ -184,6 +184,8 @@ BASES = {
     "iterate": ["--dataset-path", "ROWS", "--output-dir", "OUT"],
     "evaluate": ["--dataset-path", "ROWS", "--output-file", "OUT"],
     "evidence": ["--work-dir", "OUT", "--output-dir", "OUT"],
+    "setup-cost": ["--dataset-path", "ROWS", "--tuning-path", "ROWS", "--labels", "citer=MISSING", "--problems", "sums",
+                   "--work-dir", "OUT", "--output-dir", "OUT"],
     "compare": ["MISSING", "--output-dir", "OUT"],
     "bench": [],
     "profile": [],
@@ -191,7 +193,7 @@ BASES = {
     "device-report": ["--output-dir", "OUT"],
     "capacity": ["--users", "3"],
     "load": ["--llm-url", "http://127.0.0.1:9/v1"],
-}
+}  # fmt: skip
 
 
 def test_numbers_that_are_none(row, tmp_path, monkeypatch, capsys):
