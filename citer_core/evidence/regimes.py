@@ -35,7 +35,7 @@ NEAR = 0.03  # of the share that was wanted: a point further off says where it i
 ALONE = {"always-slm": 0.0, "always-llm": 1.0}  # their share of LLM tokens
 SHARES = (0.05, 0.10, 0.20)  # of LLM tokens, at which differences of routers are drawn
 REAL_TITLE = "Qwen2.5-Coder 0.5B / 1.5B (official Q4_K_M files, unpacked)"
-REAL_PAIR = {"qwen-gsm8k": "GSM8K", "qwen-cqa-200": "CommonsenseQA"}
+REAL_PAIR = {"qwen-gsm8k-200": "GSM8K", "qwen-cqa-200": "CommonsenseQA"}
 COLUMNS = (
     "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
     "gb", "tflop", "seconds", "seconds_alone", "is_shipped",
@@ -173,7 +173,7 @@ def regimes(folder: Path = BENCHMARKS) -> Iterator[Regime]:
     for path in sorted((folder / "evidence").glob("*/matched_shares.json")):
         if path.parent.name not in sets:
             yield of_matched(path)
-    if (folder / "qwen-gsm8k.jsonl").exists():
+    if all((folder / f"{file}.jsonl").exists() for file in REAL_PAIR):
         yield of_qwen(folder)
 
 
@@ -286,10 +286,9 @@ def of_qwen(folder: Path) -> Regime:
         max(dates),
         " and ".join(sorted(hardware)),
         "python -m citer_core evaluate --pair qwen2.5-coder-0.5b-1.5b --points ...",
-        "GSM8K: the routers of the page; many answers ran into the limit of 320 tokens. CommonsenseQA: routers that "
-        "learned from all rollouts of 300 training rows, at most 512 tokens. LLM alone was routed at tau = 1: without "
-        "the SLM in its bytes and FLOPs, with it in its seconds. Seconds were taken at different times beside other "
-        "work: hold bytes against each other, not seconds.",
+        "Of each data set, routers that learned from all rollouts of 300 of its training rows; at most 512 tokens. LLM "
+        "alone was routed at tau = 1: without the SLM in its bytes and FLOPs, with it in its seconds. Seconds were "
+        "taken at different times beside other work: hold bytes against each other, not seconds.",
         tables,
         bits,
         parts,

@@ -101,7 +101,7 @@ def test_points_of_the_real_pair_are_compared_where_their_shares_are_near(tmp_pa
     assert regime.difference("GSM8K", "citer", "max-probability", 0.1) is None
     seconds = regime.tables["GSM8K"].seconds
     unmeasured = json.dumps(json.loads(rows[0]) | {"measured_s": None}) + "\n"
-    (tmp_path / "qwen-gsm8k.jsonl").write_text(unmeasured + rows[1])
+    (tmp_path / "qwen-gsm8k-200.jsonl").write_text(unmeasured + rows[1])
     found = of_qwen(tmp_path).tables["GSM8K"].seconds
     assert math.isnan(found[0]) and found[1] == seconds[1] > 0
     (tmp_path / "qwen-cqa-200.jsonl").write_text(
@@ -116,7 +116,7 @@ def test_points_of_the_real_pair_are_compared_where_their_shares_are_near(tmp_pa
     )
     found = of_qwen(tmp_path).difference("CommonsenseQA", "citer", "max-probability", 0.1)
     assert (found.low, found.high) == newcombe((6, 8), (3, 8)) and not found.is_paired
-    (tmp_path / "qwen-gsm8k.jsonl").write_text(rows[1].replace('"right": "', '"right": "0000'))
+    (tmp_path / "qwen-gsm8k-200.jsonl").write_text(rows[1].replace('"right": "', '"right": "0000'))
     with pytest.raises(DatasetError, match="qwen-gsm8k"):
         of_qwen(tmp_path)
 

@@ -12,7 +12,7 @@ import pytest
 
 from citer_core.assets import ASSETS
 from citer_core.evidence.regimes import of_qwen
-from citer_core.evidence.statistics import unpack
+from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.labelling.rollouts_file import rollouts_row
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
@@ -149,10 +149,11 @@ def test_qwen_table():
         assert f"{training['auc']:.3f}" in EVIDENCE and f"{training['auc_max_probability']:.3f}" in EVIDENCE
 
 
-def test_table_of_200_problems_of_the_real_pair():
+@pytest.mark.parametrize(("file", "mark"), [("cqa", "qwen 200 table"), ("gsm8k", "qwen gsm8k 200 table")])
+def test_table_of_200_problems_of_the_real_pair(file, mark):
     text = part(EVIDENCE, "qwen 200")
-    lines = (ASSETS / "benchmarks" / "qwen-cqa-200.jsonl").read_text(encoding="utf-8").splitlines()
-    table = part(text, "qwen 200 table").strip().splitlines()[2:]
+    lines = (ASSETS / "benchmarks" / f"qwen-{file}-200.jsonl").read_text(encoding="utf-8").splitlines()
+    table = part(text, mark).strip().splitlines()[2:]
     for line, row in zip(table, map(json.loads, lines), strict=True):
         right = row["accuracy"]
         low, high = right["interval_95"]
@@ -169,7 +170,7 @@ def test_table_of_200_problems_of_the_real_pair():
         ]
         assert row["date"] in text and row["hardware"] in text.replace("\n", " ")
     for name in ("citer", "citer-plus"):
-        training = card(f"benchmarks/rollouts/qwen-cqa-{name}.json")["training"]
+        training = card(f"benchmarks/rollouts/qwen-{file}-{name}.json")["training"]
         assert f"{training['auc']:.3f} for `{name}`" in text.replace("\n", " ")
         assert f"{training['auc_max_probability']:.3f} for" in text.replace("\n", " ")
 
@@ -223,6 +224,31 @@ def test_the_second_round_on_the_real_pair():
     outcome, free = (regime.at("CommonsenseQA", name, 0.2) for name in ("citer-outcome", "max-probability"))
     assert f"At {outcome.share:.0%} it has {outcome.right} right" in text
     assert f"max-probability has {free.right} at {free.share:.0%}" in text
+
+
+def test_who_chooses_makes_no_difference_shown_on_gsm8k():
+    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
+    regime = of_qwen(ASSETS / "benchmarks")
+    for one, words in (("citer", "is {} points ({})"), ("citer-plus", "`citer-plus` less max-probability {} ({})")):
+        found = regime.difference("GSM8K", one, "max-probability", 0.1)
+        assert found.low < 0 < found.high and found.is_paired
+        ends = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
+        assert words.format(f"{100 * found.mean:+.1f}", ends) in text
+    slm, llm = (regime.at("GSM8K", name, None) for name in ("always-slm", "always-llm"))
+    at = {name: regime.at("GSM8K", name, 0.1) for name in ("max-probability", "citer-plus", "citer")}
+    free, plus, ours = (line.right for line in at.values())
+    assert f"max-probability has {free} right, `citer-plus` {plus} and `citer` {ours}" in text
+    assert f"the SLM alone ({slm.right} right)" in text and f"the LLM alone ({llm.right})" in text
+    for line in at.values():
+        assert 0.4 < (line.right - slm.right) / (llm.right - slm.right) < 0.6, "half of the way"
+        assert line.gb / llm.gb == pytest.approx(0.40, abs=0.005)
+        assert f"computes {line.tflop:.1f} TFLOP, the LLM's own {llm.tflop:.1f}" in text
+    few = {name: regime.at("GSM8K", name, 0.05).right for name in ("max-probability", "citer")}
+    assert f"max-probability has {few['max-probability']} and `citer` {few['citer']}" in text
+    for name, line in at.items():
+        bits = [regime.bits["GSM8K", int(one.name)][0] for one in (line, slm)]
+        low = paired_difference(*([one] for one in bits))[1][0]
+        assert low > 0 or (name == "citer" and low == 0 and "begins at 0.0" in text)
 
 
 def test_shortcut_numbers():
