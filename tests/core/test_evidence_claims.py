@@ -336,10 +336,20 @@ def test_the_view_is_told_what_the_tables_say_and_nothing_else():
     assert numbers[0] != numbers[1]
 
 
-def test_the_lead_says_first_where_the_free_baseline_is_ahead():
-    assert "max-probability, which needs no training, is ahead: 97.5% right against 94.0% for CITER" in lead(
-        of_matched(ONE_WORDING), "math"
-    )
+def test_the_lead_says_first_where_the_free_baseline_is_ahead_and_how_surely(tmp_path):
+    said = lead(of_matched(ONE_WORDING), "math")
+    assert "which needs no training, is ahead, but not beyond doubt: 97.5% right against 94.0% for CITER" in said
+    lines = [evaluated("max-probability", 0.1, [True] * n + [False] * (40 - n)) for n in (30, 6, 4)]
+    ours = evaluated("citer", 0.1, [True] * 4 + [False] * 36)
+
+    def standing(free):
+        for file in REAL_PAIR:
+            (tmp_path / f"{file}.jsonl").write_text(free + ours)
+        return lead(of_qwen(tmp_path), "GSM8K")
+
+    assert "no training, is ahead: 75.0% right against 10.0%" in standing(lines[0])
+    assert "is ahead, but not beyond doubt: 15.0%" in standing(lines[1])
+    assert "is level: 10.0% right against 10.0%" in standing(lines[2])
 
 
 def test_the_lead_compares_the_points_nearest_to_the_share():
