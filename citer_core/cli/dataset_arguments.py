@@ -7,6 +7,8 @@ has been checked. Knows nothing about models.
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,6 +100,12 @@ def problems_with_answers(path: Path, data_type: DataType, limit: int | None) ->
     if not rows:
         raise DatasetError(f"{path} has no rows.")
     return [row.problem for row in rows]
+
+
+def problems_digest(problems: Sequence[Problem]) -> str:
+    """Says which problems these are, whatever file they come from."""
+    asked = [(problem.prompt, problem.true_answer) for problem in problems]
+    return f"{len(asked)} problems, {hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]}"
 
 
 def refuse_bad_rows(errors: Sequence[DatasetError], advice: str) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import hashlib
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +15,7 @@ from citer_core.cli.dataset_arguments import (
     DATASET_HELP,
     PATH_HELP,
     add_split_arguments,
+    problems_digest,
     problems_with_answers,
     use_named_dataset,
 )
@@ -198,17 +197,12 @@ def _identity(args: argparse.Namespace, problems: Sequence[Problem], tuning: Seq
     return {
         "command": "evaluate",
         "data_type": args.data_type,
-        "problems": _digest(problems),
-        "tuning": _digest(tuning) if args.shares else None,
+        "problems": problems_digest(problems),
+        "tuning": problems_digest(tuning) if args.shares else None,
         "prompt_version": PROMPT_VERSION,
         **model_identity(args),
         "max_new_tokens": args.max_new_tokens,
     }
-
-
-def _digest(problems: Sequence[Problem]) -> str:
-    asked = [(problem.prompt, problem.true_answer) for problem in problems]
-    return f"{len(asked)} problems, {hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]}"
 
 
 def _point_id(name: str, what: str, goal: float) -> str:
@@ -229,7 +223,7 @@ def _measure(
     from citer_core.tasks.problem_set import ProblemSet
 
     test, tuned_on = (
-        ProblemSet(f"{name} {_digest(some)}", args.data_type, tuple(some))
+        ProblemSet(f"{name} {problems_digest(some)}", args.data_type, tuple(some))
         for name, some in (("test", problems), ("tuning", tuning))
     )
     path = args.output_file.with_name(args.output_file.name + ANSWERS)

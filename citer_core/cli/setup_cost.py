@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import citer_core
-from citer_core.cli.dataset_arguments import PATH_HELP, add_training_dataset_arguments, problems_with_answers
+from citer_core.cli.dataset_arguments import (
+    PATH_HELP,
+    add_training_dataset_arguments,
+    problems_digest,
+    problems_with_answers,
+)
 from citer_core.cli.label_arguments import training_rows_with_truth
 from citer_core.cli.model_arguments import add_model_arguments, decoding_limits, load_engine
 from citer_core.cli.terminal import say
@@ -20,6 +25,7 @@ from citer_core.models.presets import PRESETS
 if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers
 
+MOST_NAME, MOST_COMMAND = 60, 450  # characters that the stored part has room for
 EPILOG = """The first --limit rows are labelled once more with models that count their passes, every router is trained
 once more from its folder of labels, and tau is looked for on the tuning problems. The same command resumes.
 
@@ -65,6 +71,12 @@ def run(args: argparse.Namespace) -> int:
     limits = decoding_limits(args)
     if not 0 < args.share < 1:
         raise SettingError(f"--share is {args.share}: give a number between 0 and 1.")
+    if not 1 <= len(args.problems) <= MOST_NAME:
+        raise SettingError(f"--problems has {len(args.problems):,} characters: give 1 to {MOST_NAME}.")
+    if len(_command(args)) > MOST_COMMAND:
+        raise SettingError(
+            "The names of the folders of --labels are too long to be told with the result: shorten them."
+        )
     rows = training_rows_with_truth(args, say)
     tuning = problems_with_answers(args.tuning_path, args.data_type, None)
     from citer_core.evidence.own_setup import headers_of, set_up_from
@@ -92,8 +104,8 @@ def run(args: argparse.Namespace) -> int:
     identity = {
         "pair_revision": engine.pair_info.revision,
         "routers": {name: router.revision for name, (router, _) in what.trained.items()},
-        "counted": [example.problem.prompt for example in what.examples],
-        "tuning": [problem.prompt for problem in tuning],
+        "counted": problems_digest([example.problem for example in what.examples]),
+        "tuning": problems_digest(tuning),
         "share": args.share,
         **limits,
     }

@@ -121,6 +121,8 @@ BAD = [
     ([*SETUP, "--labels", "citer=MISSING", "--share", "0"], "--share is 0.0"),
     ([*SETUP, "--labels", "citer=MISSING", "--batch-size", "0"], "--batch-size is 0"),
     ([*SETUP, "--labels", "citer"], "as in citer=labels"),
+    ([*SETUP, "--labels", "citer=MISSING", "--problems", "x" * 61], "--problems has 61 characters: give 1 to 60"),
+    ([*SETUP, "--labels", f"citer={'x' * 500}"], "too long to be told with the result"),
     (["bench", "--rounds", "0"], "--rounds is 0"),
     (["bench", "--shots", "-1"], "--shots is -1"),
     (["load", "--output-file", "OUT"], "give --llm-url"),
