@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import datetime
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import citer_core
 from citer_core.cli.dataset_arguments import (
     PATH_HELP,
     add_training_dataset_arguments,
@@ -83,7 +80,6 @@ def run(args: argparse.Namespace) -> int:
     from citer_core.evidence.setup_cost import setup_cost
     from citer_core.evidence.stored import StoredPart
     from citer_core.files import need_folder
-    from citer_core.hardware import hardware_in_words
     from citer_core.row_file import RowFile
     from citer_core.tasks.problem_set import ProblemSet
 
@@ -111,20 +107,13 @@ def run(args: argparse.Namespace) -> int:
     }
     with RowFile(args.work_dir / "setup.jsonl", identity) as known:
         content = setup_cost(engine, what, args.share, say, known) | {"kinds": [args.problems]}
-    stored = StoredPart(
-        part="setup",
+    stored = StoredPart.measured(
+        "setup",
+        engine.pair_info,
         title=f"{engine.pair_info.name}, {args.problems}",
-        pair=engine.pair_info.name,
-        pair_revision=engine.pair_info.revision,
-        dtype=engine.pair_info.dtype,
-        slm=asdict(engine.pair_info.slm),
-        llm=asdict(engine.pair_info.llm),
-        date=datetime.date.today().isoformat(),
-        hardware=hardware_in_words(),
         command=_command(args),
-        code_version=citer_core.__version__,
         plan={"n_counted": [len(rows)], "n_tuning": [len(tuning)], **{name: [value] for name, value in limits.items()}},
-        seconds=round(time.perf_counter() - start, 1),
+        seconds=time.perf_counter() - start,
         content=content,
     )
     say(f"written to {stored.write(args.output_dir)}")

@@ -6,16 +6,14 @@ each other where there are workers for them. Called by the command line.
 
 from __future__ import annotations
 
-import datetime
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import citer_core
 from citer_core.engine import Engine
 from citer_core.evaluation.run_book import threshold_for
 from citer_core.evaluation.shortcut import compare_branches
@@ -32,7 +30,6 @@ from citer_core.evidence.setup_cost import of_plan, setup_cost
 from citer_core.evidence.speculation import described, one_by_one, speculated
 from citer_core.evidence.statistics import pack
 from citer_core.evidence.stored import StoredPart, plan_numbers
-from citer_core.hardware import hardware_in_words
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.routing.stored import StoredRouter
@@ -82,20 +79,13 @@ def measure(asked: Measurement, parts: Sequence[str] = PARTS, say: Say = lambda 
     for part in (part for part in PARTS if part in parts):
         start = time.perf_counter()
         content = _WHOLE[part](engine, asked, say) if part in _WHOLE else _of_formats(part, asked, say)
-        stored = StoredPart(
-            part=part,
+        stored = StoredPart.measured(
+            part,
+            engine.pair_info,
             title=asked.title,
-            pair=engine.pair_info.name,
-            pair_revision=engine.pair_info.revision,
-            dtype=engine.pair_info.dtype,
-            slm=asdict(engine.pair_info.slm),
-            llm=asdict(engine.pair_info.llm),
-            date=datetime.date.today().isoformat(),
-            hardware=hardware_in_words(),
             command=f"{asked.command} --parts {part}",
-            code_version=citer_core.__version__,
             plan=plan_numbers(asked.plan),
-            seconds=round(time.perf_counter() - start, 1),
+            seconds=time.perf_counter() - start,
             content=content,
         )
         yield stored.write(asked.output)

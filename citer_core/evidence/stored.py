@@ -9,18 +9,24 @@ alone knows how they are written. Imports no torch. Called by the command, the c
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
+import citer_core
 from citer_core.assets import ASSETS
 from citer_core.errors import DatasetError, GateError
 from citer_core.evidence.part_tables import CONTENT, FORMATS, HEAD, PARTS
 from citer_core.files import need_folder, write_whole
 from citer_core.gate.fields import Record
 from citer_core.gate.json_file import read_json
+from citer_core.hardware import hardware_in_words
+
+if TYPE_CHECKING:
+    from citer_core.trace import PairInfo
 
 EVIDENCE = ASSETS / "benchmarks" / "evidence"
 SCHEMA, SCHEMA_VERSION = "citer-evidence", 1
@@ -57,6 +63,36 @@ class StoredPart:
     plan: Mapping[str, list[float] | None]
     seconds: float
     content: Any = field(repr=False)
+
+    @classmethod
+    def measured(
+        cls,
+        part: str,
+        info: PairInfo,
+        *,
+        title: str,
+        command: str,
+        plan: Mapping[str, Any],
+        seconds: float,
+        content: Any,
+    ) -> Self:
+        """A part that was just measured, here and by this version."""
+        return cls(
+            part=part,
+            title=title,
+            pair=info.name,
+            pair_revision=info.revision,
+            dtype=info.dtype,
+            slm=asdict(info.slm),
+            llm=asdict(info.llm),
+            date=datetime.date.today().isoformat(),
+            hardware=hardware_in_words(),
+            command=command,
+            code_version=citer_core.__version__,
+            plan=plan,
+            seconds=round(seconds, 1),
+            content=content,
+        )
 
     def write(self, folder: Path) -> Path:
         """Puts it into the folder of its set, checked as a reader checks it.

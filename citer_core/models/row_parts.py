@@ -16,7 +16,8 @@ READ_AT_ONCE = 2**20  # numbers
 def row_parts(rows: Tensor) -> tuple[Tensor, ...]:
     """[B, V] numbers as parts of some rows each; all of them in one where they are few, or not on a CPU.
 
-    More than one row where there are more, because torch adds up one row in another order than several.
+    No part is a single row where there are more, because torch adds up one row in another order than several.
     """
-    n_at_once = max(2, READ_AT_ONCE // max(1, rows.shape[-1]))
-    return (rows,) if len(rows) <= n_at_once or is_away(rows) else rows.split(n_at_once)
+    n_at_once = max(2, READ_AT_ONCE // max(1, rows.shape[-1]))  # at least; less than twice as many
+    n_parts = 1 if is_away(rows) else len(rows) // n_at_once
+    return rows.tensor_split(n_parts) if n_parts > 1 else (rows,)

@@ -12,7 +12,7 @@ import torch
 from citer_core.models.row_parts import row_parts
 from citer_core.routing import routers
 from citer_core.routing.decode import decode, sequence_key
-from citer_core.routing.router import RouterFeatures, entropy_of_logits
+from citer_core.routing.router import RouterFeatures, entropy_of, entropy_of_logits, margin_of
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.training.objectives import OBJECTIVES
 from citer_core.types import DecodeSettings
@@ -73,13 +73,15 @@ def test_bfloat16_logits_are_scored_in_float32():
     assert half.max_probability.tolist() == pytest.approx([0.7, 0.25, 1.0], abs=5e-3)
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 5, 6, 11])
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 5, 6, 11])
 def test_statistics_of_many_logits_are_those_of_their_distributions(n_rows):
     """Rows that are read some at a time, against float64."""
     logits = 4 * torch.randn(n_rows, 400_000, generator=torch.Generator().manual_seed(n_rows))
     logits[:, 5:900] = -math.inf
     logits = logits.bfloat16()
-    assert (len(row_parts(logits)) > 1) == (n_rows > 2)
+    parts = row_parts(logits)
+    assert (len(parts) > 1) == (n_rows > 3) and torch.cat(parts).equal(logits)
+    assert min(map(len, parts)) >= min(2, n_rows), "torch adds up a row by itself in another order"
     exact = torch.softmax(logits.double(), dim=-1)
     first, second = exact.topk(2, dim=-1).values.unbind(-1)
     entropy = torch.special.entr(exact).sum(-1)
@@ -87,6 +89,8 @@ def test_statistics_of_many_logits_are_those_of_their_distributions(n_rows):
     for ours, theirs in ((found.max_probability, first), (found.margin, first - second), (found.entropy, entropy)):
         assert ours.dtype == torch.float32 and ours.double().allclose(theirs, rtol=1e-4, atol=1e-6)
     assert entropy_of_logits(logits).equal(found.entropy)
+    at_once = torch.log_softmax(logits.float(), dim=-1)
+    assert found.entropy.equal(entropy_of(at_once)) and found.margin.equal(margin_of(at_once))
 
 
 def test_the_llm_keeps_the_pen_until_both_are_certain():
