@@ -49,7 +49,7 @@ export class PageBranches {
   /** Has the server write a run. @param {Asked} asked */
   askServer(asked) {
     this.page.ownRun.asking(asked);
-    this.#send("button#cx-ask", asked);
+    this.#send("#cx-ask", asked);
   }
 
   /** @param {string} selector @param {object} request */

@@ -5,7 +5,7 @@ Routers and taus come from English text, so what is measured is what becomes of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,23 +36,29 @@ def language_claim(folder: Path) -> Claim:
     kinds = [kind for kind, its in files.items() if all(path.exists() for path in its.values())]
     if not kinds:
         return Claim("languages", "reviewers", TEXT, "", NOT_MEASURED, NOT_MEASURED, "No accuracy is stored.")
-    points = {code: [p for kind in kinds for p in evaluated_points(files[kind][code])] for code in LANGUAGES}
-    if any(point["right"] is None for its in points.values() for point in its):
+    points = {code: {kind: list(evaluated_points(files[kind][code])) for kind in kinds} for code in LANGUAGES}
+    if any(point["right"] is None for of_kind in points.values() for its in of_kind.values() for point in its):
         raise DatasetError("languages-*.jsonl: a row does not say which problems were right. Restore the files.")
-    asked = [[(p["router"], p["threshold"], p["accuracy"]["n"]) for p in its] for its in points.values()]
+    asked = [
+        [(p["router"], p["threshold"], p["accuracy"]["n"]) for its in of_kind.values() for p in its]
+        for of_kind in points.values()
+    ]
     if asked[0] != asked[1] or not {*ALONE} <= {router for router, _, _ in asked[0]}:
         raise DatasetError("languages-*.jsonl: the languages were not asked in the same ways. Restore the files.")
-    of = {code: _by_router(its) for code, its in points.items()}
+    of = {code: _by_router(of_kind) for code, of_kind in points.items()}
     first, second = LANGUAGES
     words = []
     for router, here in of[first].items():
         there = of[second][router]
         mean, (low, high) = paired_difference([there["right"]], [here["right"]])
-        shares = f", {here['share']:.0%} and {there['share']:.0%} LLM tokens" if router not in ALONE else ""
+        shares = "; ".join(
+            f"{share:.0%} and {there['shares'][kind]:.0%} LLM tokens in {kind}"
+            for kind, share in here["shares"].items()
+        )
         words.append(
             f"{router_name(router)}: {here['right'].sum()} of {len(here['right'])} right in {LANGUAGES[first]}, "
             f"{there['right'].sum()} in {LANGUAGES[second]} ({100 * mean:+.0f} points, {100 * low:+.0f} to "
-            f"{100 * high:+.0f}){shares}"
+            f"{100 * high:+.0f}{f'; {shares}' if router not in ALONE else ''})"
         )
     drawn = [
         *figures(
@@ -87,15 +93,16 @@ def _command(kind: str, points: Iterable[dict[str, Any]]) -> str:
     )
 
 
-def _by_router(points: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Of each router the right answers of all formats behind each other, and its share of LLM tokens."""
-    groups: dict[str, list[dict[str, Any]]] = {}
-    for point in points:
-        groups.setdefault(point["router"], []).append(point)
+def _by_router(of_kind: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Of each router the right answers of all formats behind each other, and its share of LLM tokens in each."""
+    groups: dict[str, dict[str, dict[str, Any]]] = {}
+    for kind, points in of_kind.items():
+        for point in points:
+            groups.setdefault(point["router"], {})[kind] = point
     return {
         router: {
-            "right": np.concatenate([point["right"] for point in group]),
-            "share": float(np.average([p["llm_token_share"] for p in group], weights=[p["n_tokens"] for p in group])),
+            "right": np.concatenate([point["right"] for point in group.values()]),
+            "shares": {kind: point["llm_token_share"] for kind, point in group.items()},
         }
         for router, group in groups.items()
     }
@@ -103,30 +110,34 @@ def _by_router(points: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def _shares(of: dict[str, dict[str, dict[str, Any]]]) -> Figure:
     rows = [
-        number_row(LANGUAGES[code], router_name(router), its["share"], "share")
+        number_row(f"{LANGUAGES[code]}, {kind}", router_name(router), share, "share")
         for code in LANGUAGES
         for router, its in of[code].items()
         if router not in ALONE
+        for kind, share in its["shares"].items()
     ]
     return Figure("LLM tokens at the taus of English text", "share", tuple(rows))
 
 
 def _sentence(first: dict[str, dict[str, Any]], second: dict[str, dict[str, Any]]) -> str:
-    """What becomes of the models, and of the shares at a tau."""
-    lost = [paired_difference([second[name]["right"]], [first[name]["right"]])[1] for name in ALONE]
-    models = (
-        "Both models lose right answers"
-        if all(high < 0 for _, high in lost)
-        else "One of the models loses right answers"
-        if any(high < 0 for _, high in lost)
-        else "For neither model is a loss beyond doubt"
-    )
-    moved = [second[name]["share"] / max(first[name]["share"], 1e-9) for name in first if name not in ALONE]
+    """What becomes of the models, of routed answers, and of the shares at a tau."""
+    routers = [name for name in first if name not in ALONE]
+    lose = [name for name in first if paired_difference([second[name]["right"]], [first[name]["right"]])[1][1] < 0]
+    n_models = sum(name in ALONE for name in lose)
+    models = {
+        2: "Both models lose right answers",
+        1: "One of the models loses right answers",
+        0: "For neither model alone is a loss beyond doubt",
+    }[n_models]
+    losers = [router_name(name) for name in routers if name in lose]
+    with_whom = "every router" if len(losers) == len(routers) else " and ".join(losers)
+    routed = f"routed answers lose right ones with {with_whom}" if losers else "routed answers lose none beyond doubt"
+    moved = [second[name]["shares"][kind] - share for name in routers for kind, share in first[name]["shares"].items()]
     taus = (
-        "every router asks the LLM more often at the same tau"
-        if min(moved) > 1
-        else "every router asks the LLM less often at the same tau"
-        if max(moved) < 1
-        else "some routers ask the LLM more often at the same tau, some less"
+        "at the same tau each asks the LLM more often"
+        if min(moved) > 0
+        else "at the same tau each asks the LLM less often"
+        if max(moved) < 0
+        else "at the same tau the LLM is asked more often in places, not in others"
     )
-    return f"{models}, and {taus}."
+    return f"{models}; {routed}, and {taus}."

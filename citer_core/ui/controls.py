@@ -119,7 +119,7 @@ def controls(question: str, data_type: str, threshold: gr.Slider | gr.Number) ->
         threshold: from `tau_block`.
     """
     with gr.Row(elem_id="cx-controls"):
-        with gr.Column(scale=8, min_width=280, elem_id="cx-ask"):
+        with gr.Column(scale=8, min_width=280, elem_id="cx-problem"):
             # As many lines as there may be: gradio would measure the text to find out, which costs two layouts of the
             # page while it opens. The sheet makes it as high as its text, in browsers that can.
             prompt = gr.Textbox(

@@ -30,9 +30,12 @@ def test_languages_are_compared_on_the_same_problems(tmp_path):
     found = language_claim(tmp_path)
     assert found.verdict == "answered" and found.command
     _, (low, high) = paired_difference([np.array(de * 2)], [np.array(en * 2)])
-    said = f"CITER: 14 of 16 right in English, 6 in German (-50 points, {100 * low:+.0f} to {100 * high:+.0f})"
-    assert f"{said}, 10% and 20% LLM tokens" in found.number
-    assert found.sentence.startswith("Both models lose right answers, and every router asks the LLM more often")
+    said = f"CITER: 14 of 16 right in English, 6 in German (-50 points, {100 * low:+.0f} to {100 * high:+.0f}; "
+    assert f"{said}10% and 20% LLM tokens in math; 10% and 20% LLM tokens in mc)" in found.number
+    assert found.sentence == (
+        "Both models lose right answers; routed answers lose right ones with every router, and at the same tau each "
+        "asks the LLM more often."
+    )
     rows = {(row.group, row.label): row for figure in found.figures for row in figure.rows if row.n}
     assert rows["German", "CITER"].value == 6 / 16 and (
         (rows["German", "CITER"].low, rows["German", "CITER"].high) == wilson_interval(6, 16)
@@ -43,6 +46,25 @@ def test_languages_are_compared_on_the_same_problems(tmp_path):
     (tmp_path / "languages-de-mc.jsonl").write_text(evaluated("citer", 0.1, en))
     with pytest.raises(DatasetError, match="the same ways"):
         language_claim(tmp_path)
+
+
+def test_who_loses_right_answers_is_told_apart(tmp_path):
+    """The models alone, and each router: what is level for one may be a loss beyond doubt for another."""
+    en, fewer = [True] * 8, [True] * 3 + [False] * 5
+
+    def sentence(llm: list[bool], plus: list[bool]) -> str:
+        for code, of_llm, of_plus in (("en", en, en), ("de", llm, plus)):
+            given = (("always-slm", en), ("always-llm", of_llm), ("citer", en), ("citer-plus", of_plus))
+            rows = [evaluated(name, 0.1, right) for name, right in given]
+            (tmp_path / f"languages-{code}-mc.jsonl").write_text("".join(rows))
+        return language_claim(tmp_path).sentence
+
+    assert sentence(en, fewer).startswith(
+        "For neither model alone is a loss beyond doubt; routed answers lose right ones with CITER plus, and at "
+    )
+    assert sentence(fewer, en).startswith(
+        "One of the models loses right answers; routed answers lose none beyond doubt, and at "
+    )
 
 
 @pytest.mark.parametrize("kind", ["math", "mc"])

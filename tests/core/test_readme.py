@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import tomllib
 from collections import Counter
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from citer_core.assets import ASSETS
+from citer_core.evidence.payback import paybacks
 from citer_core.evidence.regimes import of_qwen
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.labelling.rollouts_file import rollouts_row
@@ -107,6 +109,18 @@ def test_matched_table():
             missed = abs(row["llm_token_share"] - row["share_wanted"]) > 0.03
             assert (f"(at {row['llm_token_share']:.0%})" in cell) == missed
     assert matched["date"] in EVIDENCE
+
+    def right(name: str) -> list[float]:
+        return [
+            row["accuracy"]["share"]
+            for kind in ("math", "mc")
+            for row in matched["points"][kind]
+            if row["router"] == name
+        ]
+
+    pairs = list(zip(right("max-probability"), right("citer"), strict=True))
+    assert all(free >= trained for free, trained in pairs) and any(free == trained for free, trained in pairs)
+    assert "the free baseline is level or ahead." in " ".join(README.split())
 
 
 def test_the_first_edition():
@@ -224,6 +238,31 @@ def test_the_second_round_on_the_real_pair():
     outcome, free = (regime.at("CommonsenseQA", name, 0.2) for name in ("citer-outcome", "max-probability"))
     assert f"At {outcome.share:.0%} it has {outcome.right} right" in text
     assert f"max-probability has {free.right} at {free.share:.0%}" in text
+
+
+def test_what_setting_up_takes_on_the_real_pair():
+    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
+    regime = of_qwen(ASSETS / "benchmarks")
+    stored, found = regime.parts["setup"], paybacks(regime)
+    table = part(EVIDENCE, "qwen setup table").strip().splitlines()[2:]
+    for line, one in zip(table, found, strict=True):
+        assert [cell.strip() for cell in line.strip("|").split("|")] == [
+            one.router,
+            *(f"{cost['seconds']:,.0f}" for cost in (one.labels, one.training, one.tuning)),
+            f"{one.total('seconds') / 60:,.0f} min",
+            f"{one.total('gb') / 1e3:.1f} TB",
+            f"{one.total('tflop'):,.0f}",
+            f"{one.answers('gb'):,.0f} answers",
+            f"{one.accuracy:.1%}",
+        ]
+        assert math.isinf(one.answers("tflop")) and math.isnan(one.answers("seconds")) and one.answers("gb") < 300
+    saved = [one.saved["gb"] for one in found]
+    assert f"moves {min(saved):.0f} to {max(saved):.0f} GB less" in text
+    (llm,) = {one.llm_accuracy for one in found}
+    assert f"the LLM alone has ({llm:.1%})" in text and all(one.accuracy < llm for one in found)
+    assert stored.date in text and stored.hardware in text
+    assert all(f"--{name}" in stored.command for name in ("labels citer=cqa", "limit 10"))
+    assert f"of those {stored.content['n_labelled']} rows and {stored.plan['n_tuning'][0]} for tau" in text
 
 
 def test_who_chooses_makes_no_difference_shown_on_gsm8k():

@@ -58,6 +58,17 @@ def overflow(page: Page) -> int:
     return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
+REPEATED = """() => {
+  const ids = [...document.querySelectorAll("[id]")].map((node) => node.id);
+  return [...new Set(ids.filter((id, at) => ids.indexOf(id) < at))];
+}"""
+
+
+def repeated_ids(page: Page) -> list[str]:
+    """Ids that more than one element has: a label, a link or a script finds the first only. Axe no longer asks."""
+    return list(page.evaluate(REPEATED))
+
+
 def violations(page: Page, context: str | None = None, tags: tuple[str, ...] = WCAG_AA) -> list[tuple[str, str]]:
     """Findings of any weight, against WCAG 2 at levels A and AA or other rules: rule and markup."""
     return [(v["id"], n["html"][:160]) for v in findings(page, context, tags) for n in v["nodes"]]

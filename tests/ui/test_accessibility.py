@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from citer_core.tasks.datasets import bundled_rows
-from tests.ui.axe import grave, overflow, shorten_tables, small_targets, strict, type_sizes
+from tests.ui.axe import grave, overflow, repeated_ids, shorten_tables, small_targets, strict, type_sizes
 from tests.ui.conftest import Served, Visitor
 from tests.ui.labels import open_own
 
@@ -100,6 +100,7 @@ def test_nothing_grave_anywhere(visit: Visit, labelled: Served, tmp_path: Path, 
         settled(visitor, name)
         shorten_tables(page)
         look_at_view(name)
+    found["ids that stand twice"] = (0, repeated_ids(page))
 
     expect.set_options(timeout=5_000)
     assert {state: result for state, result in found.items() if result != (0, [])} == {}

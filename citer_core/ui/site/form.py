@@ -24,7 +24,7 @@ TAU = """
 </div></div>
 """
 CONTROLS = """
-<div id="cx-controls" class="row"><div id="cx-ask">
+<div id="cx-controls" class="row"><div id="cx-problem">
 <div id="cx-prompt"><label><span>Problem</span><textarea rows="3">{question}</textarea>
 <span class="info-text">{about}</span></label></div>
 </div><div id="cx-act">
