@@ -6,16 +6,22 @@
  * @typedef {import("./intervals.js").Figure} Figure
  * @typedef {import("./intervals.js").FigureRow} FigureRow
  *
+ * @typedef {Object} Finding what was measured on one pair
+ * @property {string[]} lines
+ * @property {string} where
+ * @property {string} lead what all lines are of, "" where each says that itself
+ * @property {string} verdict what this alone would say, "" without
+ *
  * @typedef {Object} EvidenceClaim
  * @property {string} name
  * @property {string} source
  * @property {string} text
  * @property {string} paper
  * @property {string} verdict
- * @property {string} number
  * @property {string} sentence
+ * @property {Finding|null} found
  * @property {string} command
- * @property {string} other what the other regimes say
+ * @property {Finding[]} others
  * @property {Figure[]} figures
  */
 
@@ -30,7 +36,7 @@ const COLUMNS = ["ce-col-label", "ce-col-line", "ce-col-value", "ce-col-range"];
 
 /** @param {EvidenceClaim} claim */
 export function questionPanel(claim) {
-  const { name, source, text, paper, verdict, number, sentence, command, other, figures } = claim;
+  const { name, source, text, paper, verdict, sentence, found, command, others, figures } = claim;
   return html(
     "article",
     { class: "ce-question", "data-verdict": verdict, "data-name": name },
@@ -40,8 +46,8 @@ export function questionPanel(claim) {
       html("p", { class: "cl-small" }, source === "this project" ? "Ours" : `From the ${source}`),
       html("h3", { class: "cl-label" }, text),
       html("p", {}, html("span", { class: "ce-verdict" }, verdict), ` ${sentence}`),
-      number === verdict ? null : html("p", { class: "ce-number" }, number),
-      other ? html("p", { class: "cl-note" }, other) : null,
+      found ? findingPanel(found) : null,
+      ...others.map(findingPanel),
       paper ? html("p", { class: "cl-note" }, `The paper: ${paper}`) : null,
       command ? html("p", { class: "cl-note ce-command" }, command.replaceAll("`", "")) : null,
     ),
@@ -56,30 +62,54 @@ export function questionPanel(claim) {
   );
 }
 
+/** The pair above its numbers, each in a line of its own. @param {Finding} finding */
+function findingPanel({ lines, where, lead, verdict }) {
+  const pair = [where, verdict].filter(Boolean).join(": ");
+  const [only] = lines;
+  return html(
+    "div",
+    { class: "ce-finding" },
+    pair ? html("p", { class: "cl-note" }, pair) : null,
+    lead && lines.length > 1 ? html("p", {}, lead) : null,
+    lines.length > 1
+      ? html("ul", {}, ...lines.map((line) => html("li", {}, line)))
+      : html("p", {}, lead ? `${lead}: ${only}` : only),
+  );
+}
+
 /** @param {Figure} figure @param {string} name of its file @param {number} mostRows with more it is folded */
 export function figurePanel(figure, name, mostRows = MOST_ROWS) {
   const place = scaleOf(figure);
   const csv = button("CSV", "cl-action ce-csv", { "aria-label": `${figure.title} as CSV` });
   csv.addEventListener("click", () => download(`citer-evidence-${name}.csv`, "text/csv", figureCsv(figure)));
+  // Roles are said, as a phone's sheet lays rows out as grids, for which some browsers forget what they are.
   const table = html(
     "table",
-    { class: "ce-drawn" },
+    { class: "ce-drawn", role: "table" },
     // Widths stand here: the first row that is laid out is often a heading over all columns.
     html("colgroup", {}, ...COLUMNS.map((name) => html("col", { class: name }))),
     html(
       "thead",
-      { class: "ce-hidden" },
+      { class: "ce-hidden", role: "rowgroup" },
       html(
         "tr",
-        {},
-        ...["of", "drawn", figure.title, "95% interval"].map((head) => html("th", { scope: "col" }, head)),
+        { role: "row" },
+        ...["of", "drawn", figure.title, "95% interval"].map((head) =>
+          html("th", { scope: "col", role: "columnheader" }, head),
+        ),
       ),
     ),
     ...groupsOf(figure.rows).map(([group, rows]) =>
       html(
         "tbody",
-        {},
-        group ? html("tr", {}, html("th", { class: "ce-group", colspan: 4, scope: "rowgroup" }, group)) : null,
+        { role: "rowgroup" },
+        group
+          ? html(
+              "tr",
+              { role: "row" },
+              html("th", { class: "ce-group", colspan: 4, scope: "rowgroup", role: "rowheader" }, group),
+            )
+          : null,
         ...rows.map((row) => drawnRow(row, figure, place)),
       ),
     ),
@@ -102,14 +132,14 @@ function drawnRow(row, { unit, reference }, place) {
   const at = (/** @type {number} */ value) => `${(100 * place(value)).toFixed(2)}%`;
   const { value, low, high } = row;
   const interval = intervalText(row, unit);
-  const n = row.n === null ? "" : `n = ${row.n.toLocaleString("en")}`;
+  const n = row.n === null ? "" : `n\u00a0=\u00a0${row.n.toLocaleString("en")}`; // stays in one line
   return html(
     "tr",
-    {},
-    html("th", { scope: "row" }, row.label),
+    { role: "row" },
+    html("th", { scope: "row", role: "rowheader" }, row.label),
     html(
       "td",
-      { class: "ce-line" },
+      { class: "ce-line", role: "cell" },
       svg(
         "svg",
         { "aria-hidden": "true" },
@@ -123,7 +153,7 @@ function drawnRow(row, { unit, reference }, place) {
         value === null ? null : svg("circle", { class: "ce-dot", cx: at(value), cy: "50%", r: 5 }),
       ),
     ),
-    html("td", { class: "ce-value" }, row.text),
-    html("td", { class: "ce-range" }, [interval, n].filter(Boolean).join(", ")),
+    html("td", { class: "ce-value", role: "cell" }, row.text),
+    html("td", { class: "ce-range", role: "cell" }, [interval, n].filter(Boolean).join(", ")),
   );
 }

@@ -79,7 +79,7 @@ export const TOUR_STEPS = [
       "Drag τ, or press the arrow keys on it. Decisions recolour at once. Where both models would " +
       "write the same token the text stays as it is. From the first token that differs, the bundled pair " +
       "writes it again in your browser; another pair’s text is hatched there.",
-    target: "#cx-tau-group",
+    target: ".cx-tau-group",
     focus: "#cx-tau input[type=range]",
     besideSide: true,
     isDone: (now, start) => now.tau !== start.tau,

@@ -17,6 +17,29 @@ Parts = Mapping[str, tuple[Regime, StoredPart]]  # each with the regime that it 
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """What was measured on one pair.
+
+    Attributes:
+        lines: each says one thing with its number.
+        where: the pair.
+        lead: what all lines are of; "" where each says that itself.
+        verdict: what this alone would say; "" where nothing is claimed.
+    """
+
+    lines: tuple[str, ...]
+    where: str = ""
+    lead: str = ""
+    verdict: Verdict | Literal[""] = ""
+
+    @property
+    def text(self) -> str:
+        """All in one line."""
+        said = "; ".join(filter(None, (*self.lines, self.where)))
+        return f"{self.lead}: {said}" if self.lead else said
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """One row of the table.
 
@@ -26,10 +49,10 @@ class Claim:
         text: the claim or question.
         paper: the paper's own figure and its setting; "" where there is none.
         verdict: on what was measured here.
-        number: with interval and n, of the newest regime that has it.
         sentence: what follows, in plain words.
-        command: that gives the number; "" where nothing was measured.
-        other: the same of the other regimes; "" where there is none.
+        found: numbers with interval and n, of the newest regime that has them; None where nothing was measured.
+        command: that gives them; "" where nothing was measured.
+        others: the same of the other regimes.
         figures: what can be drawn of it.
     """
 
@@ -38,22 +61,41 @@ class Claim:
     text: str
     paper: str
     verdict: Verdict
-    number: str
     sentence: str
+    found: Finding | None = None
     command: str = ""
-    other: str = ""
+    others: tuple[Finding, ...] = ()
     figures: tuple[Figure, ...] = ()
+
+    @property
+    def number(self) -> str:
+        """What was found, in one line."""
+        return self.found.text if self.found else NOT_MEASURED
+
+    @property
+    def other(self) -> str:
+        """What was found elsewhere, in one line; "" where there is none."""
+        said = (f"{one.text}: {one.verdict}" if one.verdict else one.text for one in self.others)
+        return " ".join(f"Elsewhere: {words}." for words in said)
 
 
 def missing(name: str, text: str, part: str) -> Claim:
     """A question whose part is not stored."""
     sentence = f"`evidence --parts {part}` measures it."
-    return Claim(name, "reviewers", text, "", NOT_MEASURED, NOT_MEASURED, sentence)
+    return Claim(name, "reviewers", text, "", NOT_MEASURED, sentence)
 
 
-def answer(name: str, text: str, number: str, sentence: str, command: str, drawn: tuple[Figure, ...] = ()) -> Claim:
+def answer(
+    name: str,
+    text: str,
+    found: Finding,
+    sentence: str,
+    command: str,
+    drawn: tuple[Figure, ...] = (),
+    others: tuple[Finding, ...] = (),
+) -> Claim:
     """A question that numbers answer."""
-    return Claim(name, "reviewers", text, "", "answered", number, sentence, f"`{command}`", "", drawn)
+    return Claim(name, "reviewers", text, "", "answered", sentence, found, f"`{command}`", others, drawn)
 
 
 def router_name(router: str) -> str:

@@ -8,9 +8,10 @@ chapter on evidence and the page's questions are made of these. Here are the cla
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Verdict, router_name, verdict_of
+from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Finding, Verdict, router_name, verdict_of
 from citer_core.evidence.figures import Figure, difference_row
 from citer_core.evidence.regimes import BENCHMARKS, NEAR, SHARES, Difference, Regime, regimes
 from citer_core.evidence.reviewers import of_reviewers
@@ -82,7 +83,7 @@ def _claim(
     there = [(regime, *pair) for regime in known if (pair := _pair_of(regime, first, second)) is not None]
     said = f"{paper} ({SETTING})" if paper else ""
     if not there:
-        return Claim(name, source, text, said, NOT_MEASURED, NOT_MEASURED, "Nothing is stored that compares them.")
+        return Claim(name, source, text, said, NOT_MEASURED, "Nothing is stored that compares them.")
     (regime, a, b), *others = there
     differences = _differences(regime, a, b)
     verdict = verdict_of(list(differences.values()))
@@ -96,9 +97,8 @@ def _claim(
     if name == "co-llm" and regime.name == "one-wording":
         verdict, sentence = "open", "Our stored Co-LLM lacks its published start, which flatters CITER."
     return Claim(
-        name, source, text, said, verdict, _words(regime, differences, a, b), sentence, f"`{regime.command}`",
-        other=" ".join(_other(regime, *pair) for regime, *pair in others),
-        figures=(_figure(there),),
+        name, source, text, said, verdict, sentence, replace(_found(regime, a, b), verdict=""), f"`{regime.command}`",
+        tuple(_found(*other) for other in others), (_figure(there),),
     )  # fmt: skip
 
 
@@ -116,14 +116,14 @@ def _differences(regime: Regime, a: str, b: str, share: float = SHARE) -> dict[s
     return {kind: difference for kind, difference in found.items() if difference is not None}
 
 
-def _words(regime: Regime, differences: dict[str, Difference], a: str, b: str) -> str:
-    words = "; ".join(f"{kind} {found}{_missed(regime, kind, (a, b))}" for kind, found in differences.items())
-    return f"{router_name(a)} less {router_name(b)}: {words}; {regime.title}"
-
-
-def _other(regime: Regime, a: str, b: str) -> str:
+def _found(regime: Regime, a: str, b: str) -> Finding:
     differences = _differences(regime, a, b)
-    return f"Another regime: {_words(regime, differences, a, b)}: {verdict_of(list(differences.values()))}."
+    return Finding(
+        tuple(f"{kind} {found}{_missed(regime, kind, (a, b))}" for kind, found in differences.items()),
+        regime.title,
+        f"{router_name(a)} less {router_name(b)}",
+        verdict_of(list(differences.values())),
+    )
 
 
 def _why_not(regime: Regime) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from citer_core.errors import DatasetError
-from citer_core.evidence.claim import NOT_MEASURED, Claim, answer, router_name
+from citer_core.evidence.claim import NOT_MEASURED, Claim, Finding, answer, router_name
 from citer_core.evidence.evaluated import evaluated_points
 from citer_core.evidence.figures import Figure, figures, number_row, share_row
 from citer_core.evidence.regimes import ALONE, REAL_TITLE
@@ -35,7 +35,7 @@ def language_claim(folder: Path) -> Claim:
     files = {kind: {code: folder / f"languages-{code}-{kind}.jsonl" for code in LANGUAGES} for kind in KINDS}
     kinds = [kind for kind, its in files.items() if all(path.exists() for path in its.values())]
     if not kinds:
-        return Claim("languages", "reviewers", TEXT, "", NOT_MEASURED, NOT_MEASURED, "No accuracy is stored.")
+        return Claim("languages", "reviewers", TEXT, "", NOT_MEASURED, "No accuracy is stored.")
     points = {code: {kind: list(evaluated_points(files[kind][code])) for kind in kinds} for code in LANGUAGES}
     if any(point["right"] is None for of_kind in points.values() for its in of_kind.values() for point in its):
         raise DatasetError("languages-*.jsonl: a row does not say which problems were right. Restore the files.")
@@ -51,7 +51,7 @@ def language_claim(folder: Path) -> Claim:
     for router, here in of[first].items():
         there = of[second][router]
         mean, (low, high) = paired_difference([there["right"]], [here["right"]])
-        shares = "; ".join(
+        shares = ", ".join(
             f"{share:.0%} and {there['shares'][kind]:.0%} LLM tokens in {kind}"
             for kind, share in here["shares"].items()
         )
@@ -76,7 +76,7 @@ def language_claim(folder: Path) -> Claim:
     return answer(
         "languages",
         TEXT,
-        f"{' and '.join(kinds)}: {'; '.join(words)}; {REAL_TITLE}",
+        Finding(tuple(words), REAL_TITLE, " and ".join(kinds)),
         _sentence(of[first], of[second]),
         _command(kinds[0], evaluated_points(files[kinds[0]][second])),
         tuple(drawn),

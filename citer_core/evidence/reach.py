@@ -8,8 +8,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Parts, answer, missing, router_name
-from citer_core.evidence.figures import FigureRow, Unit, figures, interval_row, number_row, said, share_row
+from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Finding, Parts, answer, missing, router_name
+from citer_core.evidence.figures import Figure, FigureRow, Unit, figures, interval_row, number_row, said, share_row
 from citer_core.evidence.payback import MEASURES, Payback, paybacks
 from citer_core.evidence.regimes import Regime, of_seeds
 from citer_core.evidence.statistics import paired_difference, unpack
@@ -17,13 +17,13 @@ from citer_core.evidence.stored import StoredPart
 
 QUARTERS = ("shortest quarter", "second", "third", "longest quarter")
 LOOKED_AT = ("always-slm", "max-probability", "citer-2", "citer-outcome", "always-llm")
-IN_WORDS = {"seconds": "in seconds, one answer at a time", "gb": "in bytes", "tflop": "in FLOPs"}
+IN_WORDS = {"seconds": "in seconds (one answer at a time)", "gb": "in bytes", "tflop": "in FLOPs"}
 UNITS: dict[str, Unit] = {"seconds": "seconds", "gb": "GB", "tflop": "TFLOP"}
 
 
 def of_reach(parts: Parts, known: Sequence[Regime]) -> Iterator[Claim]:
     """All of them, from the newest regime that has each part; set-up costs of the others too."""
-    yield _end_to_end(parts, known)
+    yield _end_to_end(known)
     yield _transfer(parts)
     yield _length(parts)
 
@@ -34,19 +34,31 @@ def unanswered() -> Iterator[Claim]:
         ("families", "Other model families, such as Llama 3?", "Pairs of other families load; none is stored."),
         ("pages", "Texts of pages?", "All answers here are a few sentences; of long texts that says little."),
     ):
-        yield Claim(name, "reviewers", text, "", NOT_MEASURED, NOT_MEASURED, sentence)
+        yield Claim(name, "reviewers", text, "", NOT_MEASURED, sentence)
 
 
-def _end_to_end(parts: Parts, known: Sequence[Regime]) -> Claim:
+def _end_to_end(known: Sequence[Regime]) -> Claim:
     text = "What does it cost from data to router, and when has it paid?"
-    if "setup" not in parts:
-        return missing("end-to-end", text, "setup")
-    regime, part = parts["setup"]
-    found = paybacks(regime)
-    others = [other for other in known if other is not regime and "setup" in other.parts]
+    priced = [(regime, found) for regime in known if (found := paybacks(regime))]
+    if not priced:
+        return missing("end-to-end", text, "accuracy setup")
+    (regime, found), *others = priced
+    return answer(
+        "end-to-end", text, _paid(regime, found),
+        "Max-probability needs nothing but its tau; a trained router has to win back its labels first, and no router "
+        "here is more often right than the LLM alone."
+        if all(one.accuracy <= one.llm_accuracy for _, found in priced for one in found)
+        else "Max-probability needs nothing but its tau; a trained router has to win back its labels first.",
+        regime.parts["setup"].command, tuple(figure for one in priced for figure in _setup_figures(*one)),
+        tuple(_paid(*other) for other in others),
+    )  # fmt: skip
+
+
+def _setup_figures(regime: Regime, found: Sequence[Payback]) -> list[Figure]:
     rows = [
-        number_row(IN_WORDS[measure], router_name(one.router), n if math.isfinite(n) else None, "answers", _answers(n))
+        number_row(IN_WORDS[measure], router_name(one.router), n if math.isfinite(n) else None, "answers", _times(n))
         for measure in MEASURES
+        if not all(math.isnan(one.answers(measure)) for one in found)
         for one in found
         for n in [one.answers(measure)]
     ]
@@ -55,36 +67,39 @@ def _end_to_end(parts: Parts, known: Sequence[Regime]) -> Claim:
         for one in found
         for what, cost in (("labelling", one.labels), ("training", one.training), ("tuning", one.tuning))
     ]
+    of = _title(regime)
     drawn = figures(
-        ("Answers after which the set-up is paid", "answers", rows), ("Seconds of the set-up", "seconds", steps)
+        (f"Answers after which the set-up is paid; {of}", "answers", rows),
+        (f"Seconds of the set-up; {of}", "seconds", steps),
     )
-    claim = answer(
-        "end-to-end", text, _paid(regime, found),
-        "Max-probability needs nothing but its tau; a trained router has to win back its labels first, and no router "
-        "here is more often right than the LLM alone."
-        if all(one.accuracy <= one.llm_accuracy for one in found)
-        else "Max-probability needs nothing but its tau; a trained router has to win back its labels first.",
-        part.command, tuple(replace(figure, is_log=True) for figure in drawn),
-    )  # fmt: skip
-    return replace(claim, other=" ".join(f"Another pair: {_paid(other, paybacks(other))}." for other in others))
+    return [replace(figure, is_log=True) for figure in drawn]
 
 
-def _paid(regime: Regime, found: Sequence[Payback]) -> str:
-    words = []
+def _paid(regime: Regime, found: Sequence[Payback]) -> Finding:
+    lines = []
     for one in found:
         total = ", ".join(said(one.total(measure), UNITS[measure]) for measure in MEASURES)
         measured = [measure for measure in MEASURES if not math.isnan(one.answers(measure))]
-        paid = ", ".join(f"{_answers(one.answers(measure))} {IN_WORDS[measure]}" for measure in measured)
-        words.append(
-            f"{router_name(one.router)}: {total} to set up; paid after {paid}; then {one.accuracy:.1%} right where the "
-            f"LLM has {one.llm_accuracy:.1%}"
+        paid = ", ".join(
+            f"after {_times(n)} answers {IN_WORDS[measure]}" if math.isfinite(n) else f"never {IN_WORDS[measure]}"
+            for measure in measured
+            for n in [one.answers(measure)]
         )
+        lines.append(
+            f"{router_name(one.router)}: {total} to set up, paid {paid}, then {one.accuracy:.1%} right where the LLM "
+            f"has {one.llm_accuracy:.1%}"
+        )
+    return Finding(tuple(lines), _title(regime))
+
+
+def _title(regime: Regime) -> str:
+    """Of the pair, and of the problems that the set-up was for, if these are not all."""
     kinds = regime.parts["setup"].content.get("kinds")
-    return f"{'; '.join(words)}; {regime.title}{', ' + ' and '.join(kinds) if kinds else ''}"
+    return f"{regime.title}{', ' + ' and '.join(kinds) if kinds else ''}"
 
 
-def _answers(n: float) -> str:
-    return "not measured" if math.isnan(n) else "no number of answers" if math.isinf(n) else f"{n:,.0f} answers"
+def _times(n: float) -> str:
+    return NOT_MEASURED if math.isnan(n) else "never" if math.isinf(n) else f"{n:,.0f}"
 
 
 def _transfer(parts: Parts) -> Claim:
@@ -131,7 +146,7 @@ def _transfer(parts: Parts) -> Claim:
         else " Even one that has seen the other format only is not measurably worse."
     )
     drawn = figures((f"Right answers at {SHARE:.0%} LLM tokens", "share", rows))
-    return answer("transfer", text, f"{'; '.join(words)}; {regime.title}", sentence, part.command, drawn)
+    return answer("transfer", text, Finding(tuple(words), regime.title), sentence, part.command, drawn)
 
 
 def _length(parts: Parts) -> Claim:
@@ -153,7 +168,7 @@ def _length(parts: Parts) -> Claim:
                 ends = f"{_said(short)} of the shortest quarter, {_said(long)} of the longest"
                 words.append(f"{kind}, {router_name(router)}: {ends}")
     return answer(
-        "long", text, f"{'; '.join(words)}; {regime.title}",
+        "long", text, Finding(tuple(words), regime.title),
         "All problems here are short, 2 to 5 steps; what happens in texts of pages was not measured.",
         command, figures(*found),
     )  # fmt: skip

@@ -7,13 +7,12 @@ no torch.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.metrics import wilson_interval
-from citer_core.evidence.claim import SHARE, Claim, Parts, answer, missing, router_name
+from citer_core.evidence.claim import SHARE, Claim, Finding, Parts, answer, missing, router_name
 from citer_core.evidence.figures import Figure, FigureRow, figures, interval_row, number_row, share_row
 from citer_core.evidence.languages import language_claim
 from citer_core.evidence.reach import of_reach, unanswered
@@ -62,7 +61,7 @@ def _labels(parts: Parts, folder: Path) -> Iterator[Claim]:
             for kind, policies in tried.content.items()
             for policy, entry in policies.items()
         }
-        commands, title = (cases.command, tried.command), f"; {regime.title}"
+        commands, title = (cases.command, tried.command), regime.title
     else:
         try:
             report = read_json(folder / SHORTCUT)
@@ -92,11 +91,11 @@ def _labels(parts: Parts, folder: Path) -> Iterator[Claim]:
     ]
     yield Claim(
         "settled", "paper", "The shortcut settles 80 to 90% of the tokens", "80 to 90%",
-        "refuted" if settled < low else "confirmed", f"{settled:.2%} of {n:,} tokens{title}", words,
+        "refuted" if settled < low else "confirmed", words, Finding((f"{settled:.2%} of {n:,} tokens",), title),
         f"`{commands[0]}`", figures=figures(("Tokens of each case", "share", shares)),
     )  # fmt: skip
     two = {policy: its["2"] for policy, its in of.items() if "2" in its}
-    right = "; ".join(
+    right = tuple(
         f"{entry['n_right'] / entry['n_decided']:.0%} of {entry['n_decided']} tokens of case 2 "
         f"({_percents(entry['n_right'], entry['n_decided'])}), {policy}"
         for policy, entry in two.items()
@@ -104,7 +103,7 @@ def _labels(parts: Parts, folder: Path) -> Iterator[Claim]:
     )
     wrong = sum(e["n_decided"] - e["n_right"] for e in two.values()) / max(1, sum(e["n_decided"] for e in two.values()))
     yield answer(
-        "shortcut", "How right are the shortcut's labels?", right + title,
+        "shortcut", "How right are the shortcut's labels?", Finding(right, title),
         f"{wrong:.0%} of the labels that prefer the LLM are wrong: the SLM's own token led to the right answer too.",
         commands[1], figures(("Labels that both branches, rolled out, bear out", "share", rows)),
     )  # fmt: skip
@@ -132,29 +131,25 @@ def _mechanics(known: Sequence[Regime], folder: Path) -> Iterator[Claim]:
     switches = [_switch_figure(regime, part) for regime, part in measured]
     others = [(regime, part) for regime, part in measured if part.pair_revision != profile.pair_revision]
     command = profile.command
-    yield replace(
-        answer(
-            "overhead", "What does the router itself cost?",
-            f"{1e6 * router.seconds:.0f} µs and {4 * router.n_params / 1e6:.2f} MB a token, "
-            f"{router.seconds / step:.0%} of an SLM step of {1000 * step:.2f} ms",
-            "Small beside the models even of this tiny pair.", command, tuple(routers),
-        ),
-        other=". ".join(_other_overhead(*one) for one in others),
+    cost = (
+        f"{1e6 * router.seconds:.0f} µs and {4 * router.n_params / 1e6:.2f} MB a token, "
+        f"{router.seconds / step:.0%} of an SLM step of {1000 * step:.2f} ms"
+    )
+    yield answer(
+        "overhead", "What does the router itself cost?", Finding((cost,)),
+        "Small beside the models even of this tiny pair.", command, tuple(routers),
+        tuple(_other_overhead(*one) for one in others),
     )  # fmt: skip
-    yield replace(
-        answer(
-            "switch", "What does a change of the model cost?",
-            f"{1e6 * profile.costs.switch_s:.0f} µs a call beside the pass itself, which reads what was skipped at "
-            "once",
-            "With the cache kept a change is nearly free; without it, see the chapter on speed.", command,
-            tuple(switches),
-        ),
-        other=". ".join(_other_switch(*one) for one in others),
+    cost = f"{1e6 * profile.costs.switch_s:.0f} µs a call beside the pass itself, which reads what was skipped at once"
+    yield answer(
+        "switch", "What does a change of the model cost?", Finding((cost,)),
+        "With the cache kept a change is nearly free; without it, see the chapter on speed.", command, tuple(switches),
+        tuple(_other_switch(*one) for one in others),
     )  # fmt: skip
     even, crossing = profile.break_even, measured_crossing(profile.check)
     yield answer(
         "metrics", "Seconds and FLOPs, not calls to the LLM?",
-        "; ".join(f"{number.value} {number.label} ({number.note})" for number in crossings(profile)),
+        Finding(tuple(f"{number.value} {number.label} ({number.note})" for number in crossings(profile))),
         "Bytes promise more than seconds keep; every curve here can be seen over each that was measured.", command,
         figures(
             (
@@ -186,22 +181,20 @@ def _switch_figure(regime: Regime, part: StoredPart) -> Figure:
     return Figure(f"{title}; {regime.title}", "ms", tuple(rows))
 
 
-def _other_overhead(regime: Regime, part: StoredPart) -> str:
+def _other_overhead(regime: Regime, part: StoredPart) -> Finding:
     first = next(row for row in part.content["routers"] if row["n_params"])
     step = part.content["slm_step_ms"]
-    return (
-        f"Another pair: {1000 * first['ms']:.0f} µs and {first['mb']:.1f} MB a token, {first['ms'] / step:.1%} of an "
-        f"SLM step of {step:.0f} ms; {regime.title}"
-    )
+    cost = f"{1000 * first['ms']:.0f} µs and {first['mb']:.1f} MB a token, {first['ms'] / step:.1%} of an SLM step"
+    return Finding((f"{cost} of {step:.0f} ms",), regime.title)
 
 
-def _other_switch(regime: Regime, part: StoredPart) -> str:
+def _other_switch(regime: Regime, part: StoredPart) -> Finding:
     row = next(row for row in part.content["switch"] if row["n_skipped"] == N_SKIPPED)
-    return (
-        f"Another pair: a token of the LLM after {N_SKIPPED} that it has not read takes {row['kept_ms']:.0f} ms with "
-        f"its cache kept, {row['again_ms']:.0f} ms where it reads the text again, {part.content['llm_step_ms']:.0f} ms "
-        f"after none; {regime.title}"
+    cost = (
+        f"a token of the LLM after {N_SKIPPED} that it has not read takes {row['kept_ms']:.0f} ms with its cache kept, "
+        f"{row['again_ms']:.0f} ms where it reads the text again, {part.content['llm_step_ms']:.0f} ms after none"
     )
+    return Finding((cost,), regime.title)
 
 
 def _first_of_each(rows: Sequence[FigureRow]) -> list[FigureRow]:
@@ -228,7 +221,7 @@ def _flips(parts: Parts) -> Claim:
     n = sum(entry[way]["n"] for entry in part.content.values() for way, _ in ways)
     mattered = sum(entry[way][f"n_{w}"] for entry in part.content.values() for way, _ in ways for w in ("lost", "won"))
     return answer(
-        "flips", text, f"{'; '.join(lost)}; {regime.title}",
+        "flips", text, Finding(tuple(lost), regime.title),
         f"{1 - mattered / max(1, n):.0%} of the decisions in which the models differ change no verdict; the others "
         "decide the answer.",
         part.command, figures(("Answers that one flipped decision changes", "share", rows)),
@@ -242,7 +235,10 @@ def _rounds(parts: Parts) -> Claim:
     if regime is None or part is None or not rounds:
         return missing("rounds", text, "routers")
     flips = [row["n_flips"] / row["n_compared"] for row in rounds]
-    said_so = ", ".join(f"{row['labels']}: {row['n_flips']} of {row['n_compared']} labels changed" for row in rounds)
+    changed = tuple(
+        f"{row['labels'].replace('published-', 'round ')}: {row['n_flips']:,} of {row['n_compared']:,} labels changed"
+        for row in rounds
+    )
     trained = [
         number_row("AUC on labels held out", f"{router_name(row['router'])}, seed {row['seed']}", row["auc"], "share")
         for row in part.content["routers"]
@@ -255,7 +251,7 @@ def _rounds(parts: Parts) -> Claim:
         if (line := regime.at(kind, f"citer-{k}", SHARE)) is not None
     ]
     return answer(
-        "rounds", text, f"{said_so}; {regime.title}",
+        "rounds", text, Finding(changed, regime.title),
         "One round changes few labels or many: whether they settle takes more rounds."
         if len(flips) == 1
         else "Fewer labels change from round to round."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Verdict
+from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Finding, Verdict
 from citer_core.evidence.figures import FigureRow, Unit, figures, interval_row, number_row, said
 from citer_core.evidence.regimes import Regime
 
@@ -30,7 +30,7 @@ def speculative_claim(known: Sequence[Regime]) -> Claim:
     regime = next((regime for regime in known if "speculative" in regime.parts), None)
     if regime is None:
         return Claim(
-            "speculative", "paper", TEXT, PAPER, NOT_MEASURED, NOT_MEASURED,
+            "speculative", "paper", TEXT, PAPER, NOT_MEASURED,
             "Speculative decoding keeps the LLM's answer and routing does not: they are different trades.",
         )  # fmt: skip
     part = regime.parts["speculative"]
@@ -49,8 +49,8 @@ def speculative_claim(known: Sequence[Regime]) -> Claim:
     if cheaper and None not in cheaper and len(set(cheaper)) == 1:
         verdict = "confirmed" if cheaper[0] else "refuted"
     return Claim(
-        "speculative", "paper", TEXT, PAPER, verdict, f"{'; '.join(words)}; {regime.title}", _SENTENCES[verdict],
-        f"`{part.command}`",
+        "speculative", "paper", TEXT, PAPER, verdict, _SENTENCES[verdict],
+        Finding(tuple(words), regime.title), f"`{part.command}`",
         figures=figures(
             ("Right answers", "share", list(_rows(regime, "accuracy", "share"))),
             ("Estimated GB an answer", "GB", list(_rows(regime, "gb", "GB"))),

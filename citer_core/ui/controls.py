@@ -104,7 +104,7 @@ class Controls:
 
 def tau_block(tau: float | None) -> gr.Slider | gr.Number:
     """The threshold with the run's histogram above its track; `page.js` draws the bars."""
-    with gr.Group(elem_id="cx-tau-group"):
+    with gr.Group(elem_classes=["cx-tau-group"]):
         fixed('<div id="cx-histogram"></div>')
         control = setting_control("threshold", value=tau, elem_id="cx-tau")
         fixed(_TAU_ENDS)

@@ -159,7 +159,7 @@ def test_the_other_regime_stands_beside_the_one_that_leads(monkeypatch):
     monkeypatch.setattr(claims_module, "regimes", lambda folder: iter([newest, of_matched(ONE_WORDING)]))
     free = next(claim for claim in claims() if claim.name == "free-1")
     assert "A pair" in free.number
-    assert free.other.startswith("Another regime: CITER less Max-probability (no training): math -3.5 points")
+    assert free.other.startswith("Elsewhere: CITER less Max-probability (no training): math -3.5 points")
     assert {row.group for row in free.figures[0].rows} == {"A pair", "Bundled pair, first edition"}
     taught = lesson([newest, of_matched(ONE_WORDING)])
     behind = "A pair: CITER after {} is behind max-probability at 10% LLM tokens: math {} points"
@@ -190,7 +190,7 @@ def test_every_part_answers_its_question(answered):
     asked = {"settled", "shortcut", "flips", "rounds", "end-to-end", "transfer", "long", "speculative", "overhead"}
     for name in asked:
         assert found[name].verdict != "not measured" and found[name].figures and found[name].command, name
-    another = "Another pair: 40 µs and 0.1 MB a token, 5.0% of an SLM step of 1 ms"  # the profile is of the bundled one
+    another = "Elsewhere: 40 µs and 0.1 MB a token, 5.0% of an SLM step of 1 ms"  # the profile is of the bundled one
     assert found["overhead"].other.startswith(another)
     assert "after 7 that it has not read takes 8 ms with its cache kept, 9 ms where" in found["switch"].other
     assert found["settled"].verdict == "confirmed" and "85.00% of 2,000 tokens" in found["settled"].number
@@ -267,7 +267,7 @@ def test_a_set_up_for_one_kind_of_problems_is_held_against_that_kind(answered, m
     assert (ours.accuracy, ours.saved["gb"]) == (at.accuracy, alone.gb - at.gb)
     monkeypatch.setattr(claims_module, "regimes", lambda folder: iter([regime, other]))
     said = {claim.name: claim for claim in claims()}["end-to-end"].other
-    assert said.startswith("Another pair: ") and said.endswith("; Other pair, math.")
+    assert said.startswith("Elsewhere: ") and said.endswith("; Other pair, math.")
     assert f"then {at.accuracy:.1%} right where the LLM has {alone.accuracy:.1%}" in said
 
 
@@ -303,7 +303,7 @@ def test_the_mechanics_of_the_real_pair_stand_beside_the_bundled_ones():
     assert f"{router['ms'] / step:.1%} of an SLM step of {step:.0f} ms; Qwen2.5-Coder" in found["overhead"].other
     row = next(row for row in content["switch"] if row["n_skipped"] == 7)
     assert f"takes {row['kept_ms']:.0f} ms with its cache kept, {row['again_ms']:.0f} ms" in found["switch"].other
-    assert "Another pair" not in found["overhead"].number and len(found["overhead"].figures) == 2
+    assert "Elsewhere" not in found["overhead"].number and len(found["overhead"].figures) == 2
 
 
 def test_the_headline_begins_with_whoever_is_best():

@@ -31,7 +31,7 @@ def test_languages_are_compared_on_the_same_problems(tmp_path):
     assert found.verdict == "answered" and found.command
     _, (low, high) = paired_difference([np.array(de * 2)], [np.array(en * 2)])
     said = f"CITER: 14 of 16 right in English, 6 in German (-50 points, {100 * low:+.0f} to {100 * high:+.0f}; "
-    assert f"{said}10% and 20% LLM tokens in math; 10% and 20% LLM tokens in mc)" in found.number
+    assert f"{said}10% and 20% LLM tokens in math, 10% and 20% LLM tokens in mc)" in found.number
     assert found.sentence == (
         "Both models lose right answers; routed answers lose right ones with every router, and at the same tau each "
         "asks the LLM more often."

@@ -288,6 +288,29 @@ def test_who_chooses_makes_no_difference_shown_on_gsm8k():
         bits = [regime.bits["GSM8K", int(one.name)][0] for one in (line, slm)]
         low = paired_difference(*([one] for one in bits))[1][0]
         assert low > 0 or (name == "citer" and low == 0 and "begins at 0.0" in text)
+    drawn = regime.at("GSM8K", "random", 0.1)
+    assert f"at 10% random has {drawn.right} right, no more than the SLM alone ({slm.right})" in text
+    assert drawn.right <= slm.right and abs(drawn.share - 0.1) < 0.005
+    found = regime.difference("GSM8K", "max-probability", "random", 0.1)
+    ends = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
+    assert found.low > 0 and f"{100 * found.mean:.1f} points fewer than max-probability ({ends})" in text
+
+
+def test_a_fifth_of_the_tokens_is_level_with_the_llm_on_gsm8k():
+    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
+    regime = of_qwen(ASSETS / "benchmarks")
+    llm = regime.at("GSM8K", "always-llm", None)
+    at = {name: regime.at("GSM8K", name, 0.2) for name in ("citer-plus", "max-probability", "citer")}
+    plus, free, ours = (line.right for line in at.values())
+    assert f"`citer-plus` has {plus} right, max-probability {free}, the LLM {llm.right}; `citer` has {ours}" in text
+    for name in ("citer-plus", "max-probability"):
+        bits = [regime.bits["GSM8K", int(line.name)][0] for line in (at[name], llm)]
+        low, high = paired_difference(*([one] for one in bits))[1]
+        assert low < 0 < high, "level"
+        assert at[name].gb / llm.gb == pytest.approx(0.5, abs=0.01), "half of its bytes"
+    found = regime.difference("GSM8K", "max-probability", "citer", 0.2)
+    ends = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
+    assert found.low < 0 and f"by {100 * found.mean:.1f} points ({ends}, so not beyond doubt)" in text
 
 
 def test_shortcut_numbers():

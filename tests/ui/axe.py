@@ -59,7 +59,7 @@ def overflow(page: Page) -> int:
 
 
 REPEATED = """() => {
-  const ids = [...document.querySelectorAll("[id]")].map((node) => node.id);
+  const ids = [...document.querySelectorAll("[id]:not([id=''])")].map((node) => node.id);
   return [...new Set(ids.filter((id, at) => ids.indexOf(id) < at))];
 }"""
 

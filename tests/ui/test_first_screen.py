@@ -35,6 +35,8 @@ SHIFT = """() => new Promise((resolve) => {
   }).observe({ type: 'layout-shift', buffered: true });
   setTimeout(() => resolve([sum, what.join()]), 300);
 })"""
+BACKGROUNDS = """(nodes) => nodes.map(getComputedStyle)
+  .map((style) => `${style.backgroundColor} ${style.borderTopWidth}`)"""
 IS_SEEN = "document.querySelector('#cx-explore').checkVisibility({ visibilityProperty: true })"
 FONT_SIZES = """() => {
   const sizes = new Set();
@@ -67,6 +69,9 @@ def test_the_answer_is_above_the_fold_at_first_after_a_card_and_after_generate(
     # On a phone tau's number stands in the bar at the foot, not across its edge.
     side, number = (page.locator(at).bounding_box() for at in ("#cx-side", "#cx-tau input[type=number]"))
     assert side and number and number["y"] > side["y"]
+    # The slider lies on the page itself: what gradio draws around a group is gone.
+    behind = page.locator(".cx-tau-group, .cx-tau-group .styler").evaluate_all(BACKGROUNDS)
+    assert len(behind) >= 2 and set(behind) == {"rgba(0, 0, 0, 0) 0px"}
     shift, moved = page.evaluate(SHIFT)
     print(f"layout shift {shift:.4f}: {moved}")
     assert shift < MOST_SHIFT

@@ -9,7 +9,7 @@ from citer_core.ui.markup import literal
 from citer_core.ui.pricing import DATA_SHEET_GB_PER_S, DATA_SHEET_TFLOPS, PRICE_NAMES
 
 TAU = """
-<div id="cx-tau-group"><div class="styler">
+<div class="cx-tau-group"><div class="styler">
 <div id="cx-histogram"></div>
 <div id="cx-tau" class="block"><div class="wrap"><div class="head">
 <label for="cx-tau-number"><span>Threshold τ</span></label>
