@@ -11,6 +11,7 @@ import json
 import logging
 import shutil
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,16 @@ FIRST_EDITION = {
 
 def held_out(data_type: DataType, name: str, n: int, without: Sequence[Row] = ()) -> list[Row]:
     """The first `n` rows of a held-out stream that are not in `without`."""
+    if not without:
+        return [dict(row) for row in _first_rows(data_type, name, n)]
     taken = {row["id"] for row in without}
     return list(islice((row for row in held_out_rows(data_type, name) if row["id"] not in taken), n))
+
+
+@lru_cache(maxsize=8)
+def _first_rows(data_type: DataType, name: str, n: int) -> tuple[Row, ...]:
+    """0.8 s for a thousand, and whoever trains on others asks for those that are tested on again and again."""
+    return tuple(islice(held_out_rows(data_type, name), n))
 
 
 def problems_of(rows: Sequence[Row], data_type: DataType) -> list[Problem]:

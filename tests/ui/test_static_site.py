@@ -22,7 +22,7 @@ from citer_core.trace import RoutingTrace
 from citer_core.ui.evidence.messages import evidence_message
 from citer_core.ui.labels.stored import FOLDER, read_stored
 from citer_core.ui.site.build import build_site, needed_bytes
-from tests.ui.axe import grave, overflow, violations
+from tests.ui.axe import grave, overflow, shorten_tables, violations
 from tests.ui.conftest import Visitor
 
 pytestmark = pytest.mark.ui
@@ -136,6 +136,7 @@ def test_every_view_is_there_and_accessible(browser: Browser, tmp_path: Path) ->
             look("Labels")
             visitor.open_view("Evidence")
             expect(page.locator(".ce-plot[data-drawn]")).to_be_visible(timeout=60_000)
+            shorten_tables(page, 3)
             look("Evidence")
             if theme == "light":
                 a_point_opens_in_explore(visitor)
