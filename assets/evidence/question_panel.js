@@ -65,15 +65,15 @@ export function questionPanel(claim) {
 /** The pair above its numbers, each in a line of its own. @param {Finding} finding */
 function findingPanel({ lines, where, lead, verdict }) {
   const pair = [where, verdict].filter(Boolean).join(": ");
-  const [only] = lines;
+  const isList = lines.length > 1;
   return html(
     "div",
     { class: "ce-finding" },
     pair ? html("p", { class: "cl-note" }, pair) : null,
-    lead && lines.length > 1 ? html("p", {}, lead) : null,
-    lines.length > 1
+    isList && lead ? html("p", {}, lead) : null,
+    isList
       ? html("ul", {}, ...lines.map((line) => html("li", {}, line)))
-      : html("p", {}, lead ? `${lead}: ${only}` : only),
+      : html("p", {}, [lead, ...lines].filter(Boolean).join(": ")),
   );
 }
 
