@@ -3,36 +3,22 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 import tomllib
-from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.evidence.payback import paybacks
-from citer_core.evidence.regimes import of_qwen
-from citer_core.evidence.statistics import paired_difference, unpack
-from citer_core.labelling.rollouts_file import rollouts_row
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
 from citer_core.tasks.datasets import bundled_rows
+from tests.core.chapter_tables import card, part
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 EVIDENCE, SPEED = ((ASSETS / "docs" / f"{name}.md").read_text(encoding="utf-8") for name in ("evidence", "speed"))
 CHAPTERS = sorted((ASSETS / "docs").glob("*.md"))
-
-
-def part(text, name):
-    """What stands between the two marks of a table."""
-    return text.split(f"<!-- {name} -->")[1].split(f"<!-- /{name} -->")[0]
-
-
-def card(path):
-    return json.loads((ASSETS / path).read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(("which", "label"), [("slm", "SLM"), ("llm", "LLM")])
@@ -138,181 +124,6 @@ def test_the_first_edition():
     assert alone in EVIDENCE.replace("\n", " ")
 
 
-def test_qwen_table():
-    table = part(EVIDENCE, "qwen table").strip().splitlines()[2:]
-    rows = []
-    for file, name in (("gsm8k", "GSM8K"), ("cqa", "CommonsenseQA")):
-        lines = (ASSETS / "benchmarks" / f"qwen-{file}.jsonl").read_text(encoding="utf-8").splitlines()
-        rows += [(name, json.loads(line)) for line in lines]
-    for line, (name, row) in zip(table, rows, strict=True):
-        right = row["accuracy"]
-        low, high = right["interval_95"]
-        assert [cell.strip() for cell in line.strip("|").split("|")] == [
-            name,
-            row["router"],
-            f"{row['threshold']:g}",
-            f"{row['llm_token_share']:.1%}",
-            f"{right['n_correct']} of {right['n']} ({low:.0%} to {high:.0%})",
-            f"{row['n_bytes'] / 1e12:.1f} TB",
-            f"{row['bytes_share']:.0%}",
-            f"{row['measured_s']:.0f}",
-        ]
-        assert row["date"] in EVIDENCE and row["hardware"] in EVIDENCE
-    for name in ("citer", "citer-plus"):
-        training = card(f"routers/qwen2.5-coder-0.5b-1.5b/{name}.json")["training"]
-        assert f"{training['auc']:.3f}" in EVIDENCE and f"{training['auc_max_probability']:.3f}" in EVIDENCE
-
-
-@pytest.mark.parametrize(("file", "mark"), [("cqa", "qwen 200 table"), ("gsm8k", "qwen gsm8k 200 table")])
-def test_table_of_200_problems_of_the_real_pair(file, mark):
-    text = part(EVIDENCE, "qwen 200")
-    lines = (ASSETS / "benchmarks" / f"qwen-{file}-200.jsonl").read_text(encoding="utf-8").splitlines()
-    table = part(text, mark).strip().splitlines()[2:]
-    for line, row in zip(table, map(json.loads, lines), strict=True):
-        right = row["accuracy"]
-        low, high = right["interval_95"]
-        assert right["n_correct"] == sum(unpack(row["right"], right["n"]))
-        assert [cell.strip() for cell in line.strip("|").split("|")] == [
-            row["router"],
-            f"{row['threshold']:g}",
-            f"{row['llm_token_share']:.1%}",
-            f"{right['n_correct']} of {right['n']} ({low:.0%} to {high:.0%})",
-            f"{row['cut_share']:.1%}",
-            f"{row['n_bytes'] / 1e12:.1f} TB",
-            f"{row['bytes_share']:.0%}",
-            "not measured" if row["measured_s"] is None else f"{row['measured_s']:.0f}",
-        ]
-        assert row["date"] in text and row["hardware"] in text.replace("\n", " ")
-    for name in ("citer", "citer-plus"):
-        training = card(f"benchmarks/rollouts/qwen-{file}-{name}.json")["training"]
-        assert f"{training['auc']:.3f} for `{name}`" in text.replace("\n", " ")
-        assert f"{training['auc_max_probability']:.3f} for" in text.replace("\n", " ")
-
-
-def test_labels_by_outcome_on_the_real_pair():
-    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
-    assert f"AUC {card('benchmarks/rollouts/qwen-cqa-citer-outcome.json')['training']['auc']:.3f} on labels" in text
-    regime = of_qwen(ASSETS / "benchmarks")
-    for other, words in (
-        ("citer", "{} points more right than `citer` ({} to {})"),
-        ("max-probability", "{} more than max-probability ({} to {}, so"),
-        ("citer-plus", "{} more than `citer-plus` ({} to {})"),
-    ):
-        found = regime.difference("CommonsenseQA", "citer-outcome", other, 0.1)
-        ends = (f"{100 * end:+.1f}" for end in (found.low, found.high))
-        assert words.format(f"{100 * found.mean:.1f}", *ends) in text
-    at = {name: regime.at("CommonsenseQA", name, 0.1) for name in ("citer-outcome", "max-probability")}
-    assert f"at {at['citer-outcome'].share:.0%} LLM tokens `citer-outcome`" in text
-    assert 0.5 < at["citer-outcome"].gb / at["max-probability"].gb < 0.6, "little more than half"
-    few, alone = (regime.at("CommonsenseQA", *of) for of in (("citer-outcome", 0.05), ("always-slm", None)))
-    assert f"With {few.share:.1%} of the tokens by the LLM" in text and 1.9 < few.right / alone.right < 2.1
-    lines = (ASSETS / "benchmarks" / "qwen-cqa-200.jsonl").read_text(encoding="utf-8").splitlines()
-    free = next(row for row in map(json.loads, lines) if row["id"] == "max-probability share 0.05")
-    n_right = free["accuracy"]["n_correct"]
-    assert n_right > few.right and free["llm_token_share"] < few.share, "the free baseline is ahead with few"
-    assert f"max-probability has {n_right} right with {free['llm_token_share']:.1%}" in text
-
-
-def test_the_second_round_on_the_real_pair():
-    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
-    assert f"(AUC {card('benchmarks/rollouts/qwen-cqa-citer-2.json')['training']['auc']:.3f} on them)" in text
-    regime = of_qwen(ASSETS / "benchmarks")
-    for one, other, share, words in (
-        ("citer-2", "citer", 0.1, "`citer-2` has {} points more right than `citer` ({} to {})"),
-        ("citer-2", "max-probability", 0.1, "{} more than max-probability ({} to {}, again"),
-        ("citer-outcome", "max-probability", 0.2, "at 23%: {} points more ({} to {})"),
-    ):
-        found = regime.difference("CommonsenseQA", one, other, share)
-        ends = (f"{100 * end:+.1f}" for end in (found.low, found.high))
-        assert words.format(f"{100 * found.mean:.1f}", *ends) in text
-    level = regime.difference("CommonsenseQA", "citer-2", "citer-outcome", 0.1)
-    ends = f"{100 * level.low:+.1f} to {100 * level.high:+.1f}"
-    assert level.mean == 0 and f"as many as `citer-outcome` ({ends})" in text
-    second, free = (regime.at("CommonsenseQA", name, 0.1) for name in ("citer-2", "max-probability"))
-    assert f"at {second.share:.0%} LLM tokens `citer-2`" in text and second.gb < free.gb / 2
-    second, first = (regime.at("CommonsenseQA", name, 0.05) for name in ("citer-2", "citer"))
-    assert (
-        f"At {second.share:.0%} it has {second.right} right, where `citer` has {first.right} at {first.share:.0%}"
-        in text
-    )
-    outcome, free = (regime.at("CommonsenseQA", name, 0.2) for name in ("citer-outcome", "max-probability"))
-    assert f"At {outcome.share:.0%} it has {outcome.right} right" in text
-    assert f"max-probability has {free.right} at {free.share:.0%}" in text
-
-
-def test_what_setting_up_takes_on_the_real_pair():
-    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
-    regime = of_qwen(ASSETS / "benchmarks")
-    stored, found = regime.parts["setup"], paybacks(regime)
-    table = part(EVIDENCE, "qwen setup table").strip().splitlines()[2:]
-    for line, one in zip(table, found, strict=True):
-        assert [cell.strip() for cell in line.strip("|").split("|")] == [
-            one.router,
-            *(f"{cost['seconds']:,.0f}" for cost in (one.labels, one.training, one.tuning)),
-            f"{one.total('seconds') / 60:,.0f} min",
-            f"{one.total('gb') / 1e3:.1f} TB",
-            f"{one.total('tflop'):,.0f}",
-            f"{one.answers('gb'):,.0f} answers",
-            f"{one.accuracy:.1%}",
-        ]
-        assert math.isinf(one.answers("tflop")) and math.isnan(one.answers("seconds")) and one.answers("gb") < 300
-    saved = [one.saved["gb"] for one in found]
-    assert f"moves {min(saved):.0f} to {max(saved):.0f} GB less" in text
-    (llm,) = {one.llm_accuracy for one in found}
-    assert f"the LLM alone has ({llm:.1%})" in text and all(one.accuracy < llm for one in found)
-    assert stored.date in text and stored.hardware in text
-    assert all(f"--{name}" in stored.command for name in ("labels citer=cqa", "limit 10"))
-    assert f"of those {stored.content['n_labelled']} rows and {stored.plan['n_tuning'][0]} for tau" in text
-
-
-def test_who_chooses_makes_no_difference_shown_on_gsm8k():
-    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
-    regime = of_qwen(ASSETS / "benchmarks")
-    for one, words in (("citer", "is {} points ({})"), ("citer-plus", "`citer-plus` less max-probability {} ({})")):
-        found = regime.difference("GSM8K", one, "max-probability", 0.1)
-        assert found.low < 0 < found.high and found.is_paired
-        ends = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
-        assert words.format(f"{100 * found.mean:+.1f}", ends) in text
-    slm, llm = (regime.at("GSM8K", name, None) for name in ("always-slm", "always-llm"))
-    at = {name: regime.at("GSM8K", name, 0.1) for name in ("max-probability", "citer-plus", "citer")}
-    free, plus, ours = (line.right for line in at.values())
-    assert f"max-probability has {free} right, `citer-plus` {plus} and `citer` {ours}" in text
-    assert f"the SLM alone ({slm.right} right)" in text and f"the LLM alone ({llm.right})" in text
-    for line in at.values():
-        assert 0.4 < (line.right - slm.right) / (llm.right - slm.right) < 0.6, "half of the way"
-        assert line.gb / llm.gb == pytest.approx(0.40, abs=0.005)
-        assert f"computes {line.tflop:.1f} TFLOP, the LLM's own {llm.tflop:.1f}" in text
-    few = {name: regime.at("GSM8K", name, 0.05).right for name in ("max-probability", "citer")}
-    assert f"max-probability has {few['max-probability']} and `citer` {few['citer']}" in text
-    for name, line in at.items():
-        bits = [regime.bits["GSM8K", int(one.name)][0] for one in (line, slm)]
-        low = paired_difference(*([one] for one in bits))[1][0]
-        assert low > 0 or (name == "citer" and low == 0 and "begins at 0.0" in text)
-    drawn = regime.at("GSM8K", "random", 0.1)
-    assert f"at 10% random has {drawn.right} right, no more than the SLM alone ({slm.right})" in text
-    assert drawn.right <= slm.right and abs(drawn.share - 0.1) < 0.005
-    found = regime.difference("GSM8K", "max-probability", "random", 0.1)
-    ends = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
-    assert found.low > 0 and f"{100 * found.mean:.1f} points fewer than max-probability ({ends})" in text
-
-
-def test_a_fifth_of_the_tokens_is_level_with_the_llm_on_gsm8k():
-    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
-    regime = of_qwen(ASSETS / "benchmarks")
-    llm = regime.at("GSM8K", "always-llm", None)
-    at = {name: regime.at("GSM8K", name, 0.2) for name in ("citer-plus", "max-probability", "citer")}
-    plus, free, ours = (line.right for line in at.values())
-    assert f"`citer-plus` has {plus} right, max-probability {free}, the LLM {llm.right}; `citer` has {ours}" in text
-    for name in ("citer-plus", "max-probability"):
-        bits = [regime.bits["GSM8K", int(line.name)][0] for line in (at[name], llm)]
-        low, high = paired_difference(*([one] for one in bits))[1]
-        assert low < 0 < high, "level"
-        assert at[name].gb / llm.gb == pytest.approx(0.5, abs=0.01), "half of its bytes"
-    found = regime.difference("GSM8K", "max-probability", "citer", 0.2)
-    ends = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
-    assert found.low < 0 and f"by {100 * found.mean:.1f} points ({ends}, so not beyond doubt)" in text
-
-
 def test_shortcut_numbers():
     case = card("benchmarks/shortcut_one_wording.json")["cases"]["2"]
     low, high = case["interval_95"]
@@ -388,41 +199,6 @@ def test_front_matter():
 
 def requirements(root):
     return (root / "requirements.txt").read_text(encoding="utf-8").splitlines()
-
-
-def test_rollouts_of_the_real_pair():
-    """Every row whole and without a text, and the chapter says how many there are."""
-    text = part(EVIDENCE, "qwen rollouts")
-    found = re.findall(r"^\| (\d+) of \S+ \| (.+) \| ([\d,]+) \| (\S+) \| `(\S+)` \|$", text, re.MULTILINE)
-    assert len(found) == 3
-    for n_rows, policy, n_tokens, share, file in found:
-        settings = json.loads((ASSETS.parent / f"{file}.meta.json").read_text(encoding="utf-8"))["settings"]
-        by_router = f"`{settings['router']}` at tau {settings['threshold']:.4f}"
-        assert policy == ("the SLM" if settings["router"] == "always-slm" else by_router)
-        lines = (ASSETS.parent / file).read_text(encoding="utf-8").splitlines()
-        rows = [rollouts_row(1).read(json.loads(line), "") for line in lines]
-        assert len({row["id"] for row in rows}) == len(rows) == int(n_rows)
-        for row in rows:
-            positions = [position for position, _ in row["rollouts"]]
-            assert positions == sorted(set(positions))
-            assert re.fullmatch(r"gsm8k-train-\d{4}|[0-9a-f]{32}(_\d)?", row["name"])
-        rolled_out = [right for row in rows for _, right in row["rollouts"]]
-        assert f"{len(rolled_out):,}" == n_tokens and f"{sum(rolled_out) / len(rolled_out):.1%}" == share
-
-
-def test_outcomes_of_the_real_pair():
-    """Both branches of every disagreement, and the chapter says how they end."""
-    text = part(EVIDENCE, "qwen outcome").replace("\n", " ")
-    (file,) = re.findall(r"assets/benchmarks/rollouts/\S+?\.jsonl", text)
-    lines = (ASSETS.parent / file).read_text(encoding="utf-8").splitlines()
-    rows = [rollouts_row(2).read(json.loads(line), "") for line in lines]
-    assert len({row["id"] for row in rows}) == len(rows) == 300
-    ends = Counter((slm, llm) for row in rows for _, slm, llm in row["rollouts"])
-    shares = card("benchmarks/rollouts/qwen-cqa-citer-outcome.json")["label_shares"]
-    assert f"{sum(ends.values()):,} of the {shares['n_tokens']:,} tokens" in text and shares["n_unknown"] == ends[0, 0]
-    cells = f"| 300 of CommonsenseQA | {ends[1, 1]:,} | {ends[0, 1]} | {ends[1, 0]} | {ends[0, 0]} | `{file}` |"
-    assert cells in text
-    assert 8.5 <= sum(ends.values()) / ends[0, 1] < 9.5, "one in nine"
 
 
 def test_what_the_evidence_takes():
