@@ -7,9 +7,11 @@ FUZZ_EXAMPLES ?= 20000
 # What lint and the tests in node need, as package-lock.json pins it; nothing of it is part of the page.
 NODE_MODULES := { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-audit --no-fund; }
 JAVASCRIPT := '{assets,tests}/**/*.{js,mjs,d.ts}' eslint.config.js
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# Only what is imported is compiled, when it first is: of torch and its like that is little, and a fresh machine waits less.
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
-.PHONY: help setup dev browser app test test-js test-slow test-gpu test-firefox lighthouse fuzz lint lint-js format clean
+.PHONY: help setup dev browser app test test-js test-slow test-gpu test-firefox lighthouse fuzz lint \
+	lint-py lint-js format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -22,6 +24,7 @@ help:
 	@echo "make test-gpu   those that need an NVIDIA GPU; installs nothing, so that it runs without a network"
 	@echo "make fuzz       every reader fed with FUZZ_EXAMPLES odd inputs (default 20000), in Python and node; an hour"
 	@echo "make lint       ruff, mypy, hadolint for the Dockerfile; eslint, TypeScript's checker and prettier for JavaScript"
+	@echo "make lint-py    only those of Python and the Dockerfile"
 	@echo "make lint-js    only those of JavaScript (needs node)"
 	@echo "make format     let ruff and prettier format the code"
 	@echo "make setup      only make .venv and install the run-time requirements"
@@ -93,12 +96,13 @@ test-gpu:
 	$(or $(wildcard $(BIN)/python),python3) -m pytest -m gpu -o filterwarnings= $(PYTEST_ARGS) \
 		$$(grep -rl --include='test_*.py' 'pytest[.]mark[.]gpu' tests)
 
-lint: dev
+lint: lint-py lint-js
+
+lint-py: dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/hadolint Dockerfile
-	@$(MAKE) --no-print-directory lint-js
 
 # Where node is missing a person is told so; in CI (CI=true, as every hosted one sets it) that is an error.
 lint-js:

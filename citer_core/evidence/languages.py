@@ -45,6 +45,9 @@ def language_claim(folder: Path) -> Claim:
     ]
     if asked[0] != asked[1] or not {*ALONE} <= {router for router, _, _ in asked[0]}:
         raise DatasetError("languages-*.jsonl: the languages were not asked in the same ways. Restore the files.")
+    for its in points[next(iter(LANGUAGES))].values():
+        if len({point["router"] for point in its}) < len(its):
+            raise DatasetError("languages-*.jsonl: a router is there at two taus. Leave one row of each.")
     of = {code: _by_router(of_kind) for code, of_kind in points.items()}
     first, second = LANGUAGES
     words = []

@@ -46,6 +46,11 @@ def test_languages_are_compared_on_the_same_problems(tmp_path):
     (tmp_path / "languages-de-mc.jsonl").write_text(evaluated("citer", 0.1, en))
     with pytest.raises(DatasetError, match="the same ways"):
         language_claim(tmp_path)
+    for code in ("en", "de"):
+        rows = [evaluated(name, 0.1, en) for name in ("always-slm", "always-llm", "citer", "citer")]
+        (tmp_path / f"languages-{code}-mc.jsonl").write_text("".join(rows))
+    with pytest.raises(DatasetError, match="at two taus"):
+        language_claim(tmp_path)
 
 
 def test_who_loses_right_answers_is_told_apart(tmp_path):
