@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from citer_core.evidence.figures import Figure
-from citer_core.evidence.regimes import NAMES, Difference, Regime
+from citer_core.evidence.regime import NAMES, Difference, Regime
 from citer_core.evidence.stored import StoredPart
 
 Verdict = Literal["confirmed", "refuted", "no difference shown", "open", "answered", "not measured"]

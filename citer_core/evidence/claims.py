@@ -13,7 +13,8 @@ from pathlib import Path
 
 from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Finding, Verdict, router_name, verdict_of
 from citer_core.evidence.figures import Figure, difference_row
-from citer_core.evidence.regimes import BENCHMARKS, NEAR, SHARES, Difference, Regime, regimes
+from citer_core.evidence.regime import NEAR, SHARES, Difference, Regime
+from citer_core.evidence.regimes import BENCHMARKS, regimes
 from citer_core.evidence.reviewers import of_reviewers
 from citer_core.evidence.speculative_claim import speculative_claim
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from citer_core.evaluation.metrics import wilson_interval
-from citer_core.evidence.regimes import Difference
+from citer_core.evidence.regime import Difference
 
 Unit = Literal["points", "share", "seconds", "ms", "GB", "TFLOP", "answers"]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from citer_core.evidence.claim import SHARE, Verdict, verdict_of
 from citer_core.evidence.figures import Figure, FigureRow, difference_row
-from citer_core.evidence.regimes import SHARES, Difference, Regime
+from citer_core.evidence.regime import SHARES, Difference, Regime
 
 FREE = "max-probability"
 LEARNED = {

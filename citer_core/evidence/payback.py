@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from citer_core.cost import ModelSpec
-from citer_core.evidence.regimes import Regime
+from citer_core.evidence.regime import Regime
 from citer_core.evidence.rounds import on_the_way
 from citer_core.workload import Passes
 

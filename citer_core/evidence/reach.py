@@ -11,7 +11,7 @@ from typing import Any
 from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Finding, Parts, answer, missing, router_name
 from citer_core.evidence.figures import Figure, FigureRow, Unit, figures, interval_row, number_row, said, share_row
 from citer_core.evidence.payback import MEASURES, Payback, paybacks
-from citer_core.evidence.regimes import Regime, of_seeds
+from citer_core.evidence.regime import Regime, of_seeds
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.evidence.stored import StoredPart
 

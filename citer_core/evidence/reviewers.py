@@ -16,7 +16,7 @@ from citer_core.evidence.claim import SHARE, Claim, Finding, Parts, answer, miss
 from citer_core.evidence.figures import Figure, FigureRow, figures, interval_row, number_row, share_row
 from citer_core.evidence.languages import language_claim
 from citer_core.evidence.reach import of_reach, unanswered
-from citer_core.evidence.regimes import Regime
+from citer_core.evidence.regime import Regime
 from citer_core.evidence.stored import StoredPart
 from citer_core.gate.json_file import read_json
 from citer_core.measuring.crossing import measured_crossing

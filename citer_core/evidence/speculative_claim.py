@@ -7,7 +7,7 @@ from typing import Any
 
 from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Finding, Verdict
 from citer_core.evidence.figures import FigureRow, Unit, figures, interval_row, number_row, said
-from citer_core.evidence.regimes import Regime
+from citer_core.evidence.regime import Regime
 
 TEXT, PAPER = "Cheaper than speculative decoding, at some accuracy", "80.8% in 4.0 s against 87.0% in 10.9 s"
 WAYS = (

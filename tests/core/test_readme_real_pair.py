@@ -11,7 +11,7 @@ import pytest
 
 from citer_core.assets import ASSETS
 from citer_core.evidence.payback import paybacks
-from citer_core.evidence.regimes import of_qwen
+from citer_core.evidence.real_regime import of_qwen
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.labelling.rollouts_file import rollouts_row
 from tests.core.chapter_tables import card, part

@@ -20,7 +20,8 @@ from citer_core.errors import CiterError, GateError
 from citer_core.evidence.claim import SHARE
 from citer_core.evidence.claims import claims
 from citer_core.evidence.lesson import lesson
-from citer_core.evidence.regimes import NEAR, Regime, regimes
+from citer_core.evidence.regime import NEAR, Regime
+from citer_core.evidence.regimes import regimes
 from citer_core.gate.json_file import read_json
 from citer_core.models.same_pair import is_same_pair
 from citer_core.tasks.datasets import bundled_rows
