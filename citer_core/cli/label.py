@@ -27,7 +27,7 @@ from citer_core.types import DecodeSettings
 if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
-    from citer_core.labelling.label_files import Rows
+    from citer_core.labelling.label_header import Rows
     from citer_core.labelling.rollouts import Policy
 
 EPILOG = """Without --router this is iteration 1: the SLM rolls out alone (labels by outcome: the LLM does). With the

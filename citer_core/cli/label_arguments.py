@@ -12,7 +12,7 @@ from citer_core.cli.dataset_arguments import DATASET_HELP, PATH_HELP, add_split_
 from citer_core.errors import DatasetError, SettingError
 
 if TYPE_CHECKING:
-    from citer_core.labelling.label_files import Rows
+    from citer_core.labelling.label_header import Rows
     from citer_core.labelling.ties import Ties
     from citer_core.tasks.datasets import NumberedRow
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from citer_core.errors import SettingError
 from citer_core.evidence.rounds import OUTCOME, published
 from citer_core.evidence.setup_cost import FREE, SetUp
-from citer_core.labelling.label_files import LabelHeader, Rows, load_labels
+from citer_core.labelling.label_files import load_labels
+from citer_core.labelling.label_header import LabelHeader, Rows
 from citer_core.labelling.labels import LabelSettings
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from citer_core.embedded.publish import FORMATS, N_CARD, held_out, problems_of
-from citer_core.labelling.label_files import Rows
+from citer_core.labelling.label_header import Rows
 from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import DataType

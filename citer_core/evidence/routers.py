@@ -22,7 +22,8 @@ import torch
 from citer_core.evidence.plan import FORMATS, EvidencePlan
 from citer_core.evidence.rounds import OUTCOME, published, round_of
 from citer_core.labelling.known_rollouts import KnownRollouts
-from citer_core.labelling.label_files import FIELDS_OF_3, LabelHeader, Rows, label_dataset, load_labels
+from citer_core.labelling.label_files import PART_SIZE, label_dataset, load_labels
+from citer_core.labelling.label_header import FIELDS_OF_3, LabelHeader, Rows
 from citer_core.labelling.labels import LabelMode, Labels, LabelSettings
 from citer_core.labelling.rollouts import Policy, RememberingPolicy
 from citer_core.labelling.ties import Ties
@@ -189,7 +190,7 @@ class RouterShop:
         # Not the policy of rollouts: that of a later round is a router, which may not be there yet.
         policy = Policy.slm_alone(max_new_tokens=self._plan.max_new_tokens)
         mode: LabelMode = "outcome" if learner.labels == OUTCOME else "published"
-        ours = asdict(LabelHeader.of(self._pair, rows, LabelSettings(policy, labels=mode)))
+        ours = asdict(LabelHeader.of(self._pair, rows, LabelSettings(policy, labels=mode), PART_SIZE))
         names = ("pair_revision", "prompt_version", "prompt_form", "rows", "n_rows", "max_new_tokens", "labels")
         return len(headers) == 1 and all(
             headers[0].get(name, FIELDS_OF_3.get(name, "plain")) == ours[name] for name in names

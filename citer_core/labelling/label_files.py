@@ -1,10 +1,8 @@
 """Labels on disk: a header, and parts of some examples each as safetensors (numbers) and JSON Lines (what they mean).
 
-    labels.json                 who labelled what, how: everything that two parts must agree on
+    labels.json                 see `LabelHeader`
     part-000100.safetensors     the tensors of `Labels`, tokens of examples 100, 101, ...
     part-000100.jsonl           one row per example: id, truth and both models' greedy tokens, cases, labels
-
-Published labels are written as version 2, as ever; what has more to say (`FIELDS_OF_3`) as version 3.
 
 A part is computed whole and appears under its name only when it is complete (the .jsonl last), so a run that is killed
 resumes with the part it was at and ends with the same bytes. Several processes may label into one folder, each its
@@ -14,188 +12,27 @@ shard of the parts; folders of several machines are merged.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
-from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Container, Iterator, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from safetensors.torch import save_file
 
-import citer_core
-from citer_core.errors import DatasetError, GateError, MachineError, SettingError
+from citer_core.errors import DatasetError, GateError, SettingError
 from citer_core.file_lock import forget_killed_writer, only_writer
-from citer_core.files import whole_file, why, write_whole
-from citer_core.gate.excerpt import clean, excerpt
-from citer_core.gate.fields import Choice, Flag, Maybe, Real, Record, Text, Whole
-from citer_core.gate.json_file import read_json
-from citer_core.labelling.label_parts import BRANCHES, MAX_ROWS, read_rows_of, read_tensors_of
-from citer_core.labelling.labels import LabelMode, Labels, LabelSettings, label_examples, rolled_out
+from citer_core.files import whole_file, write_whole
+from citer_core.labelling.label_header import LabelHeader, Rows, said
+from citer_core.labelling.label_parts import BRANCHES, read_rows_of, read_tensors_of
+from citer_core.labelling.labels import Labels, LabelSettings, label_examples, rolled_out
 from citer_core.labelling.rollouts_file import RolloutsFile
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, example_of
 from citer_core.models.pair import ModelPair
 from citer_core.models.same_pair import is_same_run
-from citer_core.tasks.prompts import PROMPT_VERSION, DataType
+from citer_core.tasks.prompts import PROMPT_VERSION
 
-SCHEMA, SCHEMA_VERSION, READ_VERSIONS = "citer-labels", 3, (2, 3)
-# What headers of version 2 do not say, and what it is there.
-FIELDS_OF_3: dict[str, Any] = {"labels": "published", "roll_out_case_2": False}
-HEADER_FILE = "labels.json"
 PART_SIZE = 100
-
-Rows = Sequence[tuple[Mapping[str, Any], DataType]]
-_NAME = Text(300)
-_HEADER = Record(
-    {
-        "pair": _NAME,
-        "pair_revision": _NAME,
-        "dtype": Text(50),
-        "prompt_version": Whole(0, 10**6),
-        "code_version": Text(100),
-        "rows": Text(64),
-        "n_rows": Whole(0, MAX_ROWS),
-        "part_size": Whole(1, MAX_ROWS),
-        "iteration": Whole(1, 10**6),
-        "router": _NAME,
-        "router_revision": Text(64),
-        "threshold": Real(0.0, 1.0),
-        "n_rollouts": Maybe(Whole()),
-        "ask_slm": Flag(),
-        "max_new_tokens": Whole(0, 10**6),
-        "seed": Whole(-(2**63), 2**64),
-    },
-    {"prompt_form": Text(50), "labels": Choice("published", "outcome"), "roll_out_case_2": Flag()},
-)
-
-
-@dataclass(frozen=True, slots=True)
-class LabelHeader:
-    """What all parts of a folder agree on.
-
-    Attributes:
-        pair, pair_revision, dtype: who was asked, and in which precision.
-        prompt_version, code_version: of this project.
-        rows, n_rows, part_size: digest and number of the examples, and how many a part holds.
-        iteration, router, router_revision, threshold: who rolled out.
-        n_rollouts, ask_slm, max_new_tokens, seed: see `LabelSettings`.
-        prompt_form: how prompts became token ids; see `PromptForm`.
-        labels, roll_out_case_2: see `LabelSettings`.
-    """
-
-    pair: str
-    pair_revision: str
-    dtype: str
-    prompt_version: int
-    code_version: str
-    rows: str
-    n_rows: int
-    part_size: int
-    iteration: int
-    router: str
-    router_revision: str
-    threshold: float
-    n_rollouts: int | None
-    ask_slm: bool
-    max_new_tokens: int
-    seed: int
-    prompt_form: str = "plain"  # headers from before there were chat templates do not say
-    labels: LabelMode = "published"
-    roll_out_case_2: bool = False
-
-    @classmethod
-    def of(cls, pair: ModelPair, rows: Rows, settings: LabelSettings, part_size: int = PART_SIZE) -> LabelHeader:
-        """The header of a labelling that is about to start."""
-        policy = settings.policy
-        return cls(
-            pair=pair.info.name,
-            pair_revision=pair.info.revision,
-            dtype=pair.info.dtype,
-            prompt_version=PROMPT_VERSION,
-            code_version=citer_core.__version__,
-            rows=hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()[:16],
-            n_rows=len(rows),
-            part_size=part_size,
-            iteration=settings.iteration,
-            router=policy.router.name,
-            router_revision=policy.router.revision,
-            threshold=policy.threshold,
-            n_rollouts=settings.n_rollouts,
-            ask_slm=settings.ask_slm,
-            max_new_tokens=policy.max_new_tokens,
-            seed=settings.seed,
-            prompt_form=pair.info.prompt_form,
-            labels=settings.labels,
-            roll_out_case_2=settings.roll_out_case_2,
-        )
-
-    @property
-    def rolled_by(self) -> dict[str, Any]:
-        """Who rolled out and how: all that an outcome depends on, and not which tokens of which rows were tried."""
-        apart = ("rows", "n_rows", "part_size", "n_rollouts", "ask_slm", "seed", "code_version")
-        return {name: value for name, value in asdict(self).items() if name not in apart}
-
-    @property
-    def starts(self) -> range:
-        """Number of the first example of every part."""
-        return range(0, self.n_rows, self.part_size)
-
-    def write(self, folder: Path) -> None:
-        """Puts the header into `folder`, or checks the one that is there.
-
-        Raises:
-            DatasetError: the folder cannot be written, or holds labels of another run.
-        """
-        path = folder / HEADER_FILE
-        if path.exists():
-            self.check(LabelHeader.read(folder), folder)
-            return
-        said_here = asdict(self)
-        is_of_2 = all(said_here[name] == value for name, value in FIELDS_OF_3.items())
-        if is_of_2:
-            said_here = {name: value for name, value in said_here.items() if name not in FIELDS_OF_3}
-        document = {"schema": SCHEMA, "schema_version": 2 if is_of_2 else SCHEMA_VERSION, **said_here}
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            write_whole(path, json.dumps(document, indent=2) + "\n")
-        except (OSError, MachineError) as error:  # before anything is labelled, so that another folder costs nothing
-            reason = why(error.__cause__ if isinstance(error, MachineError) and error.__cause__ else error)
-            raise DatasetError(f"{folder} cannot be written ({reason}): choose another.") from error
-
-    @classmethod
-    def read(cls, folder: Path) -> LabelHeader:
-        """The header of a folder of labels.
-
-        Raises:
-            DatasetError: there is none, or it is of another kind or version.
-        """
-        try:
-            document = read_json(folder / HEADER_FILE, max_bytes=1_000_000)
-            if not isinstance(document, dict):
-                raise GateError(f"its header is {excerpt(document)}")
-            if document.get("schema") != SCHEMA or document.get("schema_version") not in READ_VERSIONS:
-                raise GateError("another kind or version")
-            return cls(**_HEADER.read(document, ""))
-        except GateError as error:
-            raise DatasetError(
-                f"{folder} holds no labels that this version reads ({error}). Make them with "
-                "`python -m citer_core label`."
-            ) from error
-
-    def check(self, found: LabelHeader, folder: Path) -> None:
-        """Refuses a header that differs.
-
-        Raises:
-            DatasetError: it names the first difference.
-        """
-        for f in fields(self):
-            ours, theirs = getattr(self, f.name), getattr(found, f.name)
-            if ours == theirs or (f.name == "pair_revision" and is_same_run(theirs, ours)):
-                continue
-            raise DatasetError(
-                f"The labels in {folder} were made with {f.name} = {said(theirs)}, but now it is {said(ours)}. Label "
-                "into an empty folder, or use the same settings to resume."
-            )
 
 
 def label_dataset(
@@ -359,8 +196,3 @@ def parts_in(folder: Path, header: LabelHeader) -> set[int]:
 def first_hole(header: LabelHeader, there: Container[int]) -> int:
     """First example of the first part that is not there; one is not."""
     return next(start for start in header.starts if start not in there)
-
-
-def said(value: object) -> str:
-    """A header's value in a message."""
-    return clean(str(value))[:60]

@@ -10,7 +10,8 @@ from typing import Any
 
 from citer_core.errors import DatasetError, SettingError
 from citer_core.files import whole_file
-from citer_core.labelling.label_files import LabelHeader, first_hole, load_labels, part_path, parts_in, said
+from citer_core.labelling.label_files import first_hole, load_labels, part_path, parts_in
+from citer_core.labelling.label_header import LabelHeader, said
 from citer_core.labelling.labels import Labels
 from citer_core.models.same_pair import is_same_run
 

@@ -24,7 +24,8 @@ from citer_core.files import need_folder, write_whole
 from citer_core.gate.excerpt import clean
 from citer_core.gate.fields import Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
-from citer_core.labelling.label_files import LabelHeader, Rows, label_dataset, load_labels
+from citer_core.labelling.label_files import label_dataset, load_labels
+from citer_core.labelling.label_header import LabelHeader, Rows
 from citer_core.labelling.labels import ROLLOUT_SHARES, LabelMode, Labels, LabelSettings
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.ties import Ties

@@ -12,14 +12,10 @@ from safetensors.torch import load_file, save_file
 
 import citer_core
 from citer_core.errors import DatasetError, SettingError
-from citer_core.labelling import label_files, rollouts
-from citer_core.labelling.label_files import (
-    LabelHeader,
-    label_dataset,
-    load_labels,
-    shard_starts,
-)
+from citer_core.labelling import label_files, label_header, rollouts
+from citer_core.labelling.label_files import label_dataset, load_labels, shard_starts
 from citer_core.labelling.label_folders import load_label_folders, merge_labels
+from citer_core.labelling.label_header import LabelHeader
 from citer_core.labelling.labels import Labels, LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
@@ -170,7 +166,7 @@ def test_labels_of_another_run_are_not_mixed(tiny_pair, copied, monkeypatch, wha
         changed = {"revision" if what == "pair_revision" else "dtype": "other"}
         pair = dataclasses.replace(pair, info=dataclasses.replace(pair.info, **changed))
     elif what == "prompt_version":
-        monkeypatch.setattr(label_files, "PROMPT_VERSION", 2)
+        monkeypatch.setattr(label_header, "PROMPT_VERSION", 2)
     elif what == "code_version":
         monkeypatch.setattr(citer_core, "__version__", "99")
     named = "rows" if what == "n_rows" else what  # other rows are other in their digest first

@@ -12,7 +12,8 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.engine import Engine, Origin, trace_of
 from citer_core.errors import DatasetError, PairError, RouterError
-from citer_core.labelling.label_files import LabelHeader, label_dataset, load_labels
+from citer_core.labelling.label_files import label_dataset, load_labels
+from citer_core.labelling.label_header import LabelHeader
 from citer_core.labelling.labels import LabelSettings
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of

@@ -8,7 +8,8 @@ import pytest
 
 from citer_core.cli.load import load_rows
 from citer_core.cli.main import main
-from citer_core.labelling.label_files import LabelHeader, load_labels
+from citer_core.labelling.label_files import load_labels
+from citer_core.labelling.label_header import LabelHeader
 from tests.completions_server import CompletionsServer
 from tests.core.conftest import tiny_llama, tiny_qwen2
 

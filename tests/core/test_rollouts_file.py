@@ -8,7 +8,8 @@ import pytest
 
 from citer_core.errors import DatasetError
 from citer_core.labelling import labels as module
-from citer_core.labelling.label_files import LabelHeader, label_dataset, load_labels
+from citer_core.labelling.label_files import label_dataset, load_labels
+from citer_core.labelling.label_header import LabelHeader
 from citer_core.labelling.labels import LabelSettings
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.rollouts_file import RolloutsFile
@@ -103,7 +104,7 @@ def test_a_killed_labelling_has_its_rollouts(tiny_pair, tmp_path, monkeypatch):
 def test_rollouts_of_another_kind_are_refused(tiny_pair, tmp_path, changes, said):
     settings, file = WAYS["a later round"], tmp_path / "rollouts.jsonl"
     made(tiny_pair, tmp_path / "labels", settings, rollouts_file=file)
-    rolled_by = LabelHeader.of(tiny_pair, ROWS, settings).rolled_by
+    rolled_by = LabelHeader.of(tiny_pair, ROWS, settings, 1).rolled_by
     with RolloutsFile(file, rolled_by, branches=1):
         pass  # closed again by the refusals below, or the next line would wait
     with pytest.raises(DatasetError, match="holds rows of another run") as refused:
@@ -122,4 +123,4 @@ def test_a_damaged_row_is_refused_by_its_name(tiny_pair, tmp_path, rollouts):
     row = json.loads(file.read_text().splitlines()[0])
     file.write_text(json.dumps({**row, "rollouts": rollouts}) + "\n")
     with pytest.raises(DatasetError, match=r"a row that is none of rollouts \(rollouts.*Take the row out"):
-        RolloutsFile(file, LabelHeader.of(tiny_pair, ROWS, settings).rolled_by, branches=1)
+        RolloutsFile(file, LabelHeader.of(tiny_pair, ROWS, settings, 1).rolled_by, branches=1)

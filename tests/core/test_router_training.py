@@ -11,7 +11,7 @@ from safetensors.torch import load_file
 from sklearn.metrics import log_loss, roc_auc_score
 
 from citer_core.errors import DatasetError, SettingError
-from citer_core.labelling.label_files import LabelHeader
+from citer_core.labelling.label_header import LabelHeader
 from citer_core.labelling.labels import LabelSettings, prior_logits
 from citer_core.labelling.rollouts import Policy
 from citer_core.routing.router_card import read_card
@@ -265,7 +265,7 @@ def test_recipes_that_train_nothing_are_refused(wrong):
 
 
 def described(pair, labels=None, kind="citer", **options):
-    header = LabelHeader.of(pair, ROWS, LabelSettings(Policy.slm_alone()))
+    header = LabelHeader.of(pair, ROWS, LabelSettings(Policy.slm_alone()), 1)
     labels = labels or synthetic_labels(n_questions=20)
     rows = [{"question": n, "data_type": "math" if n < 10 else "mc"} for n in range(20)]
     return train_and_describe([header], labels, rows, kind, ONCE, 0.3, command="test", **options)
