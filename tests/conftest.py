@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import gc
+import signal
 
 import pytest
 
 NO_GPU = "torch sees no NVIDIA GPU on this machine: assets/docs/gpu.md says how to run this where there is one"
 
+
+# `make test &` of a script: what a shell starts in the background ignores Ctrl-C, and would hand that on to the
+# commands whose Ctrl-C is tested.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Files whose tests take long go first: what begins last is what the other processes then wait for.
 LONG_FIRST = ("tests/ui/test_accessibility.py", "tests/ui/test_static_site.py", "tests/ui/", "tests/faults/")
