@@ -6,7 +6,7 @@
  * changes.
  */
 
-import { button, html, part, setText, stylesheet } from "../viewer/dom.js";
+import { button, html, part, setText, stylesheet, withCode } from "../viewer/dom.js";
 import { reachable } from "./chart_keys.js";
 import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, tableOf } from "./figures.js";
 import { download } from "../share/page_export.js";
@@ -187,7 +187,7 @@ class Evidence {
     const again = [...this.choices.querySelectorAll("button")].find((one) => one.dataset.name === focused);
     again?.focus();
     setText(this.lead, kinds[this.kind].lead);
-    setText(this.note, `${this.shown().title}. ${note} ${provenance}`);
+    this.note.replaceChildren(...withCode(`${this.shown().title}. ${note} ${provenance}`));
     const opens = this.points().some((point) => this.address(point));
     setText(
       this.detail,

@@ -25,7 +25,7 @@
  * @property {Figure[]} figures
  */
 
-import { button, html, svg } from "../viewer/dom.js";
+import { button, html, svg, withCode } from "../viewer/dom.js";
 import { download } from "../share/page_export.js";
 import { figureCsv, groupsOf, intervalText, scaleOf } from "./intervals.js";
 
@@ -45,11 +45,11 @@ export function questionPanel(claim) {
       { class: "ce-said" },
       html("p", { class: "cl-small" }, source === "this project" ? "Ours" : `From the ${source}`),
       html("h3", { class: "cl-label" }, text),
-      html("p", {}, html("span", { class: "ce-verdict" }, verdict), ` ${sentence}`),
+      html("p", {}, html("span", { class: "ce-verdict" }, verdict), " ", ...withCode(sentence)),
       found ? findingPanel(found) : null,
       ...others.map(findingPanel),
       paper ? html("p", { class: "cl-note" }, `The paper: ${paper}`) : null,
-      command ? html("p", { class: "cl-note ce-command" }, command.replaceAll("`", "")) : null,
+      command ? html("p", { class: "cl-note" }, ...withCode(command)) : null,
     ),
     figures.length
       ? html(

@@ -12,7 +12,7 @@
  * @property {string} [command]
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { html, setText, withCode } from "../viewer/dom.js";
 import { messageOf } from "../run/format.js";
 
 export class SourcePanel {
@@ -52,7 +52,8 @@ export class SourcePanel {
       const text = await answer.text();
       if (number !== this.asked) return;
       const { pair, date, hardware, command } = chosen;
-      setText(this.from, date ? `${pair}, recorded ${date} on ${hardware}: ${command}` : pair);
+      const said = date ? `${pair}, recorded ${date} on ${hardware} with \`${command}\`` : pair;
+      this.from.replaceChildren(...withCode(said));
       this.on.onText(text);
     } catch (error) {
       if (number === this.asked) this.on.onError(`These labels could not be read (${messageOf(error)}). Try again.`);

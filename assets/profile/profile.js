@@ -5,7 +5,7 @@
  * callback. Plotly is fetched when the tab is open; colours are read from the page, and again when the theme changes.
  */
 
-import { html, part, setText, stylesheet } from "../viewer/dom.js";
+import { html, part, setText, stylesheet, withCode } from "../viewer/dom.js";
 import { passesFigure, sharesFigure } from "./figures.js";
 import { press } from "../page/page_gradio.js";
 import { loadPlotly } from "../viewer/plotly.js";
@@ -168,7 +168,7 @@ class Profile {
     setText(this.kind, `${kind} · ${profile.pair}`);
     this.kind.dataset.kind = profile.kind;
     setText(this.headline, profile.headline);
-    setText(this.provenance, profile.provenance);
+    this.provenance.replaceChildren(...withCode(profile.provenance));
     this.numbers.replaceChildren(
       ...profile.numbers.map(({ value, label, note }) =>
         html(

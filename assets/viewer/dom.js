@@ -57,6 +57,10 @@ export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** Words in which what stands between backticks is code. @param {string} words @returns {(string|Node)[]} */
+export const withCode = (words) =>
+  words.split(/`([^`]+)`/).map((part, place) => (place % 2 ? html("code", {}, part) : part));
+
 /**
  * A push button with a text label.
  * @param {string} label

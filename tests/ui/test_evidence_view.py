@@ -31,6 +31,10 @@ def test_curves_points_and_questions(visit: Callable[..., Visitor]) -> None:
         expect(panel.locator(".ce-drawn tbody th[scope=row]")).to_have_count(
             sum(len(figure["rows"]) for figure in claim["figures"])
         )
+    # Commands are code, wherever they stand: nobody reads a backtick.
+    commands = [claim["command"].strip("`") for claim in content["claims"] if claim["command"]]
+    assert commands == page.locator(".ce-question .ce-said > :last-child code").all_inner_texts()
+    expect(page.locator(".citer-evidence")).not_to_contain_text("`")
     lesson = content["lesson"]["figure"]["rows"]
     expect(page.locator(".ce-lesson .ce-dot")).to_have_count(sum(row["value"] is not None for row in lesson))
     heights = "(cells) => cells.map((cell) => cell.getBoundingClientRect().height)"

@@ -47,6 +47,7 @@ def test_it_opens_with_what_a_whole_set_says_and_goes_from_risk_to_risk(
     reachable = [0, *np.cumsum(np.unique(free, return_counts=True)[1]).tolist()]
     asked = min(reachable, key=lambda n: abs(n - n_llm))
     risks = int((label[np.argsort(free, kind="stable")[asked:]] == 0).sum())
+    expect(page.locator(".citer-labels code").first).to_have_text(entries[0].command)
     lead = page.locator(".cl-finding")
     expect(lead).to_be_in_viewport()
     words = lead.inner_text()

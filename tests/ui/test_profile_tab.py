@@ -81,6 +81,7 @@ def test_recorded_profile(visit: Callable[..., Visitor], theme: str, width: int)
     expect(page.locator(".citer-profile h2")).to_have_text(headline(stored), timeout=20_000)
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
     expect(page.locator(".citer-profile .cp-top .cl-note")).to_contain_text(stored.date)
+    expect(page.locator(".citer-profile .cp-top code")).to_have_text(stored.command)
     numbers = [number.value for number in big_numbers(stored)]
     expect(page.locator(".citer-profile .cp-number")).to_have_text(numbers)
     expect(page.locator(".citer-profile .cp-number").first).to_be_in_viewport()

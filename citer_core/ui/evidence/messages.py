@@ -60,7 +60,7 @@ def _regime(regime: Regime) -> dict[str, Any]:
         "name": regime.name,
         "title": regime.title,
         "note": regime.note,
-        "provenance": f"Measured {regime.date} on {regime.hardware}; {regime.command}",
+        "provenance": f"Measured {regime.date} on {regime.hardware} with `{regime.command}`",
         "kinds": {
             kind: {
                 "lead": lead(regime, kind),
