@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "citer_core"
 LINE = re.compile(r"( +)((?:\w+/? )+) +\S.*")
 APART = [("evaluation", "measuring"), ("profile", "labels"), ("api", "labels"), ("api", "profile")]
-ABOVE_THE_ROOMS = {"page", "stopping"}  # of the page's own modules; its rooms share the others
+ABOVE_THE_ROOMS = {"page", "wiring", "stopping"}  # of the page's own modules; its rooms share the others
 
 
 def name_of(path: Path) -> str:
@@ -104,7 +104,7 @@ def test_the_rooms_of_the_page_share_what_lies_below_them_and_do_not_know_the_pa
     crossed = crossings(modules, "citer_core.ui")
     rooms = set(table[1])
     assert wrong_ways(crossed, table[1]) == []
-    assert [line for _, b, line in crossed if b in ABOVE_THE_ROOMS] == []
+    assert [line for a, b, line in crossed if b in ABOVE_THE_ROOMS and a not in ABOVE_THE_ROOMS] == []
     shared = {a for a, _, _ in crossed} - rooms - ABOVE_THE_ROOMS
     assert [line for a, b, line in crossed if a in shared and b in rooms] == []
     assert {a for a, b, _ in crossed if b in rooms} >= {"page", "labels", "run"}
