@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -156,9 +157,15 @@ def test_no_path_of_this_machine_is_shown(served: Served, visit: Visit) -> None:
 
 
 def test_an_unexpected_error_is_answered_calmly(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    def failures() -> list[dict[str, str]]:
+        return [record.__dict__["fields"] for record in caplog.records if record.getMessage() == "a request failed"]
+
     with caplog.at_level(logging.INFO):
         answer = post(served, "component_server", NO_COMPONENT)
-    failed = [record.__dict__["fields"] for record in caplog.records if record.getMessage() == "a request failed"]
+        until = time.monotonic() + 5
+        while not failures() and time.monotonic() < until:  # the answer is sent before the failure is noted
+            time.sleep(0.01)
+    failed = failures()
     assert [entry["request_id"] for entry in failed] == [answer.headers["x-request-id"]]
     assert answer.status_code == 500 and answer.headers["x-request-id"]
     assert answer.headers["x-content-type-options"] == "nosniff"
