@@ -104,7 +104,7 @@ def test_the_rooms_of_the_page_share_what_lies_below_them_and_do_not_know_the_pa
     crossed = crossings(modules, "citer_core.ui")
     rooms = set(table[1])
     assert wrong_ways(crossed, table[1]) == []
-    assert [line for a, b, line in crossed if b in ABOVE_THE_ROOMS and a not in ABOVE_THE_ROOMS] == []
+    assert [line for a, b, line in crossed if b in ABOVE_THE_ROOMS and (a, b) != ("page", "wiring")] == []
     shared = {a for a, _, _ in crossed} - rooms - ABOVE_THE_ROOMS
     assert [line for a, b, line in crossed if a in shared and b in rooms] == []
     assert {a for a, b, _ in crossed if b in rooms} >= {"page", "labels", "run"}

@@ -1,7 +1,6 @@
 """The page: puts the components together and serves it.
 
-What can run in the browser does (τ, prices, presets, downloads: `assets/page/page.js`); the server decodes. Imports
-no torch, so that the page answers before the models are read. Called by `app` and by the tests.
+Imports no torch, so that the page answers before the models are read. Called by `app` and by the tests.
 """
 
 from __future__ import annotations
@@ -22,9 +21,7 @@ from citer_core.models.presets import EMBEDDED, PRESETS
 from citer_core.ui.about import about
 from citer_core.ui.address import OTHER_PORT, check_address
 from citer_core.ui.api.tab import api_tab
-from citer_core.ui.api.tools import (
-    RecordedRuns,
-)
+from citer_core.ui.api.tools import RecordedRuns
 from citer_core.ui.compare.tab import compare_tab
 from citer_core.ui.controls import SAMPLE_QUESTION, controls, fixed, tau_block
 from citer_core.ui.document import PageDocument

@@ -1,6 +1,7 @@
 """What follows from what on the page: which event of a component calls what, in the browser or on the server.
 
-What can run in the browser does. Called by `page` once it has put the components together.
+What can run in the browser does (τ, prices, presets, downloads: `assets/page/page.js`); the server decodes. Called
+by `page` once it has put the components together.
 """
 
 from __future__ import annotations
