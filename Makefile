@@ -8,6 +8,8 @@ FUZZ_EXAMPLES ?= 20000
 NODE_MODULES := { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --silent --no-audit --no-fund; }
 JAVASCRIPT := '{assets,tests}/**/*.{js,mjs,d.ts}' eslint.config.js
 # Only what is imported is compiled, when it first is: of torch and its like that is little, and a fresh machine waits less.
+# So what is compiled must be kept, even where the machine says otherwise: else every start takes twice as long.
+export PYTHONDONTWRITEBYTECODE :=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: help setup dev browser app test test-js test-slow test-gpu test-firefox lighthouse fuzz lint \

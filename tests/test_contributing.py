@@ -340,8 +340,9 @@ def test_the_files_on_the_way_of_a_token_are_there():
 def test_the_hosted_workflow_runs_what_a_person_runs():
     job = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text(encoding="utf-8"))["jobs"]["test"]
     commands = [step["run"].removesuffix(" PYTHON=python") for step in job["steps"] if "run" in step]
+    assert commands == ["make lint", "make test"]
     here = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
-    assert commands == ["make lint", "make test"] == [line for line in here if line.startswith("make ")]
+    assert [line for line in here if line.startswith("make ")] == ["make -j2 -k lint test"]
     low, high = (tuple(map(int, version.split("."))) for version in job["strategy"]["matrix"]["python"])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == f">={low[0]}.{low[1]},<{high[0]}.{high[1] + 1}"
