@@ -40,10 +40,27 @@ def ids_of(engine, problem, threshold, router):
     return [e.token_id for e in decode(engine.pair, router, engine.pair.encode(problem.prompt), settings)]
 
 
-def generated(engine, lm, problem):
-    ids = torch.tensor([engine.pair.encode(problem.prompt)])
-    output = lm.model.generate(ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=N_NEW)
-    return output[0, ids.shape[1] :].tolist()
+@pytest.fixture(scope="module")
+def generated(engine) -> dict[str, list[list[int]]]:
+    """What transformers' `generate` writes with either model alone; many texts at once take a fifth of the time."""
+    return {name: generated_by(getattr(engine.pair, name), engine.pair) for name in ("slm", "llm")}
+
+
+def generated_by(lm, pair, n_together=25):
+    texts = []
+    for first in range(0, len(PROBLEMS), n_together):
+        prompts = [pair.encode(problem.prompt) for problem in PROBLEMS[first : first + n_together]]
+        width = max(map(len, prompts))
+        ids = torch.tensor([[0] * (width - len(prompt)) + prompt for prompt in prompts])
+        mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+        output = lm.model.generate(ids, attention_mask=mask, do_sample=False, max_new_tokens=N_NEW)
+        texts += [up_to_the_end(row, pair.eos_ids) for row in output[:, width:].tolist()]
+    return texts
+
+
+def up_to_the_end(ids, eos_ids):
+    """Rows that ended before others of their batch are padded."""
+    return ids[: next((k + 1 for k, token_id in enumerate(ids) if token_id in eos_ids), len(ids))]
 
 
 def greedy_after(lm, ids, n_prompt, pair):
@@ -62,15 +79,15 @@ def written_token_by_token(pair, ids, script):
 
 
 @pytest.mark.parametrize("number", range(100))
-def test_identity_on_the_bundled_problems(engine, number):
+def test_identity_on_the_bundled_problems(engine, generated, number):
     """tau = 0 and tau = 1 are `generate`, and a scripted pattern is a loop that keeps nothing.
 
     Of most problems the loop is checked place by place: if each token is its model's greedy one behind those before it,
     the loop writes the same ones. One pass of each model says that of all places.
     """
     problem, pair = PROBLEMS[number], engine.pair
-    assert ids_of(engine, problem, 0.0, engine.router()) == generated(engine, pair.slm, problem)
-    assert ids_of(engine, problem, 1.0, engine.router()) == generated(engine, pair.llm, problem)
+    assert ids_of(engine, problem, 0.0, engine.router()) == generated["slm"][number]
+    assert ids_of(engine, problem, 1.0, engine.router()) == generated["llm"][number]
 
     script = [0.1 if (number + i) % 3 == 0 else 0.9 for i in range(7)]
     ids, written = pair.encode(problem.prompt), ids_of(engine, problem, 0.5, ScriptedRouter(script))
