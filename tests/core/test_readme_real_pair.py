@@ -217,13 +217,18 @@ def test_rollouts_of_the_real_pair():
 def test_outcomes_of_the_real_pair():
     """Both branches of every disagreement, and the chapter says how they end."""
     text = part(EVIDENCE, "qwen outcome").replace("\n", " ")
-    (file,) = re.findall(r"assets/benchmarks/rollouts/\S+?\.jsonl", text)
-    lines = (ASSETS.parent / file).read_text(encoding="utf-8").splitlines()
-    rows = [rollouts_row(2).read(json.loads(line), "") for line in lines]
-    assert len({row["id"] for row in rows}) == len(rows) == 300
-    ends = Counter((slm, llm) for row in rows for _, slm, llm in row["rollouts"])
-    shares = card("benchmarks/rollouts/qwen-cqa-citer-outcome.json")["label_shares"]
-    assert f"{sum(ends.values()):,} of the {shares['n_tokens']:,} tokens" in text and shares["n_unknown"] == ends[0, 0]
-    cells = f"| 300 of CommonsenseQA | {ends[1, 1]:,} | {ends[0, 1]} | {ends[1, 0]} | {ends[0, 0]} | `{file}` |"
-    assert cells in text
-    assert 8.5 <= sum(ends.values()) / ends[0, 1] < 9.5, "one in nine"
+    ends = {}
+    for name, title in (("gsm8k", "GSM8K"), ("cqa", "CommonsenseQA")):
+        file = f"assets/benchmarks/rollouts/qwen-{name}-outcome.jsonl"
+        lines = (ASSETS.parent / file).read_text(encoding="utf-8").splitlines()
+        rows = [rollouts_row(2).read(json.loads(line), "") for line in lines]
+        assert len({row["id"] for row in rows}) == len(rows) == 300
+        found = ends[name] = Counter((slm, llm) for row in rows for _, slm, llm in row["rollouts"])
+        shares = card(f"benchmarks/rollouts/qwen-{name}-citer-outcome.json")["label_shares"]
+        assert shares["n_unknown"] == found[0, 0]
+        assert f"{sum(found.values()):,} of the {shares['n_tokens']:,} tokens of {title}" in text
+        counts = " | ".join(f"{found[end]:,}" for end in ((1, 1), (0, 1), (1, 0), (0, 0)))
+        assert f"| 300 of {title} | {counts} | `{file}` |" in text
+    cqa, gsm8k = ends["cqa"], ends["gsm8k"]
+    assert 8.5 <= sum(cqa.values()) / cqa[0, 1] < 9.5, "one in nine"
+    assert 5.5 <= sum(gsm8k.values()) / gsm8k[0, 1] < 6.5 and gsm8k[0, 1] > 2 * gsm8k[1, 0], "one in six, twice as many"
