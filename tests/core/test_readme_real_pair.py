@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 
+import numpy as np
 import pytest
 
 from citer_core.assets import ASSETS
@@ -175,6 +176,38 @@ def test_who_chooses_makes_no_difference_shown_on_gsm8k():
     found = regime.difference("GSM8K", "max-probability", "random", 0.1)
     ends = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
     assert found.low > 0 and f"{100 * found.mean:.1f} points fewer than max-probability ({ends})" in text
+
+
+def test_labels_by_outcome_on_gsm8k():
+    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
+    assert f"AUC {card('benchmarks/rollouts/qwen-gsm8k-citer-outcome.json')['training']['auc']:.3f} on labels" in text
+    regime = of_qwen(ASSETS / "benchmarks")
+    outcome, llm = regime.at("GSM8K", "citer-outcome", 0.1), regime.at("GSM8K", "always-llm", None)
+    assert (
+        outcome.share == pytest.approx(0.1, abs=0.005) and f"`citer-outcome` has {outcome.right} right, level" in text
+    )
+    mean, (low, high) = paired_difference(*([regime.bits["GSM8K", int(line.name)][0]] for line in (outcome, llm)))
+    assert low < 0 < high and f"({100 * mean:+.1f} points, {100 * low:+.1f} to {100 * high:+.1f})" in text
+    assert f"for {outcome.gb / llm.gb:.0%} of the bytes of its answers" in text
+    for other, words in (
+        ("citer", "{} points more than `citer` ({} to {})"),
+        ("max-probability", "{} more than max-probability ({} to {}, so not beyond doubt)"),
+        ("citer-plus", "{} more than `citer-plus` ({} to {}, neither)"),
+    ):
+        found = regime.difference("GSM8K", "citer-outcome", other, 0.1)
+        assert found.is_paired and (found.low > 0) == (other == "citer")
+        assert words.format(f"{100 * found.mean:.1f}", f"{100 * found.low:+.1f}", f"{100 * found.high:+.1f}") in text
+    for other, words in (
+        ("max-probability", "{} points more than max-probability ({} to {})"),
+        ("citer", "{} more than `citer` ({} to {})"),
+    ):
+        both = [
+            np.concatenate([regime.bits[kind, int(regime.at(kind, name, 0.1).name)][0] for kind in regime.tables])
+            for name in ("citer-outcome", other)
+        ]
+        mean, (low, high) = paired_difference(*([bits] for bits in both))
+        assert len(both[0]) == 400 and low > 0, "beyond doubt"
+        assert words.format(f"{100 * mean:.1f}", f"{100 * low:+.1f}", f"{100 * high:+.1f}") in text
 
 
 def test_a_fifth_of_the_tokens_is_level_with_the_llm_on_gsm8k():
