@@ -210,6 +210,25 @@ def test_labels_by_outcome_on_gsm8k():
         assert words.format(f"{100 * mean:.1f}", f"{100 * low:+.1f}", f"{100 * high:+.1f}") in text
 
 
+def test_what_readme_says_of_the_real_pair():
+    text = (ASSETS.parent / "README.md").read_text(encoding="utf-8").replace("\n", " ")
+    regime = of_qwen(ASSETS / "benchmarks")
+    assert regime.title in text
+    found = {
+        name: [regime.at(kind, name, share) for kind in ("GSM8K", "CommonsenseQA")]
+        for name, share in (("citer-outcome", 0.1), ("max-probability", 0.1), ("always-llm", None))
+    }
+    ours, free, llm = found.values()
+    assert all(line.share == pytest.approx(0.1, abs=0.01) and line.n == 200 for line in (*ours, *free))
+    assert f"{ours[0].right} of 200 GSM8K problems and {ours[1].right} of 200 CommonsenseQA questions right" in text
+    assert (
+        f"max-probability {free[0].right} and {free[1].right}, the LLM alone {llm[0].right} and {llm[1].right}" in text
+    )
+    saved = " and ".join(f"{one.gb / other.gb:.0%}" for one, other in zip(ours, llm, strict=True))
+    assert f"an answer moves {saved} of the bytes of the LLM's own, but FLOPs are not saved" in text
+    assert all(one.tflop > other.tflop for one, other in zip(ours, llm, strict=True))
+
+
 def test_a_fifth_of_the_tokens_is_level_with_the_llm_on_gsm8k():
     text = part(EVIDENCE, "qwen 200").replace("\n", " ")
     regime = of_qwen(ASSETS / "benchmarks")
