@@ -208,6 +208,11 @@ def test_labels_by_outcome_on_gsm8k():
         mean, (low, high) = paired_difference(*([bits] for bits in both))
         assert len(both[0]) == 400 and low > 0, "beyond doubt"
         assert words.format(f"{100 * mean:.1f}", f"{100 * low:+.1f}", f"{100 * high:+.1f}") in text
+    few = regime.difference("GSM8K", "citer-outcome", "max-probability", 0.05)
+    n_right = regime.at("GSM8K", "citer-outcome", 0.05).right
+    ends = f"{100 * few.low:+.1f} to {100 * few.high:+.1f}"
+    assert few.low < 0 < few.high and f"it has {n_right} right, {100 * few.mean:.1f} points more" in text
+    assert f"more than max-probability ({ends}): no difference shown" in text
 
 
 def test_what_readme_says_of_the_real_pair():
