@@ -249,6 +249,17 @@ def test_a_fifth_of_the_tokens_is_level_with_the_llm_on_gsm8k():
     found = regime.difference("GSM8K", "max-probability", "citer", 0.2)
     ends = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
     assert found.low < 0 and f"by {100 * found.mean:.1f} points ({ends}, so not beyond doubt)" in text
+    outcome = regime.at("GSM8K", "citer-outcome", 0.2)
+    assert f"`citer-outcome` has {outcome.right}: " in text
+    for other, words in (
+        ("citer", "{} points more than `citer` ({})"),
+        ("max-probability", "{} more than max-probability ({}, so not beyond doubt)"),
+    ):
+        found = regime.difference("GSM8K", "citer-outcome", other, 0.2)
+        ends = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
+        assert (found.low > 0) == (other == "citer") and words.format(f"{100 * found.mean:.1f}", ends) in text
+    mean, (low, high) = paired_difference(*([regime.bits["GSM8K", int(line.name)][0]] for line in (outcome, llm)))
+    assert low < 0 and f"{100 * mean:.1f} more than the LLM alone ({100 * low:+.1f} to {100 * high:+.1f}" in text
 
 
 def test_rollouts_of_the_real_pair():
