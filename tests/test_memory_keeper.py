@@ -53,10 +53,7 @@ for number in range(3):
     thread = threading.Thread(target=read, args=(f"visitor {number}",))
     thread.start()
     thread.join()
-    end = time.monotonic() + 10  # of a busy machine; what leaks is there after it too
-    time.sleep(0.3)
-    while resident_bytes() > sizes[-1] * 1.04 and time.monotonic() < end:
-        time.sleep(0.05)
+    time.sleep(0.6)
     sizes.append(resident_bytes())
 print(json.dumps({"sizes": sizes, "found": found}))
 """
@@ -110,12 +107,12 @@ def test_it_is_asked_for_at_rest_and_never_where_nothing_grew():
 
 def test_what_is_freed_after_the_end_is_asked_for_too():
     process = Process(100 * MB)
-    keeper = MemoryKeeper(look_s=0.01, quiet_s=0.01, late_s=2.0, resident=process.resident, give=process.give)
+    keeper = MemoryKeeper(look_s=0.01, quiet_s=0.01, late_s=0.3, resident=process.resident, give=process.give)
     keeper.begin()
     keeper.end()
     time.sleep(0.1)
     process.size = 110 * MB  # by those who carry the answer
-    assert process.gave.wait(20)
+    assert process.gave.wait(5)
 
 
 def test_a_system_that_says_nothing_is_left_alone():

@@ -39,15 +39,15 @@ def test_nobody_waits_for_a_page_that_nobody_asks_for() -> None:
 
 
 def test_a_request_is_let_pass_until_it_is_quiet() -> None:
-    traffic = PageTraffic(quiet_s=0.6, patience_s=30.0)
+    traffic = PageTraffic(quiet_s=0.2, patience_s=30.0)
     ask(traffic, "http")
-    assert 0.5 < waited(traffic) < 15.0
-    assert waited(traffic) < 0.5
+    assert 0.1 < waited(traffic) < 15.0
+    assert waited(traffic) < 0.1
 
 
 def test_patience_ends_and_does_not_come_back() -> None:
-    traffic = PageTraffic(quiet_s=30.0, patience_s=0.6)
+    traffic = PageTraffic(quiet_s=30.0, patience_s=0.2)
     ask(traffic, "http")
-    assert 0.5 < waited(traffic) < 15.0
+    assert 0.1 < waited(traffic) < 15.0
     ask(traffic, "http")
-    assert waited(traffic) < 0.5
+    assert waited(traffic) < 0.1

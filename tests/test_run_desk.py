@@ -39,7 +39,7 @@ def start_long(engine: Any) -> FakeRun:
     return engine.start(LONG, settings=DecodeSettings())
 
 
-def until(holds: Callable[[], object], within_s: float = 20.0) -> None:
+def until(holds: Callable[[], object], within_s: float = 5.0) -> None:
     end = time.monotonic() + within_s
     while not holds():
         assert time.monotonic() < end, "it did not happen"
@@ -125,7 +125,7 @@ def test_a_run_that_nobody_looks_at_ends_after_its_grace_and_not_before(slow: Fa
         missing_part(desk, {"run": left.id, "base": 0})
     assert left.ended_at is None
     assert waiting.ended_at is not None, "nobody looked at this one"
-    until(lambda: left.ended_at)
+    until(lambda: left.ended_at, 6)
     assert left.trace is not None and left.trace.finish_reason == "cancelled"
 
 

@@ -54,13 +54,13 @@ def generated_by(lm, pair, n_together=25):
         ids = torch.tensor([[0] * (width - len(prompt)) + prompt for prompt in prompts])
         mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
         output = lm.model.generate(ids, attention_mask=mask, do_sample=False, max_new_tokens=N_NEW)
-        texts += [up_to_the_end(row, pair.eos_ids) for row in output[:, width:].tolist()]
+        texts += [up_to_the_end(row, lm.model.generation_config.eos_token_id) for row in output[:, width:].tolist()]
     return texts
 
 
-def up_to_the_end(ids, eos_ids):
-    """Rows that ended before others of their batch are padded."""
-    return ids[: next((k + 1 for k, token_id in enumerate(ids) if token_id in eos_ids), len(ids))]
+def up_to_the_end(ids, eos_id):
+    """Rows that ended before others of their batch are padded; which token ends one is what transformers goes by."""
+    return ids[: ids.index(eos_id) + 1] if eos_id in ids else ids
 
 
 def greedy_after(lm, ids, n_prompt, pair):

@@ -48,7 +48,7 @@ SHORTEN = """(most) => {
 }"""
 
 
-def shorten_tables(page: Page, most: int = 12) -> None:
+def shorten_tables(page: Page, most: int = 40) -> None:
     """Leaves the first rows of every table: the others are alike, and axe would read each of thousands again."""
     page.evaluate(SHORTEN, most)
 
