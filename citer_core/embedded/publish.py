@@ -10,9 +10,9 @@ import hashlib
 import json
 import logging
 import shutil
-from collections.abc import Sequence
-from functools import lru_cache
-from itertools import islice
+from collections.abc import Iterator, Sequence
+from functools import cache
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +47,30 @@ FIRST_EDITION = {
 
 def held_out(data_type: DataType, name: str, n: int, without: Sequence[Row] = ()) -> list[Row]:
     """The first `n` rows of a held-out stream that are not in `without`."""
-    if not without:
-        return [dict(row) for row in _first_rows(data_type, name, n)]
     taken = {row["id"] for row in without}
-    return list(islice((row for row in held_out_rows(data_type, name) if row["id"] not in taken), n))
+    return [dict(row) for row in islice((row for row in _stream(data_type, name) if row["id"] not in taken), n)]
 
 
-@lru_cache(maxsize=8)
-def _first_rows(data_type: DataType, name: str, n: int) -> tuple[Row, ...]:
-    """0.8 s for a thousand, and whoever trains on others asks for those that are tested on again and again."""
-    return tuple(islice(held_out_rows(data_type, name), n))
+class _DrawnRows:
+    """A held-out stream, drawn once: a row takes some thirty tries, and whoever trains skips what others test on.
+
+    Not for two threads at once.
+    """
+
+    def __init__(self, rows: Iterator[Row]) -> None:
+        self._rows = rows
+        self._drawn: list[Row] = []
+
+    def __iter__(self) -> Iterator[Row]:
+        for i in count():
+            while len(self._drawn) <= i:
+                self._drawn.append(next(self._rows))
+            yield self._drawn[i]
+
+
+@cache
+def _stream(data_type: DataType, name: str) -> _DrawnRows:
+    return _DrawnRows(held_out_rows(data_type, name))
 
 
 def problems_of(rows: Sequence[Row], data_type: DataType) -> list[Problem]:

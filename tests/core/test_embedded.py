@@ -142,6 +142,14 @@ def test_held_out_streams_are_fixed_and_distinct():
     assert len(set(first)) == 50 and not set(first) & set(other)
 
 
+def test_rows_of_a_stream_are_the_same_however_many_were_asked_for_and_none_is_one_that_was_ruled_out():
+    stream = list(islice(corpus.held_out_rows("mc", "router"), 30))
+    few, without = publish.held_out("mc", "router", 3), publish.held_out("mc", "router", 20, without=stream[2:9])
+    assert without == stream[:2] + stream[9:27]
+    few[0]["id"] = "changed by whoever asked"
+    assert publish.held_out("mc", "router", 30) == stream
+
+
 def test_targets_are_the_completion_and_its_end_alone(tokenizer):
     texts = [pretrain.encode_text("Question: one?\nAnswer:", " It is one.", tokenizer), ([5, 6, 7, 0], 2)]
     for inputs, targets in pretrain.collate(texts):
