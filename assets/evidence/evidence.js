@@ -8,7 +8,8 @@
 
 import { button, html, part, setText, stylesheet, withCode } from "../viewer/dom.js";
 import { reachable } from "./chart_keys.js";
-import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, tableOf } from "./figures.js";
+import { CurveKey } from "./curve_key.js";
+import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, seriesOf, tableOf } from "./figures.js";
 import { download } from "../share/page_export.js";
 import { loadPlotly } from "../viewer/plotly.js";
 import { paletteOf } from "../viewer/plot_look.js";
@@ -25,7 +26,7 @@ import { SETTINGS_TABLE } from "../run/trace_schema.js";
  * @property {string} title
  * @property {string} note
  * @property {string} provenance
- * @property {Record<string, {lead: string, points: EvidencePoint[]}>} kinds
+ * @property {Record<string, {lead: string, best: string, points: EvidencePoint[]}>} kinds best: the label of a router
  *
  * @typedef {Object} EvidenceMessage
  * @property {EvidenceRegime[]} regimes
@@ -72,6 +73,9 @@ class Evidence {
     /** @type {AxisName} */
     this.axis = "share";
     this.isListening = false;
+    /** Curves that somebody showed or hid, by label: kept from pair to pair. @type {Map<string, boolean>} */
+    this.toggled = new Map();
+    this.key = new CurveKey((label) => this.toggle(label));
     this.status = html("p", { class: "cl-status", role: "status" }, "Reading what is stored.");
     this.lead = html("h2", { class: "cl-heading" });
     this.choices = html("div", { class: "ce-choices" });
@@ -94,7 +98,7 @@ class Evidence {
     this.body = html(
       "div",
       { class: "cl-body", hidden: true },
-      html("section", { class: "ce-panel" }, this.lead, this.choices, this.plot, this.detail, this.note),
+      html("section", { class: "ce-panel" }, this.lead, this.choices, this.plot, this.key.root, this.detail, this.note),
       html(
         "details",
         { class: "cl-details ce-panel" },
@@ -197,6 +201,22 @@ class Evidence {
     this.draw();
   }
 
+  series() {
+    return seriesOf(this.points(), this.axis, this.shown().kinds[this.kind].best);
+  }
+
+  /** @param {import("./figures.js").Series} series */
+  isShown({ label, isFirst }) {
+    return this.toggled.get(label) ?? isFirst;
+  }
+
+  /** Shows a curve, or hides it. @param {string} label */
+  toggle(label) {
+    const series = this.series().find((one) => one.label === label);
+    if (series) this.toggled.set(label, !this.isShown(series));
+    this.draw();
+  }
+
   fillTable() {
     const points = this.points();
     const { head, rows } = tableOf(points);
@@ -259,9 +279,11 @@ class Evidence {
 
   async draw() {
     if (!this.message) return;
+    this.key.show(this.series(), (series) => this.isShown(series));
     try {
       const Plotly = await loadPlotly(this.plotlyUrl);
-      const { data, layout } = curvesFigure(this.points(), this.axis, paletteOf(this.root));
+      const shown = this.series().filter((series) => this.isShown(series));
+      const { data, layout } = curvesFigure(shown, this.points(), this.axis, paletteOf(this.root));
       await Plotly.react(this.plot, data, layout, CONFIG);
       this.plot.setAttribute("aria-label", `Accuracy against ${AXES[this.axis].title}. ${this.lead.textContent}`);
       this.plot.dataset.drawn = `${this.regime} ${this.kind} ${this.axis}`;

@@ -23,12 +23,23 @@
  * @property {boolean} opens whether the page has this router
  *
  * @typedef {"share"|"bytes_share"|"gb"|"tflop"|"seconds"|"seconds_alone"} AxisName
+ *
+ * @typedef {Object} Series a curve, or the line of a model alone
+ * @property {string} label
+ * @property {EvidencePoint[]} points in the order of their cost
+ * @property {boolean} isAlone
+ * @property {boolean} isFirst whether it is shown until somebody hides it
+ * @property {boolean} hasLine
+ * @property {"slm"|"llm"|"cost"|"muted"} tone of the palette
+ * @property {string} dash
+ * @property {string|null} symbol
  */
 
 import { buildLink } from "../page/link.js";
 import { csvText } from "../run/csv.js";
 import { formatTau, percent, significant } from "../run/format.js";
 import { layoutOf } from "../viewer/plot_look.js";
+import { DASHES, MARKS } from "./curve_marks.js";
 
 /** @type {Record<AxisName, {button: string, title: string, isShare: boolean}>} */
 export const AXES = {
@@ -41,8 +52,8 @@ export const AXES = {
 };
 const AXIS_NAMES = /** @type {AxisName[]} */ (Object.keys(AXES));
 const ALONE = ["always-slm", "always-llm"];
-const SYMBOLS = ["circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "x", "star", "pentagon"];
-/** Shown at once; the others wait in the legend. */
+const [SYMBOLS, DASH_NAMES] = [Object.keys(MARKS), Object.keys(DASHES)];
+/** Shown at once; the others wait in the key. */
 const FIRST =
   /^(citer|citer-plus|citer-\d|citer-plus-\d|citer-outcome|max-probability|co-llm|random|decisive|speculative)$/;
 
@@ -68,69 +79,110 @@ export function curvesOf(points, axis) {
   return [...curves.values()].map((curve) => curve.sort((a, b) => Number(a[axis]) - Number(b[axis])));
 }
 
-/** @param {string} router @param {ChartPalette} palette */
-function colorOf(router, palette) {
-  if (router.includes("outcome") || router === "decisive") return palette.cost;
-  if (router.startsWith("citer")) return palette.llm;
-  if (/^(max-probability|entropy|margin|bidirectional-entropy)$/.test(router)) return palette.slm;
-  return palette.muted;
+/** @param {string} router @returns {Series["tone"]} */
+function toneOf(router) {
+  if (router.includes("outcome") || router === "decisive") return "cost";
+  if (router.startsWith("citer") || router === "always-llm") return "llm";
+  if (/^(always-slm|max-probability|entropy|margin|bidirectional-entropy)$/.test(router)) return "slm";
+  return "muted";
 }
 
 /**
+ * All that the chart could show: either model alone, then the curves, each with its own look.
  * @param {EvidencePoint[]} points of one kind of problem
+ * @param {AxisName} axis
+ * @param {string} [best] the label of one that is shown at once whatever its name
+ * @returns {Series[]}
+ */
+export function seriesOf(points, axis, best = "") {
+  const alone = points.filter(isAlone).map((point) => ({
+    label: point.label,
+    points: [point],
+    isAlone: true,
+    isFirst: true,
+    hasLine: true,
+    tone: toneOf(point.router),
+    dash: "dot",
+    symbol: null,
+  }));
+  // By its place among all, so that a curve looks the same on every axis.
+  const labels = [...new Set(points.filter((point) => !isAlone(point)).map((point) => point.label))];
+  const curves = curvesOf(points, axis).map((curve) => {
+    const [{ label, router }] = curve;
+    const k = labels.indexOf(label);
+    return {
+      label,
+      points: curve,
+      isAlone: false,
+      isFirst: FIRST.test(router) || label === best,
+      hasLine: curve.length > 1,
+      tone: toneOf(router),
+      dash: DASH_NAMES[k % DASH_NAMES.length],
+      symbol: SYMBOLS[k % SYMBOLS.length],
+    };
+  });
+  return [...alone, ...curves];
+}
+
+/**
+ * @param {Series[]} shown
+ * @param {EvidencePoint[]} points whose places in this list `customdata` names
  * @param {AxisName} axis
  * @param {ChartPalette} palette
  */
-export function curvesFigure(points, axis, palette) {
+export function curvesFigure(shown, points, axis, palette) {
   const { title, isShare } = AXES[axis];
-  const curves = curvesOf(points, axis);
-  const data = curves.map((curve, k) => {
-    const color = colorOf(curve[0].router, palette);
-    return {
-      type: "scatter",
-      mode: curve.length > 1 ? "lines+markers" : "markers",
-      name: curve[0].label,
-      visible: FIRST.test(curve[0].router) ? true : "legendonly",
-      x: curve.map((point) => point[axis]),
-      y: curve.map((point) => point.accuracy),
-      customdata: curve.map((point) => points.indexOf(point)),
-      error_y: {
-        type: "data",
-        symmetric: false,
-        array: curve.map((point) => point.high - point.accuracy),
-        arrayminus: curve.map((point) => point.accuracy - point.low),
-        thickness: 1,
-        width: 3,
-      },
-      line: { color, width: 2, dash: ["solid", "dash", "dot", "dashdot"][k % 4] },
-      marker: { color, size: 9, symbol: SYMBOLS[k % SYMBOLS.length] },
-      text: curve.map((point) => sentenceOf(point)),
-      hovertemplate: "%{text}<extra></extra>",
-    };
-  });
-  const most = Math.max(0, ...curves.flat().map((point) => Number(point[axis])));
-  const lines = points.filter(isAlone).map((point) => ({
-    type: "scatter",
-    mode: "lines",
-    name: point.label,
-    x: [0, most * 1.04],
-    y: [point.accuracy, point.accuracy],
-    line: { color: point.router === "always-slm" ? palette.slm : palette.llm, width: 1.5, dash: "dot" },
-    hovertemplate: `${sentenceOf(point)}<extra></extra>`,
-  }));
+  const most = Math.max(0, ...points.filter((point) => !isAlone(point)).map((point) => Number(point[axis])));
+  const data = shown.map((series) =>
+    series.isAlone ? lineOf(series, most, palette) : curveOf(series, points, axis, palette),
+  );
   const shares = { tickformat: ".0%" };
   return {
-    data: [...lines, ...data],
+    data,
     layout: layoutOf(
       palette,
       { title, rangemode: "tozero", ...(isShare ? shares : {}) },
       { title: "right answers, with 95% intervals", ...shares },
-      {
-        height: 460,
-        hovermode: "closest",
-        legend: { orientation: "h", x: 0, y: -0.2, yanchor: "top", font: { size: 12 }, bgcolor: "rgba(0,0,0,0)" },
-      },
+      { height: 400, hovermode: "closest", showlegend: false },
     ),
+  };
+}
+
+/** @param {Series} series @param {number} most @param {ChartPalette} palette */
+function lineOf({ label, points: [point], tone, dash }, most, palette) {
+  return {
+    type: "scatter",
+    mode: "lines",
+    name: label,
+    x: [0, most * 1.04],
+    y: [point.accuracy, point.accuracy],
+    line: { color: palette[tone], width: 1.5, dash },
+    hovertemplate: `${sentenceOf(point)}<extra></extra>`,
+  };
+}
+
+/** @param {Series} series @param {EvidencePoint[]} points @param {AxisName} axis @param {ChartPalette} palette */
+function curveOf({ label, points: curve, hasLine, tone, dash, symbol }, points, axis, palette) {
+  const color = palette[tone];
+  return {
+    type: "scatter",
+    mode: hasLine ? "lines+markers" : "markers",
+    name: label,
+    x: curve.map((point) => point[axis]),
+    y: curve.map((point) => point.accuracy),
+    customdata: curve.map((point) => points.indexOf(point)),
+    error_y: {
+      type: "data",
+      symmetric: false,
+      array: curve.map((point) => point.high - point.accuracy),
+      arrayminus: curve.map((point) => point.accuracy - point.low),
+      thickness: 1,
+      width: 3,
+    },
+    line: { color, width: 2, dash },
+    marker: { color, size: 9, symbol },
+    text: curve.map((point) => sentenceOf(point)),
+    hovertemplate: "%{text}<extra></extra>",
   };
 }
 

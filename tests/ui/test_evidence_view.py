@@ -58,9 +58,32 @@ def test_curves_points_and_questions(visit: Callable[..., Visitor]) -> None:
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     assert violations(page, ".citer-evidence", tags=()) == []
 
-    # A point by the keyboard: one stop for all, arrows between them, Enter opens exactly that router and tau.
+    # A curve is hidden and shown by its button, and stays so on other axes and for other problems.
     page.locator(f".citer-evidence [data-name='{first['name']}']").click()
     page.locator(f".citer-evidence [data-name='{kind}']").click()
+    drawn = plot.locator(".scatterlayer .trace")
+    labels = {point["label"] for point in entry["points"] if point["share"] is not None}
+    key = page.locator(".ce-key")
+    assert set(key.locator(".ce-curve").all_text_contents()) == labels
+    best, hidden = key.get_by_role("button", name=entry["best"]), key.locator(".ce-curve[aria-pressed=false]")
+    expect(best).to_have_attribute("aria-pressed", "true")
+    n_hidden = hidden.count()
+    assert 0 < n_hidden < len(labels) and f"{n_hidden} more curves" in key.inner_text()
+    expect(drawn).to_have_count(len(labels) - n_hidden)
+    best.focus()
+    page.keyboard.press("Space")
+    expect(drawn).to_have_count(len(labels) - n_hidden - 1)
+    key.locator("summary").click()
+    other = key.locator(".cl-details .ce-curve").first
+    other.click()
+    expect(drawn).to_have_count(len(labels) - n_hidden)
+    page.locator(".citer-evidence [data-name='bytes_share']").click()
+    expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} bytes_share")
+    expect(best).to_have_attribute("aria-pressed", "false")
+    expect(other).to_have_attribute("aria-pressed", "true")
+    page.locator(".citer-evidence [data-name='share']").click()
+
+    # A point by the keyboard: one stop for all, arrows between them, Enter opens exactly that router and tau.
     expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} share")
     stops = plot.locator("path.point[tabindex='0']")
     expect(stops).to_have_count(1)

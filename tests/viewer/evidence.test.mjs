@@ -1,7 +1,17 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { AXES, addressOf, axesOf, csvOf, curvesFigure, curvesOf, tableOf } from "../../assets/evidence/figures.js";
+import {
+  AXES,
+  addressOf,
+  axesOf,
+  csvOf,
+  curvesFigure,
+  curvesOf,
+  seriesOf,
+  tableOf,
+} from "../../assets/evidence/figures.js";
+import { DASHES, MARKS } from "../../assets/evidence/curve_marks.js";
 import { nextPlace } from "../../assets/evidence/chart_keys.js";
 import { figureCsv, groupsOf, intervalText, scaleOf } from "../../assets/evidence/intervals.js";
 import { readLink } from "../../assets/page/link.js";
@@ -48,16 +58,18 @@ test("only axes that were measured are offered, and a curve goes by its cost", (
 });
 
 test("the figure has every point with its interval, and either model alone as a line", () => {
-  const { data, layout } = curvesFigure(POINTS, "bytes_share", PALETTE);
+  const series = seriesOf(POINTS, "bytes_share");
   assert.deepEqual(
-    data.map(({ name, visible }) => [name, visible]),
+    series.map(({ label, isFirst }) => [label, isFirst]),
     [
-      ["ALWAYS-SLM", undefined],
-      ["ALWAYS-LLM", undefined],
+      ["ALWAYS-SLM", true],
+      ["ALWAYS-LLM", true],
       ["CITER", true],
-      ["MARGIN", "legendonly"],
+      ["MARGIN", false],
     ],
   );
+  assert.ok(seriesOf(POINTS, "bytes_share", "MARGIN").every(({ isFirst }) => isFirst));
+  const { data, layout } = curvesFigure(series, POINTS, "bytes_share", PALETTE);
   const [slm, , citer] = data;
   assert.deepEqual(slm.y, [0.45, 0.45]);
   assert.deepEqual(citer.y, [0.94, 0.97]);
@@ -68,6 +80,27 @@ test("the figure has every point with its interval, and either model alone as a 
     /^CITER at τ = 0\.8765: 188 of 200 right \(94\.0%, 89\.0% to 99\.0%\), 10\.0% LLM tokens$/,
   );
   assert.equal(layout.xaxis.title.text, AXES.bytes_share.title);
+});
+
+test("a curve looks the same whatever else is shown, and no two of 36 look alike", () => {
+  const [, , , margin] = seriesOf(POINTS, "share");
+  const { data } = curvesFigure([margin], POINTS, "share", PALETTE);
+  assert.equal(data.length, 1);
+  assert.deepEqual([data[0].line.dash, data[0].marker.symbol], [margin.dash, margin.symbol]);
+  assert.deepEqual(data[0].customdata, [4]);
+  const onlyHere = [point("drafted", null, 190), ...POINTS];
+  const looks = seriesOf(onlyHere, "share").map(({ label, dash, symbol }) => [label, dash, symbol]);
+  for (const look of looks) {
+    const elsewhere = seriesOf(
+      onlyHere.map((one) => ({ ...one, gb: 1 })),
+      "gb",
+    );
+    const same = elsewhere.find(({ label }) => label === look[0]);
+    assert.deepEqual([same.label, same.dash, same.symbol], look);
+  }
+  const many = Array.from({ length: 36 }, (_, k) => point(`router-${k}`, 0.1, 100));
+  assert.equal(new Set(seriesOf(many, "share").map(({ dash, symbol }) => `${dash} ${symbol}`)).size, 36);
+  for (const { dash, symbol } of seriesOf(many, "share")) assert.ok(DASHES[dash] && MARKS[symbol]);
 });
 
 test("a point opens exactly its router and tau", () => {

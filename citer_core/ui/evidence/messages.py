@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from citer_core.assets import ASSETS
 from citer_core.errors import CiterError, GateError
@@ -64,6 +65,7 @@ def _regime(regime: Regime) -> dict[str, Any]:
         "kinds": {
             kind: {
                 "lead": lead(regime, kind),
+                "best": next(iter(_at_share(regime, kind).label), ""),
                 "points": [
                     {name: _plain(line[name]) for name in SHOWN} | {"opens": line["router"] in opens}
                     for _, line in table.iterrows()
@@ -87,11 +89,7 @@ def routers_here(pair_revision: str, assets: Path = ASSETS) -> frozenset[str]:
 
 def lead(regime: Regime, kind: str) -> str:
     """Who is ahead at a tenth of the tokens, the free baseline first where it is not behind; one sentence."""
-    table = regime.tables[kind]
-    wanted = np.isclose(table.share_wanted, SHARE) & (abs(table.share - SHARE) <= NEAR)
-    near = table[wanted & ~table.router.isin(("disagreement", "decisive"))]
-    drafted = _of_drafts(regime, kind)
-    best = near.sort_values("accuracy", ascending=False)
+    best = _at_share(regime, kind)
     free, once, twice = (best[best.router == name].head(1) for name in ("max-probability", "citer", "citer-2"))
     if best.empty or free.empty or once.empty:
         return f"No two routers were measured at {SHARE:.0%} LLM tokens here."
@@ -99,7 +97,7 @@ def lead(regime: Regime, kind: str) -> str:
     rounds = f" after one round and {twice.iloc[0].accuracy:.1%} after two" if len(twice) else ""
     known = max([baseline.accuracy, ours.accuracy, *twice.accuracy])
     top = f" Best is {first.label} with {first.accuracy:.1%}." if first.accuracy > known else ""
-    rest = f"{top} {ours.n:,} problems each.{drafted}"
+    rest = f"{top} {ours.n:,} problems each.{_of_drafts(regime, kind)}"
     if baseline.accuracy == known:
         return (
             f"At about {SHARE:.0%} LLM tokens max-probability, which needs no training, {_standing(regime, kind)}: "
@@ -109,6 +107,14 @@ def lead(regime: Regime, kind: str) -> str:
         f"At about {SHARE:.0%} LLM tokens CITER has {ours.accuracy:.1%} right{rounds}; max-probability, which needs no "
         f"training, has {baseline.accuracy:.1%}.{rest}"
     )
+
+
+def _at_share(regime: Regime, kind: str) -> pd.DataFrame:
+    """Points at a tenth of the tokens, the best first; not those of oracles."""
+    table = regime.tables[kind]
+    wanted = np.isclose(table.share_wanted, SHARE) & (abs(table.share - SHARE) <= NEAR)
+    near = table[wanted & ~table.router.isin(("disagreement", "decisive"))]
+    return near.sort_values("accuracy", ascending=False)
 
 
 def _standing(regime: Regime, kind: str) -> str:
