@@ -19,6 +19,9 @@ import { inCell, placeInCell, verdictOfToken } from "./rows.js";
  * @typedef {import("./verdict.js").Cell} Cell
  */
 
+/** A line may end at such a token's space: what is marked is the word, which then stands alone on the next line. */
+const SPACE_BEFORE = /^ (?=\S)/;
+
 /** @type {Record<Cell, string>} */
 export const VERDICT_WORDS = {
   kept: "easy, kept by the SLM",
@@ -144,13 +147,18 @@ export class TextPanel {
     setText(this.title, analysis.title);
     setText(this.answer, `${plural(problem.n, "token")}, the end included. Right answer: ${problem.answer}.`);
     const fragment = document.createDocumentFragment();
+    /** @type {HTMLElement|undefined} */
+    let before;
     for (let i = problem.start; i < problem.start + problem.n; i++) {
-      const node = html("span", { "data-i": i });
-      if (isEnd(analysis, i)) node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "end" }));
-      else if (analysis.text[i] === "")
-        node.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "•" }));
-      else if (!spellTex(node, analysis.text[i], this.nodes.at(-1))) fillTokenText(node, analysis.text[i]);
+      const text = analysis.text[i];
+      const space = SPACE_BEFORE.test(text) ? " " : "";
+      const word = html("span", { class: "cl-w" });
+      if (isEnd(analysis, i)) word.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "end" }));
+      else if (text === "") word.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "•" }));
+      else if (!spellTex(word, text.slice(space.length), before)) fillTokenText(word, text.slice(space.length));
+      const node = html("span", { "data-i": i }, space, word);
       if (analysis.caseOf[i] > 1) node.dataset.case = String(analysis.caseOf[i]);
+      before = word;
       this.nodes.push(node);
       fragment.append(node);
     }
@@ -200,7 +208,11 @@ function legend() {
     html(
       "span",
       { class: "cl-key" },
-      html("span", { class: `cl-t ${className}`, "aria-hidden": "true", ...dataset }, "abc"),
+      html(
+        "span",
+        { class: `cl-t ${className}`, "aria-hidden": "true", ...dataset },
+        html("span", { class: "cl-w" }, "abc"),
+      ),
       ...words,
     );
   return html(

@@ -22,7 +22,7 @@ def test_both_branches_of_a_token_are_rolled_out(open_tab: Callable[..., Visitor
     engine = labelled.slot.wait(0)
     assert engine is not None
     set_tau(visitor, 0.8)
-    # Not at its centre: a token that is wrapped with its space is nowhere near it.
+    # Not at its centre: its marks, which hang below, belong to it, and nothing there is clicked.
     visitor.page.locator(f'.cl-text .cl-t[data-i="{critical}"]').evaluate("node => node.click()")
     expect(visitor.page.locator(".cl-detail")).to_contain_text("Label 0: prefer the LLM")
     visitor.page.get_by_role("button", name="Roll out both branches").click()
@@ -56,3 +56,21 @@ def test_the_charts_are_drawn_in_both_themes_with_their_numbers(open_tab: Callab
     cells = rows.all_inner_texts()
     total = sum(int(n.replace(",", "")) for k, n in enumerate(cells) if k % 3)
     assert total == visitor.page.evaluate("window.citerLabels.view.analysis.n")
+
+
+def test_marks_stand_at_their_word_where_its_space_ends_the_line_before(open_tab: Callable[..., Visitor]) -> None:
+    visitor = open_tab(width=390)
+    fragments = "(nodes) => nodes.map((node) => node.getClientRects().length)"
+    of_signs = ":has(.cv-mark-tex)"  # a backslash is a hair wide, which a line may end and begin with
+    tokens = visitor.page.locator(f".cl-text .cl-t:not({of_signs})")
+    words = tokens.locator(".cl-w")
+    assert set(words.evaluate_all(fragments)) == {1}
+    wrapped = [k for k, n in enumerate(tokens.evaluate_all(fragments)) if n > 1]
+    assert wrapped, "no line begins with a token that has a space"
+    for token in (tokens.nth(k) for k in wrapped):
+        word = token.locator(".cl-w")
+        assert token.text_content() == f" {word.text_content()}"
+        assert token.evaluate("(node) => getComputedStyle(node).outlineStyle") == "none"
+        token.evaluate("(node) => node.click()")
+        expect(token).to_have_attribute("data-selected", "true")
+        expect(word).to_have_css("outline-style", "solid")
