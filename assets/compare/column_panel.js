@@ -9,7 +9,7 @@
 
 import { html, setText } from "../viewer/dom.js";
 import { quantity } from "../run/format.js";
-import { SPACED, fillTokenText, spellTex } from "../viewer/text.js";
+import { SPACED, fillTokenText, setWordApart, spellTex } from "../viewer/text.js";
 import { lengthOf, verdictOf } from "./findings.js";
 
 const FIGURES = /** @type {const} */ ([
@@ -110,6 +110,7 @@ export class ColumnPanel {
       if (!isMarked && cell.kind !== "rejected" && cell.place === firstDifference) {
         isMarked = true;
         node.classList.add("cq-differs");
+        setWordApart(node);
         node.title = "From here on this text is not the LLM's.";
       }
       return node;

@@ -9,7 +9,7 @@
 import { certaintyStep, prefersLlm } from "../run/decision.js";
 import { button, html, setText } from "../viewer/dom.js";
 import { plural, probability } from "../run/format.js";
-import { SPACED, fillTokenText, spellTex, visibleText } from "../viewer/text.js";
+import { SPACED, SPACE_BEFORE, fillTokenText, spellTex, visibleText } from "../viewer/text.js";
 import { isEnd } from "./analysis.js";
 import { inCell, placeInCell, verdictOfToken } from "./rows.js";
 
@@ -18,9 +18,6 @@ import { inCell, placeInCell, verdictOfToken } from "./rows.js";
  * @typedef {import("./analysis.js").Analysis} Analysis
  * @typedef {import("./verdict.js").Cell} Cell
  */
-
-/** A line may end at such a token's space: what is marked is the word, which then stands alone on the next line. */
-const SPACE_BEFORE = /^ (?=\S)/;
 
 /** @type {Record<Cell, string>} */
 export const VERDICT_WORDS = {

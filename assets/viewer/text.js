@@ -49,6 +49,8 @@ const CONTROL_NAMES = (
 export const MAX_MARKS = 5000;
 /** A token whose spaces mean something; in a text without one, none is drawn at the end of a line. */
 export const SPACED = / {2}|\t|\n[ \t]|[ ]$/;
+/** A token that begins with a space, at which a line may end: its word then stands alone on the next one. */
+export const SPACE_BEFORE = /^ (?=\S)/;
 /** Commands of LaTeX that are one sign; the sign is shown, the text and the inspector keep what was written. */
 const TEX_SIGNS = /** @type {Record<string, string>} */ ({
   times: "×",
@@ -194,7 +196,7 @@ function texMark(text, sign) {
  * Spells a command of LaTeX that two tokens write, the backslash and the name: the sign stands in the name's place.
  * @param {Element} element of the name
  * @param {string} text
- * @param {Element|undefined} before the element of the token before
+ * @param {HTMLElement|undefined} before the element of the token before
  * @returns {boolean} whether there was such a command
  */
 export function spellTex(element, text, before) {
@@ -207,6 +209,23 @@ export function spellTex(element, text, before) {
   const [name] = TEX_NAME.exec(begun.slice(1) + text) ?? [];
   if (!name || name.length <= n) return false;
   before.replaceChildren(written.slice(0, -begun.length), texMark(begun, HAIR_SPACE));
+  delete before.dataset.word;
   element.replaceChildren(texMark(name.slice(n), TEX_SIGNS[name]), text.slice(name.length - n));
   return true;
+}
+
+/**
+ * Sets a token's word apart from the space before it, once, so that what is drawn around it is drawn around the word:
+ * where that space ends a line, a frame around both has a side there, beside another token.
+ * @param {HTMLElement} element
+ */
+export function setWordApart(element) {
+  const first = element.firstChild;
+  if ("word" in element.dataset || !(first instanceof Text) || !SPACE_BEFORE.test(element.textContent ?? "")) return;
+  first.splitText(1);
+  const word = document.createElement("span");
+  word.className = "cv-word";
+  word.append(...[...element.childNodes].slice(1));
+  element.append(word);
+  element.dataset.word = "";
 }

@@ -9,12 +9,14 @@
 import { certaintyStep, isForced } from "../run/decision.js";
 import { html } from "./dom.js";
 import { WRITER_NAMES, probability } from "../run/format.js";
-import { MAX_MARKS, SPACED, fillTokenText, spellTex, visibleText } from "./text.js";
+import { MAX_MARKS, SPACED, fillTokenText, setWordApart, spellTex, visibleText } from "./text.js";
 
 /** Up to so many tokens are brought up to date at once. */
 const AT_ONCE = 1000;
 const REST_MS = 120;
 const SLICE = 500;
+/** Looks that draw something around a token or beside it. */
+const FRAMED = / cv-(flip|fork|match-now)\b/;
 
 export class TokenPanel {
   /** @type {HTMLElement[]} */
@@ -96,6 +98,7 @@ export class TokenPanel {
       // Spaces that mean something are kept; without them none is drawn at the end of a line.
       if (SPACED.test(text)) this.text.classList.add("cv-spaced");
       node.className = this.looks[i] = this.#look(view, i);
+      if (FRAMED.test(node.className)) setWordApart(node);
       this.nodes.push(node);
       fragment.append(node);
     }
@@ -188,7 +191,9 @@ export class TokenPanel {
   #paint(view, from, to) {
     for (let i = from; i < to; i++) {
       const look = this.#look(view, i);
-      if (look !== this.looks[i]) this.nodes[i].className = this.looks[i] = look;
+      if (look === this.looks[i]) continue;
+      if (FRAMED.test(look)) setWordApart(this.nodes[i]);
+      this.nodes[i].className = this.looks[i] = look;
     }
   }
 
@@ -215,6 +220,8 @@ export class TokenPanel {
       this.nodes[this.pinned ?? -1]?.removeAttribute("data-pinned");
       this.nodes[view.pinned ?? -1]?.setAttribute("data-pinned", "");
       this.pinned = view.pinned;
+      const pinned = this.nodes[view.pinned ?? -1];
+      if (pinned) setWordApart(pinned);
       if (view.pinned !== null) this.#moveTabStop(view.pinned, view);
       else if (this.tabStop !== null) this.#moveTabStop(this.tabStop, view);
     }
