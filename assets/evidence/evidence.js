@@ -26,7 +26,8 @@ import { SETTINGS_TABLE } from "../run/trace_schema.js";
  * @property {string} title
  * @property {string} note
  * @property {string} provenance
- * @property {Record<string, {lead: string, best: string, points: EvidencePoint[]}>} kinds best: the label of a router
+ * @property {Record<string, {lead: string, more: string, best: string, points: EvidencePoint[]}>} kinds
+ *   best: the label of a router
  *
  * @typedef {Object} EvidenceMessage
  * @property {EvidenceRegime[]} regimes
@@ -78,6 +79,7 @@ class Evidence {
     this.key = new CurveKey((label) => this.toggle(label));
     this.status = html("p", { class: "cl-status", role: "status" }, "Reading what is stored.");
     this.lead = html("h2", { class: "cl-heading" });
+    this.more = html("p", { class: "ce-more" });
     this.choices = html("div", { class: "ce-choices" });
     /** @type {Plot} */
     this.plot = html("div", { class: "cl-plot ce-plot", role: "group", "aria-label": "Accuracy against cost" });
@@ -98,7 +100,16 @@ class Evidence {
     this.body = html(
       "div",
       { class: "cl-body", hidden: true },
-      html("section", { class: "ce-panel" }, this.lead, this.choices, this.plot, this.key.root, this.detail, this.note),
+      html(
+        "section",
+        { class: "ce-panel" },
+        html("div", {}, this.lead, this.more),
+        this.choices,
+        this.plot,
+        this.key.root,
+        this.detail,
+        this.note,
+      ),
       html(
         "details",
         { class: "cl-details ce-panel" },
@@ -191,6 +202,7 @@ class Evidence {
     const again = [...this.choices.querySelectorAll("button")].find((one) => one.dataset.name === focused);
     again?.focus();
     setText(this.lead, kinds[this.kind].lead);
+    setText(this.more, kinds[this.kind].more);
     this.note.replaceChildren(...withCode(`${this.shown().title}. ${note} ${provenance}`));
     const opens = this.points().some((point) => this.address(point));
     setText(

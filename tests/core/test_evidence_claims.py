@@ -24,7 +24,7 @@ from citer_core.evidence.matched_regime import of_matched
 from citer_core.evidence.part_regime import of_parts
 from citer_core.evidence.payback import paybacks
 from citer_core.evidence.real_regime import REAL_PAIR, of_qwen
-from citer_core.evidence.regime import Difference, newcombe
+from citer_core.evidence.regime import NEAR, Difference, newcombe
 from citer_core.evidence.regimes import regimes
 from citer_core.evidence.rounds import on_the_way
 from citer_core.evidence.statistics import paired_difference, unpack
@@ -243,7 +243,7 @@ def test_speculative_decoding_is_a_line_of_the_table_and_beats_what_it_beats(ans
     claim = found["speculative"]
     assert claim.verdict == "refuted" and claim.sentence.startswith("Take speculative decoding")
     assert "95.0% right" in claim.number and "90% of the drafted tokens kept" in claim.number
-    assert "Speculative decoding, whose text is the LLM's own, has 95.0% right" in lead(regime, "math")
+    assert "Speculative decoding, whose text is the LLM's own, has 95.0% right" in lead(regime, "math")[1]
 
 
 def test_routing_has_paid_when_what_it_saves_has_won_back_its_setup(answered):
@@ -328,7 +328,10 @@ def test_the_view_is_told_what_the_tables_say_and_nothing_else():
     for told in content["regimes"]:
         for kind, entry in told["kinds"].items():
             table = known[told["name"]].tables[kind]
-            assert entry["lead"] == lead(known[told["name"]], kind)
+            assert (entry["lead"], entry["more"]) == lead(known[told["name"]], kind)
+            tenth = table[np.isclose(table.share_wanted, 0.1) & (abs(table.share - 0.1) <= NEAR)]
+            tenth = tenth[~tenth.router.isin(("decisive", "disagreement"))]
+            assert entry["best"] in set(tenth[tenth.accuracy == tenth.accuracy.max()].label)
             for point, (_, line) in zip(entry["points"], table.iterrows(), strict=True):
                 for name in ("router", "tau", "share", "right", "n", "low", "high", "bytes_share", "gb", "seconds"):
                     value = line[name]
@@ -341,7 +344,7 @@ def test_the_view_is_told_what_the_tables_say_and_nothing_else():
 
 
 def test_the_lead_says_first_where_the_free_baseline_is_ahead_and_how_surely(tmp_path):
-    said = lead(of_matched(ONE_WORDING), "math")
+    said, _ = lead(of_matched(ONE_WORDING), "math")
     assert "which needs no training, is ahead, but not beyond doubt: 97.5% right against 94.0% for CITER" in said
     lines = [evaluated("max-probability", 0.1, [True] * n + [False] * (40 - n)) for n in (30, 6, 4)]
     ours = evaluated("citer", 0.1, [True] * 4 + [False] * 36)
@@ -349,7 +352,7 @@ def test_the_lead_says_first_where_the_free_baseline_is_ahead_and_how_surely(tmp
     def standing(free):
         for file in REAL_PAIR:
             (tmp_path / f"{file}.jsonl").write_text(free + ours)
-        return lead(of_qwen(tmp_path), "GSM8K")
+        return lead(of_qwen(tmp_path), "GSM8K")[0]
 
     assert "no training, is ahead: 75.0% right against 10.0%" in standing(lines[0])
     assert "is ahead, but not beyond doubt: 15.0%" in standing(lines[1])
@@ -360,16 +363,16 @@ def test_the_lead_compares_the_points_nearest_to_the_share():
     regime = next(r for r in regimes() if r.name == "qwen")
     free = regime.at("CommonsenseQA", "max-probability", 0.1)
     assert free.share == pytest.approx(0.105, abs=0.001)  # not the one at 0.082, with more right answers
-    assert f"which needs no training, has {free.accuracy:.1%}." in lead(regime, "CommonsenseQA")
+    assert f"which needs no training, has {free.accuracy:.1%}." in lead(regime, "CommonsenseQA")[0]
 
 
 def test_the_lead_has_each_round_by_its_name():
     regime = next(r for r in regimes() if r.name == "varied-wording")
-    said = lead(regime, "math")
+    said, more = lead(regime, "math")
     at = {name: regime.at("math", name, 0.1) for name in ("citer", "citer-2", "max-probability")}
     assert f"CITER has {at['citer'].accuracy:.1%} right after one round and {at['citer-2'].accuracy:.1%} after" in said
     assert f"has {at['max-probability'].accuracy:.1%}" in said
-    assert f"CITER after two rounds moves {at['citer-2'].bytes_share:.0%}" in said
+    assert f"CITER after two rounds moves {at['citer-2'].bytes_share:.0%}" in more
 
 
 def test_only_routers_of_the_pair_that_is_here_can_be_opened():

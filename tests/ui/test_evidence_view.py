@@ -23,6 +23,7 @@ def test_curves_points_and_questions(visit: Callable[..., Visitor]) -> None:
     first = content["regimes"][0]
     kind, entry = next(iter(first["kinds"].items()))
     expect(page.locator(".citer-evidence .cl-heading").first).to_have_text(entry["lead"], timeout=20_000)
+    expect(page.locator(".citer-evidence .ce-more")).to_have_text(entry["more"])
     plot = page.locator(".ce-plot")
     expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} share", timeout=30_000)
     expect(page.locator(".ce-question")).to_have_count(len(content["claims"]))

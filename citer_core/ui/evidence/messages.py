@@ -64,7 +64,7 @@ def _regime(regime: Regime) -> dict[str, Any]:
         "provenance": f"Measured {regime.date} on {regime.hardware} with `{regime.command}`",
         "kinds": {
             kind: {
-                "lead": lead(regime, kind),
+                **dict(zip(("lead", "more"), lead(regime, kind), strict=True)),
                 "best": next(iter(_at_share(regime, kind).label), ""),
                 "points": [
                     {name: _plain(line[name]) for name in SHOWN} | {"opens": line["router"] in opens}
@@ -87,25 +87,31 @@ def routers_here(pair_revision: str, assets: Path = ASSETS) -> frozenset[str]:
     return frozenset(FREE) | {path.stem for path in (assets / "routers" / "embedded").glob("*.json")}
 
 
-def lead(regime: Regime, kind: str) -> str:
-    """Who is ahead at a tenth of the tokens, the free baseline first where it is not behind; one sentence."""
+def lead(regime: Regime, kind: str) -> tuple[str, str]:
+    """Who is ahead at a tenth of the tokens, in one sentence, the free baseline first where it is not behind.
+
+    Returns:
+        The sentence, and more to know with it.
+    """
     best = _at_share(regime, kind)
     free, once, twice = (best[best.router == name].head(1) for name in ("max-probability", "citer", "citer-2"))
     if best.empty or free.empty or once.empty:
-        return f"No two routers were measured at {SHARE:.0%} LLM tokens here."
+        return f"No two routers were measured at {SHARE:.0%} LLM tokens here.", ""
     first, baseline, ours = best.iloc[0], free.iloc[0], once.iloc[0]
     rounds = f" after one round and {twice.iloc[0].accuracy:.1%} after two" if len(twice) else ""
     known = max([baseline.accuracy, ours.accuracy, *twice.accuracy])
-    top = f" Best is {first.label} with {first.accuracy:.1%}." if first.accuracy > known else ""
-    rest = f"{top} {ours.n:,} problems each.{_of_drafts(regime, kind)}"
+    top = f"Best is “{first.label}” with {first.accuracy:.1%}. " if first.accuracy > known else ""
+    more = f"{top}{ours.n:,} problems each.{_of_drafts(regime, kind)}"
     if baseline.accuracy == known:
         return (
             f"At about {SHARE:.0%} LLM tokens max-probability, which needs no training, {_standing(regime, kind)}: "
-            f"{baseline.accuracy:.1%} right against {ours.accuracy:.1%} for CITER{rounds}.{rest}"
+            f"{baseline.accuracy:.1%} right against {ours.accuracy:.1%} for CITER{rounds}.",
+            more,
         )
     return (
         f"At about {SHARE:.0%} LLM tokens CITER has {ours.accuracy:.1%} right{rounds}; max-probability, which needs no "
-        f"training, has {baseline.accuracy:.1%}.{rest}"
+        f"training, has {baseline.accuracy:.1%}.",
+        more,
     )
 
 
