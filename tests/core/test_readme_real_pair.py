@@ -283,6 +283,19 @@ def test_rollouts_of_the_real_pair():
         assert f"{len(rolled_out):,}" == n_tokens and f"{sum(rolled_out) / len(rolled_out):.1%}" == share
 
 
+def test_how_far_the_second_round_of_gsm8k_has_come():
+    first, second = (
+        [
+            rollouts_row(1).read(json.loads(line), "")
+            for line in (ASSETS / "benchmarks" / "rollouts" / name).read_text().splitlines()
+        ]
+        for name in ("qwen-gsm8k-1.jsonl", "qwen-gsm8k-2.jsonl")
+    )
+    assert f"({len(second)} of its {len(first)} rows are rolled out so far)" in EVIDENCE
+    places = [[position for position, _ in row["rollouts"]] for row in first]
+    assert [[position for position, _ in row["rollouts"]] for row in second] == places[: len(second)]
+
+
 def test_outcomes_of_the_real_pair():
     """Both branches of every disagreement, and the chapter says how they end."""
     text = part(EVIDENCE, "qwen outcome").replace("\n", " ")
