@@ -24,7 +24,7 @@ function swatch({ tone, dash, symbol, hasLine }) {
 }
 
 export class CurveKey {
-  /** @param {(label: string) => void} onToggle */
+  /** @param {(series: Series) => void} onToggle */
   constructor(onToggle) {
     this.onToggle = onToggle;
     this.first = html("div", { class: "ce-curves" });
@@ -54,7 +54,7 @@ export class CurveKey {
     this.buttons = new Map(
       all.map((series) => {
         const one = html("button", { type: "button", class: "cv-button ce-curve" }, swatch(series), series.label);
-        one.addEventListener("click", () => this.onToggle(series.label));
+        one.addEventListener("click", () => this.onToggle(series));
         return [series.label, one];
       }),
     );

@@ -74,9 +74,9 @@ class Evidence {
     /** @type {AxisName} */
     this.axis = "share";
     this.isListening = false;
-    /** Curves that somebody showed or hid, by label: kept from pair to pair. @type {Map<string, boolean>} */
+    /** Curves that somebody showed or hid, by router: kept from pair to pair. @type {Map<string, boolean>} */
     this.toggled = new Map();
-    this.key = new CurveKey((label) => this.toggle(label));
+    this.key = new CurveKey((series) => this.toggle(series));
     this.status = html("p", { class: "cl-status", role: "status" }, "Reading what is stored.");
     this.lead = html("h2", { class: "cl-heading" });
     this.more = html("p", { class: "ce-more" });
@@ -218,14 +218,13 @@ class Evidence {
   }
 
   /** @param {import("./figures.js").Series} series */
-  isShown({ label, isFirst }) {
-    return this.toggled.get(label) ?? isFirst;
+  isShown({ router, isFirst }) {
+    return this.toggled.get(router) ?? isFirst;
   }
 
-  /** Shows a curve, or hides it. @param {string} label */
-  toggle(label) {
-    const series = this.series().find((one) => one.label === label);
-    if (series) this.toggled.set(label, !this.isShown(series));
+  /** Shows a curve, or hides it. @param {import("./figures.js").Series} series */
+  toggle(series) {
+    this.toggled.set(series.router, !this.isShown(series));
     this.draw();
   }
 

@@ -26,6 +26,7 @@
  *
  * @typedef {Object} Series a curve, or the line of a model alone
  * @property {string} label
+ * @property {string} router its name, which is the same of every pair, as labels are not
  * @property {EvidencePoint[]} points in the order of their cost
  * @property {boolean} isAlone
  * @property {boolean} isFirst whether it is shown until somebody hides it
@@ -97,6 +98,7 @@ function toneOf(router) {
 export function seriesOf(points, axis, best = "") {
   const alone = points.filter(isAlone).map((point) => ({
     label: point.label,
+    router: point.router,
     points: [point],
     isAlone: true,
     isFirst: true,
@@ -112,6 +114,7 @@ export function seriesOf(points, axis, best = "") {
     const k = labels.indexOf(label);
     return {
       label,
+      router,
       points: curve,
       isAlone: false,
       isFirst: FIRST.test(router) || label === best,
@@ -137,12 +140,14 @@ export function curvesFigure(shown, points, axis, palette) {
     series.isAlone ? lineOf(series, most, palette) : curveOf(series, points, axis, palette),
   );
   const shares = { tickformat: ".0%" };
+  /** Of an empty chart plotly would invent axes. @param {number} end */
+  const upTo = (end) => (data.length ? {} : { range: [0, end] });
   return {
     data,
     layout: layoutOf(
       palette,
-      { title, rangemode: "tozero", ...(isShare ? shares : {}) },
-      { title: "right answers, with 95% intervals", ...shares },
+      { title, rangemode: "tozero", ...(isShare ? shares : {}), ...upTo(most) },
+      { title: "right answers, with 95% intervals", ...shares, ...upTo(1) },
       { height: 400, hovermode: "closest", showlegend: false },
     ),
   };

@@ -83,6 +83,15 @@ def test_curves_points_and_questions(visit: Callable[..., Visitor]) -> None:
     expect(best).to_have_attribute("aria-pressed", "false")
     expect(other).to_have_attribute("aria-pressed", "true")
     page.locator(".citer-evidence [data-name='share']").click()
+    # By its router: another pair calls the same one otherwise.
+    alone = key.locator(".ce-curve").first
+    name = alone.inner_text()
+    alone.click()
+    page.locator(".citer-evidence [data-name='qwen']").click()
+    expect(alone).not_to_have_text(name)
+    expect(alone).to_have_attribute("aria-pressed", "false")
+    page.locator(f".citer-evidence [data-name='{first['name']}']").click()
+    page.locator(f".citer-evidence [data-name='{kind}']").click()
 
     # A point by the keyboard: one stop for all, arrows between them, Enter opens exactly that router and tau.
     expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} share")

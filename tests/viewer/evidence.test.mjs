@@ -103,6 +103,19 @@ test("a curve looks the same whatever else is shown, and no two of 36 look alike
   for (const { dash, symbol } of seriesOf(many, "share")) assert.ok(DASHES[dash] && MARKS[symbol]);
 });
 
+test("a chart of which every curve is hidden keeps axes that are possible", () => {
+  const { data, layout } = curvesFigure([], POINTS, "share", PALETTE);
+  assert.deepEqual(data, []);
+  assert.deepEqual(
+    [layout.xaxis.range, layout.yaxis.range],
+    [
+      [0, 0.2],
+      [0, 1],
+    ],
+  );
+  assert.equal(curvesFigure(seriesOf(POINTS, "share"), POINTS, "share", PALETTE).layout.xaxis.range, undefined);
+});
+
 test("a point opens exactly its router and tau", () => {
   const problem = { question: "What is 1 + 1?", data_type: "math", router: null, settings: { temperature: 0 } };
   const opened = readLink(new URL(addressOf("https://page/", POINTS[3], problem)).search);
