@@ -213,7 +213,10 @@ export class TokenPanel {
   mark(view) {
     if (this.hovered !== view.hovered) {
       this.nodes[this.hovered ?? -1]?.removeAttribute("data-hover");
-      this.nodes[view.hovered ?? -1]?.setAttribute("data-hover", "");
+      const hovered = this.nodes[view.hovered ?? -1];
+      hovered?.setAttribute("data-hover", "");
+      // Text that somebody selects has to stay where it is: what is moved falls out of the selection.
+      if (hovered && document.getSelection()?.isCollapsed !== false) setWordApart(hovered);
       this.hovered = view.hovered;
     }
     if (this.pinned !== view.pinned) {

@@ -39,6 +39,43 @@ def test_a_pinned_token(visit: Callable[..., Visitor]) -> None:
     assert wrapped(page) == places
 
 
+def test_a_token_under_the_mouse(visit: Callable[..., Visitor]) -> None:
+    page = visit(width=1440).page
+    expect(page.locator(".cv-text .cv-t").first).to_be_visible()
+    place = wrapped(page)[0]
+    token = page.locator(f".cv-text .cv-t[data-i='{place}']")
+    # Its middle lies between its two lines, so the mouse goes to the second of them.
+    box = token.evaluate(
+        "(node) => { const { x, y, width, height } = node.getClientRects()[1]; "
+        "return [x + width / 2, y + height / 2]; }"
+    )
+    page.mouse.move(*box)
+    expect(token).to_have_attribute("data-hover", "")
+    expect(token.locator(".cv-word")).to_have_css("outline-style", "solid")
+    expect(token).to_have_css("outline-style", "none")
+    assert token.locator(".cv-word").evaluate_all(FRAGMENTS) == [1]
+
+
+def test_a_selection_outlives_the_mouse(visit: Callable[..., Visitor]) -> None:
+    page = visit(width=1440).page
+    expect(page.locator(".cv-text .cv-t").nth(9)).to_be_visible()
+    tokens = page.locator(".cv-text .cv-t")
+    first, *_, last = (k for k, text in enumerate(tokens.all_text_contents()[:20]) if text[0] == " " and len(text) > 3)
+    selected = page.evaluate(
+        """(places) => {
+            const ends = places.map((k) => document.querySelector(`.cv-text .cv-t[data-i='${k}']`).firstChild);
+            document.getSelection().setBaseAndExtent(ends[0], 2, ends[1], 2);
+            return document.getSelection().toString();
+        }""",
+        [first, last],
+    )
+    for place in (first, last):
+        tokens.nth(place).hover()
+        expect(tokens.nth(place)).to_have_attribute("data-hover", "")
+    assert len(selected) > 4
+    assert page.evaluate("document.getSelection().toString()") == selected
+
+
 def test_tokens_that_another_tau_gives_to_the_other_model(visit: Callable[..., Visitor]) -> None:
     page = visit(width=390).page
     expect(page.locator(".cv-text .cv-t").first).to_be_visible()
