@@ -6,14 +6,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Finding, Parts, answer, missing, router_name
-from citer_core.evidence.figures import Figure, FigureRow, Unit, figures, interval_row, number_row, said, share_row
+from citer_core.evidence.figures import Figure, FigureRow, Unit, figures, interval_row, number_row, said
 from citer_core.evidence.payback import MEASURES, Payback, paybacks
 from citer_core.evidence.regime import Regime, of_seeds
-from citer_core.evidence.statistics import paired_difference, unpack
+from citer_core.evidence.statistics import unpack
 from citer_core.evidence.stored import StoredPart
+from citer_core.evidence.transfer import transfer_claim
 
 QUARTERS = ("shortest quarter", "second", "third", "longest quarter")
 LOOKED_AT = ("always-slm", "max-probability", "citer-2", "citer-outcome", "always-llm")
@@ -21,10 +23,14 @@ IN_WORDS = {"seconds": "in seconds (one answer at a time)", "gb": "in bytes", "t
 UNITS: dict[str, Unit] = {"seconds": "seconds", "gb": "GB", "tflop": "TFLOP"}
 
 
-def of_reach(parts: Parts, known: Sequence[Regime]) -> Iterator[Claim]:
-    """All of them, from the newest regime that has each part; set-up costs of the others too."""
+def of_reach(parts: Parts, known: Sequence[Regime], folder: Path) -> Iterator[Claim]:
+    """All of them, from the newest regime that has each part; set-up costs and transfer of the others too.
+
+    Raises:
+        DatasetError: a stored result is damaged.
+    """
     yield _end_to_end(known)
-    yield _transfer(parts)
+    yield transfer_claim(parts, known, folder)
     yield _length(parts)
 
 
@@ -100,53 +106,6 @@ def _title(regime: Regime) -> str:
 
 def _times(n: float) -> str:
     return NOT_MEASURED if math.isnan(n) else "never" if math.isinf(n) else f"{n:,.0f}"
-
-
-def _transfer(parts: Parts) -> Claim:
-    text = "One router for each benchmark, or one for all?"
-    if "transfer" not in parts:
-        return missing("transfer", text, "transfer")
-    regime, part = parts["transfer"]
-    rows = [
-        share_row(
-            f"{router_name(row['router'])} on {row['tested_on']}",
-            f"trained on {row['trained_on']}",
-            int(unpack(row["right"], row["n"]).sum()),
-            row["n"],
-        )
-        for row in part.content
-    ]
-    words = []
-    is_worse, is_better = {"both": False, "other": False}, False
-    for router, kind in dict.fromkeys((row["router"], row["tested_on"]) for row in part.content):
-        of = {
-            row["trained_on"]: unpack(row["right"], row["n"])
-            for row in part.content
-            if (row["router"], row["tested_on"]) == (router, kind)
-        }
-        for trained_on in sorted(of.keys() - {kind}):
-            mean, (low, high) = paired_difference([of[trained_on]], [of[kind]])
-            is_worse["both" if trained_on == "both" else "other"] |= high < 0
-            is_better |= trained_on == "both" and low > 0
-            words.append(
-                f"{router_name(router)} of {trained_on} less its own on {kind}: {100 * mean:+.1f} points "
-                f"({100 * low:+.1f} to {100 * high:+.1f}, n = {len(of[kind]):,})"
-            )
-    if is_worse["both"] and is_better:
-        sentence = (
-            "Neither is better everywhere: one router for both is behind one for each in places, ahead in others."
-        )
-    elif is_worse["both"]:
-        sentence = "One router for both is behind one for each."
-    else:
-        sentence = "One router for both will do."
-    sentence += (
-        " One that has seen the other format only is worse."
-        if is_worse["other"]
-        else " Even one that has seen the other format only is not measurably worse."
-    )
-    drawn = figures((f"Right answers at {SHARE:.0%} LLM tokens", "share", rows))
-    return answer("transfer", text, Finding(tuple(words), regime.title), sentence, part.command, drawn)
 
 
 def _length(parts: Parts) -> Claim:

@@ -43,7 +43,7 @@ def of_reviewers(known: Sequence[Regime], folder: Path) -> Iterator[Claim]:
     yield from _mechanics(known, folder)
     yield _flips(parts)
     yield _rounds(parts)
-    yield from of_reach(parts, known)
+    yield from of_reach(parts, known, folder)
     yield language_claim(folder)
     yield from unanswered()
 

@@ -1,0 +1,165 @@
+"""What the reviewers asked of transfer: routers of one kind of problem, and of all, tried on each kind.
+
+The bundled pair's are a part of its set. The real pair's are points of `evaluate` in files of their own, whose routers
+are called ROUTER-KIND for what they learned from; "its own" are those of the data set's table. Imports no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from citer_core.errors import DatasetError
+from citer_core.evidence.claim import SHARE, Claim, Finding, Parts, answer, missing, router_name
+from citer_core.evidence.evaluated import evaluated_points
+from citer_core.evidence.figures import Figure, figures, share_row
+from citer_core.evidence.real_regime import REAL_PAIR
+from citer_core.evidence.regime import NEAR, Regime
+from citer_core.evidence.statistics import paired_difference, unpack
+from citer_core.evidence.stored import StoredPart
+
+TEXT = "One router for each benchmark, or one for all?"
+BOTH = "both"
+TRAINED_ON = {"gsm8k": "GSM8K", "cqa": "CommonsenseQA", BOTH: BOTH}  # by the end of a router's name
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """A router on one kind of problem, at `SHARE`.
+
+    Attributes:
+        trained_on: the kind that it learned from, or `BOTH`.
+        right: [n] bool, problem by problem.
+    """
+
+    router: str
+    trained_on: str
+    tested_on: str
+    right: Any
+
+    @property
+    def group(self) -> str:
+        """Of those that are held against one another."""
+        return f"{router_name(self.router)} on {self.tested_on}"
+
+
+def transfer_claim(parts: Parts, known: Sequence[Regime], folder: Path) -> Claim:
+    """How far routers carry: of the newest set that tried it, and of the real pair.
+
+    Args:
+        folder: of the stored results.
+
+    Raises:
+        DatasetError: a stored result is damaged.
+    """
+    if "transfer" not in parts:
+        return missing("transfer", TEXT, "transfer")
+    regime, part = parts["transfer"]
+    tried = _of_part(part)
+    drawn = [_drawn(tried, regime)]
+    others = []
+    for other in known:
+        elsewhere = _of_points(other, folder) if other.name == "qwen" else []
+        if elsewhere:
+            others.append(Finding(_words(elsewhere), other.title))
+            drawn.append(_drawn(elsewhere, other))
+    return answer(
+        "transfer",
+        TEXT,
+        Finding(_words(tried), regime.title),
+        _sentence(tried),
+        part.command,
+        tuple(drawn),
+        tuple(others),
+    )
+
+
+def _of_part(part: StoredPart) -> list[Tried]:
+    return [
+        Tried(row["router"], row["trained_on"], row["tested_on"], unpack(row["right"], row["n"]))
+        for row in part.content
+    ]
+
+
+def _of_points(regime: Regime, folder: Path) -> list[Tried]:
+    """The points of other data sets' routers, behind those of its own."""
+    tried = list[Tried]()
+    for file, kind in REAL_PAIR.items():
+        path = folder / f"{file.removesuffix('-200')}-transfer.jsonl"
+        if not path.exists():
+            continue
+        nearest: dict[str, dict[str, Any]] = {}
+        for point in evaluated_points(path):
+            known = nearest.setdefault(point["router"], point)
+            if _miss(point) < _miss(known):
+                nearest[point["router"]] = point
+        others = list[Tried]()
+        for name, point in nearest.items():
+            router, _, end = name.rpartition("-")
+            own = regime.at(kind, router, SHARE)
+            bits = None if own is None else regime.bits.get((kind, int(own.name)))
+            if end not in TRAINED_ON or bits is None or point["right"] is None or len(bits[0]) != len(point["right"]):
+                raise DatasetError(f"{path.name}: {name} has nothing to be held against. Restore the file.")
+            if _miss(point) <= NEAR:
+                own_row = Tried(router, kind, kind, bits[0])
+                if all(one.router != router for one in others):
+                    tried.append(own_row)
+                others.append(Tried(router, TRAINED_ON[end], kind, point["right"]))
+        tried += others
+    return tried
+
+
+def _miss(point: Mapping[str, Any]) -> float:
+    """How far from the share of LLM tokens at which routers are compared."""
+    return abs(float(point["llm_token_share"]) - SHARE)
+
+
+def _differences(tried: Sequence[Tried]) -> list[tuple[Tried, float, tuple[float, float]]]:
+    """Each less the one that learned from what it is tested on: mean and 95% interval, as fractions."""
+    own = {one.group: one for one in tried if one.trained_on == one.tested_on}
+    others = [one for one in tried if one.trained_on != one.tested_on]
+    others.sort(key=lambda one: (one.trained_on != BOTH, one.trained_on))
+    return [
+        (one, *paired_difference([one.right], [own[group].right]))
+        for group in dict.fromkeys(one.group for one in tried)
+        for one in others
+        if one.group == group
+    ]
+
+
+def _words(tried: Sequence[Tried]) -> tuple[str, ...]:
+    return tuple(
+        f"{router_name(one.router)} of {one.trained_on} less its own on {one.tested_on}: {100 * mean:+.1f} points "
+        f"({100 * low:+.1f} to {100 * high:+.1f}, n = {len(one.right):,})"
+        for one, mean, (low, high) in _differences(tried)
+    )
+
+
+def _sentence(tried: Sequence[Tried]) -> str:
+    found = _differences(tried)
+    is_worse = {
+        is_of_both: any(high < 0 for one, _, (_, high) in found if (one.trained_on == BOTH) == is_of_both)
+        for is_of_both in (True, False)
+    }
+    is_better = any(low > 0 for one, _, (low, _) in found if one.trained_on == BOTH)
+    if is_worse[True] and is_better:
+        sentence = (
+            "Neither is better everywhere: one router for both is behind one for each in places, ahead in others."
+        )
+    elif is_worse[True]:
+        sentence = "One router for both is behind one for each."
+    else:
+        sentence = "One router for both will do."
+    return sentence + (
+        " One that has seen the other format only is worse."
+        if is_worse[False]
+        else " Even one that has seen the other format only is not measurably worse."
+    )
+
+
+def _drawn(tried: Sequence[Tried], regime: Regime) -> Figure:
+    rows = [share_row(one.group, f"trained on {one.trained_on}", int(one.right.sum()), len(one.right)) for one in tried]
+    (figure,) = figures((f"Right answers at {SHARE:.0%} LLM tokens; {regime.title}", "share", rows))
+    return figure
