@@ -267,7 +267,7 @@ def test_rollouts_of_the_real_pair():
     """Every row whole and without a text, and the chapter says how many there are."""
     text = part(EVIDENCE, "qwen rollouts")
     found = re.findall(r"^\| (\d+) of \S+ \| (.+) \| ([\d,]+) \| (\S+) \| `(\S+)` \|$", text, re.MULTILINE)
-    assert len(found) == 3
+    assert len(found) == 4
     for n_rows, policy, n_tokens, share, file in found:
         settings = json.loads((ASSETS.parent / f"{file}.meta.json").read_text(encoding="utf-8"))["settings"]
         by_router = f"`{settings['router']}` at tau {settings['threshold']:.4f}"
@@ -283,7 +283,7 @@ def test_rollouts_of_the_real_pair():
         assert f"{len(rolled_out):,}" == n_tokens and f"{sum(rolled_out) / len(rolled_out):.1%}" == share
 
 
-def test_how_far_the_second_round_of_gsm8k_has_come():
+def test_the_second_round_of_gsm8k_rolls_out_what_the_first_did():
     first, second = (
         [
             rollouts_row(1).read(json.loads(line), "")
@@ -291,9 +291,11 @@ def test_how_far_the_second_round_of_gsm8k_has_come():
         ]
         for name in ("qwen-gsm8k-1.jsonl", "qwen-gsm8k-2.jsonl")
     )
-    assert f"({len(second)} of its {len(first)} rows are rolled out so far)" in EVIDENCE
-    places = [[position for position, _ in row["rollouts"]] for row in first]
-    assert [[position for position, _ in row["rollouts"]] for row in second] == places[: len(second)]
+    places = [[(row["id"], [position for position, _ in row["rollouts"]]) for row in rows] for rows in (first, second)]
+    assert places[0] == places[1]
+    training = card("benchmarks/rollouts/qwen-gsm8k-citer-2.json")["training"]
+    ours, free = (f"{training[name]:.3f}" for name in ("auc", "auc_max_probability"))
+    assert f"AUC {ours} on labels of its own, where max-probability has {free})" in EVIDENCE.replace("\n", " ")
 
 
 def test_outcomes_of_the_real_pair():
