@@ -298,6 +298,21 @@ def test_the_second_round_of_gsm8k_rolls_out_what_the_first_did():
     assert f"AUC {ours} on labels of its own, where max-probability has {free})" in EVIDENCE.replace("\n", " ")
 
 
+def test_what_the_second_round_of_gsm8k_brings():
+    text = part(EVIDENCE, "qwen 200").replace("\n", " ")
+    regime = of_qwen(ASSETS / "benchmarks")
+    said = f"A second round of `citer` has {regime.at('GSM8K', 'citer-2', 0.1).right} right"
+    assert said in text
+    for one, other, words in (
+        ("citer-2", "citer", "{} points more than the first ({})"),
+        ("citer-2", "max-probability", "{} more than max-probability ({})"),
+        ("citer-outcome", "citer-2", "{} fewer than `citer-outcome` ({}): no difference shown"),
+    ):
+        found = regime.difference("GSM8K", one, other, 0.1)
+        assert found.low <= 0 < found.high
+        assert words.format(f"{100 * found.mean:.1f}", f"{100 * found.low:+.1f} to {100 * found.high:+.1f}") in text
+
+
 def test_outcomes_of_the_real_pair():
     """Both branches of every disagreement, and the chapter says how they end."""
     text = part(EVIDENCE, "qwen outcome").replace("\n", " ")
