@@ -45,6 +45,9 @@ class Tried:
         return f"{router_name(self.router)} on {self.tested_on}"
 
 
+_Difference = tuple[Tried, float, tuple[float, float]]
+
+
 def transfer_claim(parts: Parts, known: Sequence[Regime], folder: Path) -> Claim:
     """How far routers carry: of the newest set that tried it, and of the real pair.
 
@@ -58,18 +61,19 @@ def transfer_claim(parts: Parts, known: Sequence[Regime], folder: Path) -> Claim
         return missing("transfer", TEXT, "transfer")
     regime, part = parts["transfer"]
     tried = _of_part(part)
+    found = _differences(tried)
     drawn = [_drawn(tried, regime)]
     others = []
     for other in known:
         elsewhere = _of_points(other, folder) if other.name == "qwen" else []
         if elsewhere:
-            others.append(Finding(_words(elsewhere), other.title))
+            others.append(Finding(_words(_differences(elsewhere)), other.title))
             drawn.append(_drawn(elsewhere, other))
     return answer(
         "transfer",
         TEXT,
-        Finding(_words(tried), regime.title),
-        _sentence(tried),
+        Finding(_words(found), regime.title),
+        _sentence(found),
         part.command,
         tuple(drawn),
         tuple(others),
@@ -100,12 +104,12 @@ def _of_points(regime: Regime, folder: Path) -> list[Tried]:
             router, _, end = name.rpartition("-")
             own = regime.at(kind, router, SHARE)
             bits = None if own is None else regime.bits.get((kind, int(own.name)))
-            if end not in TRAINED_ON or bits is None or point["right"] is None or len(bits[0]) != len(point["right"]):
+            is_elsewhere = TRAINED_ON.get(end, kind) != kind
+            if not is_elsewhere or bits is None or point["right"] is None or len(bits[0]) != len(point["right"]):
                 raise DatasetError(f"{path.name}: {name} has nothing to be held against. Restore the file.")
             if _miss(point) <= NEAR:
-                own_row = Tried(router, kind, kind, bits[0])
                 if all(one.router != router for one in others):
-                    tried.append(own_row)
+                    tried.append(Tried(router, kind, kind, bits[0]))
                 others.append(Tried(router, TRAINED_ON[end], kind, point["right"]))
         tried += others
     return tried
@@ -116,7 +120,7 @@ def _miss(point: Mapping[str, Any]) -> float:
     return abs(float(point["llm_token_share"]) - SHARE)
 
 
-def _differences(tried: Sequence[Tried]) -> list[tuple[Tried, float, tuple[float, float]]]:
+def _differences(tried: Sequence[Tried]) -> list[_Difference]:
     """Each less the one that learned from what it is tested on: mean and 95% interval, as fractions."""
     own = {one.group: one for one in tried if one.trained_on == one.tested_on}
     others = [one for one in tried if one.trained_on != one.tested_on]
@@ -129,16 +133,15 @@ def _differences(tried: Sequence[Tried]) -> list[tuple[Tried, float, tuple[float
     ]
 
 
-def _words(tried: Sequence[Tried]) -> tuple[str, ...]:
+def _words(found: Sequence[_Difference]) -> tuple[str, ...]:
     return tuple(
         f"{router_name(one.router)} of {one.trained_on} less its own on {one.tested_on}: {100 * mean:+.1f} points "
         f"({100 * low:+.1f} to {100 * high:+.1f}, n = {len(one.right):,})"
-        for one, mean, (low, high) in _differences(tried)
+        for one, mean, (low, high) in found
     )
 
 
-def _sentence(tried: Sequence[Tried]) -> str:
-    found = _differences(tried)
+def _sentence(found: Sequence[_Difference]) -> str:
     is_worse = {
         is_of_both: any(high < 0 for one, _, (_, high) in found if (one.trained_on == BOTH) == is_of_both)
         for is_of_both in (True, False)

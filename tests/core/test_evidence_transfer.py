@@ -72,6 +72,7 @@ def test_without_points_the_bundled_pair_stands_alone(claim):
     [
         evaluated("citer-plus-cqa", 0.1, OWN),  # no such router of its own
         evaluated("citer-elsewhere", 0.1, OWN),
+        evaluated("citer-gsm8k", 0.1, OWN),  # of this data set
         evaluated("citer-cqa", 0.1, OWN[:7]),
         evaluated("citer-cqa", 0.1, OWN, False),
     ],
