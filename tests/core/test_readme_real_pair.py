@@ -164,8 +164,8 @@ def test_who_chooses_makes_no_difference_shown_on_gsm8k():
         assert 0.4 < (line.right - slm.right) / (llm.right - slm.right) < 0.6, "half of the way"
         assert line.gb / llm.gb == pytest.approx(0.40, abs=0.005)
         assert f"computes {line.tflop:.1f} TFLOP, the LLM's own {llm.tflop:.1f}" in text
-    few = {name: regime.at("GSM8K", name, 0.05).right for name in ("max-probability", "citer")}
-    assert f"max-probability has {few['max-probability']} and `citer` {few['citer']}" in text
+    free, plus, ours = (regime.at("GSM8K", name, 0.05).right for name in at)
+    assert f"half as many LLM tokens max-probability has {free}, `citer-plus` {plus} and `citer` {ours}." in text
     for name, line in at.items():
         bits = [regime.bits["GSM8K", int(one.name)][0] for one in (line, slm)]
         low = paired_difference(*([one] for one in bits))[1][0]
@@ -201,12 +201,8 @@ def test_labels_by_outcome_on_gsm8k():
         ("max-probability", "{} points more than max-probability ({} to {})"),
         ("citer", "{} more than `citer` ({} to {})"),
     ):
-        both = [
-            np.concatenate([regime.bits[kind, int(regime.at(kind, name, 0.1).name)][0] for kind in regime.tables])
-            for name in ("citer-outcome", other)
-        ]
-        mean, (low, high) = paired_difference(*([bits] for bits in both))
-        assert len(both[0]) == 400 and low > 0, "beyond doubt"
+        mean, low, high = over_both_sets(regime, "citer-outcome", other)
+        assert low > 0, "beyond doubt"
         assert words.format(f"{100 * mean:.1f}", f"{100 * low:+.1f}", f"{100 * high:+.1f}") in text
     few = regime.difference("GSM8K", "citer-outcome", "max-probability", 0.05)
     n_right = regime.at("GSM8K", "citer-outcome", 0.05).right
@@ -311,6 +307,34 @@ def test_what_the_second_round_of_gsm8k_brings():
         found = regime.difference("GSM8K", one, other, 0.1)
         assert found.low <= 0 < found.high
         assert words.format(f"{100 * found.mean:.1f}", f"{100 * found.low:+.1f} to {100 * found.high:+.1f}") in text
+    for share, words in (
+        (0.05, "at 5%, where it has {right}, {points:.1f} points less than the first ({ends})"),
+        (0.2, "at 20%, where it has {right} as the LLM alone has, {points:.1f} points more than the first ({ends})"),
+    ):
+        found = regime.difference("GSM8K", "citer-2", "citer", share)
+        right = regime.at("GSM8K", "citer-2", share).right
+        assert found.low <= 0 < found.high and (found.mean < 0) == ("less" in words)
+        assert ("LLM" not in words) or right == regime.at("GSM8K", "always-llm", None).right
+        ends = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
+        assert words.format(right=right, points=abs(100 * found.mean), ends=ends) in text
+    for other, words in (
+        ("citer", "beyond doubt: at 10% by {} points ({})"),
+        ("max-probability", "ahead by {} there ({}, so not beyond doubt)"),
+    ):
+        mean, low, high = over_both_sets(regime, "citer-2", other)
+        assert (low > 0) == (other == "citer")
+        assert words.format(f"{100 * mean:.1f}", f"{100 * low:+.1f} to {100 * high:+.1f}") in text
+
+
+def over_both_sets(regime, one, other):
+    """Mean difference at 10%, as a fraction, and the ends of its 95% interval, of all problems together."""
+    bits = [
+        np.concatenate([regime.bits[kind, int(regime.at(kind, name, 0.1).name)][0] for kind in regime.tables])
+        for name in (one, other)
+    ]
+    assert len(bits[0]) == 400
+    mean, (low, high) = paired_difference(*([right] for right in bits))
+    return mean, low, high
 
 
 def test_outcomes_of_the_real_pair():
