@@ -138,7 +138,7 @@ def test_every_preset_has_two_known_models_and_a_name_that_parses():
 
 def test_routers_are_found_by_the_pair_that_their_cards_name(tmp_path):
     assert "co-llm" in stored_router_names("Bundled pair")
-    assert stored_router_names(CODER.title) == ["citer", "citer-plus"]
+    assert stored_router_names(CODER.title) == ["citer", "citer-outcome", "citer-plus"]
     card = json.loads((ASSETS / "routers" / "embedded" / "citer.json").read_text())
     (tmp_path / "mine.json").write_text(json.dumps(card | {"pair": CODER.title}))
     (tmp_path / "broken.json").write_text("{")

@@ -1,0 +1,75 @@
+"""What the chapter on evidence says of routers on the other data set of the real pair is what is stored of them."""
+
+from __future__ import annotations
+
+import json
+
+from citer_core.assets import ASSETS
+from citer_core.evidence.real_regime import REAL_PAIR, of_qwen
+from citer_core.evidence.statistics import paired_difference, unpack
+from citer_core.evidence.transfer import TRAINED_ON
+from tests.core.chapter_tables import card, part
+
+EVIDENCE = (ASSETS / "docs" / "evidence.md").read_text(encoding="utf-8")
+
+
+def stored_points():
+    """Each point with the data set that it was tested on; CommonsenseQA's first, as in the chapter."""
+    for file, kind in reversed(REAL_PAIR.items()):
+        path = ASSETS / "benchmarks" / f"{file.removesuffix('-200')}-transfer.jsonl"
+        for line in path.read_text(encoding="utf-8").splitlines():
+            yield kind, json.loads(line)
+
+
+def test_table_of_transfer_on_the_real_pair():
+    text = part(EVIDENCE, "qwen transfer")
+    regime = of_qwen(ASSETS / "benchmarks")
+    table = part(text, "qwen transfer table").strip().splitlines()[2:]
+    for line, (kind, row) in zip(table, stored_points(), strict=True):
+        router, _, end = row["router"].rpartition("-")
+        right = row["accuracy"]
+        low, high = right["interval_95"]
+        own = regime.bits[kind, int(regime.at(kind, router, 0.1).name)][0]
+        mean, (least, most) = paired_difference([unpack(row["right"], right["n"])], [own])
+        assert right["n_correct"] == sum(unpack(row["right"], right["n"]))
+        assert [cell.strip() for cell in line.strip("|").split("|")] == [
+            kind,
+            router,
+            TRAINED_ON[end],
+            f"{row['threshold']:g}",
+            f"{row['llm_token_share']:.1%}",
+            f"{right['n_correct']} of {right['n']} ({low:.0%} to {high:.0%})",
+            f"{row['cut_share']:.1%}",
+            f"{100 * mean:+.1f} ({100 * least:+.1f} to {100 * most:+.1f})",
+        ]
+        assert row["date"] in text and row["hardware"] in text.replace("\n", " ")
+
+
+def test_what_the_chapter_says_of_transfer():
+    text = part(EVIDENCE, "qwen transfer").replace("\n", " ")
+    regime = of_qwen(ASSETS / "benchmarks")
+    found = {}
+    for kind, row in stored_points():
+        router, _, end = row["router"].rpartition("-")
+        own = regime.at(kind, router, 0.1)
+        right = unpack(row["right"], 200)
+        mean, (low, high) = paired_difference([right], [regime.bits[kind, int(own.name)][0]])
+        found[router, end, kind] = (sum(right), own.right, mean, low, high)
+    n_right, _, mean, low, high = found["citer", "gsm8k", "CommonsenseQA"]
+    slm = regime.at("CommonsenseQA", "always-slm", None).right
+    assert n_right <= slm and f"`citer` has {n_right} right, no more than the SLM alone ({slm})" in text
+    assert f"and {-100 * mean:.1f} points fewer than its own ({100 * low:+.1f} to {100 * high:+.1f})" in text
+    _, _, mean, low, high = found["citer-outcome", "gsm8k", "CommonsenseQA"]
+    assert high < 0 and f"{-100 * mean:.1f} points fewer ({100 * low:+.1f} to {100 * high:+.1f})" in text
+    n_right, own, _, low, high = found["citer", "cqa", "GSM8K"]
+    assert low < 0 < high and f"has {n_right} right on GSM8K, where its own has {own}" in text
+    *_, low, high = found["citer-outcome", "both", "CommonsenseQA"]
+    assert low < 0 < high, "level"
+    shipped = card("routers/qwen2.5-coder-0.5b-1.5b/citer-outcome.json")
+    training = shipped["training"]
+    assert shipped["label_shares"]["n_tokens"] == sum(
+        card(f"benchmarks/rollouts/qwen-{name}-citer-outcome.json")["label_shares"]["n_tokens"]
+        for name in ("gsm8k", "cqa")
+    )
+    ours, free = (f"{training[name]:.3f}" for name in ("auc", "auc_max_probability"))
+    assert f"(AUC {ours} on labels of its own, max-probability {free})" in text
