@@ -66,17 +66,23 @@ export class PageBrowser {
     return Boolean(this.facts) && this.control.where === "browser";
   }
 
-  /** Whether Generate asks this browser: the server has the same pair, or none yet. */
-  get generates() {
+  /** Whether what is generated is the bundled pair's: the server has that one, or none yet. */
+  get #isServers() {
     const { facts, page } = this;
-    if (!facts || !this.isOn) return false;
+    if (!facts) return false;
     const { status } = page.pairs;
     if (status?.state === "ready") return Boolean(status.revision) && isSamePair(status.revision ?? "", facts.revision);
     return page.pairs.loaded === facts.name;
   }
 
+  /** Whether Generate asks this browser. */
+  get generates() {
+    return this.isOn && this.#isServers;
+  }
+
   /** Whether this browser generates depends on what the server has; then its own thresholds hold too. */
   serverChanged() {
+    this.control.offer(this.#isServers);
     if (this.generates) this.page.thresholds = { ...this.facts?.thresholds, ...this.page.thresholds };
   }
 

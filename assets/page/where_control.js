@@ -51,6 +51,11 @@ export class WhereControl {
     document.getElementById("cx-device")?.after(this.root);
   }
 
+  /** Beside another pair's name it would seem to be about that one. @param {boolean} isOffered */
+  offer(isOffered) {
+    this.root.hidden = !isOffered;
+  }
+
   /** For this visit. @param {Where} where */
   choose(where) {
     this.where = this.root.value = where;

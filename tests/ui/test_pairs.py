@@ -300,6 +300,7 @@ def test_two_real_pairs_of_ones_own(
     pages[url] = page  # closed after the windows are: an open one would ask it in vain, and complain
     slot.start()
     streaming, changer = come(url), come(url)
+    expect(streaming.page.locator("#cx-where"), "of the bundled pair, which is not here").to_be_hidden()
     streaming.page.locator("#cx-settings button").first.click()
     streaming.page.locator("#cx-router input").click()
     streaming.page.get_by_role("option", name="random").click()
