@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
+
 from citer_core.assets import ASSETS
 from citer_core.evidence.real_regime import REAL_PAIR, of_qwen
 from citer_core.evidence.statistics import paired_difference, unpack
@@ -63,8 +65,13 @@ def test_what_the_chapter_says_of_transfer():
     assert high < 0 and f"{-100 * mean:.1f} points fewer ({100 * low:+.1f} to {100 * high:+.1f})" in text
     n_right, own, _, low, high = found["citer", "cqa", "GSM8K"]
     assert low < 0 < high and f"has {n_right} right on GSM8K, where its own has {own}" in text
-    *_, low, high = found["citer-outcome", "both", "CommonsenseQA"]
-    assert low < 0 < high, "level"
+    n_right, own, *_ = found["citer-outcome", "both", "CommonsenseQA"]
+    assert n_right == own and f"as many right as its own there ({own})" in text
+    n_right, _, mean, low, high = found["citer-outcome", "both", "GSM8K"]
+    llm = regime.at("GSM8K", "always-llm", None)
+    assert low < 0 < high and n_right >= llm.right and f"no fewer than the LLM alone ({llm.right})" in text
+    own = f"{100 * mean:.1f} points more than its own ({100 * low:+.1f} to {100 * high:+.1f}, no difference shown)"
+    assert f"on GSM8K {n_right}, {own}" in text
     shipped = card("routers/qwen2.5-coder-0.5b-1.5b/citer-outcome.json")
     training = shipped["training"]
     assert shipped["label_shares"]["n_tokens"] == sum(
@@ -73,3 +80,18 @@ def test_what_the_chapter_says_of_transfer():
     )
     ours, free = (f"{training[name]:.3f}" for name in ("auc", "auc_max_probability"))
     assert f"(AUC {ours} on labels of its own, max-probability {free})" in text
+
+
+def test_the_shipped_router_of_both_is_ahead_of_the_free_baseline():
+    text = part(EVIDENCE, "qwen transfer").replace("\n", " ")
+    regime = of_qwen(ASSETS / "benchmarks")
+    ours = {kind: row for kind, row in stored_points() if row["router"] == "citer-outcome-both"}
+    free = {kind: regime.bits[kind, int(regime.at(kind, "max-probability", 0.1).name)][0] for kind in ours}
+    bits = {kind: np.array(unpack(row["right"], 200)) for kind, row in ours.items()}
+    mean, (low, high) = paired_difference([bits["GSM8K"]], [free["GSM8K"]])
+    assert low > 0 and f"{100 * mean:.1f} more than max-probability ({100 * low:+.1f} to {100 * high:+.1f})" in text
+    mean, (low, high) = paired_difference(*([np.concatenate(list(of.values()))] for of in (bits, free)))
+    words = f"Over the 400 problems it is {100 * mean:.1f} points ahead of max-probability"
+    assert low > 0 and f"{words} ({100 * low:+.1f} to {100 * high:+.1f})" in text
+    saved = ours["GSM8K"]["n_bytes"] / 200 / 1e9 / regime.at("GSM8K", "always-llm", None).gb
+    assert f"for {saved:.0%} of the bytes of its answers" in text
