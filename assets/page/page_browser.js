@@ -80,7 +80,7 @@ export class PageBrowser {
     return this.isOn && this.#isServers;
   }
 
-  /** Whether this browser generates depends on what the server has; then its own thresholds hold too. */
+  /** What the server has decides whether where is a choice, and whether this browser's own thresholds hold too. */
   serverChanged() {
     this.control.offer(this.#isServers);
     if (this.generates) this.page.thresholds = { ...this.facts?.thresholds, ...this.page.thresholds };

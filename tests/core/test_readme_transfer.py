@@ -25,9 +25,8 @@ def stored_points():
 
 
 def test_table_of_transfer_on_the_real_pair():
-    text = SECTION
     regime = of_qwen(ASSETS / "benchmarks")
-    table = part(text, "qwen transfer table").strip().splitlines()[2:]
+    table = part(SECTION, "qwen transfer table").strip().splitlines()[2:]
     for line, (kind, row) in zip(table, stored_points(), strict=True):
         router, _, end = row["router"].rpartition("-")
         right = row["accuracy"]
@@ -45,7 +44,7 @@ def test_table_of_transfer_on_the_real_pair():
             f"{row['cut_share']:.1%}",
             f"{100 * mean:+.1f} ({100 * least:+.1f} to {100 * most:+.1f})",
         ]
-        assert row["date"] in text and row["hardware"] in text.replace("\n", " ")
+        assert row["date"] in SECTION and row["hardware"] in SECTION.replace("\n", " ")
 
 
 def test_what_the_chapter_says_of_transfer():
