@@ -34,6 +34,8 @@ export class PageBrowser {
   wantedTau = null;
   /** @type {string|null} the run that this browser writes */
   run = null;
+  /** A run is asked for here, or being written: a text under a moved tau would end it. */
+  isWriting = false;
   nAsked = 0;
   /** @type {ProblemBook} */
   book = new ProblemBook(new Map(), []);
@@ -175,6 +177,7 @@ export class PageBrowser {
   async #write(make, asked) {
     const { page } = this;
     const number = ++this.nAsked;
+    this.isWriting = true;
     this.live?.rest();
     if (this.client?.state !== "ready") {
       const size = megabytes(this.facts?.bytes ?? 0);
@@ -187,6 +190,7 @@ export class PageBrowser {
       if (!isReady) {
         this.control.choose("server");
         if (asked) {
+          this.isWriting = false;
           page.notice(`This browser could not load the pair (${this.client?.why}) The server writes.`, {
             tone: "calm",
           });
@@ -196,23 +200,36 @@ export class PageBrowser {
         throw new ProblemError(`${this.client?.why ?? ""} Try again: the server writes now.`);
       }
       const { request, answer } = make();
-      this.#start(request, answer);
+      this.#start(request, answer, number);
     } catch (error) {
-      page.giveUp();
-      page.showRunning(false);
+      this.#giveUp();
       page.notice(error instanceof ProblemError ? error.message : `This run could not begin (${messageOf(error)}).`);
     }
   }
 
-  /** @param {RunRequest} request @param {string|null} answer that is known to be right */
-  #start(request, answer) {
+  /** No run comes after all: what is on the screen follows tau again. */
+  #giveUp() {
+    const { page } = this;
+    this.isWriting = false;
+    page.giveUp();
+    page.showRunning(false);
+    page.setThreshold(readTau());
+  }
+
+  /**
+   * @param {RunRequest} request @param {string|null} answer that is known to be right
+   * @param {number} number of what was asked
+   */
+  #start(request, answer, number) {
     let completion = "";
     const run = this.client?.start(request, (reply) => {
+      const isLatest = number === this.nAsked;
+      if (!isLatest && this.page.run !== reply.run) return; // it was stopped before anything of it was here
       completion += reply.tokens.map((event) => event.text).join("");
       const { end } = reply;
+      if (end && isLatest) this.isWriting = false;
       if (end && !reply.head && reply.base === 0 && this.page.run !== reply.run) {
-        this.page.giveUp();
-        this.page.showRunning(false);
+        this.#giveUp();
         if (end.error) this.page.notice(end.error);
         return;
       }
@@ -227,17 +244,18 @@ export class PageBrowser {
     return run !== null && run === this.run;
   }
 
-  /** Ends the run that is written here, or that waits for the pair. @returns {boolean} whether there was one */
+  /** Ends the run that is written here, or that is asked for. @returns {boolean} whether there was one */
   stop() {
     const { page } = this;
     if (page.isLive && this.owns(page.run)) {
+      this.isWriting = false;
       this.client?.cancel(page.run ?? "");
       return true;
     }
-    if (!page.isStarting || this.client?.state !== "loading" || !this.generates) return false;
+    if (!page.isStarting || !this.isWriting) return false;
     this.nAsked++;
-    page.giveUp();
-    page.showRunning(false);
+    if (this.run) this.client?.cancel(this.run);
+    this.#giveUp();
     return true;
   }
 
@@ -265,7 +283,8 @@ export class PageBrowser {
     const { page, live, facts } = this;
     const { rewriting } = page.viewer;
     const { origin } = rewriting;
-    if (!live || !facts || !this.isOn || !origin || !isSamePair(origin.pair.revision, facts.revision)) return;
+    if (this.isWriting || !live || !facts || !this.isOn || !origin || !isSamePair(origin.pair.revision, facts.revision))
+      return;
     if (tau === origin.settings.threshold) {
       live.rest();
       rewriting.back();
@@ -287,15 +306,17 @@ export class PageBrowser {
     const { runKey } = viewer.view;
     this.wantedTau = tau;
     const isReady = await this.load();
-    return isReady && this.wantedTau === tau && viewer.view.runKey === runKey;
+    return isReady && !this.isWriting && this.wantedTau === tau && viewer.view.runKey === runKey;
   }
 
   /** @param {Trace} trace */
   #showText(trace) {
-    const { page } = this;
-    page.viewer.rewriting.show(trace);
+    const { page, live } = this;
+    const { rewriting } = page.viewer;
+    if (!live || rewriting.origin !== live.origin) return; // another run is on the screen by now
+    rewriting.show(trace);
     page.viewer.setThreshold(readTau());
-    page.viewer.rewriting.setPending(this.live?.isBusy ?? false);
+    rewriting.setPending(live.isBusy);
     page.drawHistogram();
   }
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Route, expect
 
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
@@ -138,3 +138,109 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
     page.locator("button#cx-stop").click()
     visitor.leave()
     assert complaints == [] and not without_models.engine.runs
+
+
+HOLD = """() => {
+  const { worker } = window.citer.browser.client;
+  const take = worker.onmessage;
+  const held = [];
+  worker.onmessage = (message) => held.push(message);
+  window.isWritten = () => held.some(({ data }) => data.end);
+  window.release = () => { worker.onmessage = take; held.forEach((message) => take(message)); };
+}"""
+
+
+@pytest.fixture
+def loading(browser: Browser, without_models: Served) -> Any:
+    """A visitor whose pair is on its way, the recorded run on the screen, and the way to let the pair come."""
+    visitor = Visitor(browser, without_models.url, computes="browser")
+    held: list[Route] = []
+    visitor.context.route("**/*.safetensors", lambda route: held.append(route))
+
+    def let_come() -> None:
+        visitor.context.route("**/*.safetensors", lambda route: route.continue_())
+        while held:
+            held.pop().continue_()
+
+    expect(visitor.tokens.first).to_be_visible(timeout=15_000)
+    visitor.page.locator('.cx-preset[data-file="bakery.json"]').click()
+    expect(visitor.page.locator(".cv-mode")).to_have_text("Recorded")
+    visitor.page.wait_for_function("window.citer.browser.client?.state === 'loading'", timeout=15_000)
+    yield visitor, let_come
+    visitor.leave()
+    assert visitor.complaints == []
+
+
+def test_tau_that_moved_while_the_pair_loads_does_not_end_the_run_that_is_asked_for_then(loading: Any) -> None:
+    visitor, let_come = loading
+    problem = bundled_rows("math")[3].problem
+    move(visitor, 0.57)
+    visitor.ask(problem.question)
+    expect(visitor.page.locator(".cv-status")).to_contain_text("Loading the bundled pair")
+    move(visitor, 0.3)  # too late for the run, and no reason to end it
+    let_come()
+    visitor.wait_live()
+    visitor.wait_idle()
+    sentence = visitor.page.locator(".cv-notice .cv-sentence")
+    expect(sentence).to_contain_text("τ 0.30, written in this browser")
+    visitor.page.get_by_role("button", name="Back to the run’s τ 0.57").click()
+    expect(sentence).to_contain_text("Written at τ 0.57")
+    trace = shown(visitor)
+    assert trace.prompt.text == problem.prompt and trace.settings.threshold == 0.57
+    assert trace.finish_reason == "eos" and trace.parent is None
+    assert visitor.page.locator(".cv-mode").inner_text() == "Live"
+
+
+def test_a_run_that_is_stopped_before_the_pair_is_here_is_not_written(loading: Any) -> None:
+    visitor, let_come = loading
+    move(visitor, 0)
+    visitor.ask(bundled_rows("math")[3].problem.question)
+    expect(visitor.page.locator(".cv-status")).to_contain_text("Loading the bundled pair")
+    visitor.page.locator("button#cx-stop").click()
+    let_come()
+    # The run that is on the screen follows tau, as if nothing else had been asked for.
+    sentence = visitor.page.locator(".cv-notice .cv-sentence")
+    expect(sentence).to_contain_text("τ 0.00, written in this browser", timeout=30_000)
+    assert shown(visitor).key == recorded("bakery-slm").key
+    assert visitor.page.evaluate("window.citer.run") is None
+
+
+def test_a_text_that_comes_late_is_not_shown_in_place_of_another_run(browser: Browser, without_models: Served) -> None:
+    visitor = Visitor(browser, without_models.url, computes="browser")
+    page = visitor.page
+    expect(visitor.tokens.first).to_be_visible(timeout=15_000)
+    page.locator('.cx-preset[data-file="bakery.json"]').click()
+    page.wait_for_function(READY, timeout=30_000)
+    page.evaluate(HOLD)
+    move(visitor, 0)
+    page.wait_for_function("window.isWritten()", timeout=15_000)
+    page.locator('.cx-preset[data-file="trip.json"]').click()
+    page.wait_for_function("window.citer.viewer.view.isPending === false")
+    before = shown(visitor).key
+    assert before == recorded("trip").key
+    page.evaluate("window.release()")
+    page.wait_for_timeout(200)
+    assert shown(visitor).key == before
+    visitor.leave()
+    assert visitor.complaints == []
+
+
+def test_a_run_that_is_stopped_before_its_first_token_is_here_is_not_shown(
+    browser: Browser, without_models: Served
+) -> None:
+    visitor = Visitor(browser, without_models.url, computes="browser")
+    page = visitor.page
+    expect(visitor.tokens.first).to_be_visible(timeout=15_000)
+    page.locator('.cx-preset[data-file="bakery.json"]').click()
+    page.wait_for_function(READY, timeout=30_000)
+    page.evaluate(HOLD)
+    visitor.ask(bundled_rows("math")[3].problem.question)
+    page.wait_for_function("window.isWritten()", timeout=15_000)
+    page.locator("button#cx-stop").click()
+    visitor.wait_idle()
+    page.evaluate("window.release()")
+    page.wait_for_timeout(200)
+    assert shown(visitor).key == recorded("bakery").key
+    assert page.locator(".cv-mode").inner_text() == "Recorded"
+    visitor.leave()
+    assert visitor.complaints == []
