@@ -18,7 +18,7 @@ import { PagePairs } from "./page_pairs.js";
 import { PageRecorded } from "./page_recorded.js";
 import { PageRun } from "./page_run.js";
 import { PageTau } from "./page_tau.js";
-import { EXPLORE, PageViews } from "./page_views.js";
+import { PageViews } from "./page_views.js";
 import { firstSign, nextTask } from "./when.js";
 import { usualLook } from "../run/run_look.js";
 import { part, setText } from "../viewer/dom.js";
@@ -83,7 +83,7 @@ export class Page {
       onProbe: (request) => this.branches.probe(request),
       canProbe: () => this.pairs.status?.llm_is_here !== false,
       livePace: SHOWN_PER_S,
-      onShowing: () => this.showRunning(this.isLive || this.isStarting),
+      onShowing: () => this.shown(),
       onShow: (trace) => this.recorded.showMode(trace),
       onPin: (index) => (this.pinned = index),
       places: { side: part(document, "#cx-figures"), lower: part(document, "#cx-more") },
@@ -210,16 +210,9 @@ export class Page {
   }
 
   starting() {
-    this.toText();
+    this.views.toText();
     this.ownRun.forget();
     this.awaits();
-  }
-
-  /** The text in sight, wherever on the page one has asked for a run. */
-  toText() {
-    this.views.go(EXPLORE);
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    scrollTo({ top: 0, behavior: calm ? "auto" : "smooth" });
   }
 
   awaits() {
@@ -243,6 +236,12 @@ export class Page {
   /** Generate while idle, Stop while there is something to stop. @param {boolean} isRunning */
   showRunning(isRunning) {
     setRunning(isRunning, isRunning || Boolean(this.stopOther) || this.viewer.view.isComing);
+  }
+
+  /** What is shown of a run has caught up with it, or was held: tau may have moved meanwhile. */
+  shown() {
+    this.showRunning(this.isLive || this.isStarting);
+    if (!this.viewer.view.isHeld) this.setThreshold(readTau());
   }
 
   /** Between two tokens on the server; the run's last message ends it here. */

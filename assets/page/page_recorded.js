@@ -56,7 +56,7 @@ export class PageRecorded {
     if (page.run) page.replaced.add(page.run);
     page.ownRun.forget();
     this.wanted = card;
-    if (autoplay) page.toText();
+    if (autoplay) page.views.toText();
     try {
       const [trace, probe] = await Promise.all([
         readJson(card.dataset.file ?? ""),

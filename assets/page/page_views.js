@@ -7,7 +7,7 @@
 
 import { allOf } from "../viewer/dom.js";
 
-export const EXPLORE = "explore";
+const EXPLORE = "explore";
 
 /** @param {string} name */
 const tabOf = (name) => document.getElementById(`cx-tab-${name}-button`);
@@ -55,6 +55,13 @@ export class PageViews {
     else url.searchParams.set("view", name);
     history.pushState(null, "", url);
     this.show(name);
+  }
+
+  /** The text in sight, wherever on the page one has asked for a run. */
+  toText() {
+    this.go(EXPLORE);
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    scrollTo({ top: 0, behavior: calm ? "auto" : "smooth" });
   }
 
   /** @param {string} name */

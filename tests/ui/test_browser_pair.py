@@ -244,3 +244,20 @@ def test_a_run_that_is_stopped_before_its_first_token_is_here_is_not_shown(
     assert page.locator(".cv-mode").inner_text() == "Recorded"
     visitor.leave()
     assert visitor.complaints == []
+
+
+def test_tau_that_moved_while_a_run_is_shown_token_by_token_is_followed_once_it_is_whole(
+    browser: Browser, without_models: Served
+) -> None:
+    visitor = Visitor(browser, without_models.url, computes="browser")
+    page = visitor.page
+    page.emulate_media(reduced_motion="no-preference")
+    page.reload(wait_until="load")
+    expect(visitor.tokens.first).to_be_visible(timeout=15_000)
+    visitor.ask(bundled_rows("math")[3].problem.question)
+    page.wait_for_function("window.citer.viewer.view.isComing && !window.citer.isLive", timeout=30_000)
+    move(visitor, 0)
+    assert page.evaluate("window.citer.viewer.view.isComing"), "the run was whole before tau moved"
+    expect(page.locator(".cv-notice .cv-sentence")).to_contain_text("τ 0.00, written in this browser", timeout=30_000)
+    visitor.leave()
+    assert visitor.complaints == []
