@@ -44,6 +44,7 @@ export class Compare {
   clock = "bytes";
   isLive = false;
   isFilling = false;
+  nOpened = 0;
   /** @type {AskedComparison|null} what the live comparison was asked with */
   asked = null;
   /** @type {string[]} columns that a link wants of the next live comparison */
@@ -119,23 +120,27 @@ export class Compare {
     );
   }
 
-  /** @param {string} file @param {string[]} asked columns */
+  /** The last one that was asked for is shown. @param {string} file @param {string[]} asked columns */
   async open(file, asked = this.chosen) {
     const problem = this.problems.find((one) => one.file === file) ?? this.problems[0];
     if (!problem) {
       this.say("There are no recorded comparisons here. Write a problem live below.");
       return;
     }
+    const number = ++this.nOpened;
     try {
       const response = await fetch(new URL(problem.url, document.baseURI));
       if (!response.ok) throw new Error(`the server answered ${response.status}`);
-      const comparison = parseComparison(await response.text());
+      const text = await response.text();
+      if (number !== this.nOpened) return;
+      const comparison = parseComparison(text);
       this.problem = problem;
       this.isLive = false;
       if (this.picker) this.picker.value = problem.file;
       this.show(comparison, asked);
       this.say("");
     } catch (error) {
+      if (number !== this.nOpened) return;
       this.say(`This comparison could not be opened (${messageOf(error)}). Choose another one, or reload the page.`);
     }
   }
@@ -291,6 +296,7 @@ export class Compare {
     if (message.document !== undefined) {
       try {
         const comparison = checkComparison(message.document);
+        this.nOpened++;
         this.isLive = true;
         const isSame = this.comparison?.title === comparison.title;
         this.show(comparison, isSame ? this.chosen : this.wanted);

@@ -81,6 +81,7 @@ export class PageRecorded {
       if (!keepProblem) setTau(tau ?? trace.settings.threshold);
       page.drawHistogram();
     } catch (error) {
+      if (this.wanted !== card) return;
       page.notice(`This recorded run could not be read (${messageOf(error)}). Reload the page.`);
     }
   }

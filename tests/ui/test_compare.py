@@ -83,6 +83,25 @@ def test_recorded_ways_stand_side_by_side_and_a_link_restores_them(visit: Callab
     expect(page.get_by_label("What the clock counts")).to_have_value("tokens")
 
 
+def test_the_comparison_that_was_chosen_last_is_shown_whichever_file_comes_first(visit: Callable[..., Visitor]) -> None:
+    page = opened(visit())
+    late, last = (Comparison.read(FOLDER / one["file"]) for one in read_comparisons(FOLDER)[1:3])
+    page.evaluate("""() => {
+      const [ask, files] = [window.fetch, []];
+      window.fetch = (...how) => new Promise((give) => files.push(() => give(ask(...how))));
+      window.release = (place) => files[place]();
+    }""")
+    picker, question = page.get_by_label("Recorded problem"), page.locator(".cq-question")
+    for comparison in (late, last):
+        picker.select_option(label=comparison.title)
+    page.evaluate("window.release(1)")
+    expect(question).to_have_text(last.runs[0].prompt.question)
+    page.evaluate("window.release(0)")
+    page.wait_for_timeout(300)
+    expect(question).to_have_text(last.runs[0].prompt.question)
+    assert picker.evaluate("one => one.selectedOptions[0].label") == last.title
+
+
 def test_where_rounding_turned_a_choice_speculative_decoding_is_not_said_to_write_the_llms_text(
     visit: Callable[..., Visitor],
 ) -> None:
