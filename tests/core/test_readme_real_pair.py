@@ -170,12 +170,16 @@ def test_who_chooses_makes_no_difference_shown_on_gsm8k():
         bits = [regime.bits["GSM8K", int(one.name)][0] for one in (line, slm)]
         low = paired_difference(*([one] for one in bits))[1][0]
         assert low > 0 or (name == "citer" and low == 0 and "begins at 0.0" in text)
-    drawn = regime.at("GSM8K", "random", 0.1)
-    assert f"at 10% random has {drawn.right} right, no more than the SLM alone ({slm.right})" in text
-    assert drawn.right <= slm.right and abs(drawn.share - 0.1) < 0.005
-    found = regime.difference("GSM8K", "max-probability", "random", 0.1)
-    ends = f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
-    assert found.low > 0 and f"{100 * found.mean:.1f} points fewer than max-probability ({ends})" in text
+    shares = (0.05, 0.1, 0.2)
+    drawn = [regime.at("GSM8K", "random", share) for share in shares]
+    assert all(abs(line.share - share) < 0.005 for line, share in zip(drawn, shares, strict=True))
+    right = "{}, {} and {} right at 5, 10 and 20%".format(*(line.right for line in drawn))
+    assert f"random has {right}, where the SLM alone has {slm.right}" in text
+    found = [regime.difference("GSM8K", "max-probability", "random", share) for share in shares]
+    ends = [f"({100 * one.low:+.1f} to {100 * one.high:+.1f})" for one in found]
+    means = [f"{100 * one.mean:.1f}" for one in found]
+    behind = f"by {means[0]} points at 5% {ends[0]}, {means[1]} at 10% {ends[1]}, {means[2]} at 20% {ends[2]}."
+    assert all(one.low > 0 for one in found) and f"behind max-probability {behind}" in text
 
 
 def test_labels_by_outcome_on_gsm8k():
