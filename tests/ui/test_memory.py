@@ -80,6 +80,7 @@ def test_fifty_runs_leave_nothing_behind(visit: Callable[..., Visitor], quick: S
     expect(page.locator('.citer-profile .cl-plot[data-drawn="true"]')).to_have_count(2, timeout=30_000)
     visitor.open_view("Learn")
     expect(page.locator(".cx-guess").first).to_be_visible(timeout=20_000)
+    visitor.open_view("Explore")
     devtools = visitor.context.new_cdp_session(page)
     devtools.send("HeapProfiler.enable")
     seen = []
