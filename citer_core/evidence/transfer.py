@@ -142,24 +142,21 @@ def _words(found: Sequence[_Difference]) -> tuple[str, ...]:
 
 
 def _sentence(found: Sequence[_Difference]) -> str:
-    is_worse = {
-        is_of_both: any(high < 0 for one, _, (_, high) in found if (one.trained_on == BOTH) == is_of_both)
-        for is_of_both in (True, False)
-    }
-    is_better = any(low > 0 for one, _, (low, _) in found if one.trained_on == BOTH)
-    if is_worse[True] and is_better:
+    of_both = [interval for one, _, interval in found if one.trained_on == BOTH]
+    elsewhere = [high < 0 for one, _, (_, high) in found if one.trained_on != BOTH]
+    is_worse, is_better = any(high < 0 for _, high in of_both), any(low > 0 for low, _ in of_both)
+    if is_worse and is_better:
         sentence = (
             "Neither is better everywhere: one router for both is behind one for each in places, ahead in others."
         )
-    elif is_worse[True]:
+    elif is_worse:
         sentence = "One router for both is behind one for each."
     else:
         sentence = "One router for both will do."
-    return sentence + (
-        " One that has seen the other format only is worse."
-        if is_worse[False]
-        else " Even one that has seen the other format only is not measurably worse."
-    )
+    if not any(elsewhere):
+        return f"{sentence} Even one that has seen the other format only is not measurably worse."
+    where = "" if all(elsewhere) else " in places"
+    return f"{sentence} One that has seen the other format only is worse{where}."
 
 
 def _drawn(tried: Sequence[Tried], regime: Regime) -> Figure:

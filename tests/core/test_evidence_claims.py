@@ -230,6 +230,9 @@ def test_one_router_for_both_is_judged_where_it_is_behind_and_where_it_is_ahead(
     )
     assert sentence(both_on_math=5).startswith("One router for both is behind one for each.")
     assert sentence(both_on_mc=39).startswith("One router for both will do.")
+    assert sentence(mc_on_math=5, math_on_mc=5).endswith("One that has seen the other format only is worse.")
+    assert sentence(mc_on_math=5).endswith("One that has seen the other format only is worse in places.")
+    assert sentence().endswith("Even one that has seen the other format only is not measurably worse.")
 
 
 def test_speculative_decoding_is_a_line_of_the_table_and_beats_what_it_beats(answered):

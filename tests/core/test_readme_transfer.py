@@ -65,6 +65,17 @@ def test_what_the_chapter_says_of_transfer():
     assert high < 0 and f"{-100 * mean:.1f} points fewer ({100 * low:+.1f} to {100 * high:+.1f})" in text
     n_right, own, _, low, high = found["citer", "cqa", "GSM8K"]
     assert low < 0 < high and f"has {n_right} right on GSM8K, where its own has {own}" in text
+    n_right, own, _, low, high = found["citer-outcome", "cqa", "GSM8K"]
+    assert low < 0 < high and f"`citer-outcome` of CommonsenseQA {n_right}, where its own has {own}" in text
+    row = next(row for _, row in stored_points() if row["router"] == "citer-outcome-cqa")
+    free = regime.bits["GSM8K", int(regime.at("GSM8K", "max-probability", 0.1).name)][0]
+    mean, (low, high) = paired_difference([unpack(row["right"], 200)], [free])
+    ahead = f"{100 * mean:.1f} points more than max-probability ({100 * low:+.1f} to {100 * high:+.1f}), though it has"
+    assert low > 0 and ahead in text
+    for kind, place in (("CommonsenseQA", "right on CommonsenseQA"), ("GSM8K", "on GSM8K")):
+        n_right, own, mean, low, high = found["citer", "both", kind]
+        ends = f"({100 * mean:+.1f} points, {100 * low:+.1f} to {100 * high:+.1f})"
+        assert low < 0 < high and f"{n_right} {place}, its own {own} {ends}" in text
     n_right, own, *_ = found["citer-outcome", "both", "CommonsenseQA"]
     assert n_right == own and f"as many right as its own there ({own})" in text
     n_right, _, mean, low, high = found["citer-outcome", "both", "GSM8K"]
@@ -93,5 +104,9 @@ def test_the_shipped_router_of_both_is_ahead_of_the_free_baseline():
     mean, (low, high) = paired_difference(*([np.concatenate(list(of.values()))] for of in (bits, free)))
     words = f"Over the 400 problems it is {100 * mean:.1f} points ahead of max-probability"
     assert low > 0 and f"{words} ({100 * low:+.1f} to {100 * high:+.1f})" in text
+    both = {kind: np.array(unpack(row["right"], 200)) for kind, row in stored_points() if row["router"] == "citer-both"}
+    mean, (low, high) = paired_difference(*([np.concatenate([of[kind] for kind in bits])] for of in (bits, both)))
+    ahead = f"ahead of it by {100 * mean:.1f} points over the 400 problems ({100 * low:+.1f} to {100 * high:+.1f})"
+    assert low > 0 and ahead in text
     saved = ours["GSM8K"]["n_bytes"] / 200 / 1e9 / regime.at("GSM8K", "always-llm", None).gb
     assert f"for {saved:.0%} of the bytes of its answers" in text
