@@ -142,21 +142,30 @@ def _words(found: Sequence[_Difference]) -> tuple[str, ...]:
 
 
 def _sentence(found: Sequence[_Difference]) -> str:
+    """What follows, of losses and gains beyond doubt only."""
     of_both = [interval for one, _, interval in found if one.trained_on == BOTH]
-    elsewhere = [high < 0 for one, _, (_, high) in found if one.trained_on != BOTH]
-    is_worse, is_better = any(high < 0 for _, high in of_both), any(low > 0 for low, _ in of_both)
-    if is_worse and is_better:
+    of_another = [interval for one, _, interval in found if one.trained_on != BOTH]
+    lost = _where_worse(of_both)
+    if lost is None:
+        sentence = "One router for both will do."
+    elif any(low > 0 for low, _ in of_both):
         sentence = (
             "Neither is better everywhere: one router for both is behind one for each in places, ahead in others."
         )
-    elif is_worse:
-        sentence = "One router for both is behind one for each."
     else:
-        sentence = "One router for both will do."
-    if not any(elsewhere):
+        sentence = f"One router for both is behind one for each{lost}."
+    lost = _where_worse(of_another)
+    if lost is None:
         return f"{sentence} Even one that has seen the other format only is not measurably worse."
-    where = "" if all(elsewhere) else " in places"
-    return f"{sentence} One that has seen the other format only is worse{where}."
+    return f"{sentence} One that has seen the other format only is worse{lost}."
+
+
+def _where_worse(intervals: Sequence[tuple[float, float]]) -> str | None:
+    """An empty text where every loss is beyond doubt, " in places" where some are, None where none is."""
+    worse = [high < 0 for _, high in intervals]
+    if not any(worse):
+        return None
+    return "" if all(worse) else " in places"
 
 
 def _drawn(tried: Sequence[Tried], regime: Regime) -> Figure:

@@ -31,7 +31,7 @@ from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
 from citer_core.ui.evidence.messages import evidence_message, lead, routers_here
-from tests.core.stored_evidence import RIGHT, N, accuracy_part, bits, evaluated, every_part
+from tests.core.stored_evidence import RIGHT, N, accuracy_part, evaluated, every_part
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_WORDING = ASSETS / "benchmarks" / "evidence" / "one-wording" / "matched_shares.json"
@@ -211,28 +211,6 @@ def test_every_part_answers_its_question(answered):
     quarters = found["long"].figures[0].rows
     assert quarters[0].group == "math, SLM alone" and quarters[0].label == "shortest quarter: under 20 tokens"
     assert sum(row.value * row.n for row in quarters[:4]) == pytest.approx(RIGHT["always-slm", None])
-
-
-def test_one_router_for_both_is_judged_where_it_is_behind_and_where_it_is_ahead(monkeypatch):
-    parts = every_part()
-
-    def sentence(**right):
-        rows = [
-            row | {"right": bits(right.get(f"{row['trained_on']}_on_{row['tested_on']}", 20))}
-            for row in parts["transfer"].content
-        ]
-        regime = of_parts("a-set", parts | {"transfer": replace(parts["transfer"], content=rows)})
-        monkeypatch.setattr(claims_module, "regimes", lambda folder: iter([regime]))
-        return next(claim.sentence for claim in claims() if claim.name == "transfer")
-
-    assert sentence(both_on_math=5, both_on_mc=39).startswith(
-        "Neither is better everywhere: one router for both is behind"
-    )
-    assert sentence(both_on_math=5).startswith("One router for both is behind one for each.")
-    assert sentence(both_on_mc=39).startswith("One router for both will do.")
-    assert sentence(mc_on_math=5, math_on_mc=5).endswith("One that has seen the other format only is worse.")
-    assert sentence(mc_on_math=5).endswith("One that has seen the other format only is worse in places.")
-    assert sentence().endswith("Even one that has seen the other format only is not measurably worse.")
 
 
 def test_speculative_decoding_is_a_line_of_the_table_and_beats_what_it_beats(answered):

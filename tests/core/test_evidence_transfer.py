@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from citer_core.evidence.part_regime import of_parts
 from citer_core.evidence.real_regime import REAL_PAIR, of_qwen
 from citer_core.evidence.statistics import paired_difference
 from citer_core.evidence.transfer import transfer_claim
-from tests.core.stored_evidence import evaluated, every_part
+from tests.core.stored_evidence import bits, evaluated, every_part
 
 OWN = [True] * 6 + [False] * 2
 WORSE = [False] * 7 + [True]
@@ -80,3 +82,42 @@ def test_without_points_the_bundled_pair_stands_alone(claim):
 def test_a_point_with_nothing_to_be_held_against_is_an_error(claim, row):
     with pytest.raises(DatasetError, match=r"qwen-gsm8k-transfer\.jsonl: citer-.* nothing to be held against"):
         claim(row)
+
+
+@pytest.mark.parametrize(
+    ("right", "both", "other"),
+    [
+        ({}, "One router for both will do.", "Even one that has seen the other format only is not measurably worse."),
+        (
+            {"both_on_math": 5, "both_on_mc": 39, "mc_on_math": 5, "math_on_mc": 5},
+            "Neither is better everywhere: one router for both is behind one for each in places, ahead in others.",
+            "One that has seen the other format only is worse.",
+        ),
+        (
+            {"both_on_math": 5, "mc_on_math": 5},
+            "One router for both is behind one for each in places.",
+            "One that has seen the other format only is worse in places.",
+        ),
+        (
+            {"both_on_math": 5, "both_on_mc": 5, "math_on_mc": 39},
+            "One router for both is behind one for each.",
+            "Even one that has seen the other format only is not measurably worse.",
+        ),
+        (
+            {"both_on_mc": 39},
+            "One router for both will do.",
+            "Even one that has seen the other format only is not measurably worse.",
+        ),
+    ],
+)
+def test_what_follows_says_where_a_loss_is_beyond_doubt(tmp_path, right, both, other):
+    parts = every_part()
+    part = replace(
+        parts["transfer"],
+        content=[
+            row | {"right": bits(right.get(f"{row['trained_on']}_on_{row['tested_on']}", 20))}
+            for row in parts["transfer"].content
+        ],
+    )
+    regime = of_parts("a-set", parts | {"transfer": part})
+    assert transfer_claim({"transfer": (regime, part)}, [regime], tmp_path).sentence == f"{both} {other}"

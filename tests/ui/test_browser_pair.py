@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -205,45 +205,43 @@ def test_a_run_that_is_stopped_before_the_pair_is_here_is_not_written(loading: A
     assert visitor.page.evaluate("window.citer.run") is None
 
 
-def test_a_text_that_comes_late_is_not_shown_in_place_of_another_run(browser: Browser, without_models: Served) -> None:
+@pytest.fixture
+def held(browser: Browser, without_models: Served) -> Iterator[Visitor]:
+    """A visitor who looks at a recorded run, and whose pair is there; what it says is held back till it is released."""
     visitor = Visitor(browser, without_models.url, computes="browser")
     page = visitor.page
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
     page.locator('.cx-preset[data-file="bakery.json"]').click()
     page.wait_for_function(READY, timeout=30_000)
     page.evaluate(HOLD)
-    move(visitor, 0)
+    yield visitor
+    visitor.leave()
+    assert visitor.complaints == []
+
+
+def test_a_text_that_comes_late_is_not_shown_in_place_of_another_run(held: Visitor) -> None:
+    page = held.page
+    move(held, 0)
     page.wait_for_function("window.isWritten()", timeout=15_000)
     page.locator('.cx-preset[data-file="trip.json"]').click()
     page.wait_for_function("window.citer.viewer.view.isPending === false")
-    before = shown(visitor).key
+    before = shown(held).key
     assert before == recorded("trip").key
     page.evaluate("window.release()")
     page.wait_for_timeout(200)
-    assert shown(visitor).key == before
-    visitor.leave()
-    assert visitor.complaints == []
+    assert shown(held).key == before
 
 
-def test_a_run_that_is_stopped_before_its_first_token_is_here_is_not_shown(
-    browser: Browser, without_models: Served
-) -> None:
-    visitor = Visitor(browser, without_models.url, computes="browser")
-    page = visitor.page
-    expect(visitor.tokens.first).to_be_visible(timeout=15_000)
-    page.locator('.cx-preset[data-file="bakery.json"]').click()
-    page.wait_for_function(READY, timeout=30_000)
-    page.evaluate(HOLD)
-    visitor.ask(bundled_rows("math")[3].problem.question)
+def test_a_run_that_is_stopped_before_its_first_token_is_here_is_not_shown(held: Visitor) -> None:
+    page = held.page
+    held.ask(bundled_rows("math")[3].problem.question)
     page.wait_for_function("window.isWritten()", timeout=15_000)
     page.locator("button#cx-stop").click()
-    visitor.wait_idle()
+    held.wait_idle()
     page.evaluate("window.release()")
     page.wait_for_timeout(200)
-    assert shown(visitor).key == recorded("bakery").key
+    assert shown(held).key == recorded("bakery").key
     assert page.locator(".cv-mode").inner_text() == "Recorded"
-    visitor.leave()
-    assert visitor.complaints == []
 
 
 def test_tau_that_moved_while_a_run_is_shown_token_by_token_is_followed_once_it_is_whole(
