@@ -65,16 +65,55 @@ def test_the_last_balanced_box_is_the_answer(text: str, content: str | None) -> 
         ("18", "18."),
         ("007", "7"),
         ("Monday", r"\text{monday}"),
-        # From here on the child process decides.
         ("0.5", r"\frac{1}{2}"),
         ("1/2", r"\dfrac{2}{4}"),
         ("3.5", r"3\frac{1}{2}"),
+        ("3.5", "3 1/2"),
+        ("3.5", "3\u00bd"),
+        ("-0.5", r"\frac{-1}{2}"),
+        ("0.001", "1e-3"),
+        ("1500000", r"1.5\times10^{6}"),
+        ("1500", "1.5\u00d710^3"),
+        ("13", "1101_2"),
+        ("5", "\u0665"),
+        ("12", "\uff11\uff12"),
+        ("-5", "\u20135"),
+        ("12500", "12\u202f500"),
+        ("12500", r"12\ 500"),
+        ("12500", "**12,500**"),
+        ("18", "18\u3002"),
+        ("18", "18\\\\"),
+        ("13", r"\text{13}"),
+        # A unit stands apart, or is marked up as text.
         ("18", r"18 \text{ dollars}"),
+        ("12500", "12,500 dollars"),
+        ("12", r"12\,\mathrm{cm}^2"),
+        ("12", "12 m"),
+        ("25", r"25^{\circ}\text{C}"),
+        ("36", "36\u00b0"),
+        ("5 mph", r"5\text{ miles per hour}"),
+        ("5 cm", "5 centimeters"),
         ("50", r"50\%"),
+        ("0.5", r"50\%"),
+        ("12.5", r"12\frac{1}{2}\%"),
+        ("12.5", "12.5 percent"),
+        (r"\text{Yes}", "yes"),
+        ("C", r"\text{(C)}"),
+        ("C", r"\textbf{(C)}\ 12"),
+        ("12", r"\textbf{(C)}\ 12"),
+        # From here on the child process decides.
         (r"2\sqrt{2}", r"\sqrt{8}"),
+        (r"\sqrt{2}", "\u221a2"),
         ("x+1", "1 + x"),
+        ("(A)(B)", "AB"),
         ("5", "x = 5"),
         ("1000", "10^3"),
+        (r"\frac{1}{\sqrt{2}}c", r"\frac{c}{\sqrt{2}}"),
+        (r"2\sqrt{3}\text{ cm}", r"2\sqrt{3}"),
+        ("(1+i)^2", "2i"),
+        ("14 - i", "14.0 + -1.0i"),
+        (r"(-\infty,3]", r"x \le 3"),
+        (r"\begin{pmatrix} 1 \\ 2 \end{pmatrix}", r"\begin{pmatrix}1\\2\end{pmatrix}"),
     ],
 )
 def test_equal_as_mathematics(true_answer: str, predicted: str) -> None:
@@ -89,6 +128,25 @@ def test_equal_as_mathematics(true_answer: str, predicted: str) -> None:
         ("21", "2,1"),
         ("12", "12.0001"),
         ("31/2", "3 1/2"),
+        ("x", "X"),
+        ("2x+1", "2X+1"),
+        ("ab", "AB"),
+        ("2", "2m"),
+        ("3", "3t"),
+        ("5", "5 x"),
+        ("5", r"5 \text{ red and } 3 \text{ blue}"),
+        ("1101_2", "1101_3"),
+        ("101_2", "101"),
+        ("0.5", "50"),
+        (r"50\%", "5"),
+        (r"\text{(C)}", "D"),
+        (r"\textbf{(C)}\ 12", "13"),
+        (r"\frac{1}{2^{99}}", r"\frac{1}{2^{98}}"),
+        (r"\frac{1}{2004!}", r"\frac{1}{2006!}"),
+        (r"\frac{\sqrt2}{10^{30}}", r"\frac{\sqrt3}{10^{30}}"),
+        ("10^{-7}", "0.0000005"),
+        ("1/3", "0.333333"),
+        ("x_1", "x_2"),
         ("12", "1 2"),
         ("(1, 2)", "(2, 1)"),
         ("7", "seven or eight"),
@@ -96,7 +154,7 @@ def test_equal_as_mathematics(true_answer: str, predicted: str) -> None:
         ("5", "{"),
         ("5", "\\"),
         ("5", "1" * 5000),
-        ("5", "\u0665"),
+        ("6", "\u0665"),
         ("5", "\n\n"),
         (r"\frac{1}{2}", r"\frac{1}{0}"),
     ],
@@ -204,19 +262,123 @@ def test_mc_answers(completion: str, label: str | None) -> None:
     assert extract_answer(completion, mc()) == label
 
 
-def test_choices_that_look_like_labels_or_patterns() -> None:
-    symbols = mc("Which is carbon?\nA. B\nB. C\nC. N (g)\nD. C++ (old.*)")
-    assert extract_answer("Therefore, the answer is C (B).", symbols) == "B"
-    assert extract_answer("Therefore, the answer is C.", symbols) == "B"
-    assert extract_answer("Therefore, the answer is N (g) (C).", symbols) == "C"
-    assert extract_answer("Therefore, the answer is C++ (old.*).", symbols) == "D"
-    vitamins = mc("Which one?\nA. vitamin (C)\nB. vitamin D\nC. zinc")
-    assert extract_answer("Therefore, the answer is vitamin (C) (A).", vitamins) == "A"
-    assert extract_answer("Therefore, the answer is vitamin (C).", vitamins) == "A"
-    numbers = mc("How many?\n1. 2\n2. 20\n3. 3.5")
-    assert extract_answer("Therefore, the answer is 20 (2).", numbers) == "2"
-    assert extract_answer("Therefore, the answer is 20.", numbers) == "2"
-    assert extract_answer("Therefore, the answer is 3.5.", numbers) == "3"
+def asked(*texts: str) -> str:
+    return "\n".join(["Which?", *(f"{chr(65 + i)}. {text}" for i, text in enumerate(texts))])
+
+
+CITIES = asked("Lima", "Quito", "La Paz", "Bogota")
+FORCES = asked("5", "50", "12", "120")
+POWERS = asked("x", "x^2", "2x", "x^3")
+LANGUAGES = asked("C", "C++", "C#", "Java")
+GENES = asked("BB", "Bb", "bb", "b")
+TWICE = asked("one", "one", "two")
+TURKISH = asked("\u0130stanbul", "\u0131", "I", "ISI", "Stra\u00dfe")
+SPEEDS = asked("1", "1 m/s", "1 m", "3/2")
+CONCLUSIONS = asked("therefore", "however", "thus")
+MARKS = asked("vitamin (C)", "N (g)", "It needs light.", "0,1", "\\frac{1}{2}", "not sure", "sure", "label", "A and B")
+
+
+@pytest.mark.parametrize(
+    ("question", "completion", "label"),
+    [
+        # Where an answer may stand.
+        (CITIES, "The correct option is C.", "C"),
+        (CITIES, "Answer\uff1a\uff08C\uff09\u3002", "C"),
+        (CITIES, "The answer is \u3010C\u3011", "C"),
+        (CITIES, "### Answer\n\nB", "B"),
+        (CITIES, "**Answer:** B", "B"),
+        (CITIES, "Answer: **B. Quito**", "B"),
+        (CITIES, "<answer>\nB\n</answer>", "B"),
+        (CITIES, "<think>The answer is A?</think><answer>B</answer>", "B"),
+        (CITIES, r"The answer is \(\boxed{B}\).", "B"),
+        (CITIES, "So\n\\[\n\\boxed{\\text{B. Quito}}\n\\]", "B"),
+        (CITIES, r"$$\boxed{\mathrm{(B)}}$$", "B"),
+        (CITIES, r"\boxed{\text{Quito}}", "B"),
+        (CITIES, r"\boxed{b}", "B"),
+        (CITIES, r"\boxed{B} is my answer", "B"),
+        (CITIES, "The final answer is $\\boxed{A}$. I hope it is correct.", "A"),
+        (CITIES, "Therefore, one looks at Lima. The correct answer is \\(\\boxed{D}\\).", "D"),
+        (CITIES, "The answer is B. Therefore, one goes to Lima.", "B"),
+        (CITIES, "One might say the answer is Lima (A). Therefore, it is Quito (B).", "B"),
+        (CITIES, "A is wrong. B is wrong. C is correct. D is wrong.", "C"),
+        (CITIES, "Thus (D) is the right answer.", "D"),
+        (CITIES, "(A) or (B) is correct.", None),
+        (CITIES, "I would choose option D.", "D"),
+        (CITIES, "The answer could be A or B, but the answer is B.", "B"),
+        (CITIES, "Answer: A\n\nQuestion: What else?\nTherefore, the answer is B.", "A"),
+        (CITIES, "The answer is:\n\n**D) Bogota**", "D"),
+        (CITIES, "B because it is in Ecuador.", "B"),
+        (CITIES, "C. La Paz", "C"),
+        (CITIES, "C) La Paz", "C"),
+        (CITIES, "B\n\nExplanation: Lima is in Peru.", "B"),
+        (CITIES, "Let me think. Lima is big.\nB", "B"),
+        (CITIES, "A. Lima is in Peru.\nB. Quito is not.\nC. La Paz is not.\nD. Bogota is not.", None),
+        # What counts as a mention.
+        (CITIES, "Therefore, the answer is c.", "C"),
+        (CITIES, "Therefore, the answer is C because I say so.", "C"),
+        (CITIES, "The answer is La\nPaz, the seat.", "C"),
+        (CITIES, "The answer is \u201cLA PAZ\u201d.", "C"),
+        (CITIES, "The answer is Lima, not Quito (B).", "A"),
+        (CITIES, "The answer is A, B", None),
+        (CITIES, "The answer is both A and B.", None),
+        (CITIES, "The answer is A/B.", None),
+        (CITIES, "The answer is neither A nor B.", None),
+        (CITIES, "The answer isn't A. The answer is B.", "B"),
+        (CITIES, "The answer is Lima? No, the answer is 7.", None),
+        (FORCES, "The answer is 5.", "A"),
+        (FORCES, "The answer is $5$ newtons", "A"),
+        *((FORCES, f"Therefore, the answer is {number}.", None)
+          for number in ("0.5", ".5", "-5", "\u22125", "+5", "5/2", "5%", "5^2", "10^6", "1,120", "12:50", "5.0", "5x",
+                         "2 \u00d7 5", "5 * 10^6", "\\boxed{-5}")),
+        (POWERS, "The answer is $x^2$.", "B"),
+        (POWERS, "The answer is x\u00b2.", "B"),
+        (POWERS, "The answer is x.", "A"),
+        (POWERS, "The answer is X.", None),
+        (POWERS, "The answer is x^4.", None),
+        (LANGUAGES, "The answer is C++.", "B"),
+        (LANGUAGES, "The answer is C#.", "C"),
+        (LANGUAGES, "The answer is C.", "A"),
+        (LANGUAGES, "The answer is (C).", "C"),
+        (GENES, "The answer is Bb.", "B"),
+        (GENES, "The answer is bb", "C"),
+        (GENES, "The answer is bB.", None),
+        (TWICE, "The answer is one.", None),
+        (TWICE, "The answer is one (B).", "B"),
+        (TWICE, "The answer is two.", "C"),
+        (TURKISH, "The answer is \u0130STANBUL.", "A"),
+        (TURKISH, "The answer is \u0131.", "B"),
+        (TURKISH, "The answer is \u0131s\u0131.", "D"),
+        (TURKISH, "The answer is STRASSE.", "E"),
+        (SPEEDS, "The answer is 1 m/s.", "B"),
+        (SPEEDS, "The answer is 3/2.", "D"),
+        (CONCLUSIONS, "The answer is therefore.", "A"),
+        (CONCLUSIONS, "Therefore, the answer is however (B).", "B"),
+        (MARKS, "Therefore, the answer is vitamin (C).", "A"),
+        (MARKS, "Therefore, the answer is N (g) (B).", "B"),
+        (MARKS, "The answer is it needs light", "C"),
+        (MARKS, "The answer is 0,1.", "D"),
+        (MARKS, r"\boxed{\dfrac{1}{2}}", "E"),
+        (MARKS, "The answer is not sure.", "F"),
+        (MARKS, "The answer is label.", "H"),
+        (MARKS, "The answer is A and B.", "I"),
+        (asked("B", "C", "N (g)"), "Therefore, the answer is C (B).", "B"),
+        (asked("B", "C", "N (g)"), "Therefore, the answer is C.", "B"),
+        ("How many?\n1. 2\n2. 20\n3. 3.5", "Therefore, the answer is 20 (2).", "2"),
+        ("How many?\n1. 2\n2. 20\n3. 3.5", "Therefore, the answer is 20.", "2"),
+        ("How many?\n1. 2\n2. 20\n3. 3.5", "Therefore, the answer is 3.5.", "3"),
+        ("How many?\n1. none\n2. one\n3. seven", "Therefore, the answer is 3.", "3"),
+    ],
+)  # fmt: skip
+def test_the_choice_that_a_careful_reader_takes(question: str, completion: str, label: str | None) -> None:
+    assert extract_answer(completion, mc(question)) == label
+
+
+def test_a_verdict_never_raises_over_odd_letters() -> None:
+    """Letters of one length in one case and of another in the other broke a run that was done."""
+    for letter in "\u0130\u0131\u00df\ufb03\u0149\u01f0\u03c2\u1e9e\u212a":
+        problem = mc(asked(letter, f"{letter}{letter}", "other"), "A")
+        assert check_answer(f"Therefore, the answer is {letter}.", problem).is_correct is True
+        assert check_answer(f"Therefore, the answer is {letter}{letter}.", problem).is_correct is False
 
 
 def test_the_answer_is_never_read_from_the_prompt() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 
 import pytest
@@ -11,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from citer_core.assets import ASSETS
-from citer_core.tasks import answers
 from citer_core.tasks.answers import extract_answer
 from citer_core.tasks.boxed import last_boxed
 from citer_core.tasks.equivalence import same_answer
-from citer_core.tasks.problems import Problem, problem_from_row, problem_from_text
-from citer_core.trace import RoutingTrace
+from citer_core.tasks.plain_text import clean, fold
+from citer_core.tasks.problems import problem_from_row, problem_from_text
 from tests.own_time import OwnTime
 
 LONG = 100_000
@@ -45,34 +43,23 @@ def rows(name: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in (ASSETS / "datasets" / name).read_text(encoding="utf-8").splitlines()]
 
 
-def completions() -> list[tuple[str, Problem]]:
-    """Every text with an answer that comes with the project, beside its problem."""
-    found = [(str(row["solution"]), problem_from_row(row, "math")) for row in rows("math.jsonl")]
-    found += [(str(row["cot"]), problem_from_row(row, "mc")) for row in rows("mc.jsonl")]
-    found += [(f" Therefore, the answer is {text} ({label}).", problem) for _, problem in found
-              for label, text in problem.choices]  # fmt: skip
-    for path in sorted((ASSETS / "traces").glob("*.json")):
-        if path.name != "index.json":
-            trace = RoutingTrace.from_json(path.read_bytes())
-            found.append((trace.completion, problem_from_text(trace.prompt.question, trace.prompt.data_type)))
-    return found
-
-
-@pytest.fixture
-def unbounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reader of choices as it was, which read on without an end."""
-    monkeypatch.setattr(answers, "_SPAN_CHARS", 10**9)
-
-
-def test_all_real_texts_give_the_answers_that_they_gave(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = completions()
-    now = [extract_answer(text, problem) for text, problem in texts]
-    assert len(texts) > 1000 and sum(answer is not None for answer in now) > 1000
-    with monkeypatch.context() as patch:
-        patch.setattr(answers, "_SPAN_CHARS", 10**9)
-        patch.setattr(answers, "last_boxed", last_boxed_before)
-        assert [extract_answer(text, problem) for text, problem in texts] == now
-    assert [last_boxed(text) for text, _ in texts] == [last_boxed_before(text) for text, _ in texts]
+def test_all_real_texts_give_the_answers_that_stand_in_them() -> None:
+    """Every solution and every choice that comes with the project, named by label and text or by one of them."""
+    texts = [str(row["solution"]) for row in rows("math.jsonl")]
+    assert [last_boxed(text) for text in texts] == [last_boxed_before(text) for text in texts]
+    assert all(
+        extract_answer(text, problem_from_row(row, "math")) == last_boxed_before(text)
+        for text, row in zip(texts, rows("math.jsonl"), strict=True)
+    )
+    for row in rows("mc.jsonl"):
+        problem = problem_from_row(row, "mc")
+        assert extract_answer(str(row["cot"]), problem) == problem.true_answer
+        texts = {text for _, text in problem.choices}
+        for label, text in problem.choices:
+            if label in texts:  # a Roman numeral, an element: a letter alone is then the text
+                continue
+            for said in (f"{text} ({label})", text, f"({label})", label, f"\\boxed{{\\text{{{label}}}}}"):
+                assert extract_answer(f" Since it is so. Therefore, the answer is {said}.", problem) == label
 
 
 PIECES = ["\\", "\\\\", "boxed", "\\boxed{", "{", "}", " ", "\n", "x", "12", "\\boxed {", "\\{", "\\}", "b", "oxed{"]
@@ -87,17 +74,17 @@ def test_boxes_are_read_as_before(text: str) -> None:
 MC = problem_from_text("Where?\nA. house\nB. bathhouse\nC. New York\nD. a\nE. not here", "mc")
 WORDS = [
     "Therefore, ", "the answer is ", "answer:", "house", "bathhouse", "New ", "York", " (B)", "[a]", "B.", "**", "_",
-    "not ", " or ", "/", "\n\n", "Question:", "option ", "\\boxed{", "}", ".", "A", "a", "not here",
+    "not ", " or ", "/", "\n\n", "Question:", "option ", "\\boxed{", "}", ".", "A", "a", "not here", "\u0130", "5",
 ]  # fmt: skip
 
 
-def test_choices_are_read_as_before(unbounded: None) -> None:
-    chance = random.Random(7)
-    texts = ["".join(chance.choices(WORDS, k=chance.randint(1, 14))) for _ in range(3000)]
-    before = [extract_answer(text, MC) for text in texts]
-    answers._SPAN_CHARS = 1_000
-    assert [extract_answer(text, MC) for text in texts] == before
-    assert len(set(before)) == 6
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(WORDS), max_size=14).map("".join), st.text(max_size=20))
+def test_any_text_is_read_and_what_stands_before_an_answer_does_not_change_it(text: str, odd: str) -> None:
+    assert extract_answer(text + odd, MC) in {None, *"ABCDE"}
+    if "Question:" not in text:
+        assert extract_answer(f"{text}\n\nThe answer is New York.", MC) == "C"
+    assert len(fold(clean(text + odd))) == len(clean(text + odd))
 
 
 SAME = " a" * 90

@@ -5,7 +5,7 @@
  * Must not know how it is found out: the server judges. Called by page.js when a run is asked for.
  */
 
-import { PROMPT_FORMS } from "../tasks/prompt_forms.js";
+import { PROMPT_FORMS } from "../tasks/tables.js";
 import { html, part } from "../viewer/dom.js";
 
 const FLAG = "outside what this pair knows";

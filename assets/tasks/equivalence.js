@@ -3,34 +3,28 @@
  * where this ends: expressions are compared by a library that a browser does not have. Pure.
  */
 
-const THOUSANDS = /^[+-]?\p{Nd}{1,3}(?:,\p{Nd}{3})+(?:\.\p{Nd}+)?$/u;
-const NUMBER = /^([+-]?)(?:(\d+)\.?(\d*)|\.(\d+))$/;
-const THIN = /\\[,;:!]|\\(?:left|right)(?![a-zA-Z])|\\?\$/g;
-const BLANKS = /(?<!\p{Nd})(?:\\ |[\s~])+|(?:\\ |[\s~])+(?!\p{Nd})/gu;
-const TEXT = /\\(?:text|textbf|mathrm|mathbf)\s*\{([^{}\\]*)\}/g;
-const WORDS = /^[A-Za-z]{2,}[A-Za-z\s.]*$/;
+import { clean, fold, trimmed, unwrapped } from "./plain_text.js";
+import { ANSWER_PATTERNS as TABLE } from "./tables.js";
+
 const MOST_CHARS = 500;
 
-/** @param {string} answer */
-const plain = (answer) =>
-  answer
-    .replace(TEXT, "$1")
-    .replaceAll("{,}", ",")
-    .replaceAll("\u2212", "-")
-    .replace(THIN, "")
-    .replace(BLANKS, "")
-    .replace(/\.+$/, "");
+/** @param {string} pattern @param {string} text */
+const matches = (pattern, text) => new RegExp(pattern, "u").test(text);
 
-/** Words compare without case; `x` and `X` are two unknowns. @param {string} answer */
-const isWords = (answer) => answer.search(TEXT) >= 0 || WORDS.test(answer);
+/** @param {string} latex */
+function plain(latex) {
+  let text = unwrapped(latex).replace(new RegExp(TABLE.looseSpace, "gu"), "");
+  while (text.startsWith("{") && text.indexOf("}") === text.length - 1) text = trimmed(text.slice(1, -1), " .");
+  return text;
+}
 
 /** A number in one form for all that are equal; null where it is none. @param {string} text */
 function normalNumber(text) {
-  const match = NUMBER.exec(THOUSANDS.test(text) ? text.replaceAll(",", "") : text);
-  if (!match) return null;
-  const whole = (match[2] ?? "").replace(/^0+/, "");
-  const fraction = (match[3] ?? match[4] ?? "").replace(/0+$/, "");
-  return whole || fraction ? `${match[1] === "-" ? "-" : ""}${whole}.${fraction}` : "0";
+  const flat = matches(TABLE.grouped, text) ? text.replace(/[, ]/gu, "") : text;
+  if (!matches(TABLE.number, flat)) return null;
+  const [whole, fraction = ""] = flat.replace(/^[+-]/u, "").replace(/^0+/u, "").split(".");
+  const digits = `${whole}.${fraction.replace(/0+$/u, "")}`;
+  return digits === "." ? "0" : `${flat.startsWith("-") ? "-" : ""}${digits}`;
 }
 
 /**
@@ -39,10 +33,17 @@ function normalNumber(text) {
  * @returns {boolean|null} null where one is an expression and they do not look alike: that is not compared here
  */
 export function sameAnswer(trueAnswer, predicted) {
-  const [left, right] = [plain(trueAnswer), plain(predicted)];
+  if (Math.max(trueAnswer.length, predicted.length) > MOST_CHARS) return trueAnswer === predicted;
+  const latex = [trueAnswer, predicted].map((answer) =>
+    clean(answer)
+      .replaceAll("\n", "")
+      .replace(/^[ *=:]+|[ .,;:*=\\]+$/gu, ""),
+  );
+  const [left, right] = latex.map(plain);
   if (!left || !right) return false;
-  if (left.toLowerCase() === right.toLowerCase() && (left === right || isWords(trueAnswer))) return true;
   const [one, other] = [normalNumber(left), normalNumber(right)];
   if (one !== null && other !== null) return one === other;
-  return Math.max(trueAnswer.length, predicted.length) > MOST_CHARS ? false : null;
+  // Words compare without letter case, unknowns with it.
+  const isWords = matches(TABLE.prose, fold(left)) || (left.length > 1 && latex.join("").includes("\\text"));
+  return left === right || (isWords && fold(left) === fold(right)) || null;
 }

@@ -12,7 +12,7 @@
 
 import { lastBoxed } from "./boxed.js";
 import { SPACE, linesOf, stripped } from "./plain_text.js";
-import { PROMPT_FORMS } from "./prompt_forms.js";
+import { PROMPT_FORMS } from "./tables.js";
 
 /** A text is no problem; what it must be, in words. */
 export class ProblemError extends Error {}

@@ -1,8 +1,9 @@
-"""Whether two final answers mean the same number or expression.
+r"""Whether two final answers mean the same number or expression.
 
-Most answers are plain numbers and are settled here with `decimal`. The rest goes to math-verify in a child process
-(`math_worker` says why), started at the first such pair: sympy takes half a second to import, and this process never
-pays for it. Safe to call from any thread; never raises. Needs POSIX for the child.
+Most answers are plain numbers or the same text and are settled here, exactly. The rest goes to sympy in a child process
+(`math_worker` says why, and by which rules), started at the first such pair: sympy takes half a second to import, and
+this process never pays for it. Safe to call from any thread; never raises. Needs POSIX for the child.
+`assets/tasks/equivalence.js` mirrors what is settled here.
 """
 
 from __future__ import annotations
@@ -15,18 +16,16 @@ import subprocess
 import sys
 import threading
 from contextlib import suppress
-from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from pathlib import Path
 
+from citer_core.tasks.answer_patterns import GROUPED, LOOSE_SPACE, NUMBER, PROSE
+from citer_core.tasks.plain_text import clean, fold, unwrapped
+
 MAX_ANSWER_CHARS = 500
 
-_THOUSANDS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)")
-_THIN = re.compile(r"\\[,;:!]|\\(?:left|right)(?![a-zA-Z])|\\?\$")
-# A space between digits says something: `3 1/2` is not `31/2`.
-_SPACE = re.compile(r"(?<!\d)(?:\\ |[\s~])+|(?:\\ |[\s~])+(?!\d)")
-_TEXT = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s*\{([^{}\\]*)\}")
+_GROUPED, _LOOSE_SPACE, _NUMBER, _PROSE = map(re.compile, (GROUPED, LOOSE_SPACE, NUMBER, PROSE))
 
 
 def same_answer(true_answer: str, predicted: str) -> bool:
@@ -37,46 +36,43 @@ def same_answer(true_answer: str, predicted: str) -> bool:
         predicted: content of the completion's box.
 
     Returns:
-        Whether they are equal; False for what cannot be read, is longer than 500 characters, or takes more than
-        5 seconds or 2 GiB to compare.
+        Whether they are equal; False for what cannot be read, differs and is longer than 500 characters, or takes more
+        than 5 seconds or 2 GiB to compare.
     """
-    # Verdicts are kept, but not those of long texts, which would fill the memory.
-    is_short = max(len(true_answer), len(predicted)) <= MAX_ANSWER_CHARS
-    return (_same_kept if is_short else _same)(true_answer, predicted)
+    if max(len(true_answer), len(predicted)) > MAX_ANSWER_CHARS:
+        return true_answer == predicted
+    return _same(true_answer, predicted)
 
 
+@lru_cache(maxsize=4096)
 def _same(true_answer: str, predicted: str) -> bool:
-    left, right = _plain(true_answer), _plain(predicted)
+    latex = [_without_edges(clean(answer)) for answer in (true_answer, predicted)]
+    left, right = map(_plain, latex)
     if not left or not right:
         return False
-    if left.casefold() == right.casefold() and (left == right or _is_words(true_answer)):
-        return True
     numbers = _number(left), _number(right)
     if numbers[0] is not None and numbers[1] is not None:
         return numbers[0] == numbers[1]
-    if max(len(true_answer), len(predicted)) > MAX_ANSWER_CHARS:
-        return False
-    return _WORKER.same(true_answer, predicted)
+    # Words compare without letter case, unknowns with it.
+    is_words = _PROSE.match(fold(left)) or (len(left) > 1 and "\\text" in latex[0] + latex[1])
+    return left == right or bool(is_words and fold(left) == fold(right)) or _WORKER.same(*latex)
 
 
-_same_kept = lru_cache(maxsize=4096)(_same)
+def _without_edges(latex: str) -> str:
+    return latex.replace("\n", "").lstrip(" *=:").rstrip(" .,;:*=\\")
 
 
-def _plain(answer: str) -> str:
-    r"""Without spacing, dollar signs, `\text{}` and a full stop at the end; `{,}` and `\,` group thousands."""
-    answer = _TEXT.sub(r"\1", answer).replace("{,}", ",").replace("\N{MINUS SIGN}", "-")
-    return _SPACE.sub("", _THIN.sub("", answer)).rstrip(".")
+def _plain(latex: str) -> str:
+    text = _LOOSE_SPACE.sub("", unwrapped(latex))
+    while text.startswith("{") and text.find("}") == len(text) - 1:
+        text = text[1:-1].strip(" .")
+    return text
 
 
-def _is_words(answer: str) -> bool:
-    """Words compare without case; `x` and `X` are two unknowns."""
-    return bool(_TEXT.search(answer)) or bool(re.fullmatch(r"[A-Za-z]{2,}+[A-Za-z\s.]*+", answer))
-
-
-def _number(plain: str) -> Decimal | None:
-    if _THOUSANDS.fullmatch(plain):
-        plain = plain.replace(",", "")
-    return Decimal(plain) if plain.isascii() and _NUMBER.fullmatch(plain) else None
+def _number(text: str) -> Fraction | None:
+    if _GROUPED.match(text):
+        text = text.replace(",", "").replace(" ", "")
+    return Fraction(text) if _NUMBER.match(text) else None
 
 
 class _Worker:

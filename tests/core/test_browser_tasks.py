@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import subprocess
 from pathlib import Path
@@ -17,8 +18,8 @@ from citer_core.tasks.boxed import last_boxed
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.equivalence import same_answer
 from citer_core.tasks.problems import Problem, problem_from_text
-from citer_core.tasks.prompt_forms_js import MODULE, module_text
 from citer_core.tasks.prompts import row_completion
+from citer_core.tasks.tables_js import MODULE, module_text
 from tests import test_tasks_answers as answers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,6 +30,12 @@ TYPED = [
     ("Which?\n(a) Paris\nB) Lyon in {question}\n", "mc"), ("Which?\r\nChoices:\r\n1: one\r\n2: $& two", "mc"),
     ("A. Paris\nB. Lyon", "mc"), ("Which?\nA. Paris", "mc"), ("Which?\nA. Paris\na. Lyon", "mc"),
     ("Which?\n\u0663. three\n\u0664. four", "mc"), ("Which?\nA.  Paris \x85B. Lyon", "mc"),
+]  # fmt: skip
+
+PIECES = [
+    "Therefore, ", "the answer is ", "Answer: ", " is correct", "(B)", "[a]", " B", "C.", "**", "_", " not ", " or ",
+    "/", "\n\n", "\n", " ", " ", ".", ",", "\nQuestion:", "option ", "\\boxed{", "\\text{", "}", "$", "because ", " 5",
+    "\u0130", "\u00df", "\u03a3", "\u00bd", "\uff08A\uff09", "\u0665", "\u00a0", "\\(", "\U0001d7d9",
 ]  # fmt: skip
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
@@ -63,6 +70,12 @@ def asked() -> dict[str, Any]:
     completions = [(row_completion(row.row, kind), row.problem) for kind, row in rows]
     completions += [(completions[i - 7][0], completions[i][1]) for i in range(len(completions))]
     completions += [(case[0], answers.mc(answer="B")) for case in cases["completion,label"]]
+    completions += [(case[1], answers.mc(case[0])) for case in cases["question,completion,label"]]
+    chance = random.Random(38)
+    for question in (answers.PLACES, answers.CITIES, answers.FORCES, answers.TURKISH, answers.MARKS):
+        problem = answers.mc(question, "A")
+        pieces = [*PIECES, *(text for _, text in problem.choices)]
+        completions += [("".join(chance.choices(pieces, k=chance.randint(1, 16))), problem) for _ in range(300)]
     # A place where two mention choices, a lone letter that is a word, a label whose case counts.
     letters = problem_from_text("Which letter?\nA. a\nB. B\nC. I", "mc", "C")
     odd = [
@@ -94,7 +107,7 @@ def found(asked: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_prompts_forms_are_pythons() -> None:
-    assert MODULE.read_text(encoding="utf-8") == module_text(), "python -m citer_core.tasks.prompt_forms_js writes it"
+    assert MODULE.read_text(encoding="utf-8") == module_text(), "python -m citer_core.tasks.tables_js writes it"
 
 
 def test_a_typed_text_becomes_the_same_problem_or_the_same_words(asked: dict[str, Any], found: dict[str, Any]) -> None:
