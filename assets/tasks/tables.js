@@ -32,7 +32,7 @@ export const ANSWER_PATTERNS = {
   nobody: 60416,
   withOwnText: "(?<![^ \n\"'([{<>*_`:,-])([^ .,;:!?\"'()\\[\\]{}<>*_`/+=^%\ue000-\uec00-]+)[ .,:;)\\]}>*_-]+([\ue000-\ue3ff])",
   labelAlone: "(?<![^ \n\"'([{<>*_`:,-])([^ .,;:!?\"'()\\[\\]{}<>*_`/+=^%\ue000-\uec00-]+)(?=[\"')\\]*_]*\\}|[\"')\\]}>*_`]*(?:$|[ \n](?:because|since|as|for|due|or|and)(?![a-z])| (?:is|must be|would be|should be) (?:(?:most likely|probably|clearly|definitely|therefore|thus|simply|also|indeed|still) )*(?:the )?(?:(?:correct|right|best|final|only|true|proper|appropriate|suitable)(?: (?:answer|option|choice|one))?|answer)(?![a-z])|[.,;:!?][.,;:!?\"')\\]}>*_`]*(?:[ \n]|$)))",
-  withLabel: "[\ue000-\ue3ff\uec00][ *_.,:}\"']*([\ue400-\ue7ff])",
+  withLabel: "[\ue000-\ue3ff\uec00](?: (?!(?:because|since|as|and|or|nor|not|but|than|unlike|like|is|are) )[^ .,;:!?()\n\ue400-\uec00]+)?[ *_.,:}\"']*([\ue400-\ue7ff])",
   negated: "((?:(?<![a-z])(?:not|neither|nor|never|than|instead of|unlike)|n't)(?: (?:the|a|an|option|choice|answer))*[^a-z0-9\ue000-\uec00]*)[\ue000-\uec00]",
   joined: "([\ue000-\uec00])[ *_\"']*(?:/|&|,? ?(?:or|and)(?![a-z])|,(?= ?[\ue400-\uebff]))[ *_\"']*(?:(?:the|a|an|option|choice) )*([\ue000-\uec00])",
   stated: "(?<![a-z])answer(?: choice| option)?(?: (?:to|for|of) [^.:?]{1,60}?)?[\\x22'*_)\\]}]* ?(?:is|:|=|would be|should be|must be|will be|has to be|seems(?: to be)?|was)(?![a-z'])|<answer>|(?<![a-z])(?:correct|right|best|final|only|true|proper|appropriate|suitable) (?:option|choice|one|statement|letter|response)[\\x22'*_)\\]}]* ?(?:is|:|=|would be|should be|must be|will be|has to be|seems(?: to be)?|was)(?![a-z'])",

@@ -54,7 +54,11 @@ LABEL_ALONE: Final = (
     f"{_WORD}(?=[\"')\\]*_]*\\}}|[\"')\\]}}>*_`]*(?:$|[ \n](?:because|since|as|for|due|or|and)(?![a-z])|{_IS_GOOD}"
     f"|[.,;:!?][.,;:!?\"')\\]}}>*_`]*(?:[ \n]|$)))"
 )
-WITH_LABEL: Final = f"[\ue000-\ue3ff\uec00][ *_.,:}}\"']*({_LABEL})"
+# One word may stand between a text and its label: "Sancho Panza (C)" where the text is Sancho.
+WITH_LABEL: Final = (
+    "[\ue000-\ue3ff\uec00](?: (?!(?:because|since|as|and|or|nor|not|but|than|unlike|like|is|are) )"
+    f"[^ .,;:!?()\n\ue400-\uec00]+)?[ *_.,:}}\"']*({_LABEL})"
+)
 NEGATED: Final = (
     "((?:(?<![a-z])(?:not|neither|nor|never|than|instead of|unlike)|n't)"
     f"(?: (?:the|a|an|option|choice|answer))*[^a-z0-9\ue000-\uec00]*){_ANY}"
