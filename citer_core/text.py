@@ -6,11 +6,19 @@ to exactly the text that the tokenizer decodes from all ids at once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from transformers import PreTrainedTokenizerBase
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_ONE_BYTE = re.compile("<0x[0-9A-F]{2}>")
+_MOST_SILENT = 64  # tokens without text, such as special ones, up to which the piece before them is remembered
+
+
+def vocabulary_size(tokenizer: PreTrainedTokenizerBase) -> int:
+    """How many rows of a head stand for tokens: ids may have gaps, and the last one is often the end of a turn."""
+    return 1 + int(max(tokenizer.get_vocab().values()))
 
 
 def decoder_of(tokenizer: PreTrainedTokenizerBase) -> Callable[[Sequence[int]], str]:
@@ -28,12 +36,14 @@ def decoder_of(tokenizer: PreTrainedTokenizerBase) -> Callable[[Sequence[int]], 
 class TextStream:
     """Decodes a growing sequence of ids.
 
-    Keeps a short window: the ids of the last emitted piece are the context that some tokenizers need (a leading space
-    belongs to the piece before), the ids behind them are pending.
+    Keeps a short window: the ids of the last piece that gave text are the context that some tokenizers need (a leading
+    space belongs to the piece before), the ids behind them are pending. Tokens that stand for one byte (`<0x0A>`) are
+    read together, as far as there are any: with a wrong one among them, none of them is a character.
     """
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
         self._decode = decoder_of(tokenizer)
+        self._token = tokenizer.convert_ids_to_tokens
         self._known: dict[tuple[int, ...], str] = {}
         self._context: list[int] = []
         self._context_text = ""
@@ -42,8 +52,11 @@ class TextStream:
     def push(self, token_id: int) -> str:
         """The text that `token_id` completes; empty while a character is incomplete or the token is special."""
         self._pending.append(token_id)
+        if not self._text_of([token_id]) and len(self._pending) < _MOST_SILENT:
+            return ""  # special, or a space that is one only behind something: nothing ends with it
         text = self._text_of(self._context + self._pending)
-        return "" if text.endswith(REPLACEMENT) else self._emit(text)
+        is_open = text.endswith(REPLACEMENT) or _ONE_BYTE.fullmatch(str(self._token(token_id)))
+        return "" if is_open else self._emit(text)
 
     def flush(self) -> str:
         """What is still held back at the end of the text: incomplete bytes, as replacement characters."""

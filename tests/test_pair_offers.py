@@ -12,6 +12,7 @@ from citer_core.models import needs, store
 from citer_core.models.memory import model_bytes
 from citer_core.models.needs import PairNeeds, needs_of
 from citer_core.models.presets import PRESETS
+from citer_core.models.sources import CONVERSION
 from citer_core.ui.pair import offers as pair_offers
 from citer_core.ui.pair.offers import PairOffers, loaded_bytes, preset_of, room_for
 from tests.fakes import LLM, PAIR, SLM
@@ -141,7 +142,7 @@ def test_needs_of_a_pair_that_is_not_here(here):
 
 def test_a_conversion_is_remembered(tmp_path):
     for model in (PRESETS[CODER].slm, PRESETS[CODER].llm):
-        folder = tmp_path / "converted" / f"{model.source.short_name}-0123-bfloat16"
+        folder = tmp_path / "converted" / f"{model.source.short_name}-0123-bfloat16-{CONVERSION}"
         folder.mkdir(parents=True)
         (folder / "citer.json").write_text("{}")
     assert not needs_of(CODER, "bfloat16").converts and needs_of(CODER, "float32").converts

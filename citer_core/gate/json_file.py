@@ -22,6 +22,8 @@ def read_bytes(path: Path, *, max_bytes: int = MAX_BYTES) -> bytes:
     Raises:
         GateError: it cannot be read, or is larger. The message goes without the path: who asks knows it.
     """
+    if path.exists() and not path.is_file():  # a pipe would be waited for, a device has no end
+        raise GateError("It is not a regular file.")
     try:
         with path.open("rb") as file:
             content = file.read(max_bytes + 1)

@@ -21,6 +21,7 @@ import torch
 from transformers import PreTrainedModel
 
 from citer_core.hardware import cpu_budget
+from citer_core.models.config_file import inner_size
 from citer_core.models.threads import ThreadChoice, fastest_number
 
 INTERVAL_S = 2.0  # between two measurements, at least
@@ -69,7 +70,7 @@ class BatchThreads:
             return None
         configs = [model.config.get_text_config(decoder=True) for model in here]
         widest = max(configs, key=lambda config: int(config.hidden_size))
-        return cls(tuple(numbers), (int(widest.hidden_size), int(widest.intermediate_size)), here[0].dtype)
+        return cls(tuple(numbers), (int(widest.hidden_size), inner_size(widest)), here[0].dtype)
 
 
 class ThreadWatch:

@@ -66,8 +66,7 @@ class CachedLM:
     def rewind(self, n_tokens: int) -> None:
         """Forgets all but the first `n_tokens` cached tokens; does nothing where no more are cached."""
         if n_tokens < self.n_cached:
-            self._cache.rewind(n_tokens)
-            self.n_cached = n_tokens
+            self.n_cached = self._cache.rewind(n_tokens)
 
 
 class RecomputingLM:

@@ -15,6 +15,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     BitsAndBytesConfig,
+    PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
@@ -23,6 +24,7 @@ from transformers.utils import logging as transformers_logging
 from citer_core.errors import GateError, ModelFileError, PairError
 from citer_core.gate.excerpt import clean
 from citer_core.gate.fields import ListOf, Maybe, Whole
+from citer_core.gate.json_file import read_bytes, read_json
 from citer_core.models.config_file import check_sizes, read_config
 from citer_core.models.expected_files import check_files
 from citer_core.models.prompt_form import PromptForm
@@ -32,6 +34,8 @@ from citer_core.types import QUANTIZATIONS
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 _EOS = ListOf(Maybe(Whole(0, 10**7)), most=1000)
 BITSANDBYTES_PIN = "bitsandbytes==0.50.2"
+ADAPTER = "adapter_config.json"
+MAX_ADDED_TOKENS, MAX_TOKENIZER_BYTES = 20_000, 200_000_000
 
 
 def load_checkpoint(
@@ -70,7 +74,9 @@ def load_checkpoint(
 
 def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     """A folder's tokenizer; raises `ModelFileError` where there is none, or another than its card names."""
+    _check_folder(folder)
     check_files(folder)
+    _check_added_tokens(folder)
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # tokenizers raises plain `Exception`, and transformers whatever a field's kind leads to
@@ -103,9 +109,9 @@ def load_model(
         placed = {"quantization_config": quantization, "device_map": {"": device}}
     if device_map is not None:
         placed["device_map"] = device_map
-    if not folder.is_dir():
-        raise ModelFileError(f"There is no model folder {folder}. Give the path of a transformers checkpoint.")
+    _check_folder(folder)
     check_files(folder)
+    _check_weights(folder)
     config = read_config(folder)
     check_sizes(folder, config)
     transformers_logging.disable_progress_bar()  # a bar per shard says nothing about a model that loads in a second
@@ -118,7 +124,6 @@ def load_model(
                 local_files_only=True,
                 use_safetensors=True,
                 trust_remote_code=False,
-                attn_implementation="sdpa",
                 ignore_mismatched_sizes=True,  # else its error says to set this; it is ours that refuses them
                 output_loading_info=True,
                 **placed,
@@ -126,10 +131,7 @@ def load_model(
     except torch.OutOfMemoryError as error:
         raise _does_not_fit(folder, device_map or device) from error
     except Exception as error:  # safetensors, JSON and transformers each have their own kinds for a damaged file
-        raise ModelFileError(
-            f"The model in {folder.name}/ could not be read ({_first_line(error)}). The file may be truncated: fetch "
-            "or train it again; only safetensors weights are read."
-        ) from error
+        raise _unreadable(folder, config, error) from error
     check_tensors(folder.name, found)
     check_finite(folder.name, model)
     if placed:
@@ -145,6 +147,70 @@ def load_model(
         raise PairError(
             f'The device "{device}" cannot be used here ({_first_line(error)}). Choose cpu, or one that torch sees.'
         ) from error
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.is_dir():
+        raise ModelFileError(f"There is no model folder {folder}. Give the path of a transformers checkpoint.")
+
+
+def _check_weights(folder: Path) -> None:
+    """Whether the folder holds a model's weights, in files of its own that can be read without running anything."""
+    if (folder / ADAPTER).is_file():
+        raise ModelFileError(
+            f"{folder.name}/ holds an adapter ({ADAPTER}), which is no model without its base: merge the two (peft's "
+            "merge_and_unload, then save_pretrained) and give that folder. If whole weights are beside it, move "
+            f"{ADAPTER} away."
+        )
+    pickled = sorted(path.name for path in folder.glob("*.bin"))
+    if pickled and not any(folder.glob("*.safetensors")):
+        raise ModelFileError(
+            f"{folder.name}/ has its weights in {clean(pickled[0])[:60]} only, a format that can run code when it is "
+            "read: save them as safetensors (transformers' save_pretrained does), or get that version of the model."
+        )
+    index = folder / "model.safetensors.index.json"
+    if not index.exists():
+        return
+    try:
+        document = read_json(index, max_bytes=100_000_000)
+    except GateError as error:
+        raise ModelFileError(f"{folder.name}/{index.name} cannot be used: {error}") from error
+    names = set(document["weight_map"].values()) if isinstance(document, dict) and "weight_map" in document else set()
+    for name in sorted(map(str, names)):
+        path = folder / name
+        if Path(name).name != name or not path.is_file():
+            raise ModelFileError(
+                f"{folder.name}/{index.name} names {clean(name)[:60]}, and there is no such file in the folder: fetch "
+                "the model again."
+            )
+
+
+def _check_added_tokens(folder: Path) -> None:
+    """Each added token is searched for in every text; a folder from outside may have any number."""
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        try:
+            content = read_bytes(folder / name, max_bytes=MAX_TOKENIZER_BYTES) if (folder / name).exists() else b""
+        except GateError as error:
+            raise ModelFileError(f"{folder.name}/{name} cannot be used: {error}") from error
+        if content.count(b'"single_word"') > MAX_ADDED_TOKENS:
+            raise ModelFileError(
+                f"{folder.name}/{name} adds more than {MAX_ADDED_TOKENS:,} tokens, and no more are taken."
+            )
+
+
+def _unreadable(folder: Path, config: PretrainedConfig, error: Exception) -> ModelFileError:
+    """What is wrong with a model, as far as transformers says it."""
+    line = _first_line(error)
+    method = (getattr(config, "quantization_config", None) or {}).get("quant_method")
+    if method is not None:
+        what = f"is quantized ({clean(str(method))}), and that could not be loaded here ({line})"
+        return ModelFileError(f"The model in {folder.name}/ {what}: install what it asks for, or take one in 16 bits.")
+    if isinstance(error, ImportError):
+        return ModelFileError(f"The model in {folder.name}/ needs a package that is not here ({line}).")
+    return ModelFileError(
+        f"The model in {folder.name}/ could not be read ({line}). Its files may be truncated, or the family "
+        f"{clean(config.model_type)} lacks something in this version of transformers: fetch it again, or take another."
+    )
 
 
 def _does_not_fit(folder: Path, where: str) -> PairError:

@@ -20,17 +20,19 @@ MAX_LAYERS = 2000
 MAX_CONFIG_NUMBER = 10**12
 VALUES_PER_BYTE = 8  # a byte holds two values of 4 bits; four times as many are left for what a formula here misses
 _SIZE = Whole(1, 10**7)
+_CONTEXTS = ("max_position_embeddings", "max_seq_len", "seq_length")
+CONTEXT_WITHOUT_END = 2048  # of families whose positions have no end; what the first of them were trained on
 _CONFIG_KINDS: dict[str, Kind[Any]] = {
     "num_hidden_layers": Whole(1, MAX_LAYERS),
     "hidden_size": _SIZE,
     "vocab_size": _SIZE,
     "num_attention_heads": Whole(1, 100_000),
-    "max_position_embeddings": Whole(1, 10**9),
 }
 _OPTIONAL_KINDS: dict[str, Kind[Any]] = {
     "num_key_value_heads": Maybe(Whole(1, 100_000)),
     "head_dim": Maybe(Whole(1, 100_000)),
     "intermediate_size": Maybe(_SIZE),
+    **dict.fromkeys(_CONTEXTS, Maybe(Whole(-1, 10**9))),
 }
 AGAIN = "Get the model's files again; nothing was loaded."
 
@@ -49,10 +51,17 @@ def read_config(folder: Path) -> PretrainedConfig:
     try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         text = config.get_text_config(decoder=True)
+        if getattr(text, "num_attention_heads", None) is None:
+            raise ModelFileError(
+                f"{folder.name}/ is of the family {clean(text.model_type)}, which has no attention heads: what is "
+                "cached and counted here are the keys and values of attention. Choose a pair of another family."
+            )
         for name, kind in _CONFIG_KINDS.items():
             kind.read(getattr(text, name, None), name)
         for name, kind in _OPTIONAL_KINDS.items():
-            kind.read(getattr(text, name, None), name)
+            kind.read(_largest(getattr(text, name, None)), name)
+    except ModelFileError:
+        raise
     except GateError as error:
         raise ModelFileError(f"{place} cannot be used: {error} {AGAIN}") from error
     except Exception as error:  # transformers checks fields by many means, each with an error of its own
@@ -60,6 +69,23 @@ def read_config(folder: Path) -> PretrainedConfig:
             f"{place} describes no language model that transformers knows ({type(error).__name__}). {AGAIN}"
         ) from error
     return config
+
+
+def context_length(config: PretrainedConfig) -> int:
+    """How many tokens a text may have, as the model's configuration says it under one name or another."""
+    lengths = (getattr(config.get_text_config(decoder=True), name, None) for name in _CONTEXTS)
+    return next((int(length) for length in lengths if length and length > 0), CONTEXT_WITHOUT_END)
+
+
+def inner_size(config: PretrainedConfig) -> int:
+    """Width of the widest layer between attentions; families that do not say it have four times the hidden size."""
+    text = config.get_text_config(decoder=True)
+    return _largest(getattr(text, "intermediate_size", None)) or 4 * int(text.hidden_size)
+
+
+def _largest(value: Any) -> Any:
+    """One number where a family has one for each layer."""
+    return max(value) if isinstance(value, list) and value and all(isinstance(v, int) for v in value) else value
 
 
 def check_sizes(folder: Path, config: PretrainedConfig) -> None:
@@ -72,7 +98,7 @@ def check_sizes(folder: Path, config: PretrainedConfig) -> None:
     text = config.get_text_config(decoder=True)
     hidden, n_heads = text.hidden_size, text.num_attention_heads
     head_dim = getattr(text, "head_dim", None) or max(1, hidden // n_heads)
-    wide = getattr(text, "intermediate_size", None) or 0
+    wide = _largest(getattr(text, "intermediate_size", None)) or 0
     n_values = hidden * max(text.vocab_size, text.num_hidden_layers * max(wide, n_heads * head_dim))
     if n_bytes and n_values > VALUES_PER_BYTE * n_bytes:
         raise ModelFileError(

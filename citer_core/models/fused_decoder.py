@@ -29,6 +29,13 @@ from citer_core.models.transfer import lists_to_device
 
 ARCHITECTURES = frozenset({"Qwen2ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"})
 STATIC_ROPE = frozenset({"default", "linear", "llama3"})
+# All tensors of a block that this pass reads; a block that has others is computed by transformers.
+_MATRICES = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj", "mlp.gate_proj",
+             "mlp.up_proj", "mlp.down_proj")  # fmt: skip
+_TENSORS = frozenset(
+    [f"{name}.weight" for name in (*_MATRICES, "input_layernorm", "post_attention_layernorm")]
+    + [f"{name}.bias" for name in _MATRICES[:3]]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +86,17 @@ class FusedDecoder:
             return False
         full_attention = all(kind == "full_attention" for kind in getattr(config, "layer_types", None) or [])
         no_window = getattr(config, "layer_types", None) is not None or getattr(config, "sliding_window", None) is None
-        rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
+        rope = getattr(config, "rope_parameters", None) or {}
+        static_rope = rope.get("rope_type", "default") in STATIC_ROPE or (
+            rope["rope_type"] == "longrope" and rope["short_factor"] == rope["long_factor"]
+        )
         plain = all(
-            type(module) is nn.Linear
+            {name for name, _ in layer.named_parameters()} <= _TENSORS
+            and all(type(layer.get_submodule(name)) is nn.Linear for name in _MATRICES)
             for layer in model.base_model.layers
-            for module in (*layer.self_attn.children(), *layer.mlp.children())
-            if isinstance(module, nn.Module) and "Linear" in type(module).__name__
         )
         one_device = len({parameter.device for parameter in model.parameters()}) == 1
-        return full_attention and no_window and rope in STATIC_ROPE and plain and one_device
+        return full_attention and no_window and static_rope and plain and one_device
 
     def new_cache(self, n_spare: int = 0) -> KVCache:
         """An empty cache, with so many spare rows."""
@@ -229,10 +238,9 @@ class FusedDecoder:
 def _fuse(layer: Any, norm_scale: float) -> _Block:
     attention, mlp = layer.self_attn, layer.mlp
     qkv, qkv_bias = _merge(attention.q_proj, attention.k_proj, attention.v_proj)
-    gate_up, gate_up_bias = _merge(mlp.gate_proj, mlp.up_proj)
-    out, out_bias = _merge(attention.o_proj)
-    down, down_bias = _merge(mlp.down_proj)
-    assert gate_up_bias is None and out_bias is None and down_bias is None
+    gate_up, _ = _merge(mlp.gate_proj, mlp.up_proj)
+    out, _ = _merge(attention.o_proj)
+    down, _ = _merge(mlp.down_proj)
     return _Block(
         attention_norm=layer.input_layernorm.weight.detach() * norm_scale,
         qkv=qkv,

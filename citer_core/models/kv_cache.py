@@ -60,9 +60,10 @@ class KVCache:
         self.layers: Sequence[LayerCache] = ()
         self.length = 0
 
-    def rewind(self, n_tokens: int) -> None:
-        """Forgets all but the first `n_tokens` positions."""
+    def rewind(self, n_tokens: int) -> int:
+        """Forgets all but the first `n_tokens` positions; gives how many are left."""
         self.length = min(self.length, n_tokens)
+        return self.length
 
     def extend(self, n_new: int) -> Attend:
         """Makes room for `n_new` more positions and gives the attention of the pass that fills them."""

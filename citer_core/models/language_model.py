@@ -17,6 +17,8 @@ import torch
 from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 
+from citer_core.errors import ModelFileError
+from citer_core.gate.excerpt import clean
 from citer_core.models.captured import GraphPlan
 from citer_core.models.fused_decoder import FusedDecoder, is_plain
 from citer_core.models.kv_cache import KVCache
@@ -34,19 +36,64 @@ log = logging.getLogger(__name__)
 class Cache(Protocol):
     """What a run may do to its cache between two forward passes."""
 
-    def rewind(self, n_tokens: int) -> None:
-        """Forgets all but the first `n_tokens` positions."""
+    def rewind(self, n_tokens: int) -> int:
+        """Forgets all but the first `n_tokens` positions, or more where it cannot go back to them.
+
+        Returns:
+            How many positions are left: what is behind them has to be fed again.
+        """
 
 
 class TransformersCache:
-    """A transformers cache behind our interface."""
+    """A transformers cache behind our interface.
+
+    What a window or a recurrent state has let go of cannot be gone back to: then all is forgotten. With `longrope`,
+    positions are turned otherwise once a text is longer than `switch` tokens. What comes behind is never read in one
+    pass with what comes before; and where the family says so (Phi-3), the whole text is then read again, as
+    transformers' `generate` does.
+    """
 
     def __init__(self, model: PreTrainedModel) -> None:
+        self._config = model.config
         self.inner = DynamicCache(config=model.config)
+        rope = getattr(model.config, "rope_parameters", None) or {}
+        self._switch = rope["original_max_position_embeddings"] if rope.get("rope_type") == "longrope" else None
+        self._reads_again = hasattr(model.config, "original_max_position_embeddings")
+        self._ids: Tensor | None = None
 
-    def rewind(self, n_tokens: int) -> None:
-        """Forgets all but the first `n_tokens` positions."""
-        self.inner.crop(-max(0, int(self.inner.get_seq_length()) - n_tokens))
+    @property
+    def length(self) -> int:
+        """Cached positions."""
+        return int(self.inner.get_seq_length())
+
+    def n_before_switch(self, n_new: int) -> int:
+        """How many of `n_new` more tokens are read as a short text's."""
+        return n_new if self._switch is None else min(n_new, max(0, self._switch - self.length))
+
+    def to_feed(self, ids: Tensor) -> Tensor:
+        """What has to be read so that `ids` are: these, or the whole text."""
+        if self._switch is None or not self._reads_again:
+            return ids
+        before = self.length
+        self._ids = ids if self._ids is None else torch.cat([self._ids[:before], ids])
+        if not before <= self._switch < before + len(ids):
+            return ids
+        self.inner = DynamicCache(config=self._config)
+        return self._ids
+
+    def rewind(self, n_tokens: int) -> int:
+        """See `Cache`."""
+        length = self.length
+        if n_tokens >= length:
+            return length
+        try:
+            if self._switch is not None and self._reads_again and n_tokens <= self._switch < length:
+                raise RuntimeError
+            self.inner.crop(n_tokens - length)
+        except RuntimeError:  # transformers' word for a state that it did not keep
+            self.inner = DynamicCache(config=self._config)
+            return 0
+        return n_tokens
 
 
 class SlotCaches:
@@ -76,6 +123,7 @@ class LanguageModel:
 
     Attributes:
         device: where the model's inputs go.
+        hidden_size: H, of the states that logits are read from; some families project them, so a state is asked.
     """
 
     def __init__(
@@ -93,6 +141,9 @@ class LanguageModel:
         if self._fused is not None and not self._agrees([4, 3]):
             log.warning("%s: the fused pass disagrees with transformers and is not used", type(model).__name__)
             self._fused = None
+        if self._fused is None:
+            self._check_family()
+        self.hidden_size = int(self.forward(self._any_ids(1), self.new_cache())[1].shape[-1])
         self._seats = self._make_seats(graphs)
 
     def with_graphs(self, graphs: GraphPlan | None) -> Self:
@@ -110,12 +161,37 @@ class LanguageModel:
             return None
         return Seats(lambda n_positions: Seat(decoder, logits_of, n_positions, plan))
 
+    def _check_family(self) -> None:
+        """Whether the model's own forward does what runs need.
+
+        Raises:
+            ModelFileError: it does not, or not with a cache.
+        """
+        try:
+            _, states = self.forward(self._any_ids(2), self.new_cache(), last_only=False)
+            if states.ndim != 2 or len(states) != 2:
+                reason = "its last state is not one vector a token"
+            else:
+                reason = "" if self._agrees([4, 3]) else "the parts compute something else than the whole"
+        except Exception as error:  # a family may want a cache of its own, or none
+            reason = clean(str(error).split("\n", 1)[0][:200]) or type(error).__name__
+        if reason:
+            raise ModelFileError(
+                f"Models of the family {clean(self.model.config.model_type)} cannot be used here: a text is read in "
+                f"parts, beside other texts, and here that fails ({reason}). Choose a pair of another family."
+            )
+
     def _agrees(self, chunks: Sequence[int]) -> bool:
-        """Feeds a few tokens in chunks to our way, and at once to the model's own."""
+        """Feeds a few tokens in chunks to our way, another text in between, and at once to the model's own."""
         ids = self._any_ids(sum(chunks))
-        cache = self.new_cache()
-        ours = torch.cat([self.forward(chunk, cache, last_only=False)[0] for chunk in ids.split(list(chunks))])
-        return self._is_near(ours, self._own_logits(ids))
+        cache, other = self.new_cache(), self.new_cache()
+        ours = []
+        for chunk in ids.split(list(chunks)):
+            ours.append(self.forward(chunk, cache, last_only=False)[0])
+            self.forward(chunk.flip(0), other)
+        theirs = self._own_logits(ids)
+        # Where there are no numbers, nothing is compared: a run says so at its first token.
+        return not theirs.isfinite().all() or self._is_near(torch.cat(ours), theirs)
 
     @torch.inference_mode()
     def _agrees_replayed(self, seat: Seat) -> bool:
@@ -198,16 +274,7 @@ class LanguageModel:
             assert isinstance(cache, KVCache)
             hidden = self._fused.hidden_states(ids, cache, last_only=last_only)
             return self._logits(hidden), hidden
-        assert isinstance(cache, TransformersCache)
-        output = self.model(
-            input_ids=ids[None],
-            past_key_values=cache.inner,
-            use_cache=True,
-            output_hidden_states=True,
-            logits_to_keep=1 if last_only else 0,
-        )
-        hidden = output.hidden_states[-1][0]
-        return output.logits[0, :, : self.vocab_size], hidden[-1:] if last_only else hidden
+        return self._own_answers(ids, cache, 1 if last_only else len(ids))
 
     @torch.inference_mode()
     def forward_last(self, ids: Tensor, cache: Cache, n_last: int) -> tuple[Tensor, Tensor]:
@@ -219,15 +286,30 @@ class LanguageModel:
             assert isinstance(cache, KVCache)
             hidden = self._fused.hidden_states(ids, cache, last_only=False)[-n_last:]
             return self._logits(hidden), hidden
+        return self._own_answers(ids, cache, n_last)
+
+    def _own_answers(self, ids: Tensor, cache: Cache, n_last: int) -> tuple[Tensor, Tensor]:
+        """The same by the model's own forward."""
         assert isinstance(cache, TransformersCache)
+        n_before = cache.n_before_switch(len(ids))
+        if n_before < len(ids) and (cache.length > 0 or n_before > len(ids) - n_last):  # a prompt is read as it is
+            parts = [self._own_pass(ids[:n_before], cache, n_before)] if n_before else []
+            parts.append(self._own_pass(ids[n_before:], cache, len(ids) - n_before))
+            logits, hidden = (torch.cat(halves)[-n_last:] for halves in zip(*parts, strict=True))
+            return logits, hidden
+        return self._own_pass(ids, cache, n_last)
+
+    def _own_pass(self, ids: Tensor, cache: TransformersCache, n_last: int) -> tuple[Tensor, Tensor]:
+        fed = cache.to_feed(ids)
         output = self.model(
-            input_ids=ids[None],
+            input_ids=fed[None],
             past_key_values=cache.inner,
             use_cache=True,
             output_hidden_states=True,
             logits_to_keep=n_last,
         )
-        return output.logits[0, :, : self.vocab_size], output.hidden_states[-1][0, -n_last:]
+        # Not every family knows logits_to_keep.
+        return output.logits[0, -n_last:, : self.vocab_size], output.hidden_states[-1][0, -n_last:]
 
     def new_slot_cache(self, n_slots: int) -> SlotCache | SlotCaches:
         """Room for `n_slots` sequences, each of its own length."""

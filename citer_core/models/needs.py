@@ -12,7 +12,7 @@ from citer_core.config import cache_folder
 from citer_core.models import store
 from citer_core.models.memory import model_bytes
 from citer_core.models.presets import PRESETS, PresetModel, known_disk_bytes, parse_pair
-from citer_core.models.sources import GgufSource, ModelSource
+from citer_core.models.sources import CONVERSION, GgufSource, ModelSource
 
 ON_TOP = 1.1  # activations and the framework, of weights and cache
 # Unpacking a GGUF file holds its weights in float32, and once more while they are rounded and written.
@@ -85,4 +85,4 @@ def _to_unpack(source: ModelSource, path: Path | None, dtype: str) -> bool:
     if not isinstance(source, GgufSource):
         return False
     stem = Path(source.file_name if path is None else path.name).stem
-    return not any((cache_folder() / "converted").glob(f"{stem}-*-{dtype}/citer.json"))
+    return not any((cache_folder() / "converted").glob(f"{stem}-*-{dtype}-{CONVERSION}/citer.json"))

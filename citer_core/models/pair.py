@@ -25,6 +25,7 @@ from citer_core.models.checkpoint import (
     load_tokenizer,
     quantization_config,
 )
+from citer_core.models.config_file import context_length
 from citer_core.models.gguf_conversion import convert
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.precision import AUTO, automatic_dtype
@@ -35,6 +36,7 @@ from citer_core.models.revision import weights_revision
 from citer_core.models.sources import FolderSource, GgufSource, ModelSource
 from citer_core.models.spec import spec_of
 from citer_core.models.threads import use_threads
+from citer_core.text import vocabulary_size
 from citer_core.trace import PairInfo
 from citer_core.types import LoadProgress, PairOptions
 
@@ -90,12 +92,12 @@ class ModelPair:
     @property
     def vocab_size(self) -> int:
         """Number of token ids that both models may write; heads are often padded beyond it."""
-        return len(self.tokenizer)
+        return self.slm.vocab_size
 
     @property
     def hidden_size(self) -> int:
         """H, the size of the SLM's hidden state: a router's input."""
-        return int(self.slm.model.config.get_text_config(decoder=True).hidden_size)
+        return self.slm.hidden_size
 
     @property
     def chat(self) -> bool:
@@ -148,11 +150,12 @@ class ModelPair:
         """
         prompt_form = PromptForm.of(tokenizer, chat=chat)
         configs = [model.config.get_text_config(decoder=True) for model in (slm, llm)]
+        n_ids = vocabulary_size(tokenizer)
         for which, model in (("SLM", slm), ("LLM", llm)):
             rows = model.get_input_embeddings().weight.shape[0]
-            if rows < len(tokenizer):
+            if rows < n_ids:
                 raise PairError(
-                    f"The {which} embeds {rows} tokens, but the tokenizer has {len(tokenizer)}. Both models of a pair "
+                    f"The {which} embeds {rows} tokens, but the tokenizer has {n_ids}. Both models of a pair "
                     "must share one vocabulary: choose two models of one family."
                 )
         revision = f"{weights_revision(slm)}-{weights_revision(llm)}"
@@ -166,11 +169,11 @@ class ModelPair:
             prompt_form=prompt_form.name,
         )
         return cls(
-            slm=LanguageModel(slm.eval(), len(tokenizer), graphs=graphs),
-            llm=LanguageModel(llm.eval(), len(tokenizer), graphs=graphs),
+            slm=LanguageModel(slm.eval(), n_ids, graphs=graphs),
+            llm=LanguageModel(llm.eval(), n_ids, graphs=graphs),
             tokenizer=tokenizer,
             eos_ids=eos_ids_of(tokenizer, slm, llm),
-            max_context=min(config.max_position_embeddings for config in configs),
+            max_context=min(map(context_length, configs)),
             info=info,
             prompt_form=prompt_form,
         )

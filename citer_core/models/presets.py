@@ -152,7 +152,7 @@ def parse_pair(text: str) -> PairChoice:
     if len(parts) != 2:
         raise PairError(
             f'Unknown pair {excerpt(text)}. Give one of {", ".join(PRESETS)}; or two models "SLM,LLM", each {FORMS}. '
-            'A half may also be "embedded".'
+            'A half may also be "embedded". The comma parts the two: a folder with one in its name has to be renamed.'
         )
     bundled = PRESETS[EMBEDDED]
     (slm_name, slm), (llm_name, llm) = (

@@ -5,15 +5,22 @@ Training, labelling and inference must read the same ids, so all three come here
 
 from __future__ import annotations
 
+import datetime
 import hashlib
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from transformers import PreTrainedTokenizerBase
 
 from citer_core.errors import PairError
+from citer_core.gate.excerpt import clean
 
 PLAIN = "plain"
+# What a template that prints today's date is given: labels, routers and runs of two days must be of one prompt.
+TEMPLATE_DATE = datetime.date(2024, 7, 26)
+_ASKS_DATE = "strftime_now"
+_PROBE = "2 + 2?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,37 +30,65 @@ class PromptForm:
     Attributes:
         tokenizer: of the pair.
         chat: whether a prompt is wrapped by the template.
+        in_parts: whether the template wants a turn as a list of parts.
     """
 
     tokenizer: PreTrainedTokenizerBase
     chat: bool
+    in_parts: bool = False
 
     @classmethod
     def of(cls, tokenizer: PreTrainedTokenizerBase, *, chat: bool | None = None) -> PromptForm:
         """The form for a tokenizer; `chat` None applies the template where there is one.
 
         Raises:
-            PairError: a chat was asked for, and the tokenizer has no template.
+            PairError: a chat was asked for, and the tokenizer has no template; or its template cannot be used.
         """
         has_template = bool(tokenizer.chat_template)
         if chat and not has_template:
             raise PairError("This pair's tokenizer has no chat template: leave chat out, or choose instruct models.")
-        return cls(tokenizer, has_template if chat is None else chat)
+        form = cls(tokenizer, has_template if chat is None else chat)
+        if not form.chat:
+            return form
+        reason = "its text leaves the prompt out"
+        for in_parts in (False, True):
+            form = replace(form, in_parts=in_parts)
+            try:
+                is_whole = _PROBE in form.text(_PROBE)
+            except Exception as error:  # whatever jinja, or the template itself, raises
+                reason = clean(str(error).strip().split("\n", 1)[0][:200]) or type(error).__name__
+                is_whole = False
+            if is_whole:
+                return form
+        raise PairError(
+            f"This pair's chat template cannot be used ({reason}): load the pair with --no-chat, which gives the "
+            "models the plain prompt, or mend the template in its tokenizer_config.json."
+        )
 
     @property
     def name(self) -> str:
-        """`plain`, or `chat-` with eight hex digits of the template's SHA-256: stored, so that forms do not mix."""
+        """`plain`, or `chat-` with eight hex digits of the template's SHA-256: stored, so that forms do not mix.
+
+        A template that prints a date has it behind them.
+        """
         if not self.chat:
             return PLAIN
         template = self.tokenizer.chat_template
-        return f"chat-{hashlib.sha256(str(template).encode()).hexdigest()[:8]}"
+        date = f"-{TEMPLATE_DATE}" if _ASKS_DATE in str(template) else ""
+        return f"chat-{hashlib.sha256(str(template).encode()).hexdigest()[:8]}{date}"
 
     def text(self, prompt: str) -> str:
         """The prompt as the models read it, up to where the answer begins."""
         if not self.chat:
             return prompt
-        turn = [{"role": "user", "content": prompt}]
-        return str(self.tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True))
+        content: Any = [{"type": "text", "text": prompt}] if self.in_parts else prompt
+        turn = [{"role": "user", "content": content}]
+        template = self.tokenizer.get_chat_template()
+        if _ASKS_DATE in template:
+            template = _date_macro() + template
+        return str(
+            self.tokenizer.apply_chat_template(turn, chat_template=template, tokenize=False, add_generation_prompt=True)
+        )
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt, with the special tokens that belong in front."""
@@ -61,9 +96,12 @@ class PromptForm:
 
     def encode_text(self, text: str) -> list[int]:
         """Token ids of what `text` gave, such as the prompt that a trace holds."""
-        # A template spells out the special tokens itself; adding them again would put two of them there.
-        ids: list[int] = self.tokenizer(text, add_special_tokens=not self.chat)["input_ids"]
-        return ids
+        ids: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
+        if self.chat:  # a template spells out the special tokens itself; adding them again would put two of them there
+            return ids
+        framed: list[int] = self.tokenizer(text)["input_ids"]
+        n_in_front = next(i for i in range(len(framed) + 1) if framed[i : i + len(ids)] == ids)
+        return framed[:n_in_front] + ids  # some append their end of text, behind which there is nothing to write
 
     def encode_completion(self, completion: str) -> list[int]:
         """Token ids of a known completion, as they follow `encode`, without an end of text.
@@ -82,3 +120,9 @@ class PromptForm:
         """
         own = self.tokenizer.eos_token_id
         return int(own) if self.chat and own in eos_ids else min(eos_ids)
+
+
+def _date_macro() -> str:
+    """What a template calls for today's date, as it is here."""
+    filled = "".join(f"|replace('%{field}', '{TEMPLATE_DATE:%{field}}')" for field in "aAbBdmyYHMSpI")
+    return f"{{%- macro {_ASKS_DATE}(format) -%}}{{{{ format{filled} }}}}{{%- endmacro -%}}"

@@ -16,6 +16,7 @@ from transformers import PreTrainedTokenizerBase
 from citer_core.config import LlmServer
 from citer_core.errors import PairError, ServerError
 from citer_core.models.server_client import PendingAnswers, ServerClient
+from citer_core.text import vocabulary_size
 
 N_TOP = 5
 # A server may bring sampling defaults from the checkpoint's generation_config.json (vLLM does): all that would change
@@ -121,7 +122,7 @@ class RemoteLM:
         """
         client = ServerClient(server)
         name, max_context = _served_model(client.get("/models"), server.model)
-        lm = cls(client, name, len(tokenizer), max_context)
+        lm = cls(client, name, vocabulary_size(tokenizer), max_context)
         lm._check_vocabulary(tokenizer)
         lm.next_tokens([tokenizer(PROBE_TEXT)["input_ids"]])  # in the form that every run will ask
         return lm
@@ -263,7 +264,7 @@ def _served_model(document: Any, wanted: str) -> tuple[str, int | None]:
 
 
 def _probe_texts(tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    n = len(tokenizer)
+    n = vocabulary_size(tokenizer)
     ids = range(0, n, max(1, n // N_PROBED_IDS))
     special = "".join(tokenizer.all_special_tokens)
     decoded = [

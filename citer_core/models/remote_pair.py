@@ -15,7 +15,7 @@ from citer_core.errors import ModelFileError
 from citer_core.models.batch_threads import BatchThreads
 from citer_core.models.captured import plan_for
 from citer_core.models.checkpoint import DTYPES, eos_ids_of, load_model, load_tokenizer
-from citer_core.models.config_file import read_config
+from citer_core.models.config_file import context_length, read_config
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, known_dtype, pair_folders
 from citer_core.models.prompt_form import PromptForm
@@ -24,6 +24,7 @@ from citer_core.models.revision import weights_revision
 from citer_core.models.same_pair import SERVER_REVISION
 from citer_core.models.spec import spec_of
 from citer_core.models.threads import use_threads
+from citer_core.text import vocabulary_size
 from citer_core.trace import PairInfo
 from citer_core.types import PairOptions
 
@@ -64,9 +65,9 @@ def load_remote_pair(
         device=str(slm.device),
         prompt_form=form.name,
     )
-    lengths = [config.max_position_embeddings for config in configs]
+    lengths = [context_length(config) for config in configs]
     return ModelPair(
-        slm=LanguageModel(slm, len(tokenizer), graphs=graphs),
+        slm=LanguageModel(slm, vocabulary_size(tokenizer), graphs=graphs),
         llm=llm,
         tokenizer=tokenizer,
         batch_threads=BatchThreads.of((slm,), choice),

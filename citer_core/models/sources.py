@@ -14,6 +14,8 @@ from citer_core.errors import GateError, PairError
 from citer_core.gate.excerpt import excerpt
 from citer_core.gate.fields import Text
 
+# Edition of what is read of a GGUF file: what an earlier one made is made again. The first dropped how positions scale.
+CONVERSION = 2
 MAX_SOURCE_CHARS = 1_000
 MAX_PART_BYTES = 255  # of a file's or folder's name, on all systems that we know
 MAX_HUB_NAME = 96  # the hub's own limit

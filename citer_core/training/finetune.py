@@ -39,6 +39,7 @@ from citer_core.errors import DatasetError, MachineError, ModelFileError, Settin
 from citer_core.file_lock import only_writer
 from citer_core.files import is_write_failure, why
 from citer_core.models.checkpoint import DTYPES, load_checkpoint
+from citer_core.models.config_file import context_length
 from citer_core.models.expected_files import FILES, NOTE, sums_of
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.revision import weights_revision
@@ -158,7 +159,7 @@ def finetune(
         model_folder, tokenizer_folder=tokenizer_folder, dtype=weights_dtype, chat=chat
     )
     encoded = [encode_row(row.problem.prompt, text, form, eos_id) for row, text in zip(rows, texts, strict=True)]
-    limit = min(recipe.max_length, model.config.get_text_config(decoder=True).max_position_embeddings)
+    limit = min(recipe.max_length, context_length(model.config))
     fitting = [row for row in encoded if len(row["input_ids"]) <= limit]
     if not fitting:
         raise DatasetError(f"None of the {len(rows)} rows fits {limit} tokens: raise --max-length.")

@@ -6,6 +6,7 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from transformers import GenerationConfig
@@ -200,3 +201,71 @@ def test_the_real_pair_at_both_ends_of_tau_is_generate():
             with torch.inference_mode():
                 theirs = lm.model.generate(torch.tensor([ids]), generation_config=config)[0, len(ids) :].tolist()
             assert ours == theirs, (question, threshold)
+
+
+def rewritten(path, change):
+    """The tiny file with more in it: `change` gets its writer before it is closed."""
+    original = gguf.GGUFWriter.write_header_to_file
+
+    def write(writer, *arguments):
+        change(writer)
+        return original(writer, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gguf.GGUFWriter, "write_header_to_file", write)
+        write_gguf(path, tiny_qwen2(1))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("change", "rope"),
+    [
+        (
+            lambda writer: writer.add_tensor("rope_freqs.weight", np.array([1, 2, 4, 8], dtype=np.float32)),
+            {"rope_type": "longrope", "long_factor": [1, 2, 4, 8], "short_factor": [1, 2, 4, 8], "attention_factor": 1},
+        ),
+        (
+            lambda writer: (
+                writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR),
+                writer.add_rope_scaling_factor(4.0),
+            ),
+            {"rope_type": "linear", "factor": 4},
+        ),
+        (
+            lambda writer: (
+                writer.add_rope_scaling_type(gguf.RopeScalingType.YARN),
+                writer.add_rope_scaling_factor(4.0),
+                writer.add_rope_scaling_orig_ctx_len(128),
+            ),
+            {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 128},
+        ),
+    ],
+    ids=["frequencies", "linear", "yarn"],
+)
+def test_how_positions_are_scaled_is_read(tmp_path, change, rope):
+    """It was dropped without a word, and the model wrote another text."""
+    path = rewritten(tmp_path / "scaled.gguf", change)
+    pair = load_pair(f"{path},{path}")
+    said = pair.slm.model.config.rope_parameters
+    assert {name: said[name] for name in rope} == rope and said["rope_theta"] == 10000.0
+    assert pair.slm.is_fused == (rope["rope_type"] != "yarn")
+    plain = tiny_qwen2(1)
+    ids = torch.arange(5, 45)[None]
+    with torch.inference_mode():
+        assert not torch.allclose(pair.slm.model(ids).logits, plain(ids).logits, atol=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda writer: writer.add_tensor("blk.0.attn_sinks.weight", np.ones(4, dtype=np.float32)), "attn_sinks"),
+        (lambda writer: writer.add_sliding_window(8), r"attention\.sliding_window"),
+        (lambda writer: writer.add_rope_scaling_type(gguf.RopeScalingType.LONGROPE), "longrope"),
+        (lambda writer: writer.add_uint16("split.count", 2), "one of 2 parts"),
+    ],
+    ids=["tensor", "key", "scaling", "parts"],
+)
+def test_what_is_not_read_is_refused_by_name(tmp_path, change, words):
+    path = rewritten(tmp_path / "more.gguf", change)
+    with pytest.raises(ModelFileError, match=words):
+        load_pair(f"{path},{path}")

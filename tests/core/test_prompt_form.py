@@ -8,6 +8,7 @@ import json
 import shutil
 
 import pytest
+from tokenizers.processors import TemplateProcessing
 
 from citer_core.assets import ASSETS
 from citer_core.engine import Engine, Origin, trace_of
@@ -154,3 +155,43 @@ def test_a_prompt_in_a_chat_is_read_as_the_run_read_it(chat_pair):
     events = list(run)
     found = probe_trace(chat_pair, run.trace())
     assert [token.slm_top[0].token_id for token in found] == [event.slm_top[0].token_id for event in events]
+
+
+UNUSABLE = {
+    "wants a system message": "{% if messages[0].role != 'system' %}{{ raise_exception('A system turn') }}{% endif %}",
+    "syntax": "{% for m in messages %}{{ m['content'] }",
+    "several": {"rag": TEMPLATE, "tool_use": TEMPLATE},
+    "without the prompt": "<user></user>",
+}
+
+
+@pytest.mark.parametrize("name", UNUSABLE)
+def test_a_template_that_cannot_be_used_is_refused_when_the_pair_is_loaded(tokenizer, name):
+    """It was a traceback at the first run; of a template that wants parts, the prompt was lost without a word."""
+    changed = copy.deepcopy(tokenizer)
+    changed.chat_template = UNUSABLE[name]
+    with pytest.raises(PairError, match=r"chat template cannot be used .*--no-chat"):
+        PromptForm.of(changed)
+    assert PromptForm.of(changed, chat=False).text("2 + 2?") == "2 + 2?"
+
+
+def test_a_template_may_want_its_turn_in_parts_and_todays_date_is_always_the_same(tokenizer):
+    changed = copy.deepcopy(tokenizer)
+    changed.chat_template = (
+        "{% for m in messages %}{% for c in m['content'] %}<{{ c['text'] }}>{% endfor %}{% endfor %}"
+    )
+    assert PromptForm.of(changed).text("2 + 2?") == "<2 + 2?>"
+    changed.chat_template = "Today Date: {{ strftime_now('%d %b %Y') }}\n{{ messages[0]['content'] }}"
+    form = PromptForm.of(changed)
+    assert form.text("2 + 2?") == "Today Date: 26 Jul 2024\n2 + 2?"
+    assert form.name.endswith("-2024-07-26"), "labels, cards and traces say which date"
+
+
+def test_a_plain_prompt_does_not_end_with_the_end_of_text_that_some_tokenizers_append(tokenizer):
+    changed = copy.deepcopy(tokenizer)
+    end = changed.eos_token
+    changed.backend_tokenizer.post_processor = TemplateProcessing(
+        single=f"{end} $A {end}", special_tokens=[(end, changed.eos_token_id)]
+    )
+    plain = tokenizer("2 + 2?", add_special_tokens=False)["input_ids"]
+    assert PromptForm.of(changed).encode("2 + 2?") == [changed.eos_token_id, *plain]

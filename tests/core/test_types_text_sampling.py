@@ -11,6 +11,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, decoders, models
+from transformers import PreTrainedTokenizerFast
 
 from citer_core.errors import SettingError
 from citer_core.routing.sampling import choose_token, uniform_at
@@ -56,6 +58,42 @@ def deltas(tokenizer, ids):
 def test_deltas_of_any_ids_join_to_the_full_decode(tokenizer, ids):
     whole = tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
     assert "".join(deltas(tokenizer, ids)) == whole
+
+
+WORDS = ["\u2581", "\u2581\u2581", "\u2581the", "\u2581cat", "s", ",", "'t", "\n", "\u3042", "<think>"]
+
+
+def pieces_tokenizer(decoder):
+    """As Llama 2 and Gemma have: pieces with their space in front, and single bytes for what no piece covers."""
+    vocab = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), *WORDS]
+    model = models.BPE(
+        vocab={token: i for i, token in enumerate(vocab)}, merges=[], unk_token="<unk>", byte_fallback=True
+    )
+    backend = Tokenizer(model)
+    backend.decoder = decoder
+    backend.add_special_tokens(["<s>", "</s>", "<|end|>"])
+    return PreTrainedTokenizerFast(tokenizer_object=backend, bos_token="<s>", eos_token="</s>", unk_token="<unk>")
+
+
+FALLBACK = [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()]
+PIECES = {
+    "llama": pieces_tokenizer(decoders.Sequence([*FALLBACK, decoders.Strip(" ", 1, 0)])),
+    "gemma": pieces_tokenizer(decoders.Sequence(FALLBACK)),
+    "metaspace": pieces_tokenizer(decoders.Metaspace()),
+    "wordpiece": pieces_tokenizer(decoders.WordPiece()),
+}
+
+
+@pytest.mark.parametrize("name", PIECES)
+@given(ids=st.lists(st.sampled_from([0, 1, 2, *range(60, 280, 3), *range(259, 270)]), max_size=8))
+@settings(max_examples=200, deadline=None)
+def test_deltas_of_pieces_and_single_bytes_join_to_the_full_decode(name, ids):
+    """A space was lost behind a special token, and a byte that a later one spoils was written as if it were whole."""
+    tokenizer = PIECES[name]
+    stream = TextStream(tokenizer)
+    parts = [stream.push(token_id) for token_id in ids if token_id < len(tokenizer)]
+    whole = [token_id for token_id in ids if token_id < len(tokenizer)]
+    assert "".join(parts) + stream.flush() == tokenizer.backend_tokenizer.decode(whole, skip_special_tokens=True)
 
 
 @settings(max_examples=100, deadline=None)
