@@ -4,32 +4,35 @@
  */
 
 import { clean, fold, linesOf, stripped, trimmed, unwrapped } from "./plain_text.js";
-import { ANSWER_PATTERNS as TABLE } from "./tables.js";
+import { ANSWER_PATTERNS } from "./tables.js";
 
-const { text: TEXT, label: LABEL, bare: BARE, nobody: NOBODY } = TABLE;
-const MOST_CHARS = 10000;
-const NEAR_CHARS = 20;
+const TEXT_MARK = ANSWER_PATTERNS.text;
+const LABEL_MARK = ANSWER_PATTERNS.label;
+const BARE_MARK = ANSWER_PATTERNS.bare;
+const NO_CHOICE = ANSWER_PATTERNS.nobody;
+const MOST_READ_CHARS = 10000;
+const BESIDE_CHARS = 20;
 
 /** @param {string} pattern */
-const all = (pattern) => new RegExp(pattern, "gu");
+const everyMatch = (pattern) => new RegExp(pattern, "gu");
 /** @param {string} pattern @param {string} text */
-const found = (pattern, text) => new RegExp(pattern, "u").exec(text);
+const firstMatch = (pattern, text) => new RegExp(pattern, "u").exec(text);
 /** @param {string} mark */
-const code = (mark) => mark.charCodeAt(0);
+const markCode = (mark) => mark.charCodeAt(0);
 /** The choice that a mark stands for. @param {string} mark */
-const indexOf = (mark) => code(mark) & 0x3ff;
+const markedChoice = (mark) => markCode(mark) & 0x3ff;
 
 /** @param {string} text */
-function keyOf(text) {
+function choiceKey(text) {
   const plain = unwrapped(clean(text)).replaceAll("\n", "").trim();
   return trimmed(plain.replace(/[.,;]+$/u, ""), "\"'") || plain;
 }
 
 /** @param {string} text @param {number} start @param {number} end */
-function isWhole(text, start, end) {
-  const before = text.slice(Math.max(0, start - NEAR_CHARS), start);
-  if (!found(TABLE.before, before) || found(TABLE.sumBefore, before)) return false;
-  return found(TABLE.behind, text.slice(end, end + NEAR_CHARS)) !== null;
+function standsAlone(text, start, end) {
+  const before = text.slice(Math.max(0, start - BESIDE_CHARS), start);
+  if (!firstMatch(ANSWER_PATTERNS.before, before) || firstMatch(ANSWER_PATTERNS.sumBefore, before)) return false;
+  return firstMatch(ANSWER_PATTERNS.behind, text.slice(end, end + BESIDE_CHARS)) !== null;
 }
 
 export class ChoiceReader {
@@ -37,48 +40,50 @@ export class ChoiceReader {
   constructor(choices) {
     this.names = choices.map(([label]) => label);
     this.labels = new Map(this.names.map((label, i) => [fold(clean(label)), i]));
-    const keys = choices.map(([, text]) => keyOf(text));
+    const keys = choices.map(([, text]) => choiceKey(text));
     const folded = keys.map(fold);
     /** @param {string[]} some @param {string} key */
     const isShared = (some, key) => some.indexOf(key) !== some.lastIndexOf(key);
-    this.texts = new Map(keys.map((key, i) => [key, isShared(keys, key) ? NOBODY : TEXT + i]));
+    this.texts = new Map(keys.map((key, i) => [key, isShared(keys, key) ? NO_CHOICE : TEXT_MARK + i]));
     // A letter alone keeps its case, and so do texts that only their case tells apart.
     this.folded = new Map(
       folded
-        .map((key, i) => /** @type {[string, number]} */ ([key, TEXT + i]))
+        .map((key, i) => /** @type {[string, number]} */ ([key, TEXT_MARK + i]))
         .filter(([key]) => !isShared(folded, key) && !/^\p{L}$/u.test(key)),
     );
   }
 
   /** The label of the choice that `completion` names; null for none, or for two at once. @param {string} completion */
   label(completion) {
-    const written = stripped(stripped(completion).split(all(TABLE.newQuestion), 1)[0]).slice(-MOST_CHARS);
+    const written = stripped(stripped(completion).split(everyMatch(ANSWER_PATTERNS.newQuestion), 1)[0]).slice(
+      -MOST_READ_CHARS,
+    );
     const mark = this.#announced(this.#marked(written)) ?? this.#whole(linesOf(written));
-    return mark === null || code(mark) === NOBODY ? null : this.names[indexOf(mark)];
+    return mark === null || markCode(mark) === NO_CHOICE ? null : this.names[markedChoice(mark)];
   }
 
   /** @param {string} marked @returns {string|null} a mark */
   #announced(marked) {
     let concluded = "";
-    for (const cue of [...marked.matchAll(all(TABLE.cue))].reverse()) {
+    for (const cue of [...marked.matchAll(everyMatch(ANSWER_PATTERNS.cue))].reverse()) {
       const [whole, stated, boxed, behind, before] = cue;
       if (behind ?? before) return behind ?? before;
       const [paragraph] = trimmed(marked.slice(cue.index + whole.length), " \n:").split("\n", 1);
-      const first = found(stated === undefined ? TABLE.firstLabel : TABLE.first, paragraph);
+      const first = firstMatch(stated === undefined ? ANSWER_PATTERNS.firstLabel : ANSWER_PATTERNS.first, paragraph);
       if (first) return first[0];
-      if (stated !== undefined && found(TABLE.numeric, paragraph)) return String.fromCharCode(NOBODY);
+      if (stated !== undefined && firstMatch(ANSWER_PATTERNS.numeric, paragraph)) return String.fromCharCode(NO_CHOICE);
       concluded ||= boxed === undefined ? paragraph : "";
     }
-    return found(TABLE.first, concluded)?.[0] ?? (concluded ? String.fromCharCode(NOBODY) : null);
+    return firstMatch(ANSWER_PATTERNS.first, concluded)?.[0] ?? (concluded ? String.fromCharCode(NO_CHOICE) : null);
   }
 
   /** @param {string[]} lines @returns {string|null} a mark */
   #whole(lines) {
     const ends = [...lines.slice(0, 1), ...lines.slice(1).slice(-1)].map((line) => this.#marked(line));
-    const matches = ends.map((line) => found(TABLE.whole, line));
-    if (ends.length === 1) matches.push(found(TABLE.atTheStart, ends[0]));
-    if (ends.length) matches.push(found(TABLE.atTheEnd, ends[ends.length - 1]));
-    const marks = new Map(matches.flatMap((match) => (match ? [[indexOf(match[1]), match[1]]] : [])));
+    const matches = ends.map((line) => firstMatch(ANSWER_PATTERNS.whole, line));
+    if (ends.length === 1) matches.push(firstMatch(ANSWER_PATTERNS.atTheStart, ends[0]));
+    if (ends.length) matches.push(firstMatch(ANSWER_PATTERNS.atTheEnd, ends[ends.length - 1]));
+    const marks = new Map(matches.flatMap((match) => (match ? [[markedChoice(match[1]), match[1]]] : [])));
     return marks.size === 1 ? [...marks.values()][0] : null;
   }
 
@@ -88,9 +93,9 @@ export class ChoiceReader {
     const folded = fold(text);
     /** @type {[number, number, number][]} */
     const spots = [];
-    for (const match of folded.matchAll(all(TABLE.bracketed))) {
+    for (const match of folded.matchAll(everyMatch(ANSWER_PATTERNS.bracketed))) {
       const i = this.labels.get(match[1]);
-      if (i !== undefined) spots.push([match.index, match.index + match[0].length, LABEL + i]);
+      if (i !== undefined) spots.push([match.index, match.index + match[0].length, LABEL_MARK + i]);
     }
     for (const [searched, texts] of /** @type {const} */ ([
       [text, this.texts],
@@ -98,11 +103,14 @@ export class ChoiceReader {
     ])) {
       for (const [key, mark] of texts) {
         for (let start = searched.indexOf(key); start >= 0; start = searched.indexOf(key, start + 1)) {
-          if (isWhole(text, start, start + key.length)) spots.push([start, start + key.length, mark]);
+          if (standsAlone(text, start, start + key.length)) spots.push([start, start + key.length, mark]);
         }
       }
     }
-    const announced = [...folded.matchAll(all(TABLE.stated))].map((match) => [match.index, match[0].length]);
+    const announced = [...folded.matchAll(everyMatch(ANSWER_PATTERNS.stated))].map((match) => [
+      match.index,
+      match[0].length,
+    ]);
     let [marked, at] = ["", 0];
     for (const [start, end, spot] of spots.sort((a, b) => a[0] - b[0] || b[1] - a[1])) {
       if (start < at || announced.some(([from, length]) => start >= from && start < from + length)) continue;
@@ -112,14 +120,16 @@ export class ChoiceReader {
     /** @param {number} base @param {string} word */
     const mark = (base, word) => String.fromCharCode(base + (this.labels.get(word) ?? 0));
     return (marked + folded.slice(at))
-      .replace(all(TABLE.withOwnText), (same, word, text) =>
-        this.labels.has(word) && text === mark(TEXT, word) ? mark(LABEL, word) : same,
+      .replace(everyMatch(ANSWER_PATTERNS.withOwnText), (same, word, text) =>
+        this.labels.has(word) && text === mark(TEXT_MARK, word) ? mark(LABEL_MARK, word) : same,
       )
-      .replace(all(TABLE.labelAlone), (same, word) => (this.labels.has(word) ? mark(BARE, word) : same))
-      .replace(all(TABLE.withLabel), "$1")
-      .replace(all(TABLE.negated), "$1")
-      .replace(all(TABLE.joined), (_, one, other) =>
-        indexOf(one) === indexOf(other) ? one : String.fromCharCode(NOBODY),
+      .replace(everyMatch(ANSWER_PATTERNS.labelAlone), (same, word) =>
+        this.labels.has(word) ? mark(BARE_MARK, word) : same,
+      )
+      .replace(everyMatch(ANSWER_PATTERNS.withLabel), "$1")
+      .replace(everyMatch(ANSWER_PATTERNS.negated), "$1")
+      .replace(everyMatch(ANSWER_PATTERNS.joined), (_, one, other) =>
+        markedChoice(one) === markedChoice(other) ? one : String.fromCharCode(NO_CHOICE),
       );
   }
 }

@@ -4,24 +4,24 @@
  */
 
 import { clean, fold, trimmed, unwrapped } from "./plain_text.js";
-import { ANSWER_PATTERNS as TABLE } from "./tables.js";
+import { ANSWER_PATTERNS } from "./tables.js";
 
-const MOST_CHARS = 500;
+const MOST_ANSWER_CHARS = 500;
 
 /** @param {string} pattern @param {string} text */
-const matches = (pattern, text) => new RegExp(pattern, "u").test(text);
+const fitsPattern = (pattern, text) => new RegExp(pattern, "u").test(text);
 
 /** @param {string} latex */
-function plain(latex) {
-  let text = unwrapped(latex).replace(new RegExp(TABLE.looseSpace, "gu"), "");
+function plainAnswer(latex) {
+  let text = unwrapped(latex).replace(new RegExp(ANSWER_PATTERNS.looseSpace, "gu"), "");
   while (text.startsWith("{") && text.indexOf("}") === text.length - 1) text = trimmed(text.slice(1, -1), " .");
   return text;
 }
 
 /** A number in one form for all that are equal; null where it is none. @param {string} text */
 function normalNumber(text) {
-  const flat = matches(TABLE.grouped, text) ? text.replace(/[, ]/gu, "") : text;
-  if (!matches(TABLE.number, flat)) return null;
+  const flat = fitsPattern(ANSWER_PATTERNS.grouped, text) ? text.replace(/[, ]/gu, "") : text;
+  if (!fitsPattern(ANSWER_PATTERNS.number, flat)) return null;
   const [whole, fraction = ""] = flat.replace(/^[+-]/u, "").replace(/^0+/u, "").split(".");
   const digits = `${whole}.${fraction.replace(/0+$/u, "")}`;
   return digits === "." ? "0" : `${flat.startsWith("-") ? "-" : ""}${digits}`;
@@ -33,17 +33,18 @@ function normalNumber(text) {
  * @returns {boolean|null} null where one is an expression and they do not look alike: that is not compared here
  */
 export function sameAnswer(trueAnswer, predicted) {
-  if (Math.max(trueAnswer.length, predicted.length) > MOST_CHARS) return trueAnswer === predicted;
+  if (Math.max(trueAnswer.length, predicted.length) > MOST_ANSWER_CHARS) return trueAnswer === predicted;
   const latex = [trueAnswer, predicted].map((answer) =>
     clean(answer)
       .replaceAll("\n", "")
       .replace(/^[ *=:]+|[ .,;:*=\\]+$/gu, ""),
   );
-  const [left, right] = latex.map(plain);
+  const [left, right] = latex.map(plainAnswer);
   if (!left || !right) return false;
   const [one, other] = [normalNumber(left), normalNumber(right)];
   if (one !== null && other !== null) return one === other;
   // Words compare without letter case, unknowns with it.
-  const isWords = matches(TABLE.prose, fold(left)) || (left.length > 1 && latex.join("").includes("\\text"));
+  const isWords =
+    fitsPattern(ANSWER_PATTERNS.prose, fold(left)) || (left.length > 1 && latex.join("").includes("\\text"));
   return left === right || (isWords && fold(left) === fold(right)) || null;
 }

@@ -13,8 +13,8 @@ const AROUND = new RegExp(`^${SPACE}+|${SPACE}+$`, "gu");
 const LINE_ENDS = "[\\n\\r\\v\\f\\x1c-\\x1e\\x85\\u2028\\u2029]";
 const LINE_END = new RegExp(`\\r\\n|${LINE_ENDS}`, "u");
 
-const CLEANED = ANSWER_PATTERNS.cleaned.map(([pattern, by]) => ({ pattern: new RegExp(pattern, "gu"), by }));
-const WRAP = new RegExp(ANSWER_PATTERNS.wrap, "gu");
+const SPELLINGS = ANSWER_PATTERNS.cleaned.map(([pattern, by]) => ({ pattern: new RegExp(pattern, "gu"), by }));
+const FONT_COMMAND = new RegExp(ANSWER_PATTERNS.wrap, "gu");
 const BLANK_LINES = new RegExp(`${BLANK}*\\n${BLANK}*\\n${SPACE}*`, "gu");
 const ONE_SPACE = new RegExp(`${BLANK}+|(?<!\\n)\\n(?!\\n)`, "gu");
 
@@ -33,7 +33,7 @@ export function trimmed(text, characters) {
 }
 
 /** The digit that any script's digit is: ten of them stand in a row. @param {string} char */
-function digit(char) {
+function asciiDigit(char) {
   const code = char.codePointAt(0) ?? 0;
   let value = 0;
   while (value < 9 && /\p{Nd}/u.test(String.fromCodePoint(code - value - 1))) value += 1;
@@ -41,7 +41,7 @@ function digit(char) {
 }
 
 /** One counterpart in upper and in lower case for every character. @param {string} char */
-function single(char) {
+function singleCased(char) {
   const isSingle = [...char.toUpperCase()].length === 1 && [...char.toLowerCase()].length === 1;
   return isSingle ? char : char.toUpperCase().toLowerCase();
 }
@@ -51,17 +51,17 @@ export function clean(text) {
   let plain = text
     .replace(/(?=[\u00bc-\u00be\u2150-\u215e])/gu, " ")
     .replace(/[\u00bc-\u00be\u2150-\u215e\uff01-\uff5e]/gu, (char) => char.normalize("NFKC").replace("\u2044", "/"))
-    .replace(/\p{Nd}/gu, (char) => (char < "\x80" ? char : digit(char)))
-    .replace(/[^\0-\x7f]/gu, single)
+    .replace(/\p{Nd}/gu, (char) => (char < "\x80" ? char : asciiDigit(char)))
+    .replace(/[^\0-\x7f]/gu, singleCased)
     .replace(BLANK_LINES, "\n\n")
     .replace(ONE_SPACE, " ")
     .replaceAll("\n\n", " \n ");
-  for (const { pattern, by } of CLEANED) plain = plain.replace(pattern, () => by);
+  for (const { pattern, by } of SPELLINGS) plain = plain.replace(pattern, () => by);
   return trimmed(plain, " \n");
 }
 
 /** Without the commands that only set a font: `\text{C}` is `{C}`. @param {string} text */
-export const unwrapped = (text) => text.replace(WRAP, "");
+export const unwrapped = (text) => text.replace(FONT_COMMAND, "");
 
 /** Cleaned text without letter case, as long as it was. @param {string} text */
 export const fold = (text) => text.toUpperCase().toLowerCase().replaceAll("\u03c2", "\u03c3");

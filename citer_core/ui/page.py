@@ -5,6 +5,7 @@ Imports no torch, so that the page answers before the models are read. Called by
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import os
 import sys
@@ -51,7 +52,7 @@ from citer_core.ui.run.desk import RunDesk
 from citer_core.ui.run.presets import opening_of, preset_cards, presets_to_show, recorded_problems
 from citer_core.ui.run.registry import RunRegistry, session_of
 from citer_core.ui.run.viewer import viewer
-from citer_core.ui.session_memory import MOST_SESSIONS, count_less, forget_session
+from citer_core.ui.session_memory import MOST_SESSIONS, count_less, drop_unread, forget_session, is_known
 from citer_core.ui.site.one_file import one_file_template
 from citer_core.ui.theme import theme
 from citer_core.ui.views import API, COMPARE, EVIDENCE, EXPLORE, LABELS, LEARN, PROFILE, view_tab, view_tabs
@@ -199,7 +200,15 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         files,
     )
     policy = Middleware(PagePolicy, changed=document, frame_ancestors=config.web.frame_ancestors)
-    door = Door(config.host, config.port, config.web, field_limits(page), has_mcp=serves_mcp(config))
+    door = Door(
+        config.host,
+        config.port,
+        config.web,
+        field_limits(page),
+        has_mcp=serves_mcp(config),
+        forget=functools.partial(drop_unread, page),
+        is_known=is_known,
+    )
     routes = [
         script.route(),
         files.route(),
@@ -209,6 +218,8 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         (health or Health()).route(),
     ]
     quiet_gradio()
+    if not config.web.is_proxied:  # else uvicorn believes whoever is on this machine where a request comes from
+        os.environ["FORWARDED_ALLOW_IPS"] = ""
     try:
         _, url, _ = page.launch(
             server_name=config.host,
@@ -238,6 +249,8 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         )
     except OSError as error:  # gradio's, after its own tries; between our look and its own another took the port
         raise SettingError(f"Port {config.port} was taken while the page was being started. {OTHER_PORT}") from error
+    server: Any = page.server
+    server.config.encoded_headers = []  # which server it is, and its version, is nobody's business
     limiter: Any = page.limiter
     limiter.total_tokens = WORKER_THREADS  # events that wait have none, so real threads can be few
     return str(url)

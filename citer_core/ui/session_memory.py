@@ -10,8 +10,11 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import gradio as gr
+from starlette.requests import HTTPConnection
+from starlette.types import Scope
 
 # A page that is not among the last so many to have asked for anything is treated as one that was opened anew, which
 # costs it nothing: no event of ours reads gradio's state.
@@ -43,6 +46,21 @@ def forget_session(page: gr.Blocks, session: str) -> None:
             holder.time_last_used.pop(session, None)
         if not queue.pending_event_ids_session.get(session):  # else somebody may still listen
             queue.pending_messages_per_session.pop(session, None)
+
+
+async def drop_unread(page: gr.Blocks, session: str) -> None:
+    """Ends the events of a session that nobody listens to, and drops what they gave."""
+    with _calm():
+        await page._queue.clean_events(session_hash=session)
+        page._queue.pending_event_ids_session.pop(session, None)
+    forget_session(page, session)
+
+
+def is_known(app: Any, scope: Scope) -> bool:
+    """Whether a request has the cookie of somebody who has logged in."""
+    cookies = HTTPConnection(scope).cookies
+    names = (f"access-token-{app.cookie_id}", f"access-token-unsecure-{app.cookie_id}")
+    return any(cookies.get(name) in app.tokens for name in names)
 
 
 @contextlib.contextmanager

@@ -7,16 +7,19 @@ slow ones cannot fill the memory. Called for what `open_routes` let through.
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
+from collections import Counter
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from citer_core.web.json_shape import FieldLimits, ShapeError, check_request, read_json
-from citer_core.web.open_routes import API, OPENING, Opening
-from citer_core.web.refusal import refuse, route_path
+from citer_core.web.open_routes import API, OPENING, SMALL_BYTES, Opening
+from citer_core.web.refusal import address_of, refuse, route_path
 
 MAX_HELD_BYTES = 64_000_000  # of all bodies that are being read
+MAX_HELD_OF_ONE = 24_000_000  # of those from one address; small ones are read whatever else is
 PATIENCE_S = 60.0  # for a whole body
 SILENCE_S = 15.0  # between two pieces of it
 KINDS = {
@@ -29,6 +32,7 @@ NO_FORM = "The body must be a form."
 NO_BODY = "This address takes no body."
 TOO_LARGE = "The body is larger than this address takes."
 TOO_SLOW = "The body took too long to arrive."
+SESSION = "citer.session"  # in the scope: of the one who asks, where the body says it
 BUSY = "Too much is being sent to this server at once: try again in a moment."
 
 
@@ -47,6 +51,7 @@ class Bodies:
         self._app, self._limits = app, limits
         self._patience_s, self._silence_s = patience_s, silence_s
         self._held = 0
+        self._held_of: Counter[str] = Counter()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Reads the body, looks at it, and hands it on."""
@@ -57,11 +62,14 @@ class Bodies:
             return
         held = [0]
         try:
-            body = await self._read(receive, opening.max_bytes, held)
+            body = await self._read(receive, opening.max_bytes, held, address_of(scope))
             if body is None:
                 return  # gone before it was there
             if opening.content == "json":
-                self._check(route_path(scope), body)
+                # A large one takes a second; others are answered meanwhile.
+                in_thread = len(body) > SMALL_BYTES
+                check = functools.partial(self._check, route_path(scope), body)
+                scope[SESSION] = await asyncio.to_thread(check) if in_thread else check()
         except _RefusedError as refusal:
             await refuse(scope, receive, send, refusal.status, refusal.why)
             return
@@ -70,9 +78,11 @@ class Bodies:
             return
         finally:
             self._held -= held[0]
+            self._held_of[address_of(scope)] -= held[0]
+            self._held_of += Counter()  # without those that hold nothing
         await self._app(scope, _replayed(body, receive), send)
 
-    async def _read(self, receive: Receive, max_bytes: int, held: list[int]) -> bytes | None:
+    async def _read(self, receive: Receive, max_bytes: int, held: list[int], address: str) -> bytes | None:
         pieces: list[bytes] = []
         ends_at = time.monotonic() + self._patience_s
         while True:
@@ -86,25 +96,26 @@ class Bodies:
             piece = message.get("body", b"")
             held[0] += len(piece)
             self._held += len(piece)
+            self._held_of[address] += len(piece)
             if held[0] > max_bytes:
                 raise _RefusedError(413, TOO_LARGE if max_bytes else NO_BODY)
-            if self._held > MAX_HELD_BYTES:
+            is_much = self._held > MAX_HELD_BYTES or self._held_of[address] > MAX_HELD_OF_ONE
+            if is_much and held[0] > SMALL_BYTES:
                 raise _RefusedError(503, BUSY)
             if piece:
                 pieces.append(piece)
             if not message.get("more_body", False):
                 return b"".join(pieces)
 
-    def _check(self, path: str, body: bytes) -> None:
+    def _check(self, path: str, body: bytes) -> str | None:
+        """Looks at a JSON body; gives the session that it names."""
         document = read_json(body)
         if path.startswith(f"{API}/mcp"):
-            return  # a form of its own; the values become a request to this very server, which is looked at then
-        if path.startswith(f"{API}/call/v2/"):
-            check_request(document, self._limits, "")  # fields by name, of documented endpoints, which check their own
-        elif path.startswith(f"{API}/call/"):
-            check_request(document, self._limits, path.removeprefix(f"{API}/call/").rstrip("/"))
-        else:
-            check_request(document, self._limits)
+            return None  # a form of its own; the values become a request to this very server, which is looked at then
+        name = path.rstrip("/").rpartition("/")[2] if path.startswith(f"{API}/call/") else None
+        if not path.startswith((f"{API}/cancel", f"{API}/reset")):
+            check_request(document, self._limits, name, is_for_component=path.startswith(f"{API}/component_server"))
+        return document.get("session_hash") if isinstance(document, dict) else None
 
 
 class _RefusedError(Exception):

@@ -1,6 +1,7 @@
 """`Door`: everything that a request passes before gradio sees it, in order, and how it is put in front of gradio.
 
-    SecurityHeaders > RequestLog > Visitors > OpenRoutes > LoginLimit > Bodies > gradio
+    SecurityHeaders > RequestLog > Visitors > OpenRoutes > LoginLimit > LoginFirst > Bodies > Unread > CalmErrors >
+    gradio
 
 Gradio puts middleware of its own (CORS, compression) around what it is given as middleware, and its CORS answers for
 us. So the door is set before all of it, at the moment when the application starts and before it listens.
@@ -9,20 +10,24 @@ us. So the door is set before all of it, at the moment when the application star
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from citer_core.web.bodies import Bodies
+from citer_core.web.calm_errors import CalmErrors
 from citer_core.web.health import PATH as HEALTH_PATH
 from citer_core.web.json_shape import FieldLimits
+from citer_core.web.login_first import LoginFirst
 from citer_core.web.login_limit import LoginLimit
 from citer_core.web.open_routes import OpenRoutes
 from citer_core.web.own_hosts import OwnHosts
 from citer_core.web.request_log import RequestLog
 from citer_core.web.security_headers import SecurityHeaders
 from citer_core.web.settings import WebSettings
+from citer_core.web.unread import Unread
 from citer_core.web.visitors import Visitors
 
 
@@ -34,24 +39,37 @@ class Door:
         settings: of the process.
         limits: of the fields of the page's functions.
         has_mcp: whether MCP's routes are open.
+        forget: drops what waits for a session.
+        is_known: whether a request to the application comes from somebody who has logged in.
     """
 
-    def __init__(self, host: str, port: int, settings: WebSettings, limits: FieldLimits, *, has_mcp: bool) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        settings: WebSettings,
+        limits: FieldLimits,
+        *,
+        has_mcp: bool,
+        forget: Callable[[str], Awaitable[None]],
+        is_known: Callable[[Starlette, Scope], bool],
+    ) -> None:
         self._hosts = OwnHosts(host, port, settings)
         self._settings, self._limits, self._has_mcp = settings, limits, has_mcp
+        self._forget, self._is_known = forget, is_known
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """For the application: it is called before anything is served."""
         assert app.middleware_stack is not None, "an application that starts has been asked to"
-        app.middleware_stack = self.before(app.middleware_stack)
+        app.middleware_stack = self.before(app.middleware_stack, functools.partial(self._is_known, app))
         yield
 
-    def before(self, app: ASGIApp) -> ASGIApp:
+    def before(self, app: ASGIApp, is_known: Callable[[Scope], bool]) -> ASGIApp:
         """The application behind the door."""
         settings = self._settings
-        door: ASGIApp = Bodies(app, self._limits)
-        door = LoginLimit(door) if settings.accounts else door
+        door: ASGIApp = Bodies(Unread(CalmErrors(app), self._forget), self._limits)
+        door = LoginLimit(LoginFirst(door, is_known)) if settings.accounts else door
         door = OpenRoutes(door, has_login=bool(settings.accounts), has_mcp=self._has_mcp)
         door = Visitors(door, self._hosts, is_proxied=settings.is_proxied, open_paths=frozenset({HEALTH_PATH}))
         door = SecurityHeaders(RequestLog(door), settings.frame_ancestors)

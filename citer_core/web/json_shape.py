@@ -18,6 +18,7 @@ _SESSION = re.compile(r"[\w-]{0,64}")
 NO_JSON = f"The body cannot be read as JSON: send UTF-8, at most {MAX_DEPTH} levels deep and of a sane size."
 NO_FILES = "This server takes no files: send a trace as it is, and rows as text."
 NO_SESSION = "session_hash is a text of up to 64 letters, digits, - and _."
+NO_FUNCTION = "There is no such function: the API tab of the page lists those that there are."
 TOO_LONG = "A field is longer than it may be, or of another kind."
 # Of a function's number or name: for each of its fields how many characters it may have; None where nobody knows it.
 FieldLimits = Callable[[object], Sequence[int] | None]
@@ -44,25 +45,36 @@ def read_json(body: bytes) -> Any:
     return document
 
 
-def check_request(document: object, limits: FieldLimits, name: str | None = None) -> None:
+def check_request(
+    document: object, limits: FieldLimits, name: str | None = None, *, is_for_component: bool = False
+) -> None:
     """What every request to a function of the page must keep to.
 
     Args:
         document: the body of `queue/join`, `call/NAME` or `component_server`.
         limits: of the page's functions.
         name: the function's, where the path has it.
+        is_for_component: the request is `component_server`.
 
     Raises:
-        ShapeError: the session is no session, or a field is longer than it may be.
+        ShapeError: the session is no session, there is no such function, or a field is longer than it may be.
     """
     if not isinstance(document, dict):
         raise ShapeError("The body must be a JSON object.")
     session = document.get("session_hash")
     if session is not None and not (isinstance(session, str) and _SESSION.fullmatch(session)):
         raise ShapeError(NO_SESSION)
+    if is_for_component:  # of the page's own pieces: small, and no function of the queue
+        return
+    number = document.get("fn_index")
+    found = limits(name) if name is not None else limits(number) if type(number) is int else None
+    if found is None:
+        raise ShapeError(NO_FUNCTION)
     data = document.get("data")
-    found = limits(name if name is not None else document.get("fn_index"))
-    if found is None or not isinstance(data, list):
+    if not isinstance(data, list):  # fields by name
+        most = max(found, default=0)
+        if any(_length(value) > most for field, value in document.items() if field != "session_hash"):
+            raise ShapeError(TOO_LONG)
         return
     # More values than there are fields are gradio's to refuse; they are short ones.
     for place, value in enumerate(data):

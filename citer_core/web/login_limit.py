@@ -11,7 +11,7 @@ from collections import OrderedDict, deque
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from citer_core.web.refusal import refuse, route_path
+from citer_core.web.refusal import address_of, refuse, route_path
 
 WINDOW_S = 60.0
 FROM_ONE, IN_ALL = 10, 100
@@ -36,8 +36,7 @@ class LoginLimit:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Counts an attempt to log in."""
         if scope["method"] == "POST" and route_path(scope).rstrip("/") == "/login":
-            client = scope.get("client")
-            if not self._may_try(client[0] if client else ""):
+            if not self._may_try(address_of(scope)):
                 await refuse(scope, receive, send, 429, TOO_MANY)
                 return
             await asyncio.sleep(self._pause_s)

@@ -7,6 +7,7 @@ says what a body there may be, and `bodies` keeps to it.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ API = "/gradio_api"
 # characters as JSON, and as JSON text in JSON, where every quote takes two, under 6 MB.
 RUN_BYTES = 8_000_000
 SMALL_BYTES = 65_536
+NO_PAGE = "This page has one address: ask for / without ?page=."
 CLOSED = "There is nothing here. The API tab of the page lists what can be called."
 WRONG_METHOD = "This address takes another method."
 STARTED = f"{API}/startup-events"  # gradio's own process asks for it once, when it has begun to listen
@@ -36,26 +38,32 @@ class Opening:
         path: a regular expression for the whole path.
         content: what its body is.
         max_bytes: of its body.
+        is_guarded: whether it is behind the login, where there is one.
     """
 
     methods: tuple[str, ...]
     path: re.Pattern[str]
     content: Content = "none"
     max_bytes: int = 0
+    is_guarded: bool = True
 
 
-def _reads(*paths: str) -> list[Opening]:
-    return [Opening(("GET", "HEAD"), re.compile(path)) for path in paths]
+def _reads(*paths: str, is_guarded: bool = True) -> list[Opening]:
+    return [Opening(("GET", "HEAD"), re.compile(path), is_guarded=is_guarded) for path in paths]
 
 
 def _takes(path: str, max_bytes: int) -> Opening:
     return Opening(("POST",), re.compile(path), "json", max_bytes)
 
 
+_reads_openly = functools.partial(_reads, is_guarded=False)
+
+
 _NAME = r"[\w-]{1,100}"
 _PAGE = (
-    *_reads("/", "/config/?", "/theme\\.css", "/favicon\\.ico", "/manifest\\.json", "/pwa_icon", "/robots\\.txt"),
-    *_reads("/(static|assets|citer)/.{1,200}", "/healthz"),
+    *_reads_openly("/", "/theme\\.css", "/favicon\\.ico", "/manifest\\.json", "/pwa_icon", "/robots\\.txt"),
+    *_reads_openly("/(static|assets|citer)/.{1,200}", "/healthz"),
+    *_reads("/config/?"),
 )
 _QUEUE = (
     *_reads(f"{API}/(info/?|app_id/?|queue/data)", f"{API}/heartbeat/{_NAME}"),
@@ -66,8 +74,8 @@ _QUEUE = (
     _takes(f"{API}/(cancel|reset/?)", SMALL_BYTES),
 )
 _LOGIN = (
-    Opening(("POST",), re.compile("/login/?"), "form", SMALL_BYTES),
-    *_reads("/logout"),
+    Opening(("POST",), re.compile("/login/?"), "form", SMALL_BYTES, is_guarded=False),
+    *_reads_openly("/logout"),
 )
 _MCP = (
     *_reads(f"{API}/mcp(/http)?/?", f"{API}/mcp/schema"),
@@ -97,8 +105,11 @@ class OpenRoutes:
         path = route_path(scope)
         if path == STARTED and not self._has_started:
             self._has_started = True
-            scope[OPENING] = Opening(("GET",), re.compile(STARTED))
+            scope[OPENING] = Opening(("GET",), re.compile(STARTED), is_guarded=False)
             await self._app(scope, receive, send)
+            return
+        if path == "/" and re.search(rb"(^|&)page=", scope["query_string"]):  # gradio's, for pages with several
+            await refuse(scope, receive, send, 404, NO_PAGE)
             return
         fitting = [opening for opening in self.openings if opening.path.fullmatch(path)]
         opening = next((opening for opening in fitting if scope["method"] in opening.methods), None)

@@ -25,6 +25,12 @@ def route_path(scope: Scope) -> str:
     return path[len(root) :] if root and path.startswith(f"{root}/") else path
 
 
+def address_of(scope: Scope) -> str:
+    """Where a request comes from; a proxy that is trusted says it for its visitors."""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
 async def refuse(scope: Scope, receive: Receive, send: Send, status: int, why: str) -> None:
     """Answers with `{"detail": why}`.
 

@@ -54,7 +54,6 @@ class SecurityHeaders:
                 headers.setdefault("Cache-Control", "no-cache" if _is_static(path) else "no-store")
                 for name in FOREIGN_READS:
                     del headers[name]
-                del headers["server"]
             await send(message)
 
         await self._app(scope, receive, send_with_headers)

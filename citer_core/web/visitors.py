@@ -16,6 +16,7 @@ from citer_core.web.refusal import refuse, route_path
 OWN_SITE = ("same-origin", "none")
 # Believed by gradio from anybody; so they are taken away where no proxy of ours can have set them.
 FORWARDED = (b"x-forwarded-host", b"x-forwarded-proto", b"x-forwarded-prefix", b"forwarded")
+NEVER = (b"x-gradio-server",)  # what gradio would make the page's root
 WRONG_HOST = (
     "This server is not known by the name in the request's Host header. Use the address that it printed, or add the "
     "name to CITER_ALLOWED_HOSTS."
@@ -48,9 +49,8 @@ class Visitors:
         if not self._may_ask(scope, headers):
             await refuse(scope, receive, send, 403, FOREIGN)
             return
-        if not self._is_proxied:
-            kept = [(name, value) for name, value in scope["headers"] if name not in FORWARDED]
-            scope = {**scope, "headers": kept}
+        taken_away = NEVER if self._is_proxied else NEVER + FORWARDED
+        scope = {**scope, "headers": [header for header in scope["headers"] if header[0] not in taken_away]}
         await self._app(scope, receive, send)
 
     def _may_ask(self, scope: Scope, headers: Headers) -> bool:

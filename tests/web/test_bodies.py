@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -14,7 +16,7 @@ from tests.web.asgi import Answer, Inner, ask
 
 JSON = {"Content-Type": "application/json"}
 JOIN, SERVER = "/gradio_api/queue/join", "/gradio_api/component_server"
-LIMITS = {0: [10, 100_000], "generate": [10, 100_000]}
+LIMITS = {0: [10, 100_000], "generate": [10, 100_000], "replay": [RUN_BYTES]}
 
 
 def door(**how: float) -> tuple[OpenRoutes, Inner]:
@@ -35,7 +37,7 @@ def post(path: str, document: Any, headers: dict[str, str] = JSON, **how: float)
 
 def test_a_body_is_handed_on_as_it_came() -> None:
     assert post(JOIN, {"data": ["a", "b" * 50_000], "fn_index": 0, "session_hash": "abc123"}).status == 200
-    assert post(JOIN, [b'{"data": ', b"[]", b"}"]).status == 200
+    assert post(JOIN, [b'{"fn_index": 0, "data": ', b"[]", b"}"]).status == 200
     assert post("/login", b"username=a&password=b", {"Content-Type": "application/x-www-form-urlencoded"}).status == 200
 
 
@@ -55,7 +57,7 @@ def test_each_address_has_its_size() -> None:
     assert post(SERVER, small + b" ").status == 413
     assert post(SERVER, [small, b" "]).status == 413, "however it is sent"
     assert post(SERVER, b"", {**JSON, "Content-Length": str(SMALL_BYTES + 1)}).status == 413, "before it is sent"
-    assert post(JOIN, {"data": ["", "x" * 99_000]}).status == 200
+    assert post(JOIN, {"fn_index": 0, "data": ["", "x" * 99_000]}).status == 200
     assert post(JOIN, b"[" + b" " * RUN_BYTES + b"]").status == 413
     assert post(JOIN, b"{}", {**JSON, "Content-Length": "-1"}).status == 400
     app, inner = door()
@@ -68,12 +70,32 @@ def test_a_slow_or_silent_body_is_cut() -> None:
 
 
 def test_all_bodies_together_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bodies, "MAX_HELD_BYTES", 10)
-    app, inner = door()
-    for _ in range(3):  # what was refused is not held any more
-        assert ask(app, JOIN, "POST", JSON, b'{"data": [1, 2, 3]}').status == 503
-        assert ask(app, JOIN, "POST", JSON, b"{}").status == 200
-    assert len(inner.bodies) == 3
+    monkeypatch.setattr(bodies, "SMALL_BYTES", 100)
+    large = json.dumps({"fn_index": 0, "data": ["", "x" * 200]}).encode()
+    for bound in ("MAX_HELD_BYTES", "MAX_HELD_OF_ONE"):
+        with monkeypatch.context() as patch:
+            patch.setattr(bodies, bound, 110)
+            app, inner = door()
+            for _ in range(3):  # what was refused is not held any more
+                assert ask(app, JOIN, "POST", JSON, large).status == 503
+                assert ask(app, JOIN, "POST", JSON, b'{"fn_index": 0, "data": []}').status == 200
+            assert len(inner.bodies) == 3
+
+
+def test_one_address_does_not_shut_out_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """28 connections with half a body each had every other post refused for as long as they cared to wait."""
+    monkeypatch.setattr(bodies, "SMALL_BYTES", 100)
+    monkeypatch.setattr(bodies, "MAX_HELD_OF_ONE", 500)
+    inner = Inner()
+    app = OpenRoutes(Bodies(inner, LIMITS.get, silence_s=0.3), has_login=False, has_mcp=False)
+    half = [b'{"fn_index": 0, "data": ["", "' + b"x" * 400, None]
+    whole = json.dumps({"fn_index": 0, "data": ["", "x" * 300]}).encode()
+    with ThreadPoolExecutor(3) as pool:
+        slow = pool.submit(ask, app, JOIN, "POST", JSON, list(half), client=("10.0.0.1", 1))
+        time.sleep(0.1)
+        same = pool.submit(ask, app, JOIN, "POST", JSON, whole, client=("10.0.0.1", 2))
+        other = pool.submit(ask, app, JOIN, "POST", JSON, whole, client=("10.0.0.2", 1))
+        assert (same.result().status, other.result().status, slow.result().status) == (503, 200, 408)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +125,7 @@ def test_nothing_may_be_taken_for_a_file(path: str) -> None:
         assert answer.status == 400 and "takes no files" in answer.detail
     hidden = json.dumps({"data": [FILE]}).replace("gradio.FileData", "gradio\\u002eFile\\u0044ata").encode()
     assert post(path, hidden).status == 400
-    assert post(path, {"data": ["gradio.FileData"], "path": "x"}).status == 200
+    assert post(path, {"fn_index": 0, "data": ["gradio"], "path": "x"}).status == 200
 
 
 def test_fields_keep_their_length() -> None:
@@ -114,7 +136,16 @@ def test_fields_keep_their_length() -> None:
             answer = post(path, {**function, "data": [value, ""]})
             assert answer.status == 400 and len(answer.body) < 200
         assert post(path, {**function, "data": ["", "", "more"]}).status == 400
-    assert post(JOIN, {"fn_index": 99, "data": ["x" * 11]}).status == 200, "nobody knows it: gradio says so"
+    assert post("/gradio_api/call/v2/generate", {"question": "y" * 1000}).status == 200
+    assert post("/gradio_api/call/v2/generate", {"question": "y" * 100_001}).status == 400
+
+
+@pytest.mark.parametrize("number", ["0", 0.5, " 0 ", "0_0", True, None, 99, "generate", [0]])
+def test_what_the_door_does_not_know_is_refused(number: object) -> None:
+    """Gradio takes "14" and 14.0 for 14; so did no limit hold for them."""
+    answer = post(JOIN, {"fn_index": number, "data": ["x" * 2_000_000]})
+    assert answer.status == 400 and len(answer.body) < 200
+    assert post("/gradio_api/call/nope", {"data": []}).status == 400
 
 
 @pytest.mark.parametrize("session", ["x" * 65, "../..", 7, {}, "a b"])

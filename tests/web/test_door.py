@@ -21,18 +21,24 @@ from tests.web.asgi import ask
 HOST = {"Host": "127.0.0.1:7860"}
 JSON = {**HOST, "Content-Type": "application/json"}
 JOIN = "/gradio_api/queue/join"
+ASKED = b'{"fn_index": 9, "data": []}'
 
 
 @pytest.fixture
 def app() -> Starlette:
     """An application that lets everybody read, as gradio's does, started behind the door."""
 
+    async def forget(session: str) -> None:
+        raise AssertionError(session)
+
     async def join(request: Request) -> Response:
         if "break" in await request.json():
             raise OSError("/home/secret")
         return JSONResponse({"forwarded": request.headers.get("x-forwarded-host")})
 
-    door = Door("127.0.0.1", 7860, WebSettings(), lambda _: None, has_mcp=False)
+    door = Door(
+        "127.0.0.1", 7860, WebSettings(), lambda _: [9], has_mcp=False, forget=forget, is_known=lambda *_: False
+    )
     cors = Middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])
     app = Starlette(routes=[Route(JOIN, join, methods=["POST"])], middleware=[cors], lifespan=door.lifespan)
     started: list[str] = []
@@ -58,15 +64,15 @@ def test_it_stands_before_what_the_application_says_to_others(app: Starlette) ->
     for method in ("OPTIONS", "POST"):
         answer = ask(app, JOIN, method, asked)
         assert answer.status == 403 and "access-control-allow-origin" not in answer.headers
-    answer = ask(app, JOIN, "POST", {**JSON, "Origin": "http://127.0.0.1:7860", "X-Forwarded-Host": "evil"}, b"{}")
+    answer = ask(app, JOIN, "POST", {**JSON, "Origin": "http://127.0.0.1:7860", "X-Forwarded-Host": "evil"}, ASKED)
     assert answer.status == 200 and answer.body == b'{"forwarded":null}'
     assert "access-control-allow-origin" not in answer.headers
 
 
 def test_every_answer_has_id_and_headers(app: Starlette) -> None:
     for answer, status in (
-        (ask(app, JOIN, "POST", JSON, b"{}"), 200),
-        (ask(app, JOIN, "POST", JSON, b'{"break": 1}'), 500),
+        (ask(app, JOIN, "POST", JSON, ASKED), 200),
+        (ask(app, JOIN, "POST", JSON, b'{"fn_index": 9, "data": [], "break": 1}'), 500),
         (ask(app, JOIN, "POST", {**HOST, "Content-Type": "text/plain"}, b"1"), 415),
         (ask(app, "/none", headers=HOST), 404),
         (ask(app, "/", headers={"Host": "evil.example"}), 421),

@@ -1,0 +1,121 @@
+"""Unread: answers that nobody comes for do not fill the memory, and whoever reads is let in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from starlette.types import Message, Receive, Scope, Send
+
+from citer_core.web import unread
+from citer_core.web.bodies import SESSION
+from citer_core.web.unread import Unread
+
+JOIN, CALL, STREAM = "/gradio_api/queue/join", "/gradio_api/call/replay", "/gradio_api/queue/data"
+
+
+class Queue:
+    """As gradio's: each event gets a number, a stream goes on until its session's events are told."""
+
+    def __init__(self) -> None:
+        self.n_events, self.forgotten, self.closing = 0, [], asyncio.Event()
+        self.app = Unread(self, self.forget, patience_s=0.2)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        if scope["method"] == "POST":
+            self.n_events += 1
+            await send({"type": "http.response.body", "body": json.dumps({"event_id": f"e{self.n_events}"}).encode()})
+            return
+        await send({"type": "http.response.body", "body": b'data: {"msg":"process_completed"}\n\n', "more_body": True})
+        await self.closing.wait()
+        await send({"type": "http.response.body", "body": b""})
+
+    async def forget(self, session: str) -> None:
+        self.forgotten.append(session)
+
+    async def ask(self, method: str, path: str, session: str | None = None, address: str = "10.0.0.1") -> int:
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        query = f"session_hash={session}".encode() if method == "GET" and session else b""
+        scope = {"type": "http", "method": method, "path": path, "client": (address, 1), "query_string": query}
+        await self.app({**scope, SESSION: session} if method == "POST" else scope, receive, send)
+        return int(sent[0]["status"])
+
+
+def live(story: Any) -> None:
+    with ThreadPoolExecutor(1) as pool:  # a browser of other tests may have a running loop in this thread
+        pool.submit(asyncio.run, story()).result()
+
+
+def test_what_nobody_reads_is_bounded_for_a_session_for_an_address_and_in_all_and_then_dropped() -> None:
+    """200 posts that nobody listened to took 760 MB, for ever."""
+
+    async def story() -> None:
+        queue = Queue()
+        one = [await queue.ask("POST", JOIN, "a") for _ in range(40)]
+        assert (one.count(200), one.count(503)) == (unread.MOST_OF_A_SESSION, 8)
+        others = [await queue.ask("POST", JOIN, f"s{i}") for i in range(60)]
+        assert others.count(200) == unread.MOST_UNHEARD_OF_ONE - unread.MOST_OF_A_SESSION
+        rest = [await queue.ask("POST", JOIN, f"t{i}", "10.0.0.2") for i in range(60)]
+        assert rest.count(200) == unread.MOST_UNHEARD - unread.MOST_UNHEARD_OF_ONE
+        assert queue.forgotten == []
+        await asyncio.sleep(0.3)
+        assert {"a", "s0", "t0"} <= set(queue.forgotten) and len(queue.forgotten) == 1 + 32 + 32
+        assert await queue.ask("POST", JOIN, "a") == 200
+
+    live(story)
+
+
+def test_what_has_waited_longest_makes_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unread, "GRACE_S", 0.0)
+    monkeypatch.setattr(unread, "MOST_UNHEARD", 3)
+
+    async def story() -> None:
+        queue = Queue()
+        assert [await queue.ask("POST", JOIN, name, name) for name in "abcd"] == [200] * 4
+        await asyncio.sleep(0)
+        assert queue.forgotten == ["a"]
+
+    live(story)
+
+
+def test_a_session_that_is_read_is_let_in_and_kept() -> None:
+    async def story() -> None:
+        queue = Queue()
+        assert await queue.ask("POST", JOIN, "a") == 200
+        stream = asyncio.ensure_future(queue.ask("GET", STREAM, "a"))
+        await asyncio.sleep(0.01)
+        assert [await queue.ask("POST", JOIN, "a") for _ in range(40)].count(200) == unread.MOST_OF_A_SESSION
+        await asyncio.sleep(0.3)
+        assert queue.forgotten == [], "somebody listens"
+        queue.closing.set()
+        assert await stream == 200
+        await asyncio.sleep(0.3)
+        assert queue.forgotten == ["a"], "gone, with events that were never answered"
+
+    live(story)
+
+
+def test_a_program_reads_its_event_by_its_number_and_an_unknown_one_is_refused() -> None:
+    async def story() -> None:
+        queue = Queue()
+        queue.closing.set()
+        for session in (None, "mine"):
+            assert await queue.ask("POST", CALL, session) == 200
+            assert await queue.ask("GET", f"{CALL}/e{queue.n_events}") == 200
+        assert await queue.ask("GET", f"{CALL}/e99") == 404
+        assert await queue.ask("GET", STREAM, "nobody") == 404
+        await asyncio.sleep(0.3)
+        assert queue.forgotten == []
+
+    live(story)
