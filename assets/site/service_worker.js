@@ -1,6 +1,7 @@
 /**
  * Keeps the site's files. `FILES` and `EDITION` stand before this text: the paths, those that a page needs at once
- * first, and a name that says what is in them.
+ * first, and a name that says what is in them. Other sites may share the origin: only this one's caches and pages are
+ * touched.
  */
 
 /* global FILES, EDITION */
@@ -13,11 +14,15 @@
  */
 
 const scopeOfWorker = /** @type {any} */ (globalThis);
+const ROOT = new URL("./", location.href);
+const OWN = `citer ${ROOT.pathname} `; // before the names of all caches of this site
+const KEPT = OWN + EDITION;
 
 /** @param {string[]} paths */
 async function keep(paths) {
-  const cache = await caches.open(EDITION);
-  for (const path of paths) if (!(await cache.match(path))) await cache.add(path);
+  const cache = await caches.open(KEPT);
+  // Past the browser's own cache, which may hold the file of the edition before.
+  for (const path of paths) if (!(await cache.match(path))) await cache.add(new Request(path, { cache: "reload" }));
 }
 
 scopeOfWorker.addEventListener("install", (/** @type {KeeperEvent} */ event) =>
@@ -27,18 +32,19 @@ scopeOfWorker.addEventListener("activate", (/** @type {KeeperEvent} */ event) =>
   event.waitUntil(
     caches
       .keys()
-      .then((names) => Promise.all(names.filter((name) => name !== EDITION).map((name) => caches.delete(name))))
+      .then((names) => names.filter((name) => name.startsWith(OWN) && name !== KEPT))
+      .then((old) => Promise.all(old.map((name) => caches.delete(name))))
       .then(() => scopeOfWorker.clients.claim()),
   ),
 );
 scopeOfWorker.addEventListener("message", (/** @type {KeeperEvent} */ event) => event.waitUntil(keep(FILES.later)));
 scopeOfWorker.addEventListener("fetch", (/** @type {KeeperEvent} */ event) => {
   const url = new URL(event.request.url);
-  if (event.request.method !== "GET" || url.origin !== location.origin) return;
-  const isPage = event.request.mode === "navigate";
+  if (event.request.method !== "GET" || url.origin !== ROOT.origin || !url.pathname.startsWith(ROOT.pathname)) return;
+  const isPage = event.request.mode === "navigate" && url.pathname === ROOT.pathname;
   event.respondWith(
     caches
-      .open(EDITION)
+      .open(KEPT)
       .then((cache) => cache.match(isPage ? "./" : event.request, { ignoreSearch: isPage }))
       .then((kept) => kept ?? fetch(event.request)),
   );

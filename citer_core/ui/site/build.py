@@ -167,15 +167,13 @@ def _service_worker(folder: Path, files: list[Path], document: str) -> str:
     names = []
     for file in sorted(set(files) - {folder / "README.md", folder / "index.html"}):
         names.append(file.relative_to(folder).as_posix())
-        digest.update(f"{names[-1]}\0{file.stat().st_size}\0".encode())
-        if file.suffix in {".safetensors", ".json"}:
-            digest.update(hashlib.sha256(file.read_bytes()).digest())
+        digest.update(names[-1].encode() + hashlib.sha256(file.read_bytes()).digest())
     joined = {_url(path) for room in ROOMS for path in (ASSETS / room).glob("*.js")}
     first = [name for name in names if name not in joined and not name.startswith((*LATER, "models"))]
     later = [name for name in names if name not in first]
     kept = {"first": ["./", *first], "later": later}
     text = (SITE / "service_worker.js").read_text(encoding="utf-8")
-    edition = f"citer-{digest.hexdigest()[:12]}"
+    edition = digest.hexdigest()[:12]
     return f"const FILES = {json.dumps(kept, indent=1)};\nconst EDITION = {json.dumps(edition)};\n{text}"
 
 
