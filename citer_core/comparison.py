@@ -231,9 +231,7 @@ def _there_already(
         there = Comparison.read(path)
     except TraceError:
         return None
-    ways = [
-        (engine.router(name).revision, plan, settings_of(tau, max_new_tokens)) for name, tau in ways_of(engine, routers)
-    ]
+    ways = [(engine.router(name), plan, settings_of(tau, max_new_tokens)) for name, tau in ways_of(engine, routers)]
     same = (
         len(there.runs) == len(ways)
         and all(is_run_of(run, engine, *way) for run, way in zip(there.runs, ways, strict=True))

@@ -27,6 +27,7 @@ from citer_core.trace import RoutingTrace
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
+    from citer_core.routing.router import Router
 
 INDEX = "index.json"
 PROBES = "probes"
@@ -160,7 +161,7 @@ def _record(
     for plan in plans:
         settings = DecodeSettings(**{"threshold": chosen.default_threshold, **usual, **plan.settings})
         path = folder / plan.file
-        trace = _recorded(path, engine, chosen.revision, plan, settings)
+        trace = _recorded(path, engine, chosen, plan, settings)
         if trace is None:
             problem = problem_from_text(plan.question, plan.data_type, plan.answer or None)
             run = engine.start(problem, router=router, settings=settings)
@@ -238,24 +239,25 @@ def _plan_of(fields: dict[str, Any]) -> RecordingPlan:
 
 
 def _recorded(
-    path: Path, engine: Engine, router_revision: str, plan: RecordingPlan, settings: DecodeSettings
+    path: Path, engine: Engine, router: Router, plan: RecordingPlan, settings: DecodeSettings
 ) -> RoutingTrace | None:
     """The trace at `path` if it is this very run."""
     try:
         trace = RoutingTrace.from_json(path.read_bytes())
     except (OSError, TraceError):
         return None
-    return trace if is_run_of(trace, engine, router_revision, plan, settings) else None
+    return trace if is_run_of(trace, engine, router, plan, settings) else None
 
 
 def is_run_of(
-    trace: RoutingTrace, engine: Engine, router_revision: str, plan: RecordingPlan, settings: DecodeSettings
+    trace: RoutingTrace, engine: Engine, router: Router, plan: RecordingPlan, settings: DecodeSettings
 ) -> bool:
     """Whether a trace is what this plan would give now."""
     return (
         is_same_run(trace.pair.revision, engine.pair_info.revision)
         and trace.pair.dtype == engine.pair_info.dtype
-        and trace.router.revision == router_revision
+        # Those without training have no revision.
+        and (trace.router.name, trace.router.revision) == (router.name, router.revision)
         and trace.settings == settings
         and trace.prompt.question == plan.question
         and trace.prompt.data_type == plan.data_type

@@ -72,8 +72,10 @@ export class EngineClient {
 
   /** Loads the pair, if it is not here; what failed is tried again. @returns {Promise<boolean>} whether it is here */
   load() {
-    this.loading ??= this.#load();
-    return this.loading;
+    const loading = this.loading ?? this.#load();
+    // A worker that throws at once has failed by now; it is not what the next one waits for.
+    this.loading = this.state === "failed" ? null : loading;
+    return loading;
   }
 
   /** @returns {Promise<boolean>} */

@@ -16,7 +16,7 @@
 
 import { isForced } from "../run/decision.js";
 import { NotANumberProblem, decode, roomBehind } from "./decode.js";
-import { RequestProblem, asOurs, checkFork, sharedAtTau } from "./fork.js";
+import { RequestProblem, asOurs, checkFork, chosenByHand, sharedAtTau } from "./fork.js";
 import { probe } from "./probe.js";
 import { labelRun } from "./run_labels.js";
 import { ModelFileProblem } from "./safetensors.js";
@@ -152,8 +152,12 @@ export class Desk {
   #atTau({ base, threshold }) {
     const run = this.kept.find(({ id }) => id === base);
     if (!run) throw new RequestProblem("The run to write again is not known here any more: generate it first.");
-    const sameText = this.kept.filter(({ request }) => isSameButForTau(request, run.request));
-    const [events] = sameText.map((kept) => sharedAtTau(kept.events, threshold)).sort((a, b) => b.length - a.length);
+    const [events] = this.kept
+      .filter(({ request }) => isSameButForTau(request, run.request))
+      .map((kept) => sharedAtTau(kept.events, threshold))
+      // What a person chose in another branch is not what was chosen in this one.
+      .filter((shared) => shared.every((event, i) => chosenByHand(event) === chosenByHand(run.events[i])))
+      .sort((a, b) => b.length - a.length);
     const { parent } = run.request;
     // The last token is written again, so that it is known why the run ended; by hand, if that is how it came.
     const last = events.at(-1);

@@ -87,3 +87,6 @@ export function sharedAtTau(events, threshold) {
   const kept = first < 0 ? events : events.slice(0, first);
   return kept.map((event) => (isForced(event) ? event : { ...event, threshold }));
 }
+
+/** The token that a person chose there, or nothing. @param {TokenEvent|undefined} event */
+export const chosenByHand = (event) => (event && isForced(event) ? `${event.source} ${event.token_id}` : "");

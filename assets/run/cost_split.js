@@ -29,9 +29,11 @@ export function splitStep(costModel, event, llmFed) {
     { name: "LLM KV", bytes: kv(llm, llmFed), flops: null },
   ];
   if (llmFed > 1) {
-    // Without the tokens that it missed, the LLM would have read one, with all others cached.
-    const catchUp = forwardFlops(llm, llmFed, cached) - forwardFlops(llm, 1, event.context_len - 1);
-    rows.push({ name: "of it catch-up", bytes: kvBytesPerToken(llm) * (llmFed - 1), flops: catchUp, within: true });
+    // What belongs to the tokens that the LLM missed: their arithmetic, and the keys and values that are written of
+    // them. Its weights are read for the last token anyway.
+    const missed = llmFed - 1;
+    const flops = forwardFlops(llm, missed, cached);
+    rows.push({ name: "of it catch-up", bytes: kvBytesPerToken(llm) * missed, flops, within: true });
   }
   return rows;
 }

@@ -44,7 +44,9 @@ export function solveTau(view, budget, limit) {
   const edges = edgesOf(view.events);
   /** @param {number} k */
   const valueAt = (k) =>
-    BUDGETS[budget].of(seriesOf(view.costModel, view.events, replay(view.events, tauOfCut(edges, k)), view.ownSeries));
+    BUDGETS[budget].of(
+      seriesOf(view.costModel, view.events, replay(view.events, tauOfCut(edges, k), view.facts), view.ownSeries),
+    );
   const slack = ROUNDING * Math.max(1, limit);
   /** @param {number} value */
   const isWithin = (value) => value <= limit + slack;

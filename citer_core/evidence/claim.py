@@ -105,7 +105,7 @@ def router_name(router: str) -> str:
 
 
 def verdict_of(differences: Sequence[Difference]) -> Verdict:
-    """Confirmed where every interval is above 0, refuted where one is below it."""
+    """Confirmed where every interval is above 0, refuted where one is below it; nothing is where there is none."""
     if any(d.high < 0 for d in differences):
         return "refuted"
-    return "confirmed" if all(d.low > 0 for d in differences) else "no difference shown"
+    return "confirmed" if differences and all(d.low > 0 for d in differences) else "no difference shown"

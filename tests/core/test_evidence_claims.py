@@ -138,6 +138,7 @@ def test_a_damaged_file_is_named(tmp_path):
         ([(0.01, 0.2), (0.1, 0.3)], "confirmed"),
         ([(0.01, 0.2), (-0.1, 0.3)], "no difference shown"),
         ([(0.01, 0.2), (-0.3, -0.1)], "refuted"),
+        ([], "no difference shown"),
     ],
 )
 def test_verdicts(intervals, verdict):

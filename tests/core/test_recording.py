@@ -10,8 +10,9 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.engine import Engine
 from citer_core.errors import DatasetError, TraceError
-from citer_core.recording import RecordingPlan, read_index, read_plans, read_probe, record
+from citer_core.recording import RecordingPlan, is_run_of, read_index, read_plans, read_probe, record
 from citer_core.routing import probe as probing
+from citer_core.routing.routers.entropy import EntropyRouter
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.trace import RoutingTrace
 
@@ -59,6 +60,14 @@ def test_what_is_there_is_not_run_again_and_what_changed_is(engine, tmp_path, mo
     (tmp_path / "a.json").write_text("{", encoding="utf-8")  # torn
     list(record(engine, PLANS, tmp_path))
     assert started == ["Twice", "1 + 1?", "Once"]
+
+
+def test_a_run_is_of_its_router_even_where_neither_has_a_revision(engine, tmp_path):
+    [(plan, trace), *_] = record(engine, PLANS, tmp_path)
+    own = engine.router("max-probability")
+    assert own.revision == EntropyRouter().revision == ""
+    assert is_run_of(trace, engine, own, plan, trace.settings)
+    assert not is_run_of(trace, engine, EntropyRouter(), plan, trace.settings)
 
 
 def test_both_models_are_asked_about_every_token_once(engine, tmp_path, monkeypatch):

@@ -97,6 +97,19 @@ test("the tau for a budget reaches every point that the run can reach, and names
   assert.equal(solveTau(view, "gigabytes", 0).tau, null);
 });
 
+test("the tau for a budget counts what the LLM reads for a router that looks at both models", () => {
+  const view = finished([0.2, 0.4, 0.6, 0.8]);
+  Object.defineProperty(view, "facts", { value: { ...view.facts, readsLlm: true } });
+  for (const limit of [1e-9, 1, 10, 1e9]) {
+    const { tau, value } = solveTau(view, "gigabytes", limit);
+    if (tau === null) continue;
+    const shown = seriesOf(view.costModel, view.events, replay(view.events, tau, view.facts));
+    assert.equal(value, BUDGETS.gigabytes.of(shown));
+  }
+  const alone = BUDGETS.gigabytes.of(seriesOf(view.costModel, view.events, replay(view.events, 0)));
+  assert.ok(solveTau(view, "gigabytes", 1e9).least > alone, "the LLM reads along at tau 0 too");
+});
+
 test("the split of a step adds up to the step", () => {
   const model = new CostModel({ slm: SLM, llm: LLM, device: DEVICE, routerParams: 77 });
   for (const event of makeEvents([0.9, 0.9, 0.1, 0.1], 0.5)) {

@@ -159,6 +159,17 @@ test("a pair that cannot be loaded says why, and is tried again when it is asked
   assert.equal(reply.tokens.length, events.length);
 });
 
+test("a worker that throws at once is tried again too", async () => {
+  const { client } = openClient();
+  const { makeWorker } = client;
+  client.makeWorker = () => {
+    throw new Error("no workers today");
+  };
+  assert.deepEqual([await client.load(), client.why], [false, "no workers today"]);
+  client.makeWorker = makeWorker;
+  assert.equal(await client.load(), true);
+});
+
 test("a worker that stops ends every run and every question", async () => {
   const { client, worker } = openClient();
   await client.load();

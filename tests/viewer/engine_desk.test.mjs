@@ -90,6 +90,23 @@ test("tau moved over a run gives what a new run at that tau gives, and the last 
   assert.deepEqual(texts[0], texts[1]);
 });
 
+test("of two branches each goes on from its own text when tau moves", async () => {
+  const { desk, ended, eventsOf } = await openDesk();
+  desk.take({ kind: "start", run: "parent", request: request() });
+  await ended("parent");
+  const events = eventsOf("parent").slice(0, 6);
+  const parent = { key: "0".repeat(16), fork: 6 };
+  for (const [i, name] of ["first", "second"].entries()) {
+    const fork = { events, source: "llm", tokenId: eventsOf("parent")[6].slm_top[i + 1][0] };
+    desk.take({ kind: "start", run: name, request: request({ fork, parent }) });
+    await ended(name);
+  }
+  desk.take({ kind: "tau", run: "moved", base: "second", threshold: SETTINGS.threshold });
+  await ended("moved");
+  const [moved, second] = ["moved", "second"].map((name) => eventsOf(name).map(({ token_id: id }) => id));
+  assert.deepEqual(moved, second);
+});
+
 test("a token that a person forced stays forced when tau moves", async () => {
   const { desk, ended, eventsOf } = await openDesk();
   desk.take({ kind: "start", run: "parent", request: request() });
