@@ -10,6 +10,8 @@ JAVASCRIPT := '{assets,tests}/**/*.{js,mjs,d.ts}' eslint.config.js
 # Only what is imported is compiled, when it first is: of torch and its like that is little, and a fresh machine waits less.
 # So what is compiled must be kept, even where the machine says otherwise: else every start takes twice as long.
 export PYTHONDONTWRITEBYTECODE :=
+# CPU=1: PyTorch's builds without CUDA, of the same versions, which spare a machine without an NVIDIA GPU gigabytes.
+TORCH := $(if $(CPU),--extra-index-url https://download.pytorch.org/whl/cpu)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile
 
 .PHONY: help setup dev browser app test test-js test-slow test-gpu test-firefox lighthouse fuzz lint \
@@ -29,6 +31,7 @@ help:
 	@echo "make lint-py    only those of Python and the Dockerfile"
 	@echo "make lint-js    only those of JavaScript (needs node)"
 	@echo "make format     let ruff and prettier format the code"
+	@echo "     CPU=1      with app, test or setup: PyTorch without CUDA, gigabytes less on Linux"
 	@echo "make setup      only make .venv and install the run-time requirements"
 	@echo "make clean      remove caches and .venv"
 
@@ -39,13 +42,13 @@ dev: $(VENV)/.stamp-dev
 # python3 where it is in range, because that is the one people expect; else a version by name.
 $(VENV)/.stamp-venv:
 	@if $(BIN)/python -m pip --version >/dev/null 2>&1; then touch $@; exit 0; fi; \
-	for candidate in $(PYTHON) python3 python3.12 python3.11; do \
-		if "$$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))' 2>/dev/null; then \
+	for candidate in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11; do \
+		if "$$candidate" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 14))' 2>/dev/null; then \
 			found="$$candidate"; break; \
 		fi; \
 	done; \
 	if [ -z "$$found" ]; then \
-		echo "error: no Python 3.11 or 3.12 found (tried $(PYTHON) python3 python3.12 python3.11)." >&2; \
+		echo "error: no Python from 3.11 to 3.14 found (tried $(PYTHON), python3 and python3.11 to python3.14)." >&2; \
 		echo "Install one of them, or name it: make $(or $(MAKECMDGOALS),setup) PYTHON=/path/to/python3.12" >&2; exit 1; \
 	fi; \
 	"$$found" -m venv $(VENV) || { \
@@ -53,7 +56,7 @@ $(VENV)/.stamp-venv:
 	@touch $@
 
 $(VENV)/.stamp-runtime: requirements.txt $(VENV)/.stamp-venv
-	$(PIP) -r requirements.txt
+	$(PIP) $(TORCH) -r requirements.txt
 	@touch $@
 
 $(VENV)/.stamp-dev: requirements-dev.txt $(VENV)/.stamp-runtime

@@ -20,6 +20,7 @@ from citer_core.memory_keeper import MemoryKeeper
 from citer_core.system_memory import share_one_heap
 from citer_core.types import LoadProgress
 from citer_core.web.log_lines import set_up_log
+from citer_core.web.own_address import without_proxies
 from citer_core.web.scratch import own_scratch
 from citer_core.zero_gpu import spaces_module
 
@@ -27,7 +28,7 @@ share_one_heap()
 own_scratch()  # gradio reads where it is when it is imported
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while this is being read ends it without a traceback
-with large_import("citer_core.ui.page"):
+with without_proxies(), large_import("citer_core.ui.page"):
     from citer_core.ui.lines import Lines
     from citer_core.ui.page import build_page, health_of, serve
     from citer_core.ui.page_traffic import PageTraffic

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -270,9 +271,22 @@ def pair_options(args: argparse.Namespace) -> PairOptions:
 
 
 def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Where this project keeps what it fetched or converted: `CITER_CACHE`, or `~/.cache/citer`."""
+    """Where this project keeps what it fetched or converted: `CITER_CACHE`, or `~/.cache/citer`.
+
+    Who has no home, as a user id without a name, has a folder of its own among the temporary ones.
+
+    Raises:
+        SettingError: there is one of that name which is somebody else's.
+    """
     env = os.environ if environment is None else environment
-    return Path(env.get("CITER_CACHE") or "~/.cache/citer").expanduser()
+    try:
+        return Path(env.get("CITER_CACHE") or "~/.cache/citer").expanduser()
+    except RuntimeError:
+        folder = Path(tempfile.gettempdir(), f"citer-{os.getuid()}")
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if folder.stat().st_uid != os.getuid():
+            raise SettingError(f"{folder} is another user's: set CITER_CACHE to a folder of your own.") from None
+        return folder
 
 
 def wanted_threads(environment: Mapping[str, str] | None = None) -> int | None:

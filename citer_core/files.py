@@ -97,10 +97,11 @@ def rescue(name: str, content: bytes) -> Path | None:
     Returns:
         Where it is now; None where nothing can be written anywhere.
     """
-    for folder in (None, Path.home()):
+    for folder in (None, "~"):
         unfinished: str | None = None
         try:
-            handle, unfinished = tempfile.mkstemp(prefix="citer-rescued-", suffix=f"-{name}", dir=folder)
+            place = folder and os.path.expanduser(folder)  # noqa: PTH111 - of who has no home it stays "~"
+            handle, unfinished = tempfile.mkstemp(prefix="citer-rescued-", suffix=f"-{name}", dir=place)
             with os.fdopen(handle, "wb") as file:
                 file.write(content)
         except OSError:

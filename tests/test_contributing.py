@@ -343,10 +343,12 @@ def test_the_hosted_workflow_runs_what_a_person_runs():
     assert commands == ["make lint", "make test"]
     here = (ROOT / ".ci/run").read_text(encoding="utf-8").splitlines()
     assert [line for line in here if line.startswith("make ")] == ["make -j2 -k lint test"]
-    low, high = (tuple(map(int, version.split("."))) for version in job["strategy"]["matrix"]["python"])
+    low, *between, high = (tuple(map(int, version.split("."))) for version in job["strategy"]["matrix"]["python"])
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == f">={low[0]}.{low[1]},<{high[0]}.{high[1] + 1}"
-    assert high[1] == low[1] + 1  # and none in between
+    assert [minor for _, minor in between] == list(range(low[1] + 1, high[1]))
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert f"({low[0]}, {low[1]}) <= sys.version_info[:2] <= ({high[0]}, {high[1]})" in makefile
 
 
 def test_hooks_before_a_commit_call_what_is_installed():

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from citer_core.errors import DatasetError, SettingError
-from citer_core.tasks.dataset_cache import DEFAULT_CACHE, parse_spec, resolve_dataset
+from citer_core.tasks.dataset_cache import parse_spec, resolve_dataset
 from citer_core.tasks.datasets import NumberedRow, read_rows, validate_rows
 from citer_core.tasks.hub_datasets import HUB_DATASETS, refuse_test_rows
 
@@ -30,9 +30,7 @@ PATH_HELP = "a JSON Lines file in an official format"
 def add_split_arguments(group: argparse._ArgumentGroup | argparse.ArgumentParser, default_split: str) -> None:
     """Adds what goes with `--dataset`; the default is shown, not set, so that a stray `--split` can be refused."""
     group.add_argument("--split", metavar="SPLIT", help=f"of --dataset ({default_split})")
-    group.add_argument(
-        "--dataset-cache", type=Path, default=DEFAULT_CACHE, metavar="DIR", help="copies of --dataset (%(default)s)"
-    )
+    group.add_argument("--dataset-cache", type=Path, metavar="DIR", help="copies of --dataset ($CITER_CACHE/datasets)")
 
 
 def add_training_dataset_arguments(parser: argparse.ArgumentParser) -> None:

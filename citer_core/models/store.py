@@ -165,7 +165,7 @@ def _cached_snapshot(repo_id: str) -> Path | None:
         folder = Path(
             snapshot_download(repo_id, local_files_only=True, allow_patterns=PATTERNS, ignore_patterns=NOT_NEEDED)
         )
-    except LocalEntryNotFoundError:  # nothing is cached, or the last download was interrupted
+    except (LocalEntryNotFoundError, RuntimeError):  # nothing is cached, the last download was interrupted; or no home
         return None
     return folder if is_whole(folder) else None
 

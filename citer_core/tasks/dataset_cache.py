@@ -1,7 +1,7 @@
 """Local copies of the named data sets: fetched once, mapped, then read from the disk with no network.
 
-    ~/.cache/citer/datasets/NAME/SPLIT.jsonl    official rows
-    ~/.cache/citer/datasets/NAME/SPLIT.json     where they came from, and how many were dropped and why
+    $CITER_CACHE/datasets/NAME/SPLIT.jsonl    official rows
+    $CITER_CACHE/datasets/NAME/SPLIT.json     where they came from, and how many were dropped and why
 
 A copy appears under its name only when it is complete. Knows the hub by `fetch_from_hub` only, which a test replaces;
 what a data set's rows look like is `hub_datasets`' business.
@@ -19,11 +19,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from citer_core.config import cache_folder
 from citer_core.errors import CiterError, DatasetError
 from citer_core.tasks.hub_datasets import HubDataset, Row, hub_dataset, official_rows, without_shared_prompts
 from citer_core.tasks.prompts import DataType
-
-DEFAULT_CACHE = Path("~/.cache/citer/datasets")
 
 # (data set, one of the hub's splits) -> its rows
 Fetch = Callable[[HubDataset, str], Iterator[Mapping[str, Any]]]
@@ -54,7 +53,7 @@ def resolve_dataset(
     split: str | None = None,
     *,
     default_split: str = "test",
-    cache: Path = DEFAULT_CACHE,
+    cache: Path | None = None,
     fetch: Fetch | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> tuple[Path, DataType]:
@@ -62,7 +61,7 @@ def resolve_dataset(
 
     Args:
         spec, split, default_split: see `parse_spec`.
-        cache: folder of the copies.
+        cache: folder of the copies; `datasets` in the project's cache where it is None.
         fetch: where rows come from; the hub where it is None.
         say: told in a line what is downloaded and what was dropped.
 
@@ -73,7 +72,8 @@ def resolve_dataset(
         DatasetError: see `parse_spec`; or there is no copy and none can be made (no network, no pyarrow, no space).
     """
     dataset, chosen = parse_spec(spec, split, default_split)
-    path = cache.expanduser() / dataset.name / f"{chosen}.jsonl"
+    folder = cache_folder() / "datasets" if cache is None else cache.expanduser()
+    path = folder / dataset.name / f"{chosen}.jsonl"
     if not path.is_file():
         rows, provenance = _make_rows(dataset, chosen, fetch or fetch_from_hub, path, say)
         _write(path.with_suffix(".json"), json.dumps(provenance, indent=2) + "\n")

@@ -59,6 +59,7 @@ from citer_core.ui.views import API, COMPARE, EVIDENCE, EXPLORE, LABELS, LEARN, 
 from citer_core.ui.wiring import wire_api, wire_browser, wire_engine, wire_picking, wire_run
 from citer_core.web.door import Door
 from citer_core.web.health import Health
+from citer_core.web.own_address import without_proxies
 from citer_core.web.page_policy import PagePolicy
 
 TITLE = "CITER: two models write one answer"
@@ -221,32 +222,33 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
     if not config.web.is_proxied:  # else uvicorn believes whoever is on this machine where a request comes from
         os.environ["FORWARDED_ALLOW_IPS"] = ""
     try:
-        _, url, _ = page.launch(
-            server_name=config.host,
-            server_port=config.port,
-            root_path=config.root_path,
-            theme=theme(),
-            favicon_path=ASSETS / "page" / "favicon.svg",
-            footer_links=["api", "gradio"],
-            run_history=False,
-            show_error=False,
-            ssr_mode=False,
-            share=False,
-            max_file_size=1,  # no route takes a file
-            max_threads=_n_events(config),  # gradio's name for the number of events that go on at once
-            state_session_capacity=MOST_SESSIONS,
-            mcp_server=serves_mcp(config),
-            enable_monitoring=False,
-            auth=list(config.web.accounts) or None,
-            quiet=True,
-            app_kwargs={
-                "routes": routes,
-                "middleware": [policy, *watched],
-                "lifespan": door.lifespan,
-                "openapi_url": None,
-            },
-            prevent_thread_lock=True,
-        )
+        with without_proxies():
+            _, url, _ = page.launch(
+                server_name=config.host,
+                server_port=config.port,
+                root_path=config.root_path,
+                theme=theme(),
+                favicon_path=ASSETS / "page" / "favicon.svg",
+                footer_links=["api", "gradio"],
+                run_history=False,
+                show_error=False,
+                ssr_mode=False,
+                share=False,
+                max_file_size=1,  # no route takes a file
+                max_threads=_n_events(config),  # gradio's name for the number of events that go on at once
+                state_session_capacity=MOST_SESSIONS,
+                mcp_server=serves_mcp(config),
+                enable_monitoring=False,
+                auth=list(config.web.accounts) or None,
+                quiet=True,
+                app_kwargs={
+                    "routes": routes,
+                    "middleware": [policy, *watched],
+                    "lifespan": door.lifespan,
+                    "openapi_url": None,
+                },
+                prevent_thread_lock=True,
+            )
     except OSError as error:  # gradio's, after its own tries; between our look and its own another took the port
         raise SettingError(f"Port {config.port} was taken while the page was being started. {OTHER_PORT}") from error
     server: Any = page.server

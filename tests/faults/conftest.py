@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import resource
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -77,6 +79,8 @@ def child(*arguments: str, code: str | None = None, **options) -> subprocess.Pop
     command = [sys.executable, "-c", code] if code is not None else [sys.executable, "-m", "citer_core"]
     environment = os.environ | {"OMP_NUM_THREADS": "1"} | options.pop("env", {})
     settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "errors": "replace"} | options
+    # Under nohup this process ignores SIGHUP, and what it starts would inherit that.
+    settings = {"preexec_fn": functools.partial(signal.signal, signal.SIGHUP, signal.SIG_DFL), **settings}
     return subprocess.Popen([*command, *arguments], cwd=ROOT, env=environment, **settings)
 
 
