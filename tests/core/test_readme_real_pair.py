@@ -20,6 +20,18 @@ from tests.core.chapter_tables import card, part
 EVIDENCE = (ASSETS / "docs" / "evidence.md").read_text(encoding="utf-8")
 
 
+def test_what_was_graded_again():
+    lines = (ASSETS / "benchmarks" / "graded-again.jsonl").read_text(encoding="utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    for row in rows:
+        assert row["right_now"] - row["right_before"] == sum(2 * right - 1 for _, right in row["changed"])
+    shown = [row for row in rows if "Qwen" in row["id"] or row["changed"]]
+    table = [f"| {row['id']} | {row['right_before']} | {row['right_now']} |" for row in shown]
+    assert part(EVIDENCE, "graded again").strip().splitlines()[2:] == table
+    n_changed = sum(len(row["changed"]) for row in rows)
+    assert f"of {sum(row['n'] for row in rows):,} texts {n_changed} have another verdict" in EVIDENCE.replace("\n", " ")
+
+
 def test_qwen_table():
     table = part(EVIDENCE, "qwen table").strip().splitlines()[2:]
     rows = []
