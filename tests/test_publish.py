@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -56,3 +58,17 @@ def test_the_memory_that_the_chapter_tells_is_what_was_measured():
     stored = json.loads((ROOT / "assets/benchmarks/soak.json").read_text(encoding="utf-8"))
     for when in ("loaded", "after"):
         assert f"{stored[when]['rss_bytes'] / 1e9:.2f} GB" in TEXT
+
+
+def test_what_a_space_refuses_of_a_plain_push_goes_by_the_command_of_the_chapter():
+    """The hub refuses binary files that git sends, and all above 10 MB."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    files = [ROOT / name for name in names.split("\0") if name and (ROOT / name).is_file()]
+    binary = {file.suffix for file in files if b"\0" in file.read_bytes()[:8000]}
+    assert binary == {".safetensors", ".png"} and max(file.stat().st_size for file in files) < 10_000_000
+    (command,) = re.findall(r"^ +(hf upload .*)$", TEXT, re.MULTILINE)
+    usage = subprocess.run(
+        [sys.executable, "-m", "huggingface_hub.cli.hf", "upload", "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    for flag in re.findall(r"--[a-z-]+", command):
+        assert flag in usage, flag
