@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.model_arguments import add_model_arguments, load_engine
 from citer_core.cli.report_file import report_file
+from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import row_completion
@@ -62,9 +65,20 @@ def run(args: argparse.Namespace) -> int:
     ):
         if value is not None and value < least:
             raise SettingError(f"--{name} is {value}: give a whole number from {least}.")
+    so_far: dict[str, Any] = {}
+
+    def tell(number: int, result: dict[str, Any] | None) -> None:
+        so_far.update(result or {})
+        say(f"round {number} of {args.rounds}" if number else "warmed up")
+
     with report_file(args.output_file) as store:
         engine = load_engine(args)
-        result = _measure(args, engine)
+        try:
+            result = _measure(args, engine, tell)
+        except BaseException:  # Ctrl-C too: what was measured until then is told
+            if so_far:
+                print(json.dumps(so_far, indent=1))
+            raise
         result["command"] += "".join(
             f" --{name} {value}"
             for name, value, default in (
@@ -81,14 +95,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _measure(args: argparse.Namespace, engine: Engine) -> dict[str, Any]:
+def _measure(
+    args: argparse.Namespace, engine: Engine, tell: Callable[[int, dict[str, Any] | None], None]
+) -> dict[str, Any]:
     if args.what == "decode":
         from citer_core.measuring.benchmark import decode_benchmark
 
         question, *others = _rows("math")
         shots = [row.problem.prompt + row_completion(row.row, "math") for row in others[: args.shots]]
         prompt = engine.pair.encode("\n\n".join([*shots, question.problem.prompt]))
-        return decode_benchmark(engine.pair, engine.router(), prompt, n_new=args.max_new_tokens, n_rounds=args.rounds)
+        return decode_benchmark(
+            engine.pair, engine.router(), prompt, n_new=args.max_new_tokens, n_rounds=args.rounds, on_round=tell
+        )
     from citer_core.measuring import pipeline_benchmark
 
     if args.what == "class":

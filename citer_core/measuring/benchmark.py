@@ -53,7 +53,13 @@ class PatternRouter(Router):
 
 
 def decode_benchmark(
-    pair: ModelPair, router: Router, prompt: Sequence[int], *, n_new: int = 150, n_rounds: int = 7
+    pair: ModelPair,
+    router: Router,
+    prompt: Sequence[int],
+    *,
+    n_new: int = 150,
+    n_rounds: int = 7,
+    on_round: Callable[[int, dict[str, Any] | None], None] = lambda *_: None,
 ) -> dict[str, Any]:
     """Measures tokens per second of each contender.
 
@@ -63,6 +69,8 @@ def decode_benchmark(
         prompt: token ids, at least one; a real question, because assisted generation lives on what is easy to guess.
         n_new: tokens of the completion.
         n_rounds: rounds after one that is not counted, at least 1.
+        on_round: told of each round that is over, 0 first, and what all that count came to.
+        on_round: told the number of each round that is over, 0 first, and what all that count came to.
 
     Returns:
         Per contender the median tokens/s over the rounds and, for the routed ones, the share of time outside the two
@@ -91,6 +99,30 @@ def decode_benchmark(
     outside: dict[str, list[float]] = {name: [] for name in contenders}
     by_bytes: dict[str, float] = {}
     cost_model = CostModel(pair.info.slm, pair.info.llm, H100_SXM, router.n_params)  # bytes are those of any device
+
+    def result(n_measured: int) -> dict[str, Any]:
+        rows: dict[str, dict[str, float | None]] = {
+            name: {
+                "tokens_per_s": round(statistics.median(values), 1),
+                "outside_share": round(statistics.median(outside[name]), 4) if outside[name] else None,
+            }
+            for name, values in speeds.items()
+        }
+        for name, estimate in by_bytes.items():
+            rows[name] |= {
+                "speedup_over_llm_passes": _ratio(speeds[name], speeds[LLM_PASSES]),
+                "speedup_estimated_from_bytes": estimate,
+            }
+        return about(pair, "python -m citer_core bench") | {
+            "router": router.name,
+            "n_prompt": len(prompt),
+            "n_new": n_new,
+            "n_rounds": n_measured,
+            "contenders": rows,
+            "speedup_over_reprefill_at_30": _ratio(speeds["routed at 30%"], speeds[REPREFILL]),
+            "routed_at_0_over_generate": _ratio(speeds["routed at 0%"], speeds[SLM_ALONE]),
+        }
+
     for round_number in range(n_rounds + 1):
         for name, contender in contenders.items():
             start = time.perf_counter()
@@ -103,27 +135,8 @@ def decode_benchmark(
                 inside = sum(e.slm_s + e.router_s + e.llm_s for e in events)
                 outside[name].append(1 - inside / seconds)
                 by_bytes[name] = round(1 / CostSummary.of(cost_model, events).bytes_share_of_llm_only, 2)
-    rows: dict[str, dict[str, float | None]] = {
-        name: {
-            "tokens_per_s": round(statistics.median(values), 1),
-            "outside_share": round(statistics.median(outside[name]), 4) if outside[name] else None,
-        }
-        for name, values in speeds.items()
-    }
-    for name, estimate in by_bytes.items():
-        rows[name] |= {
-            "speedup_over_llm_passes": _ratio(speeds[name], speeds[LLM_PASSES]),
-            "speedup_estimated_from_bytes": estimate,
-        }
-    return about(pair, "python -m citer_core bench") | {
-        "router": router.name,
-        "n_prompt": len(prompt),
-        "n_new": n_new,
-        "n_rounds": n_rounds,
-        "contenders": rows,
-        "speedup_over_reprefill_at_30": _ratio(speeds["routed at 30%"], speeds[REPREFILL]),
-        "routed_at_0_over_generate": _ratio(speeds["routed at 0%"], speeds[SLM_ALONE]),
-    }
+        on_round(round_number, result(round_number) if round_number else None)
+    return result(n_rounds)
 
 
 def generate_alone(

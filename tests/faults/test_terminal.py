@@ -130,9 +130,13 @@ def test_told_to_end_while_measuring(row, tmp_path):
         assert process.poll() is None and time.monotonic() < deadline
         time.sleep(0.01)
     time.sleep(0.3)
+    assert process.stderr is not None
+    while "round 2 of" not in (line := process.stderr.readline()):
+        assert line, "it ended"
     process.send_signal(signal.SIGTERM)
-    err = process.communicate(timeout=60)[1]
+    so_far, err = process.communicate(timeout=60)
     assert process.returncode == 143, err
+    assert json.loads(so_far)["n_rounds"] >= 2, "what was measured until then is told"
     row.said(err)
     assert [path.name for path in tmp_path.iterdir()] == ["bench.json"] and out.read_text() == "{}"
 
