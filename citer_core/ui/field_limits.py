@@ -6,7 +6,7 @@ hold long ones. Knows gradio's components by their kinds.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import gradio as gr
 
@@ -14,6 +14,7 @@ from citer_core.web.json_shape import FieldLimits
 from citer_core.web.open_routes import RUN_BYTES
 
 SHORT_CHARS = 1_000
+LARGE_ANSWERS, LARGE = ("citer_core.ui.labels.", "citer_core.ui.evidence."), 16
 SHORT = (gr.Radio, gr.Dropdown, gr.Slider, gr.Number, gr.Checkbox, gr.HTML, gr.Button)
 
 
@@ -34,6 +35,12 @@ def field_limits(page: gr.Blocks) -> FieldLimits:
         return by_name.get(function) if isinstance(function, str) else None
 
     return limits
+
+
+def event_weights(page: gr.Blocks) -> Callable[[object], int]:
+    """How much an answer of a function weighs, by its number or its name: 16 for analyses, which have megabytes."""
+    large = {n for n, fn in page.fns.items() if str(getattr(fn.fn, "__module__", "")).startswith(LARGE_ANSWERS)}
+    return lambda function: LARGE if isinstance(function, int) and function in large else 1
 
 
 def _limit(block: object) -> int:

@@ -29,7 +29,7 @@ from citer_core.ui.document import PageDocument
 from citer_core.ui.engine_script import EngineScript
 from citer_core.ui.evidence.tab import evidence_tab
 from citer_core.ui.familiar import Familiar
-from citer_core.ui.field_limits import field_limits
+from citer_core.ui.field_limits import event_weights, field_limits
 from citer_core.ui.first_paint import AT_ONCE, opening_text, preload_of
 from citer_core.ui.gradio_files import GradioFiles
 from citer_core.ui.gradio_log import quiet_gradio
@@ -208,6 +208,7 @@ def serve(page: gr.Blocks, config: AppConfig, traffic: PageTraffic | None = None
         field_limits(page),
         has_mcp=serves_mcp(config),
         forget=functools.partial(drop_unread, page),
+        weight_of=event_weights(page),
         is_known=is_known,
     )
     routes = [

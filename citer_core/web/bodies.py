@@ -10,6 +10,7 @@ import asyncio
 import functools
 import time
 from collections import Counter
+from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -32,7 +33,7 @@ NO_FORM = "The body must be a form."
 NO_BODY = "This address takes no body."
 TOO_LARGE = "The body is larger than this address takes."
 TOO_SLOW = "The body took too long to arrive."
-SESSION = "citer.session"  # in the scope: of the one who asks, where the body says it
+SESSION, FUNCTION = "citer.session", "citer.function"  # in the scope: who asks and for what, where the body says it
 BUSY = "Too much is being sent to this server at once: try again in a moment."
 
 
@@ -69,7 +70,7 @@ class Bodies:
                 # A large one takes a second; others are answered meanwhile.
                 in_thread = len(body) > SMALL_BYTES
                 check = functools.partial(self._check, route_path(scope), body)
-                scope[SESSION] = await asyncio.to_thread(check) if in_thread else check()
+                scope[SESSION], scope[FUNCTION] = await asyncio.to_thread(check) if in_thread else check()
         except _RefusedError as refusal:
             await refuse(scope, receive, send, refusal.status, refusal.why)
             return
@@ -107,15 +108,18 @@ class Bodies:
             if not message.get("more_body", False):
                 return b"".join(pieces)
 
-    def _check(self, path: str, body: bytes) -> str | None:
-        """Looks at a JSON body; gives the session that it names."""
+    def _check(self, path: str, body: bytes) -> tuple[Any, Any]:
+        """Looks at a JSON body; gives the session and the function that it names."""
         document = read_json(body)
         if path.startswith(f"{API}/mcp"):
-            return None  # a form of its own; the values become a request to this very server, which is looked at then
+            return (
+                None,
+                None,
+            )  # a form of its own; the values become a request to this very server, which is looked at then
         name = path.rstrip("/").rpartition("/")[2] if path.startswith(f"{API}/call/") else None
         if not path.startswith((f"{API}/cancel", f"{API}/reset")):
             check_request(document, self._limits, name, is_for_component=path.startswith(f"{API}/component_server"))
-        return document.get("session_hash") if isinstance(document, dict) else None
+        return (document.get("session_hash"), document.get("fn_index")) if isinstance(document, dict) else (None, None)
 
 
 class _RefusedError(Exception):

@@ -40,6 +40,7 @@ class Door:
         limits: of the fields of the page's functions.
         has_mcp: whether MCP's routes are open.
         forget: drops what waits for a session.
+        weight_of: what an answer of a function weighs.
         is_known: whether a request to the application comes from somebody who has logged in.
     """
 
@@ -52,11 +53,12 @@ class Door:
         *,
         has_mcp: bool,
         forget: Callable[[str], Awaitable[None]],
+        weight_of: Callable[[object], int],
         is_known: Callable[[Starlette, Scope], bool],
     ) -> None:
         self._hosts = OwnHosts(host, port, settings)
         self._settings, self._limits, self._has_mcp = settings, limits, has_mcp
-        self._forget, self._is_known = forget, is_known
+        self._forget, self._weight_of, self._is_known = forget, weight_of, is_known
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -68,7 +70,7 @@ class Door:
     def before(self, app: ASGIApp, is_known: Callable[[Scope], bool]) -> ASGIApp:
         """The application behind the door."""
         settings = self._settings
-        door: ASGIApp = Bodies(Unread(CalmErrors(app), self._forget), self._limits)
+        door: ASGIApp = Bodies(Unread(CalmErrors(app), self._forget, self._weight_of), self._limits)
         door = LoginLimit(LoginFirst(door, is_known)) if settings.accounts else door
         door = OpenRoutes(door, has_login=bool(settings.accounts), has_mcp=self._has_mcp)
         door = Visitors(door, self._hosts, is_proxied=settings.is_proxied, open_paths=frozenset({HEALTH_PATH}))

@@ -13,17 +13,18 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from citer_core.web.bodies import SESSION
+from citer_core.web.bodies import FUNCTION, SESSION
 from citer_core.web.open_routes import API
 from citer_core.web.refusal import address_of, refuse, route_path
 
-MOST_OF_A_SESSION = 32
-MOST_UNHEARD, MOST_UNHEARD_OF_ONE = 96, 64  # in all, from one address
+# In weights of answers: most weigh 1, an analysis of megabytes more. A class behind one address asks at once.
+MOST_OF_A_SESSION = 64
+MOST_UNHEARD, MOST_UNHEARD_OF_ONE = 640, 480  # in all, from one address
 GRACE_S = 2.0  # a program asks for an event, then for its stream
 PATIENCE_S = 60.0
 MOST_SESSIONS = 10_000
@@ -32,7 +33,8 @@ NO_SESSION = "There is no such session or event here: ask for an event first, an
 _JOINED = re.compile(f"{API}/(?:queue/join|call/(?:v2/)?[^/]+/?)")
 _STREAM = re.compile(f"{API}/(?:queue/data|call/(?:v2/)?[^/]+/([^/]+))")
 # The last words about an event, in the page's stream and in a program's.
-_ENDS = (b'"msg":"process_completed"', b"event: complete", b"event: error")
+_END, _ENDS_OF_ONE = b'"msg":"process_completed"', (b"event: complete", b"event: error")
+_EVENT = re.compile(rb'"event_id":"([^"]+)"')
 
 
 @dataclass(slots=True)
@@ -40,9 +42,14 @@ class _Session:
     """What one session waits for, since when nobody listens to it, and from where it asks."""
 
     address: str
-    n_open: int = 0
+    open: dict[str, int] = field(default_factory=dict)  # events, and what their answers weigh
     n_listeners: int = 0
     unheard_since: float = 0.0
+
+    @property
+    def weight(self) -> int:
+        """Of all that it waits for."""
+        return sum(self.open.values())
 
 
 class Unread:
@@ -51,13 +58,19 @@ class Unread:
     Args:
         app: what is asked.
         forget: drops what waits for a session.
+        weight_of: what an answer of a function weighs.
         patience_s: see above; tests have their own.
     """
 
     def __init__(
-        self, app: ASGIApp, forget: Callable[[str], Awaitable[None]], *, patience_s: float = PATIENCE_S
+        self,
+        app: ASGIApp,
+        forget: Callable[[str], Awaitable[None]],
+        weight_of: Callable[[object], int],
+        *,
+        patience_s: float = PATIENCE_S,
     ) -> None:
-        self._app, self._forget, self._patience_s = app, forget, patience_s
+        self._app, self._forget, self._weight_of, self._patience_s = app, forget, weight_of, patience_s
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._session_of: OrderedDict[str, str] = OrderedDict()  # of an event
         self._tasks: set[asyncio.Task[None]] = set()
@@ -71,33 +84,31 @@ class Unread:
             name = stream[1] or next(
                 iter(parse_qs(scope["query_string"].decode("latin-1")).get("session_hash", [])), ""
             )
-            await self._listen(self._session_of.get(name, name), scope, receive, send)
+            await self._listen(self._session_of.get(name, name), stream[1], scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
     async def _join(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name, address = scope.get(SESSION), address_of(scope)
+        name, address, weight = scope.get(SESSION), address_of(scope), self._weight_of(scope.get(FUNCTION))
         session = self._sessions.get(name) if name else None
-        if session and session.n_listeners:
-            has_room = session.n_open < MOST_OF_A_SESSION
-        else:
-            has_room = (session is None or session.n_open < MOST_OF_A_SESSION) and self._has_room(address)
-        if not has_room:
+        is_heard = session is not None and session.n_listeners > 0
+        has_room = session is None or session.weight + weight <= MOST_OF_A_SESSION
+        if not has_room or not (is_heard or self._has_room(address, weight)):
             await refuse(scope, receive, send, 503, UNREAD)
             return
 
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.body" and (event := _event_of(message.get("body", b""))):
-                self._note(name or event, event, address)
+                self._note(name or event, event, address, weight)
             await send(message)
 
         await self._app(scope, receive, noted)
 
-    def _note(self, name: str, event: str, address: str) -> None:
+    def _note(self, name: str, event: str, address: str, weight: int) -> None:
         session = self._sessions.setdefault(name, _Session(address))
         self._sessions.move_to_end(name)
         self._session_of[event] = name
-        session.n_open += 1
+        session.open[event] = weight
         if not session.n_listeners:
             session.unheard_since = time.monotonic()
             asyncio.get_running_loop().call_later(self._patience_s, self._expire, name)
@@ -105,7 +116,8 @@ class Unread:
             while len(kept) > MOST_SESSIONS:
                 kept.popitem(last=False)
 
-    async def _listen(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _listen(self, name: str, event: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Lets a session's stream out, or that of one event of it."""
         session = self._sessions.get(name)
         if session is None:
             await refuse(scope, receive, send, 404, NO_SESSION)
@@ -113,7 +125,11 @@ class Unread:
 
         async def heard(message: Message) -> None:
             body = message.get("body", b"")
-            session.n_open = max(0, session.n_open - sum(map(body.count, _ENDS)))
+            if event and any(end in body for end in _ENDS_OF_ONE):
+                session.open.pop(event, None)
+            elif not event and _END in body:
+                for ended in _EVENT.findall(body):
+                    session.open.pop(ended.decode(), None)
             await send(message)
 
         session.n_listeners += 1
@@ -121,21 +137,20 @@ class Unread:
             await self._app(scope, receive, heard)
         finally:
             session.n_listeners -= 1
-            if session.n_open and not session.n_listeners:
+            if session.open and not session.n_listeners:
                 session.unheard_since = time.monotonic()
                 asyncio.get_running_loop().call_later(self._patience_s, self._expire, name)
 
-    def _has_room(self, address: str) -> bool:
+    def _has_room(self, address: str, weight: int) -> bool:
         """Whether one more event may wait unheard; what has waited longest makes room."""
         unheard = [(one.unheard_since, name, one) for name, one in self._sessions.items() if _is_unheard(one)]
-        n_all = sum(session.n_open for *_, session in unheard)
-        if n_all >= MOST_UNHEARD and unheard:
-            since, name, session = min(unheard, key=lambda entry: entry[0])
+        if unheard and sum(session.weight for *_, session in unheard) + weight > MOST_UNHEARD:
+            since, name, _ = min(unheard, key=lambda entry: entry[0])
             if time.monotonic() - since < GRACE_S:
                 return False
             self._drop(name)
-            return session.address == address or self._has_room(address)
-        return sum(one.n_open for *_, one in unheard if one.address == address) < MOST_UNHEARD_OF_ONE
+            return self._has_room(address, weight)
+        return sum(one.weight for *_, one in unheard if one.address == address) + weight <= MOST_UNHEARD_OF_ONE
 
     def _expire(self, name: str) -> None:
         session = self._sessions.get(name)
@@ -150,7 +165,7 @@ class Unread:
 
 
 def _is_unheard(session: _Session) -> bool:
-    return session.n_open > 0 and session.n_listeners == 0
+    return bool(session.open) and session.n_listeners == 0
 
 
 def _event_of(body: bytes) -> str | None:

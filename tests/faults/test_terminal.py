@@ -124,7 +124,7 @@ def test_told_to_end_while_measuring(row, tmp_path):
     """What was reserved for the result does not stay behind, and what was there does."""
     out = tmp_path / "bench.json"
     out.write_text("{}", encoding="utf-8")
-    process = child("bench", "--rounds", "100000", "--output-file", str(out))
+    process = child("bench", "--rounds", "100000", "--max-new-tokens", "4", "--output-file", str(out))
     deadline = time.monotonic() + 60
     while len(list(tmp_path.iterdir())) < 2:
         assert process.poll() is None and time.monotonic() < deadline

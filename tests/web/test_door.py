@@ -37,7 +37,14 @@ def app() -> Starlette:
         return JSONResponse({"forwarded": request.headers.get("x-forwarded-host")})
 
     door = Door(
-        "127.0.0.1", 7860, WebSettings(), lambda _: [9], has_mcp=False, forget=forget, is_known=lambda *_: False
+        "127.0.0.1",
+        7860,
+        WebSettings(),
+        lambda _: [9],
+        has_mcp=False,
+        forget=forget,
+        weight_of=lambda _: 1,
+        is_known=lambda *_: False,
     )
     cors = Middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])
     app = Starlette(routes=[Route(JOIN, join, methods=["POST"])], middleware=[cors], lifespan=door.lifespan)
