@@ -9,7 +9,7 @@ import { ANSWER_PATTERNS } from "./tables.js";
 const TEXT_MARK = ANSWER_PATTERNS.text;
 const LABEL_MARK = ANSWER_PATTERNS.label;
 const BARE_MARK = ANSWER_PATTERNS.bare;
-const NO_CHOICE = ANSWER_PATTERNS.nobody;
+const NO_CHOICE = ANSWER_PATTERNS.noChoice;
 const MOST_READ_CHARS = 10000;
 const BESIDE_CHARS = 20;
 

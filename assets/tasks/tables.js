@@ -29,7 +29,7 @@ export const ANSWER_PATTERNS = {
   text: 57344,
   label: 58368,
   bare: 59392,
-  nobody: 60416,
+  noChoice: 60416,
   withOwnText: "(?<![^ \n\"'([{<>*_`:,-])([^ .,;:!?\"'()\\[\\]{}<>*_`/+=^%\ue000-\uec00-]+)[ .,:;)\\]}>*_-]+([\ue000-\ue3ff])",
   labelAlone: "(?<![^ \n\"'([{<>*_`:,-])([^ .,;:!?\"'()\\[\\]{}<>*_`/+=^%\ue000-\uec00-]+)(?=[\"')\\]*_]*\\}|[\"')\\]}>*_`]*(?:$|[ \n](?:because|since|as|for|due|or|and)(?![a-z])| (?:is|must be|would be|should be) (?:(?:most likely|probably|clearly|definitely|therefore|thus|simply|also|indeed|still) )*(?:the )?(?:(?:correct|right|best|final|only|true|proper|appropriate|suitable)(?: (?:answer|option|choice|one))?|answer)(?![a-z])|[.,;:!?][.,;:!?\"')\\]}>*_`]*(?:[ \n]|$)))",
   withLabel: "[\ue000-\ue3ff\uec00](?: (?!(?:because|since|as|and|or|nor|not|but|than|unlike|like|is|are) )[^ .,;:!?()\n\ue400-\uec00]+)?[ *_.,:}\"']*([\ue400-\ue7ff])",

@@ -69,7 +69,6 @@ def decode_benchmark(
         prompt: token ids, at least one; a real question, because assisted generation lives on what is easy to guess.
         n_new: tokens of the completion.
         n_rounds: rounds after one that is not counted, at least 1.
-        on_round: told of each round that is over, 0 first, and what all that count came to.
         on_round: told the number of each round that is over, 0 first, and what all that count came to.
 
     Returns:

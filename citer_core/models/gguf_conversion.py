@@ -98,9 +98,8 @@ def convert(path: Path, dtype: str) -> Path:
             ) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    shutil.rmtree(
-        target.with_name(target.name.removesuffix(f"-{CONVERSION}")), ignore_errors=True
-    )  # of the first edition
+    first_edition = target.with_name(target.name.removesuffix(f"-{CONVERSION}"))
+    shutil.rmtree(first_edition, ignore_errors=True)
     log.info("converted %s in %.0f s into %s", path.name, time.perf_counter() - start, target)
     return target
 

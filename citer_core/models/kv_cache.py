@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 INITIAL_CAPACITY = 256
+ALIGNED = 16  # numbers; see `whole_rows`
 
 # From (layer, query, key and value heads side by side [N, H_q + 2 * H_kv, D]) to mixed values [N, H_q * D].
 Attend = Callable[[int, Tensor], Tensor]
@@ -118,8 +119,17 @@ def _attend_one(query: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None
 
 
 def causal_mask(like: Tensor, n_new: int, start: int) -> Tensor:
-    """[n_new, start + n_new]: 0 where a query may look, else -inf."""
-    return like.new_full((n_new, start + n_new), -math.inf).triu_(start + 1)
+    """[n_new, start + n_new]: 0 where a query may look, else -inf; its rows lie as `whole_rows` has them."""
+    end = start + n_new
+    return like.new_full((n_new, whole_rows(end)), -math.inf).triu_(start + 1).narrow(1, 0, end)
+
+
+def whole_rows(n_positions: int) -> int:
+    """Numbers from one row of a mask to the next: a GPU's attention reads rows that begin at a multiple of this many.
+
+    Others are copied by torch for every layer, and where the first row begins elsewhere the device stops for good.
+    """
+    return -(-n_positions // ALIGNED) * ALIGNED
 
 
 def capacity_for(needed: int) -> int:

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
-from citer_core.models.captured import Captured, GraphPlan, call_again, capture_for
+from citer_core.models.captured import Captured, GraphPlan, OwnStream, call_again, capture_for
 from citer_core.models.fused_decoder import FusedDecoder
 from citer_core.models.kv_cache import capacity_for
 from citer_core.models.static_attention import STATIC_ATTENTIONS
@@ -61,7 +61,7 @@ class Seat:
         self._capture = capture_for(decoder.device)
         self._graphs: dict[tuple[int, int, int], Captured] = {}
         self._readouts: OrderedDict[Hashable, Any] = OrderedDict()
-        self._aside: torch.cuda.Stream | None = None
+        self._aside: OwnStream | None = None
         self._inbox = torch.zeros(N_NUMBERS + 2 + plan.widths[-1], dtype=torch.long, device=decoder.device)
         self.numbers = self._inbox[:N_NUMBERS]
         # Computed once to learn their sizes, from a token and a cache that are nobody's.
@@ -86,28 +86,31 @@ class Seat:
     def settle(self) -> None:
         """Waits for what still goes on aside, which nobody else on the device waits for; its memory may go then."""
         if self._aside is not None:
-            self._aside.synchronize()
+            self._aside.stream.synchronize()
             self._aside = None
 
     def move_aside(self) -> None:
         """From now on, until it is settled, what is done in `its_stream` goes on beside all else on a GPU."""
         device = self._decoder.device
         if device.type == "cuda":
-            self._aside = torch.cuda.Stream(device)
-            self._aside.wait_stream(torch.cuda.current_stream(device))
+            self._aside = OwnStream(device)
+            self._aside.stream.wait_stream(torch.cuda.current_stream(device))
 
     def its_stream(self) -> AbstractContextManager[object]:
         """Where this seat's passes are to be started."""
-        return nullcontext() if self._aside is None else torch.cuda.stream(self._aside)
+        return nullcontext() if self._aside is None else torch.cuda.stream(self._aside.stream)
 
     def readout(self, key: Hashable, make: Callable[[], R]) -> R:
-        """The readout of that key, made if there is none; the longest unused one goes, and its graphs with it."""
+        """The readout of that key, made if there is none; the longest unused one goes, and all graphs with it.
+
+        All, because newer releases of torch free the workspaces of a stream with the first of its graphs that goes.
+        """
         found: R | None = self._readouts.get(key)
         if found is None:
             found = self._readouts[key] = make()
             if len(self._readouts) > MOST_READOUTS:
-                _, gone = self._readouts.popitem(last=False)
-                self._graphs = {which: graph for which, graph in self._graphs.items() if which[2] != id(gone)}
+                self._readouts.popitem(last=False)
+                self._graphs.clear()
         self._readouts.move_to_end(key)
         return found
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from citer_core.models.kv_cache import Attend, Heads, capacity_for, causal_mask
+from citer_core.models.kv_cache import Attend, Heads, capacity_for, causal_mask, whole_rows
 from citer_core.models.transfer import is_away, lists_to_device
 
 # Up to so many new tokens a sequence shares one padded attention with others on a device, where each call costs its
@@ -144,7 +144,7 @@ class SlotCache:
         rows, unseen, pad, unpad = indices
         n_q, n_kv, dim = self._heads
         group, batch, width, n_tokens = self._heads.group, len(slots), max(n_new), sum(n_new)
-        mask = self._unseen.narrow(1, 0, max(ends)).index_select(0, unseen).view(batch, 1, width, -1)
+        mask = self._unseen.narrow(1, 0, whole_rows(max(ends))).index_select(0, unseen).view(batch, 1, width, -1)
         of_layers = self._store.narrow(2, 0, max(ends))
         lowest = slots[0]
         gathered: Tensor | None = None
@@ -161,6 +161,9 @@ class SlotCache:
                 torch.index_select(layers[layer], 0, rows, out=gathered)
             return keys[layer], values[layer]
 
+        if width > 1:
+            mask = mask.repeat(1, 1, group, 1)  # the heads of one group go in as more queries of one head
+        mask = mask.narrow(3, 0, max(ends))
         if width == 1:
             sizes = (batch, n_kv, group, dim), ((n_q + 2 * n_kv) * dim, group * dim, dim, 1)
             at = first * (n_q + 2 * n_kv) * dim
@@ -170,8 +173,6 @@ class SlotCache:
                 return F.scaled_dot_product_attention(query, *both_of(layer), attn_mask=mask)
 
             return mix_single
-
-        mask = mask.repeat(1, 1, group, 1)  # the heads of one group go in as more queries of one head
 
         def mix(layer: int, qkv: Tensor) -> Tensor:
             query = qkv.narrow(0, first, n_tokens).narrow(1, 0, n_q)
@@ -192,7 +193,7 @@ class SlotCache:
 
     def _mask(self, start: int, n_new: int) -> Tensor:
         """[n_new, start + n_new]: 0 where a query may look, else -inf."""
-        if n_new > BAND:
+        if n_new > BAND or is_away(self._like):  # a part of the table begins where a GPU cannot read it
             return causal_mask(self._like, n_new, start)
         return self._band[:n_new, self._capacity - start : self._capacity + n_new]
 

@@ -38,7 +38,7 @@ NEW_QUESTION: Final = r"\n[ \t]*Question:"
 BRACKETED: Final = r"[(\[] ?([^ ()\[\]]{1,20}) ?[)\]]"
 
 # Each place where a choice is named becomes one mark: its text, its label in brackets, its label alone.
-TEXT, LABEL, BARE, NOBODY = 0xE000, 0xE400, 0xE800, 0xEC00
+TEXT, LABEL, BARE, NO_CHOICE = 0xE000, 0xE400, 0xE800, 0xEC00
 _TEXT, _LABEL, _ANY = "[\ue000-\ue3ff]", "[\ue400-\ue7ff]", "[\ue000-\uec00]"
 _CLOSE = "[.,;:!?\"')\\]}>*_` ]*"
 _GOOD = "(?:correct|right|best|final|only|true|proper|appropriate|suitable)"

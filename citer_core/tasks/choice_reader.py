@@ -39,7 +39,7 @@ class ChoiceReader:
         self._labels = {fold(clean(label)): i for i, label in enumerate(self._names)}
         keys = [_key(text) for _, text in choices]
         folded = [fold(key) for key in keys]
-        self._texts = {key: table.NOBODY if keys.count(key) > 1 else table.TEXT + i for i, key in enumerate(keys)}
+        self._texts = {key: table.NO_CHOICE if keys.count(key) > 1 else table.TEXT + i for i, key in enumerate(keys)}
         # A letter alone keeps its case, and so do texts that only their case tells apart.
         self._folded = {
             key: table.TEXT + i
@@ -51,7 +51,7 @@ class ChoiceReader:
         """The label of the choice that `completion` names; None for none, or for two at once."""
         written = _PATTERN["NEW_QUESTION"].split(completion.strip(), maxsplit=1)[0].strip()[-_MOST_CHARS:]
         mark = self._announced(self._marked(written)) or self._whole(written.splitlines())
-        return None if not mark or ord(mark) == table.NOBODY else self._names[ord(mark) & 0x3FF]
+        return None if not mark or ord(mark) == table.NO_CHOICE else self._names[ord(mark) & 0x3FF]
 
     def _announced(self, marked: str) -> str | None:
         concluded = ""
@@ -62,10 +62,10 @@ class ChoiceReader:
             if found := _PATTERN["FIRST" if cue[1] else "FIRST_LABEL"].search(paragraph):
                 return found[0]
             if cue[1] and _PATTERN["NUMERIC"].match(paragraph):
-                return chr(table.NOBODY)
+                return chr(table.NO_CHOICE)
             concluded = concluded or (paragraph if cue[2] is None else "")
         found = _PATTERN["FIRST"].search(concluded)
-        return found[0] if found else chr(table.NOBODY) if concluded else None
+        return found[0] if found else chr(table.NO_CHOICE) if concluded else None
 
     def _whole(self, lines: list[str]) -> str | None:
         ends = [self._marked(line) for line in lines[:1] + lines[1:][-1:]]
@@ -110,7 +110,7 @@ class ChoiceReader:
 
 
 def _joined(match: re.Match[str]) -> str:
-    return match[1] if ord(match[1]) & 0x3FF == ord(match[2]) & 0x3FF else chr(table.NOBODY)
+    return match[1] if ord(match[1]) & 0x3FF == ord(match[2]) & 0x3FF else chr(table.NO_CHOICE)
 
 
 def _key(text: str) -> str:

@@ -38,7 +38,10 @@ def field_limits(page: gr.Blocks) -> FieldLimits:
 
 
 def event_weights(page: gr.Blocks) -> Callable[[object], int]:
-    """How much an answer of a function weighs, by its number or its name: 16 for analyses, which have megabytes."""
+    """How much an answer of a function weighs, by its number: 16 for the page's analyses, which have megabytes.
+
+    Functions that are called by name are of the public API and answer shortly.
+    """
     large = {n for n, fn in page.fns.items() if str(getattr(fn.fn, "__module__", "")).startswith(LARGE_ANSWERS)}
     return lambda function: LARGE if isinstance(function, int) and function in large else 1
 

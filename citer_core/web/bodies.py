@@ -112,10 +112,8 @@ class Bodies:
         """Looks at a JSON body; gives the session and the function that it names."""
         document = read_json(body)
         if path.startswith(f"{API}/mcp"):
-            return (
-                None,
-                None,
-            )  # a form of its own; the values become a request to this very server, which is looked at then
+            # A form of its own; the values become a request to this very server, which is looked at then.
+            return None, None
         name = path.rstrip("/").rpartition("/")[2] if path.startswith(f"{API}/call/") else None
         if not path.startswith((f"{API}/cancel", f"{API}/reset")):
             check_request(document, self._limits, name, is_for_component=path.startswith(f"{API}/component_server"))

@@ -6,6 +6,7 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch.nn import functional as F
 
 from citer_core.models import slot_cache
 from citer_core.models.batched_lm import BatchedLM
@@ -132,6 +133,29 @@ def test_masks_of_short_and_of_long_texts_are_the_same(tiny_pair, n_new):
     batched = BatchedLM(tiny_pair.llm, 1)
     for end in (5, 5 + n_new, 300, 300 + n_new):
         close(batched.catch_up([text[:end]], [0]).logits[0], alone(tiny_pair.llm, text[:end])[0][-1])
+
+
+@pytest.mark.parametrize("alone_too", [False, True], ids=["together", "some alone"])
+def test_a_gpu_can_read_every_mask(tiny_pair, monkeypatch, alone_too):
+    """Its attention reads rows of a mask 16 bytes at a time: from another address the device stops for good."""
+    monkeypatch.setattr(slot_cache, "is_away", lambda tensor: True)
+    attention, masks = F.scaled_dot_product_attention, []
+
+    def noted(*tensors, attn_mask=None, **options):
+        masks.append(attn_mask)
+        return attention(*tensors, attn_mask=attn_mask, **options)
+
+    monkeypatch.setattr(F, "scaled_dot_product_attention", noted)
+    batched, texts = BatchedLM(tiny_pair.llm, 3), [[(7 * i + k) % 1535 + 1 for i in range(99)] for k in range(3)]
+    for grown in (9, 12, 13, 31, 95):
+        for slots in ([0], [1, 2]) if alone_too else ([0, 1, 2],):
+            batched.catch_up([texts[slot][: grown + slot] for slot in slots], slots)
+    read = [mask for mask in masks if mask is not None]
+    assert len(read) > 10
+    for mask in read:
+        *rows, step = mask.stride()
+        starts = [mask.storage_offset(), *(row for size, row in zip(mask.shape[:-1], rows, strict=True) if size > 1)]
+        assert step == 1 and all(start * mask.element_size() % 16 == 0 for start in starts)
 
 
 def test_nothing_to_feed_is_our_own_mistake(tiny_pair):

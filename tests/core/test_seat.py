@@ -15,8 +15,8 @@ import pytest
 import torch
 
 from citer_core.errors import PairError
-from citer_core.models import language_model, seat
-from citer_core.models.captured import GraphPlan, call_again
+from citer_core.models import captured, language_model, seat
+from citer_core.models.captured import GraphPlan, OwnStream, call_again
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import load_pair
 from citer_core.models.seat import MOST_READOUTS, N_NUMBERS
@@ -213,17 +213,31 @@ def test_threads_are_lent_different_seats_and_read_their_own_text():
         torch.testing.assert_close(found[number], theirs, rtol=1e-4, atol=1e-4)
 
 
-def test_the_readouts_that_are_not_used_go_with_their_graphs():
+def test_the_readouts_that_are_not_used_go_and_all_graphs_with_the_first_of_them():
+    """No graph outlives another that was captured on its stream: their products share a workspace."""
     lm = LanguageModel(tiny_qwen2(1), 1536, graphs=GraphPlan())
     with lm.seat(100) as seat:
         for key in range(MOST_READOUTS + 1):
             readout = seat.readout(key, lambda: lambda: None)
             seat.step([5], readout, ZEROS)
             seat.step([5], seat.readout(0, lambda: pytest.fail("the one in use was dropped")), ZEROS)
-        assert len(seat._graphs) == MOST_READOUTS
+        assert len(seat._graphs) == 2, "those of the last readout and of the one in use, captured again"
         gone = []
         seat.readout(1, lambda: gone.append(1) or (lambda: None))
         assert gone
+
+
+def test_streams_are_lent_again_and_never_to_two_at_once(monkeypatch):
+    """A stream is used while a graph on it is there; what a library keeps for each stream it keeps for good."""
+    made = []
+    monkeypatch.setattr(torch.cuda, "Stream", lambda device: made.append(device) or object())
+    device = torch.device("cuda", 7)
+    own = [OwnStream(device) for _ in range(3)]
+    assert len({id(one.stream) for one in own}) == len(made) == 3
+    graph = captured._Graph(None, device, nothing, own.pop())
+    del own[:]
+    again = [OwnStream(device) for _ in range(3)]
+    assert len(made) == 4 and graph.own.stream not in [one.stream for one in again]
 
 
 def test_everything_goes_with_the_model_without_a_collection():

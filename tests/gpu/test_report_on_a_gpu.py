@@ -14,7 +14,7 @@ from citer_core.measuring.report.paths import EAGER, paths_for, switched_paths
 
 pytestmark = pytest.mark.gpu
 SMALL = dataclasses.replace(plan.tiny_plan(), dtype="bfloat16", n_prompts=20, n_checked=48, n_written=48)
-SLACK = 64 << 20  # bytes: libraries keep a workspace
+SLACK = 4 << 20  # bytes
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,8 @@ def test_a_token_of_the_slm_is_waited_for_once(bench):
 
 @pytest.mark.parametrize("number", range(len(paths_for("cuda"))), ids=[path.name for path in paths_for("cuda")])
 def test_memory_is_given_back(bench, number):
-    rows = memory.watch_memory(bench, paths_for("cuda")[number], ENDLESS)["rows"]
+    first, rows = (memory.watch_memory(bench, paths_for("cuda")[number], ENDLESS)["rows"] for _ in range(2))
+    assert first[-1]["in_tensors"] <= rows[0]["in_tensors"] + SLACK, "the first brings what libraries keep"
     assert rows[-1]["in_tensors"] <= rows[0]["in_tensors"] + SLACK, rows
 
 

@@ -68,14 +68,14 @@ def steps_of(bench: Bench, command: str) -> list[Step]:
         Step("correctness", "batches", 3, _bound(correctness.check_batches, bench)),
         Step("correctness", "readings", 3, _bound(correctness.check_readings, bench)),
         *_speed_steps(bench, plan.shapes[0], 6),
-        *_switch_steps(bench),
         Step("waits", "waits", 1, _bound(waits.count_waits, bench)),
         Step("profile", "shape", 4, _bound(profiles.profile_shape, bench, plan.shapes[0], best, command)),
         Step("profile", "bundled", 3, _bound(profiles.profile_bundled, bench, best, command)),
-        *[step for shape in plan.shapes[1:] for step in _speed_steps(bench, shape, 3)],
         Step("batches", "batches", 4, _bound(batches.measure_batches, bench)),
         *[Step("runs", f"at once, {way.name}", 2, _bound(batches.measure_runs, bench, way)) for way in ways],
         *[Step("memory", way.name, 1, _bound(memory.watch_memory, bench, way)) for way in ways],
+        *_switch_steps(bench),
+        *[step for shape in plan.shapes[1:] for step in _speed_steps(bench, shape, 3)],
         *([Step("speed", "compiled", 6, _bound(compiled.measure_compiled, bench))] if plan.with_compile else []),
     ]
 
@@ -105,7 +105,7 @@ def _switch_steps(bench: Bench) -> list[Step]:
 
 
 def run_steps(folder: ReportFolder, steps: list[Step], seconds: float) -> Iterator[Told]:
-    """Does what is missing.
+    """Does what is missing; what failed the last time comes last, as it may end the call again.
 
     Args:
         folder: where results are kept, and which has those of before.
@@ -116,8 +116,9 @@ def run_steps(folder: ReportFolder, steps: list[Step], seconds: float) -> Iterat
         Before a step that begins, and what became of each.
 
     Raises:
-        MachineError: a result could not be written.
+        MachineError: a result could not be written, or the device takes no more work after a failure.
     """
+    steps = sorted(steps, key=lambda step: "error" in (folder.result(step.part, step.name) or {}))
     budget = Budget(seconds, [step.weight for step in steps if not folder.is_done(step.part, step.name)])
     for step in steps:
         if folder.is_done(step.part, step.name):
@@ -139,7 +140,7 @@ def run_steps(folder: ReportFolder, steps: list[Step], seconds: float) -> Iterat
             folder.store(step.part, step.name, {"error": why}, seconds_taken)
             yield Told(step, "failed", seconds_taken, why)
             del error
-            give_back()  # what the failed step held went with its error
+            _give_back()  # what the failed step held went with its error
             continue
         taken = time.monotonic() - start
         folder.store(step.part, step.name, result, taken)
@@ -150,7 +151,18 @@ def _bound(work: Callable[..., dict[str, Any]], *given: Any) -> Work:
     return lambda turn: work(*given, turn)
 
 
+def _give_back() -> None:
+    try:
+        give_back()
+    except RuntimeError as lost:
+        raise MachineError(
+            "After this failure the device takes no more work from this process. What was found before is kept: give "
+            "the same command again; it goes on with the steps behind this one."
+        ) from lost
+
+
 def _why(error: Exception) -> str:
     if isinstance(error, torch.OutOfMemoryError):
         return "out of the device's memory"
-    return f"{type(error).__name__}: {clean(str(error).strip())[:LONGEST_ERROR]}"
+    first_line = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {clean(first_line)[:LONGEST_ERROR]}"

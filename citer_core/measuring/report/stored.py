@@ -21,7 +21,9 @@ logger = logging.getLogger(__name__)
 MOST_REPORTS = 50
 _SHARE, _SPEED = Real(-1e6, 1e6), Real(0.0, 1e9)
 _ALONE = Record({"tokens_per_s": _SPEED, "bandwidth_share": _SHARE})
-_ROUTED = Record(dict.fromkeys(("llm_share", "bandwidth_share", "outside_share", "attained"), _SHARE))
+_ROUTED = Record(
+    {**dict.fromkeys(("llm_share", "bandwidth_share", "outside_share", "attained"), _SHARE), "tokens_per_s": _SPEED}
+)
 # What is said of runs in one way of decoding.
 _RUNS = Record(
     {
