@@ -172,9 +172,11 @@ class CostSummary:
 
 
 def mlp_router_params(hidden_size: int) -> int:
-    """Parameters of the published router (H to 2H with batch norm, to H, to 1) on a model of that width."""
-    h = hidden_size
-    return (h * 2 * h + 2 * h) + 2 * 2 * h + (2 * h * h + h) + (h + 1)
+    """What a step reads of the published router on a model of that width: H to 2H, then to 1.
+
+    Batch norm is part of the first layer then, and the last two layers, between which nothing bends, are one.
+    """
+    return hidden_size * 2 * hidden_size + 2 * hidden_size + 2 * hidden_size + 1
 
 
 QWEN2_1_5B = ModelSpec("Qwen2-1.5B", 1_543_714_304, 28, 12, 2, 128, 151_936, 1536, True)

@@ -25,7 +25,6 @@ class RouterTensors {
     this.tensors = tensors;
     this.name = name;
     this.left = new Set(tensors.keys());
-    this.nParams = 0;
   }
 
   /** @param {string} key @param {number[]} shape @returns {Float32Array} */
@@ -35,7 +34,6 @@ class RouterTensors {
       throw new ModelFileProblem(`The weights of router "${this.name}" do not fit its card (${key}).`);
     }
     const floats = floatsOf(tensor);
-    this.nParams += floats.length;
     if (!floats.every(Number.isFinite)) {
       throw new ModelFileProblem(`The router "${this.name}" holds values that are not numbers: it is damaged.`);
     }
@@ -64,6 +62,7 @@ class FoldedMlp {
     const scales = Array.from(gain, (value, i) => value / Math.sqrt(variance[i] + NORM_EPS));
     this.kernel = kernel;
     this.inner = inner;
+    this.nParams = inner * nIn + 2 * inner + 1;
     this.matrix = putMatrix(kernel, [
       { shape: [inner, nIn], floats: weight.map((value, i) => value * scales[Math.floor(i / nIn)]) },
     ]);
@@ -87,31 +86,34 @@ class FoldedMlp {
   }
 }
 
-/** @typedef {(features: RouterFeatures) => number} LogitOf */
+/** @typedef {{ nParams: number, logit: (features: RouterFeatures) => number }} Network nParams: read at a step */
 
 /**
  * What each kind of card computes.
- * @type {Record<string, (kernel: Kernel, tensors: RouterTensors, size: number) => LogitOf>}
+ * @type {Record<string, (kernel: Kernel, tensors: RouterTensors, size: number) => Network>}
  */
 const LOGITS = {
   citer(kernel, tensors, size) {
     const mlp = new FoldedMlp(kernel, tensors, "", size);
-    return ({ hidden }) => mlp.logit(hidden);
+    return { nParams: mlp.nParams, logit: ({ hidden }) => mlp.logit(hidden) };
   },
   "query-level"(kernel, tensors, size) {
     const mlp = new FoldedMlp(kernel, tensors, "", size);
     const state = kernel.alloc(size + 1);
-    return ({ promptHidden }) => {
+    /** @type {Network["logit"]} */
+    const logit = ({ promptHidden }) => {
       kernel.floats.set(/** @type {Float32Array} */ (promptHidden), state);
       return mlp.logit(state);
     };
+    return { nParams: mlp.nParams, logit };
   },
   "citer-plus"(kernel, tensors, size) {
     const mlp = new FoldedMlp(kernel, tensors, "residual.", size + N_UNCERTAINTIES);
     const [weight, bias] = [tensors.take("linear.weight", 1, N_UNCERTAINTIES), tensors.take("linear.bias", 1)];
     const [mean, variance] = ["mean", "var"].map((key) => tensors.take(`scale.running_${key}`, N_UNCERTAINTIES));
     const inputs = kernel.alloc(size + N_UNCERTAINTIES + 1);
-    return ({ slm, hidden }) => {
+    /** @type {Network["logit"]} */
+    const logit = ({ slm, hidden }) => {
       const p = Math.min(fround(1 - PLUS_EPSILON), Math.max(fround(PLUS_EPSILON), slm.maxProbability));
       const logOdds = fround(Math.log(p / fround(1 - p)));
       const said = [logOdds, Math.log(fround(slm.entropy + fround(PLUS_EPSILON))), slm.margin];
@@ -120,6 +122,7 @@ const LOGITS = {
       kernel.floats.set(scaled, inputs + size);
       return scaled.reduce((sum, value, i) => sum + value * weight[i], bias[0]) + mlp.logit(inputs);
     };
+    return { nParams: mlp.nParams + 3 * N_UNCERTAINTIES + 1, logit };
   },
 };
 
@@ -144,13 +147,13 @@ export function storedRouter(kernel, card, name, weights, hiddenSize) {
     );
   }
   const tensors = new RouterTensors(weights, name);
-  const logit = make(kernel, tensors, hiddenSize);
+  const { nParams, logit } = make(kernel, tensors, hiddenSize);
   tensors.end();
   return {
     name,
     label: String(card.label),
     revision: String(card.revision),
-    nParams: tensors.nParams,
+    nParams,
     readsLlm: false,
     usesLlmEntropy: false,
     usesPrompt: card.kind === "query-level",

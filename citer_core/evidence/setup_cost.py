@@ -142,14 +142,15 @@ def _trained(name: str, router: StoredRouter, seconds: float) -> dict[str, Any]:
     n_epochs *= len(recipe["learning_rates"])
     n_steps = n_epochs * -(-n_tokens["train"] // recipe["batch_size"])
     n_read = n_epochs * (n_tokens["train"] + n_tokens["validation"])
+    n_params = sum(parameter.numel() for parameter in router.network.parameters())  # more than a step reads afterwards
     return {
         "router": name,
         "seconds": seconds,
-        "n_params": router.n_params,
+        "n_params": n_params,
         "n_epochs": n_epochs,
         # Two operations per parameter forward, four backward; validation goes forward only.
-        "flops": n_epochs * router.n_params * (6 * n_tokens["train"] + 2 * n_tokens["validation"]),
-        "n_bytes": BYTES_A_NUMBER * (n_read * router.card["hidden_size"] + n_steps * 2 * ARRAYS * router.n_params),
+        "flops": n_epochs * n_params * (6 * n_tokens["train"] + 2 * n_tokens["validation"]),
+        "n_bytes": BYTES_A_NUMBER * (n_read * router.card["hidden_size"] + n_steps * 2 * ARRAYS * n_params),
     }
 
 

@@ -39,7 +39,7 @@ class StoredRouter(Router):
         kind: the architecture, as cards name it.
         hidden_size: numbers in the states that it reads.
         card: the JSON beside the weights.
-        n_params: counts batch-norm statistics too, they are read.
+        n_params: of the network that a step reads, so after `for_inference`; statistics count, they are read too.
     """
 
     kind: ClassVar[str]
@@ -52,9 +52,8 @@ class StoredRouter(Router):
         self.label = card["label"]
         self.hidden_size: int = card["hidden_size"]
         self.default_threshold = float(card.get("recommended_threshold", Router.default_threshold))
-        tensors = _weights(network)
-        self.n_params = sum(tensor.numel() for tensor in tensors.values())
-        self.revision = _digest(tensors)
+        self.n_params = sum(tensor.numel() for tensor in _weights(self._fast).values())
+        self.revision = _digest(_weights(network))
 
     @classmethod
     @abstractmethod

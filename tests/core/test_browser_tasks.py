@@ -20,6 +20,7 @@ from citer_core.tasks.equivalence import same_answer
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.tasks.prompts import row_completion
 from citer_core.tasks.tables_js import MODULE, module_text
+from tests import test_choice_reader as choices
 from tests import test_tasks_answers as answers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +49,8 @@ def parameters(test: Any) -> list[tuple[Any, ...]]:
 
 
 def all_parameters() -> dict[str, list[tuple[Any, ...]]]:
-    tests = [test for name, test in vars(answers).items() if name.startswith("test_") and hasattr(test, "pytestmark")]
+    both = {**vars(answers), **vars(choices)}
+    tests = [test for name, test in both.items() if name.startswith("test_") and hasattr(test, "pytestmark")]
     found: dict[str, list[tuple[Any, ...]]] = {}
     for test in tests:
         for mark in test.pytestmark:
@@ -69,11 +71,10 @@ def asked() -> dict[str, Any]:
     rows = [(kind, row) for kind in KINDS for row in bundled_rows(kind)]
     completions = [(row_completion(row.row, kind), row.problem) for kind, row in rows]
     completions += [(completions[i - 7][0], completions[i][1]) for i in range(len(completions))]
-    completions += [(case[0], answers.mc(answer="B")) for case in cases["completion,label"]]
-    completions += [(case[1], answers.mc(case[0])) for case in cases["question,completion,label"]]
+    completions += [(case[1], choices.mc(case[0])) for case in cases["question,completion,label"]]
     chance = random.Random(38)
-    for question in (answers.PLACES, answers.CITIES, answers.FORCES, answers.TURKISH, answers.MARKS):
-        problem = answers.mc(question, "A")
+    for question in (choices.PLACES, choices.CITIES, choices.FORCES, choices.TURKISH, choices.MARKS):
+        problem = choices.mc(question, "A")
         pieces = [*PIECES, *(text for _, text in problem.choices)]
         completions += [("".join(chance.choices(pieces, k=chance.randint(1, 16))), problem) for _ in range(300)]
     # A place where two mention choices, a lone letter that is a word, a label whose case counts.

@@ -173,13 +173,13 @@ def test_the_bundled_pairs_columns_are_what_its_runs_write_today(bundled):
             assert tokens_of(again) == tokens_of(run)
 
 
-def test_speculative_decoding_moves_less_than_citer_wherever_that_is_right_as_the_method_says():
+def test_speculative_decoding_moves_less_than_citer_as_often_as_the_method_says():
     there = [Comparison.read(FOLDER / e["file"]) for e in STORED.values() if e["pair"] == parse_pair("embedded").name]
     beaten = []
     for one in there:
         citer = next(run for run in one.runs[1:-1] if run.router.name == "citer")
         if citer.answer.is_correct:
             beaten.append(one.speculative.cost(H100_SXM).n_bytes < citer.cost(H100_SXM).routed.n_bytes)
-    assert (len(there), len(beaten)) == (8, 6) and all(beaten)
+    assert (len(there), len(beaten), sum(beaten)) == (8, 6, 5)
     text = " ".join((ASSETS / "docs" / "method.md").read_text(encoding="utf-8").split())
-    assert "On the six of them that `citer` answers rightly at its tau, speculative decoding moves fewer bytes" in text
+    assert "On five of the six of them that `citer` answers rightly at its tau, speculative decoding moves" in text

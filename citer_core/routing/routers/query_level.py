@@ -5,20 +5,14 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from citer_core.routing.router import RouterFeatures
-from citer_core.routing.routers.citer import CiterMLP
-from citer_core.routing.stored import StoredRouter
+from citer_core.routing.routers.citer import CiterRouter
 
 
-class QueryLevelRouter(StoredRouter):
+class QueryLevelRouter(CiterRouter):
     """Predicts from the prompt's last state whether the SLM alone will answer right; the same for every token."""
 
     kind = "query-level"
-    is_static = True
-
-    @classmethod
-    def build(cls, hidden_size: int) -> CiterMLP:
-        """A new MLP."""
-        return CiterMLP(hidden_size)
+    uses_sequence = True
 
     @classmethod
     def logit(cls, network: nn.Module, features: RouterFeatures) -> Tensor:
