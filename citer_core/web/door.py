@@ -1,7 +1,7 @@
 """`Door`: everything that a request passes before gradio sees it, in order, and how it is put in front of gradio.
 
-    SecurityHeaders > RequestLog > Visitors > OpenRoutes > LoginLimit > LoginFirst > Bodies > Unread > CalmErrors >
-    gradio
+    SecurityHeaders > RequestLog > Visitors > OpenRoutes > RateLimit (pages, logins) > LoginFirst > Bodies > Unread >
+    CalmErrors > gradio
 
 Gradio puts middleware of its own (CORS, compression) around what it is given as middleware, and its CORS answers for
 us. So the door is set before all of it, at the moment when the application starts and before it listens.
@@ -21,9 +21,9 @@ from citer_core.web.calm_errors import CalmErrors
 from citer_core.web.health import PATH as HEALTH_PATH
 from citer_core.web.json_shape import FieldLimits
 from citer_core.web.login_first import LoginFirst
-from citer_core.web.login_limit import LoginLimit
 from citer_core.web.open_routes import OpenRoutes
 from citer_core.web.own_hosts import OwnHosts
+from citer_core.web.rate_limit import LOGINS, PAGES, RateLimit
 from citer_core.web.request_log import RequestLog
 from citer_core.web.security_headers import SecurityHeaders
 from citer_core.web.settings import WebSettings
@@ -71,7 +71,8 @@ class Door:
         """The application behind the door."""
         settings = self._settings
         door: ASGIApp = Bodies(Unread(CalmErrors(app), self._forget, self._weight_of), self._limits)
-        door = LoginLimit(LoginFirst(door, is_known)) if settings.accounts else door
+        door = RateLimit(LoginFirst(door, is_known), LOGINS) if settings.accounts else door
+        door = RateLimit(door, PAGES)
         door = OpenRoutes(door, has_login=bool(settings.accounts), has_mcp=self._has_mcp)
         door = Visitors(door, self._hosts, is_proxied=settings.is_proxied, open_paths=frozenset({HEALTH_PATH}))
         door = SecurityHeaders(RequestLog(door), settings.frame_ancestors)

@@ -100,7 +100,7 @@ pairs: dict[str, ModelPair] = {}
 def _small_report(folder: Path, profile: dict[str, object]) -> None:
     report = ReportFolder(folder, {"hardware": "a GPU", "torch": "1", "transformers": "2"})
     alone = {"tokens_per_s": 10.0, "bandwidth_share": 0.5}
-    routed = {"llm_share": 0.2, "bandwidth_share": 0.4, "outside_share": 0.01, "attained": 0.9}
+    routed = {"tokens_per_s": 9.0, "llm_share": 0.2, "bandwidth_share": 0.4, "outside_share": 0.01, "attained": 0.9}
     runs = {"pair": "tiny", "path": "graphs", "slm_alone": alone, "llm_alone": alone, "routed": [routed]}
     report.store("device", "facts", {}, 0.0)
     report.store("speed", "runs", runs, 0.0)
