@@ -1,9 +1,8 @@
 """The output file of a data set run: one JSON line per finished row, on disk before the next row starts.
 
 A run may die at any byte (kill -9, power). Its rows stay; the next start checks that it is the same run, cuts off a
-torn last line and goes on behind it. A row that a full disk took half of is cut off at once. A row ends with a checksum
-of itself, so one that somebody has changed is not counted. What "the same run" means is kept in a sidecar,
-`OUT.jsonl.meta.json`. Knows nothing about models.
+torn last line and goes on behind it. A row that a full disk took half of is cut off at once. What "the same run" means
+is kept in a sidecar, `OUT.jsonl.meta.json`. Knows nothing about models.
 """
 
 from __future__ import annotations
@@ -11,9 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import re
 import stat
-import zlib
 from collections.abc import Mapping
 from io import FileIO
 from pathlib import Path
@@ -30,8 +27,6 @@ from citer_core.models.same_pair import is_same_run
 META_SCHEMA = "citer-route-output"
 META_VERSION = 1
 PAIR_REVISION = "pair_revision"
-CHECK = "row_check"
-_SEAL = re.compile(rb', "row_check": "([0-9a-f]{8})"\}$')
 NUMBER = (int, float)
 # (field, what it must be) of the rows that are already there
 Kinds = Mapping[str, Any]
@@ -62,7 +57,6 @@ class RowFile:
         self._kinds: Kinds = {"id": str, **(kinds or {})}
         self._meta_path = path.with_name(path.name + ".meta.json")
         self._meta: dict[str, Any] = {"schema": META_SCHEMA, "schema_version": META_VERSION, "settings": dict(settings)}
-        self._meta["rows_are_checked"] = True
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # A device or a pipe would be read without an end, to see which rows it holds.
@@ -116,7 +110,7 @@ class RowFile:
         Raises:
             MachineError: the disk is full or gone; nothing of the row is left there.
         """
-        left = memoryview(sealed(json.dumps(row, ensure_ascii=False, allow_nan=False).encode()) + b"\n")
+        left = memoryview(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n")
         n_before = self._file.seek(0, os.SEEK_END)
         try:
             while left:  # a disk that is nearly full takes a part of it
@@ -150,14 +144,14 @@ class RowFile:
         n_complete = content.rfind(b"\n") + 1
         for number, line in enumerate(content[:n_complete].split(b"\n")[:-1], start=1):
             try:
-                row = json.loads(_opened(line, must_be_sealed=meta.get("rows_are_checked") is True))
+                row = json.loads(line)
                 if wrong := [name for name, kind in self._kinds.items() if not isinstance(row[name], kind)]:
                     raise ValueError(wrong[0])
                 self.rows[row["id"]] = row
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise DatasetError(
-                    f"{self.path}, row {number} is damaged or was changed: remove that line to have it run again, or "
-                    "choose another output file."
+                    f"{self.path}, row {number} is damaged: remove that line to have it run again, or choose another "
+                    "output file."
                 ) from error
         self._file.truncate(n_complete)
 
@@ -189,28 +183,6 @@ class RowFile:
 
     def _write_meta(self) -> None:
         write_whole(self._meta_path, json.dumps(self._meta, indent=2) + "\n")
-
-
-def sealed(line: bytes) -> bytes:
-    """A row as JSON with its checksum (CRC-32 of all before it) as the last field."""
-    return line[:-1] + f', "{CHECK}": "{zlib.crc32(line):08x}"}}'.encode()
-
-
-def _opened(line: bytes, *, must_be_sealed: bool) -> bytes:
-    """The row without its checksum; files from before there was one have none.
-
-    Raises:
-        ValueError: the row is not what was written.
-    """
-    seal = _SEAL.search(line)
-    if seal is None:
-        if must_be_sealed:
-            raise ValueError("no checksum")
-        return line
-    row = line[: seal.start()] + b"}"
-    if sealed(row) != line:
-        raise ValueError("another checksum")
-    return row
 
 
 def _said(values: Mapping[str, Any], name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -79,28 +78,6 @@ def test_a_second_start_runs_only_what_is_missing(
     n_loads = engine.n_loads
     assert route(*arguments) == 0
     assert engine.n_loads == n_loads, "nothing was left to run, so nothing had to be loaded"
-
-
-def test_a_row_that_was_changed_is_not_counted(
-    engine: FakeEngine, tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
-    out = tmp_path / "out.jsonl"
-    arguments = ["--dataset-path", str(dataset(tmp_path)), "--output-file", str(out)]
-    assert route(*arguments, "--limit", "2") == 0
-    written = out.read_bytes()
-    for edited in (
-        written.replace(b'"n_tokens": ', b'"n_tokens": 1', 1),
-        re.sub(rb', "row_check": "\w+"', b"", written, count=1),
-    ):
-        assert edited != written
-        out.write_bytes(edited)
-        assert route(*arguments) == 2
-        assert "row 1 is damaged or was changed: remove that line" in capsys.readouterr().err
-        assert out.read_bytes() == edited
-    meta = Path(f"{out}.meta.json")
-    meta.write_text(meta.read_text().replace(',\n  "rows_are_checked": true', ""), encoding="utf-8")
-    assert route(*arguments) == 0, "a file of before has no checksums"
-    assert [row["id"] for row in lines(out)] == ["q0", "q1", "q2", "q3"] and b"row_check" in out.read_bytes()
 
 
 def test_rows_of_another_run_are_not_mixed(engine: FakeEngine, tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
