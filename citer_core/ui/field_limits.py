@@ -6,14 +6,14 @@ hold long ones. Knows gradio's components by their kinds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
 import gradio as gr
+from gradio.components.api_component import Api
 
-from citer_core.web.json_shape import FieldLimits
+from citer_core.web.json_shape import SHORT_CHARS, FieldLimits
 from citer_core.web.open_routes import RUN_BYTES
 
-SHORT_CHARS = 1_000
 LARGE_ANSWERS, LARGE = ("citer_core.ui.labels.", "citer_core.ui.evidence."), 16
 SHORT = (gr.Radio, gr.Dropdown, gr.Slider, gr.Number, gr.Checkbox, gr.HTML, gr.Button)
 
@@ -24,10 +24,14 @@ def field_limits(page: gr.Blocks) -> FieldLimits:
     Args:
         page: with all its events.
     """
-    by_number = {number: [_limit(block) for block in fn.inputs] for number, fn in page.fns.items()}
-    by_name = {fn.api_name: by_number[number] for number, fn in page.fns.items() if isinstance(fn.api_name, str)}
+    by_number = {number: dict(enumerate(map(_limit, fn.inputs))) for number, fn in page.fns.items()}
+    by_name = {
+        fn.api_name: dict(zip(fn.input_parameter_names, map(_limit, fn.inputs), strict=False))
+        for fn in page.fns.values()
+        if isinstance(fn.api_name, str)
+    }
 
-    def limits(function: object) -> Sequence[int] | None:
+    def limits(function: object) -> Mapping[object, int] | None:
         if isinstance(function, bool):
             return None
         if isinstance(function, int):
@@ -47,4 +51,5 @@ def event_weights(page: gr.Blocks) -> Callable[[object], int]:
 
 
 def _limit(block: object) -> int:
-    return SHORT_CHARS if isinstance(block, SHORT) else RUN_BYTES
+    is_short = isinstance(block, SHORT) or (isinstance(block, Api) and block.api_info() != {"type": "string"})
+    return SHORT_CHARS if is_short else RUN_BYTES

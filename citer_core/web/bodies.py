@@ -15,7 +15,7 @@ from typing import Any
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from citer_core.web.json_shape import FieldLimits, ShapeError, check_request, read_json
+from citer_core.web.json_shape import FieldLimits, ShapeError, check_request, check_tool_call, read_json
 from citer_core.web.open_routes import API, OPENING, SMALL_BYTES, Opening
 from citer_core.web.refusal import address_of, refuse, route_path
 
@@ -112,7 +112,7 @@ class Bodies:
         """Looks at a JSON body; gives the session and the function that it names."""
         document = read_json(body)
         if path.startswith(f"{API}/mcp"):
-            # A form of its own; the values become a request to this very server, which is looked at then.
+            check_tool_call(document, self._limits)
             return None, None
         name = path.rstrip("/").rpartition("/")[2] if path.startswith(f"{API}/call/") else None
         if not path.startswith((f"{API}/cancel", f"{API}/reset")):

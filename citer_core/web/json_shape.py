@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from citer_core.errors import GateError
@@ -20,8 +21,10 @@ NO_FILES = "This server takes no files: send a trace as it is, and rows as text.
 NO_SESSION = "session_hash is a text of up to 64 letters, digits, - and _."
 NO_FUNCTION = "There is no such function: the API tab of the page lists those that there are."
 TOO_LONG = "A field is longer than it may be, or of another kind."
-# Of a function's number or name: for each of its fields how many characters it may have; None where nobody knows it.
-FieldLimits = Callable[[object], Sequence[int] | None]
+SHORT_CHARS = 1_000
+# Of a function's number or name: how many characters each of its fields may have, in their order; None where nobody
+# knows it.
+FieldLimits = Callable[[object], Mapping[object, int] | None]
 
 
 class ShapeError(ValueError):
@@ -72,14 +75,34 @@ def check_request(
         raise ShapeError(NO_FUNCTION)
     data = document.get("data")
     if not isinstance(data, list):  # fields by name
-        most = max(found, default=0)
-        if any(_length(value) > most for field, value in document.items() if field != "session_hash"):
+        fields = {field: value for field, value in document.items() if field != "session_hash"}
+        if any(_length(value) > found.get(field, SHORT_CHARS) for field, value in fields.items()):
             raise ShapeError(TOO_LONG)
         return
     # More values than there are fields are gradio's to refuse; they are short ones.
-    for place, value in enumerate(data):
-        if _length(value) > (found[place] if place < len(found) else 0):
+    for value, most in zip_longest(data, [*found.values()][: len(data)], fillvalue=0):
+        if _length(value) > most:
             raise ShapeError(TOO_LONG)
+
+
+def check_tool_call(document: object, limits: FieldLimits) -> None:
+    """What every message to MCP must keep to. Its errors repeat what they refuse, so only texts may be long, and those
+    only in fields that take texts.
+
+    Raises:
+        ShapeError: something is longer than it may be.
+    """
+    rest = document
+    if isinstance(document, dict) and isinstance(params := document.get("params"), dict):
+        arguments = params.get("arguments")
+        if isinstance(arguments, dict):
+            rest = {**document, "params": {**params, "arguments": [*arguments]}}
+            known = limits(params.get("name")) or {}
+            for name, value in arguments.items():
+                if _length(value) > (known.get(name, SHORT_CHARS) if isinstance(value, str) else SHORT_CHARS):
+                    raise ShapeError(TOO_LONG)
+    if _length(rest) > SHORT_CHARS:
+        raise ShapeError(TOO_LONG)
 
 
 def _look_through(document: object) -> None:

@@ -99,6 +99,15 @@ def test_a_file_inside_a_text_reaches_nobody(speaking: Served, tmp_path: Path) -
         assert "very secret" not in answer.text and "gradio_api/file" not in answer.text
 
 
+@pytest.mark.parametrize(("tool", "field"), [("replay", "threshold"), ("route_trace", "data_type"), ("x" * 9_000, "a")])
+def test_an_error_does_not_repeat_what_was_sent(speaking: Served, tool: str, field: str) -> None:
+    for value in ("y" * 900_000, ["y" * 9_000]):
+        answer = call(speaking, tool, {field: value, "question": "Once"})
+        assert answer.status_code == 400 and len(answer.content) < 300
+    short = call(speaking, tool[:20], {field: ["y"], "question": "Once"})
+    assert short.status_code == 200 and len(short.content) < 3_000
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

@@ -11,12 +11,17 @@ import pytest
 
 from citer_core.web import bodies
 from citer_core.web.bodies import Bodies
+from citer_core.web.json_shape import SHORT_CHARS
 from citer_core.web.open_routes import RUN_BYTES, SMALL_BYTES, OpenRoutes
 from tests.web.asgi import Answer, Inner, ask
 
 JSON = {"Content-Type": "application/json"}
 JOIN, SERVER = "/gradio_api/queue/join", "/gradio_api/component_server"
-LIMITS = {0: [10, 100_000], "generate": [10, 100_000], "replay": [RUN_BYTES]}
+LIMITS = {
+    0: {0: 10, 1: 100_000},
+    "generate": {"data_type": 10, "question": 100_000},
+    "replay": {"trace": RUN_BYTES, "threshold": SHORT_CHARS},
+}
 
 
 def door(**how: float) -> tuple[OpenRoutes, Inner]:
@@ -138,6 +143,26 @@ def test_fields_keep_their_length() -> None:
         assert post(path, {**function, "data": ["", "", "more"]}).status == 400
     assert post("/gradio_api/call/v2/generate", {"question": "y" * 1000}).status == 200
     assert post("/gradio_api/call/v2/generate", {"question": "y" * 100_001}).status == 400
+    assert post("/gradio_api/call/v2/generate", {"data_type": "y" * 11}).status == 400
+
+
+def test_a_message_to_mcp_is_short_but_for_its_texts() -> None:
+    """Its errors repeat what they refuse: a value of the wrong kind, an unknown tool or method."""
+    path = "/gradio_api/mcp/"
+
+    def call(name: str, **arguments: object) -> dict[str, object]:
+        return {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": name, "arguments": arguments}}
+
+    text = "x" * 100_000
+    assert post(path, call("replay", trace=text, threshold=0.5)).status == 200
+    refused = [
+        call("replay", threshold=text), call("replay", trace=[text]), call("replay", trace={text: 1}), call(text),
+        call("replay", **{text: 1}), call("nope", trace=text), {**call("replay", trace=text), "method": text}, [text],
+        {"params": text}, {"params": {"name": "replay", "arguments": text}}, {**call("replay"), "id": text},
+    ]  # fmt: skip
+    for document in refused:
+        answer = post(path, json.dumps(document).encode())
+        assert answer.status == 400 and len(answer.body) < 200
 
 
 @pytest.mark.parametrize("number", ["0", 0.5, " 0 ", "0_0", True, None, 99, "generate", [0]])
