@@ -2,7 +2,8 @@
 
 A run may die at any byte (kill -9, power). Its rows stay; the next start checks that it is the same run, cuts off a
 torn last line and goes on behind it. A row that a full disk took half of is cut off at once. What "the same run" means
-is kept in a sidecar, `OUT.jsonl.meta.json`. Knows nothing about models.
+is kept in a sidecar, `OUT.jsonl.meta.json`, with a checksum of each row that was there when the file was closed, so
+that a row that was edited is not taken for a result. Knows nothing about models.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import contextlib
 import json
 import os
 import stat
+import zlib
 from collections.abc import Mapping
 from io import FileIO
 from pathlib import Path
@@ -57,6 +59,7 @@ class RowFile:
         self._kinds: Kinds = {"id": str, **(kinds or {})}
         self._meta_path = path.with_name(path.name + ".meta.json")
         self._meta: dict[str, Any] = {"schema": META_SCHEMA, "schema_version": META_VERSION, "settings": dict(settings)}
+        self._sums: dict[str, str] = {}  # of rows, by id
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # A device or a pipe would be read without an end, to see which rows it holds.
@@ -79,6 +82,9 @@ class RowFile:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        if not self._file.closed:
+            with contextlib.suppress(OSError, MachineError):  # a full disk: these rows go unchecked
+                self._write_meta()
         self._file.close()
 
     def discard(self) -> None:
@@ -86,6 +92,11 @@ class RowFile:
         self._file.close()
         for path in (self.path, self._meta_path):
             path.unlink(missing_ok=True)
+
+    @property
+    def loaded(self) -> Mapping[str, Any]:
+        """What `bind` recorded; nothing before."""
+        return dict(self._meta.get("loaded", {}))
 
     def bind(self, loaded: Mapping[str, Any]) -> None:
         """Records what is known only after loading (revisions), or compares it with what was recorded.
@@ -110,7 +121,8 @@ class RowFile:
         Raises:
             MachineError: the disk is full or gone; nothing of the row is left there.
         """
-        left = memoryview(json.dumps(row, ensure_ascii=False, allow_nan=False).encode() + b"\n")
+        line = json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
+        left = memoryview(line + b"\n")
         n_before = self._file.seek(0, os.SEEK_END)
         try:
             while left:  # a disk that is nearly full takes a part of it
@@ -126,6 +138,7 @@ class RowFile:
                 "the same command again."
             ) from error
         self.rows[row["id"]] = row
+        self._sums[row["id"]] = _sum(line)
 
     def _lock(self) -> None:
         if not try_lock(self._file.fileno()):
@@ -148,10 +161,13 @@ class RowFile:
                 if wrong := [name for name, kind in self._kinds.items() if not isinstance(row[name], kind)]:
                     raise ValueError(wrong[0])
                 self.rows[row["id"]] = row
+                self._sums[row["id"]] = _sum(line)
+                if self._sums[row["id"]] != meta.get("sums", {}).get(row["id"], self._sums[row["id"]]):
+                    raise ValueError("edited")
             except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise DatasetError(
-                    f"{self.path}, row {number} is damaged: remove that line to have it run again, or choose another "
-                    "output file."
+                    f"{self.path}, row {number} is damaged or was edited: remove that line to have it run again, or "
+                    "choose another output file."
                 ) from error
         self._file.truncate(n_complete)
 
@@ -165,7 +181,7 @@ class RowFile:
             ) from error
         known = isinstance(meta, dict) and meta.get("schema") == META_SCHEMA
         if known:
-            known = all(isinstance(meta.get(part, {}), dict) for part in ("settings", "loaded"))
+            known = all(isinstance(meta.get(part, {}), dict) for part in ("settings", "loaded", "sums"))
         if not known or meta.get("schema_version") != META_VERSION:
             raise DatasetError(f"{self._meta_path} is of another kind or version: choose another output file.")
         return dict(meta)
@@ -182,7 +198,11 @@ class RowFile:
             )
 
     def _write_meta(self) -> None:
-        write_whole(self._meta_path, json.dumps(self._meta, indent=2) + "\n")
+        write_whole(self._meta_path, json.dumps(self._meta | {"sums": self._sums}, indent=2) + "\n")
+
+
+def _sum(line: bytes) -> str:
+    return f"{zlib.crc32(line):08x}"
 
 
 def _said(values: Mapping[str, Any], name: str) -> str:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from citer_core.cli.budget import add_budget_flag, asked_settings, settings_for, warn_if_far
 from citer_core.cli.dataset_arguments import DATASET_HELP, PATH_HELP, add_split_arguments
-from citer_core.cli.decoding_arguments import add_setting_flags, given_settings
+from citer_core.cli.decoding_arguments import add_setting_flags
 from citer_core.cli.model_arguments import (
     ROUTER_HELP,
     add_model_arguments,
@@ -27,11 +27,9 @@ from citer_core.errors import CiterError, MachineError, PromptError, SettingErro
 from citer_core.files import rescue, why
 from citer_core.tasks.problems import MAX_PROMPT_CHARS, Problem, problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES
-from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers
-    from citer_core.engine import Engine
     from citer_core.trace import RoutingTrace
 
 EPILOG = r"""tau is the threshold: the LLM writes a token when the router's confidence in the SLM is below it, so 0
@@ -85,50 +83,20 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CiterError: wrong input; nothing was loaded then.
     """
-    _settings(args)
+    asked_settings(args)
     _refuse_misplaced(args)
     llm_server(args)
     if args.question is None:
         from citer_core.cli.route_dataset import run_dataset
 
-        return run_dataset(args, settings_for)
+        return run_dataset(args)
     text = _read_question() if args.question == "-" else args.question
     return _run_question(args, problem_from_text(text, args.data_type or "math", args.answer))
 
 
-def settings_for(args: argparse.Namespace, engine: Engine) -> DecodeSettings:
-    """The settings of decoding; a budget becomes the tau that the router's card says it takes.
-
-    Raises:
-        CiterError: a wrong value, an unknown router, or a router whose card knows no budget.
-    """
-    settings = _settings(args)
-    if args.budget is None:
-        return settings
-    router = engine.router(router_name(args.router))
-    threshold_at = getattr(router, "threshold_at", None)
-    if threshold_at is None:
-        raise SettingError(
-            f"--budget: the router {router.name} was not trained, so no card says which tau a share of tokens takes. "
-            "Give --threshold, or find it with `python -m citer_core evaluate --shares`."
-        )
-    return replace(settings, threshold=threshold_at(args.budget))
-
-
-def _settings(args: argparse.Namespace) -> DecodeSettings:
-    if args.budget is not None and not 0 <= args.budget <= 1:
-        raise SettingError(f"--budget is {args.budget}: give a share of tokens from 0 to 1.")
-    given = given_settings(args)
-    if args.budget is not None and "threshold" in given:
-        raise SettingError("--budget and a threshold: give one of the two, a budget is turned into a tau.")
-    return DecodeSettings(**given)
-
-
 def _add_decoding(group: argparse._ArgumentGroup) -> None:
     add_setting_flags(group)
-    group.add_argument(
-        "--budget", type=float, metavar="S", help="instead of tau: about this share of LLM tokens, 0 to 1"
-    )
+    add_budget_flag(group)
     group.add_argument("--router", metavar="NAME", help=f"{ROUTER_HELP} (the pair's default)")
 
 
@@ -161,7 +129,7 @@ def _refuse_misplaced(args: argparse.Namespace) -> None:
 
 def _run_question(args: argparse.Namespace, problem: Problem) -> int:
     engine = load_engine(args, args.router)
-    routed = engine.start(problem, router=router_name(args.router), settings=settings_for(args, engine))
+    routed = engine.start(problem, router=router_name(args.router), settings=settings_for(args, engine, [problem]))
     lost: CiterError | None = None  # what was written until then is shown all the same
     if args.json:
         try:
@@ -171,6 +139,7 @@ def _run_question(args: argparse.Namespace, problem: Problem) -> int:
             lost = error
         if lost is None or routed.trace().events:
             _print_trace(routed.trace())
+            warn_if_far(args.budget, routed.trace().llm_token_share)
         if lost:
             raise lost
         return 0
@@ -185,6 +154,7 @@ def _run_question(args: argparse.Namespace, problem: Problem) -> int:
     if lost is None or routed.trace().events:
         print(flush=True)
         say(summary_line(routed.trace()))
+        warn_if_far(args.budget, routed.trace().llm_token_share)
     if lost:
         raise lost
     if not printer.shows_source:

@@ -7,13 +7,16 @@ argument costs no waiting and a finished run never finds that it cannot write.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from citer_core.cli.budget import N_PROBLEMS, asked_settings, settings_for, warn_if_far
 from citer_core.cli.dataset_arguments import refuse_bad_rows, use_named_dataset
 from citer_core.cli.decoding_arguments import given_settings
 from citer_core.cli.model_arguments import llm_server, load_engine, model_identity, router_name
-from citer_core.cli.summary import output_row, progress_text, totals_line
+from citer_core.cli.summary import llm_share, output_row, progress_text, totals_line
 from citer_core.cli.terminal import say
 from citer_core.errors import DatasetError, InputError, SettingError
 from citer_core.row_file import NUMBER, RowFile
@@ -33,12 +36,11 @@ ROW_KINDS = {
 }
 
 
-def run_dataset(args: argparse.Namespace, settings_for: Callable[[argparse.Namespace, Engine], DecodeSettings]) -> int:
+def run_dataset(args: argparse.Namespace) -> int:
     """Runs every row that the output file does not hold yet; returns the exit code.
 
     Args:
         args: of `route`.
-        settings_for: the settings of decoding, the same for all rows; a budget needs the engine to become a tau.
 
     Raises:
         CiterError: wrong settings, rows or files; or the error of a row, after which finished rows stay.
@@ -52,8 +54,10 @@ def run_dataset(args: argparse.Namespace, settings_for: Callable[[argparse.Names
             say(f"resuming {output.path}: {len(rows) - len(pending)} of {len(rows)} rows are done")
         if pending:
             engine = load_engine(args, args.router)
-            _run_rows(args, settings_for(args, engine), engine, pending, output)
-        say(totals_line([output.rows[row.id] for row in rows if row.id in output.rows]))
+            _run_rows(args, _settings(args, engine, rows, output), engine, pending, output)
+        done = [output.rows[row.id] for row in rows if row.id in output.rows]
+        say(totals_line(done))
+        warn_if_far(args.budget, llm_share(done))
     return 0
 
 
@@ -74,7 +78,7 @@ def _identity(args: argparse.Namespace) -> dict[str, Any]:
     """What two runs must agree in for their rows to stand in one file, as far as it is known before loading."""
     decoding: dict[str, Any] = DecodeSettings(**given_settings(args)).to_dict()
     if args.budget is not None:
-        decoding["threshold"] = None  # the router's card says it, once it is loaded
+        decoding["threshold"] = None  # found once the pair is loaded
     return {
         "data_type": args.data_type,
         "prompt_version": PROMPT_VERSION,
@@ -144,6 +148,15 @@ def _run_rows(
         result = output_row(fitting[index].id, trace, with_trace=args.with_trace)
         output.append(result)
         say(f"[{done}/{len(fitting)}] {result['id']}: {progress_text(result)}")
+
+
+def _settings(args: argparse.Namespace, engine: Engine, rows: Sequence[NumberedRow], output: RowFile) -> DecodeSettings:
+    """The same for all rows: of an output that is resumed, the tau that a budget became then."""
+    known = output.loaded.get("tau") if output.rows else None
+    if args.budget is not None and isinstance(known, float):
+        return replace(asked_settings(args), threshold=known)
+    fitting = islice((row.problem for row in rows if _fits(args, engine, row)), N_PROBLEMS)
+    return settings_for(args, engine, list(fitting), args.batch_size)
 
 
 def _fits(args: argparse.Namespace, engine: Engine, row: NumberedRow) -> bool:

@@ -84,16 +84,21 @@ def totals_line(rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return "no rows finished"
     n_tokens = sum(row["n_tokens"] for row in rows)
-    n_llm_tokens = sum(row["n_tokens"] * row["llm_token_share"] for row in rows)
     n_bytes, llm_only = (sum(row[name] for row in rows) for name in ("estimated_bytes", "estimated_bytes_llm_only"))
     marked = [row["is_correct"] for row in rows if row["is_correct"] is not None]
     parts = [f"{len(rows)} rows"]
     if marked:
         parts.append(f"{sum(marked)} of {len(marked)} right ({sum(marked) / len(marked):.1%})")
-    parts.append(f"{n_tokens} tokens, {n_llm_tokens / max(n_tokens, 1):.1%} by the LLM")
+    parts.append(f"{n_tokens} tokens, {llm_share(rows):.1%} by the LLM")
     parts.append(f"{format_bytes(n_bytes)} moved (estimated), {n_bytes / llm_only if llm_only else 0:.1%} of LLM-only")
     parts.append(f"{sum(row['measured_s'] for row in rows):.1f} s in the models (measured)")
     return " | ".join(parts)
+
+
+def llm_share(rows: Sequence[Mapping[str, Any]]) -> float:
+    """The share of all tokens of rows of the output file that the LLM wrote."""
+    n_llm_tokens = sum(row["n_tokens"] * row["llm_token_share"] for row in rows)
+    return float(n_llm_tokens / max(1, sum(row["n_tokens"] for row in rows)))
 
 
 def _estimate(trace: RoutingTrace) -> CostSummary:

@@ -24,8 +24,10 @@ def field_limits(page: gr.Blocks) -> FieldLimits:
     Args:
         page: with all its events.
     """
-    by_number = {number: dict(enumerate(map(_limit, fn.inputs))) for number, fn in page.fns.items()}
-    by_name = {
+    by_number: dict[int, dict[object, int]] = {
+        number: dict(enumerate(map(_limit, fn.inputs))) for number, fn in page.fns.items()
+    }
+    by_name: dict[str, dict[object, int]] = {
         fn.api_name: dict(zip(fn.input_parameter_names, map(_limit, fn.inputs), strict=False))
         for fn in page.fns.values()
         if isinstance(fn.api_name, str)

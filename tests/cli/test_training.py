@@ -74,17 +74,25 @@ def test_what_cannot_train_is_a_message(trained, tmp_path, capsys):
 # --- route with what was trained
 
 
-def test_route_takes_a_card_and_turns_a_budget_into_its_tau(trained, data, tmp_path, capsys):
-    card = trained / "routers" / "citer.json"
+@pytest.mark.parametrize("named", ["citer", "margin"])
+def test_a_budget_becomes_one_tau_for_a_data_set(trained, data, tmp_path, capsys, named):
+    """Of a trained router and of one that needs no training; a run that goes on keeps the tau that it found."""
     out = tmp_path / "out.jsonl"
+    router = str(trained / "routers" / "citer.json") if named == "citer" else named
     arguments = ["route", "--dataset-path", str(data), "--output-file", str(out), "--max-new-tokens", "40"]
-    arguments += ["--router", str(card), "--budget", "0.3"]
+    arguments += ["--router", router, "--budget", "0.3"]
     assert main([*arguments, "--batch-size", "2", "--limit", "3"]) == 0
+    tau = {row["threshold"] for row in lines(out)}
+    said = capsys.readouterr().err
+    assert len(tau) == 1 and f"tau {min(tau):.4g} gives" in said and "on the first 3 rows" in said
+    n_tokens = sum(row["n_tokens"] for row in lines(out))
+    share = sum(row["n_tokens"] * row["llm_token_share"] for row in lines(out)) / n_tokens
+    assert abs(share - 0.3) <= 0.03 and "asked for" not in said
     assert main([*arguments, "--batch-size", "5"]) == 0  # the batch is no part of what a run is
-    quantiles = json.loads(card.read_text())["training"]["confidence_quantiles"]
+    assert "to find it" not in capsys.readouterr().err
     rows = lines(out)
     assert sorted(row["id"] for row in rows) == [f"new-{n}" for n in range(5)]
-    assert {row["threshold"] for row in rows} == {quantiles[30]} and {row["router"] for row in rows} == {"citer"}
+    assert {row["threshold"] for row in rows} == tau and {row["router"] for row in rows} == {named}
     assert main([*arguments[:-2], "--budget", "0.4"]) == 2
     assert "budget was 0.3 and is 0.4" in capsys.readouterr().err
 
@@ -111,9 +119,23 @@ def test_batches_write_what_single_problems_get(data, tmp_path, capsys):
     assert any(0 < row["llm_token_share"] < 1 for row in one.values())
 
 
-def test_a_router_without_a_card_has_no_budget(capsys):
-    assert main(["route", "--question", "1+1?", "--router", "margin", "--budget", "0.2"]) == 2
-    assert "was not trained" in capsys.readouterr().err
+def test_a_budget_of_one_question_is_kept_in_its_own_answer(capsys):
+    question = [
+        "route",
+        "--question",
+        "Ana has 3 bags of 4 pens. How many pens?",
+        "--router",
+        "margin",
+        "--json",
+    ]
+    assert main([*question, "--budget", "0.2"]) == 0
+    out, err = capsys.readouterr()
+    events = json.loads(out)["events"]
+    share = sum(event["source"] == "llm" for event in events) / len(events)
+    assert f"gives {share:.1%} LLM tokens on the question" in err and share == pytest.approx(0.2, abs=0.03)
+    # Confidences of one value: all tokens or none, and that is said.
+    assert main([*question[:4], "always-slm", "--json", "--budget", "0.2"]) == 0
+    assert "asked for 20.0% LLM tokens, got 0.0%: correct it with --threshold" in capsys.readouterr().err
 
 
 # --- iterate

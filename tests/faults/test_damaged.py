@@ -128,3 +128,19 @@ def test_the_note_beside_a_batch_run(row, tmp_path, monkeypatch, capsys):
         assert "choose another output file" in capsys.readouterr().err
     meta.write_bytes(whole)
     assert main(route) == 0
+
+
+def test_a_row_that_was_edited_is_no_result(row, tmp_path, monkeypatch, capsys):
+    use(monkeypatch, FakeEngine())
+    out = tmp_path / "out.jsonl"
+    route = ["route", "--dataset-path", str(dataset(tmp_path)), "--output-file", str(out)]
+    assert main(route) == 0
+    whole = out.read_bytes()
+    first, *others = whole.splitlines(keepends=True)
+    edited = json.dumps(json.loads(first) | {"is_correct": True, "n_tokens": 1}).encode() + b"\n"
+    out.write_bytes(edited + b"".join(others))
+    assert main(route) == 2
+    row.said(f"{capsys.readouterr().err} row 1 is damaged or was edited: remove that line")
+    out.write_bytes(b"".join(others))  # what the message says to do
+    assert main(route) == 0
+    assert sorted(out.read_bytes().splitlines()) == sorted(whole.splitlines()) and main(route) == 0

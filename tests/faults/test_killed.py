@@ -115,9 +115,12 @@ def test_a_line_that_is_half_written(row, tmp_path, capsys):
     route += ["--max-new-tokens", "5", "--output-file", str(tmp_path / "out.jsonl")]
     assert main(route) == 0
     whole = (tmp_path / "out.jsonl").read_bytes()
+    note = tmp_path / "out.jsonl.meta.json"
+    beside = note.read_bytes()
     ends = [i + 1 for i, byte in enumerate(whole) if byte == 10]
     for cut in (ends[0] + 1, ends[1] - 1, ends[1], len(whole) - 1):
         (tmp_path / "out.jsonl").write_bytes(whole[:cut])
+        note.write_bytes(beside)
         capsys.readouterr()
         assert main(route) == 0
         n_left = sum(end <= cut for end in ends)

@@ -40,7 +40,7 @@ def app() -> Starlette:
         "127.0.0.1",
         7860,
         WebSettings(),
-        lambda _: [9],
+        lambda _: {0: 9},
         has_mcp=False,
         forget=forget,
         weight_of=lambda _: 1,

@@ -101,7 +101,9 @@ def lead(regime: Regime, kind: str) -> tuple[str, str]:
     rounds = f" after one round and {twice.iloc[0].accuracy:.1%} after two" if len(twice) else ""
     known = max([baseline.accuracy, ours.accuracy, *twice.accuracy])
     top = f"Best is “{first.label}” with {first.accuracy:.1%}. " if first.accuracy > known else ""
-    more = f"{top}{ours.n:,} problems each.{_of_drafts(regime, kind)}"
+    held = [baseline, ours, *(line for _, line in twice.iterrows()), *([first] if top else [])]
+    shares = ", ".join(f"{line.label} {line.share:.1%}" for line in held)
+    more = f"{top}{ours.n:,} problems each. LLM tokens that came: {shares}.{_of_drafts(regime, kind)}"
     if baseline.accuracy == known:
         return (
             f"At about {SHARE:.0%} LLM tokens max-probability, which needs no training, {_standing(regime, kind)}: "
