@@ -155,21 +155,26 @@ class RowFile:
         self._compare(meta.get("settings", {}), self._meta["settings"])
         self._meta = meta
         n_complete = content.rfind(b"\n") + 1
+        numbers: dict[str, int] = {}  # of the last line with each id
         for number, line in enumerate(content[:n_complete].split(b"\n")[:-1], start=1):
             try:
                 row = json.loads(line)
                 if wrong := [name for name, kind in self._kinds.items() if not isinstance(row[name], kind)]:
                     raise ValueError(wrong[0])
                 self.rows[row["id"]] = row
-                self._sums[row["id"]] = _sum(line)
-                if self._sums[row["id"]] != meta.get("sums", {}).get(row["id"], self._sums[row["id"]]):
-                    raise ValueError("edited")
             except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise DatasetError(
-                    f"{self.path}, row {number} is damaged or was edited: remove that line to have it run again, or "
-                    "choose another output file."
-                ) from error
+                raise self._damaged(number) from error
+            numbers[row["id"]], self._sums[row["id"]] = number, _sum(line)
+        for row_id, written in meta.get("sums", {}).items():
+            if self._sums.get(row_id, written) != written:
+                raise self._damaged(numbers[row_id])
         self._file.truncate(n_complete)
+
+    def _damaged(self, number: int) -> DatasetError:
+        return DatasetError(
+            f"{self.path}, row {number} is damaged or was edited: remove that line to have it run again, or choose "
+            "another output file."
+        )
 
     def _read_meta(self) -> dict[str, Any]:
         try:

@@ -57,6 +57,13 @@ def test_labels_are_made_again_byte_for_byte_without_a_rollout(tiny_pair, tmp_pa
     assert file.read_bytes() == before
 
 
+def rewrite(file, rows):
+    """Other rows under the same settings, as if they had been rolled out elsewhere: without sums of what was there."""
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    note = file.with_name(file.name + ".meta.json")
+    note.write_text(json.dumps({key: value for key, value in json.loads(note.read_text()).items() if key != "sums"}))
+
+
 def test_what_is_missing_is_rolled_out_and_what_is_there_is_believed(tiny_pair, tmp_path):
     settings = WAYS["a later round"]
     plain = made(tiny_pair, tmp_path / "plain", settings)
@@ -67,7 +74,7 @@ def test_what_is_missing_is_rolled_out_and_what_is_there_is_believed(tiny_pair, 
     dropped, turned = whole[0], whole[1]
     dropped["rollouts"] = dropped["rollouts"][1:]
     turned["rollouts"] = [[position, 1 - bit] for position, bit in turned["rollouts"]]
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rewrite(file, rows)
     changed = made(tiny_pair, tmp_path / "again", settings, rollouts_file=file)
     assert changed != plain
     _, ours, _ = load_labels(tmp_path / "again")
@@ -121,6 +128,6 @@ def test_a_damaged_row_is_refused_by_its_name(tiny_pair, tmp_path, rollouts):
     settings, file = WAYS["a later round"], tmp_path / "rollouts.jsonl"
     made(tiny_pair, tmp_path / "labels", settings, rollouts_file=file)
     row = json.loads(file.read_text().splitlines()[0])
-    file.write_text(json.dumps({**row, "rollouts": rollouts}) + "\n")
+    rewrite(file, [{**row, "rollouts": rollouts}])
     with pytest.raises(DatasetError, match=r"a row that is none of rollouts \(rollouts.*Take the row out"):
         RolloutsFile(file, LabelHeader.of(tiny_pair, ROWS, settings, 1).rolled_by, branches=1)
