@@ -113,14 +113,16 @@ def _measure(
         from citer_core.measuring.class_benchmark import class_benchmark
 
         questions = [row.problem for pair in zip(_rows("math"), _rows("mc"), strict=True) for row in pair]
-        return class_benchmark(engine, questions, max_new_tokens=args.max_new_tokens, n_rounds=args.rounds)
+        return class_benchmark(engine, questions, max_new_tokens=args.max_new_tokens, n_rounds=args.rounds, tell=say)
     if args.what == "batch":
-        return pipeline_benchmark.batch_benchmark(engine, [row.problem for row in _rows("math") + _rows("mc")])
+        return pipeline_benchmark.batch_benchmark(
+            engine, [row.problem for row in _rows("math") + _rows("mc")], tell=say
+        )
     from citer_core.labelling.teacher_forcing import example_of
 
     examples = [example_of(row.row, "math", engine.pair) for row in _rows("math")]
     examples += [example_of(row.row, "mc", engine.pair) for row in _rows("mc")]
-    return pipeline_benchmark.labelling_benchmark(engine.pair, examples)
+    return pipeline_benchmark.labelling_benchmark(engine.pair, examples, tell=say)
 
 
 def _rows(data_type: str) -> list[NumberedRow]:

@@ -54,7 +54,8 @@ def of_qwen(folder: Path) -> Regime:
         "Of each data set, routers that learned from all rollouts of 300 of its training rows; at most 512 tokens. "
         "Some taus were corrected after a first look at the share on these very problems. LLM alone was routed at tau "
         "= 1: without the SLM in its bytes and FLOPs, with it in its seconds. Seconds were taken at different times "
-        "beside other work: hold bytes against each other, not seconds.",
+        "beside other work: hold bytes against each other, not seconds. Answers were read by the reader before "
+        "2026-11-27; what a reading anew changed is in the chapter Evidence.",
         tables,
         bits,
         parts,

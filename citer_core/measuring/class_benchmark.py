@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,7 @@ def class_benchmark(
     n_slots: int = 32,
     batch_size: int = 16,
     n_rounds: int = 3,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Wall time of `n_sessions` x `n_runs` runs at once, beside the same ones as `route` decodes a data set.
 
@@ -63,6 +64,7 @@ def class_benchmark(
         n_slots: of the decoder.
         batch_size: of `run_batch`.
         n_rounds: each way is measured so often, in turns, after a round that is not counted; medians are given.
+        tell: told what each round came to.
 
     Returns:
         Wall seconds of both ways and their ratio, round by round the smallest and the largest, p50 and p95 of the wait
@@ -88,6 +90,7 @@ def class_benchmark(
             batch_s.append(batched)
             shared_s.append(max(watch.ended_s or 0.0 for watch in watches) - watches[0].submitted_s)
             watched += watches
+            tell(f"round {round_number} of {n_rounds}: shared {shared_s[-1]:.2f} s, run_batch {batched:.2f} s")
     finally:
         decoder.close()
     ratios = [ours / theirs for ours, theirs in zip(shared_s, batch_s, strict=True)]

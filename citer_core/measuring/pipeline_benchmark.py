@@ -8,7 +8,7 @@ from __future__ import annotations
 import datetime
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -32,6 +32,7 @@ def batch_benchmark(
     batch_size: int = 16,
     max_new_tokens: int = 150,
     n_rounds: int = 3,
+    tell: Callable[[str], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Tokens per second of `decode_batch` beside one `decode` after another, under the default router.
 
@@ -42,6 +43,7 @@ def batch_benchmark(
         thresholds: taus to measure at.
         batch_size: sequences at once.
         max_new_tokens, n_rounds: size of the measurement; medians over the rounds.
+        tell: told what each tau came to.
 
     Returns:
         Per tau both speeds, their ratio, the share of LLM tokens and whether the tokens were the same.
@@ -70,6 +72,7 @@ def batch_benchmark(
             "ratio": round(statistics.median(b / s for b, s in zip(batched, single, strict=True)), 2),
             "same_tokens": same,
         }
+        tell(f"tau {threshold:g}: {rows[f'{threshold:g}']}")
     return about(pair, "python -m citer_core bench --what batch") | {
         "router": router.name,
         "batch_size": batch_size,
@@ -79,13 +82,16 @@ def batch_benchmark(
     }
 
 
-def labelling_benchmark(pair: ModelPair, examples: Sequence[Example], n_plain: int = 4) -> dict[str, Any]:
+def labelling_benchmark(
+    pair: ModelPair, examples: Sequence[Example], n_plain: int = 4, tell: Callable[[str], None] = lambda _: None
+) -> dict[str, Any]:
     """Labelled tokens per second by teacher forcing, beside two one-token `generate` calls per token.
 
     Args:
         pair: the two models.
         examples: to label; the first `n_plain` are also labelled the plain way, which is what takes the time.
         n_plain: see above.
+        tell: told the speed of the first way when it is known, and each example of the other.
 
     Returns:
         Both speeds, their ratio, and whether the cases were the same.
@@ -95,8 +101,12 @@ def labelling_benchmark(pair: ModelPair, examples: Sequence[Example], n_plain: i
     forced = list(teacher_force(pair, examples))
     n_tokens = sum(len(truth.case) for truth in forced)
     ours = n_tokens / (time.perf_counter() - start)
+    tell(f"teacher-forced: {ours:.1f} tokens/s")
     start = time.perf_counter()
-    plain = [_plain_cases(pair, example) for example in examples[:n_plain]]
+    plain = []
+    for number, example in enumerate(examples[:n_plain], 1):
+        plain.append(_plain_cases(pair, example))
+        tell(f"the plain way: {number} of {n_plain} examples")
     n_plain_tokens = sum(map(len, plain))
     theirs = n_plain_tokens / (time.perf_counter() - start)
     return about(pair, "python -m citer_core bench --what labels") | {

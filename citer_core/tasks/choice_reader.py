@@ -40,11 +40,11 @@ class ChoiceReader:
         keys = [_key(text) for _, text in choices]
         folded = [fold(key) for key in keys]
         self._texts = {key: table.NO_CHOICE if keys.count(key) > 1 else table.TEXT + i for i, key in enumerate(keys)}
-        # A letter alone keeps its case, and so do texts that only their case tells apart.
+        # A letter alone keeps its case, and so do texts that only their case tells apart; 12 has none.
         self._folded = {
             key: table.TEXT + i
             for i, key in enumerate(folded)
-            if folded.count(key) == 1 and not (len(key) == 1 and key.isalpha())
+            if folded.count(key) == 1 and key.upper() != key.lower() and not (len(key) == 1 and key.isalpha())
         }
 
     def label(self, completion: str) -> str | None:

@@ -10,7 +10,9 @@ from citer_core.cli.main import main
 from citer_core.cli.report_file import report_file
 from citer_core.engine import Engine
 from citer_core.errors import SettingError
+from citer_core.labelling.teacher_forcing import example_of
 from citer_core.measuring.class_benchmark import class_benchmark
+from citer_core.measuring.pipeline_benchmark import batch_benchmark, labelling_benchmark
 from citer_core.tasks.datasets import bundled_rows
 
 
@@ -55,8 +57,25 @@ def test_a_place_that_cannot_be_written_is_said_before_the_work(tmp_path):
 
 def test_a_class_is_decoded_together_and_writes_the_same():
     problems = [row.problem for row in bundled_rows("math")[:3]]
-    result = class_benchmark(Engine.load(), problems, n_sessions=3, n_runs=2, max_new_tokens=12, n_rounds=1)
+    told: list[str] = []
+    size = {"n_sessions": 3, "n_runs": 2, "max_new_tokens": 12, "n_rounds": 1}
+    result = class_benchmark(Engine.load(), problems, **size, tell=told.append)
+    assert len(told) == 1 and told[0].startswith("round 1 of 1: shared ")
     assert result["same_tokens"] and result["n_failed"] == 0 and result["n_tokens"] == 6 * 12
     assert 0 < result["first_token_s"]["p50"] <= result["first_token_s"]["p95"] <= result["whole_run_s"]["max"]
     assert result["whole_run_s"]["max"] <= result["shared_s"] + 0.1 and result["ratio"] > 0
     assert json.dumps(result)
+
+
+def test_batches_and_labels_are_those_of_the_plain_way_and_each_part_is_told():
+    engine, told = Engine.load(), list[str]()
+    rows = bundled_rows("math")[:3]
+    size = {"batch_size": 3, "max_new_tokens": 12, "n_rounds": 1}
+    result = batch_benchmark(engine, [row.problem for row in rows], thresholds=(0.0, 0.7), **size, tell=told.append)
+    assert all(row["same_tokens"] and row["ratio"] > 0 for row in result["thresholds"].values())
+    assert [line.partition(":")[0] for line in told] == ["tau 0", "tau 0.7"]
+    told.clear()
+    examples = [example_of(row.row, "math", engine.pair) for row in rows]
+    result = labelling_benchmark(engine.pair, examples, n_plain=1, tell=told.append)
+    assert result["same_cases"] and 0 < result["n_tokens_plain"] < result["n_tokens"]
+    assert told[0].startswith("teacher-forced: ") and told[1:] == ["the plain way: 1 of 1 examples"]
