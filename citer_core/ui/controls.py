@@ -14,7 +14,7 @@ import gradio as gr
 from citer_core.assets import ASSETS
 from citer_core.decode_settings import SETTINGS
 from citer_core.errors import GateError
-from citer_core.gate.fields import Real, Record
+from citer_core.gate.fields import MapOf, Real, Record
 from citer_core.gate.json_file import read_json
 from citer_core.ui.pricing import DATA_SHEET_GB_PER_S, DATA_SHEET_TFLOPS, PRICE_NAMES, THIS_PAIR
 from citer_core.ui.run_form import RunForm, setting_control
@@ -40,7 +40,8 @@ _STATE = """
 </p>
 """
 _SHARE = Record({"share": Real(0.0, 1.0)})
-_MODEL = Record({"accuracy": Record({"math": _SHARE, "mc": _SHARE})})
+_MATH = Record({"share": Real(0.0, 1.0)}, {"by_kind": MapOf(_SHARE, 100)})
+_MODEL = Record({"accuracy": Record({"math": _MATH, "mc": _SHARE})})
 _CARD = Record({"models": Record({"slm": _MODEL, "llm": _MODEL})})
 
 
@@ -53,10 +54,18 @@ def how_well(card_path: Path) -> str:
     slm, llm = (
         [round(100 * models[which]["accuracy"][kind]["share"]) for kind in ("math", "mc")] for which in ("slm", "llm")
     )
-    return (
+    total = (
         f" Alone, the SLM is right on {slm[0]}% of unseen word problems and {slm[1]}% of questions, "
         f"the LLM on {llm[0]}% and {llm[1]}%."
     )
+    kinds = [
+        [round(100 * kind["share"]) for kind in models[which]["accuracy"]["math"].get("by_kind", {}).values()]
+        for which in ("slm", "llm")
+    ]
+    if not all(kinds):
+        return total
+    ranges = [f"{min(shares)} to {max(shares)}%" for shares in kinds]
+    return f"{total} Of {len(kinds[0])} kinds of word problems, each: the SLM {ranges[0]}, the LLM {ranges[1]}."
 
 
 def about_bundled() -> str:
