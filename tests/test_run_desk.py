@@ -271,6 +271,13 @@ def test_what_is_kept_for_long_is_a_fraction_of_it_and_still_the_whole_run(slow:
 
 
 def test_kept_runs_take_no_more_than_they_say_and_little_once_nobody_reads_their_end() -> None:
+    # The least of three: threads that other tests left in this process allocate too.
+    packed, fresh, said_fresh, said = min(_bytes_of_kept_runs() for _ in range(3))
+    assert fresh < said_fresh and packed < min(said, fresh / 4)
+
+
+def _bytes_of_kept_runs() -> tuple[int, int, int, int]:
+    """What 20 finished runs take once they are packed and before, and what the registry says of both."""
     now = time.monotonic()
     registry = RunRegistry(clock=lambda: now)
     text = json.dumps(recorded())
@@ -281,9 +288,9 @@ def test_kept_runs_take_no_more_than_they_say_and_little_once_nobody_reads_their
         order = Order(start)  # type: ignore[arg-type]
         order.end(trace=replace(trace, events=RoutingTrace.from_json(text).events))
         registry.add(order)
-    fresh, said = tracemalloc.get_traced_memory()[0] - began, registry.n_bytes
+    fresh, said_fresh = tracemalloc.get_traced_memory()[0] - began, registry.n_bytes
     now += 10
     registry.tidy()
     packed = tracemalloc.get_traced_memory()[0] - began
     tracemalloc.stop()
-    assert fresh < said and packed < min(registry.n_bytes, fresh / 4)
+    return packed, fresh, said_fresh, registry.n_bytes
