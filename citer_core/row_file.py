@@ -123,6 +123,8 @@ class RowFile:
         """
         line = json.dumps(row, ensure_ascii=False, allow_nan=False).encode()
         left = memoryview(line + b"\n")
+        if self._sums.pop(row["id"], None):  # a kill before the next closing must not leave the sum of an earlier row
+            self._write_meta()
         n_before = self._file.seek(0, os.SEEK_END)
         try:
             while left:  # a disk that is nearly full takes a part of it
@@ -169,6 +171,8 @@ class RowFile:
             if self._sums.get(row_id, written) != written:
                 raise self._damaged(numbers[row_id])
         self._file.truncate(n_complete)
+        if meta.get("sums", {}).keys() - self._sums.keys():  # lines were removed and will be written again
+            self._write_meta()
 
     def _damaged(self, number: int) -> DatasetError:
         return DatasetError(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from citer_core.cli.budget import N_PROBLEMS, asked_settings, settings_for, warn_if_far
@@ -54,7 +53,7 @@ def run_dataset(args: argparse.Namespace) -> int:
             say(f"resuming {output.path}: {len(rows) - len(pending)} of {len(rows)} rows are done")
         if pending:
             engine = load_engine(args, args.router)
-            _run_rows(args, _settings(args, engine, rows, output), engine, pending, output)
+            _run_rows(args, engine, pending, output)
         done = [output.rows[row.id] for row in rows if row.id in output.rows]
         say(totals_line(done))
         warn_if_far(args.budget, llm_share(done))
@@ -130,12 +129,12 @@ def _pending(rows: Sequence[NumberedRow], output: RowFile) -> list[NumberedRow]:
     return pending
 
 
-def _run_rows(
-    args: argparse.Namespace, settings: DecodeSettings, engine: Engine, pending: Sequence[NumberedRow], output: RowFile
-) -> None:
-    router = router_name(args.router)
-    output.bind(_loaded(engine, router, settings))
+def _run_rows(args: argparse.Namespace, engine: Engine, pending: Sequence[NumberedRow], output: RowFile) -> None:
     fitting = [row for row in pending if _fits(args, engine, row)]
+    if not fitting:
+        return
+    router, settings = router_name(args.router), _settings(args, engine, fitting, output)
+    output.bind(_loaded(engine, router, settings))
     runs = engine.run_batch(
         [row.problem for row in fitting],
         router=router,
@@ -150,13 +149,14 @@ def _run_rows(
         say(f"[{done}/{len(fitting)}] {result['id']}: {progress_text(result)}")
 
 
-def _settings(args: argparse.Namespace, engine: Engine, rows: Sequence[NumberedRow], output: RowFile) -> DecodeSettings:
+def _settings(
+    args: argparse.Namespace, engine: Engine, fitting: Sequence[NumberedRow], output: RowFile
+) -> DecodeSettings:
     """The same for all rows: of an output that is resumed, the tau that a budget became then."""
     known = output.loaded.get("tau") if output.rows else None
     if args.budget is not None and isinstance(known, float):
         return replace(asked_settings(args), threshold=known)
-    fitting = islice((row.problem for row in rows if _fits(args, engine, row)), N_PROBLEMS)
-    return settings_for(args, engine, list(fitting), args.batch_size)
+    return settings_for(args, engine, [row.problem for row in fitting[:N_PROBLEMS]], args.batch_size)
 
 
 def _fits(args: argparse.Namespace, engine: Engine, row: NumberedRow) -> bool:

@@ -152,6 +152,7 @@ def test_a_prompt_that_only_the_tokenizer_finds_too_long_is_named_before_anythin
     assert lines(out) == []
     assert route(*arguments, "--skip-bad-rows") == 0
     assert [row["id"] for row in lines(out)] == ["q0", "q1", "q3"]
+    assert capsys.readouterr().err.count("skipped: ") == 1
 
 
 def test_ctrl_c_ends_with_130_and_keeps_finished_rows(
