@@ -12,7 +12,6 @@ from citer_core.assets import ASSETS
 from citer_core.cli.main import main
 from citer_core.errors import CiterError, DatasetError
 from citer_core.labelling.label_files import load_labels
-from citer_core.row_file import RowFile
 from tests.cli.examples import dataset, lines
 from tests.fakes import FakeEngine, use
 
@@ -145,18 +144,3 @@ def test_a_row_that_was_edited_is_no_result(row, tmp_path, monkeypatch, capsys):
     out.write_bytes(b"".join(others))  # what the message says to do
     assert main(route) == 0
     assert sorted(out.read_bytes().splitlines()) == sorted(whole.splitlines()) and main(route) == 0
-
-
-def test_a_row_that_came_again_before_a_kill_is_a_row(tmp_path):
-    """After a line was removed, and after a row with the same id: the sidecar is as the last closing left it."""
-    path = tmp_path / "rows.jsonl"
-    with RowFile(path, {}) as file:
-        for name in "ab":
-            file.append({"id": name, "seconds": 1})
-    path.write_bytes(path.read_bytes().splitlines(keepends=True)[1])
-    killed = RowFile(path, {})
-    killed.append({"id": "a", "seconds": 2})
-    killed.append({"id": "b", "seconds": 3})
-    killed._file.close()
-    with RowFile(path, {}) as file:
-        assert {name: row["seconds"] for name, row in file.rows.items()} == {"a": 2, "b": 3}
