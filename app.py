@@ -28,15 +28,15 @@ share_one_heap()
 own_scratch()  # gradio reads where it is when it is imported
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while this is being read ends it without a traceback
-with without_proxies(), large_import("citer_core.ui.page"):
+with without_proxies(), large_import("citer_core.ui.server"):
     from citer_core.ui.lines import Lines
-    from citer_core.ui.page import build_page, health_of, serve
     from citer_core.ui.page_traffic import PageTraffic
     from citer_core.ui.pair.engine_slot import EngineSlot
     from citer_core.ui.pair.offers import PairOffers
     from citer_core.ui.pair.switch import PairSwitch
     from citer_core.ui.run.desk import RunDesk
     from citer_core.ui.run.registry import RunRegistry
+    from citer_core.ui.server import PageServer
     from citer_core.ui.stopping import Stopping
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def load_engine(pair: str, dtype: str, download: bool, on_progress: LoadProgress
 traffic = PageTraffic()
 set_up_log("text")
 try:
-    # Flags are ours only where this file is the program; under `gradio app.py` they are not.
+    # Flags are ours only where this file is the program.
     config = AppConfig.read(sys.argv[1:] if __name__ == "__main__" else ())
     set_up_log(config.web.log_form)
     slot = EngineSlot(
@@ -81,14 +81,14 @@ try:
         slot.fill()
     lines = Lines.of(config)
     desk = RunDesk(slot, lines.runs, RunRegistry())
-    demo = build_page(config, slot, switch, lines, desk)
+    server = PageServer(config, slot, switch, lines, desk, traffic)
 except CiterError as error:
     print(f"error: {error}", file=sys.stderr)
     sys.exit(2)
 
 if __name__ == "__main__":
     try:
-        address = serve(demo, config, traffic, health_of(slot, lines))
+        address = server.start()
     except CiterError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
@@ -98,5 +98,5 @@ if __name__ == "__main__":
         print(f"CITER is served on {address}", flush=True)
     slot.start()
     code = stopping.wait()
-    stopping.end(lambda: demo.close(verbose=False))
+    stopping.end(server.close)
     sys.exit(code)

@@ -16,7 +16,7 @@ type RunSeries = import("./run/series.js").RunSeries;
 type Totals = ReturnType<RunSeries["totals"]>;
 type RunView = import("./run/run_view.js").RunView;
 type Viewer = import("./viewer/viewer.js").Viewer;
-type Page = import("./page/page.js").Page;
+type Page = import("./app/page.js").Page;
 type Truth = import("./viewer/truth.js").Truth;
 type BranchEntry = import("./run/branch_book.js").BranchEntry;
 type BranchBook = import("./run/branch_book.js").BranchBook;
@@ -223,34 +223,25 @@ interface EngineStatus {
   will_retry?: boolean;
 }
 
-/** Functions of the server that gradio offers to a component's script. */
-interface PageServer {
-  fetch_run(asked: { run: string; base: number }): Promise<PageMessage>;
-  stop_run(asked: { run: string }): Promise<unknown>;
-  offline_page(asked: { engine: boolean }): Promise<{ template: string }>;
-  engine_status(nothing: null): Promise<EngineStatus>;
-  list_pairs(nothing: null): Promise<PairList>;
-  change_pair(asked: {
-    pair: string;
-    dtype: string;
-  }): Promise<{ error?: string; change: PairChange & { token: string } }>;
-  foreign_problem(asked: { question: string; data_type: string }): Promise<{ warning: string | null }>;
-  cancel_change(asked: { token: string | undefined }): Promise<unknown>;
-}
+type Transport = import("./transport/server.js").Transport;
 
-/** What gradio gives a component's script: `watch` calls back when a property has changed. */
-interface ComponentContext<Props> {
-  element: HTMLElement;
-  props: Props;
-  watch(property: string, act: () => void): void;
-}
-
+/** What the document holds for the page's script (`citer_core/ui/document.py`). */
 interface PageProps {
-  value: string;
   pair: string;
-  has_cards: boolean;
-  browser_pair: import("./browser_pair/engine_client.js").PairFacts | null;
   pricing: { device: DeviceSpec; own: string; pairs: (Pricing & { label: string })[] };
+  browser_pair: import("./transport/engine_client.js").PairFacts | null;
+  comparisons: import("./compare/compare.js").StoredProblem[];
+  labels: import("./labels/source_panel.js").StoredLabels[];
+  profiles: string[];
+  may_measure: boolean;
+  /** address of plotly.js; a page in one file has none, and no charts */
+  plotly: string;
+  /** of a server: the names that it answers to */
+  offers?: string[];
+  /** of a page made of files: addresses of messages by what is asked, words on the pair, the service worker's script */
+  stored?: Record<string, string>;
+  about: string;
+  worker?: string;
 }
 
 /** The little of plotly.js that is used. */

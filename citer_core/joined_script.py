@@ -1,7 +1,7 @@
 """`JoinedScript`: the browser's modules as one script, in the order of their imports.
 
 That is possible because no two of them declare the same top-level name; what could not be joined is refused. Standard
-library only. Called for the one-file pages (`offline`) and for the page's own script (`ui/page_script`).
+library only. Called for the one-file pages (`offline`) and for the page's own script (`ui/server`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`large_import`: importing a library of thousands of modules without getting in the way of the rest of the process.
 
-Standard library and `spared_work` only. Called where a process starts.
+Standard library only. Called where a process starts.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.abc import MetaPathFinder
 
-from citer_core.spared_work import spare
-
 
 @contextmanager
 def large_import(name: str, before_each: Callable[[], None] | None = None) -> Iterator[None]:
@@ -22,7 +20,7 @@ def large_import(name: str, before_each: Callable[[], None] | None = None) -> It
     gradio and torch with transformers leave half a million objects. Python's collector goes through all of them each
     time their number has grown by a quarter, and finds nothing: a fifth of the time that the imports take. So it rests
     meanwhile. What is there afterwards stays until the process ends; later collections, each of which would stop a run
-    for a fifth of a second, leave it out (`gc.freeze`). And what a library works out for nobody is left out.
+    for a fifth of a second, leave it out (`gc.freeze`).
 
     Args:
         name: of the module.
@@ -53,7 +51,5 @@ class _Pauses(MetaPathFinder):
         self._before_each, self._thread = before_each, threading.get_ident()
 
     def find_spec(self, *_: object) -> None:
-        if threading.get_ident() == self._thread:
-            spare()
-            if self._before_each is not None:
-                self._before_each()
+        if self._before_each is not None and threading.get_ident() == self._thread:
+            self._before_each()

@@ -2,7 +2,7 @@
 that neither language has its own.
 
 python -m citer_core.trace_schema_js      # writes assets/run/trace_schema.js and what only the Compare tab needs,
-                                          # assets/compare/comparison_schema.js; a test says when that is to be done
+                                          # assets/run/comparison_schema.js; a test says when that is to be done
 
 Standard library only; knows nothing of a trace or a setting but its table.
 """
@@ -20,7 +20,7 @@ from citer_core.gate import json_text
 from citer_core.gate.fields import Choice, Flag, Kind, ListOf, Maybe, Real, Record, Row, Text, Whole
 
 MODULE = ASSETS / "run" / "trace_schema.js"
-COMPARISON_MODULE = ASSETS / "compare" / "comparison_schema.js"
+COMPARISON_MODULE = ASSETS / "run" / "comparison_schema.js"
 WIDTH = 120
 # Written once and named wherever they stand, also in the other module; inner ones first.
 SHARED: dict[str, Kind[Any]] = {

@@ -1,4 +1,4 @@
-"""A visitor without a browser: gradio's protocol over HTTP, as the page speaks it; and the server's process."""
+"""A visitor without a browser: what a page asks over HTTP, and what a program calls; and the server's process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -101,19 +101,12 @@ class HttpVisitor:
         """A file or page of the server."""
         return self._client.get(path)
 
-    @contextlib.contextmanager
-    def page(self) -> Iterator[None]:
-        """The page is open: its document was read, and its heartbeat goes on until it is closed."""
-        assert self.get("").status_code == 200
-        with self._client.stream("GET", f"gradio_api/heartbeat/{self.session}") as heartbeat:
-            assert heartbeat.status_code == 200
-            yield
-
-    def click(self, elem_id: str, data: Sequence[Any] = (), event: str = "click") -> list[Any]:
-        """The data of the last message of the event behind a button."""
-        return self._join(
-            self._number(lambda dep: [self._component(elem_id), event] in map(list, dep["targets"])), data
-        )
+    def ask(self, what: str, asked: Any = None) -> list[dict[str, Any]]:
+        """All messages of an answer to the page."""
+        body, tab = json.dumps(asked), {"X-Citer-Tab": self.session, "Content-Type": "application/json"}
+        with self._client.stream("POST", f"citer/ask/{what}", content=body, headers=tab) as answer:
+            answer.raise_for_status()
+            return [json.loads(line) for line in answer.iter_lines()]
 
     def call(self, api_name: str, *data: Any) -> list[Any]:
         """The last answer of a documented endpoint."""
@@ -127,9 +120,6 @@ class HttpVisitor:
 
     def _number(self, is_meant: Any) -> int:
         return next(dep["id"] for dep in self.config()["dependencies"] if is_meant(dep) and dep["backend_fn"])
-
-    def _component(self, elem_id: str) -> int:
-        return next(part["id"] for part in self.config()["components"] if part["props"].get("elem_id") == elem_id)
 
     def _join(self, fn_index: int, data: Sequence[Any]) -> list[Any]:
         asked = {"data": list(data), "fn_index": fn_index, "session_hash": self.session, "event_data": None}

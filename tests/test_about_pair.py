@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from citer_core.ui.controls import how_well
+from citer_core.ui.about_pair import how_well
 
 
 def card(folder: Path, slm: dict[str, Any], llm: dict[str, Any]) -> Path:

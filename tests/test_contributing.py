@@ -21,7 +21,6 @@ from citer_core.joined_script import JoinedScript
 from citer_core.routing import routers
 from citer_core.routing.router import RouterFeatures
 from citer_core.routing.routers import training_free_routers
-from citer_core.ui.page_script import ENTRY
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -130,7 +129,7 @@ def test_the_routers_code_passes_the_linter():
 def test_a_counter(browser_modules):
     for edit in edits("Add a counter"):
         edit.apply(browser_modules)
-    JoinedScript.of(browser_modules / ENTRY, Path.as_posix)
+    JoinedScript.of(browser_modules / "app" / "app.js", Path.as_posix)
     shown = node(
         f"""
         const {{ RunSeries }} = await import("{url_of(browser_modules, "series.js")}");
@@ -151,7 +150,7 @@ def test_a_counter(browser_modules):
 def test_a_panel(browser_modules):
     for edit in edits("Add a panel"):
         edit.apply(browser_modules)
-    joined = JoinedScript.of(browser_modules / ENTRY, Path.as_posix)
+    joined = JoinedScript.of(browser_modules / "app" / "app.js", Path.as_posix)
     assert "class Longest {" in joined.module_text
     shown = node(
         f"""
@@ -229,11 +228,11 @@ def test_no_other_file_knows_a_setting_by_its_name():
 
 USES_MIN_P = """
 import json
+import re
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-import gradio as gr
 import torch
 
 import citer_core
@@ -245,7 +244,7 @@ from citer_core.errors import CiterError
 from citer_core.routing.llm_writers import sampling_at
 from citer_core.routing.sampling import choose_token
 from citer_core.trace import RoutingTrace
-from citer_core.ui.controls import controls, tau_block
+from citer_core.ui.form import explore
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run.asked import read_asked
 
@@ -265,11 +264,8 @@ for arguments in (["--min-p", "0.5"], ["--settings", '{"min_p": 0.5}']):
     args = build_parser().parse_args(["route", "--question", "x", *arguments])
     found.setdefault("flags", []).append(given_settings(args))
 
-with gr.Blocks():
-    form = controls("x", "math", tau_block(None)).form
-slider = form.settings["min_p"]
-found["control"] = [slider.label, slider.minimum, slider.maximum, slider.step, slider.value]
-found["scripts"] = ["min_p" in form.read_script, "min_p" in form.fill_script, form.inputs[-1] is slider]
+control = '<label>([^<]*)<input type="number" data-name="min_p" ([^>]*)>'
+found["control"] = re.search(control, explore("x", "math", 0.7)).groups()
 
 settings = DecodeSettings(temperature=1.0, min_p=0.5)
 logits = torch.tensor([0.4, 0.3, 0.17, 0.13]).log()
@@ -292,7 +288,7 @@ def test_a_setting_is_everywhere_that_a_person_meets_it(with_min_p):
     assert found["request"] == 0.5 and found["flags"] == [{"min_p": 0.5}] * 2
     assert found["refused"].startswith("min_p is 2; it must be a number from 0 to 1. 0 cuts off nothing")
     assert "min_p, a number from 0 to 1 (0; Only when sampling)" in found["words"]
-    assert found["control"] == ["Min-p", 0, 1, 0.01, 0] and found["scripts"] == [True] * 3
+    assert found["control"] == ["Min-p", 'min="0" max="1" step="0.01" value="0"']
     assert found["drawn"] == [[0, 1], [0, 1, 2, 3]]  # 0.17 is less than half of 0.4
     assert found["server"] == [["min_p", 0.5]] and found["newer"] == [{"min_p": 0.5}, {}]
     assert found["traces"] == [True, True] and found["trace"]["settings"]["min_p"] == 0.5
@@ -300,7 +296,7 @@ def test_a_setting_is_everywhere_that_a_person_meets_it(with_min_p):
 
 @needs_node
 def test_a_link_carries_the_new_setting_and_checks_it(with_min_p):
-    shutil.copytree(ASSETS / "page", with_min_p / "linked" / "page")
+    shutil.copytree(ASSETS / "app", with_min_p / "linked" / "app")
     shutil.copytree(with_min_p / "assets" / "run", with_min_p / "linked" / "run")
     shown = node(
         f"""

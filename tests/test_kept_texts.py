@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from types import SimpleNamespace
 
 import pytest
 
@@ -15,15 +14,15 @@ from citer_core.labelling.teacher_forcing import example_of
 from citer_core.serving.line import WaitingLine
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import problem_from_text
+from citer_core.ui.events import labels as label_events
+from citer_core.ui.events.asking import Visitor
+from citer_core.ui.events.labels import LabelEvents
 from citer_core.ui.job_line import JobLine
-from citer_core.ui.labels import events as label_events
-from citer_core.ui.labels.events import LabelEvents
 from citer_core.ui.labels.jobs import LabelJobs
 from citer_core.ui.labels.kept_texts import KeptText, LabelStore, Reading
 from citer_core.ui.pair.engine_slot import EngineSlot
+from tests.asking import OTHER_PAGE, PAGE, collected, last
 from tests.loops import run_async
-
-PAGE, OTHER_PAGE = SimpleNamespace(session_hash="page"), SimpleNamespace(session_hash="another")
 
 
 @pytest.fixture(scope="module")
@@ -51,20 +50,12 @@ def counted(monkeypatch):
     return calls
 
 
-async def collected(messages):
-    return [message async for message in messages]
-
-
-def last(messages):
-    return json.loads(run_async(collected(messages))[-1])
-
-
 def label_events_of(slot):
-    return LabelEvents(slot, LabelJobs(), JobLine(WaitingLine(2)))
+    return LabelEvents(slot, JobLine(WaitingLine(2)))
 
 
 def body(message):
-    return {name: value for name, value in message.items() if name not in ("analysis", "number")}
+    return {name: value for name, value in message.items() if name not in ("analysis",)}
 
 
 def a_text(n_tokens):
@@ -88,58 +79,60 @@ def test_a_kept_text_says_what_the_text_did_in_a_tenth_of_its_bytes(engine):
 
 def test_what_is_bundled_is_read_once_for_everybody_and_rolled_out_by_whoever_was_sent_it(slot, counted):
     events = label_events_of(slot)
-    first, second = last(events.picked("math 2", PAGE)), last(events.picked("math 2", OTHER_PAGE))
+    first, second = (
+        last(events.labels, {"problem": "math 2"}, PAGE),
+        last(events.labels, {"problem": "math 2"}, OTHER_PAGE),
+    )
     assert counted == ["math 2"]
     assert body(first) == body(second) and first["analysis"] != second["analysis"]
-    assert first["number"] != second["number"]
     asked = {"analysis": second["analysis"], "index": second["label"].index("0"), "router": "citer", "tau": 0.9}
-    assert "notice" in last(events.rolled_out(SimpleNamespace(_data=asked), PAGE))
-    assert last(events.rolled_out(SimpleNamespace(_data=asked), OTHER_PAGE))["rollout"]["index"] == asked["index"]
+    assert "notice" in last(events.rolled_out, asked, PAGE)
+    assert last(events.rolled_out, asked, OTHER_PAGE)["rollout"]["index"] == asked["index"]
 
 
 def test_what_a_visitor_brings_is_never_shared_whatever_it_is_called(slot, counted):
     events = label_events_of(slot)
-    last(events.picked("math 2", PAGE))
+    last(events.labels, {"problem": "math 2"}, PAGE)
     row = json.dumps({"problem": "What is 2 + 3?", "solution": "$2+3=5$, so $\\boxed{5}$."})
-    found = last(events.opened(SimpleNamespace(_data={"name": "math 2", "text": row}), OTHER_PAGE))
+    found = last(events.labels, {"file": {"name": "math 2", "text": row}}, OTHER_PAGE)
     assert found["title"] == "math 2" and found["problems"][0]["answer"] == "5"
     assert counted == ["math 2", "math 2"]
-    assert last(events.picked("math 2", OTHER_PAGE))["problems"][0]["answer"] != "5"
+    assert last(events.labels, {"problem": "math 2"}, OTHER_PAGE)["problems"][0]["answer"] != "5"
 
 
 def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(slot, counted):
     events = label_events_of(slot)
-    mine = SimpleNamespace(session_hash="leaving")
+    mine = Visitor("leaving", "127.0.0.1", None)
 
     async def both():
-        leaving = events.whole_set("mc")(mine)
-        assert "progress" in json.loads(await anext(leaving))
-        staying = asyncio.create_task(collected(events.whole_set("mc")(OTHER_PAGE)))
+        leaving = events.labels(b'{"set": "mc"}', mine)
+        assert "progress" in await anext(leaving)
+        staying = asyncio.create_task(collected(events.labels, {"set": "mc"}, OTHER_PAGE))
         await asyncio.sleep(0.6)
         assert not staying.done() and counted == ["200 multiple-choice questions"]
         await leaving.aclose()
-        return json.loads((await staying)[-1])
+        return (await staying)[-1]
 
     assert len(run_async(both())["problems"]) == 200 and counted == ["200 multiple-choice questions"] * 2
-    assert len(last(events.whole_set("mc")(PAGE))["problems"]) == 200 and len(counted) == 2
+    assert len(last(events.labels, {"set": "mc"})["problems"]) == 200 and len(counted) == 2
 
 
 def test_what_has_been_read_needs_no_place_in_the_line(slot, counted):
     events = label_events_of(slot)
-    last(events.picked("math 3", PAGE))
+    last(events.labels, {"problem": "math 3"}, PAGE)
     full = WaitingLine(1)
     events._line = JobLine(full)
     ahead = full.join("somebody", "10.0.0.1")
-    assert len(last(events.picked("math 3", OTHER_PAGE))["problems"]) == 1 and ahead.is_going
+    assert len(last(events.labels, {"problem": "math 3"}, OTHER_PAGE)["problems"]) == 1 and ahead.is_going
 
 
 def test_another_engine_reads_anew(counted):
     slot = EngineSlot(Engine.load)
     slot.fill()
     events = label_events_of(slot)
-    last(events.picked("mc 1", PAGE))
+    last(events.labels, {"problem": "mc 1"}, PAGE)
     slot.put(Engine.load())
-    last(events.picked("mc 1", PAGE))
+    last(events.labels, {"problem": "mc 1"}, PAGE)
     assert counted == ["mc 1", "mc 1"]
 
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import gc
-import importlib
-import importlib.util
-import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from citer_core.large_import import large_import
-from citer_core.spared_work import SPARED, place_of_caller, spare
 
 PACKAGE = "citer_test_large"
 
@@ -77,47 +73,3 @@ def test_an_import_that_fails_leaves_the_process_as_it_was(package: str, tmp_pat
     assert gc.isenabled()
     assert gc.get_freeze_count() <= n_frozen
     assert sys.meta_path == finders
-
-
-def test_what_is_spared_is_there_in_the_versions_we_pin() -> None:
-    """Names of their own insides: a new version that has others would be slow again, and this says so."""
-    for name, attribute in SPARED:
-        assert callable(getattr(importlib.import_module(name), attribute))
-
-
-def test_operators_get_the_place_that_torch_would_find(monkeypatch: pytest.MonkeyPatch) -> None:
-    from torch._library import utils
-
-    spec = importlib.util.find_spec("torch._library.utils")
-    assert spec is not None and spec.loader is not None
-    fresh = importlib.util.module_from_spec(spec)  # torch's own, whatever this process has replaced by now
-    spec.loader.exec_module(fresh)
-    original = fresh.get_source
-
-    def declared(how: Callable[[int], str]) -> tuple[str, str]:
-        return how(1), (lambda: how(2))()
-
-    assert declared(place_of_caller) == declared(original)
-    monkeypatch.setattr(utils, "get_source", original)
-    spare()
-    assert utils.get_source is place_of_caller
-
-
-def test_a_large_import_spares_them_and_gradio_comes_with_its_stubs() -> None:
-    """In a process of its own: of some fifty classes' sources one is parsed, defined before the next import comes."""
-    code = """
-import ast, sys
-from citer_core.large_import import large_import
-parsed = []
-real = ast.parse
-def parse(source, *rest, **more):
-    parsed.append(len(source))
-    return real(source, *rest, **more)
-ast.parse = parse
-with large_import("gradio"):
-    import gradio
-assert hasattr(gradio.Slider, "change") and "change" in [str(event) for event in gradio.Slider.EVENTS]
-print(sum(1 for size in parsed if size > 5000))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
-    assert int(done.stdout) <= 5, done.stdout

@@ -26,25 +26,27 @@ from citer_core.system_memory import resident_bytes
 from citer_core.serving.line import WaitingLine
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.job_line import JobLine
-from citer_core.ui.labels.events import LabelEvents
-from citer_core.ui.labels.jobs import LabelJobs
+from citer_core.ui.events.asking import Visitor
+from citer_core.ui.events.labels import LabelEvents
 from citer_core.ui.labels.rows import LabelInput, bundled_set
 
 torch.set_num_threads(1)
 slot = EngineSlot(Engine.load, keeper=MemoryKeeper(look_s=0.25, quiet_s=0.1))
 slot.start()
 assert slot.wait(60) is not None
-jobs, source = LabelJobs(), bundled_set("mc")
+source = bundled_set("mc")
 quarter = LabelInput("a quarter of them", source.rows[:50])
 found = []
 
 def read(visitor):
-    events = LabelEvents(slot, jobs, JobLine(WaitingLine(1)))
+    events = LabelEvents(slot, JobLine(WaitingLine(1)))
+    job = events._jobs.begin(visitor)
 
     async def listen():
-        async for message in events._analyse(lambda: quarter, SimpleNamespace(session_hash=visitor)):
-            last = json.loads(message)
-        found.append(len(last["problems"]))
+        work = lambda: events._messages(job, lambda: quarter)
+        async for message in events._in_line(work, job, Visitor(visitor, "", None)):
+            last = message
+        found.append(len(json.loads(last)["problems"]))
 
     asyncio.run(listen())
 

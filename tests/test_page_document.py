@@ -1,76 +1,79 @@
-"""What is added to gradio's document."""
+"""The page's document: what stands in it before any script has run, and the policy that lets only that run."""
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
+import re
 from dataclasses import replace
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.ui.document import PageDocument
+from citer_core.ui.document import Document, hash_of, usual_props
 from citer_core.ui.first_paint import opening_text
-from citer_core.ui.gradio_files import GradioFiles
-from citer_core.ui.run.presets import opening_of, read_presets
+from citer_core.ui.presets import opening_of, read_presets
+from citer_core.ui.views import API, EXPLORE, LABELS, VIEWS
 from tests.traces import opening_run
 
-GRADIO = b"""<html><head><meta charset="utf-8" /><base href="./" />
-<meta property="og:title" content="Gradio" /><meta
-    name="twitter:title"
-    content="Gradio" /><meta name="viewport" content="width=device-width">
-<script type="module" crossorigin src="./assets/a.js"></script>
-<link rel="stylesheet" crossorigin href="./assets/a.css"></head>
-<body style=""><gradio-app></gradio-app></body></html>"""
-
-LATER = [(b" crossorigin", b"./assets/a.css"), (b"", b"later.css")]
+VOID = {"meta", "link", "input", "br", "img"}
 
 
-def test_our_head_comes_before_every_script_and_behind_the_base() -> None:
-    page = PageDocument("<style>p {}</style>", '{"tokens":[]}')(GRADIO)
-    assert page.index(b"<base") < page.index(b"<style>p {}") < page.index(b"<script")
-    assert page.count(b"<style>p {}") == 1 and b'"Gradio"' not in page and b"viewport" in page
-    assert page.index(b"</gradio-app>") < page.index(b'<script type="application/json"') < page.index(b"</body>")
-    baseless = PageDocument("<style></style>", None)(GRADIO.replace(b'<base href="./" />', b""))
-    assert b"<head><style></style><meta" in baseless and b"cx-early" not in baseless
+def document(views=VIEWS, **how):
+    how.setdefault("presets", read_presets(ASSETS / "traces"))
+    content = {API.name: "<p>call it</p>"}
+    return Document(usual_props(None), views, content, script="page.js", import_map="{}", traces="traces", **how)
 
 
-def test_nothing_that_the_first_text_does_not_need_holds_it_back() -> None:
-    page = PageDocument("<style>p {}</style>", '{"tokens":[]}', ["later.css"])(GRADIO)
-    assert b'rel="stylesheet"' not in page and b'type="module"' not in page
-    assert b'<link rel="modulepreload" crossorigin href="./assets/a.js" data-begins>' in page
-    sheets = [b'<link rel="preload" as="style"%s href="%s" data-later>' % sheet for sheet in LATER]
-    assert page.index(sheets[0]) < page.index(sheets[1]), (
-        "ours come behind gradio's, over which they have the last word"
-    )
-    textless = PageDocument("<style>p {}</style>", None, ["later.css"])(GRADIO)
-    assert b'type="module"' in textless and textless.count(b'rel="stylesheet"') == 2 and b"data-" not in textless
+class Outline(HTMLParser):
+    """Elements by their id, and whether all of them end where they should."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.ids: list[str] = []
+        self.open: list[str] = []
+        self.scripts: list[dict[str, str | None]] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if (name := dict(attrs).get("id")) is not None:
+            self.ids.append(name)
+        if tag == "script":
+            self.scripts.append(dict(attrs))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open and self.open[-1] == tag, (tag, self.open[-5:])
+        self.open.pop()
 
 
-def test_gradios_sheets_come_as_one_before_the_theme_and_ours() -> None:
-    files = GradioFiles()
-    themed = GRADIO.replace(b"<script", b'<script>window.gradio_config = {"theme_hash": "ab12"};</script><script', 1)
-    page = PageDocument("<style>p {}</style>", '{"tokens":[]}', ["later.css"], files)(themed)
-    joined = b'<link rel="preload" as="style" href="%s" data-later>' % files.url.encode()
-    theme = b'<link rel="preload" as="style" href="theme.css?v=ab12">'
-    assert page.index(b"./assets/a.css") < page.index(joined) < page.index(theme) < page.index(b"later.css")
-    names = json.loads(page.split(b'id="cx-gradio-files">')[1].split(b"</script>")[0])
-    assert names == {"scripts": files.scripts, "sheets": files.sheets} and len(names["sheets"]) > 20
-    textless = PageDocument("<style>p {}</style>", None, ["later.css"], files)(themed)
-    assert b"cx-gradio-files" not in textless and b"citer/gradio-" not in textless, "nobody would use them"
+def test_it_is_whole_with_text_one_script_and_a_panel_for_each_view():
+    outline = Outline(document().body.decode())
+    assert outline.open == [] and len(outline.ids) == len(set(outline.ids))
+    assert {f"cx-{view.name}" for view in VIEWS} <= {*outline.ids}
+    assert {"cx-early-run", "cx-props", "cx-generate", "cx-tau-number"} <= {*outline.ids}
+    assert [one["src"] for one in outline.scripts if "src" in one] == ["page.js"]
+    few = Outline(document((EXPLORE, LABELS)).body.decode())
+    assert "cx-labels" in few.ids and "cx-api" not in few.ids
 
 
-def test_a_chapter_to_read_stays_as_it_is() -> None:
-    chapter = b"<html><head><title>Use</title></head><body><h1>Use</h1></body></html>"
-    assert PageDocument("<style>p {}</style>", '{"tokens":[]}')(chapter) == chapter
+def test_without_recorded_runs_there_is_a_problem_all_the_same():
+    text = document(presets=[]).body.decode()
+    assert "Mia buys 4 pens" in text and 'id="cx-early-run"' not in text and 'class="cx-preset"' not in text
 
 
-def test_a_page_behind_a_password_says_nothing_of_ours() -> None:
-    closed = GRADIO.replace(b"<script", b'<script>window.gradio_config = {"auth_required": true};</script><script')
-    page = PageDocument("<style>p {}</style>", '{"tokens":["secret"]}')(closed)
-    assert b"p {}" not in page and b"secret" not in page
-    assert b'href="./assets/a.css"></head>' in page, "gradio's own form of a login has its sheet where it was"
+def test_its_policy_names_every_script_that_stands_in_it_and_no_other():
+    page = document()
+    inline = re.findall(r"<script(?: type=\"importmap\")?>(.*?)</script>", page.body.decode(), re.S)
+    assert len(inline) == 3, "an import map, the theme, the opening text"
+    named = re.findall(r"'sha256-[^']+'", page.policy)
+    assert {*named} == {hash_of(text) for text in inline} and page.policy.count("unsafe-eval") == 1
+    assert "'unsafe-inline'" not in page.policy.split("style-src")[0]
+    assert gzip.decompress(page.compressed) == page.body and f'content="{page.policy}"' in page.text
 
 
 def test_the_text_is_the_opening_runs_with_its_writers_and_cannot_end_the_script(tmp_path: Path) -> None:

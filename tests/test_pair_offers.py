@@ -11,10 +11,10 @@ from citer_core.errors import PairError, SettingError
 from citer_core.models import needs, store
 from citer_core.models.memory import model_bytes
 from citer_core.models.needs import PairNeeds, needs_of
-from citer_core.models.presets import PRESETS
+from citer_core.models.presets import PRESETS, preset_of
 from citer_core.models.sources import CONVERSION
 from citer_core.ui.pair import offers as pair_offers
-from citer_core.ui.pair.offers import PairOffers, loaded_bytes, preset_of, room_for
+from citer_core.ui.pair.offers import PairOffers, loaded_bytes, room_for
 from tests.fakes import LLM, PAIR, SLM
 
 CODER = "qwen2.5-coder-0.5b-1.5b"

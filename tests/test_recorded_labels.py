@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,9 +19,8 @@ from citer_core.serving.line import WaitingLine
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import problem_from_row
 from citer_core.tasks.prompts import row_completion
+from citer_core.ui.events.labels import LabelEvents
 from citer_core.ui.job_line import JobLine
-from citer_core.ui.labels.events import LabelEvents
-from citer_core.ui.labels.jobs import LabelJobs
 from citer_core.ui.labels.messages import analysis_body
 from citer_core.ui.labels.stored import (
     DATASETS,
@@ -36,7 +34,7 @@ from citer_core.ui.labels.stored import (
     usual_routers,
 )
 from citer_core.ui.pair.engine_slot import EngineSlot
-from tests.loops import run_async
+from tests.asking import last
 
 NAME = "some.jsonl"
 
@@ -108,18 +106,14 @@ def test_tokens_of_a_recording_are_rolled_out_by_its_own_pair_only(engine):
     assert slot.wait(60) is not None
     ours = next(entry for entry in read_stored() if entry.rows == "mc" and entry.pair == engine.pair_info.name)
     other = StoredLabels(**index_entry(file="other.json", pair="Another pair", pair_revision="a-b", rows="math"))
-    events = LabelEvents(slot, LabelJobs(), JobLine(WaitingLine(1)), recorded=[ours, other])
+    events = LabelEvents(slot, JobLine(WaitingLine(1)), [ours, other])
 
     def rolled_out(**asked):
         given = {"analysis": ours.id, "index": 0, "router": "max-probability", "tau": 0.9, **asked}
+        return last(events.rolled_out, given)
 
-        async def listed():
-            return [m async for m in events.rolled_out(SimpleNamespace(_data=given), SimpleNamespace(session_hash="p"))]
-
-        return json.loads(run_async(listed())[-1])
-
-    last = rolled_out(index=ours.n_tokens - 1)["rollout"]
-    assert last["index"] == ours.n_tokens - 1 and last["slm"]["token"] == ""  # the end of the last problem
+    final = rolled_out(index=ours.n_tokens - 1)["rollout"]
+    assert final["index"] == ours.n_tokens - 1 and final["slm"]["token"] == ""  # the end of the last problem
     assert "pick the problem again" in rolled_out(index=ours.n_tokens)["notice"]
     assert "pick the problem again" in rolled_out(analysis=f"{STORED}guess")["notice"]
     refused = rolled_out(analysis=other.id)

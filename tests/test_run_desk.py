@@ -62,10 +62,14 @@ def slow() -> Iterator[FakeEngine]:
 
 
 def listen(desk: RunDesk, order: Order) -> list[dict[str, Any]]:
+    """All messages behind the first one, which is the order's id."""
+
     async def listed() -> list[dict[str, Any]]:
         return [message async for message in follow(desk, order, 0.01)]
 
-    return run_async(listed())
+    ticket, *messages = run_async(listed())
+    assert ticket == {"notice": "", "level": "wait", "run": order.id}
+    return messages
 
 
 def test_an_order_runs_by_itself_and_everything_of_it_can_be_had_later(slow: FakeEngine) -> None:
@@ -129,9 +133,10 @@ def test_a_run_that_nobody_looks_at_ends_after_its_grace_and_not_before(slow: Fa
     assert left.trace is not None and left.trace.finish_reason == "cancelled"
 
 
-def test_a_listener_that_goes_away_leaves_the_run_and_one_that_is_cancelled_ends_it(slow: FakeEngine) -> None:
+def test_a_listener_that_goes_away_leaves_the_run_however_it_goes(slow: FakeEngine) -> None:
+    """A server cancels the answer to whoever has closed it; a page that is reloaded comes back for its run."""
     desk = desk_of(slow)
-    left, given_up = desk.ask(start_long, "a", ""), desk.ask(start_long, "b", "")
+    left, closed = desk.ask(start_long, "a", ""), desk.ask(start_long, "b", "")
 
     async def leave() -> None:
         messages = follow(desk, left, 0.01)
@@ -139,7 +144,7 @@ def test_a_listener_that_goes_away_leaves_the_run_and_one_that_is_cancelled_ends
         await messages.aclose()
 
         async def listen_for_ever() -> None:
-            async for _ in follow(desk, given_up, 0.01):
+            async for _ in follow(desk, closed, 0.01):
                 pass
 
         task = asyncio.create_task(listen_for_ever())
@@ -149,9 +154,10 @@ def test_a_listener_that_goes_away_leaves_the_run_and_one_that_is_cancelled_ends
             await task
 
     run_async(leave())
-    until(lambda: given_up.ended_at)
-    assert left.ended_at is None
-    desk.cancel(left)
+    assert left.ended_at is None and closed.ended_at is None
+    for order in (left, closed):
+        desk.cancel(order)
+        until(lambda order=order: order.ended_at)
 
 
 def test_two_callers_without_a_session_never_share_one() -> None:

@@ -44,13 +44,14 @@ def one_run(url: str, number: int) -> int:
 
 def one_visit(url: str, number: int) -> int:
     """A page that is opened, reads a set, and is closed; the number of problems that it was sent."""
-    with HttpVisitor(url) as visitor, visitor.page():
+    with HttpVisitor(url) as visitor:
+        assert visitor.get("").status_code == 200
         if number % 4 == 3:
             row = {"problem": f"What is {number} + 3?", "solution": f"It is $\\boxed{{{number + 3}}}$, as we add."}
-            (text,) = visitor.click("cx-labels-read", ["\n".join([json.dumps(row)] * 40)])
+            answers = visitor.ask("labels", {"text": "\n".join([json.dumps(row)] * 40)})
         else:
-            (text,) = visitor.click("cx-labels-mc" if number % 2 else "cx-labels-math")
-    return len(json.loads(text)["problems"])
+            answers = visitor.ask("labels", {"set": "mc" if number % 2 else "math"})
+    return len(answers[-1]["problems"])
 
 
 def use(url: str, n_runs: int, n_visits: int, first: int) -> None:

@@ -66,7 +66,7 @@ def test_all_assets_are_in_it_and_nothing_else_is_beside_the_package(wheel):
         names = set(archive.namelist())
     there = {path.relative_to(ROOT / "assets").as_posix() for path in (ROOT / "assets").rglob("*") if path.is_file()}
     assert {name.removeprefix("citer_core/data/") for name in names if name.startswith("citer_core/data/")} == there
-    assert "citer_core/app.py" in names and "citer_core/ui/page.py" in names
+    assert "citer_core/app.py" in names and "citer_core/ui/server.py" in names
     assert {name.split("/")[0].split("-")[0] for name in names} == {"citer_core", "citer"}
 
 
@@ -89,8 +89,8 @@ def test_the_page(program, environment, tmp_path):
             assert process.poll() is None and time.monotonic() < deadline, said
             time.sleep(0.1)
         url = f"http://127.0.0.1:{port}/"
-        (style, *_) = re.findall(r"citer/assets/\w+/\w+/\w+\.css", httpx.get(url).text)
-        assert httpx.get(f"{url}{style}").status_code == 200
+        found = re.findall(r"citer/page-\w+\.js|citer/assets/\w+/app/favicon\.svg", httpx.get(url).text)
+        assert {httpx.get(f"{url}{name}").status_code for name in found} == {200} and len({*found}) == 2
         assert "<h1>Evidence</h1>" in httpx.get(f"{url}citer/read/docs/evidence.md").text
     finally:
         process.send_signal(signal.SIGINT)

@@ -10,7 +10,7 @@ from citer_core.assets import ASSETS
 from citer_core.tasks.problems import problem_from_text
 from citer_core.trace import RoutingTrace
 from citer_core.types import Candidate, DecodeSettings
-from citer_core.ui.run.presets import OPENING_RUN
+from citer_core.ui.presets import OPENING_RUN
 from tests.fakes import FakeEngine
 
 

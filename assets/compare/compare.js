@@ -1,18 +1,17 @@
 /**
  * The Compare tab: one problem, its columns on one clock, the blind test, and a live comparison.
  *
- * Must not know Gradio: `mountCompare` is given properties, messages and callbacks. Recorded comparisons are fetched.
+ * Must not know who writes the live ones. Recorded comparisons are fetched.
  *
  * @typedef {import("./columns.js").Column} Column
  * @typedef {import("./comparison_file.js").Comparison} Comparison
  * @typedef {import("./shared_settings.js").AskedComparison} AskedComparison
  * @typedef {{file: string, title: string, subtitle: string, pair: string, url: string}} StoredProblem
- * @typedef {{device: DeviceSpec, problems: StoredProblem[], value: string}} CompareProps
  * @typedef {{comparison?: number, document?: unknown, is_done?: boolean, notice?: string, level?: string,
  *   columns?: {column: number, base: number, items: object[]}[]}} CompareMessage
  */
 
-import { html, part, setText } from "../viewer/dom.js";
+import { html, part, setText, stylesheet } from "../viewer/dom.js";
 import { messageOf } from "../run/format.js";
 import { BlindPanel } from "./blind_panel.js";
 import { CarriedRun } from "./carried_run.js";
@@ -27,6 +26,7 @@ import { Player } from "./player.js";
 const MOST_COLUMNS = 4;
 const SCALE = 1000;
 const CLOCK_NAMES = { bytes: "memory moved", seconds: "measured time", tokens: "token by token" };
+const STOPPED = "Stopped: what was written until then is shown.";
 const LETTERS = ["A", "B"];
 
 export class Compare {
@@ -50,17 +50,15 @@ export class Compare {
   /** @type {string[]} columns that a link wants of the next live comparison */
   wanted = [];
 
-  /**
-   * @param {HTMLElement} root
-   * @param {CompareProps} props
-   * @param {{onAsk: (asked: object) => void, onStop: () => void, onOpenForm: () => Promise<object>,
-   *   shownRun: () => Trace|null}} on `shownRun` is what Explore shows
-   */
-  constructor(root, { device, problems }, on) {
+  /** @type {AbortController|null} of the live comparison that is listened to */
+  listening = null;
+
+  /** @param {HTMLElement} root @param {Page} page */
+  constructor(root, page) {
     this.root = root;
-    this.device = device;
-    this.problems = problems;
-    this.on = on;
+    this.page = page;
+    this.device = page.pricing.device;
+    this.problems = page.props.comparisons;
     this.player = new Player(
       (place) => this.reveal(place),
       (isPlaying) => {
@@ -68,7 +66,7 @@ export class Compare {
       },
     );
     this.blind = new BlindPanel({ onRound: () => this.draw(), columns: () => this.offered });
-    this.form = new LiveForm({ onAsk: (asked) => this.ask(asked), onStop: () => on.onStop() });
+    this.form = new LiveForm({ onAsk: (asked) => this.ask(asked), onStop: () => this.listening?.abort() });
     this.carried = new CarriedRun((asked) => this.fillForm(asked));
     this.form.root.addEventListener("toggle", () => {
       if (this.form.root.open && !this.isFilling) this.#openForm();
@@ -160,7 +158,7 @@ export class Compare {
 
   /** Explore's run, where it is not in this comparison. */
   offerRun() {
-    this.carried.offer(this.on.shownRun(), this.comparison?.runs[0].prompt, this.offered);
+    this.carried.offer(this.page.viewer.trace(), this.comparison?.runs[0].prompt, this.offered);
   }
 
   /** Draws all columns anew, and what follows from them. */
@@ -260,11 +258,7 @@ export class Compare {
   // ------------------------------------------------------------ live
 
   async #openForm() {
-    try {
-      this.form.offer(await this.on.onOpenForm());
-    } catch (error) {
-      this.form.say(`The server did not answer (${messageOf(error)}). Close this and open it again.`);
-    }
+    this.form.offer(await this.page.browser.comparable());
   }
 
   /** Filled in, and written when somebody says so. @param {Partial<AskedComparison>} asked */
@@ -283,7 +277,23 @@ export class Compare {
     this.player.moveTo(1);
     this.form.running(true);
     this.form.say("");
-    this.on.onAsk(asked);
+    this.#listen(asked);
+  }
+
+  /** @param {AskedComparison} asked */
+  async #listen(asked) {
+    this.listening?.abort();
+    const own = (this.listening = new AbortController());
+    try {
+      for await (const message of this.page.browser.compare(asked, own.signal)) {
+        if (own !== this.listening) return;
+        this.receive(message);
+      }
+    } catch (error) {
+      if (own !== this.listening) return;
+      this.form.say(own.signal.aborted ? STOPPED : `The comparison was lost (${messageOf(error)}). Try again.`);
+    }
+    this.form.running(false);
   }
 
   /** @param {CompareMessage} message */
@@ -333,37 +343,13 @@ function legend() {
   );
 }
 
-function stylesheet() {
-  const href = new URL("./compare.css", import.meta.url).href;
-  return new Promise((resolve) => {
-    const link = html("link", { rel: "stylesheet", href });
-    link.onload = link.onerror = () => resolve(undefined);
-    document.head.append(link);
-  });
-}
-
-/**
- * Called when the tab is first opened, with what Gradio gives a component's script.
- * @param {ComponentContext<CompareProps> & {server: {compare_status: (nothing: null) => Promise<object>},
- *   onAsk: (asked: object) => void, onStop: () => void}} context
- */
-export async function mountCompare({ element, props, server, watch, onAsk, onStop }) {
-  await stylesheet();
-  const compare = new Compare(part(element, ".cx-compare"), props, {
-    onAsk,
-    onStop,
-    onOpenForm: () => server.compare_status(null),
-    shownRun: () => window.citer?.viewer.trace() ?? null,
-  });
+/** Called when the view is first opened. @param {HTMLElement} panel @param {Page} page */
+export async function mountCompare(panel, page) {
+  await stylesheet(new URL("./compare.css", import.meta.url).href);
+  const compare = new Compare(panel, page);
   // The run travels along, and may have become another one while somebody was elsewhere.
   new MutationObserver(() => compare.offerRun()).observe(document.body, { attributeFilter: ["data-view"] });
   window.citerCompare = compare;
-  let last = "";
-  watch("value", () => {
-    if (!props.value || props.value === last) return; // the end of an event sends its last value once more
-    last = props.value;
-    compare.receive(JSON.parse(last));
-  });
   const { problem, columns, clock, live } = readCompareLink(location.search);
   if (clock && compare.clocks) compare.clocks.value = compare.clock = clock;
   await compare.open(problem ? `${problem}.json` : "", columns);

@@ -29,7 +29,7 @@
  * @typedef {{title: string, subtitle: string, runs: Trace[], speculative: SpeculativeTrace|null}} Comparison
  */
 
-import { COMPARISON_SCHEMA, COMPARISON_VERSION, MOST_COMPARED, SPECULATIVE_TABLE } from "./comparison_schema.js";
+import { COMPARISON_SCHEMA, COMPARISON_VERSION, MOST_COMPARED, SPECULATIVE_TABLE } from "../run/comparison_schema.js";
 import { GateError, parseJson, readKind } from "../run/gate.js";
 import { MAX_TRACE_CHARS } from "../run/trace_schema.js";
 import { checkTrace } from "../run/trace_file.js";

@@ -1,12 +1,11 @@
 /**
  * The view Evidence: accuracy against cost from stored results, and the questions that they answer.
  *
- * Draws what the server read and computes nothing but an order. Must not know Gradio: `mountEvidence` is given messages
- * and a callback. Plotly is fetched when the view is open; colours are read from the page, and again when the theme
- * changes.
+ * Draws what was read for it and computes nothing but an order. Plotly is fetched when the view is open; colours are
+ * read from the page, and again when the theme changes.
  */
 
-import { button, html, part, setText, stylesheet, withCode } from "../viewer/dom.js";
+import { button, html, setText, stylesheet, withCode } from "../viewer/dom.js";
 import { reachable } from "./chart_keys.js";
 import { CurveKey } from "./curve_key.js";
 import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, seriesOf, tableOf } from "./figures.js";
@@ -16,6 +15,7 @@ import { paletteOf } from "../viewer/plot_look.js";
 import { messageOf } from "../run/format.js";
 import { figurePanel, questionPanel } from "./question_panel.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
+import { answerOf } from "../transport/server.js";
 
 /**
  * @typedef {import("./figures.js").EvidencePoint} EvidencePoint
@@ -135,10 +135,8 @@ class Evidence {
     new MutationObserver(() => this.draw()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
   }
 
-  /** @param {string} payload */
-  receive(payload) {
-    if (!payload) return;
-    const message = JSON.parse(payload);
+  /** @param {Notice & {evidence?: EvidenceMessage}} message */
+  receive(message) {
     if (message.notice !== undefined) this.say(message.notice, message.level);
     else if (message.evidence) this.show(message.evidence);
   }
@@ -315,16 +313,16 @@ class Evidence {
   }
 }
 
-/**
- * Called when the view is first opened, with what Gradio gives a component's script.
- * @param {ComponentContext<{value: string, plotly: string}> & {onOpen: () => void}} context
- */
-export async function mountEvidence({ element, props, watch, onOpen }) {
-  if (!props.value) onOpen();
-  loadPlotly(props.plotly).catch(() => {}); // on its way while the numbers are; who draws says what failed
+/** Called when the view is first opened. @param {HTMLElement} panel @param {Page} page */
+export async function mountEvidence(panel, { props, transport }) {
+  const { plotly } = props;
+  loadPlotly(plotly).catch(() => {}); // on its way while the numbers are; who draws says what failed
+  const answer = answerOf(transport, "evidence").catch((error) => ({
+    notice: `The stored results could not be read (${messageOf(error)}). Reload the page.`,
+    level: "error",
+  }));
   const styles = ["../labels/labels.css", "./evidence.css"];
   await Promise.all(styles.map((name) => stylesheet(new URL(name, import.meta.url).href)));
-  const evidence = new Evidence(part(element, ".cx-evidence"), props.plotly);
-  watch("value", () => evidence.receive(props.value));
-  evidence.receive(props.value);
+  const evidence = new Evidence(panel, plotly);
+  evidence.receive(await answer);
 }

@@ -36,7 +36,7 @@
  * @property {string|null} symbol
  */
 
-import { buildLink } from "../page/link.js";
+import { buildLink } from "../app/link.js";
 import { csvText } from "../run/csv.js";
 import { formatTau, percent, significant } from "../run/format.js";
 import { layoutOf } from "../viewer/plot_look.js";

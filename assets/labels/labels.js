@@ -2,20 +2,20 @@
  * The Labels tab: a ground truth with cases, labels and verdicts, everything that follows from tau, and both branches
  * of a token.
  *
- * Owns the state and decides when which panel draws; the panels draw and call back. Must not know Gradio: `mountLabels`
- * is given messages and callbacks. Only a roll-out or a file asks the server; tau, routers, cells, sorting and search
- * do not.
+ * Owns the state and decides when which panel draws; the panels draw and call back. Only a roll-out or rows of one's
+ * own ask the server; tau, routers, cells, sorting and search do not.
  */
 
-import { html, part, setText, stylesheet } from "../viewer/dom.js";
-import { probability } from "../run/format.js";
+import { html, setText, stylesheet } from "../viewer/dom.js";
+import { messageOf, probability } from "../run/format.js";
+import { RefusedError } from "../transport/server.js";
 import { Tooltip } from "../viewer/tooltip.js";
 import { AnalysisError, unpack } from "./analysis.js";
 import { ChartsPanel } from "./charts_panel.js";
 import { ComparePanel } from "./compare_panel.js";
 import { DetailPanel } from "./detail_panel.js";
-import { FileInput } from "./file_input.js";
 import { findingOf, rivalOf } from "./finding.js";
+import { OwnRows } from "./own_rows.js";
 import { differs, inCell, nextInCell } from "./rows.js";
 import { SourcePanel } from "./source_panel.js";
 import { TablePanel } from "./table_panel.js";
@@ -31,22 +31,19 @@ import { bestThreshold, cellOf, confusion, tauForCount } from "./verdict.js";
  * @typedef {import("./detail_panel.js").RollOut} RollOut
  */
 
-/**
- * @typedef {{analysis: string, index: number, router: string, tau: number}} AskedRollOut
- *
- * @typedef {Object} LabelOptions
- * @property {string} plotly address of the library
- * @property {import("./source_panel.js").StoredLabels[]} stored recorded analyses; the first one is opened
- * @property {(asked: AskedRollOut) => void} onRollOut
- * @property {(file: {name: string, text: string}) => void} onFile
- */
-
 const STORED = "stored:";
 
+const NO_SERVER = "Rolling out a branch needs the server: python app.py.";
+const LOST = "The answer was lost on the way. Try again.";
+
 class Labels {
-  /** @param {Element} root @param {LabelOptions} how */
-  constructor(root, { plotly, stored, onRollOut, onFile }) {
-    this.onRollOut = onRollOut;
+  /** @type {AbortController|null} of the analysis that is listened to */
+  reading = null;
+
+  /** @param {Element} root @param {Page} page */
+  constructor(root, page) {
+    const { plotly, labels: stored } = page.props;
+    this.page = page;
     /** @type {LabelState} */
     this.view = {
       analysis: null,
@@ -73,7 +70,7 @@ class Labels {
       hidden: true,
     });
     this.source = new SourcePanel(stored, {
-      onText: (text) => this.receive(text),
+      onText: (text) => this.receive(JSON.parse(text)),
       onError: (message) => this.notice(message, "error"),
     });
     this.lead = html("p", { class: "cl-finding" });
@@ -113,30 +110,49 @@ class Labels {
       this.table.root,
     );
     this.announcer = html("p", { class: "cl-sr", role: "status" });
-    this.file = new FileInput({ onFile, onError: (message) => this.notice(message, "error") });
+    this.own = new OwnRows(page, {
+      onRead: (asked) => this.read(asked),
+      onError: (message) => this.notice(message, "error"),
+    });
+    this.own.root.open = stored.length === 0;
     this.root = html(
       "div",
       { class: "citer-labels", role: "region", "aria-label": "Labels" },
       this.status,
       this.bar,
       this.body,
-      this.file.root,
       this.announcer,
     );
     this.tooltip = new Tooltip(this.root);
     this.root.append(this.tooltip.root);
-    // Between the choice and the results a page may have its own ways to read something else.
-    const place = document.getElementById("cx-labels-source");
-    if (place) place.replaceChildren(this.source.root);
-    root.replaceChildren(...(place ? [] : [this.source.root]), this.root);
+    const canRead = page.transport.offers.has("labels");
+    const choices = html("div", { class: "citer-labels" }, this.source.root, canRead ? this.own.root : null);
+    root.replaceChildren(choices, this.root);
   }
 
   // ------------------------------------------------------------ from the server
 
-  /** @param {string} payload */
-  receive(payload) {
-    if (!payload) return;
-    const message = JSON.parse(payload);
+  /** Has the server read something else; what it was reading for this page ends. @param {object} asked */
+  async read(asked) {
+    this.reading?.abort();
+    this.reading = new AbortController();
+    await this.#listen("labels", asked, this.reading.signal);
+  }
+
+  /** @param {string} what @param {object} asked @param {AbortSignal} [signal] */
+  async #listen(what, asked, signal) {
+    try {
+      for await (const message of this.page.transport.ask(what, asked, signal)) {
+        if (signal?.aborted) return;
+        this.receive(message);
+      }
+    } catch (error) {
+      if (!signal?.aborted) this.notice(error instanceof RefusedError ? messageOf(error) : LOST, "error");
+    }
+  }
+
+  /** @param {any} message */
+  receive(message) {
     if (message.rollout) this.rolledOut(message.rollout);
     else if (message.analysis) this.#take(message);
     else if (message.progress) this.progress(message.progress);
@@ -156,7 +172,7 @@ class Labels {
   /** @param {string} text @param {string} [level] @param {Needs|null} [needs] */
   notice(text, level = "", needs = null) {
     setText(this.status, text);
-    if (needs) window.citer?.pairs.offer(this.status, needs);
+    if (needs) this.page.pairs.offer(this.status, needs);
     this.status.dataset.level = level;
     this.status.hidden = text === "";
     this.bar.hidden = true;
@@ -293,16 +309,16 @@ class Labels {
     ]);
   }
 
-  chooseFile() {
-    this.file.root.click();
-  }
-
   /** @param {number} index */
   rollOut(index) {
     const { analysis, router, tau } = this.#ready;
+    if (!this.page.transport.offers.has("roll_out")) {
+      this.notice(NO_SERVER);
+      return;
+    }
     this.rollouts.set(index, { busy: true });
     this.notice("");
-    this.onRollOut({ analysis: analysis.id, index, router, tau });
+    this.#listen("roll_out", { analysis: analysis.id, index, router, tau });
     this.draw();
   }
 
@@ -333,18 +349,10 @@ class Labels {
   }
 }
 
-/**
- * Called when the tab is first opened, with what Gradio gives a component's script.
- * @param {ComponentContext<{value: string} & Pick<LabelOptions, "plotly"|"stored">> & {onOpen: () => void}
- *   & Pick<LabelOptions, "onRollOut"|"onFile">} context
- */
-export async function mountLabels({ element, props, watch, onOpen, onRollOut, onFile }) {
-  if (!props.value) onOpen();
+/** Called when the view is first opened. @param {HTMLElement} panel @param {Page} page */
+export async function mountLabels(panel, page) {
   await stylesheet(new URL("./labels.css", import.meta.url).href);
-  const { plotly, stored } = props;
-  const labels = new Labels(part(element, ".cx-labels"), { plotly, stored, onRollOut, onFile });
+  const labels = new Labels(panel, page);
   window.citerLabels = labels;
-  watch("value", () => labels.receive(props.value));
-  if (props.value) labels.receive(props.value);
-  else labels.source.open();
+  await labels.source.open();
 }

@@ -2,7 +2,7 @@
  * The Learn tab: ways in, predict-then-reveal, formulas, glossary. Puts the panels together; each knows itself.
  */
 
-import { html, part } from "../viewer/dom.js";
+import { html } from "../viewer/dom.js";
 import { FormulaPanel } from "./formulas.js";
 import { GLOSSARY } from "./glossary.js";
 import { PredictPanel } from "./predict.js";
@@ -31,8 +31,8 @@ function waysIn(page) {
   );
 }
 
-/** Called when the tab is first opened. @param {{element: HTMLElement, page: Page}} context `page` of page.js */
-export function mountLearn({ element, page }) {
+/** Called when the view is first opened. @param {HTMLElement} panel @param {Page} page */
+export function mountLearn(panel, page) {
   const runs = page.recorded.cards.map((card) => ({
     file: card.dataset.file ?? "",
     title: card.querySelector(".cx-preset-title")?.textContent ?? card.dataset.file ?? "",
@@ -48,7 +48,7 @@ export function mountLearn({ element, page }) {
       ...GLOSSARY.map(([word, meaning]) => html("div", {}, html("dt", {}, word), html("dd", {}, meaning))),
     ),
   );
-  part(element, ".cx-learn").replaceChildren(waysIn(page), new PredictPanel(runs).root, formulas.root, glossary);
+  panel.replaceChildren(waysIn(page), new PredictPanel(runs).root, formulas.root, glossary);
   formulas.update();
   setInterval(() => {
     if (formulas.root.offsetParent && document.visibilityState === "visible") formulas.update();

@@ -7,7 +7,6 @@
 
 import { html, setText } from "../viewer/dom.js";
 import { formatTau } from "../run/format.js";
-import { press, readTau } from "../page/page_gradio.js";
 
 const TAU_STEP = 0.05;
 const VIEWER_KEYS = [" ", "ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "[", "]", "Home", "End", "Enter"];
@@ -53,7 +52,7 @@ class Presenter {
     this.leave.addEventListener("click", () => this.end());
     this.help.addEventListener("click", () => this.showKeys());
     this.abort = new AbortController();
-    // Before anything else on the page: Gradio has keys of its own.
+    // Before anything else on the page, which has keys of its own.
     document.addEventListener("keydown", (event) => this.pressed(event), { signal: this.abort.signal, capture: true });
     this.timer = setInterval(() => this.update(), 200);
     document.body.append(this.root);
@@ -66,7 +65,7 @@ class Presenter {
   update() {
     const trace = this.page.viewer.trace();
     setText(this.title, trace ? trace.title || (this.page.isLive ? "Live" : "A live run") : "");
-    setText(this.tau, `τ ${formatTau(readTau())}`);
+    setText(this.tau, `τ ${formatTau(this.page.form.tau)}`);
   }
 
   showKeys() {
@@ -98,8 +97,8 @@ class Presenter {
       "+": () => this.moveTau(TAU_STEP),
       "=": () => this.moveTau(TAU_STEP),
       "-": () => this.moveTau(-TAU_STEP),
-      r: () => this.page.moveTau(this.page.viewer.trace()?.settings.threshold ?? readTau()),
-      g: () => press("button#cx-generate"),
+      r: () => this.page.moveTau(this.page.viewer.trace()?.settings.threshold ?? this.page.form.tau),
+      g: () => this.page.form.generate.click(),
       f: () =>
         document.fullscreenElement
           ? document.exitFullscreen()
@@ -134,7 +133,7 @@ class Presenter {
 
   /** @param {number} by */
   moveTau(by) {
-    this.page.moveTau(Math.round(Math.min(1, Math.max(0, readTau() + by)) * 100) / 100);
+    this.page.moveTau(Math.round(Math.min(1, Math.max(0, this.page.form.tau + by)) * 100) / 100);
   }
 
   end() {

@@ -1,13 +1,12 @@
 /**
  * The tab "Is routing worth it here?": an answer in words, two charts, the numbers in tables.
  *
- * Draws what the server computed and computes nothing. Must not know Gradio: `mountProfile` is given messages and a
- * callback. Plotly is fetched when the tab is open; colours are read from the page, and again when the theme changes.
+ * Draws what was computed for it and computes nothing. Plotly is fetched when the view is open; colours are read from
+ * the page, and again when the theme changes.
  */
 
-import { html, part, setText, stylesheet, withCode } from "../viewer/dom.js";
+import { button, html, setText, stylesheet, withCode } from "../viewer/dom.js";
 import { passesFigure, sharesFigure } from "./figures.js";
-import { press } from "../page/page_gradio.js";
 import { loadPlotly } from "../viewer/plotly.js";
 import { paletteOf } from "../viewer/plot_look.js";
 import { messageOf } from "../run/format.js";
@@ -31,6 +30,7 @@ import { messageOf } from "../run/format.js";
  */
 
 const CONFIG = { displayModeBar: false, responsive: true };
+const STOPPED = "The measurement was stopped: nothing was kept.";
 const KINDS = { recorded: "Recorded", live: "Measured just now" };
 
 /** @param {ProfileTable} how */
@@ -55,9 +55,14 @@ function table({ title, head, rows }) {
 }
 
 class Profile {
-  /** @param {Element} root @param {string} plotlyUrl */
-  constructor(root, plotlyUrl) {
-    this.plotlyUrl = plotlyUrl;
+  /** @type {AbortController|null} of the measurement that is followed */
+  measurement = null;
+
+  /** @param {Element} root @param {Page} page */
+  constructor(root, page) {
+    const { plotly, profiles } = page.props;
+    this.page = page;
+    this.plotlyUrl = plotly;
     /** @type {ProfileMessage|null} */
     this.profile = null;
     this.status = html("p", { class: "cl-status", role: "status" }, "Reading the recorded profile.");
@@ -114,41 +119,68 @@ class Profile {
       this.bar,
       this.body,
     );
-    root.replaceChildren(this.root);
+    root.replaceChildren(this.#controls(profiles), this.root);
     new MutationObserver(() => this.draw()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
   }
 
-  /** @param {string} payload */
-  receive(payload) {
-    if (!payload) return;
-    const message = JSON.parse(payload);
+  /** What there is to see, and to measure where that is offered. @param {string[]} profiles */
+  #controls(profiles) {
+    const { page } = this;
+    /** @param {string} id @param {string} words @param {() => void} act */
+    const action = (id, words, act) => {
+      const one = button(words, "cx-quiet", { id });
+      one.addEventListener("click", act);
+      return one;
+    };
+    this.measure = action("cx-profile-measure", "Measure on this device", () => this.#measure());
+    this.stop = action("cx-profile-stop", "Stop measuring", () => this.measurement?.abort());
+    this.back = action("cx-profile-recorded", "Show the recorded profile", () => this.recorded());
+    this.measure.hidden = !page.transport.offers.has("measure") || !page.props.may_measure;
+    this.choice = html("select", { class: "cl-select" }, ...profiles.map((name) => html("option", {}, name)));
+    this.choice.addEventListener("change", () => this.recorded());
+    const label = html("label", { id: "cx-profile-choice" }, "Recorded profile ", this.choice);
+    label.hidden = profiles.length < 2;
+    this.#measuring(false);
+    return html("div", { id: "cx-profile-buttons" }, this.measure, this.stop, this.back, label);
+  }
+
+  /** The recorded profile that is chosen. */
+  async recorded() {
+    try {
+      this.receive(await this.page.ask("profile", this.choice?.value ?? null));
+    } catch (error) {
+      this.say(`The recorded profile could not be read (${messageOf(error)}). Try again.`, "error");
+    }
+  }
+
+  /** Follows the server's measurement, until it ends or somebody wants no more of it. */
+  async #measure() {
+    const own = (this.measurement = new AbortController());
+    this.#measuring(true);
+    try {
+      for await (const message of this.page.transport.ask("measure", null, own.signal)) this.receive(message);
+    } catch (error) {
+      this.say(own.signal.aborted ? STOPPED : `The measurement was lost (${messageOf(error)}).`);
+    }
+    this.measurement = null;
+    this.#measuring(false);
+  }
+
+  /** @param {Notice & {profile?: ProfileMessage, progress?: {done: number, doing: string}}} message */
+  receive(message) {
     if (message.profile) this.show(message.profile);
     else if (message.progress) {
-      this.measuring(true);
       this.say(`Measuring: ${message.progress.doing}.`);
       Object.assign(this.bar, { hidden: false, value: message.progress.done });
     } else if (message.notice !== undefined) this.say(message.notice, message.level);
   }
 
   /** While it measures there is something to stop, here and with the page's own Stop. @param {boolean} isMeasuring */
-  measuring(isMeasuring) {
-    /** @type {[string, boolean][]} */
-    const states = [
-      ["cx-profile-measure", isMeasuring],
-      ["cx-profile-stop", !isMeasuring],
-      ["cx-profile-recorded", isMeasuring || this.profile?.kind !== "live"],
-    ];
-    for (const [id, disabled] of states) {
-      const button = document.getElementById(id);
-      if (button instanceof HTMLButtonElement) button.disabled = disabled;
-    }
-    globalThis.citer?.setOther(isMeasuring ? () => press("button#cx-profile-stop") : null);
-  }
-
-  /** Gradio's event is over, however it went. */
-  settled() {
-    this.measuring(false);
-    if (!this.bar.hidden) this.say("");
+  #measuring(isMeasuring) {
+    if (this.measure) this.measure.disabled = isMeasuring;
+    if (this.stop) this.stop.hidden = !isMeasuring;
+    if (this.back) this.back.hidden = isMeasuring || this.profile?.kind !== "live";
+    this.page.setOther(isMeasuring ? () => this.measurement?.abort() : null);
   }
 
   /** @param {string} text */
@@ -183,8 +215,7 @@ class Profile {
     this.reasons.replaceChildren(...profile.sentences.map((sentence) => html("li", {}, sentence)));
     this.tables.replaceChildren(...profile.tables.map(table));
     this.body.hidden = false;
-    // A measurement's event ends a moment later with its result once more: over whatever is asked for until then.
-    this.measuring(profile.kind === "live");
+    this.#measuring(this.measurement !== null);
     this.draw();
   }
 
@@ -205,17 +236,11 @@ class Profile {
   }
 }
 
-/**
- * Called when the tab is first opened, with what Gradio gives a component's script.
- * @param {ComponentContext<{value: string, plotly: string}> & {onOpen: () => void}} context
- */
-export async function mountProfile({ element, props, watch, onOpen }) {
-  if (!props.value) onOpen();
+/** Called when the view is first opened. @param {HTMLElement} panel @param {Page} page */
+export async function mountProfile(panel, page) {
   const styles = ["../labels/labels.css", "./profile.css"];
   await Promise.all(styles.map((name) => stylesheet(new URL(name, import.meta.url).href)));
-  const profile = new Profile(part(element, ".cx-profile"), props.plotly);
-  watch("value", () => profile.receive(props.value));
+  const profile = new Profile(panel, page);
   window.citerProfile = profile;
-  profile.receive(props.value);
-  profile.measuring(false); // no event of before goes on
+  await profile.recorded();
 }

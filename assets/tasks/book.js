@@ -54,3 +54,11 @@ export const rowsOf = (text) =>
     .split("\n")
     .filter((line) => line.trim())
     .map((line) => JSON.parse(line));
+
+const MOST_SHOWN = 90;
+
+/** A problem in a list: its key and the beginning of its question. @param {{key: string, question: string}} problem */
+export function problemTitle({ key, question }) {
+  const line = question.replace(/\s+/g, " ");
+  return `${key} · ${line.length > MOST_SHOWN ? `${line.slice(0, MOST_SHOWN - 1).trimEnd()}…` : line}`;
+}

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _page_of(*, with_engine: bool) -> Callable[[RoutingTrace], str]:
     if with_engine:
-        from citer_core.ui.site.one_file import one_file_page  # gradio, which only this needs
+        from citer_core.ui.one_file import one_file_page  # gradio, which only this needs
 
         return one_file_page
     template = offline_template()
@@ -77,7 +77,7 @@ def _page_of(*, with_engine: bool) -> Callable[[RoutingTrace], str]:
 
 def _bundled() -> list[Path]:
     """The runs that come with the project, in the order of their index."""
-    from citer_core.ui.run.presets import read_presets  # gradio, which only this needs
+    from citer_core.ui.presets import read_presets  # gradio, which only this needs
 
     folder = ASSETS / "traces"
     return [folder / preset.file for preset in read_presets(folder)]

@@ -33,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CiterError: it cannot be written, or the bundled pair cannot be read.
     """
-    from citer_core.ui.site.build import build_site, needed_bytes  # gradio, which only this needs
+    from citer_core.ui.build import build_site, needed_bytes  # gradio, which only this needs
 
     need_folder(args.output_dir)
     with only_writer(args.output_dir / "index.html"):

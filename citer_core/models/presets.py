@@ -184,3 +184,8 @@ def _with_known_hash(source: ModelSource) -> ModelSource:
 
 def _models() -> list[PresetModel]:
     return [model for preset in PRESETS.values() for model in (preset.slm, preset.llm)]
+
+
+def preset_of(title: str) -> str | None:
+    """The name of the preset that a trace or a loaded pair calls by this title; None where there is none."""
+    return next((preset.name for preset in PRESETS.values() if preset.title == title), None)

@@ -1,1 +1,1 @@
-"""The page: components and sessions around an engine. No model code; torch is never imported from here."""
+"""The page: its server, its document and what it asks of the engine. No model code, no torch."""

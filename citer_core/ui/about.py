@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gradio as gr
+from html import escape
 
-from citer_core.ui.markup import literal
 from citer_core.ui.page_assets import chapters
 
 HOW_IT_WORKS = """
@@ -31,18 +30,9 @@ HOW_IT_WORKS = """
 """
 
 
-def about() -> gr.HTML:
-    """The section."""
-    return gr.HTML(
-        html_template=HOW_IT_WORKS.replace("{more}", f"<h3>Read on</h3><p>{_links()}</p>"),
-        js_on_load=None,
-        apply_default_css=False,
-        elem_id="cx-about",
+def how_it_works(*, chapters_here: bool) -> str:
+    """The section, with links to the chapters where they are served."""
+    links = " · ".join(
+        f'<a href="{escape(url)}" target="_blank">{escape(title)}</a>' for url, title in chapters().links()
     )
-
-
-def _links() -> str:
-    # Relative to the page, so that they work under a proxy's path too.
-    return " · ".join(
-        f'<a href="{literal(url)}" target="_blank">{literal(title)}</a>' for url, title in chapters().links()
-    )
+    return HOW_IT_WORKS.replace("{more}", f"<h3>Read on</h3><p>{links}</p>" if chapters_here else "")

@@ -1,75 +1,171 @@
-"""`PageDocument`: what the page says in its own document, before gradio's script has put anything there.
+"""The page's document, for whoever serves it and for the page as files: the same but for what each host can answer.
 
-gradio carries `head` in its configuration and adds it when its script runs: sheets, preloads and our script's address
-would come a second late on a phone. Here they stand in the document, and with them the opening run's text, which is
-read while the page is on its way. `PagePolicy` asks for it with each document.
+Everything that the first screen needs is in it: styles, the opening run's text, what the script is to know. Addresses
+are relative, so that it works anywhere.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
+import json
 import re
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
+from functools import cache, cached_property
+from typing import Any
 
 from citer_core.assets import ASSETS
 from citer_core.joined_script import JoinedScript
-from citer_core.ui.gradio_files import GradioFiles
+from citer_core.models.presets import EMBEDDED, PRESETS
+from citer_core.ui.first_paint import AT_ONCE, opening_text, preload_of
+from citer_core.ui.form import SAMPLE_QUESTION, explore
+from citer_core.ui.presets import Preset, cards_markup, opening_of
+from citer_core.ui.pricing import price_list
+from citer_core.ui.views import View, header, panels
 
-_SOCIAL = re.compile(rb'\s*<meta\s+(?:property|name)="(?:og|twitter):[^>]*>')
-_BEFORE_ALL = re.compile(rb"<base\b[^>]*>|<head>(?![\s\S]*<base\b)")
-_PAGE = b"<gradio-app"
-_GRADIO_SHEET = re.compile(rb'<link rel="stylesheet" crossorigin href="(\./assets/[^"]+)">')
-_GRADIO_SCRIPT = re.compile(rb'<script type="module" crossorigin src="(\./assets/[^"]+)">\s*</script>')
-_GRADIO_THEME = re.compile(rb'"theme_hash":\s*"(\w+)"')
-_LOGIN = re.compile(rb'"auth_required":\s*true')
+ENTRY = ASSETS / "app" / "app.js"
+STYLES = ("viewer/viewer.css", "app/app.css", "app/pairs.css", "learn/learn.css")
+TITLE = "CITER: two models write one answer"
+DESCRIPTION = (
+    "Token-level routing live: a small language model writes, a router sends the tokens where it would fail to a large "
+    "one, and every token shows who wrote it, why, and what it cost."
+)
+_INLINE = re.compile(r'<script(?![^>]*(?: src=|json"))[^>]*>(.*?)</script>', re.DOTALL)
 
 
 @cache
-def _early_script() -> str:
-    return JoinedScript.of(ASSETS / "page" / "early.js").text
+def inline_text(name: str) -> str:
+    """The text of a script of `assets/app` that stands in the document itself."""
+    return f"(() => {{\n{JoinedScript.of(ASSETS / 'app' / name).text}}})();"
 
 
-class PageDocument:
-    """Changes gradio's document.
+def inline_script(name: str) -> str:
+    """A script of `assets/app` that stands in the document itself."""
+    return f"<script>{inline_text(name)}</script>"
+
+
+def styles(names: Sequence[str] = STYLES) -> str:
+    """Sheets as one element."""
+    text = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
+    return f"<style>\n{text}\n</style>"
+
+
+def as_data(value: Any) -> str:
+    """JSON without `<`."""
+    return json.dumps(value).replace("<", "\\u003c")
+
+
+def data_block(name: str, text: str) -> str:
+    """JSON that the page's script reads by its id; nothing in it can end the element."""
+    return f'<script type="application/json" id="{name}">{text}</script>'
+
+
+def usual_props(facts: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the script knows on every host; `facts` are those of `browser_pair.pair_facts`."""
+    return {
+        "pair": PRESETS[EMBEDDED].title,
+        "pricing": price_list(),
+        "browser_pair": facts,
+        "comparisons": [],
+        "labels": [],
+        "profiles": [],
+        "may_measure": False,
+    }
+
+
+class Document:
+    """The page of one host.
 
     Args:
-        head: of ours, markup. Addresses in it are relative to the page.
-        run: of the text that is there at once, as `opening_text` makes it; None leaves it out.
-        later: addresses of sheets that this text does not need.
-        files: of gradio's, that its scripts will ask for; None leaves them to it.
+        props: what its script is told, see `PageProps` in `assets/types.d.ts`.
+        views: that it has.
+        content: of their panels.
+        script: address of the page's script.
+        import_map: leads the modules' addresses to it.
+        presets: recorded runs, whose files stand below `traces`.
+        traces: address of their folder.
+        head: more elements of the head.
     """
 
-    def __init__(self, head: str, run: str | None, later: Sequence[str] = (), files: GradioFiles | None = None) -> None:
-        self._head = head.encode()
-        self._later = [address.encode() for address in later]
-        self._gradio_later = [files.url.encode()] if files and files.sheets else []
-        names = files.data() if files else ""
-        data = f'<script type="application/json" id="cx-early-run">{run}</script>'
-        # No module: those run in the document's order, which is after gradio's.
-        script = f"<script>(() => {{\n{_early_script()}}})();</script>"
-        self._text = b"" if run is None else (names + data + script).encode()
+    def __init__(
+        self,
+        props: Mapping[str, Any],
+        views: Sequence[View],
+        content: Mapping[str, str],
+        *,
+        script: str,
+        import_map: str,
+        presets: Sequence[Preset],
+        traces: str,
+        head: str = "",
+    ) -> None:
+        opening = opening_of(list(presets))
+        question, data_type = (opening.question, opening.data_type) if opening else (SAMPLE_QUESTION, "math")
+        preload = "".join(preload_of(f"{traces}/{file}") for file in opening.files) if opening else ""
+        early = opening_text(ASSETS / "traces", opening.file, is_probed=opening.is_probed) if opening else None
+        first = f"{data_block('cx-early-run', early)}{inline_script('early.js')}" if early else ""
+        self._head = f"""<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="description" content="{DESCRIPTION}"><meta property="og:type" content="website">
+<meta property="og:title" content="{TITLE}"><meta property="og:description" content="{DESCRIPTION}">
+<title>{TITLE}</title>
+{head}{AT_ONCE}
+<link rel="modulepreload" href="{script}">{preload}
+{styles()}
+<script type="importmap">{import_map}</script>
+<script type="module" src="{script}"></script>"""
+        self._body = f"""{inline_script("theme.js")}
+<div class="cx-main">
+<div id="cx-header">{header(views)}</div>
+<main>
+{first}
+{explore(question, data_type, opening.tau if opening else 0.7, cards_markup(list(presets)))}
+<div id="cx-tabs">{panels(views, content)}</div>
+</main>
+</div>
+{data_block("cx-props", as_data(props))}"""
 
-    def __call__(self, document: bytes) -> bytes:
-        """The document with both in it; one that asks for a password says nothing of ours. A chapter stays as it is."""
-        if _PAGE not in document:
-            return document
-        document = _SOCIAL.sub(b"", document)  # gradio's, which name gradio
-        if _LOGIN.search(document):
-            return document
-        document = _BEFORE_ALL.sub(lambda found: found.group() + self._head, document, count=1)
-        if not self._text:
-            sheets = b"".join(b'<link rel="stylesheet" href="%s">' % address for address in self._later)
-            return document.replace(b"</head>", sheets + b"</head>", 1)
-        # gradio's script and sheets hold back the text, which needs none of them: `early.js` puts them in force.
-        document = _GRADIO_SCRIPT.sub(rb'<link rel="modulepreload" crossorigin href="\1" data-begins>', document)
-        own = _sheets_for_later(self._gradio_later)  # before the theme's and ours, which have the last word
-        if (theme := _GRADIO_THEME.search(document)) and self._gradio_later:
-            own += b'<link rel="preload" as="style" href="theme.css?v=%s">' % theme.group(1)
-        document = _GRADIO_SHEET.sub(
-            rb'<link rel="preload" as="style" crossorigin href="\1" data-later>' + own, document
+    @cached_property
+    def text(self) -> str:
+        """All of it, with a policy of its own, for hosts that send none."""
+        policy = f'<meta http-equiv="Content-Security-Policy" content="{self.policy}">'
+        return _page(f"{policy}\n{self._head}", self._body)
+
+    @cached_property
+    def policy(self) -> str:
+        """Content-Security-Policy: no inline script but its own, by their hashes."""
+        hashes = dict.fromkeys(map(hash_of, _INLINE.findall(self._head + self._body)))
+        return (
+            f"default-src 'none'; script-src 'self' 'wasm-unsafe-eval' {' '.join(hashes)}; style-src 'self' "
+            "'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; worker-src 'self'; manifest-src 'self'; "
+            "base-uri 'self'; form-action 'self'"
         )
-        return document.replace(b"</body>", _sheets_for_later(self._later) + self._text + b"</body>", 1)
+
+    @cached_property
+    def body(self) -> bytes:
+        """What a server sends, whose policy is a header."""
+        return _page(self._head, self._body).encode()
+
+    @cached_property
+    def compressed(self) -> bytes:
+        """The same by gzip."""
+        return gzip.compress(self.body, 6, mtime=0)
 
 
-def _sheets_for_later(addresses: Sequence[bytes]) -> bytes:
-    return b"".join(b'<link rel="preload" as="style" href="%s" data-later>' % address for address in addresses)
+def _page(head: str, body: str) -> str:
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+{head}
+</head>
+<body class="cx-page">
+{body}
+</body>
+</html>
+"""
+
+
+def hash_of(script: str) -> str:
+    """An inline script as a page's policy names it."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"

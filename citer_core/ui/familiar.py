@@ -2,7 +2,7 @@
 
 The signal is the share of a question's words that stand in none of the held-out bundled problems of the same make. Each
 of these, compared with the others alone, says where the limit is (`tests/test_familiar.py`): above it are 1 in 100 of
-them, and nearly all that people ask of a chat model. Knows no components and no engine.
+them, and nearly all that people ask of a chat model. Knows no engine.
 """
 
 from __future__ import annotations

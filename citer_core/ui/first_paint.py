@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+from html import escape
 from pathlib import Path
 
 from citer_core.errors import TraceError
 from citer_core.recording import read_probe
 from citer_core.replay import replay
 from citer_core.trace import RoutingTrace
-from citer_core.ui.markup import literal
 
 logger = logging.getLogger(__name__)
 
@@ -18,10 +18,10 @@ logger = logging.getLogger(__name__)
 # script does not come, after a while; once it has begun (`data-drawing`) it always comes to that, however slow the
 # machine is, and what is seen earlier would jump. Until then the opening run's text stands there (`early.js`).
 _SEEN_TOGETHER = (
-    "body:not([data-drawn]) :is(#cx-explore, footer, .wrap.full.translucent) "
+    "body:not([data-drawn]) #cx-explore "
     "{ visibility: hidden; animation: cx-seen 0s 10s forwards; } "
     "body:not([data-drawn]) #cx-explore { content-visibility: hidden; } "
-    "body[data-drawing]:not([data-drawn]) :is(#cx-explore, footer, .wrap.full.translucent) { animation: none; } "
+    "body[data-drawing]:not([data-drawn]) #cx-explore { animation: none; } "
     "body:not([data-drawing]) #cx-early { animation: cx-gone 0s 10s forwards; } "
     "@keyframes cx-gone { to { visibility: hidden; } } "
     "html:has(#cx-early) { overflow-y: scroll; } "  # as it will be, or lines would end elsewhere
@@ -32,7 +32,7 @@ AT_ONCE = f"<style>{_SEEN_TOGETHER}</style>"
 
 def preload_of(url: str) -> str:
     """Has the browser fetch a file that the page's script will ask for, while that script is still on its way."""
-    return f'<link rel="preload" as="fetch" crossorigin href="{literal(url)}">'
+    return f'<link rel="preload" as="fetch" crossorigin href="{escape(url)}">'
 
 
 def opening_text(folder: Path, file: str, *, is_probed: bool) -> str | None:

@@ -1,7 +1,7 @@
 """`JobLine`: the longer computations that are no runs (labels, roll-outs, probes), a few at a time, each in a thread.
 
 Whoever waits or listens has no thread. What a job writes comes to its page as it is written; a page that goes away ends
-its job at its next step. Knows no components and no models.
+its job at its next step. Knows no models.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class JobLine:
         self.line = line
 
     async def run(
-        self, work: Callable[[], Iterator[Message]], session: str, address: str, job: Cancellable | None = None
-    ) -> AsyncGenerator[Message, None]:
+        self, work: Callable[[], Iterator[Message | str]], session: str, address: str, job: Cancellable | None = None
+    ) -> AsyncGenerator[Message | str, None]:
         """Its places in the line, and then what `work` gives.
 
         Args:
@@ -51,7 +51,7 @@ class JobLine:
         """
         wake = Wake()
         ticket = self.line.join(session, address, on_change=wake)
-        going: _Job[Message] | None = None
+        going: _Job[Message | str] | None = None
 
         def leave_early() -> None:
             if not ticket.is_going:

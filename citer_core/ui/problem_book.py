@@ -1,12 +1,11 @@
 """`ProblemBook`: the bundled problems that a person can pick from, and the way from a text on the page to a `Problem`.
 
-Knows data sets and nothing of components or engines.
+Knows data sets, no engine.
 """
 
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +16,6 @@ from citer_core.tasks.prompts import DataType
 
 logger = logging.getLogger(__name__)
 PICKED_TYPES: tuple[DataType, ...] = ("math", "mc")
-LABEL_CHARS = 90
 
 
 class ProblemBook:
@@ -61,22 +59,16 @@ class ProblemBook:
         """Of the problems that are offered."""
         return [problem.question for problem in self._by_key.values()]
 
-    def choices(self) -> list[tuple[str, str]]:
-        """(label, key) of every problem; a label starts with its key: typing finds a data set, a number or a word."""
-        return [(f"{key} · {_short(problem.question)}", key) for key, problem in self._by_key.items()]
-
-    def pick(self, key: object) -> Problem | None:
-        """The problem of that key, or None."""
-        return self._by_key.get(key) if isinstance(key, str) else None
+    def offered(self) -> list[dict[str, str]]:
+        """`key`, `question` and `data_type` of every problem; a key names a data set and a number."""
+        return [
+            {"key": key, "question": problem.question, "data_type": problem.data_type}
+            for key, problem in self._by_key.items()
+        ]
 
     def row(self, problem: Problem) -> Mapping[str, Any] | None:
         """The bundled row of exactly this text, with its worked solution; None where there is none."""
         return self._rows.get((problem.data_type, problem.question))
-
-    def other(self, data_type: DataType) -> tuple[str, Problem] | None:
-        """A random problem of a type, with its key."""
-        found = [(key, problem) for key, problem in self._by_key.items() if problem.data_type == data_type]
-        return random.choice(found) if found else None
 
     def problem(self, text: str, data_type: DataType) -> Problem:
         """What a person asks: the bundled problem of exactly this text, whose answer is known, or else a new one.
@@ -85,8 +77,3 @@ class ProblemBook:
             PromptError: see `problem_from_text`.
         """
         return self._by_text.get((data_type, text.strip())) or problem_from_text(text, data_type)
-
-
-def _short(question: str) -> str:
-    line = " ".join(question.split())
-    return line if len(line) <= LABEL_CHARS else line[: LABEL_CHARS - 1].rstrip() + "…"

@@ -1,7 +1,7 @@
 """`Stopping`: how a page's process ends when it is told to: runs say so to whoever reads them, then the server closes.
 
-SIGTERM and Ctrl-C ask for it; a second one, or `PATIENCE_S` without an end, ends the process on the spot. Knows nothing
-about components; called by `app`.
+SIGTERM and Ctrl-C ask for it; a second one, or `PATIENCE_S` without an end, ends the process on the spot. Called
+by `app`.
 """
 
 from __future__ import annotations

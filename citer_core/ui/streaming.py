@@ -1,22 +1,20 @@
 """What the page is told that is not about a run: notices, places in a line; and how any message travels.
 
-Called by all of the page's events; knows nothing about components, runs or lines.
+Called by all of the page's events; knows nothing about runs or lines.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 from typing import Any
 
 Message = dict[str, Any]
 UNEXPECTED = "Something went wrong on the server and this run ended early; the server's log says what. Try again."
-_notice_numbers = itertools.count()
 
 
 def notice(text: str, level: str = "error") -> Message:
-    """A message that is not about a run: bad input, a wait. Numbered: gradio drops a value equal to the last one."""
-    return {"notice": text, "level": level, "number": next(_notice_numbers)}
+    """A message that is not about a run: bad input, a wait."""
+    return {"notice": text, "level": level}
 
 
 def place_notice(place: int, seconds: float | None) -> Message:
@@ -48,9 +46,5 @@ def ordinal(number: int) -> str:
 
 
 def encode(message: Message) -> str:
-    """A message as the text value of the viewer component.
-
-    One string rather than a dict: gradio then sends it whole instead of comparing it leaf by leaf with the last one.
-    `<` is escaped so that no token text can look like markup on the way.
-    """
+    """A message as one line of JSON; `<` is escaped so that no token text can look like markup on the way."""
     return json.dumps(message, ensure_ascii=False, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")

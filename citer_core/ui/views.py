@@ -1,19 +1,12 @@
-"""The page's views: what the header offers, what an address names (`?view=labels`), and the tab that holds each.
-
-A view is one of gradio's tabs, whose own row of buttons the page hides: `page_views.js` presses them. Explore's tab is
-empty, because the live viewer must stay outside of tabs (`run.viewer`). Called by `header` and `page`.
-"""
+"""The page's header and views: what there is, what an address names (`?view=labels`), and the panel of each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 
-import gradio as gr
-
-from citer_core.ui.markup import literal
-
-TABS_ID = "cx-tabs"
+from citer_core import __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,36 +16,66 @@ class View:
     Attributes:
         name: in addresses.
         title: on the page.
+        is_headed: its own headings are of the second order.
     """
 
     name: str
     title: str
+    panel: str = ""
+    is_headed: bool = True
 
 
 EXPLORE = View("explore", "Explore")
-COMPARE = View("compare", "Compare")
-LABELS = View("labels", "Labels")
+COMPARE = View("compare", "Compare", is_headed=False)
+LABELS = View("labels", "Labels", is_headed=False)
 EVIDENCE = View("evidence", "Evidence")
 PROFILE = View("profile", "Worth it here?")
 LEARN = View("learn", "Learn")
 API = View("api", "API")
 VIEWS = (EXPLORE, COMPARE, LABELS, EVIDENCE, PROFILE, LEARN, API)
+TAGLINE = "A small model writes. Where a router expects it to fail, a large one writes the token."
+_NAME = '<h1 class="cx-name" title="{tagline}" aria-label="CITER"><span>CIT</span><span class="cx-llm">ER</span></h1>'
+_HEADER = """
+<header class="cx-header">
+  {name}
+  <button type="button" class="cx-tool" id="cx-menu" aria-expanded="false" aria-controls="cx-menu-list">Menu</button>
+  <div class="cx-menu" id="cx-menu-list">
+    {views}
+    <div class="cx-tools">
+      {tools}
+      <button type="button" class="cx-tool" id="cx-size" aria-label="Text size">A+</button>
+      <button type="button" class="cx-tool" id="cx-theme" aria-label="Dark theme" aria-pressed="false">◐</button>
+      <span class="cx-version" title="The version of this page">v{version}</span>
+    </div>
+  </div>
+</header>
+"""
+_TOOLS = """<button type="button" class="cx-tool" id="cx-tour" title="Nine small steps on this page">Tour</button>
+      <button type="button" class="cx-tool" id="cx-present" title="Large type, by keyboard">Present</button>
+      <button type="button" class="cx-tool" id="cx-copy-link" title="Opens this run, τ and token">Copy link</button>"""
 
 
-def view_links(views: Sequence[View] = VIEWS) -> str:
-    """The links of the header's row; the first one is open at first."""
-    return "".join(
-        f'<a href="?view={literal(view.name)}" data-view="{literal(view.name)}"'
-        f"{' aria-current=page' if view is EXPLORE else ''}>{literal(view.title)}</a>"
+def header(views: Sequence[View]) -> str:
+    """The top of the page, one line; without views, that of a page in one file. On a phone a button opens it."""
+    links = "".join(
+        f'<a href="?view={view.name}" data-view="{view.name}"{" aria-current=page" if view is EXPLORE else ""}>'
+        f"{escape(view.title)}</a>"
         for view in views
+    )
+    shown = f'<nav class="cx-views" aria-label="Views">{links}</nav>' if views else f"<p>{TAGLINE}</p>"
+    return _HEADER.format(
+        name=_NAME.format(tagline=TAGLINE), views=shown, tools=_TOOLS if views else "", version=__version__
     )
 
 
-def view_tabs() -> gr.Tabs:
-    """What holds them; gradio measures no widths where it may wrap, so a hidden row costs nothing."""
-    return gr.Tabs(elem_id=TABS_ID, selected=EXPLORE.name, overflow_behavior="wrap")
+def panels(views: Sequence[View], content: Mapping[str, str]) -> str:
+    """The place of each view but Explore, with what it holds from the beginning."""
+    return "".join(_panel(view, content.get(view.name, "")) for view in views if view is not EXPLORE)
 
 
-def view_tab(view: View) -> gr.Tab:
-    """The place of one view."""
-    return gr.Tab(view.title, id=view.name, elem_id=f"cx-tab-{view.name}")
+def _panel(view: View, content: str) -> str:
+    heading = "" if view.is_headed else f'<h2 class="cx-hidden">{escape(view.title)}</h2>'
+    return (
+        f'<div id="cx-tab-{view.name}" data-panel="{view.name}" hidden>{heading}{content}'
+        f'<div id="cx-{view.name}" class="cx-{view.name}"></div></div>'
+    )

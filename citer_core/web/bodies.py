@@ -16,7 +16,7 @@ from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from citer_core.web.json_shape import FieldLimits, ShapeError, check_request, check_tool_call, read_json
-from citer_core.web.open_routes import API, OPENING, SMALL_BYTES, Opening
+from citer_core.web.open_routes import API, ASK, OPENING, SMALL_BYTES, Opening
 from citer_core.web.refusal import address_of, refuse, route_path
 
 MAX_HELD_BYTES = 64_000_000  # of all bodies that are being read
@@ -33,7 +33,7 @@ NO_FORM = "The body must be a form."
 NO_BODY = "This address takes no body."
 TOO_LARGE = "The body is larger than this address takes."
 TOO_SLOW = "The body took too long to arrive."
-SESSION, FUNCTION = "citer.session", "citer.function"  # in the scope: who asks and for what, where the body says it
+SESSION = "citer.session"  # in the scope: who asks, where the body says it
 BUSY = "Too much is being sent to this server at once: try again in a moment."
 
 
@@ -66,11 +66,11 @@ class Bodies:
             body = await self._read(receive, opening.max_bytes, held, address_of(scope))
             if body is None:
                 return  # gone before it was there
-            if opening.content == "json":
+            if opening.content == "json" and not route_path(scope).startswith(ASK):  # which has gates of its own
                 # A large one takes a second; others are answered meanwhile.
                 in_thread = len(body) > SMALL_BYTES
                 check = functools.partial(self._check, route_path(scope), body)
-                scope[SESSION], scope[FUNCTION] = await asyncio.to_thread(check) if in_thread else check()
+                scope[SESSION] = await asyncio.to_thread(check) if in_thread else check()
         except _RefusedError as refusal:
             await refuse(scope, receive, send, refusal.status, refusal.why)
             return
@@ -108,16 +108,16 @@ class Bodies:
             if not message.get("more_body", False):
                 return b"".join(pieces)
 
-    def _check(self, path: str, body: bytes) -> tuple[Any, Any]:
-        """Looks at a JSON body; gives the session and the function that it names."""
+    def _check(self, path: str, body: bytes) -> Any:
+        """Looks at a JSON body; gives the session that it names."""
         document = read_json(body)
         if path.startswith(f"{API}/mcp"):
             check_tool_call(document, self._limits)
-            return None, None
+            return None
         name = path.rstrip("/").rpartition("/")[2] if path.startswith(f"{API}/call/") else None
         if not path.startswith((f"{API}/cancel", f"{API}/reset")):
-            check_request(document, self._limits, name, is_for_component=path.startswith(f"{API}/component_server"))
-        return (document.get("session_hash"), document.get("fn_index")) if isinstance(document, dict) else (None, None)
+            check_request(document, self._limits, name)
+        return document.get("session_hash") if isinstance(document, dict) else None
 
 
 class _RefusedError(Exception):

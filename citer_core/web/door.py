@@ -10,7 +10,6 @@ us. So the door is set before all of it, at the moment when the application star
 from __future__ import annotations
 
 import contextlib
-import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from starlette.applications import Starlette
@@ -40,8 +39,7 @@ class Door:
         limits: of the fields of the page's functions.
         has_mcp: whether MCP's routes are open.
         forget: drops what waits for a session.
-        weight_of: what an answer of a function weighs.
-        is_known: whether a request to the application comes from somebody who has logged in.
+        is_known: whether a request comes from somebody who has logged in.
     """
 
     def __init__(
@@ -53,25 +51,24 @@ class Door:
         *,
         has_mcp: bool,
         forget: Callable[[str], Awaitable[None]],
-        weight_of: Callable[[object], int],
-        is_known: Callable[[Starlette, Scope], bool],
+        is_known: Callable[[Scope], bool],
     ) -> None:
         self._hosts = OwnHosts(host, port, settings)
         self._settings, self._limits, self._has_mcp = settings, limits, has_mcp
-        self._forget, self._weight_of, self._is_known = forget, weight_of, is_known
+        self._forget, self._is_known = forget, is_known
 
     @contextlib.asynccontextmanager
     async def lifespan(self, app: Starlette) -> AsyncIterator[None]:
         """For the application: it is called before anything is served."""
         assert app.middleware_stack is not None, "an application that starts has been asked to"
-        app.middleware_stack = self.before(app.middleware_stack, functools.partial(self._is_known, app))
+        app.middleware_stack = self.before(app.middleware_stack)
         yield
 
-    def before(self, app: ASGIApp, is_known: Callable[[Scope], bool]) -> ASGIApp:
+    def before(self, app: ASGIApp) -> ASGIApp:
         """The application behind the door."""
         settings = self._settings
-        door: ASGIApp = Bodies(Unread(CalmErrors(app), self._forget, self._weight_of), self._limits)
-        door = RateLimit(LoginFirst(door, is_known), LOGINS) if settings.accounts else door
+        door: ASGIApp = Bodies(Unread(CalmErrors(app), self._forget), self._limits)
+        door = RateLimit(LoginFirst(door, self._is_known), LOGINS) if settings.accounts else door
         door = RateLimit(door, PAGES)
         door = OpenRoutes(door, has_login=bool(settings.accounts), has_mcp=self._has_mcp)
         door = Visitors(door, self._hosts, is_proxied=settings.is_proxied, open_paths=frozenset({HEALTH_PATH}))

@@ -1,6 +1,6 @@
 """What a JSON body may look like, whoever reads it later: how deep, which session, no files, and how long each field.
 
-Knows gradio's forms of a request by the names of their fields, no component. Called by `bodies`.
+Knows gradio's forms of a request by the names of their fields. Called by `bodies`.
 """
 
 from __future__ import annotations
@@ -48,16 +48,13 @@ def read_json(body: bytes) -> Any:
     return document
 
 
-def check_request(
-    document: object, limits: FieldLimits, name: str | None = None, *, is_for_component: bool = False
-) -> None:
+def check_request(document: object, limits: FieldLimits, name: str | None = None) -> None:
     """What every request to a function of the page must keep to.
 
     Args:
-        document: the body of `queue/join`, `call/NAME` or `component_server`.
+        document: the body of `queue/join` or `call/NAME`.
         limits: of the page's functions.
         name: the function's, where the path has it.
-        is_for_component: the request is `component_server`.
 
     Raises:
         ShapeError: the session is no session, there is no such function, or a field is longer than it may be.
@@ -67,8 +64,6 @@ def check_request(
     session = document.get("session_hash")
     if session is not None and not (isinstance(session, str) and _SESSION.fullmatch(session)):
         raise ShapeError(NO_SESSION)
-    if is_for_component:  # of the page's own pieces: small, and no function of the queue
-        return
     number = document.get("fn_index")
     found = limits(name) if name is not None else limits(number) if type(number) is int else None
     if found is None:

@@ -23,7 +23,7 @@ API = "/gradio_api"
 RUN_BYTES = 8_000_000
 SMALL_BYTES = 65_536
 NO_PAGE = "This page has one address: ask for / without ?page=."
-CLOSED = "There is nothing here. The API tab of the page lists what can be called."
+CLOSED = "There is nothing here. The view API of the page lists what can be called."
 WRONG_METHOD = "This address takes another method."
 STARTED = f"{API}/startup-events"  # gradio's own process asks for it once, when it has begun to listen
 Content = Literal["none", "json", "form"]
@@ -59,18 +59,18 @@ def _takes(path: str, max_bytes: int) -> Opening:
 _reads_openly = functools.partial(_reads, is_guarded=False)
 
 
+ASK = "/citer/ask/"  # what a page asks its server (`ui/asking`)
 _NAME = r"[\w-]{1,100}"
 _PAGE = (
-    *_reads_openly("/", "/theme\\.css", "/favicon\\.ico", "/manifest\\.json", "/pwa_icon", "/robots\\.txt"),
-    *_reads_openly("/(static|assets|citer)/.{1,200}", "/healthz"),
-    *_reads("/config/?"),
+    *_reads("/", "/citer/.{1,200}", "/config/?"),
+    *_reads_openly("/favicon\\.ico", "/healthz"),
+    _takes(f"{ASK}[a-z_]{{1,40}}", RUN_BYTES),
 )
 _QUEUE = (
     *_reads(f"{API}/(info/?|app_id/?|queue/data)", f"{API}/heartbeat/{_NAME}"),
     *_reads(f"{API}/call/(v2/)?{_NAME}/{_NAME}"),
     _takes(f"{API}/queue/join", RUN_BYTES),
     _takes(f"{API}/call/(v2/)?{_NAME}/?", RUN_BYTES),
-    _takes(f"{API}/component_server/?", SMALL_BYTES),
     _takes(f"{API}/(cancel|reset/?)", SMALL_BYTES),
 )
 _LOGIN = (

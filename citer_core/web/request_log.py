@@ -15,7 +15,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from citer_core.web.open_routes import API
+from citer_core.web.open_routes import API, ASK
 from citer_core.web.refusal import notes_of, route_path
 
 logger = logging.getLogger(__name__)
@@ -24,7 +24,10 @@ FAILED = "Something went wrong on the server; its log says what, under this requ
 _SANE_ID = re.compile(r"[\w.-]{8,64}")
 _CAPABILITY = re.compile(rf"({API}/(?:heartbeat|call(?:/v2)?/[^/]+)/).+")
 # Asked for all the time, and of interest only where they fail.
-_QUIET = (f"{API}/component_server", f"{API}/heartbeat/", f"{API}/app_id", f"{API}/startup-events", "/healthz")
+_QUIET = (
+    *(f"{ASK}engine_status", f"{ASK}fetch_run", "/healthz"),
+    *(f"{API}/heartbeat/", f"{API}/app_id", f"{API}/startup-events"),
+)
 
 
 class RequestLog:

@@ -1,6 +1,6 @@
 """`SecurityHeaders`: what a browser may do with our answers. Put around everything, errors included.
 
-The policy of the page itself needs the scripts that are in it (`page_policy`); everything else may load nothing.
+The policy of the page itself needs the scripts that are in it (`ui/document`); everything else may load nothing.
 """
 
 from __future__ import annotations

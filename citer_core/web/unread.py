@@ -2,7 +2,7 @@
 
 Gradio keeps what an event gave until the session's stream is read, for ever if nobody reads it; an answer may have
 megabytes. So a session has few events that are not answered, those whose session nobody listens to are bounded, and
-what nobody comes for is dropped. Knows the routes of the queue, and no component. Called behind `bodies`.
+what nobody comes for is dropped. Knows the routes of the queue. Called behind `bodies`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from urllib.parse import parse_qs
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from citer_core.web.bodies import FUNCTION, SESSION
+from citer_core.web.bodies import SESSION
 from citer_core.web.open_routes import API
 from citer_core.web.refusal import address_of, refuse, route_path
 
-# In weights of answers: most weigh 1, an analysis of megabytes more. A class behind one address asks at once.
+# Events. A class behind one address asks at once.
 MOST_OF_A_SESSION = 64
 MOST_UNHEARD, MOST_UNHEARD_OF_ONE = 640, 480  # in all, from one address
 GRACE_S = 2.0  # a program asks for an event, then for its stream
@@ -42,14 +42,9 @@ class _Session:
     """What one session waits for, since when nobody listens to it, and from where it asks."""
 
     address: str
-    open: dict[str, int] = field(default_factory=dict)  # events, and what their answers weigh
+    open: set[str] = field(default_factory=set)  # events
     n_listeners: int = 0
     unheard_since: float = 0.0
-
-    @property
-    def weight(self) -> int:
-        """Of all that it waits for."""
-        return sum(self.open.values())
 
 
 class Unread:
@@ -58,7 +53,6 @@ class Unread:
     Args:
         app: what is asked.
         forget: drops what waits for a session.
-        weight_of: what an answer of a function weighs.
         patience_s: see above; tests have their own.
     """
 
@@ -66,11 +60,10 @@ class Unread:
         self,
         app: ASGIApp,
         forget: Callable[[str], Awaitable[None]],
-        weight_of: Callable[[object], int],
         *,
         patience_s: float = PATIENCE_S,
     ) -> None:
-        self._app, self._forget, self._weight_of, self._patience_s = app, forget, weight_of, patience_s
+        self._app, self._forget, self._patience_s = app, forget, patience_s
         self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._session_of: OrderedDict[str, str] = OrderedDict()  # of an event
         self._tasks: set[asyncio.Task[None]] = set()
@@ -89,26 +82,26 @@ class Unread:
             await self._app(scope, receive, send)
 
     async def _join(self, scope: Scope, receive: Receive, send: Send) -> None:
-        name, address, weight = scope.get(SESSION), address_of(scope), self._weight_of(scope.get(FUNCTION))
+        name, address = scope.get(SESSION), address_of(scope)
         session = self._sessions.get(name) if name else None
         is_heard = session is not None and session.n_listeners > 0
-        has_room = session is None or session.weight + weight <= MOST_OF_A_SESSION
-        if not has_room or not (is_heard or self._has_room(address, weight)):
+        has_room = session is None or len(session.open) < MOST_OF_A_SESSION
+        if not has_room or not (is_heard or self._has_room(address)):
             await refuse(scope, receive, send, 503, UNREAD)
             return
 
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.body" and (event := _event_of(message.get("body", b""))):
-                self._note(name or event, event, address, weight)
+                self._note(name or event, event, address)
             await send(message)
 
         await self._app(scope, receive, noted)
 
-    def _note(self, name: str, event: str, address: str, weight: int) -> None:
+    def _note(self, name: str, event: str, address: str) -> None:
         session = self._sessions.setdefault(name, _Session(address))
         self._sessions.move_to_end(name)
         self._session_of[event] = name
-        session.open[event] = weight
+        session.open.add(event)
         if not session.n_listeners:
             session.unheard_since = time.monotonic()
             asyncio.get_running_loop().call_later(self._patience_s, self._expire, name)
@@ -126,10 +119,10 @@ class Unread:
         async def heard(message: Message) -> None:
             body = message.get("body", b"")
             if event and any(end in body for end in _ENDS_OF_ONE):
-                session.open.pop(event, None)
+                session.open.discard(event)
             elif not event and _END in body:
                 for ended in _EVENT.findall(body):
-                    session.open.pop(ended.decode(), None)
+                    session.open.discard(ended.decode())
             await send(message)
 
         session.n_listeners += 1
@@ -141,16 +134,16 @@ class Unread:
                 session.unheard_since = time.monotonic()
                 asyncio.get_running_loop().call_later(self._patience_s, self._expire, name)
 
-    def _has_room(self, address: str, weight: int) -> bool:
+    def _has_room(self, address: str) -> bool:
         """Whether one more event may wait unheard; what has waited longest makes room."""
         unheard = [(one.unheard_since, name, one) for name, one in self._sessions.items() if _is_unheard(one)]
-        if unheard and sum(session.weight for *_, session in unheard) + weight > MOST_UNHEARD:
+        if unheard and sum(len(session.open) for *_, session in unheard) >= MOST_UNHEARD:
             since, name, _ = min(unheard, key=lambda entry: entry[0])
             if time.monotonic() - since < GRACE_S:
                 return False
             self._drop(name)
-            return self._has_room(address, weight)
-        return sum(one.weight for *_, one in unheard if one.address == address) + weight <= MOST_UNHEARD_OF_ONE
+            return self._has_room(address)
+        return sum(len(one.open) for *_, one in unheard if one.address == address) < MOST_UNHEARD_OF_ONE
 
     def _expire(self, name: str) -> None:
         session = self._sessions.get(name)

@@ -153,7 +153,7 @@ ENTRY = {
     ],
 )  # fmt: skip
 def test_a_damaged_entry_of_the_index_costs_the_cards_and_not_the_page(tmp_path, changes, caplog):
-    from citer_core.ui.run.presets import presets_to_show
+    from citer_core.ui.presets import presets_to_show
 
     (tmp_path / "index.json").write_text(json.dumps([ENTRY]))
     assert [preset.title for preset in presets_to_show(tmp_path)] == ["A"]

@@ -29,13 +29,13 @@ from citer_core.replay import replay
 from citer_core.tasks.answers import check_answer, extract_answer
 from citer_core.tasks.problems import Problem, problem_from_row, problem_from_text
 from citer_core.trace import RoutingTrace
-from citer_core.ui.api.tools import RecordedRuns, replay_endpoint
-from citer_core.ui.labels.events import ROLL_OUT
+from citer_core.ui.events.labels import ROLL_OUT
+from citer_core.ui.events.tools import RecordedRuns, replay_endpoint
 from citer_core.ui.labels.rows import bundled_row, pasted_rows, rows_of_file
 from citer_core.ui.pair.offers import PairOffers
+from citer_core.ui.presets import read_presets
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run.asked import asked_run, read_asked
-from citer_core.ui.run.presets import read_presets
 from citer_core.ui.run.registry import RunRegistry
 from citer_core.ui.run.request import branch_request, probe_request
 from citer_core.ui.run.stream import missing_part

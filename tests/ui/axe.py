@@ -101,7 +101,7 @@ SIZES = """() => {
   // Gradio's own timer of an event that shows no progress stands in the page, at an opacity of 0.
   const UNSEEN = "svg, .cv-sr, .cl-sr, [data-testid=status-tracker].hide";
   const sizes = {};
-  for (const node of document.querySelectorAll(".gradio-container *")) {
+  for (const node of document.querySelectorAll(".cx-page *")) {
     const isText = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
     const box = node.getBoundingClientRect();
     if (isText && box.height > 2 && box.width > 2 && !node.closest(UNSEEN)

@@ -1,4 +1,4 @@
-"""A class of pages without browsers: raw HTTP clients that press Generate and read what gradio's queue sends them.
+"""A class of pages without browsers: raw HTTP clients that press Generate and read what the server sends them.
 
     report = asyncio.run(a_class(url, questions, n_sessions=50, n_runs=5))
 
@@ -11,21 +11,21 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 
 
-def request_for(question: str, data_type: str = "math", **settings: float) -> str:
+def request_for(question: str, data_type: str = "math", **settings: float) -> dict[str, Any]:
     """What the page's script sends when Generate is pressed."""
-    return json.dumps({"question": question, "data_type": data_type, "router": None, "settings": settings})
+    return {"question": question, "data_type": data_type, "router": None, "settings": settings}
 
 
 @dataclass
 class SeenRun:
-    """What one event of one page brought.
+    """What one run of one page brought.
 
     Attributes:
         asked_at, started_at, token_at, ended_at: seconds of the clock; when it was asked for, had its turn (its head
@@ -51,9 +51,8 @@ class SeenRun:
         """What it wrote."""
         return "".join(token["text"] for token in self.tokens)
 
-    def take(self, payload: str) -> None:
-        """One value of the viewer component."""
-        message = json.loads(payload)
+    def take(self, message: dict[str, Any]) -> None:
+        """One message."""
         if "notice" in message:
             if "place" in message:
                 self.places.append((message["place"], message["seconds"]))
@@ -79,89 +78,30 @@ class SeenRun:
             self.end, self.ended_at = message["end"], time.monotonic()
 
 
-@dataclass(frozen=True)
-class PageEvents:
-    """Numbers of gradio's events."""
+async def listen(
+    client: httpx.AsyncClient, tab: str, what: str, asked: object = None, *, pause_s: float = 0.0
+) -> AsyncGenerator[dict[str, Any], None]:
+    """The messages of an answer to a page; a slow reader pauses after each.
 
-    generate: int
-    measure: int
-    stop_measuring: int
-
-
-async def events_of(client: httpx.AsyncClient) -> PageEvents:
-    """Which events the page's buttons have, from what the server tells every browser."""
-    config = (await client.get("config")).json()
-    ids = {part["props"].get("elem_id"): part["id"] for part in config["components"]}
-
-    def event(elem_id: str) -> int:
-        target = [ids[elem_id], "click"]
-        found = [one["id"] for one in config["dependencies"] if target in one["targets"] and one["backend_fn"]]
-        assert len(found) == 1, elem_id
-        return int(found[0])
-
-    return PageEvents(event("cx-ask"), event("cx-profile-measure"), event("cx-profile-stop"))
-
-
-async def join(client: httpx.AsyncClient, session: str, event: int, data: Sequence[Any]) -> str:
-    """Presses a button; returns gradio's id of the event."""
-    answer = await client.post(
-        "gradio_api/queue/join", json={"data": list(data), "fn_index": event, "session_hash": session}
-    )
-    if answer.status_code != 200:
-        raise RuntimeError(f"refused with {answer.status_code}: {answer.text[:200]}")
-    return str(answer.json()["event_id"])
-
-
-async def listen(client: httpx.AsyncClient, session: str, *, pause_s: float = 0.0) -> Any:
-    """Yields gradio's messages for a page until all its events are over; a slow reader pauses after each."""
-    async with client.stream("GET", "gradio_api/queue/data", params={"session_hash": session}) as stream:
-        async for line in stream.aiter_lines():
-            if line.startswith("data:"):
-                message = json.loads(line[5:])
-                if message["msg"] == "close_stream":
-                    return
-                yield message
-                await asyncio.sleep(pause_s)
-
-
-def value_of(message: dict[str, Any]) -> str | None:
-    """The component's new value in one of gradio's messages; it sends the first whole and the others as a change."""
-    data = (message.get("output") or {}).get("data") or []
-    if message["msg"] not in ("process_generating", "process_completed") or not data:
-        return None
-    value = data[0]
-    if isinstance(value, list):
-        value = value[0][2] if value else None
-    return value if isinstance(value, str) else None
-
-
-async def a_page(
-    client: httpx.AsyncClient,
-    session: str,
-    event: int,
-    asked: Sequence[tuple[str, Sequence[Any]]],
-    *,
-    pause_s: float = 0.0,
-) -> list[SeenRun]:
-    """One page that asks for several runs at once and reads to their ends.
-
-    Args:
-        asked: question and the request, for each.
-        pause_s: of a slow reader, after each message.
+    Raises:
+        RuntimeError: the server did not take it.
     """
-    runs: dict[str, SeenRun] = {}
-    for question, data in asked:
-        seen = SeenRun(question, time.monotonic())
-        runs[await join(client, session, event, data)] = seen
-    async for message in listen(client, session, pause_s=pause_s):
-        run = runs.get(message.get("event_id", ""))
-        if run is None:
-            continue
-        if message["msg"] == "process_completed" and not message["success"]:
-            run.faults.append(f"gradio says: {message['output']}")
-        if message["msg"] == "process_generating" and (value := value_of(message)) is not None:
-            run.take(value)
-    return list(runs.values())
+    headers = {"X-Citer-Tab": tab, "Content-Type": "application/json"}
+    body = json.dumps(asked)
+    async with client.stream("POST", f"citer/ask/{what}", content=body, headers=headers) as answer:
+        if answer.status_code != 200:
+            raise RuntimeError(f"refused with {answer.status_code}: {(await answer.aread())[:200]!r}")
+        async for line in answer.aiter_lines():
+            yield json.loads(line)
+            await asyncio.sleep(pause_s)
+
+
+async def a_run(client: httpx.AsyncClient, tab: str, question: str, asked: object, *, pause_s: float = 0.0) -> SeenRun:
+    """A page that presses Generate and reads to the end."""
+    seen = SeenRun(question, time.monotonic())
+    async for message in listen(client, tab, "run", asked, pause_s=pause_s):
+        seen.take(message)
+    return seen
 
 
 async def a_class(
@@ -175,16 +115,14 @@ async def a_class(
     """
     limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
     async with httpx.AsyncClient(base_url=url, timeout=600, limits=limits) as client:
-        events = await events_of(client)
-        pages = []
+        runs = []
         for page in range(n_sessions):
-            asked = []
+            pause_s = 0.3 if page >= n_sessions - n_slow else 0.0
             for run in range(n_runs):
                 question = questions[(page * n_runs + run) % len(questions)]
-                asked.append((question, [request_for(question, threshold=threshold)]))
-            pause_s = 0.3 if page >= n_sessions - n_slow else 0.0
-            pages.append(a_page(client, f"class-{page}", events.generate, asked, pause_s=pause_s))
-        return [run for page in await asyncio.gather(*pages) for run in page]
+                asked = request_for(question, threshold=threshold)
+                runs.append(a_run(client, f"class-{page:04}", question, asked, pause_s=pause_s))
+        return list(await asyncio.gather(*runs))
 
 
 def percentile(values: Sequence[float], share: float) -> float:

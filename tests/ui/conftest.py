@@ -16,16 +16,15 @@ from unittest import mock
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-import citer_core.ui.page
+import citer_core.ui.events.labels
 from citer_core.config import AppConfig
 from citer_core.tasks.problems import Problem
-from citer_core.ui.lines import Lines
-from citer_core.ui.page import build_page, health_of, serve
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.pair.offers import PairOffers
 from citer_core.ui.pair.switch import LoadPair, PairSwitch
+from citer_core.ui.presets import Preset, read_presets
 from citer_core.ui.run.desk import RunDesk
-from citer_core.ui.run.presets import Preset, read_presets
+from citer_core.ui.server import PageServer
 from tests.browser import LAUNCH_ARGS, provide_browser
 from tests.fakes import PAIR, FakeEngine, right_answer
 
@@ -82,7 +81,7 @@ def bundled_presets(folder: Path) -> list[Preset]:
 def closed(pages: dict[str, Any]) -> None:
     """Closes servers, all at once: each waits a while for whoever still listens."""
     with ThreadPoolExecutor(max(1, len(pages))) as together:
-        for _ in together.map(lambda page: page.close(verbose=False), pages.values()):
+        for _ in together.map(lambda page: page.close(), pages.values()):
             pass
 
 
@@ -111,14 +110,13 @@ def server_maker(pages: dict[str, Any]) -> Callable[..., Served]:
         switch = PairSwitch(slot, change, PairOffers(settings), settings.pair, settings.dtype)
         with pytest.MonkeyPatch.context() as patch:
             if not all_runs:  # tests know the bundled pair's by heart; which others are shipped is not their business
-                patch.setattr("citer_core.ui.page.presets_to_show", bundled_presets)
+                patch.setattr("citer_core.ui.server.presets_to_show", bundled_presets)
             if grace_s is not None:
-                patch.setattr("citer_core.ui.page.RunDesk", partial(RunDesk, grace_s=grace_s))
-            lines = Lines.of(settings)
-            page = build_page(settings, slot, switch, lines)
-        url = serve(page, settings, health=health_of(slot, lines))
+                patch.setattr("citer_core.ui.server.RunDesk", partial(RunDesk, grace_s=grace_s))
+            server = PageServer(settings, slot, switch)
+        url = server.start()
         slot.start()
-        pages[url] = page
+        pages[url] = server
         return Served(url, engine, slot, may_load)
 
     return make
@@ -272,7 +270,7 @@ def labelled(make_shared_server: Callable[..., Served]) -> Served:
     """A server with the bundled pair."""
     from tests.ui.labels import RealEngine, SeenJobs  # torch, which most tests of the page do without
 
-    with mock.patch.object(citer_core.ui.page, "LabelJobs", SeenJobs):
+    with mock.patch.object(citer_core.ui.events.labels, "LabelJobs", SeenJobs):
         server = make_shared_server(RealEngine())
     server.may_load.set()
     assert server.slot.wait(60) is not None

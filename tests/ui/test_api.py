@@ -17,7 +17,7 @@ from citer_core.replay import replay
 from citer_core.routing.probe import ProbedToken
 from citer_core.trace import RoutingTrace
 from citer_core.types import Candidate
-from citer_core.ui.api.tab import CURL_EXAMPLE, LOCAL_ADDRESS, PYTHON_EXAMPLE
+from citer_core.ui.api_words import CURL_EXAMPLE, PYTHON_EXAMPLE
 from tests.traces import recorded
 from tests.ui.conftest import Served
 
@@ -160,11 +160,11 @@ def test_a_recorded_run_is_answered_with_its_stored_probe(client: Client) -> Non
 def test_the_examples_of_the_page_run(
     client: Client, served: Served, probing: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    exec(PYTHON_EXAMPLE.replace(LOCAL_ADDRESS, served.url.rstrip("/")), {})
+    exec(PYTHON_EXAMPLE.replace("http://127.0.0.1:7860", served.url.rstrip("/")), {})
     assert "tokens that stay the same, exactly:" in capsys.readouterr().out
     if shutil.which("curl") is None:
         return
-    example = CURL_EXAMPLE.replace(LOCAL_ADDRESS, served.url.rstrip("/"))
+    example = CURL_EXAMPLE.replace("http://127.0.0.1:7860", served.url.rstrip("/"))
     done = subprocess.run(["bash", "-c", example], capture_output=True, text=True, check=True, timeout=60)
     first = replay(recorded("bakery"), 0.5).first_flip
     assert "event: complete" in done.stdout and f'\\"first_flip\\":{first},' in done.stdout

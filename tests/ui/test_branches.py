@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from citer_core.fork import Fork
 from citer_core.trace import event_to_dict
@@ -139,16 +141,7 @@ def test_a_probe_whose_answer_is_lost_can_be_asked_for_again(visit: Visit, serve
     page = visitor.page
     asked(visitor, "Ask twice.")
     focus_token(visitor, next(event.index for event in served.engine.runs[-1].events if event.source == "slm"))
-    page.evaluate(
-        """() => {
-          const { branches } = window.citer;
-          const receive = branches.receiveProbe;
-          branches.receiveProbe = function (message) {
-            if (message.probe === null) receive.call(this, message);
-            else branches.receiveProbe = receive; // the first answer; later ones arrive
-          };
-        }"""
-    )
+    page.route("**/citer/ask/probe", lambda route: route.fulfill(content_type="application/x-ndjson", body=""), times=1)
     page.get_by_role("button", name="Ask the LLM everywhere").press("Enter")
     expect(page.locator("#cx-notice")).to_contain_text("were lost on the way", timeout=20_000)
     page.get_by_role("button", name="Ask the LLM everywhere").press("Enter")
@@ -229,28 +222,34 @@ def test_search_jump_budget_and_pace_need_no_request(visit: Visit, served: Serve
     assert n_llm == page.evaluate(f"{VIEW}.n") // 5
     # Between two steps of the slider, and it stays there when Gradio has taken it over.
     number = page.locator("#cx-tau input[type=number]")
-    page.wait_for_function("window.citer.viewer.frame === null")
+    page.wait_for_function("() => window.citer.viewer.frame === null")
     assert float(number.input_value()) == page.evaluate(f"{VIEW}.whatIf")
 
     page.get_by_label("Playback speed").select_option("live")
     page.get_by_label("Tokens shown").fill("0")
     page.get_by_label("Play", exact=True).press("Enter")
-    page.wait_for_function(f"{VIEW}.shown === {VIEW}.n")
+    page.wait_for_function(f"() => {VIEW}.shown === {VIEW}.n")
     assert visitor.requests == []
 
 
-@pytest.mark.parametrize("change", ["request.events[1].slm_confidence = 7", 'request.pair_revision = "another"'])
-def test_a_forged_request_is_answered_calmly(visit: Visit, served: Served, change: str) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda request: request["events"][1].update(slm_confidence=7),
+        lambda request: request.update(pair_revision="another"),
+    ],
+)
+def test_a_forged_request_is_answered_calmly(visit: Visit, served: Served, change: Callable[[Any], None]) -> None:
     visitor = visit()
     asked(visitor, "What may be forged?")
     n_runs = len(served.engine.runs)
-    visitor.page.evaluate(
-        f"""() => {{ const {{ branches }} = window.citer, take = branches.takeRequest.bind(branches);
-            branches.takeRequest = () => {{
-              let request = JSON.parse(take());
-              {change};
-              return JSON.stringify(request); }}; }}"""
-    )
+
+    def forge(route: Route) -> None:
+        request = route.request.post_data_json
+        change(request)
+        route.continue_(post_data=json.dumps(request))
+
+    visitor.page.route("**/citer/ask/branch", forge)
     focus_token(visitor, 3)
     visitor.page.keyboard.press("f")
     expect(visitor.page.locator("#cx-notice")).not_to_be_empty(timeout=20_000)
@@ -303,10 +302,10 @@ def test_four_thousand_tokens_scrub_and_move_tau_within_a_tenth_of_a_second(visi
     page.evaluate("window.citer.viewer.tokens.scroller.scrollTop = 1e6")
     page.evaluate("new Promise(requestAnimationFrame)")
     assert page.evaluate(wrong, False) == 0
-    page.wait_for_function("window.citer.viewer.tokens.restTimer === null")
+    page.wait_for_function("() => window.citer.viewer.tokens.restTimer === null")
     assert page.evaluate(wrong, True) == 0
     page.evaluate("window.citer.viewer.setThreshold(0.5)")
-    page.wait_for_function("window.citer.viewer.frame === null && window.citer.viewer.tokens.restTimer === null")
+    page.wait_for_function("() => window.citer.viewer.frame === null && window.citer.viewer.tokens.restTimer === null")
 
     before = busy_ms()
     page.evaluate(

@@ -80,7 +80,7 @@ def test_a_worker_in_chromium_writes_what_node_writes(browser: Browser, files: s
     failures: list[str] = []
     page.on("pageerror", lambda error: failures.append(str(error)))
     page.on("console", lambda message: failures.append(message.text) if message.type == "error" else None)
-    page.goto(f"{files}page/favicon.svg")
+    page.goto(f"{files}app/favicon.svg")
     found = page.evaluate(SCRIPT, [files, request, [0.2, 0.5, 0.7, 0.9, 0.99, 1]])
     page.close()
     assert not failures

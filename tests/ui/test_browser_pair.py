@@ -19,7 +19,7 @@ from tests.ui.conftest import Served, Visitor, script
 
 pytestmark = pytest.mark.ui
 READY = "window.citer.browser.client?.state === 'ready'"
-STATUS = re.compile(r"component_server")  # the page asks whether the models are there
+STATUS = re.compile(r"/citer/ask/")  # the page asks whether the models are there
 
 
 def shown(visitor: Visitor) -> RoutingTrace:
@@ -51,7 +51,7 @@ def test_somebody_who_only_looks_loads_neither_the_models_nor_the_choices(
     page.wait_for_timeout(1000)
     assert [url for url in visitor.requests if chosen.search(url)] == []
     page.mouse.move(1, 1)
-    page.wait_for_function(READY, timeout=30_000)
+    page.wait_for_function(f"() => {READY}", timeout=30_000)
     fetched = " ".join(url for url in visitor.requests if chosen.search(url))
     assert "queue/join" in fetched and "datasets/math.jsonl" in fetched, "not even when somebody is there"
     visitor.context.close()
@@ -64,7 +64,7 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
     page, complaints = visitor.page, visitor.complaints
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
     page.locator('.cx-preset[data-file="bakery.json"]').click()
-    page.wait_for_function(READY, timeout=30_000)
+    page.wait_for_function(f"() => {READY}", timeout=30_000)
     n_before = len(visitor.requests)
 
     # Tau is alive: the text of either model alone, as recorded by Python, its verdict, and nothing hatched.
@@ -92,7 +92,7 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
     branch = shown(visitor)
     assert branch.events[at].forced and branch.events[at].source == "slm" and branch.parent is not None
     page.evaluate("window.citer.viewer.branching.askProbe(window.citer.viewer.view)")
-    page.wait_for_function("window.citer.viewer.view.probe !== null", timeout=15_000)
+    page.wait_for_function("() => window.citer.viewer.view.probe !== null", timeout=15_000)
     assert page.evaluate("window.citer.viewer.view.probe.length") == branch.n_tokens
     assert page.evaluate("window.citer.viewer.view.truth") == {"why": NO_SOLUTION}
 
@@ -108,7 +108,7 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
     expect(page.locator(".cv-provenance")).to_contain_text("WebAssembly")
     # A problem with a known solution: its cases and labels, as the server gives them.
     page.evaluate("window.citer.viewer.branching.askProbe(window.citer.viewer.view)")
-    page.wait_for_function("window.citer.viewer.view.truth !== null", timeout=15_000)
+    page.wait_for_function("() => window.citer.viewer.view.truth !== null", timeout=15_000)
     truth = page.evaluate("window.citer.viewer.view.truth")
     n_labelled = len(truth["case"])
     assert n_labelled >= 1 and set(truth["case"]) <= set("123") and set(truth["label"]) <= set("01")
@@ -165,7 +165,7 @@ def loading(browser: Browser, without_models: Served) -> Any:
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
     visitor.page.locator('.cx-preset[data-file="bakery.json"]').click()
     expect(visitor.page.locator(".cv-mode")).to_have_text("Recorded")
-    visitor.page.wait_for_function("window.citer.browser.client?.state === 'loading'", timeout=15_000)
+    visitor.page.wait_for_function("() => window.citer.browser.client?.state === 'loading'", timeout=15_000)
     yield visitor, let_come
     visitor.leave()
     assert visitor.complaints == []
@@ -212,7 +212,7 @@ def held(browser: Browser, without_models: Served) -> Iterator[Visitor]:
     page = visitor.page
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
     page.locator('.cx-preset[data-file="bakery.json"]').click()
-    page.wait_for_function(READY, timeout=30_000)
+    page.wait_for_function(f"() => {READY}", timeout=30_000)
     page.evaluate(HOLD)
     yield visitor
     visitor.leave()
@@ -222,9 +222,9 @@ def held(browser: Browser, without_models: Served) -> Iterator[Visitor]:
 def test_a_text_that_comes_late_is_not_shown_in_place_of_another_run(held: Visitor) -> None:
     page = held.page
     move(held, 0)
-    page.wait_for_function("window.isWritten()", timeout=15_000)
+    page.wait_for_function("() => window.isWritten()", timeout=15_000)
     page.locator('.cx-preset[data-file="trip.json"]').click()
-    page.wait_for_function("window.citer.viewer.view.isPending === false")
+    page.wait_for_function("() => window.citer.viewer.view.isPending === false")
     before = shown(held).key
     assert before == recorded("trip").key
     page.evaluate("window.release()")
@@ -235,7 +235,7 @@ def test_a_text_that_comes_late_is_not_shown_in_place_of_another_run(held: Visit
 def test_a_run_that_is_stopped_before_its_first_token_is_here_is_not_shown(held: Visitor) -> None:
     page = held.page
     held.ask(bundled_rows("math")[3].problem.question)
-    page.wait_for_function("window.isWritten()", timeout=15_000)
+    page.wait_for_function("() => window.isWritten()", timeout=15_000)
     page.locator("button#cx-stop").click()
     held.wait_idle()
     page.evaluate("window.release()")
@@ -253,7 +253,7 @@ def test_tau_that_moved_while_a_run_is_shown_token_by_token_is_followed_once_it_
     page.reload(wait_until="load")
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
     visitor.ask(bundled_rows("math")[3].problem.question)
-    page.wait_for_function("window.citer.viewer.view.isComing && !window.citer.isLive", timeout=30_000)
+    page.wait_for_function("() => window.citer.viewer.view.isComing && !window.citer.isLive", timeout=30_000)
     move(visitor, 0)
     assert page.evaluate("window.citer.viewer.view.isComing"), "the run was whole before tau moved"
     expect(page.locator(".cv-notice .cv-sentence")).to_contain_text("τ 0.00, written in this browser", timeout=30_000)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, expect
 
-from citer_core.ui.site.build import build_site
+from citer_core.ui.build import build_site
 from tests.ui.conftest import Visitor
 from tests.ui.test_static_site import READY, Files, until
 
@@ -60,7 +60,7 @@ def test_tokens_a_second_in_a_worker(browser: Browser, capsys: pytest.CaptureFix
     with served(ROOT) as server:
         url = f"http://127.0.0.1:{server.server_address[1]}"
         page = browser.new_page()
-        page.goto(f"{url}/assets/page/favicon.svg")
+        page.goto(f"{url}/assets/app/favicon.svg")
         found = page.evaluate(WORKER, f"{url}/tests/viewer/engine_speed_worker.mjs")
         page.close()
         server.shutdown()

@@ -1,4 +1,4 @@
-"""A class in front of one server, through gradio's queue: nobody is refused, nothing is lost, all know their place."""
+"""A class in front of one server: nobody is refused, nothing is lost, all know their place."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from citer_core.trace import RoutingTrace
 from tests.fakes import FakeEngine
 from tests.loops import run_async
-from tests.ui.class_load import a_class, a_page, events_of, figures, join, listen, request_for, value_of
+from tests.ui.class_load import a_class, a_run, figures, listen, request_for
 from tests.ui.conftest import Served
 
 pytestmark = pytest.mark.ui
@@ -78,13 +78,12 @@ def test_all_who_wait_know_their_place_and_a_full_line_says_so_calmly(make_serve
     async def crowd(n_pages: int) -> tuple[Counter[int], list[str]]:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=0)
         async with httpx.AsyncClient(base_url=served.url, timeout=60, limits=limits) as client:
-            event = (await events_of(client)).generate
+            asked = request_for("?", threshold=TAU, max_new_tokens=4096)
 
             async def page(number: int) -> dict[str, Any]:
-                await join(client, f"crowd-{number}", event, [request_for("?", threshold=TAU, max_new_tokens=4096)])
-                async for message in listen(client, f"crowd-{number}"):
-                    if (value := value_of(message)) is not None:
-                        return dict(json.loads(value))
+                async for message in listen(client, f"crowd-{number:04}", "run", asked):
+                    if message.get("notice") != "":
+                        return message
                 raise AssertionError("nothing was said")
 
             said = await asyncio.gather(*(page(number) for number in range(n_pages)))
@@ -123,25 +122,30 @@ def test_callers_without_a_session_do_not_end_each_other(quiet: Served) -> None:
     assert [run.finish_reason for run in mine] == ["eos"]
 
 
-def test_going_round_the_queue_gains_nothing(quiet: Served) -> None:
-    """60 calls beside gradio's queue: no more runs go on than there are places, whatever each call is answered."""
+def test_many_calls_of_one_page_gain_nothing(quiet: Served) -> None:
+    """60 runs asked for at once, by pages that go away: no more go on than there are places, and all of them end."""
 
     async def storm() -> int:
         most = 0
         limits = httpx.Limits(max_connections=None)
+        asked = request_for("endless", threshold=TAU, max_new_tokens=4096)
         async with httpx.AsyncClient(base_url=quiet.url, timeout=30, limits=limits) as client:
-            event = (await events_of(client)).generate
-            body = {"data": [request_for("endless", threshold=TAU, max_new_tokens=4096)], "fn_index": event}
-            bodies = [{**body, "session_hash": f"storm-{i}" if i % 2 else None} for i in range(60)]
-            calls = [asyncio.create_task(client.post("gradio_api/run/predict", json=one)) for one in bodies]
+
+            async def read(number: int) -> None:
+                async for _ in listen(client, f"storm-{number % 2:04}", "run", asked):
+                    pass
+
+            calls = [asyncio.create_task(read(number)) for number in range(60)]
             for _ in range(100):
                 await asyncio.sleep(0.02)
                 most = max(most, sum(run.finish_reason is None for run in quiet.engine.runs))
+            for call in calls:
+                call.cancel()
             await asyncio.gather(*calls, return_exceptions=True)
         return most
 
-    assert run_async(storm()) <= N_PLACES
-    # Nobody looks at what such a call began, so all of it ends by itself.
+    assert 0 < run_async(storm()) <= N_PLACES
+    # Nobody looks at what they began, so all of it ends by itself.
     end = time.monotonic() + 15
     while any(run.finish_reason is None for run in quiet.engine.runs):
         assert time.monotonic() < end, "they go on for nobody"
@@ -162,21 +166,16 @@ def test_measuring_holds_up_nobody(quiet: Served, monkeypatch: pytest.MonkeyPatc
 
     async def ask() -> tuple[int, float]:
         async with httpx.AsyncClient(base_url=quiet.url, timeout=30) as client:
-            events = await events_of(client)
 
             async def measuring(number: int) -> bool:
-                await join(client, f"measure-{number}", events.measure, [])
-                async for message in listen(client, f"measure-{number}"):
-                    value = value_of(message)
-                    if value is not None and "progress" in json.loads(value):
+                async for message in listen(client, f"measure-{number:04}", "measure"):
+                    if "progress" in message:
                         return True
                 return False
 
             seen = sum(await asyncio.gather(*(measuring(number) for number in range(20))))
             began = time.monotonic()
-            (run,) = await a_page(
-                client, "beside", events.generate, [("beside it", [request_for("beside it", threshold=TAU)])]
-            )
+            run = await a_run(client, "beside-it", "beside it", request_for("beside it", threshold=TAU))
             assert run.end is not None and not run.faults
             return seen, time.monotonic() - began
 

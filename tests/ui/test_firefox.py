@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from citer_core.trace import RoutingTrace
-from citer_core.ui.site.build import build_site
+from citer_core.ui.build import build_site
 from tests.fakes import FakeEngine
 from tests.firefox import ROOT, provide_driver, provide_firefox
 from tests.ui.conftest import Served, script

@@ -20,7 +20,7 @@ from citer_core.ui.pair import offers as pair_offers
 from citer_core.web.settings import WebSettings
 from tests.fakes import FakeEngine
 from tests.ui.conftest import Served, Visitor, free_port, script
-from tests.ui.endpoints import JSON, component, function
+from tests.ui.endpoints import JSON, function
 
 pytestmark = pytest.mark.ui
 Make = Callable[..., Served]
@@ -100,23 +100,22 @@ def foreign() -> Iterator[Callable[[str, int], str]]:
         server.server_close()
 
 
-ATTACK = """async ([url, component, pair]) => {
-  const call = { data: { pair, dtype: "" }, component_id: component, fn_name: "change_pair", session_hash: "evil" };
-  const body = JSON.stringify(call);
+ATTACK = """async ([url, pair]) => {
+  const body = JSON.stringify({ pair, dtype: "" });
   const form = new FormData();
   form.append("files", new Blob(["x".repeat(1000)]), "evil.bin");
   const tries = [
-    ["component_server", { body, headers: { "Content-Type": "text/plain" } }],
-    ["component_server/", { body }],
-    ["component_server", { body: new Blob([body]) }],
-    ["upload", { body: form }],
-    ["queue/join", { body: JSON.stringify({ data: [], fn_index: 0, session_hash: "evil" }) }],
+    ["citer/ask/change_pair", { body, headers: { "Content-Type": "text/plain" } }],
+    ["citer/ask/change_pair/", { body }],
+    ["citer/ask/change_pair", { body: new Blob([body]) }],
+    ["gradio_api/upload", { body: form }],
+    ["gradio_api/queue/join", { body: JSON.stringify({ data: [], fn_index: 0, session_hash: "evil" }) }],
   ];
   const results = [];
   for (const [path, how] of tries)
     for (const mode of ["no-cors", "cors"]) {
       try {
-        const answer = await fetch(url + "gradio_api/" + path, { method: "POST", mode, ...how });
+        const answer = await fetch(url + path, { method: "POST", mode, ...how });
         results.push(answer.type === "opaque" ? "opaque" : answer.status);
       } catch (error) {
         results.push("failed");
@@ -144,13 +143,13 @@ def test_another_sites_page_changes_nothing(
     context = browser.new_context()
     page = context.new_page()
     page.goto(foreign("<title>evil</title>"))
-    results = page.evaluate(ATTACK, [server.url, component(server), CODER])
+    results = page.evaluate(ATTACK, [server.url, CODER])
     context.close()
     assert set(results) <= {"opaque", "failed"} and results.count("failed") >= 5
     assert function(server, "engine_status", None).json()["change"] is None and begun == []
     assert len(list(Path(tempfile.gettempdir()).glob("**/evil.bin"))) == n_uploaded
     # The same body from a program is understood, so it was the page that was refused.
-    assert "error" in function(server, "change_pair", {"pair": "no such pair"}).json()
+    assert function(server, "change_pair", {"pair": "no such pair"}).json()["level"] == "error"
 
 
 FRAME = '<iframe src="{url}" style="width: 1200px; height: 850px"></iframe>'
@@ -180,7 +179,7 @@ def test_a_page_that_may_not_frame_ours_shows_nothing(browser: Browser, served: 
     refused: list[str] = []
     page.on("console", lambda message: refused.append(message.text))
     page.goto(foreign(FRAME.format(url=served.url)))
-    expect(page.frame_locator("iframe").locator("gradio-app")).to_have_count(0)
+    expect(page.frame_locator("iframe").locator("#cx-viewer")).to_have_count(0)
     page.wait_for_timeout(300)
     context.close()
     assert any("frame-ancestors" in text or "X-Frame-Options" in text for text in refused)

@@ -60,8 +60,7 @@ def test_five_hundred_texts_are_shown_literally_everywhere(visit: Visit, tmp_pat
     page.set_input_files("#cx-import-file", str(kept))
     expect(visitor.tokens).to_have_count(N_STRINGS, timeout=20_000)
     assert page.locator(".cv-question").text_content() == QUESTION
-    module = page.evaluate("document.querySelector('link[href*=\"page/pairs.css\"]').getAttribute('href')")
-    module = module.replace("page/pairs.css", "viewer/text.js")
+    module = page.evaluate("document.querySelector('link[rel=icon]').href").replace("app/favicon.svg", "viewer/text.js")
     page.set_default_timeout(90_000)
     assert page.evaluate(LOOK.replace("TEXT_MODULE", json.dumps(module)), texts) == []
     nothing_ran(page)

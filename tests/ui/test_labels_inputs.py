@@ -103,7 +103,7 @@ def test_a_file_and_a_whole_set(open_tab: Callable[..., Visitor], tmp_path: Any)
     expect(visitor.page.locator(".cl-place")).to_contain_text("of 5")
     visitor.page.evaluate(SEE_PROGRESS)
     visitor.page.locator("#cx-labels-math").click()
-    visitor.page.wait_for_function("window.sawProgress", timeout=20_000)
+    visitor.page.wait_for_function("() => window.sawProgress", timeout=20_000)
     expect(visitor.page.locator(".cl-reading h3")).to_have_text("200 math problems", timeout=60_000)
     assert sum(matrix(visitor).values()) == visitor.page.evaluate("window.citerLabels.view.analysis.n") > 10_000
     risks = matrix(visitor)["risk"]

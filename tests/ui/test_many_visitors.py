@@ -17,7 +17,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.ui.site.build import build_site
+from citer_core.ui.build import build_site
 from tests.fakes import FakeEngine
 from tests.ui.conftest import Served, Visitor, script
 from tests.ui.test_browser_pair import READY, STATUS, shown
@@ -94,10 +94,10 @@ def test_50_visitors_who_generate_compute_nothing_on_the_server(
     for first in range(0, N_OF_PAGE, AT_ONCE):
         visitors = [Visitor(browser, served.url, computes="browser") for _ in range(AT_ONCE)]
         for visitor in visitors:
-            visitor.page.wait_for_function("window.citer?.browser", timeout=60_000)
+            visitor.page.wait_for_function("() => window.citer?.browser", timeout=60_000)
             visitor.page.mouse.move(1, 1)  # the pair is loaded at a person's first sign
         for visitor in visitors:
-            visitor.page.wait_for_function(READY, timeout=300_000)
+            visitor.page.wait_for_function(f"() => {READY}", timeout=300_000)
         before = [len(visitor.requests) for visitor in visitors]
         for visitor, problem in zip(visitors, problems[first:], strict=False):
             visitor.ask(problem.question)

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from citer_core.config import AppConfig
-from citer_core.ui.page import serves_mcp
+from citer_core.ui.server import serves_mcp
 from tests.fakes import FakeEngine
 from tests.ui.conftest import Served, script
 

@@ -13,7 +13,7 @@ from citer_core.browser_pair import one_file_bytes
 from citer_core.cli.main import main
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
-from citer_core.ui.site.build import build_site
+from citer_core.ui.build import build_site
 from tests.ui.axe import overflow, violations
 from tests.ui.conftest import Visitor
 from tests.ui.test_static_site import READY, hosted, shown, until

@@ -35,7 +35,7 @@ def moving(browser: Browser, served: Served) -> Visitor:
 
 def wait_written(page: Page) -> None:
     """Until the server has written the run whole."""
-    page.wait_for_function("window.citer.isLive === false && window.citer.run !== null", timeout=20_000)
+    page.wait_for_function("() => window.citer.isLive === false && window.citer.run !== null", timeout=20_000)
 
 
 def test_a_run_that_is_over_at_once_is_shown_token_by_token_and_held_and_at_once(
@@ -50,7 +50,7 @@ def test_a_run_that_is_over_at_once_is_shown_token_by_token_and_held_and_at_once
     n_tokens = page.evaluate(WRITTEN)
     first = page.evaluate(SHOWN)
     assert n_tokens > 150 and first < n_tokens
-    page.wait_for_function(f"{SHOWN} > {first}")
+    page.wait_for_function(f"() => {SHOWN} > {first}")
     # Stop holds what is shown, though the server has long been done; play goes on.
     page.locator("button#cx-stop").click()
     held = page.evaluate(SHOWN)
@@ -60,12 +60,12 @@ def test_a_run_that_is_over_at_once_is_shown_token_by_token_and_held_and_at_once
     assert page.evaluate(SHOWN) == held
     expect(page.locator("button#cx-stop")).to_be_disabled()
     page.get_by_role("button", name="Play").click()
-    page.wait_for_function(f"{SHOWN} > {held}")
+    page.wait_for_function(f"() => {SHOWN} > {held}")
     # Another one, shown whole with one press, which the next page remembers.
     visitor.ask("A long story, told at once again.")
-    page.wait_for_function(f"{SHOWN} > 2 && {SHOWN} < {WRITTEN}")
+    page.wait_for_function(f"() => {SHOWN} > 2 && {SHOWN} < {WRITTEN}")
     instant.click()
-    page.wait_for_function(f"{SHOWN} === {WRITTEN}")
+    page.wait_for_function(f"() => {SHOWN} === {WRITTEN}")
     wait_written(page)
     expect(page.locator(".cv-answer")).to_be_visible()
     page.reload(wait_until="load")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,11 +20,11 @@ from citer_core.models.presets import PRESETS
 from citer_core.routing.batch_decoder import BatchDecoder
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
-from citer_core.ui.page import build_page, serve
 from citer_core.ui.pair import offers as pair_offers
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.pair.offers import PairOffers
 from citer_core.ui.pair.switch import PairSwitch
+from citer_core.ui.server import PageServer
 from tests.core.conftest import tiny_qwen2
 from tests.fakes import FakeEngine
 from tests.traces import opening_run
@@ -177,11 +178,11 @@ def test_a_change_seen_from_two_sessions_fails_no_stream(come: Any, changing: Se
     expect(streaming.page.locator("#cx-tau input[type=number]")).to_have_value("0.41")
     expect(streaming.page.locator("#cx-notice")).to_contain_text(f"The pair is {TITLE} now.")
     expect(streaming.page.locator("#cx-prompt")).to_contain_text(f"{TITLE}: models without a chat form")
-    streaming.page.locator("#cx-settings button").first.click()
-    expect(streaming.page.locator("#cx-router input")).to_have_value("entropy")
+    streaming.page.locator("#cx-settings summary").click()
+    expect(streaming.page.locator("#cx-router select")).to_have_value("entropy")
     streaming.page.locator("#cx-picker input").click()
-    expect(streaming.page.locator("[role=option]").first).to_contain_text("mc 1 · What makes bread dough rise?")
-    streaming.page.keyboard.press("Escape")
+    first = streaming.page.locator("#cx-problems option").first
+    expect(first).to_have_attribute("value", re.compile("^mc 1 · What makes bread dough rise"))
     streaming.ask("A short one.")
     expect(streaming.page.locator(".citer-viewer")).to_contain_text("answer 42", timeout=15_000)
     assert gate.engines[CODER].runs[-1].router_info.name == "entropy"
@@ -221,7 +222,7 @@ def test_a_second_asker_is_told(come: Any, changing: Served, gate: Gate) -> None
     # Nor with what it is told: the id is everybody's, and cancels nothing.
     told = second.page.evaluate("window.citer.pairs.status.change")
     for key in ({"id": told["id"]}, {"token": told["id"]}, {}):
-        assert second.page.evaluate("(key) => window.citer.server.cancel_change(key)", key) == {"cancelled": False}
+        assert second.page.evaluate("(key) => window.citer.ask('cancel_change', key)", key) == {"cancelled": False}
     # A reload does not take it from whoever began it.
     first.page.reload()
     open_picker(first.page)
@@ -295,15 +296,14 @@ def test_two_real_pairs_of_ones_own(
     monkeypatch.setattr(pair_offers, "room_for", lambda *_: "beside")
     config = AppConfig(port=free_port(), pair=first, pairs="any")
     slot = EngineSlot(lambda: load(first, "float32", False, lambda *_: None))
-    page = build_page(config, slot, PairSwitch(slot, load, PairOffers(config), first, "float32"))
-    url = serve(page, config)
-    pages[url] = page  # closed after the windows are: an open one would ask it in vain, and complain
+    server = PageServer(config, slot, PairSwitch(slot, load, PairOffers(config), first, "float32"))
+    url = server.start()
+    pages[url] = server  # closed after the windows are: an open one would ask it in vain, and complain
     slot.start()
     streaming, changer = come(url), come(url)
     expect(streaming.page.locator("#cx-where"), "of the bundled pair, which is not here").to_be_hidden()
-    streaming.page.locator("#cx-settings button").first.click()
-    streaming.page.locator("#cx-router input").click()
-    streaming.page.get_by_role("option", name="random").click()
+    streaming.page.locator("#cx-settings summary").click()
+    streaming.page.locator("#cx-router select").select_option("random")
     streaming.page.locator("#cx-tau input[type=number]").fill("0.5")
     streaming.ask("Tell me how many there are.")
     streaming.wait_live()

@@ -40,7 +40,7 @@ def test_who_knows_it_generates(locked: Served, browser: Browser) -> None:
     page = visitor.page
     page.get_by_label("username").fill("ann")
     page.get_by_label("password").fill("correct-horse")
-    page.get_by_role("button", name="Login").click()
+    page.get_by_role("button", name="Log in").click()
     expect(visitor.tokens.first).to_be_visible(timeout=20_000)
     visitor.ask("A short one.")
     visitor.wait_live()

@@ -1,4 +1,4 @@
-"""The tab "Worth it here?": recorded at once, measured on demand, readable without the charts."""
+"""The view "Worth it here?": recorded at once, measured on demand, readable without the charts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import gradio as gr
 import pytest
 from playwright.sync_api import expect
 
@@ -20,11 +19,13 @@ from citer_core.errors import ModelFileError
 from citer_core.measuring.profile_file import read_profile
 from citer_core.measuring.profile_words import big_numbers, headline
 from citer_core.measuring.report.folder import ReportFolder
+from citer_core.ui.events import profiles
+from citer_core.ui.events.profiles import about_profiles, measure_messages
 from citer_core.ui.pair.engine_slot import EngineSlot
-from citer_core.ui.profile import tab as profile_tab
 from citer_core.ui.profile.measurement import Measurement
+from citer_core.ui.profile.messages import profile_message, progress_message
 from citer_core.ui.profile.recorded import RecordedProfiles
-from citer_core.ui.profile.tab import measure_messages
+from tests.asking import last
 from tests.ui.axe import violations
 from tests.ui.conftest import Visitor
 
@@ -48,26 +49,35 @@ def test_a_missing_file_is_a_notice(tmp_path: Any) -> None:
 
 
 def test_where_a_report_is_stored_its_profiles_can_be_chosen(tmp_path: Path) -> None:
-    """The drop-down is there then, and choosing from it asks for what was chosen."""
     profile = (ASSETS / "benchmarks" / "profile.json").read_text(encoding="utf-8")
     (tmp_path / "profile.json").write_text(profile, encoding="utf-8")
-    measurement = Measurement(lambda _: iter(()), lambda: 0)
-
-    def laid_out() -> tuple[gr.Blocks, gr.Dropdown]:
-        with gr.Blocks() as page:
-            profile_tab.profile_tab(ASSETS, RecordedProfiles(tmp_path), measurement, may_measure=False)
-        (choice,) = (block for block in page.blocks.values() if isinstance(block, gr.Dropdown))
-        return page, choice
-
-    assert not laid_out()[1].visible
+    assert len(RecordedProfiles(tmp_path).choices()) == 1
     report = ReportFolder(tmp_path / "a-gpu", {"hardware": "A GPU", "torch": "1", "transformers": "2"})
     report.store("device", "facts", {}, 0.0)
     report.store("profile", "bundled", {"profile": json.loads(profile) | {"pair": "Another pair"}}, 0.0)
-    page, choice = laid_out()
-    assert choice.visible and len(choice.choices) == 2
-    (chosen,) = (fn for fn in page.fns.values() if (choice._id, "input") in fn.targets)
-    asked = [json.loads(next(chosen.fn(value)))["profile"]["pair"] for _, value in choice.choices]
-    assert asked == ["Bundled pair", "Another pair"]
+    stored = RecordedProfiles(tmp_path)
+    asked = about_profiles(stored, failing_slot(ModelFileError("none")), may_measure=False)["profile"]
+    assert [last(asked, choice)["profile"]["pair"] for choice in stored.choices()] == ["Bundled pair", "Another pair"]
+    for odd in (None, "nothing of that name", 7, ["Bundled pair"]):
+        assert last(asked, odd)["profile"]["pair"] == "Bundled pair"
+
+
+def test_who_may_not_measure_is_told_how_to() -> None:
+    stored = RecordedProfiles(ASSETS / "benchmarks")
+    asked = about_profiles(stored, failing_slot(ModelFileError("none")), may_measure=False)["measure"]
+    assert "profile --quick" in last(asked, None)["notice"]
+
+
+@pytest.mark.ui
+def test_a_chosen_profile_is_shown(visit: Callable[..., Visitor]) -> None:
+    visitor = visit()
+    visitor.open_view("Worth it here?")
+    choice = visitor.page.get_by_role("combobox", name="Recorded profile")
+    expect(choice).to_be_visible(timeout=20_000)
+    names = choice.locator("option").all_text_contents()
+    choice.select_option(names[-1])
+    pair, _, _ = names[-1].partition(" on ")
+    expect(visitor.page.locator(".citer-profile .cp-kind")).to_contain_text(pair, timeout=20_000)
 
 
 @pytest.mark.ui
@@ -106,10 +116,10 @@ def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.M
     profile = replace(stored, break_even=replace(stored.break_even, time=0.123))
 
     def measured(_slot: EngineSlot, **_: Any) -> Any:
-        yield profile_tab.progress_message(0.5, "forward passes")
-        yield profile_tab.profile_message(profile, "live")
+        yield progress_message(0.5, "forward passes")
+        yield profile_message(profile, "live")
 
-    monkeypatch.setattr(profile_tab, "measure_messages", measured)
+    monkeypatch.setattr(profiles, "measure_messages", measured)
     visitor = visit()
     page = visitor.page
     visitor.open_view("Worth it here?")
@@ -119,33 +129,6 @@ def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.M
     expect(page.locator(".citer-profile h2")).to_contain_text("12%")
     page.locator("button#cx-profile-recorded").click()
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded", timeout=20_000)
-
-
-@pytest.mark.ui
-@pytest.mark.usefixtures("anew")
-def test_the_recorded_profile_stays_when_a_measurement_ends_late(
-    visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Gradio sends the last message once more when an event ends."""
-    stored = read_profile(ASSETS / "benchmarks" / "profile.json")
-
-    def measured(_slot: EngineSlot, **_: Any) -> Any:
-        yield profile_tab.profile_message(stored, "live")
-        time.sleep(2)
-
-    monkeypatch.setattr(profile_tab, "measure_messages", measured)
-    visitor = visit()
-    page = visitor.page
-    visitor.open_view("Worth it here?")
-    kind = page.locator(".citer-profile .cp-kind")
-    expect(kind).to_contain_text("Recorded", timeout=20_000)
-    page.locator("button#cx-profile-measure").click()
-    expect(kind).to_contain_text("Measured just now", timeout=20_000)
-    page.locator("button#cx-profile-recorded").click()  # waits until it is offered
-    expect(kind).to_contain_text("Recorded", timeout=20_000)
-    page.wait_for_timeout(3000)
-    expect(kind).to_contain_text("Recorded")
-    expect(page.locator("button#cx-profile-measure")).to_be_enabled()
 
 
 @pytest.mark.ui
@@ -168,7 +151,7 @@ def test_stop_ends_a_measurement(visit: Callable[..., Visitor], monkeypatch: pyt
     page = visitor.page
     visitor.open_view("Worth it here?")
     expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded", timeout=20_000)
-    expect(page.locator("button#cx-profile-stop")).to_be_disabled()
+    expect(page.locator("button#cx-profile-stop")).to_be_hidden()
     expect(page.locator("button#cx-stop")).to_be_disabled()
     page.locator("button#cx-profile-measure").click()
     status = page.locator(".citer-profile .cl-status")

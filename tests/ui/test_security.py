@@ -1,11 +1,10 @@
-"""What a served page has open, and what it shows: through gradio, as it is served."""
+"""What a served page has open, and what it shows: as it is served."""
 
 from __future__ import annotations
 
 import logging
 import re
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
+from citer_core.ui.streaming import UNEXPECTED
 from citer_core.web.unread import NO_SESSION
 from tests.ui.conftest import Served, Visitor
 from tests.ui.endpoints import JSON, function, post
@@ -21,19 +21,15 @@ from tests.ui.endpoints import JSON, function, post
 pytestmark = pytest.mark.ui
 Visit = Callable[..., Visitor]
 ROOT = Path(__file__).resolve().parents[2]
-NO_COMPONENT = {"data": 1, "component_id": 99_999, "fn_name": "x", "session_hash": "a"}
 # What the page and its documented endpoints need, and nothing else: the templates of gradio's routes.
 NEEDED = {
-    "GET /", "HEAD /", "GET /config", "GET /config/", "GET /theme.css", "GET /favicon.ico", "GET /manifest.json",
-    "GET /pwa_icon", "GET /robots.txt", "GET /static/{path:path}", "GET /assets/{path:path}",
-    "GET /healthz", "HEAD /healthz",
-    "GET /gradio_api/info", "GET /gradio_api/info/", "GET /gradio_api/app_id", "GET /gradio_api/app_id/",
-    "GET /gradio_api/queue/data", "GET /gradio_api/heartbeat/{session_hash}",
+    "GET /", "HEAD /", "GET /config", "GET /config/", "GET /favicon.ico", "HEAD /favicon.ico", "GET /healthz",
+    "HEAD /healthz", "GET /gradio_api/info", "GET /gradio_api/info/", "GET /gradio_api/app_id",
+    "GET /gradio_api/app_id/", "GET /gradio_api/queue/data", "GET /gradio_api/heartbeat/{session_hash}",
     "GET /gradio_api/call/{api_name}/{event_id}", "GET /gradio_api/call/v2/{api_name}/{event_id}",
     "POST /gradio_api/queue/join", "POST /gradio_api/call/{api_name}", "POST /gradio_api/call/{api_name}/",
-    "POST /gradio_api/call/v2/{api_name}", "POST /gradio_api/call/v2/{api_name}/", "POST /gradio_api/component_server",
-    "POST /gradio_api/component_server/", "POST /gradio_api/cancel", "POST /gradio_api/reset",
-    "POST /gradio_api/reset/",
+    "POST /gradio_api/call/v2/{api_name}", "POST /gradio_api/call/v2/{api_name}/", "POST /gradio_api/cancel",
+    "POST /gradio_api/reset", "POST /gradio_api/reset/",
 }  # fmt: skip
 
 
@@ -53,7 +49,7 @@ def routes_of(app: Any) -> Iterator[tuple[str, str]]:
 
 def test_only_what_the_page_needs_is_open(served: Served, pages: Any) -> None:
     found = set()
-    for method, template in routes_of(pages[served.url].app):
+    for method, template in routes_of(pages[served.url]._server):
         path = re.sub(r"\{[^}]+\}", "x", template)
         # Some streams never end, so nothing of them is read.
         with httpx.stream(method, served.url.rstrip("/") + path) as answer:
@@ -80,13 +76,13 @@ def test_no_file_of_the_server_is_served(served: Served, tmp_path: Path) -> None
     for path in (
         secret,
         ROOT / "README.md",
-        ROOT / "assets" / "page" / "page.js",
+        ROOT / "assets" / "app" / "page.js",
         "/etc/passwd",
         "http://example.org",
     ):
         answer = httpx.get(f"{served.url}gradio_api/file={path}")
         assert answer.status_code == 404 and "secret" not in answer.text
-    for path in ("citer/assets/0/viewer/../../README.md", "citer/assets/0/..%2f..%2fREADME.md", "static/..%2f..%2fx"):
+    for path in ("citer/assets/0/viewer/../../README.md", "citer/assets/0/..%2f..%2fREADME.md", "citer/..%2f..%2fx"):
         assert httpx.get(f"{served.url}{path}").status_code in (307, 403, 404)
 
 
@@ -107,7 +103,6 @@ def test_nobody_can_hand_in_a_file_of_the_server(served: Served, tmp_path: Path)
         ("call/replay", {"data": [file, 0.5, ""]}),
         ("call/v2/replay", {"trace": {"events": [file]}}),
         ("queue/join", {"data": [file], "fn_index": 0, "session_hash": "abc"}),
-        ("component_server", {"data": file, "component_id": 1, "fn_name": "fetch_run", "session_hash": "abc"}),
     ):
         answer = post(served, path, body)
         assert answer.status_code == 400 and str(secret) not in answer.text
@@ -133,25 +128,19 @@ def test_no_path_of_this_machine_is_shown(served: Served, visit: Visit) -> None:
     visitor = visit()
     for tab in ("Labels", "Learn", "API"):
         visitor.open_view(tab)
-    # All that is ours or made for the visitor; gradio's own scripts are the same everywhere.
-    fetched = [url for url in set(visitor.requests) if not re.search("/gradio_api/|:[0-9]+/assets/|plotly", url)]
+    fetched = [url for url in set(visitor.requests) if not re.search("/ask/|plotly", url)]
     texts = {url: httpx.get(url).text for url in fetched}
     for path in (
         "",
         "config",
         "gradio_api/info",
         "healthz",
-        "manifest.json",
         "nothing",
-        "static/none",
         "citer/assets/0/x",
     ):
         texts[path] = httpx.get(f"{served.url}{path}").text
     texts["broken"] = function(served, "fetch_run", {"run": "x" * 50}).text
     texts["no function"] = function(served, "__init__", None).text
-    texts["no component"] = post(
-        served, "component_server", {"data": 1, "component_id": 99_999, "fn_name": "x", "session_hash": "a"}
-    ).text
     texts["urls"] = "\n".join(visitor.requests)
     assert len(texts) > 15
     for name, text in texts.items():
@@ -159,45 +148,35 @@ def test_no_path_of_this_machine_is_shown(served: Served, visit: Visit) -> None:
             assert path not in text, (name, path)
 
 
-def test_an_unexpected_error_is_answered_calmly(served: Served, caplog: pytest.LogCaptureFixture) -> None:
-    def failures() -> list[dict[str, str]]:
-        return [record.__dict__["fields"] for record in caplog.records if record.getMessage() == "a request failed"]
+def test_an_unexpected_error_is_answered_calmly(
+    served: Served, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> None:
+        raise RuntimeError(f"broken in {ROOT}")
 
+    monkeypatch.setattr("citer_core.ui.events.runs.missing_part", broken)
     with caplog.at_level(logging.INFO):
-        answer = post(served, "component_server", NO_COMPONENT)
-        until = time.monotonic() + 5
-        while not failures() and time.monotonic() < until:  # the answer is sent before the failure is noted
-            time.sleep(0.01)
-    failed = failures()
-    assert [entry["request_id"] for entry in failed] == [answer.headers["x-request-id"]]
-    assert answer.status_code == 500 and answer.headers["x-request-id"]
-    assert answer.headers["x-content-type-options"] == "nosniff"
+        answer = function(served, "fetch_run", {})
+    assert answer.json()["notice"] == UNEXPECTED and str(ROOT) not in answer.text
+    assert answer.headers["x-request-id"] and answer.headers["x-content-type-options"] == "nosniff"
+    assert "broken in" in "".join(str(record.exc_info) for record in caplog.records)
 
 
-def test_a_huge_choice_is_neither_logged_nor_sent_back(
+def test_a_huge_text_is_neither_logged_nor_sent_back(
     served: Served, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    config = httpx.get(f"{served.url}config").json()
-    radio = next(block["id"] for block in config["components"] if block["props"].get("elem_id") == "cx-type")
-    asked = next(dep for dep in config["dependencies"] if radio in dep["inputs"] and dep["backend_fn"])
-    place = asked["inputs"].index(radio)
-
-    def ask(value: str) -> httpx.Response:
-        data = [None] * len(asked["inputs"])
-        data[place] = value
-        body = {"data": data, "fn_index": asked["id"], "session_hash": "hugechoice"}
-        return post(served, "queue/join", body)
-
+    asked: dict[str, Any] = {"question": "1 + 1?", "data_type": "math", "router": None, "settings": {}}
     with caplog.at_level(logging.INFO):
-        assert ask("Q" * 7_000_000).status_code == 400
-        assert ask("Q" * 9_000_000).status_code == 413
-        assert ask("Q" * 900).status_code == 200
-        with httpx.stream("GET", f"{served.url}gradio_api/queue/data?session_hash=hugechoice", timeout=20) as events:
-            sent = events.read()
+        for field in ("data_type", "router", "settings"):
+            for n, status in ((9_000_000, 413), (7_000_000, 200), (900, 200)):
+                answer = function(served, "run", {**asked, field: "Q" * n})
+                assert answer.status_code == status and len(answer.text) < 500 and answer.text.count("Q") < 60
+        for n in (7_000_000, 900):
+            answer = post(served, "call/route_trace", {"data": ["1 + 1?", "Q" * n, "", ""]})
+            assert answer.status_code == (400 if n > 1_000 else 200)
     printed = capfd.readouterr()
-    formatted = "".join(record.getMessage() for record in caplog.records)
-    assert len(sent) < 5_000 and len(formatted) < 20_000
-    assert "QQQQQQ" not in printed.err + printed.out, "not past the log"
+    assert len("".join(record.getMessage() for record in caplog.records)) < 20_000
+    assert "Q" * 100 not in printed.err + printed.out + caplog.text, "not past the log"
 
 
 def test_a_run_leaves_one_line_with_the_requests_id_and_no_text(

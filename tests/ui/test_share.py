@@ -104,10 +104,9 @@ def test_a_link_keeps_whose_tokens_stand_out_certainty_and_price(visit: Visit) -
     left = visit().page
     left.locator(".cv-key-button", has_text="LLM").click()
     left.get_by_label("certainty").check()
-    left.locator("#cx-settings button").first.click()
+    left.locator("#cx-settings summary").click()
     type_bandwidth(left, "935.5")
-    left.locator("#cx-price input").click()
-    left.get_by_role("option", name="70B").click()
+    left.locator("#cx-price select").select_option("Llama-3.1-8B / 70B")
     expect(left.locator(".citer-look", has_text="Priced as Llama").first).to_be_visible()
     link = left.evaluate("window.citer.link.address()")
     asked = parse_qs(urlsplit(link).query)
@@ -117,9 +116,9 @@ def test_a_link_keeps_whose_tokens_stand_out_certainty_and_price(visit: Visit) -
     expect(other.locator(".cv-key-button[aria-pressed=true]")).to_contain_text("LLM")
     expect(other.locator("[data-filter=llm].cv-certainty")).to_be_visible()
     expect(other.locator(".citer-look", has_text="Priced as Llama").first).to_be_visible()
-    other.locator("#cx-settings button").first.click()
+    other.locator("#cx-settings summary").click()
     expect(other.get_by_label("Memory bandwidth")).to_have_value("935.5")
-    expect(other.locator("#cx-price input")).to_have_value(asked["as"][0])
+    expect(other.locator("#cx-price select")).to_have_value(asked["as"][0])
     assert other.evaluate("window.citer.link.address()") == link
     # A price that is typed goes on from the link's.
     other.get_by_label("Peak compute").fill("100")

@@ -74,7 +74,7 @@ def long_run(page: Page, n_tokens: int = N_TOKENS) -> None:
              window.citer.moveTau(0.5); }""",
         events,
     )
-    page.wait_for_function("window.citer.viewer.frame === null")
+    page.wait_for_function("() => window.citer.viewer.frame === null")
 
 
 SLIDER, TAU_THERE = "#cx-tau input[type=range]", "viewer.frame === null && (viewer.view.whatIf ?? 0.5) === value"

@@ -19,9 +19,9 @@ from citer_core.assets import ASSETS
 from citer_core.comparison import Comparison, read_comparisons
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
+from citer_core.ui.build import build_site, needed_bytes
 from citer_core.ui.evidence.messages import evidence_message
 from citer_core.ui.labels.stored import FOLDER, read_stored
-from citer_core.ui.site.build import build_site, needed_bytes
 from tests.ui.axe import grave, overflow, shorten_tables, violations
 from tests.ui.conftest import Visitor
 

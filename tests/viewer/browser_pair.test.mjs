@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 
-import { EngineClient, browserName, canCompute } from "../../assets/browser_pair/engine_client.js";
-import { LiveTau } from "../../assets/browser_pair/live_tau.js";
-import { isSamePair } from "../../assets/browser_pair/same_pair.js";
+import { EngineClient, browserName, canCompute } from "../../assets/transport/engine_client.js";
+import { LiveTau } from "../../assets/transport/live_tau.js";
+import { isSamePair } from "../../assets/transport/same_pair.js";
 import { serveEngine } from "../../assets/engine/serve.js";
 import { traceKey } from "../../assets/run/branch_diff.js";
 import { checkTrace } from "../../assets/run/trace_file.js";

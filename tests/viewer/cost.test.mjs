@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import test from "node:test";
 
 import { CostModel, forwardBytes, forwardFlops, weightBytes, fitWords, storedBytes } from "../../assets/run/cost.js";
-import { choiceOf, controlsOf, priceOf } from "../../assets/page/page_price.js";
+import { choiceOf, controlsOf, priceOf } from "../../assets/app/page_price.js";
 import { speedOf } from "../../assets/viewer/counters.js";
 import { replay } from "../../assets/run/decision.js";
 import { RunSeries, samplePoints, seriesOf } from "../../assets/run/series.js";

@@ -5,7 +5,7 @@
 
 import { decode } from "../../assets/engine/decode.js";
 import { asOurs } from "../../assets/engine/fork.js";
-import { solvedProblem, truthOf } from "../../assets/browser_pair/run_truth.js";
+import { solvedProblem, truthOf } from "../../assets/transport/run_truth.js";
 import { probe } from "../../assets/engine/probe.js";
 import { labelRun } from "../../assets/engine/run_labels.js";
 import { traceHead } from "../../assets/engine/trace_head.js";

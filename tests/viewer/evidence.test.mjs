@@ -14,7 +14,7 @@ import {
 import { DASHES, MARKS } from "../../assets/evidence/curve_marks.js";
 import { nextPlace } from "../../assets/evidence/chart_keys.js";
 import { figureCsv, groupsOf, intervalText, scaleOf } from "../../assets/evidence/intervals.js";
-import { readLink } from "../../assets/page/link.js";
+import { readLink } from "../../assets/app/link.js";
 
 const point = (router, share, right, more = {}) => ({
   router,

@@ -3,8 +3,8 @@ import test from "node:test";
 
 import { BranchBook } from "../../assets/run/branch_book.js";
 import { traceKey } from "../../assets/run/branch_diff.js";
-import { buildLink, readLink } from "../../assets/page/link.js";
-import { forksOf } from "../../assets/page/link_forks.js";
+import { buildLink, readLink } from "../../assets/app/link.js";
+import { forksOf } from "../../assets/app/link_forks.js";
 
 /** A run of these tokens; the forced one, if any, was chosen by hand. */
 function traceOf(ids, { parent = null, threshold = 0.5, forced = -1, source = "llm", llmFirst = null } = {}) {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { CONNECTION_BACK, CONNECTION_LOST, PageRun, RUN_GONE } from "../../assets/page/page_run.js";
+import { CONNECTION_BACK, CONNECTION_LOST, PageRun, RUN_GONE } from "../../assets/app/page_run.js";
 
 class Storage {
   kept = new Map();
@@ -18,12 +18,11 @@ function made(answers, storage = new Storage()) {
   let now = 0;
   const own = new PageRun(page, { storage, now: () => now, pause: async (ms) => (now += ms) });
   Object.assign(page, {
-    server: {
-      fetch_run: async (request) => {
-        page.asked.push(request);
-        const answer = answers.shift();
-        return typeof answer === "function" ? answer() : answer;
-      },
+    ask: async (what, request) => {
+      assert.equal(what, "fetch_run");
+      page.asked.push(request);
+      const answer = answers.shift();
+      return typeof answer === "function" ? answer() : answer;
     },
     take: (message) => {
       page.tokens.push(...(message.tokens ?? []));

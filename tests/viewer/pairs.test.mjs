@@ -12,7 +12,7 @@ import {
   planOf,
   progressOf,
   whyNot,
-} from "../../assets/page/pair_words.js";
+} from "../../assets/app/pair_words.js";
 
 const variant = (more = {}) => ({
   memory_bytes: 5.4e9,

@@ -6,24 +6,28 @@ import { fileURLToPath } from "node:url";
 
 const ASSETS = fileURLToPath(new URL("../../assets", import.meta.url));
 
-/** What each room may import from beside itself. Nothing imports the page but the tabs that stand on it. */
+/** What each room may import from beside itself. Nothing imports the app but Evidence, which makes links. */
 const MAY_IMPORT = {
   run: [],
   tasks: [],
   engine: ["run"],
-  browser_pair: ["run", "tasks", "engine"],
+  transport: ["run", "tasks", "engine"],
   viewer: ["run"],
   share: ["run", "viewer"],
-  labels: ["run", "viewer", "share"],
-  page: ["run", "tasks", "engine", "browser_pair", "viewer", "share"],
+  app: ["run", "tasks", "engine", "transport", "viewer", "share"],
   compare: ["run", "viewer"],
-  learn: ["run", "viewer", "page"],
-  profile: ["run", "viewer", "page"],
-  evidence: ["run", "viewer", "share", "page"],
-  site: ["run", "tasks", "engine", "browser_pair", "viewer", "page", "compare", "labels", "evidence", "learn"],
+  labels: ["run", "tasks", "transport", "viewer", "share"],
+  learn: ["run", "viewer"],
+  profile: ["run", "viewer"],
+  evidence: ["run", "transport", "viewer", "share", "app"],
 };
 /** What the page fetches when a person asks for it, and not before. */
-const LATER = ["page/page.js -> learn/tour.js", "page/page.js -> learn/presenter.js"];
+const VIEWS = ["compare", "labels", "evidence", "profile", "learn"];
+const LATER = [
+  "app/page.js -> learn/tour.js",
+  "app/page.js -> learn/presenter.js",
+  ...VIEWS.map((name) => `app/page_views.js -> ${name}/${name}.js`),
+];
 
 const code = (file) => readFileSync(file, "utf8").replace(/\/\*[\s\S]*?\*\//g, "");
 const modulesOf = (room) =>
@@ -31,7 +35,7 @@ const modulesOf = (room) =>
     .filter((name) => name.endsWith(".js"))
     .map((name) => `${room}/${name}`);
 
-/** The imports of a module, as "page/page.js -> run/cost.js", at once or later. */
+/** The imports of a module, as "app/page.js -> run/cost.js", at once or later. */
 function importsOf(module, pattern) {
   const file = path.join(ASSETS, module);
   return [...code(file).matchAll(pattern)].map(
@@ -67,7 +71,7 @@ test("imports go one way", () => {
 });
 
 test("what a run is and what decodes it need no document", () => {
-  for (const module of ["run", "tasks", "engine", "browser_pair"].flatMap(modulesOf)) {
+  for (const module of ["run", "tasks", "engine", "transport"].flatMap(modulesOf)) {
     assert.doesNotMatch(
       code(path.join(ASSETS, module)),
       /\b(?:document|window|navigator)\??\.[a-z]|HTMLElement/,
@@ -98,10 +102,10 @@ test("modules of the engine are short and can be joined into one script", () => 
   assert.ok(owners.size > 150);
 });
 
-test("only the page knows gradio", () => {
+test("only the app knows the document's form", () => {
   for (const room of ["run", "engine", "viewer", "share", "labels", "compare"]) {
     for (const module of modulesOf(room)) {
-      assert.doesNotMatch(code(path.join(ASSETS, module)), /gradio-container|#cx-tau|#cx-prompt|page_gradio/, module);
+      assert.doesNotMatch(code(path.join(ASSETS, module)), /#cx-tau|#cx-prompt|#cx-generate/, module);
     }
   }
 });

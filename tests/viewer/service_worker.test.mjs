@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import vm from "node:vm";
 
-const TEXT = readFileSync(new URL("../../assets/site/service_worker.js", import.meta.url), "utf8");
+const TEXT = readFileSync(new URL("../../assets/app/service_worker.js", import.meta.url), "utf8");
 const ROOT = "https://somebody.example/citer/";
 
 /** The worker of an edition, in a browser that has only what it needs. @param {string} edition @param {any} stored */

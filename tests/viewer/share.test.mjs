@@ -6,7 +6,7 @@ import test from "node:test";
 
 import { TOUR_STEPS } from "../../assets/learn/tour_steps.js";
 import { byRouter, markOfToken, scoreMarks, whereChanged } from "../../assets/learn/score.js";
-import { buildLink, isRunOfLink, linkStateOf, readLink } from "../../assets/page/link.js";
+import { buildLink, isRunOfLink, linkStateOf, readLink } from "../../assets/app/link.js";
 import { packed, unpacked } from "../../assets/engine/packed_file.js";
 import { fillFiles, fillTemplate } from "../../assets/share/offline_file.js";
 import { usualLook } from "../../assets/run/run_look.js";

@@ -16,7 +16,7 @@ from citer_core.web.open_routes import RUN_BYTES, SMALL_BYTES, OpenRoutes
 from tests.web.asgi import Answer, Inner, ask
 
 JSON = {"Content-Type": "application/json"}
-JOIN, SERVER = "/gradio_api/queue/join", "/gradio_api/component_server"
+JOIN, CANCEL, PAGE = "/gradio_api/queue/join", "/gradio_api/cancel", "/citer/ask/run"
 LIMITS = {
     0: {0: 10, 1: 100_000},
     "generate": {"data_type": 10, "question": 100_000},
@@ -51,17 +51,17 @@ def test_a_body_is_handed_on_as_it_came() -> None:
 )
 def test_only_json_is_json(kind: str) -> None:
     """The kinds that another site's page may send without asking first."""
-    answer = post(SERVER, {}, {"Content-Type": kind} if kind else {})
+    answer = post(CANCEL, {}, {"Content-Type": kind} if kind else {})
     assert answer.status == 415 and "application/json" in answer.detail
-    assert post(SERVER, {}, {"Content-Type": "Application/JSON; charset=utf-8"}).status == 200
+    assert post(CANCEL, {}, {"Content-Type": "Application/JSON; charset=utf-8"}).status == 200
 
 
 def test_each_address_has_its_size() -> None:
     small = b'{"data": "' + b"x" * (SMALL_BYTES - 12) + b'"}'
-    assert post(SERVER, small).status == 200
-    assert post(SERVER, small + b" ").status == 413
-    assert post(SERVER, [small, b" "]).status == 413, "however it is sent"
-    assert post(SERVER, b"", {**JSON, "Content-Length": str(SMALL_BYTES + 1)}).status == 413, "before it is sent"
+    assert post(CANCEL, small).status == 200
+    assert post(CANCEL, small + b" ").status == 413
+    assert post(CANCEL, [small, b" "]).status == 413, "however it is sent"
+    assert post(CANCEL, b"", {**JSON, "Content-Length": str(SMALL_BYTES + 1)}).status == 413, "before it is sent"
     assert post(JOIN, {"fn_index": 0, "data": ["", "x" * 99_000]}).status == 200
     assert post(JOIN, b"[" + b" " * RUN_BYTES + b"]").status == 413
     assert post(JOIN, b"{}", {**JSON, "Content-Length": "-1"}).status == 400
@@ -121,9 +121,7 @@ def test_a_run_inside_a_text_may_have_many_marks() -> None:
 FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
 
 
-@pytest.mark.parametrize(
-    "path", [JOIN, SERVER, "/gradio_api/call/replay", "/gradio_api/call/v2/replay", "/gradio_api/mcp/"]
-)
+@pytest.mark.parametrize("path", [JOIN, "/gradio_api/call/replay", "/gradio_api/call/v2/replay", "/gradio_api/mcp/"])
 def test_nothing_may_be_taken_for_a_file(path: str) -> None:
     for document in (FILE, {"data": [FILE]}, {"data": [{"a": [{"b": {**FILE, "url": "http://example.org/"}}]}]}):
         answer = post(path, document)
@@ -176,4 +174,9 @@ def test_what_the_door_does_not_know_is_refused(number: object) -> None:
 @pytest.mark.parametrize("session", ["x" * 65, "../..", 7, {}, "a b"])
 def test_a_session_is_a_short_name(session: object) -> None:
     assert post(JOIN, {"data": [], "session_hash": session}).status == 400
-    assert post(SERVER, {"data": None, "session_hash": "k3j9x0q2abc"}).status == 200
+    assert post(JOIN, {"fn_index": 0, "data": [], "session_hash": "k3j9x0q2abc"}).status == 200
+
+
+def test_what_a_page_asks_is_bounded_and_read_by_whoever_answers() -> None:
+    assert post(PAGE, b"no JSON").status == 200
+    assert post(PAGE, b"x" * (RUN_BYTES + 1)).status == 413

@@ -43,7 +43,6 @@ def app() -> Starlette:
         lambda _: {0: 9},
         has_mcp=False,
         forget=forget,
-        weight_of=lambda _: 1,
         is_known=lambda *_: False,
     )
     cors = Middleware(CORSMiddleware, allow_origins=["*"], allow_methods=["*"], allow_headers=["*"])

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
+
 import pytest
 from starlette.types import Receive, Scope, Send
 
@@ -13,7 +17,8 @@ from tests.web.asgi import Inner, ask
 GUARDED = (
     ("/config", "GET"), ("/gradio_api/info", "GET"), ("/gradio_api/app_id", "GET"), ("/gradio_api/heartbeat/x", "GET"),
     ("/gradio_api/cancel", "POST"), ("/gradio_api/reset", "POST"), ("/gradio_api/queue/join", "POST"),
-    ("/gradio_api/call/replay", "POST"), ("/gradio_api/component_server", "POST"),
+    ("/gradio_api/call/replay", "POST"), ("/citer/ask/run", "POST"),
+    ("/", "GET"), ("/citer/assets/0/app/page.js", "GET"),
 )  # fmt: skip
 
 
@@ -23,14 +28,17 @@ def test_only_the_page_and_its_login_are_for_everybody(is_known: bool) -> None:
     app = OpenRoutes(LoginFirst(inner, lambda _: is_known), has_login=True, has_mcp=False)
     for path, method in GUARDED:
         assert ask(app, path, method).status == (200 if is_known else 401), path
-    for path, method in (
-        ("/", "GET"),
-        ("/login", "POST"),
-        ("/logout", "GET"),
-        ("/healthz", "GET"),
-        ("/static/x", "GET"),
-    ):
+    for path, method in (("/login", "POST"), ("/logout", "GET"), ("/healthz", "GET"), ("/favicon.ico", "GET")):
         assert ask(app, path, method).status == 200, path
+
+
+def test_who_asks_for_the_page_is_shown_where_to_log_in() -> None:
+    app = OpenRoutes(LoginFirst(Inner(), lambda _: False), has_login=True, has_mcp=False)
+    page = ask(app, "/")
+    (script,) = re.findall(r"<script>(.*?)</script>", page.body.decode(), re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in page.headers["content-security-policy"]
+    assert b'name="password"' in page.body and page.headers["cache-control"] == "no-store"
 
 
 def test_the_page_of_another_name_is_no_page() -> None:

@@ -37,7 +37,7 @@ def test_who_has_something_done_is_noted_with_an_id(caplog: pytest.LogCaptureFix
     caplog.clear()
     for path in ("/citer/assets/1/viewer/page.js", "/gradio_api/heartbeat/abc", "/healthz"):
         ask(app, path)
-    ask(app, "/gradio_api/component_server", "POST")
+    ask(app, "/citer/ask/engine_status", "POST")
     assert not caplog.records
 
 

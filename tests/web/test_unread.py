@@ -11,7 +11,7 @@ import pytest
 from starlette.types import Message, Receive, Scope, Send
 
 from citer_core.web import unread
-from citer_core.web.bodies import FUNCTION, SESSION
+from citer_core.web.bodies import SESSION
 from citer_core.web.unread import Unread
 
 JOIN, CALL, STREAM = "/gradio_api/queue/join", "/gradio_api/call/replay", "/gradio_api/queue/data"
@@ -22,7 +22,7 @@ class Queue:
 
     def __init__(self) -> None:
         self.n_events, self.forgotten, self.closing = 0, [], asyncio.Event()
-        self.app = Unread(self, self.forget, lambda weight: int(weight or 1), patience_s=0.2)
+        self.app = Unread(self, self.forget, patience_s=0.2)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -42,9 +42,7 @@ class Queue:
     async def forget(self, session: str) -> None:
         self.forgotten.append(session)
 
-    async def ask(
-        self, method: str, path: str, session: str | None = None, address: str = "10.0.0.1", weight: int = 1
-    ) -> int:
+    async def ask(self, method: str, path: str, session: str | None = None, address: str = "10.0.0.1") -> int:
         sent: list[Message] = []
 
         async def receive() -> Message:
@@ -55,7 +53,7 @@ class Queue:
 
         query = f"session_hash={session}".encode() if method == "GET" and session else b""
         scope = {"type": "http", "method": method, "path": path, "client": (address, 1), "query_string": query}
-        await self.app({**scope, SESSION: session, FUNCTION: weight} if method == "POST" else scope, receive, send)
+        await self.app({**scope, SESSION: session} if method == "POST" else scope, receive, send)
         return int(sent[0]["status"])
 
 
@@ -71,13 +69,15 @@ def test_what_nobody_reads_is_bounded_for_a_session_for_an_address_and_in_all_an
         queue = Queue()
         one = [await queue.ask("POST", JOIN, "a") for _ in range(70)]
         assert (one.count(200), one.count(503)) == (unread.MOST_OF_A_SESSION, 6)
-        others = [await queue.ask("POST", JOIN, f"s{i}", weight=16) for i in range(40)]
-        assert others.count(200) == (unread.MOST_UNHEARD_OF_ONE - unread.MOST_OF_A_SESSION) // 16
-        rest = [await queue.ask("POST", JOIN, f"t{i}", "10.0.0.2", 16) for i in range(40)]
-        assert rest.count(200) == (unread.MOST_UNHEARD - unread.MOST_UNHEARD_OF_ONE) // 16
+        others = [await queue.ask("POST", JOIN, f"s{i}") for i in range(500)]
+        n_others = unread.MOST_UNHEARD_OF_ONE - unread.MOST_OF_A_SESSION
+        assert others.count(200) == n_others
+        rest = [await queue.ask("POST", JOIN, f"t{i}", "10.0.0.2") for i in range(200)]
+        n_rest = unread.MOST_UNHEARD - unread.MOST_UNHEARD_OF_ONE
+        assert rest.count(200) == n_rest
         assert queue.forgotten == []
         await asyncio.sleep(0.3)
-        assert {"a", "s0", "t0"} <= set(queue.forgotten) and len(queue.forgotten) == 1 + 26 + 10
+        assert {"a", "s0", "t0"} <= set(queue.forgotten) and len(queue.forgotten) == 1 + n_others + n_rest
         assert await queue.ask("POST", JOIN, "a") == 200
 
     live(story)

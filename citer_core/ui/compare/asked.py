@@ -3,7 +3,7 @@
     {"question": "1 + 1?", "data_type": "math", "together": true, "routers": [{"router": "citer", "threshold": 0.9}],
      "settings": {"max_new_tokens": 128, "temperature": 0}}
 
-Knows the problem book, no components and no engine.
+Knows the problem book, no engine.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from citer_core.decode_settings import DecodeSettings
-from citer_core.errors import SettingError
+from citer_core.errors import GateError, SettingError
 from citer_core.gate.excerpt import excerpt
+from citer_core.gate.json_text import parse_json
 from citer_core.tasks.problems import Problem
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run.asked import asked_run
+from citer_core.ui.run.asked import MAX_REQUEST_CHARS, asked_run
 
 MOST_ROUTERS = 2
 NAMES = ("question", "data_type", "together", "routers", "settings")
@@ -32,16 +33,20 @@ class AskedComparison:
     together: bool
 
 
-def read_comparison(book: ProblemBook, given: object) -> AskedComparison:
+def read_comparison(book: ProblemBook, text: object) -> AskedComparison:
     """Reads the browser's request.
 
     Args:
         book: the bundled problems, whose answers are known.
-        given: the object above.
+        text: the object above as JSON.
 
     Raises:
         CiterError: it is none; it names something else; a value is of another kind or outside its range.
     """
+    try:
+        given = parse_json(text, max_chars=MAX_REQUEST_CHARS)
+    except GateError as error:
+        raise SettingError(f"The request for a comparison cannot be read: {error}") from None
     if not isinstance(given, Mapping) or any(name not in NAMES for name in given):
         raise SettingError(f"A comparison is asked with an object that may hold {', '.join(NAMES)}.")
     together, routers = given.get("together", False), given.get("routers", [])

@@ -1,7 +1,7 @@
 """A live comparison as messages: the document without its tokens, then what is new of each column, then all of it.
 
 The ways are decoded one after another, or each gets a token (or a pass) in turn. One job for all of them, which waits
-in line with the other jobs. Knows no components.
+in line with the other jobs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
-"""The stored evidence as one message for its view: points, words and questions. Knows no components, no torch.
+"""The stored evidence as one message for its view: points, words and questions. Imports no torch.
 
 Everything that a person reads is computed here; the browser only draws.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -33,7 +32,6 @@ SHOWN = (
     "gb", "tflop", "seconds", "seconds_alone",
 )  # fmt: skip
 FREE = ("max-probability", "entropy", "margin", "bidirectional-entropy", "random", "always-slm", "always-llm")
-_numbers = itertools.count()  # gradio drops a value that equals the last one
 
 
 @cache
@@ -50,7 +48,7 @@ def _content() -> Mapping[str, Any]:
 def evidence_message() -> Message:
     """The whole view; or what is wrong with a stored file."""
     try:
-        return {"evidence": _content(), "number": next(_numbers)}
+        return {"evidence": _content()}
     except CiterError as error:
         return notice(str(error))
 

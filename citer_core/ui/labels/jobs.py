@@ -1,7 +1,7 @@
 """`LabelJobs`: the analyses of the Labels tab by id, for the roll-outs of their tokens, and who asked for them.
 
 A session has one analysis at a time: the next one, or closing the page, cancels it. Bounded, as pages stay open for
-weeks. Knows nothing about components or models.
+weeks. Knows no models.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 analyses of bundled problems, which are the same for everybody.
 
 Arrays of plain numbers rather than tensors, each of which costs hundreds of bytes and may hold a larger one alive.
-Knows no sessions, components or models.
+Knows no sessions and no models.
 """
 
 from __future__ import annotations

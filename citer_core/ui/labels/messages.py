@@ -1,13 +1,12 @@
 """An analysis as one message for the Labels tab: columns of tokens, confidences bit by bit, curves per router.
 
 Columns rather than objects, and each distinct token text once: 200 problems are 13,000 tokens. Confidences go as
-float32 in base64, because a tau may equal one and a rounded one would be decided differently. Knows no components.
+float32 in base64, because a tau may equal one and a rounded one would be decided differently.
 """
 
 from __future__ import annotations
 
 import base64
-import itertools
 import json
 import math
 from collections.abc import Sequence
@@ -26,12 +25,11 @@ if TYPE_CHECKING:
     from citer_core.routing.router import Router
 
 END_OF_TEXT = -1
-_numbers = itertools.count()  # gradio drops a value that equals the last one
 
 
 def progress_message(title: str, n_done: int, n_problems: int) -> Message:
-    """How far a running analysis is; each stands for itself, so one may be lost."""
-    return {"progress": {"title": title, "done": n_done, "total": n_problems}, "number": next(_numbers)}
+    """How far a running analysis is."""
+    return {"progress": {"title": title, "done": n_done, "total": n_problems}}
 
 
 def analysis_body(title: str, pair: ModelPair, routers: Sequence[Router], texts: Sequence[LabelledText]) -> Message:
@@ -77,7 +75,7 @@ def addressed(body: str, job_id: str) -> str:
         body: an encoded `analysis_body`.
         job_id: of the job, whose page may then ask for roll-outs.
     """
-    return f'{{"analysis":{json.dumps(job_id)},"number":{next(_numbers)},{body[1:]}'
+    return f'{{"analysis":{json.dumps(job_id)},{body[1:]}'
 
 
 def rollout_message(job_id: str, index: int, router: str, tau: float, label: int, branches: Branches) -> Message:
@@ -92,8 +90,7 @@ def rollout_message(job_id: str, index: int, router: str, tau: float, label: int
             "llm": _branch(branches.llm),
             "preferred": branches.preferred,
             "verdict": branches.verdict(label),
-        },
-        "number": next(_numbers),
+        }
     }
 
 

@@ -1,7 +1,7 @@
 """`PairBooks`: which problems and which words about its ability suit the loaded pair.
 
 The bundled pair knows its own word problems and facts; any other pair gets ordinary questions, written by this project.
-Knows no components and no engine.
+Knows no engine.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from citer_core.gate.fields import Choice, Record, Text
 from citer_core.gate.json_file import read_json_lines
 from citer_core.tasks.problems import MAX_PROMPT_CHARS, Problem, problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES, DataType
-from citer_core.ui.problem_book import PICKED_TYPES, ProblemBook
+from citer_core.ui.problem_book import ProblemBook
 
 logger = logging.getLogger(__name__)
-SAMPLE = "sample "  # in front of a key of the ordinary questions, so that no key means two problems
 _SAMPLE = Record(
     {"question": Text(MAX_PROMPT_CHARS), "data_type": Choice(*DATA_TYPES)}, {"answer": Text(MAX_PROMPT_CHARS)}
 )
@@ -48,24 +47,9 @@ class PairBooks:
             by_type.setdefault(problem.data_type, []).append(problem)
         return cls(ProblemBook.bundled([*recorded, *samples]), ProblemBook(by_type))
 
-    def choices(self, *, is_bundled: bool) -> list[tuple[str, str]]:
-        """(label, key) of what suits the pair."""
-        if is_bundled:
-            return self.bundled.choices()
-        return [(label, SAMPLE + key) for label, key in self._samples.choices()]
-
-    def pick(self, key: object) -> Problem | None:
-        """The problem of that key, in either book: a page may not know yet that the pair has changed."""
-        if isinstance(key, str) and key.startswith(SAMPLE):
-            return self._samples.pick(key.removeprefix(SAMPLE))
-        return self.bundled.pick(key)
-
-    def other(self, data_type: DataType, *, is_bundled: bool) -> tuple[str, Problem] | None:
-        """A random problem of a type that suits the pair, with its key; the bundled ones are `math` or `mc`."""
-        if is_bundled:
-            return self.bundled.other(data_type if data_type in PICKED_TYPES else "math")
-        found = self._samples.other(data_type)
-        return (SAMPLE + found[0], found[1]) if found else None
+    def offered(self, *, is_bundled: bool) -> list[dict[str, str]]:
+        """What suits the pair: `key`, `question` and `data_type` of each."""
+        return (self.bundled if is_bundled else self._samples).offered()
 
 
 def what_it_can(title: str, *, chat: bool) -> str:

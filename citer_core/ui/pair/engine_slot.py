@@ -2,7 +2,7 @@
 
 Whoever computes with the engine holds a lease on it. Another engine may take its place at any time (`switch`): who
 holds a lease goes on with the engine that it has, and the old one is freed when the last of them is done. Must not
-import torch: the loader that it is given does, in its own thread. Knows nothing about components or pairs by name.
+import torch: the loader that it is given does, in its own thread. Knows no pair by name.
 """
 
 from __future__ import annotations

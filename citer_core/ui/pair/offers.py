@@ -1,7 +1,6 @@
 """`PairOffers`: the pairs that may be chosen on the page, with what each needs and whether there is room for it.
 
-Knows presets, memory and what the server's settings allow; no components, no engine but its description, and no torch
-at import.
+Knows presets, memory and what the server's settings allow; no engine but its description, and no torch at import.
 """
 
 from __future__ import annotations
@@ -165,11 +164,6 @@ def room_for(needs: PairNeeds, free: int | None, old_bytes: int) -> Room:
 def loaded_bytes(loaded: PairInfo | None) -> int:
     """Bytes that surely come free with the loaded pair: its weights; 0 where there is none."""
     return 0 if loaded is None else loaded.slm.stored_bytes + loaded.llm.stored_bytes
-
-
-def preset_of(title: str) -> str | None:
-    """The name of the preset that a trace or a loaded pair calls by this title; None where there is none."""
-    return next((preset.name for preset in PRESETS.values() if preset.title == title), None)
 
 
 def _why_off(config: AppConfig) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from citer_core.errors import CiterError, SettingError
+from citer_core.models.presets import preset_of
 from citer_core.models.same_pair import is_same_run
-from citer_core.ui.pair.offers import preset_of
 from citer_core.ui.streaming import Message, notice
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 One change at a time, for the whole server: two pairs in memory are enough. The old pair serves until the new one is
 ready, or, where there is no room for both, until its last run has ended. Whatever goes wrong, it goes on or comes back.
-Must not import torch; the loader that it is given does. Knows no components.
+Must not import torch; the loader that it is given does.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 It takes most of the device for a minute, so nobody may start a second one: who asks meanwhile follows the one that is
 going on, and who asks within some minutes gets its result, once. It ends early when the last page that follows it is
-gone. Runs and other jobs go on beside it. Knows no components and no models.
+gone. Runs and other jobs go on beside it. Knows no models.
 """
 
 from __future__ import annotations

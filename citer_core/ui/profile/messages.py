@@ -1,11 +1,10 @@
-"""A profile as one message for its tab: words, tables, and what the two charts draw. Knows no components, no torch.
+"""A profile as one message for its tab: words, tables, and what the two charts draw. Imports no torch.
 
 Everything that a person reads is computed here; the browser only draws.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Literal
@@ -18,7 +17,6 @@ from citer_core.ui.streaming import Message
 Kind = Literal["recorded", "live"]
 SHARES = tuple(n / 40 for n in range(41))
 ROUTER_BYTES_PER_PARAM = 4
-_numbers = itertools.count()  # gradio drops a value that equals the last one
 
 
 def profile_message(profile: Profile, kind: Kind, more: Sequence[str] = ()) -> Message:
@@ -34,14 +32,13 @@ def profile_message(profile: Profile, kind: Kind, more: Sequence[str] = ()) -> M
             "tables": [asdict(table) for table in tables(profile)],
             "shares": _share_chart(profile),
             "passes": _pass_chart(profile),
-        },
-        "number": next(_numbers),
+        }
     }
 
 
 def progress_message(done: float, doing: str) -> Message:
     """How far a measurement is, `done` of 1."""
-    return {"progress": {"done": done, "doing": doing}, "number": next(_numbers)}
+    return {"progress": {"done": done, "doing": doing}}
 
 
 def _share_chart(profile: Profile) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """`RecordedProfiles`: the profiles that are stored with the project, of which the tab shows one at a time.
 
-The bundled pair's on a processor comes first; those of stored device reports follow, each named by its device. Knows
-no components. Made by the page.
+The bundled pair's on a processor comes first; those of stored device reports follow, each named by its device.
+Made by the page's server.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class RecordedProfiles:
         """What there is to choose from, the first one first."""
         return [FIRST, *self._of_reports]
 
-    def message(self, choice: str | None = None) -> Message:
+    def message(self, choice: object = None) -> Message:
         """One profile as a message, with what its report says of the device; or what is wrong with its file.
 
         Args:
             choice: one of `choices`; None, and what is none of them, takes the first.
         """
-        found = self._of_reports.get(choice) if choice is not None else None
+        found = self._of_reports.get(choice) if isinstance(choice, str) else None
         if found is not None:
             report, profile = found
             return profile_message(profile, "recorded", report.sentences())

@@ -2,7 +2,7 @@
 
     {"question": "1 + 1?", "data_type": "math", "router": "citer", "settings": {"threshold": 0.7}}
 
-gradio does not hold a program to the kinds that a control shows. Knows the problem book, no components and no engine.
+Nobody holds a program to the kinds that the form shows. Knows the problem book, no engine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class AskedRun:
 
 
 def read_asked(book: ProblemBook, text: object) -> AskedRun:
-    """Reads the page's request, which `RunForm` and `assets/page/page.js` put together.
+    """Reads the page's request, which `assets/app/form.js` puts together.
 
     Args:
         book: see `asked_run`.

@@ -23,18 +23,18 @@ KEPT_S = 300.0
 FRESH_S = 3.0  # who follows a run, or asked for it, reads its end by then
 
 
-class HasSession(Protocol):
-    """What we need of a `gr.Request`."""
+class Caller(Protocol):
+    """What we need of a program's request (`gr.Request`)."""
 
     session_hash: str | None
 
 
-def session_of(request: HasSession | None) -> str:
+def session_of(request: Caller | None) -> str:
     """The browser session of a request; one of its own where it has none, so that no two callers ever share one."""
     return (request.session_hash if request is not None else None) or f"nobody-{secrets.token_urlsafe(12)}"
 
 
-def address_of(request: HasSession | None) -> str:
+def address_of(request: object) -> str:
     """Where a request comes from, for fairness: an IPv4 address, or an IPv6 network, which is one connection's."""
     client = getattr(request, "client", None)
     host = str(getattr(client, "host", "") or "")

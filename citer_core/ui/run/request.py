@@ -1,8 +1,7 @@
 """Requests about a finished run that the browser holds: a branch of it, or a probe. JSON text in, checked values out.
 
 The browser may send anything, so every field is read by the gate, with the kinds of the trace's own table; what can be
-derived (texts, cache lengths, verdicts) is derived again by the engine. Knows the trace's form, no components and no
-engine.
+derived (texts, cache lengths, verdicts) is derived again by the engine. Knows the trace's form, no engine.
 """
 
 from __future__ import annotations

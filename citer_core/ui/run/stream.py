@@ -2,7 +2,7 @@
 
 Deltas, never a growing list: a list that grows costs the browser quadratic time. The first token goes out at once; a
 reader who is slow gets larger ones. Before that come its places in the line, as notices with the run's id. Called by
-the page's events, and by the page where it missed something; knows no components.
+the page's events, and by the page where it missed something.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from citer_core.ui.streaming import Message, notice, place_notice
 INTERVAL_S = 0.1
 CROWD = 8  # so many more that run make messages come half as often: all of them cost what a few cost
 SOON_S = 0.3  # a turn that comes sooner is not worth a word
-KEEP_S = 3.0  # without news; a message is where gradio notices that a page is gone, and the page that we are here
+KEEP_S = 3.0  # without news: a message tells the page that we are here
 PLACES_PER_S = 100.0  # those far behind hear of it less often: the messages of all who wait cost what a few cost
 LOADING = "The models are loading; your run starts as soon as they are ready."
 GONE = "The server no longer keeps this run."
@@ -37,32 +37,29 @@ async def follow(desk: RunDesk, order: Order, interval_s: float | None = None) -
         order: that is followed.
         interval_s: between two messages at least; None takes longer ones where many follow a run.
 
-    A consumer that goes away leaves the order to itself, as its page may come back; one that is cancelled, which is
-    what gradio does to an event that a person gave up, cancels it.
+    The first message says its id at once, so that it can be stopped and found again. A consumer that goes away leaves
+    the order to itself: its page may come back.
     """
     wake = Wake()
     with order.watched(wake):
-        try:
-            async for message in _until_begun(desk, order, wake):
-                yield message
-            if order.head is None:
-                if order.error is not None and not isinstance(order.error, StoppedError):
-                    yield error_notice(order.error)
+        yield {**notice("", "wait"), "run": order.id}
+        async for message in _until_begun(desk, order, wake):
+            yield message
+        if order.head is None:
+            if order.error is not None and not isinstance(order.error, StoppedError):
+                yield error_notice(order.error)
+            return
+        head: Message | None = order.head
+        base = 0
+        while True:
+            has_ended = order.ended_at is not None  # before the events: those of an ended run are all there
+            events = order.events_since(base)
+            yield _message(order, head, base, [event_to_dict(event) for event in events], is_last=has_ended)
+            if has_ended:
                 return
-            head: Message | None = order.head
-            base = 0
-            while True:
-                has_ended = order.ended_at is not None  # before the events: those of an ended run are all there
-                events = order.events_since(base)
-                yield _message(order, head, base, [event_to_dict(event) for event in events], is_last=has_ended)
-                if has_ended:
-                    return
-                head, base = None, base + len(events)
-                await asyncio.sleep(interval_s or INTERVAL_S * (1 + desk.line.n_running() / CROWD))
-                await wake.wait(KEEP_S)
-        except asyncio.CancelledError:
-            desk.cancel(order)
-            raise
+            head, base = None, base + len(events)
+            await asyncio.sleep(interval_s or INTERVAL_S * (1 + desk.line.n_running() / CROWD))
+            await wake.wait(KEEP_S)
 
 
 async def _until_begun(desk: RunDesk, order: Order, wake: Wake) -> AsyncGenerator[Message, None]:

@@ -1,6 +1,6 @@
 """What a probe says about labels: those of a run whose problem has a known solution, or in words why there are none.
 
-Imports torch only when it is asked, with an engine there. Knows no components.
+Imports torch only when it is asked, with an engine there.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import fc from "fast-check";
 
 import { AnalysisError, unpack } from "../../../assets/labels/analysis.js";
 import { GateError, excerpt, parseJson, readKind } from "../../../assets/run/gate.js";
-import { buildLink, readLink } from "../../../assets/page/link.js";
+import { buildLink, readLink } from "../../../assets/app/link.js";
 import { TraceFileError, parseTrace, traceToJson } from "../../../assets/run/trace_file.js";
 import { RunReceiver } from "../../../assets/run/stream.js";
 import { SETTINGS_TABLE } from "../../../assets/run/trace_schema.js";

@@ -1,0 +1,152 @@
+/**
+ * The form: what a run is asked with, what it is priced as, and the problems to pick from. Plain elements of the
+ * document (`citer_core/ui/form.py`), with the values that they have.
+ *
+ * Must not know runs or the viewer; `page` is told what a person does.
+ *
+ * @typedef {{key: string, question: string, data_type: string}} OfferedProblem
+ * @typedef {{about: string, problems: OfferedProblem[]}} Offered what suits the loaded pair
+ */
+
+import { html, part, setText } from "../viewer/dom.js";
+import { SearchBox } from "../viewer/search_box.js";
+import { SETTINGS_TABLE } from "../run/trace_schema.js";
+import { problemTitle } from "../tasks/book.js";
+
+const SEARCH_WORDS = "Pick a problem: type “museum” or “mc 12”";
+
+/** @param {string} selector @returns {HTMLInputElement} */
+const input = (selector) => /** @type {HTMLInputElement} */ (part(document, selector));
+
+export class Form {
+  /** @type {SearchBox<OfferedProblem>} */
+  picker = new SearchBox("cx-problems", SEARCH_WORDS, (problem) =>
+    this.setProblem(problem.question, problem.data_type),
+  );
+  question = /** @type {HTMLTextAreaElement} */ (/** @type {unknown} */ (input("#cx-prompt textarea")));
+  router = /** @type {HTMLSelectElement} */ (/** @type {unknown} */ (input("#cx-router select")));
+  number = input("#cx-tau input[type=number]");
+  range = input("#cx-tau input[type=range]");
+  settings = /** @type {HTMLInputElement[]} */ ([...document.querySelectorAll("#cx-settings input[data-name]")]);
+  priced = ["#cx-price select", "#cx-bandwidth", "#cx-peak"].map(input);
+  generate = input("#cx-generate");
+  stop = input("#cx-stop");
+
+  /** @param {Page} page */
+  constructor(page) {
+    this.page = page;
+    this.range.addEventListener("input", () => this.#tauMoved(this.range, this.number));
+    this.number.addEventListener("input", () => this.#tauMoved(this.number, this.range));
+    this.router.addEventListener("change", () => page.routerChosen(this.router.value));
+    this.generate.addEventListener("click", () => page.branches.generate(this.asked()));
+    this.stop.addEventListener("click", () => page.stop());
+    for (const control of this.priced) control.addEventListener("input", () => page.setPricing(...this.price));
+    part(document, "#cx-picker").append(this.picker.root);
+    part(document, "#cx-another").addEventListener("click", () => this.#another());
+    this.#paint();
+  }
+
+  /** Where the slider stands, between two of its steps too. */
+  get tau() {
+    const typed = this.number.value;
+    const isTau = typed !== "" && Number(typed) >= 0 && Number(typed) <= 1; // else it is being typed, or is none
+    return Number(isTau ? typed : this.range.value);
+  }
+
+  /** Moves the slider; the page hears of it. @param {number} tau */
+  setTau(tau) {
+    if (Number(this.number.value) === tau) return;
+    this.number.value = this.range.value = String(tau);
+    this.#paint();
+    this.page.tau.taken();
+    this.page.setThreshold(tau);
+  }
+
+  /** @param {HTMLInputElement} moved @param {HTMLInputElement} other */
+  #tauMoved(moved, other) {
+    if (moved.value === "" || !moved.validity.valid) return;
+    other.value = moved.value;
+    this.#paint();
+    this.page.setThreshold(Number(moved.value));
+  }
+
+  #paint() {
+    this.range.style.setProperty("--range_progress", `${Number(this.range.value) * 100}%`);
+  }
+
+  get type() {
+    return input("#cx-type input:checked").value;
+  }
+
+  /** @param {string} question @param {string} dataType */
+  setProblem(question, dataType) {
+    this.question.value = question;
+    input(`#cx-type input[value="${dataType}"]`).checked = true;
+  }
+
+  /** Generate while idle, Stop while there is something to stop. @param {boolean} isRunning */
+  setRunning(isRunning, canStop = isRunning) {
+    this.generate.disabled = isRunning;
+    this.stop.disabled = !canStop;
+  }
+
+  /** @returns {Asked} */
+  asked() {
+    const named = this.settings.map((control) => [
+      control.dataset.name,
+      control.value === ""
+        ? SETTINGS_TABLE[/** @type {keyof Settings} */ (control.dataset.name)].default
+        : Number(control.value),
+    ]);
+    return {
+      question: this.question.value,
+      data_type: this.type,
+      router: this.router.value || null,
+      settings: Object.fromEntries([["threshold", this.tau], ...named]),
+    };
+  }
+
+  /** What a link asks for; its router is chosen once there are some. @param {Asked} asked */
+  fill({ question, data_type, settings }) {
+    this.setProblem(question, data_type);
+    for (const control of this.settings) {
+      const value = settings[/** @type {keyof Settings} */ (control.dataset.name)];
+      if (value !== undefined) control.value = String(value);
+    }
+    this.setTau(settings.threshold);
+  }
+
+  /** @returns {[string, number, number]} pair, bandwidth and peak compute */
+  get price() {
+    const [pair, bandwidth, peak] = this.priced;
+    return [pair.value, Number(bandwidth.value), Number(peak.value)];
+  }
+
+  /** @param {(string|number)[]} values in that order */
+  setPrice(values) {
+    this.priced.forEach((control, i) => (control.value = String(values[i])));
+  }
+
+  /** @param {string[]} names of the loaded pair's routers @param {string|null} chosen @param {string} about */
+  offerRouters(names, chosen, about) {
+    this.router.replaceChildren(...names.map((name) => html("option", { value: name }, name)));
+    if (chosen) this.router.value = chosen;
+    setText(part(document, "#cx-router .info-text"), about);
+  }
+
+  /** @param {Offered} offered */
+  offerProblems({ about, problems }) {
+    this.picker.offer(new Map(problems.map((problem) => [problemTitle(problem), problem])));
+    if (about) setText(part(document, "#cx-prompt .info-text"), about);
+  }
+
+  /** One of the same type, or of any where there is none. */
+  #another() {
+    const all = [...this.picker.offered];
+    const some = all.filter(([, problem]) => problem.data_type === this.type);
+    const [title, problem] = (some.length ? some : all)[Math.floor(Math.random() * (some.length || all.length))] ?? [];
+    if (!problem) return;
+    this.picker.input.value = title ?? "";
+    this.setProblem(problem.question, problem.data_type);
+  }
+}

@@ -1,0 +1,364 @@
+/**
+ * The page around the viewer: presets, tau and its histogram, prices, start and stop, downloads.
+ *
+ * Glue only: the viewer draws, `form.js` has the controls, `page_exports.js` takes a run away and back. A transport is
+ * asked for what this page cannot do by itself; moving tau or a price asks nobody.
+ */
+
+import { PageLink } from "./page_link.js";
+import { PageBranches } from "./page_branches.js";
+import { PageBrowser } from "./page_browser.js";
+import { Form } from "./form.js";
+import { watchLook } from "./page_look.js";
+import { pageExports } from "./page_exports.js";
+import { PageOutside } from "./page_outside.js";
+import { choiceOf, priceOf } from "./page_price.js";
+import { PagePairs } from "./page_pairs.js";
+import { PageRecorded } from "./page_recorded.js";
+import { PageRun } from "./page_run.js";
+import { PageTau } from "./page_tau.js";
+import { PageViews } from "./page_views.js";
+import { firstSign, nextTask } from "./when.js";
+import { answerOf } from "../transport/server.js";
+import { usualLook } from "../run/run_look.js";
+import { part, setText } from "../viewer/dom.js";
+import { drawHistogram, mountViewer } from "../viewer/viewer.js";
+
+const SHOWN_PER_S = 20; // tokens a second: the bundled pair's run is over before one has seen it begin
+
+/** @param {string} id */
+const byId = (id) => document.getElementById(id);
+
+export class Page {
+  /** @type {string|null} */
+  run = null;
+  isLive = false;
+  isStarting = false;
+  /** @type {string|null} */
+  waiting = null;
+  /** @type {(() => void)|null} */
+  stopOther = null;
+  nAsked = 0;
+  /** @type {Set<string>} */
+  replaced = new Set();
+
+  /** @type {Record<string, number>} */
+  thresholds = {};
+  /** @type {number|null} */
+  frame = null;
+  /** @type {number|null} the token that is pinned in the viewer */
+  pinned = null;
+  /** What runs are priced as. */
+  price = usualLook().price;
+  /** @type {() => void} */
+  wasDrawn = () => {};
+  /** @type {Promise<void>} */
+  firstDrawn = new Promise((resolve) => (this.wasDrawn = resolve));
+  somebody = firstSign();
+
+  /** @param {PageProps} props @param {Transport} transport */
+  constructor(props, transport) {
+    this.transport = transport;
+    this.props = props;
+    this.pricing = props.pricing;
+    this.pairTitle = props.pair;
+
+    this.views = new PageViews(this);
+    this.tau = new PageTau(this);
+    this.branches = new PageBranches(this);
+    this.ownRun = new PageRun(this);
+    this.viewer = mountViewer(part(document, ".cx-viewer"), {
+      fetchRun: (run, base) => this.fetchRun(run, base),
+      onThresholdSuggest: (tau) => this.form.setTau(tau),
+      onRunEnd: () => this.ended(),
+      onBranch: (request) => this.branches.run(request),
+      onProbe: (request) => this.branches.probe(request),
+      canProbe: () => this.pairs.status?.llm_is_here !== false,
+      livePace: SHOWN_PER_S,
+      onShowing: () => this.shown(),
+      onShow: (trace) => this.recorded.showMode(trace),
+      onPin: (index) => (this.pinned = index),
+      places: { side: part(document, "#cx-figures"), lower: part(document, "#cx-more") },
+      device: props.pricing.device,
+      stylesheet: false,
+    });
+    this.form = new Form(this);
+    this.link = new PageLink(this);
+    this.recorded = new PageRecorded(this);
+    /** @param {string} id @param {(button: HTMLElement) => void} act */
+    const on = (id, act) => {
+      const button = byId(id);
+      button?.addEventListener("click", () => act(button));
+    };
+    on("cx-copy-link", () => this.link.copy());
+    // Few people need these two, so nobody waits for them.
+    on("cx-tour", async (button) => (await import("../learn/tour.js")).startTour(this, button));
+    on("cx-present", async (button) => (await import("../learn/presenter.js")).present(this, button));
+    this.outside = new PageOutside(this);
+    this.showRunning(false);
+    watchLook();
+    this.pairs = new PagePairs(this);
+    this.browser = new PageBrowser(this, props.browser_pair);
+    part(document, "#cx-more").append(pageExports(this));
+    this.pairs.watch();
+    this.ownRun.watch();
+  }
+
+  // ------------------------------------------------------------ live runs
+
+  /** The one message of an answer. @param {string} what @param {unknown} [asked] @returns {Promise<any>} */
+  ask(what, asked = null) {
+    return answerOf(this.transport, what, asked);
+  }
+
+  /** A message of a run, or a notice. @param {PageMessage} message */
+  take(message) {
+    const { run } = message;
+    if (message.notice !== undefined) {
+      if (message.level === "wait") this.waits(message);
+      else {
+        this.ownRun.forget();
+        this.notice(message.notice, message);
+        this.pairs.wake(); // perhaps another page has changed the pair
+        this.giveUp();
+      }
+      return;
+    }
+    if (run === undefined) return;
+    if (run !== this.run) {
+      // Whichever message comes first: every one carries the id, and the viewer asks for what it missed.
+      if (this.replaced.has(run)) return;
+      if (this.run) this.replaced.add(this.run);
+      this.run = run;
+      if (this.waiting) this.notice("");
+      this.isStarting = false;
+      this.isLive = true;
+      this.recorded.wanted = null;
+      this.waiting = null;
+      this.showRunning(true);
+      this.viewer.setStatus("");
+      this.recorded.setMode("live");
+    }
+    if (!this.browser.owns(run)) this.ownRun.heard(run, Boolean(message.end));
+    this.viewer.receive(message);
+    this.drawHistogram();
+  }
+
+  /** A place in the line, or models that are still loading. @param {PageMessage} message */
+  waits(message) {
+    if (message.run) {
+      if (this.replaced.has(message.run) || message.run === this.run) return;
+      this.waiting = message.run;
+      this.ownRun.heard(message.run);
+    }
+    if (message.place) this.notice(message.notice ?? "", { tone: "calm" });
+    else if (message.notice) this.viewer.setStatus(message.notice, { busy: true });
+  }
+
+  /** How many tokens of a run are here. @param {string} run */
+  nTokens(run) {
+    return run === this.run ? this.viewer.events.length : 0;
+  }
+
+  /**
+   * After a reload: what this tab had asked for is there again, as a message of the run or of its place in the line.
+   * @param {Asked|null} asked
+   * @param {PageMessage} message
+   */
+  resumed(asked, message) {
+    const { head } = message;
+    if (head) {
+      this.form.setProblem(head.prompt.question, head.prompt.data_type);
+      this.form.setTau(head.settings.threshold);
+    } else {
+      if (asked) {
+        this.form.setProblem(asked.question, asked.data_type);
+        this.form.setTau(asked.settings.threshold);
+      }
+      this.awaits();
+    }
+    this.take(message);
+    this.viewer.pacing.showAll(); // it has been seen
+  }
+
+  /** The run cannot be had any more. @param {string} why */
+  lost(why) {
+    this.giveUp();
+    if (this.isLive) this.ended();
+    this.showRunning(false);
+    this.notice(why);
+  }
+
+  /** @param {string} run @param {number} base */
+  async fetchRun(run, base) {
+    const message = await this.ask("fetch_run", { run, base });
+    if (message.error) throw new Error(message.error);
+    return message;
+  }
+
+  starting() {
+    this.views.toText();
+    this.ownRun.forget();
+    this.awaits();
+  }
+
+  awaits() {
+    this.nAsked++;
+    this.isStarting = true;
+    this.waiting = null;
+    this.notice("");
+    this.viewer.setStatus("Waiting for the first token.", { busy: true });
+    this.showRunning(true);
+  }
+
+  /**
+   * Something else than a run that Stop may end, such as a measurement; null where there is nothing.
+   * @param {(() => void)|null} stop
+   */
+  setOther(stop) {
+    this.stopOther = stop;
+    this.showRunning(this.isLive || this.isStarting);
+  }
+
+  /** Generate while idle, Stop while there is something to stop. @param {boolean} isRunning */
+  showRunning(isRunning) {
+    this.form.setRunning(isRunning, isRunning || Boolean(this.stopOther) || this.viewer.view.isComing);
+  }
+
+  /** What is shown of a run has caught up with it, or was held: tau may have moved meanwhile. */
+  shown() {
+    this.showRunning(this.isLive || this.isStarting);
+    if (!this.viewer.view.isHeld) this.setThreshold(this.form.tau);
+  }
+
+  /** Between two tokens on the server; the run's last message ends it here. */
+  stop() {
+    const wasHeld = this.viewer.pacing.hold();
+    if (this.browser.stop()) return;
+    if (this.isLive && this.run !== null) {
+      this.ask("stop_run", { run: this.run }).catch(() =>
+        this.notice("The server could not be reached to stop the run."),
+      );
+    } else if (this.isStarting) {
+      if (this.waiting) {
+        this.replaced.add(this.waiting);
+        // it is taken out of the line too when nobody looks
+        this.ask("stop_run", { run: this.waiting }).catch(() => {});
+        this.notice("");
+      }
+      this.branches.leave();
+      this.ownRun.forget();
+      this.giveUp();
+      this.showRunning(false);
+    } else if (!wasHeld) this.stopOther?.();
+  }
+
+  ended() {
+    this.isLive = false;
+    this.link.runEnded();
+    this.setThreshold(this.form.tau);
+    this.showRunning(false);
+  }
+
+  /** An answer is over, however it went: a connection that was lost brings no end of a run, and the server knows it. */
+  settled() {
+    if (this.isLive || this.waiting) this.ownRun.follow(this.waiting ?? this.run);
+    else {
+      this.giveUp();
+      this.showRunning(false);
+    }
+  }
+
+  /** Nobody waits for a first token any more. */
+  giveUp() {
+    if (this.isStarting) this.viewer.setStatus("");
+    this.isStarting = false;
+    this.waiting = null;
+  }
+
+  /**
+   * @param {string} text
+   * @param {{needs?: Needs|null, tone?: string}} more a pair that is needed; "calm" where nothing is wrong
+   */
+  notice(text, { needs = null, tone = "" } = {}) {
+    const line = byId("cx-notice");
+    if (!line) return;
+    if (text && navigator.userActivation?.isActive) setTimeout(() => line.scrollIntoView({ block: "nearest" }));
+    line.textContent = text;
+    line.dataset.tone = tone;
+    if (needs) this.pairs.offer(line, needs);
+  }
+
+  // ------------------------------------------------------------ tau and prices
+
+  /** @param {number} tau */
+  setThreshold(tau) {
+    this.viewer.setThreshold(tau);
+    this.browser.tauMoved(tau);
+    this.drawHistogram();
+  }
+
+  /** Slider and run together, for a tau that did not come from the slider. @param {number} tau */
+  moveTau(tau) {
+    this.form.setTau(tau);
+    this.setThreshold(tau);
+  }
+
+  drawHistogram() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      const container = byId("cx-histogram");
+      if (container) drawHistogram(container, this.viewer.events, this.form.tau);
+      this.tau.update();
+    });
+  }
+
+  /** @param {string} name @param {number} gigabytesPerSecond @param {number} teraflops */
+  setPricing(name, gigabytesPerSecond, teraflops) {
+    const { pricing, said } = priceOf(this.pricing, name, gigabytesPerSecond, teraflops);
+    setText(part(document, "#cx-price-said"), said);
+    if (pricing === undefined) return;
+    this.price = choiceOf(this.pricing, name, gigabytesPerSecond, teraflops);
+    this.viewer.setPricing(pricing);
+  }
+
+  /**
+   * What Generate sends: what the controls say.
+   * @param {Asked} asked
+   */
+  asked(asked) {
+    this.outside.check(asked);
+    return asked;
+  }
+
+  /** @param {string} name */
+  routerChosen(name) {
+    this.link.isChosen = true;
+    this.tau.router = name;
+    this.tau.update();
+  }
+}
+
+/** @param {PageProps} props @param {Transport} transport */
+export async function mountPage(props, transport) {
+  document.body.dataset.drawing = ""; // from here on this script says when the page is seen (`first_paint.py`)
+  await nextTask();
+  const page = new Page(props, transport);
+  window.citer = page;
+  try {
+    await nextTask();
+    await openAtFirst(page);
+    await nextTask();
+  } finally {
+    document.body.dataset.drawn = ""; // until now nothing was seen of it, so that nothing jumps
+    document.getElementById("cx-early")?.remove(); // the run itself stands in its place
+    page.wasDrawn();
+  }
+}
+
+/** What is on the screen at first: this tab's run, what the address names, or the opening run. @param {Page} page */
+async function openAtFirst(page) {
+  if (await page.ownRun.resume()) return;
+  const [first] = page.recorded.cards;
+  if (first && !page.run && !page.link.restore()) await page.recorded.show(first, false);
+}

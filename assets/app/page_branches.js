@@ -1,0 +1,106 @@
+/**
+ * What a page asks for: Generate, a branch, a probe. This browser takes what it can (`page_browser.js`); the transport
+ * is asked for the rest, and its messages are handed on.
+ */
+
+import { messageOf } from "../run/format.js";
+import { RefusedError } from "../transport/server.js";
+
+const UNREACHED = "The server could not be reached. Your text is kept; try again in a moment.";
+
+/** @param {unknown} error */
+const whyLost = (error) => (error instanceof RefusedError ? messageOf(error) : UNREACHED);
+
+export class PageBranches {
+  isProbing = false;
+  /** @type {AbortController|null} of the run that is listened to */
+  listening = null;
+
+  /** @param {Page} page */
+  constructor(page) {
+    this.page = page;
+  }
+
+  /** Runs a branch of the run on the screen; it streams in like any run. @param {BranchRequest} request */
+  run(request) {
+    const { page } = this;
+    if (page.isLive || page.isStarting) {
+      page.notice("A run is being written: stop it first, or wait until it has ended.");
+      return;
+    }
+    this.leave();
+    page.starting();
+    if (!page.browser.branch(request)) this.#listen("branch", request);
+  }
+
+  /** Generate was pressed. @param {Asked} controls what they say */
+  generate(controls) {
+    const { page } = this;
+    this.leave();
+    page.starting();
+    const asked = page.asked(controls);
+    if (!page.browser.generate(asked)) this.askServer(asked);
+  }
+
+  /** Has the server write a run. @param {Asked} asked */
+  askServer(asked) {
+    this.page.ownRun.asking(asked);
+    this.#listen("run", asked);
+  }
+
+  /** Listens no longer. */
+  leave() {
+    this.listening?.abort();
+    this.listening = null;
+  }
+
+  /** @param {string} what @param {object} asked */
+  async #listen(what, asked) {
+    const { page } = this;
+    this.leave();
+    const own = (this.listening = new AbortController());
+    try {
+      for await (const message of page.transport.ask(what, asked, own.signal)) {
+        if (own !== this.listening) return;
+        page.take(message);
+      }
+    } catch (error) {
+      if (own === this.listening && page.isStarting && !page.waiting) page.notice(whyLost(error));
+    }
+    if (own === this.listening) page.settled();
+  }
+
+  /** Asks the LLM at every token of the run on the screen. @param {ProbeRequest} request */
+  probe(request) {
+    if (this.isProbing) return;
+    const { page } = this;
+    this.isProbing = true;
+    page.notice("");
+    page.viewer.setStatus("Asking the LLM at every token.", { busy: true });
+    if (!page.browser.probe(request)) this.#probe(request);
+  }
+
+  /** @param {ProbeRequest} request */
+  async #probe(request) {
+    /** @type {ProbeMessage} */
+    let last = { probe: null, notice: "The LLM’s answers were lost on the way. Ask again." };
+    try {
+      for await (const message of this.page.transport.ask("probe", request)) {
+        if (message.level === "wait") this.page.viewer.setStatus(message.notice, { busy: true });
+        else last = { probe: null, ...message };
+      }
+    } catch (error) {
+      last = { probe: null, notice: whyLost(error) };
+    }
+    this.receiveProbe(last);
+  }
+
+  /** @param {ProbeMessage} message */
+  receiveProbe(message) {
+    const { page } = this;
+    this.isProbing = false;
+    page.viewer.setStatus("");
+    if (message.probe === null) page.notice(message.notice ?? "", message);
+    else page.viewer.setProbe(message.probe, message.tokens ?? [], message.truth);
+  }
+}

@@ -1,0 +1,360 @@
+/**
+ * Runs of the bundled pair in the visitor's own browser: Generate, branches, probes, and the text under a moving tau.
+ *
+ * Glue between the page and `../transport`; the viewer draws as it does for the server's runs, whose messages these
+ * are. Where a browser cannot, or a person does not want it, the server computes as for any other pair.
+ *
+ * @typedef {import("../engine/protocol.js").RunRequest} RunRequest
+ * @typedef {import("../transport/engine_client.js").PairFacts} PairFacts
+ * @typedef {"browser"|"server"} Where
+ */
+
+import { TRAINING_FREE } from "../engine/routers.js";
+import { comparedHere } from "../transport/browser_comparison.js";
+import { EngineClient, browserName, canCompute } from "../transport/engine_client.js";
+import { LiveTau } from "../transport/live_tau.js";
+import { textOf } from "../transport/pair_files.js";
+import { solvedProblem, truthOf } from "../transport/run_truth.js";
+import { isSamePair } from "../transport/same_pair.js";
+import { checkAnswer } from "../tasks/answers.js";
+import { ProblemBook, rowsOf } from "../tasks/book.js";
+import { ProblemError, promptVersion } from "../tasks/problems.js";
+import { messageOf } from "../run/format.js";
+import { nextTask } from "./when.js";
+import { WhereControl } from "./where_control.js";
+
+const FIRST_RUN_MS = 400;
+const BOOK_FILES = ["datasets/math.jsonl", "datasets/mc.jsonl", "datasets/recorded-embedded.jsonl"];
+
+/** @param {number} bytes */
+const megabytes = (bytes) => `${(bytes / 1e6).toFixed(0)} MB`;
+
+export class PageBrowser {
+  /** @type {number|null} where tau stood when the pair was last waited for */
+  wantedTau = null;
+  /** @type {string|null} the run that this browser writes */
+  run = null;
+  /** A run is asked for here, or being written: a text under a moved tau would end it. */
+  isWriting = false;
+  nAsked = 0;
+  /** @type {ProblemBook} */
+  book = new ProblemBook(new Map(), []);
+
+  /** @param {Page} page @param {PairFacts|null} facts null where the project's own pair is not served */
+  constructor(page, facts) {
+    this.page = page;
+    const base = document.baseURI;
+    this.facts = facts && canCompute() ? { ...facts, root: new URL(facts.root, base).href } : null;
+    this.control = new WhereControl(this.facts?.bytes ?? 0, () => this.#chosen());
+    if (!this.facts) return;
+    const script = new URL(this.facts.script, base).href;
+    this.client = new EngineClient({ ...this.facts, script }, { hardware: browserName(navigator.userAgent) });
+    this.live = new LiveTau(this.client, {
+      onText: (trace) => this.#showText(trace),
+      onRefused: () => page.viewer.rewriting.setPending(false),
+      judge: (completion, origin) => this.#judge(completion, origin.prompt, origin.answer?.true_answer ?? null),
+    });
+    if (this.facts.is_only) this.control.choose("browser");
+    else this.control.show();
+    // What is seen first comes first: the connection and the processor are its own until then. Beside a server nothing
+    // is fetched for somebody who only looks; a page that has none keeps its files for later times without a network.
+    this.prepared = Promise.all([page.firstDrawn, this.facts.is_only || page.somebody])
+      .then(() => new Promise((resolve) => setTimeout(resolve, FIRST_RUN_MS)))
+      .then(() => this.prepare());
+  }
+
+  /** Whether the bundled pair's runs are to be computed here. */
+  get isOn() {
+    return Boolean(this.facts) && this.control.where === "browser";
+  }
+
+  /** Whether what is generated is the bundled pair's: the server has that one, or none yet. */
+  get #isServers() {
+    const { facts, page } = this;
+    if (!facts) return false;
+    const { status } = page.pairs;
+    if (status?.state === "ready") return Boolean(status.revision) && isSamePair(status.revision ?? "", facts.revision);
+    return page.pairs.loaded === facts.name;
+  }
+
+  /** Whether Generate asks this browser. */
+  get generates() {
+    return this.isOn && this.#isServers;
+  }
+
+  /** What the server has decides whether where is a choice, and whether this browser's own thresholds hold too. */
+  serverChanged() {
+    this.control.offer(this.#isServers);
+    if (this.generates) this.page.thresholds = { ...this.facts?.thresholds, ...this.page.thresholds };
+  }
+
+  /** Loads the pair while nobody waits for it, unless the visitor's connection is to be spared. */
+  prepare() {
+    const connection = /** @type {{connection?: {saveData?: boolean}}} */ (navigator).connection;
+    return this.generates && !connection?.saveData ? this.load() : null;
+  }
+
+  /** Loads the pair now. @returns {Promise<boolean>} whether it is here */
+  async load() {
+    if (!this.client || !this.facts) return false;
+    if (this.client.state === "ready") return true;
+    const { facts } = this;
+    const [isReady] = await Promise.all([this.client.load(), this.book.byText.size ? null : this.#readBook(facts)]);
+    return isReady;
+  }
+
+  /** Without it a run's answer is not known to be right, and nothing else is lost. @param {PairFacts} facts */
+  async #readBook(facts) {
+    try {
+      const texts = await Promise.all(BOOK_FILES.map((file) => textOf(facts, file)));
+      await nextTask();
+      const [math, mc, recorded] = texts.map(rowsOf);
+      await nextTask();
+      this.book = new ProblemBook(
+        new Map([
+          ["math", math],
+          ["mc", mc],
+        ]),
+        recorded,
+      );
+    } catch {
+      // as when a file is not there
+    }
+  }
+
+  /** @param {string} completion @param {Prompt} prompt @param {string|null} answer @returns {Answer|null} */
+  #judge(completion, prompt, answer) {
+    try {
+      const problem = this.book.problem(prompt.question, prompt.data_type, answer);
+      return checkAnswer(completion, { ...problem, true_answer: problem.true_answer ?? answer });
+    } catch {
+      return null; // a question of another time, which is none of this form
+    }
+  }
+
+  // ------------------------------------------------------------ runs
+
+  /** @param {Asked} asked @returns {boolean} whether this browser takes it */
+  generate(asked) {
+    const { facts } = this;
+    const stored = Object.keys(facts?.thresholds ?? {});
+    const router = asked.router || stored[0];
+    if (!this.generates || !(stored.includes(router) || TRAINING_FREE.has(router))) return false;
+    this.#write(() => {
+      const { data_type, question, prompt: text } = this.book.problem(asked.question, asked.data_type);
+      const prompt = { data_type, question, text, version: promptVersion(data_type) };
+      return { request: { router, settings: asked.settings, prompt }, answer: null };
+    }, asked);
+    return true;
+  }
+
+  /** @param {BranchRequest} asked @returns {boolean} whether this browser takes it */
+  branch(asked) {
+    if (!this.has(asked)) return false;
+    const { router, settings, events, source, token_id: tokenId, prompt, parent } = asked;
+    const { data_type, question, text } = prompt;
+    /** @type {RunRequest} */
+    const request = {
+      router,
+      settings,
+      prompt: { data_type, question, text, version: prompt.version ?? promptVersion(data_type) },
+      fork: { events, source, tokenId },
+      parent: { key: parent, fork: events.length },
+    };
+    this.#write(() => ({ request, answer: asked.true_answer }), null);
+    return true;
+  }
+
+  /** Whether this browser writes runs of a pair. @param {{pair_revision: string}} about */
+  has({ pair_revision: revision }) {
+    return this.facts !== null && this.isOn && isSamePair(revision, this.facts.revision);
+  }
+
+  /**
+   * @param {() => {request: RunRequest, answer: string|null}} make once the problems are here
+   * @param {Asked|null} asked for the server, where this browser cannot after all; null where it may not
+   */
+  async #write(make, asked) {
+    const { page } = this;
+    const number = ++this.nAsked;
+    this.isWriting = true;
+    this.live?.rest();
+    if (this.client?.state !== "ready") {
+      const size = megabytes(this.facts?.bytes ?? 0);
+      page.viewer.setStatus(`Loading the bundled pair into this browser: ${size}, once.`, { busy: true });
+    }
+    const isReady = await this.load();
+    if (number !== this.nAsked) return;
+    try {
+      if (!isReady && this.facts?.is_only) throw new ProblemError(this.client?.why ?? "");
+      if (!isReady) {
+        this.control.choose("server");
+        if (asked) {
+          this.isWriting = false;
+          page.notice(`This browser could not load the pair (${this.client?.why}) The server writes.`, {
+            tone: "calm",
+          });
+          page.branches.askServer(asked);
+          return;
+        }
+        throw new ProblemError(`${this.client?.why ?? ""} Try again: the server writes now.`);
+      }
+      const { request, answer } = make();
+      this.#start(request, answer, number);
+    } catch (error) {
+      this.#giveUp();
+      page.notice(error instanceof ProblemError ? error.message : `This run could not begin (${messageOf(error)}).`);
+    }
+  }
+
+  /** No run comes after all: what is on the screen follows tau again. */
+  #giveUp() {
+    const { page } = this;
+    this.isWriting = false;
+    page.giveUp();
+    page.showRunning(false);
+    page.setThreshold(page.form.tau);
+  }
+
+  /**
+   * @param {RunRequest} request @param {string|null} answer that is known to be right
+   * @param {number} number of what was asked
+   */
+  #start(request, answer, number) {
+    let completion = "";
+    const run = this.client?.start(request, (reply) => {
+      const isLatest = number === this.nAsked;
+      if (!isLatest && this.page.run !== reply.run) return; // it was stopped before anything of it was here
+      completion += reply.tokens.map((event) => event.text).join("");
+      const { end } = reply;
+      if (end && isLatest) this.isWriting = false;
+      if (end && !reply.head && reply.base === 0 && this.page.run !== reply.run) {
+        this.#giveUp();
+        if (end.error) this.page.notice(end.error);
+        return;
+      }
+      const judged = end && { ...end, answer: this.#judge(completion, request.prompt, answer) };
+      this.page.take(/** @type {PageMessage} */ (/** @type {unknown} */ ({ ...reply, end: judged })));
+    });
+    this.run = run ?? null;
+  }
+
+  /** Whether a run is this browser's. @param {string|null} run */
+  owns(run) {
+    return run !== null && run === this.run;
+  }
+
+  /** Ends the run that is written here, or that is asked for. @returns {boolean} whether there was one */
+  stop() {
+    const { page } = this;
+    if (page.isLive && this.owns(page.run)) {
+      this.isWriting = false;
+      this.client?.cancel(page.run ?? "");
+      return true;
+    }
+    if (!page.isStarting || !this.isWriting) return false;
+    this.nAsked++;
+    if (this.run) this.client?.cancel(this.run);
+    this.#giveUp();
+    return true;
+  }
+
+  // ------------------------------------------------------------ what is asked of a finished run
+
+  /** @param {ProbeRequest} asked @returns {boolean} whether this browser takes it */
+  probe(asked) {
+    if (!this.has(asked)) return false;
+    this.#probe(asked);
+    return true;
+  }
+
+  /** @param {ProbeRequest} asked */
+  async #probe({ prompt, token_ids: ids, key }) {
+    const isReady = await this.load();
+    const problem = solvedProblem(this.book, prompt);
+    const reply = isReady ? await this.client?.probe(prompt.text, ids, problem?.solution) : null;
+    const error = reply ? reply.error : (this.client?.why ?? "");
+    if (!reply || error !== null) this.page.branches.receiveProbe({ probe: null, notice: error ?? "" });
+    else this.page.branches.receiveProbe({ probe: key, tokens: reply.tokens, truth: truthOf(reply.cases, problem) });
+  }
+
+  /** Who is asked for a live comparison: the transport, or this browser. */
+  get #compares() {
+    return this.page.transport.offers.has("compare");
+  }
+
+  /** What a live comparison can be asked with. @returns {Promise<import("../compare/live_form.js").LiveStatus>} */
+  async comparable() {
+    const status = this.page.pairs.status ?? {
+      state: "loading",
+      message: "The page is still starting. Open this once more.",
+    };
+    if (this.#compares) return status;
+    if (!(await this.load())) return { ...status, message: this.client?.why || status.message, thresholds: undefined };
+    return { ...status, in_turn: false };
+  }
+
+  /**
+   * A live comparison, as messages.
+   * @param {import("../compare/shared_settings.js").AskedComparison} asked @param {AbortSignal} signal
+   * @returns {AsyncGenerator<import("../compare/compare.js").CompareMessage>}
+   */
+  compare(asked, signal) {
+    const { client, book, page } = this;
+    if (this.#compares || !client) return page.transport.ask("compare", asked, signal);
+    return comparedHere(client, book, asked, signal);
+  }
+
+  /** Tau stands here over the run on the screen. @param {number} tau */
+  async tauMoved(tau) {
+    const { page, live, facts } = this;
+    const { rewriting } = page.viewer;
+    const { origin } = rewriting;
+    if (this.isWriting || !live || !facts || !this.isOn || !origin || !isSamePair(origin.pair.revision, facts.revision))
+      return;
+    if (tau === origin.settings.threshold) {
+      live.rest();
+      rewriting.back();
+      page.drawHistogram();
+      return;
+    }
+    const isShown = page.viewer.view.origin !== null && page.viewer.view.runTau === tau;
+    if (isShown) {
+      live.rest();
+      return;
+    }
+    if (this.client?.state !== "ready" && !(await this.#loadFor(tau))) return;
+    rewriting.setPending(live.move(origin, tau));
+  }
+
+  /** @param {number} tau @returns {Promise<boolean>} whether it still stands there when the pair is here */
+  async #loadFor(tau) {
+    const { viewer } = this.page;
+    const { runKey } = viewer.view;
+    this.wantedTau = tau;
+    const isReady = await this.load();
+    return isReady && !this.isWriting && this.wantedTau === tau && viewer.view.runKey === runKey;
+  }
+
+  /** @param {Trace} trace */
+  #showText(trace) {
+    const { page, live } = this;
+    const { rewriting } = page.viewer;
+    if (!live || rewriting.origin !== live.origin) return; // another run is on the screen by now
+    rewriting.show(trace);
+    page.viewer.setThreshold(page.form.tau);
+    rewriting.setPending(live.isBusy);
+    page.drawHistogram();
+  }
+
+  /** A person chose where. */
+  #chosen() {
+    const { page } = this;
+    if (this.isOn) this.prepare();
+    else {
+      this.live?.rest();
+      page.viewer.rewriting.back();
+    }
+    page.setThreshold(page.form.tau);
+  }
+}

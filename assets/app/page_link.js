@@ -1,0 +1,164 @@
+/**
+ * Copy link and its way back: what page.js does with `link.js`.
+ *
+ * A link to a recorded run shows it at once. A link to a live run fills the controls in and waits for Generate, because
+ * an address that somebody sends must not spend a visitor's compute by itself; when that run ends, tau and token are
+ * restored.
+ *
+ * @typedef {import("../run/run_look.js").PriceChoice} PriceChoice
+ */
+
+import { part } from "../viewer/dom.js";
+import { controlsOf } from "./page_price.js";
+import { isUsualPrice } from "../run/run_look.js";
+import { PageForks } from "./page_forks.js";
+import { forksOf } from "./link_forks.js";
+import { plural } from "../run/format.js";
+import { MAX_LINK_LENGTH, buildLink, isRunOfLink, linkStateOf, readLink } from "./link.js";
+
+const COPIED_MS = 2500;
+
+/** @param {string[]} refused */
+const refusedWords = (refused) => (refused.length ? ` Left out of this link: ${refused.join(" ")}` : "");
+
+export class PageLink {
+  /** @type {import("./link.js").ReadLink|null} */
+  state = null;
+  isChosen = false;
+  /** @type {ReturnType<typeof setTimeout>|null} */
+  timer = null;
+
+  /** @param {Page} page of page.js */
+  constructor(page) {
+    this.page = page;
+    this.forks = new PageForks(page);
+  }
+
+  /** @returns {string|null} the address of what is on the screen; null where nothing is, or it is too long for one */
+  address() {
+    const { viewer, recorded, pinned, price } = this.page;
+    const shown = viewer.trace();
+    if (!shown) return null;
+    const { branches } = this;
+    const trace = branches ? viewer.branching.book.entries[0].trace : shown;
+    const file = branches ? recorded.fileOf(trace) : recorded.preset;
+    const look = { ...viewer.legend.look, price };
+    const base = new URL(".", document.baseURI).href;
+    const link = buildLink(base, linkStateOf(trace, file, this.page.form.tau, pinned, look, branches));
+    return link.length <= MAX_LINK_LENGTH ? link : null;
+  }
+
+  /** What a link holds of the branches; null where there are none, or it cannot hold the one that is shown. */
+  get branches() {
+    const { view, branching } = this.page.viewer;
+    const { entries, shown } = branching.book;
+    return view.live || entries.length < 2 ? null : forksOf(entries, shown);
+  }
+
+  /** What a link does not hold of them. */
+  #leftOut() {
+    const { view, branching } = this.page.viewer;
+    const n = branching.book.entries.length - 1;
+    const nKept = this.branches?.forks.length ?? 0;
+    return view.live || nKept >= n ? "" : `The link holds ${nKept} of ${plural(n, "branch", "branches")}.`;
+  }
+
+  async copy() {
+    const link = this.address();
+    if (!link) {
+      this.page.notice("This problem is too long for a link. Save the trace instead.");
+      return;
+    }
+    const button = part(document, "#cx-copy-link");
+    try {
+      await navigator.clipboard.writeText(link);
+      button.textContent = "Link copied";
+      clearTimeout(this.timer ?? undefined);
+      this.timer = setTimeout(() => (button.textContent = "Copy link"), COPIED_MS);
+      this.page.notice(this.#leftOut(), { tone: "calm" });
+    } catch {
+      // Pages without https, or inside a frame that may not write: a person can still select it.
+      this.page.notice(`Copy this link: ${link}`);
+    }
+  }
+
+  /** Opens what the address names. @returns {boolean} whether it names anything */
+  restore() {
+    const { page } = this;
+    const pairs = page.pricing.pairs.map(({ label }) => label);
+    const state = readLink(location.search, pairs);
+    if (!state) return false;
+    this.setPrice(state.look.price);
+    if (state.preset) {
+      const card = page.recorded.cards.find((candidate) => candidate.dataset.file === `${state.preset}.json`);
+      if (!card) {
+        const why = "This link names a recorded run that is not here. The first one is shown instead.";
+        page.notice(why + refusedWords(state.refused));
+        return false;
+      }
+      page.viewer.legend.show(state.look);
+      this.#show(card, state);
+      page.notice(refusedWords(state.refused).trim());
+      return true;
+    }
+    this.state = state;
+    if (state.problem) page.form.fill(state.problem);
+    const opens = [
+      state.tau !== null && state.tau !== state.problem?.settings.threshold ? `at τ ${state.tau}` : "",
+      state.token === null ? "" : `at token ${state.token + 1}`,
+      state.look.filter === null ? "" : `with what the ${state.look.filter.toUpperCase()} wrote`,
+      state.look.certainty ? "tinted by certainty" : "",
+      state.branches ? `with ${plural(state.branches.forks.length, "branch", "branches")}` : "",
+    ];
+    page.notice(
+      "This link holds a problem and its settings. Press Generate to write it " +
+        `again${opens.some(Boolean) ? `; it then opens ${opens.filter(Boolean).join(", ")}` : ""}.` +
+        refusedWords(state.refused),
+    );
+    if (page.recorded.cards.length) page.recorded.show(page.recorded.cards[0], false, { keepProblem: true });
+    return true;
+  }
+
+  /** @param {HTMLElement} card @param {import("./link.js").ReadLink} state */
+  async #show(card, state) {
+    const { recorded } = this.page;
+    const { branches } = state;
+    await recorded.show(card, false, branches ? {} : state);
+    if (branches && recorded.wanted === card) this.forks.start(branches, () => this.#settle(state));
+  }
+
+  /** Tau and token as the link's writer left them. @param {import("./link.js").ReadLink} state */
+  #settle({ tau, token }) {
+    if (tau !== null) this.page.moveTau(tau);
+    if (token !== null) this.page.viewer.pin(token);
+  }
+
+  /** A price is not of one run: it holds at once. @param {PriceChoice} price */
+  setPrice(price) {
+    if (isUsualPrice(price)) return;
+    const shown = controlsOf(this.page.pricing, price);
+    this.page.form.setPrice(shown);
+    this.page.setPricing(...shown);
+  }
+
+  /**
+   * The link's router where the loaded engine has it and nobody has chosen another since, else the one that is chosen.
+   * @param {string|null} chosen
+   */
+  router(chosen) {
+    const wanted = this.isChosen ? null : this.state?.problem?.router;
+    return wanted && Object.hasOwn(this.page.thresholds, wanted) ? wanted : chosen;
+  }
+
+  /** The first run of the link's problem opens where the link's writer stood. */
+  runEnded() {
+    const { state, page } = this;
+    this.forks.runEnded();
+    const trace = page.viewer.trace();
+    if (!state?.problem || !trace || !isRunOfLink(trace, state.problem)) return;
+    this.state = null;
+    page.viewer.legend.show(state.look);
+    if (!state.branches) this.#settle(state);
+    else setTimeout(() => state.branches && this.forks.start(state.branches, () => this.#settle(state)));
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * Runs that come from a file, on the page: the shelf of recorded ones, and what a person opens.
+ *
+ * Glue only; must not know where a live run comes from. Called by page.js.
+ *
+ * @typedef {"live"|"recorded"|"imported"} RunMode
+ */
+
+import { allOf } from "../viewer/dom.js";
+import { messageOf } from "../run/format.js";
+import { foldedShelf, oneTabStop } from "./shelf.js";
+
+const TRACES = new URL("../traces/", import.meta.url);
+
+/** @type {Record<RunMode, string>} */
+const MODE_NAMES = { live: "Live", recorded: "Recorded", imported: "Imported" };
+
+/**
+ * A file of the recorded runs.
+ * @param {string} file
+ * @returns {Promise<any>}
+ */
+async function readJson(file) {
+  const response = await fetch(new URL(file, TRACES));
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  return response.json();
+}
+
+export class PageRecorded {
+  /** @type {HTMLElement|null} the card whose run is being read */
+  wanted = null;
+  /** @type {string|null} file of the recorded run on the screen */
+  preset = null;
+  /** @type {WeakMap<Trace, [RunMode, HTMLElement?]>} how a trace came here; any other one was streamed */
+  origins = new WeakMap();
+
+  /** @param {Page} page */
+  constructor(page) {
+    this.page = page;
+    this.cards = allOf(".cx-preset");
+    for (const card of this.cards) card.addEventListener("click", () => this.show(card, true));
+    allOf(".cx-presets").forEach(oneTabStop);
+    for (const shelf of allOf(".cx-shelf")) foldedShelf(shelf);
+  }
+
+  /**
+   * Plays a recorded run from disk. A live run makes way: it is stopped.
+   * @param {HTMLElement} card
+   * @param {boolean} autoplay
+   * @param {{tau?: number|null, token?: number|null, keepProblem?: boolean}} [how]
+   */
+  async show(card, autoplay, { tau = null, token = null, keepProblem = false } = {}) {
+    const { page } = this;
+    if (page.isLive || page.isStarting) page.stop();
+    if (page.run) page.replaced.add(page.run);
+    page.ownRun.forget();
+    this.wanted = card;
+    if (autoplay) page.views.toText();
+    try {
+      const [trace, probe] = await Promise.all([
+        readJson(card.dataset.file ?? ""),
+        card.dataset.probe ? readJson(card.dataset.probe) : null,
+      ]);
+      if (this.wanted !== card) return;
+      page.run = null;
+      this.origins.set(trace, ["recorded", card]);
+      this.setMode("recorded", card);
+      const { pair, needs } = card.dataset;
+      const isOther = pair !== page.pairs.loaded;
+      if (autoplay)
+        page.notice(
+          isOther
+            ? `This run was recorded with ${pair}. Generate asks the pair that is loaded, ${page.pairs.loaded}.`
+            : "",
+          isOther ? { needs: { pair: needs ?? null }, tone: "calm" } : {},
+        );
+      page.viewer.showTrace(trace, { autoplay, probe, threshold: tau, pin: token });
+      // The editor holds the problem of the run that is shown, unless a link has filled it in.
+      if (!keepProblem) page.form.setProblem(trace.prompt.question, trace.prompt.data_type);
+      if (!keepProblem) page.form.setTau(tau ?? trace.settings.threshold);
+      page.drawHistogram();
+    } catch (error) {
+      if (this.wanted !== card) return;
+      page.notice(`This recorded run could not be read (${messageOf(error)}). Reload the page.`);
+    }
+  }
+
+  /** A checked trace that a person opened from a file. @param {Trace} trace */
+  showImported(trace) {
+    const { page } = this;
+    if (page.isLive || page.isStarting) page.stop();
+    if (page.run) page.replaced.add(page.run);
+    page.ownRun.forget();
+    page.run = null;
+    this.wanted = null;
+    this.origins.set(trace, ["imported"]);
+    this.setMode("imported");
+    page.notice("");
+    page.viewer.showTrace(trace);
+    page.form.setProblem(trace.prompt.question, trace.prompt.data_type);
+    page.form.setTau(trace.settings.threshold);
+    page.drawHistogram();
+  }
+
+  /** @param {RunMode} mode @param {HTMLElement|null} [card] */
+  setMode(mode, card = null) {
+    this.page.viewer.head.setMode(MODE_NAMES[mode], mode);
+    if (mode !== "live") this.page.outside.clear();
+    this.preset = card?.dataset.file ?? null;
+    for (const other of this.cards) other.setAttribute("aria-pressed", String(other === card));
+  }
+
+  /** The file that a run was read from, or null. @param {Trace} trace */
+  fileOf(trace) {
+    return this.origins.get(trace)?.[1]?.dataset.file ?? null;
+  }
+
+  /** Says again how a trace came here. @param {Trace} trace */
+  showMode(trace) {
+    this.setMode(...(this.origins.get(trace) ?? ["live"]));
+  }
+}

@@ -1,1 +1,0 @@
-"""The documented endpoints, for programs and MCP, and the tab that shows them."""

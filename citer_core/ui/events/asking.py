@@ -1,0 +1,115 @@
+"""`Asking`: what a page asks its server, under one address, and how the answer travels: messages, one JSON text a line.
+
+An answer lasts as long as the page reads it: whoever goes away closes the generator behind it. Nothing is kept for a
+reader who is slow; the connection holds back whoever writes. Knows what may be asked by its name alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from citer_core.errors import CiterError, GateError, SettingError
+from citer_core.gate.json_text import parse_json
+from citer_core.ui.pair.other import error_notice
+from citer_core.ui.run.log import request_id_of
+from citer_core.ui.run.registry import address_of
+from citer_core.ui.streaming import UNEXPECTED, Message, encode, notice
+from citer_core.web.open_routes import ASK, SMALL_BYTES
+
+logger = logging.getLogger(__name__)
+TAB = "x-citer-tab"
+_TAB = re.compile(r"[\w-]{8,64}")
+# A proxy that gathers an answer before it passes it on would hold a run back until its end.
+HEADERS = {"X-Accel-Buffering": "no"}
+NOTHING = "There is nothing of this name to be asked: reload the page."
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Who asks.
+
+    Attributes:
+        tab: of which page, as it says itself; one of its own where it says nothing.
+        address: from where, for fairness.
+        request_id: for the log.
+    """
+
+    tab: str
+    address: str
+    request_id: str | None
+
+    @classmethod
+    def of(cls, request: Request) -> Visitor:
+        """The visitor behind a request."""
+        tab = request.headers.get(TAB, "")
+        is_named = _TAB.fullmatch(tab) is not None
+        return cls(
+            tab if is_named else f"nobody-{secrets.token_urlsafe(12)}", address_of(request), request_id_of(request)
+        )
+
+
+# What is asked (JSON, not read yet) and by whom; gives messages, or texts that are encoded already.
+Answers = Callable[[bytes, Visitor], AsyncIterator[Message | str]]
+
+
+def at_once(answer: Callable[[Any], Message]) -> Answers:
+    """Something small that is asked and answered in one message, computed in a thread.
+
+    Args:
+        answer: takes what was asked, which may be any JSON.
+    """
+
+    async def answers(body: bytes, _: Visitor) -> AsyncIterator[Message | str]:
+        try:
+            asked = parse_json(body, max_chars=SMALL_BYTES)
+        except GateError as error:
+            raise SettingError(f"What is asked cannot be read: {error}") from None
+        yield await run_in_threadpool(answer, asked)
+
+    return answers
+
+
+class Asking:
+    """The address.
+
+    Args:
+        known: what may be asked, by its name.
+    """
+
+    def __init__(self, known: Mapping[str, Answers]) -> None:
+        self._known = known
+
+    def route(self) -> Route:
+        """Answers for it."""
+        return Route(f"{ASK}{{name}}", self._answer, methods=["POST"])
+
+    async def _answer(self, request: Request) -> Response:
+        answers = self._known.get(request.path_params["name"])
+        if answers is None:
+            return PlainTextResponse(NOTHING, 404)
+        told = lines(answers, await request.body(), Visitor.of(request))
+        return StreamingResponse(told, media_type="application/x-ndjson", headers=HEADERS)
+
+
+async def lines(answers: Answers, body: bytes, visitor: Visitor) -> AsyncGenerator[str, None]:
+    """The messages; an error is the last one, a calm notice."""
+    try:
+        async with aclosing(answers(body, visitor)) as messages:  # type: ignore[type-var]  # all are generators
+            async for message in messages:
+                yield f"{message if isinstance(message, str) else encode(message)}\n"
+    except CiterError as error:
+        yield f"{encode(error_notice(error))}\n"
+    except Exception:
+        logger.exception("an answer to the page failed")
+        yield f"{encode(notice(UNEXPECTED))}\n"

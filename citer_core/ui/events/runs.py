@@ -1,0 +1,128 @@
+"""Runs: a new one, a branch of one that has ended, what was missed of one, its end; and the LLM asked at every token.
+
+Runs and branches wait in line with all others, and go on for a while where nobody reads on: a page may come back.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from starlette.concurrency import run_in_threadpool
+
+from citer_core.errors import RouterError, SettingError, TraceError
+from citer_core.gate.excerpt import excerpt
+from citer_core.ui.events.asking import Answers, Visitor, at_once
+from citer_core.ui.job_line import JobLine
+from citer_core.ui.pair.engine_slot import EngineSlot
+from citer_core.ui.pair.other import check_pair
+from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.run.asked import read_asked
+from citer_core.ui.run.desk import RunDesk
+from citer_core.ui.run.order import Start
+from citer_core.ui.run.request import BranchRequest, ProbeRequest, branch_request, probe_request
+from citer_core.ui.run.stream import follow, missing_part
+from citer_core.ui.run.truth import truth_message
+from citer_core.ui.streaming import Message
+
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
+    from citer_core.run import Run
+
+LOADING = "The models are still loading: try again in a moment."
+WAIT_S = 0.25
+
+
+def about_runs(desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook) -> Mapping[str, Answers]:
+    """What may be asked about runs, by name.
+
+    Args:
+        desk: of runs and branches.
+        line: of probes.
+        slot: of the engine.
+        book: the bundled problems, whose answers are known.
+    """
+
+    async def followed(start: Start, visitor: Visitor) -> AsyncIterator[Message]:
+        order = desk.ask(start, visitor.tab, visitor.address, visitor.request_id)
+        async with aclosing(follow(desk, order)) as messages:
+            async for message in messages:
+                yield message
+
+    async def run(body: bytes, visitor: Visitor) -> AsyncIterator[Message]:
+        asked = await run_in_threadpool(read_asked, book, body)
+
+        def start(engine: Engine) -> Run:
+            if asked.router and asked.router not in engine.router_names:
+                raise RouterError(
+                    f"{engine.pair_info.name} is loaded and has no router {excerpt(asked.router)}: perhaps the "
+                    "pair was changed meanwhile. Choose one of its routers, which this page lists in a moment, "
+                    "and generate again."
+                )
+            return engine.start(asked.problem, router=asked.router, settings=asked.settings)
+
+        async for message in followed(start, visitor):
+            yield message
+
+    async def branch(body: bytes, visitor: Visitor) -> AsyncIterator[Message]:
+        asked = await run_in_threadpool(branch_request, body, book)
+        if slot.wait(0) is None:
+            raise SettingError(LOADING)
+
+        def start(engine: Engine) -> Run:
+            _check_same(engine, asked)
+            return engine.start(
+                asked.problem, router=asked.router, settings=asked.settings, fork=asked.fork, parent=asked.parent
+            )
+
+        async for message in followed(start, visitor):
+            yield message
+
+    async def probe(body: bytes, visitor: Visitor) -> AsyncIterator[Message | str]:
+        asked = await run_in_threadpool(probe_request, body, book)
+        async with aclosing(line.run(lambda: _probed(slot, book, asked), visitor.tab, visitor.address)) as messages:
+            async for message in messages:
+                yield message
+
+    def stop_run(asked: Any) -> Message:
+        order = desk.registry.get(asked.get("run") if isinstance(asked, dict) else None)
+        if order is not None:
+            desk.cancel(order)
+        return {"stopped": order is not None}
+
+    return {
+        "run": run,
+        "branch": branch,
+        "probe": probe,
+        "fetch_run": at_once(lambda asked: missing_part(desk, asked)),
+        "stop_run": at_once(stop_run),
+    }
+
+
+def _probed(slot: EngineSlot, book: ProblemBook, asked: ProbeRequest) -> Iterator[Message]:
+    with slot.lease() as lease:
+        engine = lease.wait(WAIT_S)
+        if engine is None:
+            raise SettingError(LOADING)
+        _check_same(engine, asked)
+        start = time.perf_counter()
+        tokens = [token.to_dict() for token in engine.probe(asked.problem, asked.token_ids)]
+        problem = asked.problem
+        truth = truth_message(engine, book.row(problem), problem.data_type, asked.token_ids)
+        yield {"probe": asked.key, "tokens": tokens, "truth": truth, "seconds": time.perf_counter() - start}
+
+
+def _check_same(engine: Engine, asked: BranchRequest | ProbeRequest) -> None:
+    """Whether a finished run can go on with the loaded pair, which alone knows how its prompt reads.
+
+    Raises:
+        OtherPairError: another pair made it.
+        TraceError: the prompt reads otherwise now.
+    """
+    check_pair(engine, asked.pair_name, asked.pair_revision)
+    if engine.prompt_text(asked.problem) != asked.prompt_text:
+        raise TraceError(
+            "This run was generated with another prompt template, so it cannot go on here: generate it again."
+        )
