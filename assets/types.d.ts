@@ -264,6 +264,7 @@ interface ChartPalette {
   llm: string;
   cost: string;
   font: string;
+  size: number;
 }
 
 interface Window {

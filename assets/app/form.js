@@ -8,6 +8,7 @@
  * @typedef {{about: string, problems: OfferedProblem[]}} Offered what suits the loaded pair
  */
 
+import { shortTau } from "../run/format.js";
 import { html, part, setText } from "../viewer/dom.js";
 import { SearchBox } from "../viewer/search_box.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
@@ -28,6 +29,7 @@ export class Form {
   number = input("#cx-tau input[type=number]");
   range = input("#cx-tau input[type=range]");
   settings = /** @type {HTMLInputElement[]} */ ([...document.querySelectorAll("#cx-settings input[data-name]")]);
+  given = Number(this.number.value);
   priced = ["#cx-price select", "#cx-bandwidth", "#cx-peak"].map(input);
   generate = input("#cx-generate");
   stop = input("#cx-stop");
@@ -46,17 +48,20 @@ export class Form {
     this.#paint();
   }
 
-  /** Where the slider stands, between two of its steps too. */
+  /** Where the slider stands, between two of its steps too, with all digits of a tau that was not typed. */
   get tau() {
     const typed = this.number.value;
+    if (typed === String(shortTau(this.given))) return this.given;
     const isTau = typed !== "" && Number(typed) >= 0 && Number(typed) <= 1; // else it is being typed, or is none
     return Number(isTau ? typed : this.range.value);
   }
 
   /** Moves the slider; the page hears of it. @param {number} tau */
   setTau(tau) {
-    if (Number(this.number.value) === tau) return;
-    this.number.value = this.range.value = String(tau);
+    if (this.tau === tau) return;
+    this.given = tau;
+    this.number.value = String(shortTau(tau));
+    this.range.value = String(tau);
     this.#paint();
     this.page.tau.taken();
     this.page.setThreshold(tau);

@@ -46,4 +46,4 @@ export function wantsDark(otherwise) {
 export const keptSize = () => Math.max(0, SIZES.indexOf(Number(kept(SIZE_KEY))));
 
 /** Text of this size, everywhere. @param {number} at which of `SIZES` */
-export const useSize = (at) => document.documentElement.style.setProperty("--cv-size", String(SIZES[at]));
+export const useSize = (at) => document.body.style.setProperty("--cv-size", String(SIZES[at]));

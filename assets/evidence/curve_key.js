@@ -7,7 +7,7 @@
  * @typedef {import("./figures.js").Series} Series
  */
 
-import { html, svg } from "../viewer/dom.js";
+import { button, html, svg } from "../viewer/dom.js";
 import { DASHES, MARKS } from "./curve_marks.js";
 
 const [WIDTH, HEIGHT] = [30, 14];
@@ -24,14 +24,22 @@ function swatch({ tone, dash, symbol, hasLine }) {
 }
 
 export class CurveKey {
-  /** @param {(series: Series) => void} onToggle */
-  constructor(onToggle) {
+  /** @param {(series: Series) => void} onToggle @param {(isShown: boolean) => void} onAll */
+  constructor(onToggle, onAll) {
     this.onToggle = onToggle;
     this.first = html("div", { class: "ce-curves" });
     this.others = html("div", { class: "ce-curves" });
     this.summary = html("summary", {});
+    this.all = button("", "cv-button");
+    this.all.addEventListener("click", () => onAll(this.all.dataset.state !== "all"));
     this.more = html("details", { class: "cl-details" }, this.summary, this.others);
-    this.root = html("div", { class: "ce-key", role: "group", "aria-label": "Curves" }, this.first, this.more);
+    this.root = html(
+      "div",
+      { class: "ce-key", role: "group", "aria-label": "Curves" },
+      this.first,
+      this.all,
+      this.more,
+    );
     /** @type {Map<string, HTMLButtonElement>} */
     this.buttons = new Map();
     this.drawn = "";
@@ -47,6 +55,9 @@ export class CurveKey {
     if (drawn !== this.drawn) this.fill(all);
     this.drawn = drawn;
     for (const series of all) this.buttons.get(series.label)?.setAttribute("aria-pressed", String(isShown(series)));
+    const isAll = all.every(isShown);
+    this.all.dataset.state = isAll ? "all" : "";
+    this.all.textContent = isAll ? "Only the first curves" : `Show all ${all.length} curves`;
   }
 
   /** @param {Series[]} all */
@@ -63,6 +74,6 @@ export class CurveKey {
     this.first.replaceChildren(...buttonsOf(all.filter((series) => series.isFirst)));
     this.others.replaceChildren(...buttonsOf(others));
     this.summary.textContent = `${others.length} more ${others.length === 1 ? "curve" : "curves"}`;
-    this.more.hidden = !others.length;
+    this.more.hidden = this.all.hidden = !others.length;
   }
 }

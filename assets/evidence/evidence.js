@@ -76,7 +76,10 @@ class Evidence {
     this.isListening = false;
     /** Curves that somebody showed or hid, by router: kept from pair to pair. @type {Map<string, boolean>} */
     this.toggled = new Map();
-    this.key = new CurveKey((series) => this.toggle(series));
+    this.key = new CurveKey(
+      (series) => this.toggle(series),
+      (isShown) => this.toggleAll(isShown),
+    );
     this.status = html("p", { class: "cl-status", role: "status" }, "Reading what is stored.");
     this.lead = html("h2", { class: "cl-heading" });
     this.more = html("p", { class: "ce-more" });
@@ -132,7 +135,7 @@ class Evidence {
       this.body,
     );
     root.replaceChildren(this.root);
-    new MutationObserver(() => this.draw()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    new MutationObserver(() => this.draw()).observe(document.body, { attributeFilter: ["class", "style"] });
   }
 
   /** @param {Notice & {evidence?: EvidenceMessage}} message */
@@ -226,6 +229,12 @@ class Evidence {
     this.draw();
   }
 
+  /** Shows every curve, or again those that are shown at first. @param {boolean} isShown */
+  toggleAll(isShown) {
+    this.toggled = new Map(isShown ? this.series().map(({ router }) => [router, true]) : []);
+    this.draw();
+  }
+
   fillTable() {
     const points = this.points();
     const { head, rows } = tableOf(points);
@@ -267,7 +276,8 @@ class Evidence {
 
   /** @param {EvidencePoint} point */
   pick(point) {
-    this.detail.replaceChildren(`${sentenceOf(point)}. `, this.opening(point, "Open this router and τ in Explore"));
+    const link = this.address(point) ? this.opening(point, "Open this router and τ in Explore") : "";
+    this.detail.replaceChildren(`${sentenceOf(point)}. `, link);
   }
 
   /** Leaves for Explore, where the page has this router. @param {EvidencePoint} point */

@@ -54,9 +54,8 @@ export const AXES = {
 const AXIS_NAMES = /** @type {AxisName[]} */ (Object.keys(AXES));
 const ALONE = ["always-slm", "always-llm"];
 const [SYMBOLS, DASH_NAMES] = [Object.keys(MARKS), Object.keys(DASHES)];
-/** Shown at once; the others wait in the key. */
-const FIRST =
-  /^(citer|citer-plus|citer-\d|citer-plus-\d|citer-outcome|max-probability|co-llm|random|decisive|speculative)$/;
+/** Shown at once beside the best: the router of the paper, and the baseline that needs no training. */
+const FIRST = ["citer", "max-probability"];
 
 /** Axes on which something was measured. @param {EvidencePoint[]} points */
 export const axesOf = (points) => AXIS_NAMES.filter((name) => points.some((p) => !isAlone(p) && p[name] !== null));
@@ -117,7 +116,7 @@ export function seriesOf(points, axis, best = "") {
       router,
       points: curve,
       isAlone: false,
-      isFirst: FIRST.test(router) || label === best,
+      isFirst: FIRST.includes(router) || label === best,
       hasLine: curve.length > 1,
       tone: toneOf(router),
       dash: DASH_NAMES[k % DASH_NAMES.length],
@@ -135,7 +134,8 @@ export function seriesOf(points, axis, best = "") {
  */
 export function curvesFigure(shown, points, axis, palette) {
   const { title, isShare } = AXES[axis];
-  const most = Math.max(0, ...points.filter((point) => !isAlone(point)).map((point) => Number(point[axis])));
+  const curves = shown.filter((series) => !series.isAlone).flatMap((series) => series.points);
+  const most = Math.max(0, ...curves.map((point) => Number(point[axis]))) || 1;
   const data = shown.map((series) =>
     series.isAlone ? lineOf(series, most, palette) : curveOf(series, points, axis, palette),
   );
@@ -252,11 +252,20 @@ export function tableOf(points) {
   };
 }
 
-/** The same as CSV, with all digits; a field that was not measured is empty. @param {EvidencePoint[]} points */
+/**
+ * The same as CSV; a field that was not measured is empty. A quotient has 15 digits (0.9, not 0.8999999999999999), tau
+ * all.
+ * @param {EvidencePoint[]} points
+ */
 export function csvOf(points) {
   const names = /** @type {(keyof EvidencePoint)[]} */ ([...COLUMNS.map(([name]) => name), ...FOR_MACHINES]);
   return csvText(
     names,
-    points.map((point) => names.map((name) => point[name])),
+    points.map((point) =>
+      names.map((name) => {
+        const value = point[name];
+        return typeof value === "number" && name !== "tau" ? Number(value.toPrecision(15)) : value;
+      }),
+    ),
   );
 }

@@ -60,7 +60,7 @@ export class ChartsPanel {
       },
       { rootMargin: "400px" },
     ).observe(this.root);
-    new MutationObserver(() => this.#later()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    new MutationObserver(() => this.#later()).observe(document.body, { attributeFilter: ["class", "style"] });
   }
 
   /** @param {string} name @param {string} title @param {(view: FigureView) => ChartFigure} figure */

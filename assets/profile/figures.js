@@ -20,6 +20,9 @@
 
 import { layoutOf } from "../viewer/plot_look.js";
 
+/** Of a logarithmic axis, in whole: plotly writes 0.5 as "5". */
+const MS_TICKS = [0.1, 1, 10, 100, 1000].flatMap((power) => [power, 2 * power, 5 * power]);
+
 /**
  * Cost of a routed token, of that of the LLM alone, over the share of LLM tokens.
  * @param {ProfileShares} shares
@@ -130,7 +133,7 @@ export function passesFigure(passes, palette) {
     layout: layoutOf(
       palette,
       { title: "tokens fed by one pass", type: "log", tickvals: passes[0]?.n_new ?? [] },
-      { title: "ms", type: "log", dtick: "D2" },
+      { title: "ms", type: "log", tickvals: MS_TICKS },
     ),
   };
 }

@@ -120,7 +120,7 @@ class Profile {
       this.body,
     );
     root.replaceChildren(this.#controls(profiles), this.root);
-    new MutationObserver(() => this.draw()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+    new MutationObserver(() => this.draw()).observe(document.body, { attributeFilter: ["class", "style"] });
   }
 
   /** What there is to see, and to measure where that is offered. @param {string[]} profiles */

@@ -75,14 +75,18 @@ export function probability(value) {
 }
 
 /**
- * A tau in as many decimals as it needs, two at least: 0.625 must not be shown as 0.63, which decides differently.
- * Twelve drop what adding 0.01s leaves.
+ * A tau as people read it: four decimals, or as many as keep it from being a 0 or a 1 that it is not.
  * @param {number} value
  */
+export function shortTau(value) {
+  const short = Number(value.toFixed(4));
+  return short % 1 === 0 ? Number(value.toFixed(12)) : short;
+}
+
+/** The same with two decimals at least. @param {number} value */
 export function formatTau(value) {
-  const exact = String(Number(value.toFixed(12)));
-  const decimals = exact.split(".")[1]?.length ?? 0;
-  return value.toFixed(Math.max(2, Math.min(12, decimals)));
+  const short = shortTau(value);
+  return short.toFixed(Math.max(2, String(short).split(".")[1]?.length ?? 0));
 }
 
 /**

@@ -37,6 +37,8 @@ function questionParts(question) {
 }
 
 export class Head {
+  from = "";
+
   constructor() {
     this.question = html("p", { class: "cv-question cv-clamped" });
     this.more = button("Show all", "cv-link", { hidden: true, "aria-expanded": "false" });
@@ -75,6 +77,7 @@ export class Head {
    * @param {string} mode for the look
    */
   setMode(text, mode) {
+    this.from = text;
     setText(this.mode, text);
     this.mode.dataset.mode = mode;
     this.mode.hidden = false;
@@ -87,7 +90,10 @@ export class Head {
   }
 
   /** @param {RunView} how */
-  update({ head }) {
+  update({ head, origin }) {
+    const from = origin ? "Rewritten here" : this.from;
+    setText(this.mode, from);
+    this.mode.hidden = from === "";
     const question = head?.prompt?.question ?? "";
     if (this.question.textContent !== question) this.question.replaceChildren(...questionParts(question));
     this.root.hidden = !question;

@@ -13,10 +13,10 @@
  * @param {Record<string, unknown>} [more] instead of what is usual
  * @returns {Record<string, unknown>}
  */
-export function layoutOf(palette, x, y, more = {}) {
+export function layoutOf(palette, x, y, { height = 300, ...more } = {}) {
   /** @param {AxisOptions} how */
   const axis = ({ title, ...options }) => ({
-    title: { text: title, standoff: 8, font: { size: 13 } },
+    title: { text: title, standoff: 8, font: { size: 13 * palette.size } },
     gridcolor: palette.rule,
     linecolor: palette.rule,
     zeroline: false,
@@ -27,11 +27,18 @@ export function layoutOf(palette, x, y, more = {}) {
   return {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
-    font: { color: palette.text, size: 12, family: palette.font },
-    height: 300,
+    font: { color: palette.text, size: 12 * palette.size, family: palette.font },
+    height: Number(height) * palette.size,
     margin: { l: 52, r: 12, t: 8, b: 42 },
     showlegend: true,
-    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom", font: { size: 12 }, bgcolor: "rgba(0,0,0,0)" },
+    legend: {
+      orientation: "h",
+      x: 0,
+      y: 1.02,
+      yanchor: "bottom",
+      font: { size: 12 * palette.size },
+      bgcolor: "rgba(0,0,0,0)",
+    },
     hoverlabel: { bgcolor: palette.surface, bordercolor: palette.rule, font: { color: palette.text } },
     xaxis: axis(x),
     yaxis: axis(y),
@@ -53,5 +60,6 @@ export function paletteOf(root) {
     llm: colorAt(root, "llm-ink"),
     cost: colorAt(root, "cost"),
     font: getComputedStyle(root).fontFamily,
+    size: root.currentCSSZoom ?? 1,
   };
 }

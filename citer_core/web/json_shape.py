@@ -57,7 +57,8 @@ def check_request(document: object, limits: FieldLimits, name: str | None = None
         name: the function's, where the path has it.
 
     Raises:
-        ShapeError: the session is no session, there is no such function, or a field is longer than it may be.
+        ShapeError: the session is no session, there is no such function, a value is missing, or a field is longer than
+            it may be.
     """
     if not isinstance(document, dict):
         raise ShapeError("The body must be a JSON object.")
@@ -74,6 +75,10 @@ def check_request(document: object, limits: FieldLimits, name: str | None = None
         if any(_length(value) > found.get(field, SHORT_CHARS) for field, value in fields.items()):
             raise ShapeError(TOO_LONG)
         return
+    if name is not None and len(data) < len(found):  # which gradio answers with an error without words
+        raise ShapeError(
+            f"`data` has {len(data)} of {len(found)} values. Give one for each of: {', '.join(map(str, found))}."
+        )
     # More values than there are fields are gradio's to refuse; they are short ones.
     for value, most in zip_longest(data, [*found.values()][: len(data)], fillvalue=0):
         if _length(value) > most:

@@ -19,7 +19,7 @@ from tests.ui.conftest import Served, Visitor, script
 
 pytestmark = pytest.mark.ui
 READY = "window.citer.browser.client?.state === 'ready'"
-STATUS = re.compile(r"/citer/ask/")  # the page asks whether the models are there
+STATUS = re.compile(r"/citer/ask/engine_status")  # the page asks whether the models are there
 
 
 def shown(visitor: Visitor) -> RoutingTrace:
@@ -45,7 +45,7 @@ def test_somebody_who_only_looks_loads_neither_the_models_nor_the_choices(
 ) -> None:
     visitor = Visitor(browser, without_models.url, computes="browser")
     page = visitor.page
-    chosen = re.compile(r"\.safetensors|datasets/.*\.jsonl|queue/join")
+    chosen = re.compile(r"\.safetensors|datasets/.*\.jsonl")
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
     expect(page.locator("#cx-device")).to_have_attribute("data-state", "loading", timeout=20_000)
     page.wait_for_timeout(1000)
@@ -53,7 +53,7 @@ def test_somebody_who_only_looks_loads_neither_the_models_nor_the_choices(
     page.mouse.move(1, 1)
     page.wait_for_function(f"() => {READY}", timeout=30_000)
     fetched = " ".join(url for url in visitor.requests if chosen.search(url))
-    assert "queue/join" in fetched and "datasets/math.jsonl" in fetched, "not even when somebody is there"
+    assert "datasets/math.jsonl" in fetched, "not even when somebody is there"
     visitor.context.close()
 
 

@@ -9,9 +9,9 @@ import { actionOf } from "../../assets/viewer/keyboard.js";
 import { makeEvents } from "./fixtures.mjs";
 
 const ASSETS = new URL("../../assets/", import.meta.url);
-const MODULES = ["run", "viewer", "page"].flatMap((room) =>
+const MODULES = ["run", "viewer", "app"].flatMap((room) =>
   readdirSync(new URL(`${room}/`, ASSETS))
-    .filter((name) => name.endsWith(".js"))
+    .filter((name) => name.endsWith(".js") && name !== "service_worker.js")
     .map((name) => `${room}/${name}`),
 );
 
@@ -29,7 +29,13 @@ test("numbers read as a person would write them", () => {
   assert.equal(probability(0.001), "<0.01");
   assert.equal(formatTau(0.7), "0.70");
   assert.equal(formatTau(0.625), "0.625");
-  assert.deepEqual([0.61235, 0.1 + 0.2, 0.999999].map(formatTau), ["0.61235", "0.30", "0.999999"]);
+  assert.deepEqual([0.444285144139, 0.61235, 0.1 + 0.2, 0.999999, 1].map(formatTau), [
+    "0.4443",
+    "0.6123",
+    "0.30",
+    "0.999999",
+    "1.00",
+  ]);
 });
 
 test("axis ticks are round and start at zero; labels keep apart and inside", () => {

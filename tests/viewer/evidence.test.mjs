@@ -43,9 +43,8 @@ const POINTS = [
   point("citer", 0.1, 188),
   point("margin", 0.1, 195),
 ];
-const PALETTE = Object.fromEntries(
-  ["text", "muted", "rule", "surface", "slm", "llm", "cost", "font"].map((name) => [name, name]),
-);
+const COLOURS = ["text", "muted", "rule", "surface", "slm", "llm", "cost", "font"];
+const PALETTE = { ...Object.fromEntries(COLOURS.map((name) => [name, name])), size: 1 };
 
 test("only axes that were measured are offered, and a curve goes by its cost", () => {
   assert.deepEqual(axesOf(POINTS), ["share", "bytes_share"]);
@@ -106,13 +105,8 @@ test("a curve looks the same whatever else is shown, and no two of 36 look alike
 test("a chart of which every curve is hidden keeps axes that are possible", () => {
   const { data, layout } = curvesFigure([], POINTS, "share", PALETTE);
   assert.deepEqual(data, []);
-  assert.deepEqual(
-    [layout.xaxis.range, layout.yaxis.range],
-    [
-      [0, 0.2],
-      [0, 1],
-    ],
-  );
+  const whole = [0, 1];
+  assert.deepEqual([layout.xaxis.range, layout.yaxis.range], [whole, whole]);
   assert.equal(curvesFigure(seriesOf(POINTS, "share"), POINTS, "share", PALETTE).layout.xaxis.range, undefined);
 });
 
@@ -136,6 +130,11 @@ test("the table says what was not measured, and the CSV has all digits", () => {
     .split("\r\n");
   assert.match(lines[0], /^label,tau,share,right,n,/);
   assert.ok(lines[1].startsWith('"A ""B"",C",0.8765432109,0.1,1,200,'));
+  const tau = 0.4442851441393216;
+  assert.match(
+    csvOf([point("a", 0.1, 1, { tau, accuracy: 0.8999999999999999 })]),
+    /"A",0\.4442851441393216,0\.1,1,200,0\.9,/,
+  );
 });
 
 const row = (label, value, low, high, more = {}) => ({ group: "", label, value, low, high, n: 40, text: "", ...more });

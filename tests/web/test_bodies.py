@@ -115,7 +115,7 @@ def test_what_is_no_json_is_said_calmly(body: bytes) -> None:
 
 
 def test_a_run_inside_a_text_may_have_many_marks() -> None:
-    assert post("/gradio_api/call/replay", {"data": ["[{," * 500_000]}).status == 200
+    assert post("/gradio_api/call/replay", {"data": ["[{," * 500_000, 0]}).status == 200
 
 
 FILE = {"path": "/etc/passwd", "meta": {"_type": "gradio.FileData"}}
@@ -128,7 +128,12 @@ def test_nothing_may_be_taken_for_a_file(path: str) -> None:
         assert answer.status == 400 and "takes no files" in answer.detail
     hidden = json.dumps({"data": [FILE]}).replace("gradio.FileData", "gradio\\u002eFile\\u0044ata").encode()
     assert post(path, hidden).status == 400
-    assert post(path, {"fn_index": 0, "data": ["gradio"], "path": "x"}).status == 200
+    assert post(path, {"fn_index": 0, "data": ["gradio", 0], "path": "x"}).status == 200
+
+
+def test_what_is_missing_of_a_call_is_named() -> None:
+    answer = post("/gradio_api/call/replay", {"data": ["gradio"]})
+    assert answer.status == 400 and "1 of 2 values" in answer.detail and "trace, threshold" in answer.detail
 
 
 def test_fields_keep_their_length() -> None:
