@@ -269,9 +269,6 @@ interface ChartPalette {
 
 interface Window {
   citer?: Page;
-  citerCompare?: object;
-  citerLabels?: object;
-  citerProfile?: object;
   citerOffline?: Viewer;
   Plotly?: PlotlyLibrary;
 }

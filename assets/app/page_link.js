@@ -1,9 +1,8 @@
 /**
- * Copy link and its way back: what page.js does with `link.js`.
+ * Copy link and its way back: what page.js does with `link.js`, and for another view what that view says of itself.
  *
- * A link to a recorded run shows it at once. A link to a live run fills the controls in and waits for Generate, because
- * an address that somebody sends must not spend a visitor's compute by itself; when that run ends, tau and token are
- * restored.
+ * A link to a recorded run shows it at once. A link to a live run fills the controls in and is written as soon as
+ * somebody is there to write it; when that run ends, tau and token are restored.
  *
  * @typedef {import("../run/run_look.js").PriceChoice} PriceChoice
  */
@@ -25,6 +24,7 @@ export class PageLink {
   /** @type {import("./link.js").ReadLink|null} */
   state = null;
   isChosen = false;
+  isComputing = false;
   /** @type {ReturnType<typeof setTimeout>|null} */
   timer = null;
 
@@ -63,10 +63,13 @@ export class PageLink {
     return view.live || nKept >= n ? "" : `The link holds ${nKept} of ${plural(n, "branch", "branches")}.`;
   }
 
+  /** Of the view that is open. */
   async copy() {
-    const link = this.address();
-    if (!link) {
-      this.page.notice("This problem is too long for a link. Save the trace instead.");
+    const { views } = this.page;
+    const link = views.isExplore ? this.address() : views.address();
+    const said = part(document, "#cx-link-said");
+    if (!link || link.length > MAX_LINK_LENGTH) {
+      said.textContent = "This is too long for a link. Save the trace instead.";
       return;
     }
     const button = part(document, "#cx-copy-link");
@@ -75,10 +78,10 @@ export class PageLink {
       button.textContent = "Link copied";
       clearTimeout(this.timer ?? undefined);
       this.timer = setTimeout(() => (button.textContent = "Copy link"), COPIED_MS);
-      this.page.notice(this.#leftOut(), { tone: "calm" });
+      said.textContent = views.isExplore ? this.#leftOut() : "";
     } catch {
       // Pages without https, or inside a frame that may not write: a person can still select it.
-      this.page.notice(`Copy this link: ${link}`);
+      said.textContent = `Copy this link: ${link}`;
     }
   }
 
@@ -103,20 +106,20 @@ export class PageLink {
     }
     this.state = state;
     if (state.problem) page.form.fill(state.problem);
-    const opens = [
-      state.tau !== null && state.tau !== state.problem?.settings.threshold ? `at τ ${state.tau}` : "",
-      state.token === null ? "" : `at token ${state.token + 1}`,
-      state.look.filter === null ? "" : `with what the ${state.look.filter.toUpperCase()} wrote`,
-      state.look.certainty ? "tinted by certainty" : "",
-      state.branches ? `with ${plural(state.branches.forks.length, "branch", "branches")}` : "",
-    ];
-    page.notice(
-      "This link holds a problem and its settings. Press Generate to write it " +
-        `again${opens.some(Boolean) ? `; it then opens ${opens.filter(Boolean).join(", ")}` : ""}.` +
-        refusedWords(state.refused),
-    );
-    if (page.recorded.cards.length) page.recorded.show(page.recorded.cards[0], false, { keepProblem: true });
+    page.viewer.setStatus("Computing the run of this link, as soon as the models are here.", { busy: true });
+    page.notice(refusedWords(state.refused).trim());
+    this.compute();
     return true;
+  }
+
+  /** Writes what the link asks for, once and where somebody can. */
+  compute() {
+    const { page, state } = this;
+    if (!state?.problem || this.isComputing || !(page.browser.generates || page.pairs.status?.state === "ready"))
+      return;
+    this.isComputing = true;
+    page.branches.generate(state.problem);
+    page.notice(`Computing the run of this link.${refusedWords(state.refused)}`, { tone: "calm" });
   }
 
   /** @param {HTMLElement} card @param {import("./link.js").ReadLink} state */
@@ -157,6 +160,7 @@ export class PageLink {
     const trace = page.viewer.trace();
     if (!state?.problem || !trace || !isRunOfLink(trace, state.problem)) return;
     this.state = null;
+    page.notice(refusedWords(state.refused).trim());
     page.viewer.legend.show(state.look);
     if (!state.branches) this.#settle(state);
     else setTimeout(() => state.branches && this.forks.start(state.branches, () => this.#settle(state)));

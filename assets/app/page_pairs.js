@@ -92,6 +92,7 @@ export class PagePairs {
     this.status = status;
     this.#drawHeader(status);
     this.page.browser.serverChanged();
+    this.page.link.compute();
     this.#follow(status.change);
     if (before?.change && !before.change.is_over && status.change?.is_over) this.#changeEnded();
     const isNew =

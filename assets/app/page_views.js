@@ -10,7 +10,9 @@ import { allOf, part } from "../viewer/dom.js";
 
 const EXPLORE = "explore";
 
-/** @type {Record<string, (panel: HTMLElement, page: Page) => Promise<unknown>>} */
+/** @typedef {{inAddress?: () => URLSearchParams}} MountedView what of it a link should open again */
+
+/** @type {Record<string, (panel: HTMLElement, page: Page) => Promise<MountedView|void>>} */
 const MOUNTS = {
   compare: async (panel, page) => (await import("../compare/compare.js")).mountCompare(panel, page),
   labels: async (panel, page) => (await import("../labels/labels.js")).mountLabels(panel, page),
@@ -30,8 +32,8 @@ function nameThisHost() {
 
 export class PageViews {
   open = EXPLORE;
-  /** @type {Set<string>} */
-  filled = new Set();
+  /** @type {Map<string, MountedView>} */
+  filled = new Map();
 
   /** @param {Page} page */
   constructor(page) {
@@ -67,6 +69,15 @@ export class PageViews {
     return this.links.some((link) => link.dataset.view === name) ? String(name) : EXPLORE;
   }
 
+  get isExplore() {
+    return this.open === EXPLORE;
+  }
+
+  /** What the open view is called. */
+  get title() {
+    return this.links.find((link) => link.dataset.view === this.open)?.textContent ?? "";
+  }
+
   /** Opens a view, as an entry of the browser's history. @param {string} name */
   go(name) {
     this.#showMenu(false);
@@ -76,6 +87,12 @@ export class PageViews {
     else url.searchParams.set("view", name);
     history.pushState(null, "", url);
     this.show(name);
+  }
+
+  /** The address of the open view as it stands. */
+  address() {
+    const query = this.filled.get(this.open)?.inAddress?.() ?? new URLSearchParams();
+    return `${new URL(".", document.baseURI)}?${new URLSearchParams([["view", this.open], ...query])}`;
   }
 
   /** The text in sight, wherever on the page one has asked for a run. */
@@ -104,10 +121,10 @@ export class PageViews {
   /** @param {string} name @param {HTMLElement} panel */
   async #fill(name, panel) {
     if (this.filled.has(name)) return;
-    this.filled.add(name);
+    this.filled.set(name, {});
     await this.page.firstDrawn; // a view may want what the page has
     try {
-      await MOUNTS[name]?.(part(panel, `#cx-${name}`), this.page);
+      this.filled.set(name, (await MOUNTS[name]?.(part(panel, `#cx-${name}`), this.page)) ?? {});
     } catch (error) {
       panel.append(`The view could not be started: ${messageOf(error)}`);
     }

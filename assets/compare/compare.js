@@ -17,7 +17,7 @@ import { BlindPanel } from "./blind_panel.js";
 import { CarriedRun } from "./carried_run.js";
 import { ColumnPanel } from "./column_panel.js";
 import { CLOCKS, SPECULATIVE, chosenColumns, columnsOf, firstDifference, standAt } from "./columns.js";
-import { buildCompareLink, readCompareLink } from "./compare_link.js";
+import { comparisonInAddress, readCompareLink } from "./compare_link.js";
 import { checkComparison, parseComparison } from "./comparison_file.js";
 import { findings } from "./findings.js";
 import { LiveForm, grown } from "./live_form.js";
@@ -94,8 +94,6 @@ export class Compare {
       this.clock = CLOCKS.find((clock) => clock === this.clocks?.value) ?? "bytes";
       this.reveal(this.player.place);
     });
-    this.link = html("button", { type: "button", class: "cq-button" }, "Copy link");
-    this.link.addEventListener("click", () => this.copyLink());
     this.add = html("button", { type: "button", class: "cq-button" }, "Add a column");
     this.add.addEventListener("click", () => this.addColumn());
     this.question = html("p", { class: "cq-question" });
@@ -105,7 +103,7 @@ export class Compare {
     this.source = html("p", { class: "cq-small" });
     this.note = html("p", { class: "cq-note", role: "status" });
     this.root.replaceChildren(
-      html("div", { class: "cq-top" }, this.picker, this.add, this.blind.start, this.carried.root, this.link),
+      html("div", { class: "cq-top" }, this.picker, this.add, this.blind.start, this.carried.root),
       this.question,
       html("div", { class: "cq-transport" }, this.play, this.slider, this.clocks),
       this.note,
@@ -241,18 +239,11 @@ export class Compare {
     if (this.note) setText(this.note, text);
   }
 
-  async copyLink() {
+  /** A recorded problem, or what a live one was asked with, with these columns. */
+  inAddress() {
     const problem = this.isLive ? null : (this.problem?.file.replace(/\.json$/, "") ?? null);
-    const base = new URL(".", document.baseURI).href;
     const live = this.isLive ? this.asked : null;
-    const link = buildCompareLink(base, { problem, columns: this.chosen, clock: this.clock, live });
-    try {
-      await navigator.clipboard.writeText(link);
-      const what = live ? "fills the form in with this problem and its settings" : "opens this problem";
-      this.say(`The link is copied: it ${what}, with these columns.`);
-    } catch {
-      this.say(`Copy this link: ${link}`);
-    }
+    return comparisonInAddress({ problem, columns: this.chosen, clock: this.clock, live });
   }
 
   // ------------------------------------------------------------ live
@@ -349,7 +340,6 @@ export async function mountCompare(panel, page) {
   const compare = new Compare(panel, page);
   // The run travels along, and may have become another one while somebody was elsewhere.
   new MutationObserver(() => compare.offerRun()).observe(document.body, { attributeFilter: ["data-view"] });
-  window.citerCompare = compare;
   const { problem, columns, clock, live } = readCompareLink(location.search);
   if (clock && compare.clocks) compare.clocks.value = compare.clock = clock;
   await compare.open(problem ? `${problem}.json` : "", columns);
@@ -358,4 +348,5 @@ export async function mountCompare(panel, page) {
     compare.wanted = columns;
     compare.form.say("This is what the link asks for. Write it when you like.");
   }
+  return compare;
 }

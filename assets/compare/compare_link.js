@@ -20,9 +20,9 @@ const MOST_ROUTERS = 2;
 const MOST_QUESTION = 4000; // an address has to carry it
 const MAX_CHARS = 200;
 
-/** @param {string} base address of the page, without a query @param {CompareState} state */
-export function buildCompareLink(base, { problem, columns, clock, live }) {
-  const query = new URLSearchParams({ view: "compare" });
+/** @param {CompareState} state */
+export function comparisonInAddress({ problem, columns, clock, live }) {
+  const query = new URLSearchParams();
   if (problem) query.set("problem", problem);
   if (columns.length) query.set("columns", columns.join(","));
   if (clock) query.set("clock", clock);
@@ -33,7 +33,7 @@ export function buildCompareLink(base, { problem, columns, clock, live }) {
     if (live.together) query.set("together", "1");
     for (const name of SHARED) query.set(keyOf(name), String(live.settings[name] ?? SETTINGS_TABLE[name].default));
   }
-  return `${base}?${query}`;
+  return query;
 }
 
 /** @param {string} search `location.search` @returns {CompareState} */

@@ -158,7 +158,19 @@ class Evidence {
     if (message.lesson) this.teach(message.lesson);
     this.questions.replaceChildren(...message.claims.map(questionPanel));
     this.body.hidden = false;
-    this.choose(message.regimes[0].name);
+    const query = new URLSearchParams(location.search);
+    const curves = query.get("curves")?.split(",");
+    const axis = /** @type {AxisName} */ (query.get("axis") ?? this.axis);
+    this.choose(query.get("pair") ?? "", query.get("kind") ?? "", axis);
+    if (!curves) return;
+    this.toggled = new Map(this.series().map(({ router }) => [router, curves.includes(router)]));
+    this.draw();
+  }
+
+  /** Which curves of which chart. */
+  inAddress() {
+    const curves = this.series().flatMap((series) => (this.isShown(series) ? [series.router] : []));
+    return new URLSearchParams({ pair: this.regime, kind: this.kind, axis: this.axis, curves: curves.join(",") });
   }
 
   /** @param {NonNullable<EvidenceMessage["lesson"]>} lesson */
@@ -184,8 +196,9 @@ class Evidence {
   /** What is drawn; a kind or an axis that was not measured there gives way. @param {string} regime */
   choose(regime, kind = this.kind, axis = this.axis) {
     this.regime = regime;
-    const { kinds, note, provenance } = this.shown();
-    this.kind = kind in kinds ? kind : Object.keys(kinds)[0];
+    const { name, kinds, note, provenance } = this.shown();
+    this.regime = name;
+    this.kind = Object.hasOwn(kinds, kind) ? kind : Object.keys(kinds)[0];
     const axes = axesOf(this.points());
     this.axis = axes.includes(axis) ? axis : axes[0];
     const regimes = this.message?.regimes ?? [];
@@ -335,4 +348,5 @@ export async function mountEvidence(panel, { props, transport }) {
   await Promise.all(styles.map((name) => stylesheet(new URL(name, import.meta.url).href)));
   const evidence = new Evidence(panel, plotly);
   evidence.receive(await answer);
+  return evidence;
 }

@@ -15,6 +15,7 @@ import { ChartsPanel } from "./charts_panel.js";
 import { ComparePanel } from "./compare_panel.js";
 import { DetailPanel } from "./detail_panel.js";
 import { findingOf, rivalOf } from "./finding.js";
+import { labelsInAddress, readLabelsLink } from "./labels_link.js";
 import { OwnRows } from "./own_rows.js";
 import { differs, inCell, nextInCell } from "./rows.js";
 import { SourcePanel } from "./source_panel.js";
@@ -32,6 +33,11 @@ import { bestThreshold, cellOf, confusion, tauForCount } from "./verdict.js";
  */
 
 const STORED = "stored:";
+/**
+ * The place of a problem's token among all; null where there is none.
+ * @param {{start: number, n: number}} problem @param {number|null} token
+ */
+const tokenOf = ({ start, n }, token) => (token === null || token >= n ? null : start + token);
 
 const NO_SERVER = "Rolling out a branch needs the server: python app.py.";
 const LOST = "The answer was lost on the way. Try again.";
@@ -39,6 +45,7 @@ const LOST = "The answer was lost on the way. Try again.";
 class Labels {
   /** @type {AbortController|null} of the analysis that is listened to */
   reading = null;
+  wanted = readLabelsLink(location.search);
 
   /** @param {Element} root @param {Page} page */
   constructor(root, page) {
@@ -200,11 +207,32 @@ class Labels {
     Object.assign(view, { analysis, cell: null, problem: 0, selected: null });
     this.rollouts.clear();
     this.body.hidden = false;
+    if (this.#openWanted(analysis)) return;
     // Something to look at: the first risk, or else the first critical token, if there is one.
     const risk = nextInCell(this.#ready, "risk", null, 1);
     const first = risk ?? analysis.label.indexOf(0);
     if (first >= 0) Object.assign(view, { selected: first, problem: analysis.problemOf[first] });
     this.draw();
+  }
+
+  /** What a link asks for, as far as it is there. @param {Analysis} analysis */
+  #openWanted(analysis) {
+    const { router, tau, problem, token } = this.wanted;
+    this.wanted = readLabelsLink("");
+    if (analysis.routers.some(({ name }) => name === router)) Object.assign(this.view, { router });
+    if (tau !== null) this.view.tau = tau;
+    const found = problem === null ? undefined : analysis.problems[problem];
+    if (found) Object.assign(this.view, { problem, selected: tokenOf(found, token) });
+    if (found) this.draw();
+    return Boolean(found);
+  }
+
+  /** Which set, problem and token is looked at, by which router and tau. */
+  inAddress() {
+    const { analysis, router, tau, problem, selected } = this.view;
+    const start = analysis?.problems[problem]?.start ?? 0;
+    const token = selected === null ? null : selected - start;
+    return labelsInAddress({ source: this.source.shown, router, tau, problem, token });
   }
 
   /** @param {RollOut} result */
@@ -353,6 +381,6 @@ class Labels {
 export async function mountLabels(panel, page) {
   await stylesheet(new URL("./labels.css", import.meta.url).href);
   const labels = new Labels(panel, page);
-  window.citerLabels = labels;
-  await labels.source.open();
+  await labels.source.open(labels.source.placeOf(labels.wanted.source));
+  return labels;
 }

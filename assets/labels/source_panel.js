@@ -5,6 +5,7 @@
  *
  * @typedef {Object} StoredLabels as `citer_core/ui/labels/stored.py` lists them
  * @property {string} url
+ * @property {string} file
  * @property {string} title
  * @property {string} pair
  * @property {string} [date]
@@ -58,6 +59,19 @@ export class SourcePanel {
     } catch (error) {
       if (number === this.asked) this.on.onError(`These labels could not be read (${messageOf(error)}). Try again.`);
     }
+  }
+
+  /** Which one a name means, the first where none. @param {string|null} name */
+  placeOf(name) {
+    return Math.max(
+      0,
+      this.stored.findIndex(({ file }) => file === `${name}.json`),
+    );
+  }
+
+  /** The name of what is shown; null where it is none of these. */
+  get shown() {
+    return this.stored[Number(this.choice.value || NaN)]?.file.replace(/\.json$/, "") ?? null;
   }
 
   /** Something else is shown, or read. @param {string} words */

@@ -48,9 +48,11 @@ export function mountLearn(panel, page) {
       ...GLOSSARY.map(([word, meaning]) => html("div", {}, html("dt", {}, word), html("dd", {}, meaning))),
     ),
   );
-  panel.replaceChildren(waysIn(page), new PredictPanel(runs).root, formulas.root, glossary);
+  const exercise = new PredictPanel(runs, new URLSearchParams(location.search));
+  panel.replaceChildren(waysIn(page), exercise.root, formulas.root, glossary);
   formulas.update();
   setInterval(() => {
     if (formulas.root.offsetParent && document.visibilityState === "visible") formulas.update();
   }, FORMULAS_EVERY_MS);
+  return exercise;
 }

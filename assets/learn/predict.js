@@ -26,8 +26,8 @@ export class PredictPanel {
   isRevealed = false;
   at = 0;
 
-  /** @param {{file: string, title: string}[]} runs */
-  constructor(runs) {
+  /** @param {{file: string, title: string}[]} runs @param {URLSearchParams} wanted what a link asks for */
+  constructor(runs, wanted) {
     this.pick = html(
       "select",
       { class: "cx-learn-select", "aria-label": "Recorded run" },
@@ -78,7 +78,15 @@ export class PredictPanel {
     this.text.addEventListener("focusin", (event) => {
       if (event.target instanceof HTMLElement) this.arrivedAt(Number(event.target.dataset.i));
     });
+    const run = runs.find(({ file }) => file === `${wanted.get("exercise")}.json`);
+    if (run) this.pick.value = run.file;
+    if (Object.hasOwn(TRUTHS, wanted.get("truth") ?? "")) this.truth.value = wanted.get("truth") ?? "";
     if (runs.length) this.load();
+  }
+
+  /** Which exercise it is. */
+  inAddress() {
+    return new URLSearchParams({ exercise: this.pick.value.replace(/\.json$/, ""), truth: this.truth.value });
   }
 
   async load() {

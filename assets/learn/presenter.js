@@ -1,7 +1,7 @@
 /**
- * Presenter mode: the run alone in large type, driven by keys, for a projector.
+ * Presenter mode: the view that is open, alone and in large type, for a projector; in Explore it is driven by keys.
  *
- * Must not know how the viewer works: its own keys are sent on to it. Everything else on the page is hidden, not
+ * Must not know how a view works: the viewer's own keys are sent on to it. Everything else on the page is hidden, not
  * removed, so a run that streams goes on.
  */
 
@@ -22,6 +22,7 @@ const PRESENTER_KEYS = [
   ["?", "keys"],
   ["Esc", "let go, leave"],
 ];
+const EVERYWHERE = ["F", "?", "Esc"];
 
 /** Keys that this script has sent on to the viewer itself. */
 const sentOn = new WeakSet();
@@ -39,7 +40,9 @@ class Presenter {
     this.keys = html(
       "dl",
       { class: "cp-keys", hidden: true },
-      ...PRESENTER_KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what))),
+      ...PRESENTER_KEYS.filter(([key]) => this.isOfRun || EVERYWHERE.includes(key)).map(([key, what]) =>
+        html("div", {}, html("dt", {}, key), html("dd", {}, what)),
+      ),
     );
     this.leave = html("button", { type: "button", class: "ct-button" }, "Leave");
     this.help = html("button", { type: "button", class: "ct-button", "aria-expanded": "false" }, "Keys (?)");
@@ -63,9 +66,16 @@ class Presenter {
   }
 
   update() {
-    const trace = this.page.viewer.trace();
-    setText(this.title, trace ? trace.title || (this.page.isLive ? "Live" : "A live run") : "");
-    setText(this.tau, `τ ${formatTau(this.page.form.tau)}`);
+    const { viewer, views, form, isLive } = this.page;
+    const trace = viewer.trace();
+    const title = trace ? trace.title || (isLive ? "Live" : "A live run") : "";
+    setText(this.title, this.isOfRun ? title : views.title);
+    setText(this.tau, this.isOfRun ? `τ ${formatTau(form.tau)}` : "");
+  }
+
+  /** Whether a run is shown, which has most of the keys. */
+  get isOfRun() {
+    return this.page.views.isExplore;
   }
 
   showKeys() {
@@ -89,9 +99,9 @@ class Presenter {
 
   /** @param {string} key */
   actionFor(key) {
-    if (VIEWER_KEYS.includes(key)) return () => this.sendOn(key);
+    if (this.isOfRun && VIEWER_KEYS.includes(key)) return () => this.sendOn(key);
     /** @type {Record<string, () => void>} */
-    const actions = {
+    const ofRun = {
       n: () => this.showRun(1),
       p: () => this.showRun(-1),
       "+": () => this.moveTau(TAU_STEP),
@@ -99,6 +109,10 @@ class Presenter {
       "-": () => this.moveTau(-TAU_STEP),
       r: () => this.page.moveTau(this.page.viewer.trace()?.settings.threshold ?? this.page.form.tau),
       g: () => this.page.form.generate.click(),
+    };
+    /** @type {Record<string, () => void>} */
+    const actions = {
+      ...(this.isOfRun ? ofRun : {}),
       f: () =>
         document.fullscreenElement
           ? document.exitFullscreen()
@@ -118,7 +132,7 @@ class Presenter {
 
   /** First lets go of a token, then leaves. */
   escape() {
-    if (Number.isInteger(this.page.pinned)) this.sendOn("Escape");
+    if (this.isOfRun && Number.isInteger(this.page.pinned)) this.sendOn("Escape");
     else this.end();
   }
 

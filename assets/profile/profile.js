@@ -241,6 +241,5 @@ export async function mountProfile(panel, page) {
   const styles = ["../labels/labels.css", "./profile.css"];
   await Promise.all(styles.map((name) => stylesheet(new URL(name, import.meta.url).href)));
   const profile = new Profile(panel, page);
-  window.citerProfile = profile;
   await profile.recorded();
 }

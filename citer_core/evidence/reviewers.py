@@ -91,8 +91,9 @@ def _labels(parts: Parts, folder: Path) -> Iterator[Claim]:
     ]
     yield Claim(
         "settled", "paper", "The shortcut settles 80 to 90% of the tokens", "80 to 90%",
-        "confirmed" if low <= settled <= high else "refuted", words, Finding((f"{settled:.2%} of {n:,} tokens",), title),
-        f"`{commands[0]}`", figures=figures(("Tokens of each case", "share", shares)),
+        "confirmed" if low <= settled <= high else "refuted", words,
+        Finding((f"{settled:.2%} of {n:,} tokens",), title), f"`{commands[0]}`",
+        figures=figures(("Tokens of each case", "share", shares)),
     )  # fmt: skip
     two = {policy: its["2"] for policy, its in of.items() if "2" in its}
     right = tuple(

@@ -49,10 +49,11 @@ _HEADER = """
     </div>
   </div>
 </header>
+<p id="cx-link-said" role="status"></p>
 """
 _TOOLS = """<button type="button" class="cx-tool" id="cx-tour" title="Nine small steps on this page">Tour</button>
       <button type="button" class="cx-tool" id="cx-present" title="Large type, by keyboard">Present</button>
-      <button type="button" class="cx-tool" id="cx-copy-link" title="Opens this run, τ and token">Copy link</button>"""
+      <button type="button" class="cx-tool" id="cx-copy-link" title="Opens what is on the screen, as it stands">Copy link</button>"""
 
 
 def header(views: Sequence[View]) -> str:

@@ -58,7 +58,7 @@ def numbers_of(text: LabelledText, router: str) -> tuple[Any, Any]:
 
 def settle(visitor: Visitor) -> None:
     """Until what a person has done is drawn."""
-    visitor.page.wait_for_function("() => window.citerLabels.frame === null")
+    visitor.page.wait_for_function("() => window.citer.views.filled.get('labels').frame === null")
 
 
 def matrix(visitor: Visitor) -> dict[str, int]:
@@ -74,7 +74,7 @@ def set_tau(visitor: Visitor, tau: float) -> None:
     number.fill(str(tau))
     number.press("Enter")
     expect(visitor.page.locator(".cl-threshold .cl-range").first).to_have_value(re.compile(r"[01]"))
-    visitor.page.wait_for_function(f"() => window.citerLabels.view.tau === {tau} && window.citerLabels.frame === null")
+    visitor.page.wait_for_function(f"() => window.citer.views.filled.get('labels').view.tau === {tau} && window.citer.views.filled.get('labels').frame === null")
 
 
 def rows_of(visitor: Visitor) -> list[int]:

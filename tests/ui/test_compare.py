@@ -72,8 +72,8 @@ def test_recorded_ways_stand_side_by_side_and_a_link_restores_them(visit: Callab
     # Without a clipboard the link is shown.
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
     page.get_by_label("What the clock counts").select_option("tokens")
-    page.locator("#cx-compare").get_by_role("button", name="Copy link").click()
-    note = page.locator("#cx-compare .cq-note").first
+    page.locator("#cx-copy-link").click()
+    note = page.locator("#cx-link-said")
     expect(note).to_contain_text("view=compare")
     query = parse_qs(urlsplit(note.inner_text().removeprefix("Copy this link: ")).query)
     assert query["columns"][0].split(",")[-1] == "speculative" and query["clock"] == ["tokens"]
@@ -175,8 +175,8 @@ def test_a_problem_of_ones_own_is_written_live_in_every_way(visit: Callable[...,
     expect(page.locator(".cx-compare")).to_contain_text("Sampled at temperature 0.8, seed 7.")
     expect(go).to_be_enabled()
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
-    page.locator("#cx-compare").get_by_role("button", name="Copy link").click()
-    note = page.locator("#cx-compare .cq-note").first
+    page.locator("#cx-copy-link").click()
+    note = page.locator("#cx-link-said")
     expect(note).to_contain_text("live_question")
     page.goto(note.inner_text().removeprefix("Copy this link: "))
     expect(form.locator(".cq-note")).to_have_text("This is what the link asks for. Write it when you like.")

@@ -57,19 +57,19 @@ def test_it_opens_with_what_a_whole_set_says_and_goes_from_risk_to_risk(
     assert words.startswith(said if least != most else f"{router} and {FREE} leave {least}")
 
     wanted = np.flatnonzero((label == 0) & ~(ours < tau)).tolist()
-    assert page.evaluate("window.citerLabels.view.selected") == wanted[0]
+    assert page.evaluate("window.citer.views.filled.get('labels').view.selected") == wanted[0]
     steps = page.get_by_role("button", name="Next risk")
     for number, index in enumerate([*wanted[1:5], *([wanted[0]] if len(wanted) <= 5 else [])], start=2):
         steps.click()
         settle(visitor)
-        assert page.evaluate("window.citerLabels.view.selected") == index
+        assert page.evaluate("window.citer.views.filled.get('labels').view.selected") == index
         expect(page.locator(f'.cl-text .cl-t[data-i="{index}"]')).to_be_visible()
         expect(page.locator(".cl-reading")).to_contain_text(f"risk {(number - 1) % len(wanted) + 1} of {len(wanted)}")
     page.get_by_role("button", name="Previous risk").click()
     settle(visitor)
 
     # Its tokens are rolled out by the pair that read them, which reads that problem again.
-    index = page.evaluate("window.citerLabels.view.selected")
+    index = page.evaluate("window.citer.views.filled.get('labels').view.selected")
     page.get_by_role("button", name="Roll out both branches").click()
     expect(page.locator(".cl-branch")).to_have_count(2, timeout=10_000)
     starts = np.cumsum([0, *(problem["n"] for problem in file["problems"])])

@@ -72,13 +72,11 @@ def test_a_link_to_a_live_run_restores_problem_settings_tau_and_token(visit: Vis
     query = "?type=mc&q=Is+it+%3Cb%3E%7B%7Bone%7D%7D%3F%0AA.+one%0AB.+two"
     query += "&router=max-probability&at=0.5&n=40&temp=0.3&top_p=0.9&seed=7"
     visitor = visit(url=f"{served.url}{query}&tau=0.25&tok=3&show=slm")
-    expect(visitor.page.locator("#cx-notice")).to_contain_text("Press Generate")
     expect(visitor.page.locator("#cx-type input:checked")).to_have_value("mc")
-    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready")
-    visitor.page.locator("button#cx-generate").click()
-    visitor.wait_live()
-    visitor.wait_idle()
+    # It is written as soon as the models are here, and no other run is shown in its place.
     expect(visitor.page.locator(".cv-t[data-pinned]")).to_have_attribute("data-i", "2")
+    assert visitor.page.evaluate("window.citer.recorded.wanted") is None
+    expect(visitor.page.locator("#cx-notice")).to_be_empty()
     state = visitor.page.evaluate(STATE)
     expect(visitor.page.locator(".cv-key-button[aria-pressed=true]")).to_contain_text("SLM")
     assert state["question"] == "Is it <b>{{one}}?\nA. one\nB. two"

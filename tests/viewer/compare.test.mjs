@@ -5,7 +5,7 @@ import test from "node:test";
 import { drawRound, nRounds, readScore, scoreWords, scored } from "../../assets/compare/blind.js";
 import { askedOf, isThere, shortened } from "../../assets/compare/carried_run.js";
 import { chosenColumns, columnsOf, firstDifference, standAt } from "../../assets/compare/columns.js";
-import { buildCompareLink, readCompareLink } from "../../assets/compare/compare_link.js";
+import { comparisonInAddress, readCompareLink } from "../../assets/compare/compare_link.js";
 import { checkComparison, parseComparison } from "../../assets/compare/comparison_file.js";
 import { findings } from "../../assets/compare/findings.js";
 import { grown } from "../../assets/compare/live_form.js";
@@ -146,7 +146,7 @@ test("a blind round takes two ways whose texts differ, in random order, and is c
 
 test("a link says problem, columns and clock, and what it does not know is left out", () => {
   const state = { problem: "chair", columns: ["slm", "citer@0.93", "speculative"], clock: "seconds", live: null };
-  const link = buildCompareLink("https://example.org/", state);
+  const link = `https://example.org/?view=compare&${comparisonInAddress(state)}`;
   assert.deepEqual(readCompareLink(new URL(link).search), state);
   assert.equal(new URL(link).searchParams.get("view"), "compare");
   assert.deepEqual(readCompareLink("?clock=moon&columns=,,a,a,b,c,d,e"), {
@@ -170,7 +170,8 @@ const ASKED = {
 };
 
 test("a link of a live comparison says all that it was asked with, each value in its range", () => {
-  const link = buildCompareLink("https://example.org/", { problem: null, columns: ["llm"], clock: null, live: ASKED });
+  const state = { problem: null, columns: ["llm"], clock: null, live: ASKED };
+  const link = `https://example.org/?${comparisonInAddress(state)}`;
   assert.deepEqual(readCompareLink(new URL(link).search), {
     problem: null,
     columns: ["llm"],
