@@ -12,10 +12,11 @@ from typing import Any
 import citer_core
 from citer_core.assets import ASSETS
 from citer_core.errors import CiterError, GateError, RouterError
-from citer_core.gate.fields import Record, Text
+from citer_core.gate.fields import MapOf, Record, Text
 from citer_core.gate.json_file import read_json
 from citer_core.joined_script import JoinedScript
 from citer_core.models.presets import EMBEDDED, PRESETS
+from citer_core.models.same_pair import is_same_pair
 from citer_core.routing.router_card import read_card
 
 ENTRY = "engine/worker.js"
@@ -28,6 +29,7 @@ MODEL_FILES = {
 ROUTERS = "routers/embedded"
 DATASETS = ("math.jsonl", "mc.jsonl", "recorded-embedded.jsonl")
 _CARD = Record({"pair_revision": Text(200)})
+_ADVICE = Record({"pair_revision": Text(200), "best": Text(100), "said": MapOf(Text(1_000), 100)})
 USUAL_TAU = 0.7
 PAGE_BYTES = 700_000  # about what a page's own scripts and styles take
 
@@ -72,6 +74,15 @@ def stored_thresholds() -> dict[str, float]:
     return taus
 
 
+def _advice(pair_revision: str) -> dict[str, Any] | None:
+    """Which of its routers to use, see `citer_core.evidence.advice`; None where that is of another pair."""
+    try:
+        advice = _ADVICE.read(read_json(ASSETS / "benchmarks" / "advice.json"), "advice")
+    except GateError:
+        return None
+    return advice if is_same_pair(advice["pair_revision"], pair_revision) else None
+
+
 def pair_facts(root: str, script: str) -> dict[str, Any] | None:
     """What the page's script knows of the pair before any of it is loaded (`PairFacts` in `engine_client.js`).
 
@@ -98,4 +109,5 @@ def pair_facts(root: str, script: str) -> dict[str, Any] | None:
         "one_file_bytes": page_bytes,
         "version": citer_core.__version__,
         "thresholds": stored_thresholds(),
+        "advice": _advice(card["pair_revision"]),
     }

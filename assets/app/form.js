@@ -39,7 +39,7 @@ export class Form {
     this.page = page;
     this.range.addEventListener("input", () => this.#tauMoved(this.range, this.number));
     this.number.addEventListener("input", () => this.#tauMoved(this.number, this.range));
-    this.router.addEventListener("change", () => page.routerChosen(this.router.value));
+    this.router.addEventListener("change", () => page.routerChosen());
     this.generate.addEventListener("click", () => page.branches.generate(this.asked()));
     this.stop.addEventListener("click", () => page.stop());
     for (const control of this.priced) control.addEventListener("input", () => page.setPricing(...this.price));

@@ -331,10 +331,8 @@ export class Page {
     return asked;
   }
 
-  /** @param {string} name */
-  routerChosen(name) {
+  routerChosen() {
     this.link.isChosen = true;
-    this.tau.router = name;
     this.tau.update();
   }
 }

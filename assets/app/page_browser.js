@@ -77,6 +77,11 @@ export class PageBrowser {
     return page.pairs.loaded === facts.name;
   }
 
+  /** What was measured on this pair's routers; null where another pair is loaded, or nothing was. */
+  get advice() {
+    return this.#isServers ? (this.facts?.advice ?? null) : null;
+  }
+
   /** Whether Generate asks this browser. */
   get generates() {
     return this.isOn && this.#isServers;

@@ -24,6 +24,8 @@ export class PageLink {
   /** @type {import("./link.js").ReadLink|null} */
   state = null;
   isChosen = false;
+  /** @type {string|null} */
+  wantedRouter = null;
   isComputing = false;
   /** @type {ReturnType<typeof setTimeout>|null} */
   timer = null;
@@ -105,6 +107,7 @@ export class PageLink {
       return true;
     }
     this.state = state;
+    this.wantedRouter = state.problem?.router ?? null;
     if (state.problem) page.form.fill(state.problem);
     page.viewer.setStatus("Computing the run of this link, as soon as the models are here.", { busy: true });
     page.notice(refusedWords(state.refused).trim());
@@ -149,7 +152,7 @@ export class PageLink {
    * @param {string|null} chosen
    */
   router(chosen) {
-    const wanted = this.isChosen ? null : this.state?.problem?.router;
+    const wanted = this.isChosen ? null : this.wantedRouter;
     return wanted && Object.hasOwn(this.page.thresholds, wanted) ? wanted : chosen;
   }
 

@@ -111,7 +111,6 @@ export class PagePairs {
     this.#offerProblems();
     this.page.tau.update();
     if (this.title && status.pair && this.generation !== status.generation) {
-      this.page.tau.router = null;
       this.page.notice(`The pair is ${status.pair} now. Routers and problems to pick follow it.`, { tone: "calm" });
     }
     this.generation = status.generation;

@@ -4,21 +4,19 @@
  * What is typed and is no tau is not taken: the last one stays, and the range is said. Called by page.js.
  */
 
-import { part } from "../viewer/dom.js";
+import { html, part } from "../viewer/dom.js";
 import { formatTau } from "../run/format.js";
 
 /** @param {string} text what stands in the number field */
 const isTau = (text) => text.trim() !== "" && Number(text) >= 0 && Number(text) <= 1;
 
 export class PageTau {
-  /** @type {string|null} the router that a person has chosen here */
-  router = null;
-
   /** @param {Page} page of page.js */
   constructor(page) {
     this.page = page;
     this.offer = part(document, "#cx-own-tau");
     this.said = part(document, "#cx-tau-said");
+    this.advice = part(document, "#cx-advice");
     this.offer.addEventListener("click", () => {
       if (this.own !== null) page.moveTau(this.own);
     });
@@ -26,17 +24,42 @@ export class PageTau {
     for (const kind of ["input", "change"]) field.addEventListener(kind, (event) => this.#check(event), true);
   }
 
-  /** The tau that suits the router that would be asked, or null where no pair is loaded. */
+  /** The router that would be asked; "" where no pair is loaded. */
+  get router() {
+    const { form, pairs, link } = this.page;
+    return form.router.value || (link.router(pairs.status?.default_router ?? null) ?? "");
+  }
+
+  /** The tau that suits it, or null where it has none. */
   get own() {
-    const { thresholds, pairs, link } = this.page;
-    return thresholds[link.router(this.router) ?? ""] ?? thresholds[pairs.status?.default_router ?? ""] ?? null;
+    return this.page.thresholds[this.router] ?? null;
   }
 
   /** Offers the pair's own tau where the slider stands elsewhere. */
   update() {
     const { own } = this;
     this.offer.hidden = own === null || own === this.page.form.tau;
-    if (own !== null) this.offer.textContent = `this pair’s τ, ${formatTau(own)}`;
+    if (own !== null) this.offer.textContent = `${this.router}’s τ, ${formatTau(own)}`;
+    this.#advise();
+  }
+
+  /** What speaks against the router that would be asked, and the best one, where that was measured on this pair. */
+  #advise() {
+    const { browser, form } = this.page;
+    const advice = browser.advice;
+    const { router } = this;
+    const isOther = advice !== null && router !== "" && router !== advice.best;
+    this.advice.hidden = !isOther;
+    if (!isOther || this.advice.dataset.router === router) return;
+    this.advice.dataset.router = router;
+    const use = html("button", { type: "button", class: "cx-quiet" }, `Write with ${advice.best}, the best here`);
+    use.addEventListener("click", () => {
+      form.router.value = advice.best;
+      this.page.routerChosen();
+      if (this.own !== null) this.page.moveTau(this.own);
+      form.generate.click();
+    });
+    this.advice.replaceChildren(html("span", {}, advice.said[router] ?? ""), use);
   }
 
   /** A tau stands there. */

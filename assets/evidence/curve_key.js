@@ -30,7 +30,7 @@ export class CurveKey {
     this.first = html("div", { class: "ce-curves" });
     this.others = html("div", { class: "ce-curves" });
     this.summary = html("summary", {});
-    this.all = button("", "cv-button");
+    this.all = button("", "cl-action");
     this.all.addEventListener("click", () => onAll(this.all.dataset.state !== "all"));
     this.more = html("details", { class: "cl-details" }, this.summary, this.others);
     this.root = html(

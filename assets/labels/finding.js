@@ -34,8 +34,9 @@ export function findingOf(analysis, router, tau) {
   const critical = counts.risk + counts.caught;
   const share = (counts.waste + counts.caught) / n;
   const more =
-    `A risk is a critical token, one whose label prefers the LLM, that is left to the SLM; ` +
-    `${critical.toLocaleString("en-US")} of ${n.toLocaleString("en-US")} tokens are critical.` +
+    `These are the shortcut's labels, not what a rollout would find: ${critical.toLocaleString("en-US")} of ` +
+    `${n.toLocaleString("en-US")} tokens are critical, for only the LLM's token is that of the known solution; ` +
+    `another token often leads to the right answer too. A risk is a critical token that is left to the SLM.` +
     (analysis.routers.some(({ name }) => name === FREE) ? ` ${FREE} needs no training.` : "");
   const rival = rivalOf(analysis, router);
   const at = `${router} at τ ${formatTau(tau)}`;

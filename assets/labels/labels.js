@@ -33,6 +33,8 @@ import { bestThreshold, cellOf, confusion, tauForCount } from "./verdict.js";
  */
 
 const STORED = "stored:";
+/** Tokens that an answer hangs on: digits, the letter of a choice. Another word is often as good. */
+const MATTERS = /\d|^\s*[A-J]$/;
 /**
  * The place of a problem's token among all; null where there is none.
  * @param {{start: number, n: number}} problem @param {number|null} token
@@ -82,6 +84,11 @@ class Labels {
     });
     this.lead = html("p", { class: "cl-finding" });
     this.more = html("p", { class: "cl-small" });
+    this.measured = html("a", { href: "?view=evidence" }, "How often the labels are right: Evidence");
+    this.measured.addEventListener("click", (event) => {
+      event.preventDefault();
+      page.views.go("evidence");
+    });
     this.text = new TextPanel({
       onSelect: (i) => this.select(i),
       onProblem: (n) => this.showProblem(n),
@@ -208,9 +215,10 @@ class Labels {
     this.rollouts.clear();
     this.body.hidden = false;
     if (this.#openWanted(analysis)) return;
-    // Something to look at: the first risk, or else the first critical token, if there is one.
-    const risk = nextInCell(this.#ready, "risk", null, 1);
-    const first = risk ?? analysis.label.indexOf(0);
+    // Something to look at: the first risk in a number or a choice, or any, or else the first critical token.
+    const ready = this.#ready;
+    const risks = [...analysis.text.keys()].filter((i) => inCell(ready, "risk", i));
+    const first = risks.find((i) => MATTERS.test(analysis.text[i])) ?? risks[0] ?? analysis.label.indexOf(0);
     if (first >= 0) Object.assign(view, { selected: first, problem: analysis.problemOf[first] });
     this.draw();
   }
@@ -367,7 +375,7 @@ class Labels {
     if (other) for (let i = 0; i < analysis.n; i++) nDiffer += Number(differs(view, i));
     const { lead, more } = findingOf(analysis, view.router, view.tau);
     setText(this.lead, lead);
-    setText(this.more, more);
+    this.more.replaceChildren(`${more} `, this.measured);
     this.text.update(view, counts.risk);
     this.threshold.update(view, counts, best);
     this.detail.update(view, this.rollouts.get(view.selected ?? -1));

@@ -219,6 +219,7 @@ function legend() {
     key("cl-llm cl-c2", {}, "LLM writes"),
     key("cl-slm cl-c2 cl-risk", {}, "risk: critical, kept by the SLM"),
     key("cl-llm cl-c2 cl-waste", {}, "waste: easy, given to the LLM"),
+    key("cl-plain", {}, "case 1: the SLM is right"),
     key("cl-plain", { "data-case": 2 }, "case 2: only the LLM is right"),
     key("cl-plain", { "data-case": 3 }, "case 3: both are wrong"),
   );

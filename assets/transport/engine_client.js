@@ -19,6 +19,7 @@
  * @property {string[]} files paths below `root` of all that a page needs which holds the pair itself
  * @property {Record<string, string>} [packed] these files in base64, in such a page
  * @property {boolean} [is_only] there is no server that could compute
+ * @property {{best: string, said: Record<string, string>}|null} advice which router to use, what speaks against others
  * @property {Record<string, number>} thresholds a tau to start from, of each trained router; the default one first
  */
 

@@ -25,6 +25,7 @@ TAU = """
 <p class="cx-tau-note"><span>The LLM writes a token below τ.</span>
 <button type="button" class="cx-quiet" id="cx-own-tau" hidden></button></p>
 <p id="cx-tau-said" role="status"></p>
+<p id="cx-advice" hidden></p>
 </div>
 """
 CONTROLS = """

@@ -53,7 +53,7 @@ _HEADER = """
 """
 _TOOLS = """<button type="button" class="cx-tool" id="cx-tour" title="Nine small steps on this page">Tour</button>
       <button type="button" class="cx-tool" id="cx-present" title="Large type, by keyboard">Present</button>
-      <button type="button" class="cx-tool" id="cx-copy-link" title="Opens what is on the screen, as it stands">Copy link</button>"""
+      <button type="button" class="cx-tool" id="cx-copy-link" title="Opens what is on the screen">Copy link</button>"""
 
 
 def header(views: Sequence[View]) -> str:

@@ -109,11 +109,11 @@ def test_what_goes_wrong_is_raised_in_words(engine):
 
 
 def test_a_request_is_read():
-    asked = read_comparison(ProblemBook({}), ASKED)
+    asked = read_comparison(ProblemBook({}), json.dumps(ASKED))
     assert asked.routers == (("max-probability", 0.7),) and asked.settings.max_new_tokens == 20 and not asked.together
     assert asked.problem.question == "1 + 1?" and asked.settings.temperature == 0
     sampled = read_comparison(
-        ProblemBook({}), ASKED | {"settings": {"temperature": 0.8, "top_p": 0.9, "seed": 4}}
+        ProblemBook({}), json.dumps(ASKED | {"settings": {"temperature": 0.8, "top_p": 0.9, "seed": 4}})
     ).settings
     assert (sampled.temperature, sampled.top_p, sampled.seed) == (0.8, 0.9, 4)
 
@@ -146,8 +146,9 @@ def test_a_request_is_read():
     ],
 )
 def test_what_cannot_be_compared_is_refused(change):
+    read_comparison(ProblemBook({}), json.dumps(ASKED))
     with pytest.raises(CiterError):
-        read_comparison(ProblemBook({}), ASKED | change)
+        read_comparison(ProblemBook({}), json.dumps(ASKED | change))
 
 
 @pytest.mark.parametrize("given", [None, [], "x", 5])

@@ -17,6 +17,7 @@ from citer_core.cost import QWEN2_1_5B, QWEN2_72B
 from citer_core.errors import DatasetError
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evidence import claims as claims_module
+from citer_core.evidence.advice import FILE, advice, routers_here, stored_advice
 from citer_core.evidence.claim import verdict_of
 from citer_core.evidence.claims import claims, claims_table, headline
 from citer_core.evidence.lesson import NEITHER, lesson
@@ -30,7 +31,7 @@ from citer_core.evidence.rounds import on_the_way
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
-from citer_core.ui.evidence.messages import evidence_message, lead, routers_here
+from citer_core.ui.evidence.messages import evidence_message, lead
 from tests.core.stored_evidence import RIGHT, N, accuracy_part, evaluated, every_part
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -321,8 +322,6 @@ def test_the_view_is_told_what_the_tables_say_and_nothing_else():
                     assert point[name] == (None if missing else value), (kind, name)
     assert content["claims"] == [asdict(claim) for claim in claims()]
     assert content["lesson"] == asdict(lesson(list(known.values())))
-    numbers = [evidence_message()["number"] for _ in range(2)]
-    assert numbers[0] != numbers[1]
 
 
 def test_the_lead_says_first_where_the_free_baseline_is_ahead_and_how_surely(tmp_path):
@@ -355,6 +354,29 @@ def test_the_lead_has_each_round_by_its_name():
     assert f"CITER has {at['citer'].accuracy:.1%} right after one round and {at['citer-2'].accuracy:.1%} after" in said
     assert f"has {at['max-probability'].accuracy:.1%}" in said
     assert f"CITER after two rounds moves {at['citer-2'].bytes_share:.0%}" in more
+
+
+def test_what_is_said_where_tau_is_offered_is_what_the_evidence_has():
+    assert json.loads(FILE.read_text(encoding="utf-8")) == stored_advice(), (
+        "python -m citer_core.evidence.advice writes it"
+    )
+    regime = next(r for r in regimes() if r.name == "varied-wording")
+    told = advice(regime, {"citer", "citer-outcome", "always-llm", "never-measured"})
+    behind = [
+        (kind, share)
+        for kind in ("math", "mc")
+        for share in (0.1, 0.2, 0.3)
+        if regime.difference(kind, "max-probability", "citer", share).low > 0
+    ]
+    assert behind and list(told["said"]) == ["citer"]
+    for kind, share in behind:
+        (words,) = [part for part in told["said"]["citer"].split("; ") if f"{kind} at" in part]
+        assert f"{share:.0%}" in words
+    means = {
+        name: np.mean([regime.at(kind, name, share).accuracy for kind in ("math", "mc") for share in (0.1, 0.2, 0.3)])
+        for name in ("citer", "citer-outcome", "max-probability")
+    }
+    assert told["best"] == max(means, key=means.get)
 
 
 def test_only_routers_of_the_pair_that_is_here_can_be_opened():

@@ -70,33 +70,27 @@ def test_a_port_that_is_used(row):
 
 
 TAKEN = """
-import socket, sys
-import gradio
-from citer_core.config import AppConfig
-from citer_core.errors import SettingError
-from citer_core.ui import page
+import runpy, socket
+from tests import fakes
+from citer_core.ui import server
 
-real, taken = page.check_address, []
+fakes.install(fakes.FakeEngine("a word"))
+real, taken = server.check_address, []
 
 def look(host, port):
     real(host, port)
     taken.append(socket.create_server(("127.0.0.1", port)))
 
-page.check_address = look
-with gradio.Blocks() as blocks:
-    gradio.Markdown("nothing")
-try:
-    page.serve(blocks, AppConfig(port=int(sys.argv[1]), mcp=False))
-except SettingError as error:
-    sys.exit(str(error))
+server.check_address = look
+runpy.run_path("app.py", run_name="__main__")
 """
 
 
 def test_a_port_that_is_taken_between(row):
     """Somebody takes it after our look at it and before the server's."""
-    process = child(str(free_port()), code=TAKEN)
+    process = child("--port", str(free_port()), code=TAKEN)
     said = process.communicate(timeout=120)[1]
-    assert process.returncode == 1
+    assert process.returncode == 2
     row.said(said)
 
 
@@ -122,7 +116,7 @@ def told_to_end(words_of_the_row, tmp_path):
         window.locator("#cx-prompt textarea").fill("A long story?")
         window.locator("button#cx-generate").click()
         expect(window.locator(".cv-mode")).to_have_text("Live", timeout=20_000)
-        window.wait_for_function("window.citer.viewer.events.length > 3", timeout=20_000)
+        window.wait_for_function("() => window.citer.viewer.events.length > 3", timeout=20_000)
         n_before = window.evaluate("window.citer.viewer.events.length")
         began = time.monotonic()
         process.send_signal(signal.SIGTERM)

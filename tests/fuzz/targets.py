@@ -14,7 +14,6 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import gradio as gr
 from hypothesis import strategies as st
 
 from citer_core.assets import ASSETS
@@ -152,7 +151,7 @@ def _requests() -> list[Target]:
         Target("probe request", documents(probe) | anything, lambda text: probe_request(text, BOOK)),
         Target(
             "replay arguments", st.tuples(trace_text | near(""), near(0.5), near("bakery")),
-            lambda given: replay_again(*given), (gr.Error,),
+            lambda given: replay_again(*given), (CiterError,),
         ),
         Target(
             "values of a run", arguments(asked),

@@ -17,6 +17,7 @@ from tests.ui.conftest import Served, Visitor
 
 FIRST_PROBLEM = "math 2"
 OWN = "Read something else with the loaded pair"
+VIEW = "window.citer.views.filled.get('labels')"
 CELLS = ("kept", "waste", "risk", "caught")
 
 
@@ -58,7 +59,7 @@ def numbers_of(text: LabelledText, router: str) -> tuple[Any, Any]:
 
 def settle(visitor: Visitor) -> None:
     """Until what a person has done is drawn."""
-    visitor.page.wait_for_function("() => window.citer.views.filled.get('labels').frame === null")
+    visitor.page.wait_for_function(f"() => {VIEW}.frame === null")
 
 
 def matrix(visitor: Visitor) -> dict[str, int]:
@@ -74,7 +75,7 @@ def set_tau(visitor: Visitor, tau: float) -> None:
     number.fill(str(tau))
     number.press("Enter")
     expect(visitor.page.locator(".cl-threshold .cl-range").first).to_have_value(re.compile(r"[01]"))
-    visitor.page.wait_for_function(f"() => window.citer.views.filled.get('labels').view.tau === {tau} && window.citer.views.filled.get('labels').frame === null")
+    visitor.page.wait_for_function(f"() => {VIEW}.view.tau === {tau} && {VIEW}.frame === null")
 
 
 def rows_of(visitor: Visitor) -> list[int]:

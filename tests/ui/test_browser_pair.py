@@ -19,7 +19,7 @@ from tests.ui.conftest import Served, Visitor, script
 
 pytestmark = pytest.mark.ui
 READY = "window.citer.browser.client?.state === 'ready'"
-STATUS = re.compile(r"/citer/ask/engine_status")  # the page asks whether the models are there
+STATUS = re.compile(r"/citer/ask/(engine_status|foreign_problem)")  # what a page asks by itself
 
 
 def shown(visitor: Visitor) -> RoutingTrace:

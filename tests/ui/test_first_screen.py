@@ -206,7 +206,7 @@ def test_the_text_stands_in_the_document_as_the_page_will_write_it(
     page = context.new_page()
     script = re.compile(r"/citer/page-.*\.js")
     held: list[Route] = []
-    page.route(script, held.append)
+    page.route(script, lambda route: held.append(route))
     page.goto(served.url, wait_until="commit")
     page.wait_for_selector("#cx-early .cv-t")
     early = page.evaluate(WRITTEN, "#cx-early")

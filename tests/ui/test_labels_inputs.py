@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from citer_core.tasks.datasets import bundled_rows
 from tests.ui.conftest import HOSTILE, Served, Visitor
-from tests.ui.labels import FIRST_PROBLEM, SeenJobs, matrix, open_own, paste, pick, rows_of
+from tests.ui.labels import FIRST_PROBLEM, VIEW, SeenJobs, matrix, open_own, paste, pick, rows_of
 
 pytestmark = pytest.mark.ui
 # The brackets after the hostile text would be the box's otherwise.
@@ -105,11 +105,11 @@ def test_a_file_and_a_whole_set(open_tab: Callable[..., Visitor], tmp_path: Any)
     visitor.page.locator("#cx-labels-math").click()
     visitor.page.wait_for_function("() => window.sawProgress", timeout=20_000)
     expect(visitor.page.locator(".cl-reading h3")).to_have_text("200 math problems", timeout=60_000)
-    assert sum(matrix(visitor).values()) == visitor.page.evaluate("window.citer.views.filled.get('labels').view.analysis.n") > 10_000
+    assert sum(matrix(visitor).values()) == visitor.page.evaluate(f"{VIEW}.view.analysis.n") > 10_000
     risks = matrix(visitor)["risk"]
     visitor.page.locator("[data-cell=risk]").click()
     assert len(rows_of(visitor)) == min(risks, 50) > 0  # a page of the table
-    selected = visitor.page.evaluate("window.citer.views.filled.get('labels').view.selected")
+    selected = visitor.page.evaluate(f"{VIEW}.view.selected")
     assert selected == rows_of(visitor)[0]  # the text has gone to the problem of the first one
     expect(visitor.page.locator(f'.cl-text .cl-t[data-i="{selected}"]')).to_be_visible()
 

@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 
 from citer_core.evaluation.curves import best_threshold, confusion
 from tests.ui.conftest import Served, Visitor
-from tests.ui.labels import CELLS, FIRST_PROBLEM, labelled_text, matrix, numbers_of, pick, rows_of, set_tau
+from tests.ui.labels import CELLS, FIRST_PROBLEM, VIEW, labelled_text, matrix, numbers_of, pick, rows_of, set_tau
 
 pytestmark = pytest.mark.ui
 
@@ -28,11 +28,11 @@ def test_every_token_has_its_case_and_its_verdict_at_any_tau_without_a_request(
     assert visitor.page.locator(".cl-text").evaluate("node => node.textContent") == "".join(text.pieces)
     cases = tokens.evaluate_all("nodes => nodes.map(node => Number(node.dataset.case ?? 1))")
     assert cases == text.case.tolist() and 2 in cases
-    chosen = visitor.page.evaluate("window.citer.views.filled.get('labels').view.selected")
+    chosen = visitor.page.evaluate(f"{VIEW}.view.selected")
     visitor.page.locator(".cl-text [tabindex='0']").focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowRight"):
         visitor.page.keyboard.press(key)
-    visitor.page.wait_for_function(f"() => window.citer.views.filled.get('labels').view.selected === {chosen + 2}")
+    visitor.page.wait_for_function(f"() => {VIEW}.view.selected === {chosen + 2}")
     visitor.page.locator(".cl-charts").scroll_into_view_if_needed()
     expect(visitor.page.locator(".cl-plot[data-drawn]")).to_have_count(4, timeout=15_000)
     visitor.requests.clear()
@@ -48,9 +48,9 @@ def test_every_token_has_its_case_and_its_verdict_at_any_tau_without_a_request(
     slider.focus()
     for _ in range(5):
         slider.press("ArrowLeft")
-    visitor.page.wait_for_function("() => Math.abs(window.citer.views.filled.get('labels').view.tau - 0.95) < 1e-9")
+    visitor.page.wait_for_function(f"() => Math.abs({VIEW}.view.tau - 0.95) < 1e-9")
     visitor.page.get_by_role("button", name="Set τ to").click()
-    visitor.page.wait_for_function(f"() => window.citer.views.filled.get('labels').view.tau === {best.tau}")
+    visitor.page.wait_for_function(f"() => {VIEW}.view.tau === {best.tau}")
     ratio = visitor.page.get_by_label("How many wastes one risk is worth")
     ratio.press("End")
     expect(visitor.page.locator(".cl-formula")).to_have_text("cost(τ) = 100 · risks(τ) + wastes(τ)")

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 
 from citer_core.evaluation.branches import roll_out_branches
 from tests.ui.conftest import Served, Visitor
-from tests.ui.labels import FIRST_PROBLEM, labelled_text, pick, set_tau
+from tests.ui.labels import FIRST_PROBLEM, VIEW, labelled_text, pick, set_tau
 
 pytestmark = pytest.mark.ui
 
@@ -55,7 +55,7 @@ def test_the_charts_are_drawn_in_both_themes_with_their_numbers(open_tab: Callab
     expect(rows.first).to_be_visible()
     cells = rows.all_inner_texts()
     total = sum(int(n.replace(",", "")) for k, n in enumerate(cells) if k % 3)
-    assert total == visitor.page.evaluate("window.citer.views.filled.get('labels').view.analysis.n")
+    assert total == visitor.page.evaluate(f"{VIEW}.view.analysis.n")
 
 
 def test_marks_stand_at_their_word_where_its_space_ends_the_line_before(open_tab: Callable[..., Visitor]) -> None:

@@ -15,7 +15,7 @@ from citer_core.evaluation.branches import roll_out_branches
 from citer_core.evaluation.curves import confusion
 from citer_core.ui.labels.stored import FOLDER, FREE, read_stored
 from tests.ui.conftest import Served, Visitor
-from tests.ui.labels import labelled_text, matrix, settle
+from tests.ui.labels import VIEW, labelled_text, matrix, settle
 
 pytestmark = pytest.mark.ui
 
@@ -57,19 +57,19 @@ def test_it_opens_with_what_a_whole_set_says_and_goes_from_risk_to_risk(
     assert words.startswith(said if least != most else f"{router} and {FREE} leave {least}")
 
     wanted = np.flatnonzero((label == 0) & ~(ours < tau)).tolist()
-    assert page.evaluate("window.citer.views.filled.get('labels').view.selected") == wanted[0]
+    assert page.evaluate(f"{VIEW}.view.selected") == wanted[0]
     steps = page.get_by_role("button", name="Next risk")
     for number, index in enumerate([*wanted[1:5], *([wanted[0]] if len(wanted) <= 5 else [])], start=2):
         steps.click()
         settle(visitor)
-        assert page.evaluate("window.citer.views.filled.get('labels').view.selected") == index
+        assert page.evaluate(f"{VIEW}.view.selected") == index
         expect(page.locator(f'.cl-text .cl-t[data-i="{index}"]')).to_be_visible()
         expect(page.locator(".cl-reading")).to_contain_text(f"risk {(number - 1) % len(wanted) + 1} of {len(wanted)}")
     page.get_by_role("button", name="Previous risk").click()
     settle(visitor)
 
     # Its tokens are rolled out by the pair that read them, which reads that problem again.
-    index = page.evaluate("window.citer.views.filled.get('labels').view.selected")
+    index = page.evaluate(f"{VIEW}.view.selected")
     page.get_by_role("button", name="Roll out both branches").click()
     expect(page.locator(".cl-branch")).to_have_count(2, timeout=10_000)
     starts = np.cumsum([0, *(problem["n"] for problem in file["problems"])])
@@ -86,7 +86,7 @@ def test_it_opens_with_what_a_whole_set_says_and_goes_from_risk_to_risk(
         choice.select_option(str(place))
         expect(page.locator(".cl-reading h3")).to_have_text(entry.title, timeout=10_000)
         assert sum(matrix(visitor).values()) == entry.n_tokens
-        expect(page.locator("#cx-labels-source")).to_contain_text(entry.date)
+        expect(page.locator(".cl-source .cl-caption")).to_contain_text(entry.date)
 
 
 def test_the_real_pairs_labels_are_chosen_without_its_models_and_their_signs_are_spelled(

@@ -174,7 +174,7 @@ def test_a_change_seen_from_two_sessions_fails_no_stream(come: Any, changing: Se
     expect(streaming.page.locator("#cx-pair")).to_have_text(TITLE, timeout=15_000)
     opened_at = f"{opening_run().settings.threshold:g}"
     expect(streaming.page.locator("#cx-tau input[type=number]")).to_have_value(opened_at)
-    streaming.page.get_by_role("button", name="this pair’s τ, 0.41").click()
+    streaming.page.get_by_role("button", name="’s τ, 0.41").click()
     expect(streaming.page.locator("#cx-tau input[type=number]")).to_have_value("0.41")
     expect(streaming.page.locator("#cx-notice")).to_contain_text(f"The pair is {TITLE} now.")
     expect(streaming.page.locator("#cx-prompt")).to_contain_text(f"{TITLE}: models without a chat form")

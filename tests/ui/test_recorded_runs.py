@@ -62,7 +62,7 @@ def test_tau_is_never_moved_unasked_and_the_box_holds_the_problem_of_the_run(
     expect(page.locator("#cx-tau-said")).to_have_text(f"τ is a number from 0 to 1. {tau:.2f} is kept.")
     page.keyboard.press("Tab")
     expect(number).to_have_value(f"{tau:g}")
-    own = page.get_by_role("button", name="this pair’s τ, 0.70")
+    own = page.get_by_role("button", name="’s τ, 0.70")
     own.click()
     expect(own).to_be_hidden()
     expect(number).to_have_value("0.7")

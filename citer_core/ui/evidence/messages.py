@@ -9,21 +9,18 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from citer_core.assets import ASSETS
-from citer_core.errors import CiterError, GateError
+from citer_core.errors import CiterError
+from citer_core.evidence.advice import routers_here
 from citer_core.evidence.claim import SHARE
 from citer_core.evidence.claims import claims
 from citer_core.evidence.lesson import lesson
 from citer_core.evidence.regime import NEAR, Regime
 from citer_core.evidence.regimes import regimes
-from citer_core.gate.json_file import read_json
-from citer_core.models.same_pair import is_same_pair
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.ui.streaming import Message, notice
 
@@ -31,7 +28,6 @@ SHOWN = (
     "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
     "gb", "tflop", "seconds", "seconds_alone",
 )  # fmt: skip
-FREE = ("max-probability", "entropy", "margin", "bidirectional-entropy", "random", "always-slm", "always-llm")
 
 
 @cache
@@ -72,17 +68,6 @@ def _regime(regime: Regime) -> dict[str, Any]:
             for kind, table in regime.tables.items()
         },
     }
-
-
-def routers_here(pair_revision: str, assets: Path = ASSETS) -> frozenset[str]:
-    """Routers that the page has for a pair of this revision: none, where another pair is bundled by now."""
-    try:
-        bundled = read_json(assets / "models" / "card.json")["pair_revision"]
-    except (GateError, KeyError, TypeError):
-        return frozenset()
-    if not pair_revision or not is_same_pair(pair_revision, str(bundled)):
-        return frozenset()
-    return frozenset(FREE) | {path.stem for path in (assets / "routers" / "embedded").glob("*.json")}
 
 
 def lead(regime: Regime, kind: str) -> tuple[str, str]:
