@@ -39,6 +39,8 @@ interface Asked {
   data_type: string;
   router: string | null;
   settings: Settings;
+  /** what a person expects; "" or nothing where the page may know it */
+  true_answer?: string;
 }
 
 interface Prompt {
@@ -247,6 +249,7 @@ interface PageProps {
 /** The little of plotly.js that is used. */
 interface PlotlyLibrary {
   react(place: HTMLElement, data: object[], layout: object, config: object): Promise<unknown>;
+  relayout(place: HTMLElement, layout: object): Promise<unknown>;
 }
 
 interface Figure {

@@ -26,6 +26,7 @@ export class Form {
   );
   question = /** @type {HTMLTextAreaElement} */ (/** @type {unknown} */ (input("#cx-prompt textarea")));
   router = /** @type {HTMLSelectElement} */ (/** @type {unknown} */ (input("#cx-router select")));
+  answer = input("#cx-answer input");
   number = input("#cx-tau input[type=number]");
   range = input("#cx-tau input[type=range]");
   settings = /** @type {HTMLInputElement[]} */ ([...document.querySelectorAll("#cx-settings input[data-name]")]);
@@ -85,6 +86,7 @@ export class Form {
 
   /** @param {string} question @param {string} dataType */
   setProblem(question, dataType) {
+    if (this.question.value !== question) this.answer.value = ""; // which was of another one
     this.question.value = question;
     input(`#cx-type input[value="${dataType}"]`).checked = true;
   }
@@ -108,6 +110,7 @@ export class Form {
       data_type: this.type,
       router: this.router.value || null,
       settings: Object.fromEntries([["threshold", this.tau], ...named]),
+      ...(this.answer.value.trim() ? { true_answer: this.answer.value } : {}),
     };
   }
 

@@ -130,8 +130,7 @@ export class PageBrowser {
   /** @param {string} completion @param {Prompt} prompt @param {string|null} answer @returns {Answer|null} */
   #judge(completion, prompt, answer) {
     try {
-      const problem = this.book.problem(prompt.question, prompt.data_type, answer);
-      return checkAnswer(completion, { ...problem, true_answer: problem.true_answer ?? answer });
+      return checkAnswer(completion, this.book.problem(prompt.question, prompt.data_type, answer ?? ""));
     } catch {
       return null; // a question of another time, which is none of this form
     }
@@ -146,9 +145,10 @@ export class PageBrowser {
     const router = asked.router || stored[0];
     if (!this.generates || !(stored.includes(router) || TRAINING_FREE.has(router))) return false;
     this.#write(() => {
-      const { data_type, question, prompt: text } = this.book.problem(asked.question, asked.data_type);
+      const problem = this.book.problem(asked.question, asked.data_type, asked.true_answer);
+      const { data_type, question, prompt: text, true_answer: answer } = problem;
       const prompt = { data_type, question, text, version: promptVersion(data_type) };
-      return { request: { router, settings: asked.settings, prompt }, answer: null };
+      return { request: { router, settings: asked.settings, prompt }, answer };
     }, asked);
     return true;
   }

@@ -21,6 +21,14 @@ export function watchLook() {
     keep(THEME_KEY, document.body.classList.contains("dark") ? "dark" : "light");
   });
 
+  // Paper is white.
+  let wasDark = false;
+  addEventListener("beforeprint", () => {
+    wasDark = document.body.classList.contains("dark");
+    setDark(false);
+  });
+  addEventListener("afterprint", () => setDark(wasDark));
+
   const size = part(document, "#cx-size");
   let at = keptSize();
   const setSize = () => {

@@ -39,6 +39,7 @@ import { answerOf } from "../transport/server.js";
  * @typedef {import("./chart_keys.js").DrawnPlot & {on?: (event: string, act: (data: PlotEvent) => void) => void}} Plot
  */
 
+const PAPER_WIDTH = 640; // pixels of a sheet between its margins
 const CONFIG = { displayModeBar: false, responsive: true };
 
 /**
@@ -100,6 +101,18 @@ class Evidence {
     });
     this.lesson = html("section", { class: "ce-panel ce-lesson", hidden: true });
     this.questions = html("div", { class: "ce-questions" });
+    const all = html(
+      "details",
+      { class: "cl-details ce-panel" },
+      html("summary", {}, "All points as a table"),
+      html("p", { class: "ce-save" }, this.csv),
+      this.table,
+    );
+    addEventListener("beforeprint", () => {
+      all.open = true; // what is folded is not printed, and plotly does not see how wide paper is
+      globalThis.Plotly?.relayout(this.plot, { width: PAPER_WIDTH });
+    });
+    addEventListener("afterprint", () => this.draw());
     this.body = html(
       "div",
       { class: "cl-body", hidden: true },
@@ -113,17 +126,11 @@ class Evidence {
         this.detail,
         this.note,
       ),
-      html(
-        "details",
-        { class: "cl-details ce-panel" },
-        html("summary", {}, "All points as a table"),
-        html("p", { class: "ce-save" }, this.csv),
-        this.table,
-      ),
+      all,
       this.lesson,
       html(
         "section",
-        { class: "ce-panel" },
+        { class: "ce-panel ce-asked" },
         html("h2", { class: "cl-heading" }, "What the paper claims, and what its reviewers asked"),
         this.questions,
       ),

@@ -38,13 +38,14 @@ export class ProblemBook {
   }
 
   /**
-   * The known problem of exactly this text, or else a new one.
-   * @param {string} text @param {string} dataType @param {string|null} [answer] where the problem is not known here
+   * The known problem of exactly this text, or else a new one. Where a person says what the answer is, that counts.
+   * @param {string} text @param {string} dataType @param {string} [answer]
    * @returns {Problem}
    * @throws {import("./problems.js").ProblemError}
    */
-  problem(text, dataType, answer = null) {
-    return this.known(text, dataType) ?? problemFromText(text, dataType, answer);
+  problem(text, dataType, answer = "") {
+    if (stripped(answer)) return problemFromText(text, dataType, answer);
+    return this.known(text, dataType) ?? problemFromText(text, dataType);
   }
 }
 

@@ -11,7 +11,7 @@
  */
 
 import { lastBoxed } from "./boxed.js";
-import { SPACE, linesOf, stripped } from "./plain_text.js";
+import { SPACE, fold, linesOf, stripped, trimmed } from "./plain_text.js";
 import { PROMPT_FORMS } from "./tables.js";
 
 /** A text is no problem; what it must be, in words. */
@@ -48,6 +48,7 @@ const readable = (question, choices) => [question, ...choices.map(([label, text]
  * @throws {ProblemError}
  */
 export function problemFromText(text, dataType, trueAnswer = null) {
+  const answer = stripped(trueAnswer ?? "") || null;
   const what = dataType === "open" ? "The prompt" : "The question";
   const nChars = [...text].length;
   const most = PROMPT_FORMS.maxChars;
@@ -64,16 +65,34 @@ export function problemFromText(text, dataType, trueAnswer = null) {
   if (dataType === "open") return { data_type: "open", question: text, prompt: text, true_answer: null, choices: [] };
   if (dataType === "math") {
     const question = stripped(text);
-    return { data_type: "math", question, prompt: mathPrompt(question), true_answer: trueAnswer, choices: [] };
+    const boxed = answer === null ? null : (lastBoxed(answer) ?? answer);
+    return { data_type: "math", question, prompt: mathPrompt(question), true_answer: boxed, choices: [] };
   }
   const [question, choices] = splitChoices(text);
+  const label = answer === null ? null : labelOf(answer, choices);
+  if (answer !== null && label === null)
+    throw new ProblemError(
+      `The true answer is not one of the choices: give one of ${choices.map(([name]) => name).join(", ")}.`,
+    );
   return {
     data_type: "mc",
     question: readable(question, choices),
     prompt: mcPrompt(question, choices),
-    true_answer: trueAnswer,
+    true_answer: label,
     choices,
   };
+}
+
+/**
+ * The label that an answer names, as a label or as the text of exactly one choice.
+ * @param {string} answer @param {[string, string][]} choices
+ */
+function labelOf(answer, choices) {
+  const wanted = fold(trimmed(answer, "()."));
+  const byLabel = choices.filter(([label]) => fold(label) === wanted);
+  const byText = choices.filter(([, text]) => fold(text) === fold(answer));
+  const [found] = byLabel.length ? byLabel : byText.length === 1 ? byText : [];
+  return found?.[0] ?? null;
 }
 
 /** @param {string} text @returns {[string, [string, string][]]} the question, and the choices in its last lines */

@@ -44,6 +44,8 @@ CONTROLS = """
 <fieldset id="cx-type"><legend class="cx-hidden">Type</legend>{types}</fieldset>
 <label id="cx-picker"><span class="cx-hidden">Or pick a problem</span></label>
 <button type="button" class="cx-quiet" id="cx-another">Another one</button>
+<label id="cx-answer">Expected answer
+<input type="text" maxlength="1000" autocomplete="off" placeholder="optional"></label>
 </div>
 <details id="cx-settings"><summary>Router, decoding and price</summary><div class="cx-fields">
 <label id="cx-router">Router<select></select><span class="info-text">Filled when the models are loaded</span></label>

@@ -70,10 +70,13 @@ class ProblemBook:
         """The bundled row of exactly this text, with its worked solution; None where there is none."""
         return self._rows.get((problem.data_type, problem.question))
 
-    def problem(self, text: str, data_type: DataType) -> Problem:
+    def problem(self, text: str, data_type: DataType, true_answer: str = "") -> Problem:
         """What a person asks: the bundled problem of exactly this text, whose answer is known, or else a new one.
+        Where a person says what the answer is, that counts.
 
         Raises:
             PromptError: see `problem_from_text`.
         """
+        if true_answer.strip():
+            return problem_from_text(text, data_type, true_answer)
         return self._by_text.get((data_type, text.strip())) or problem_from_text(text, data_type)

@@ -34,7 +34,7 @@ LEARN = View("learn", "Learn")
 API = View("api", "API")
 VIEWS = (EXPLORE, COMPARE, LABELS, EVIDENCE, PROFILE, LEARN, API)
 TAGLINE = "A small model writes. Where a router expects it to fail, a large one writes the token."
-_NAME = '<h1 class="cx-name" title="{tagline}" aria-label="CITER"><span>CIT</span><span class="cx-llm">ER</span></h1>'
+_NAME = '<h1 class="cx-name" aria-label="CITER"><span>CIT</span><span class="cx-llm">ER</span></h1>'
 _HEADER = """
 <header class="cx-header">
   {name}
@@ -50,6 +50,7 @@ _HEADER = """
   </div>
 </header>
 <p id="cx-link-said" role="status"></p>
+{tagline}
 """
 _TOOLS = """<button type="button" class="cx-tool" id="cx-tour" title="Nine small steps on this page">Tour</button>
       <button type="button" class="cx-tool" id="cx-present" title="Large type, by keyboard">Present</button>
@@ -63,10 +64,10 @@ def header(views: Sequence[View]) -> str:
         f"{escape(view.title)}</a>"
         for view in views
     )
-    shown = f'<nav class="cx-views" aria-label="Views">{links}</nav>' if views else f"<p>{TAGLINE}</p>"
     return _HEADER.format(
-        name=_NAME.format(tagline=TAGLINE), views=shown, tools=_TOOLS if views else "", version=__version__
-    )
+        name=_NAME, views=f'<nav class="cx-views" aria-label="Views">{links}</nav>' if views else "",
+        tools=_TOOLS if views else "", tagline=f'<p class="cx-tagline">{TAGLINE}</p>', version=__version__,
+    )  # fmt: skip
 
 
 def panels(views: Sequence[View], content: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from citer_core.decode_settings import MAX_SETTINGS_CHARS, SETTINGS, DecodeSettings, read_settings
 from citer_core.errors import CiterError, SettingError
+from citer_core.tasks.datasets import bundled_rows
 from citer_core.ui.form import explore
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run.asked import read_asked
@@ -64,6 +65,22 @@ def test_a_request_of_the_page_is_read():
     assert read_asked(BOOK, json.dumps({**ASKED, "router": None, "settings": {}})).settings == DecodeSettings()
 
 
+MC = "Which?\nA. one\nB. two"
+
+
+def test_an_expected_answer_is_what_a_run_is_judged_by():
+    def expected(**given):
+        return read_asked(BOOK, json.dumps({**ASKED, **given})).problem.true_answer
+
+    assert expected() is None and expected(true_answer=" ") is None
+    assert expected(true_answer=" 2 ") == "2" and expected(true_answer=r"\boxed{2}") == "2"
+    assert [expected(question=MC, data_type="mc", true_answer=text) for text in ("b", "(A)", "Two")] == ["B", "A", "B"]
+    bundled = bundled_rows("math")[0].problem
+    book = ProblemBook.bundled()
+    assert book.problem(bundled.question, "math").true_answer == bundled.true_answer
+    assert book.problem(bundled.question, "math", "another").true_answer == "another"
+
+
 @pytest.mark.parametrize(
     ("text", "part"),
     [
@@ -75,6 +92,9 @@ def test_a_request_of_the_page_is_read():
         (json.dumps({**ASKED, "question": 7}), "The question is 7"),
         (json.dumps({**ASKED, "question": "x" * 100_000}), "100,000 characters"),
         (json.dumps({**ASKED, "router": ["x"]}), "router is a list of 1"),
+        (json.dumps({**ASKED, "true_answer": 2}), "expected answer is 2: give a short text"),
+        (json.dumps({**ASKED, "true_answer": "2" * 2_000}), "give a short text"),
+        (json.dumps({**ASKED, "question": MC, "data_type": "mc", "true_answer": "D"}), "is not one of the choices"),
         (json.dumps({"settings": {}}), "data_type is nothing"),
         ("x" * 2_000_000, "1,000,000"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -56,7 +57,10 @@ def test_it_opens_with_what_a_whole_set_says_and_goes_from_risk_to_risk(
     said = f"{fewer} leaves {least} risk{'' if least == 1 else 's'}, {more} {most}, at"
     assert words.startswith(said if least != most else f"{router} and {FREE} leave {least}")
 
-    wanted = np.flatnonzero((label == 0) & ~(ours < tau)).tolist()
+    # The first one that is shown is in a number: another word is often as good.
+    found = np.flatnonzero((label == 0) & ~(ours < tau)).tolist()
+    first = next(i for i, index in enumerate(found) if re.search(r"\d", file["words"][file["text"][index]]))
+    wanted = found[first:] + found[:first]
     assert page.evaluate(f"{VIEW}.view.selected") == wanted[0]
     steps = page.get_by_role("button", name="Next risk")
     for number, index in enumerate([*wanted[1:5], *([wanted[0]] if len(wanted) <= 5 else [])], start=2):
@@ -64,7 +68,8 @@ def test_it_opens_with_what_a_whole_set_says_and_goes_from_risk_to_risk(
         settle(visitor)
         assert page.evaluate(f"{VIEW}.view.selected") == index
         expect(page.locator(f'.cl-text .cl-t[data-i="{index}"]')).to_be_visible()
-        expect(page.locator(".cl-reading")).to_contain_text(f"risk {(number - 1) % len(wanted) + 1} of {len(wanted)}")
+        place = (first + number - 1) % len(wanted) + 1
+        expect(page.locator(".cl-reading")).to_contain_text(f"risk {place} of {len(wanted)}")
     page.get_by_role("button", name="Previous risk").click()
     settle(visitor)
 

@@ -163,6 +163,50 @@ def test_the_formulas_have_the_numbers_of_the_run_on_the_screen(visit: Visit) ->
     expect(formulas).to_contain_text(f"{(n := recorded('bakery-llm').n_tokens)} / {n} = 100.0%")
 
 
+@pytest.mark.parametrize(
+    ("view", "seen"), [("Compare", ".cq-column"), ("Evidence", ".ce-plot[data-drawn]"), ("Learn", ".cx-glossary")]
+)
+def test_presenter_mode_shows_the_view_that_one_is_in_in_large_type(visit: Visit, view: str, seen: str) -> None:
+    page = (visitor := visit()).page
+    visitor.open_view(view)
+    part = page.locator(seen).first
+    expect(part).to_be_visible()
+    plain = part.evaluate("(node) => node.currentCSSZoom")
+    page.locator("#cx-present").click()
+    expect(part).to_be_visible()
+    expect(page.locator(".cx-header")).to_be_hidden()
+    expect(page.locator(".cp-title")).to_have_text(view)
+    expect(page.locator(".cp-tau")).to_be_empty()
+    if view != "Evidence":  # a chart keeps its size, so that it knows where a pointer is, and has larger type
+        assert part.evaluate("(node) => node.currentCSSZoom") == pytest.approx(1.4 * plain)
+    else:
+        expect(part.locator(".xtick text").first).to_have_css("font-size", f"{12 * 1.4:.4g}px")
+    assert overflow(page) == 0
+    page.keyboard.press("n")  # of a run; here it is nothing
+    page.keyboard.press("Escape")
+    expect(page.locator(".citer-presenter")).to_have_count(0)
+    expect(part).to_be_visible()
+
+
+def test_the_text_size_holds_in_every_view(visit: Visit) -> None:
+    page = (visitor := visit()).page
+    visitor.open_view("Learn")
+    expect(page.locator(".cx-glossary")).to_be_visible()
+    page.locator("#cx-size").click()
+    assert page.locator(".cx-glossary").evaluate("(node) => node.currentCSSZoom") == pytest.approx(1.2)
+    assert overflow(page) == 0
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_presenting_cuts_nothing_of_the_inspector(visit: Visit, width: int) -> None:
+    page = visit(width=width).page
+    page.locator(".cv-t").nth(5).click()
+    page.locator("#cx-present").click()
+    cut = page.evaluate("""() => [...document.querySelectorAll(".cv-inspector, .cv-inspector-body > *")]
+      .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.className)""")
+    assert cut == []
+
+
 def test_presenter_mode_is_driven_by_keys(visit: Visit) -> None:
     page = visit().page
     tau = opening_run().settings.threshold

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -122,6 +123,53 @@ def test_a_link_keeps_whose_tokens_stand_out_certainty_and_price(visit: Visit) -
     other.get_by_label("Peak compute").fill("100")
     wanted = {"pair": asked["as"][0], "bandwidth": 935.5, "compute": 100}
     other.wait_for_function("(wanted) => JSON.stringify(window.citer.price) === JSON.stringify(wanted)", arg=wanted)
+
+
+@pytest.mark.parametrize(
+    ("view", "wait", "change", "named"),
+    [
+        ("Labels", ".cl-text .cl-t", "button:has-text('Next risk')", {"labels", "router", "tau", "problem", "tok"}),
+        ("Evidence", ".ce-plot[data-drawn]", "button[data-name=mc]", {"pair", "kind", "axis", "curves"}),
+        ("Learn", ".cx-guess", ".cx-guess", {"exercise", "truth"}),
+        ("Compare", ".cq-column", ".cq-column", {"problem", "columns", "clock"}),
+    ],
+)
+def test_a_link_opens_the_view_that_it_was_copied_of(
+    visit: Visit, view: str, wait: str, change: str, named: set[str]
+) -> None:
+    one = visit()
+    one.open_view(view)
+    one.page.locator(wait).first.wait_for()
+    one.page.locator(change).first.click()
+    one.page.wait_for_timeout(300)
+    one.page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
+    one.page.locator("#cx-copy-link").click()
+    said = one.page.locator("#cx-link-said")
+    expect(said).to_contain_text("Copy this link: ")
+    link = said.inner_text().removeprefix("Copy this link: ")
+    assert set(parse_qs(urlsplit(link).query)) == {"view", *named}
+    one.page.goto(link)
+    one.page.locator(wait).first.wait_for()
+    one.page.wait_for_function("(link) => window.citer.views.address() === link", arg=link, timeout=20_000)
+
+
+def test_a_run_is_printed_on_one_page_in_the_colours_of_paper(visit: Visit) -> None:
+    page = visit(theme="dark").page
+    page.locator(".cv-t").nth(5).click()
+    expect(page.locator(".cv-inspector")).to_be_visible()
+    sheet = page.pdf(format="A4", margin=dict.fromkeys(("top", "bottom", "left", "right"), "12mm"))
+    assert len(re.findall(rb"/Type /Page\b", sheet)) == 1
+    expect(page.locator("body")).to_have_class(re.compile("dark"))  # as it was
+    page.emulate_media(media="print")
+    for shown in (".cv-text", ".cv-figure-share", ".cv-moved-list", ".cv-inspector"):
+        expect(page.locator(shown).first).to_be_visible()
+    for hidden in ("#cx-presets", "#cx-controls", "#cx-tau", ".cx-views"):
+        expect(page.locator(hidden).first).to_be_hidden()
+    lines = page.locator(".cv-t").evaluate_all(
+        "nodes => nodes.map(node => [node.classList.contains('cv-llm'), "
+        "getComputedStyle(node).textDecorationLine === 'underline'])"
+    )
+    assert all(is_llm == is_marked for is_llm, is_marked in lines) and any(is_llm for is_llm, _ in lines)
 
 
 def test_a_link_writes_its_branches_again(visit: Visit) -> None:

@@ -20,7 +20,8 @@ from citer_core.ui.problem_book import ProblemBook
 
 MAX_ROUTER_CHARS = 200
 MAX_REQUEST_CHARS = 1_000_000  # a question that is too long is told so by whoever reads questions
-NAMES = ("question", "data_type", "router", "settings")
+NAMES = ("question", "data_type", "router", "settings", "true_answer")
+MAX_ANSWER_CHARS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,15 @@ def read_asked(book: ProblemBook, text: object) -> AskedRun:
     return asked_run(book, **{name: given.get(name) for name in NAMES})
 
 
-def asked_run(book: ProblemBook, *, question: object, data_type: object, router: object, settings: object) -> AskedRun:
+def asked_run(
+    book: ProblemBook,
+    *,
+    question: object,
+    data_type: object,
+    router: object,
+    settings: object,
+    true_answer: object = None,
+) -> AskedRun:
     """Reads what a run is asked with.
 
     Args:
@@ -63,6 +72,7 @@ def asked_run(book: ProblemBook, *, question: object, data_type: object, router:
         question, data_type: see `problem_from_text`; nothing is an empty question.
         router: a name; nothing or "" for the default.
         settings: see `read_settings`.
+        true_answer: to judge by, see `problem_from_text`; nothing or "" for what the book knows.
 
     Raises:
         CiterError: one of them is of another kind or outside its range.
@@ -74,4 +84,6 @@ def asked_run(book: ProblemBook, *, question: object, data_type: object, router:
         raise SettingError(f"data_type is {excerpt(data_type)}: give one of {', '.join(DATA_TYPES)}.")
     if router is not None and (not isinstance(router, str) or len(router) > MAX_ROUTER_CHARS):
         raise SettingError(f"router is {excerpt(router)}: give the name of a router, or nothing for the default.")
-    return AskedRun(book.problem(question or "", data_type), router or None, checked)
+    if true_answer is not None and (not isinstance(true_answer, str) or len(true_answer) > MAX_ANSWER_CHARS):
+        raise SettingError(f"The expected answer is {excerpt(true_answer)}: give a short text, or nothing.")
+    return AskedRun(book.problem(question or "", data_type, true_answer or ""), router or None, checked)
