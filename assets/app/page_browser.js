@@ -290,10 +290,7 @@ export class PageBrowser {
 
   /** What a live comparison can be asked with. @returns {Promise<import("../compare/live_form.js").LiveStatus>} */
   async comparable() {
-    const status = this.page.pairs.status ?? {
-      state: "loading",
-      message: "The page is still starting. Open this once more.",
-    };
+    const status = this.page.pairs.status ?? (await this.page.pairs.told);
     if (this.#compares) return status;
     if (!(await this.load())) return { ...status, message: this.client?.why || status.message, thresholds: undefined };
     return { ...status, in_turn: false };

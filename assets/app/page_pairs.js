@@ -51,6 +51,10 @@ export class PagePairs {
   generation;
   /** @type {() => void} */
   wake = () => {};
+  /** @type {(status: EngineStatus) => void} */
+  #tell = () => {};
+  /** @type {Promise<EngineStatus>} the first one that is known */
+  told = new Promise((resolve) => (this.#tell = resolve));
   nFills = 0;
 
   /** @param {Page} page of page.js */
@@ -90,6 +94,7 @@ export class PagePairs {
   #take(status) {
     const before = this.status;
     this.status = status;
+    this.#tell(status);
     this.#drawHeader(status);
     this.page.browser.serverChanged();
     this.page.link.compute();
