@@ -29,7 +29,9 @@ MODEL_FILES = {
 ROUTERS = "routers/embedded"
 DATASETS = ("math.jsonl", "mc.jsonl", "recorded-embedded.jsonl")
 _CARD = Record({"pair_revision": Text(200)})
-_ADVICE = Record({"pair_revision": Text(200), "best": Text(100), "said": MapOf(Text(1_000), 100)})
+_ADVICE = Record(
+    {"pair_revision": Text(200), "best": Text(100), "said": MapOf(Text(1_000), 100), "drafts": Text(1_000)}
+)
 USUAL_TAU = 0.7
 PAGE_BYTES = 700_000  # about what a page's own scripts and styles take
 
@@ -74,13 +76,17 @@ def stored_thresholds() -> dict[str, float]:
     return taus
 
 
-def _advice(pair_revision: str) -> dict[str, Any] | None:
-    """Which of its routers to use, see `citer_core.evidence.advice`; None where that is of another pair."""
+def stored_advice() -> dict[str, Any] | None:
+    """Which of its routers to use, see `citer_core.evidence.advice`; None where that is damaged or of another pair."""
     try:
         advice = _ADVICE.read(read_json(ASSETS / "benchmarks" / "advice.json"), "advice")
+        return advice if is_same_pair(advice["pair_revision"], _card()["pair_revision"]) else None
     except GateError:
         return None
-    return advice if is_same_pair(advice["pair_revision"], pair_revision) else None
+
+
+def _card() -> dict[str, Any]:
+    return _CARD.read(read_json(ASSETS / "models" / "card.json", max_bytes=1_000_000), "card")
 
 
 def pair_facts(root: str, script: str) -> dict[str, Any] | None:
@@ -94,7 +100,7 @@ def pair_facts(root: str, script: str) -> dict[str, Any] | None:
         None where the pair's files are not here, or its card is damaged.
     """
     try:
-        card = _CARD.read(read_json(ASSETS / "models" / "card.json", max_bytes=1_000_000), "card")
+        card = _card()
         page_bytes = one_file_bytes()
         n_bytes = sum(path.stat().st_size for path in needed_files()) + len(engine_script().encode())
     except (GateError, OSError, CiterError):
@@ -109,5 +115,5 @@ def pair_facts(root: str, script: str) -> dict[str, Any] | None:
         "one_file_bytes": page_bytes,
         "version": citer_core.__version__,
         "thresholds": stored_thresholds(),
-        "advice": _advice(card["pair_revision"]),
+        "advice": stored_advice(),
     }

@@ -223,15 +223,16 @@ export function firstDifference(ids, reference) {
 }
 
 /**
- * The columns that a page opens with: the SLM alone, the first router and the LLM alone, or those that are asked for.
+ * The columns that a page opens with: the SLM alone, the first routers and the LLM alone, or those that are asked for.
  * Where a router at a tau is asked for that another problem has, one that is offered here takes its place.
  * @param {Column[]} offered
  * @param {string[]} asked ids; other ones that are not offered are left out
+ * @param {number} [nRouters] of them where nothing is asked for
  */
-export function chosenColumns(offered, asked) {
+export function chosenColumns(offered, asked, nRouters = 1) {
   const isOffered = (/** @type {string} */ id) => offered.some((column) => column.id === id);
   const routed = offered.filter(({ way }) => way === "routed").map(({ id }) => id);
   const free = routed.filter((id) => !asked.includes(id));
   const found = asked.map((id) => (isOffered(id) || !id.includes(AT) ? id : (free.shift() ?? ""))).filter(isOffered);
-  return found.length ? found : ["slm", ...routed.slice(0, 1), "llm"].filter(isOffered);
+  return found.length ? found : ["slm", ...routed.slice(0, nRouters), "llm"].filter(isOffered);
 }

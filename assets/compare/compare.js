@@ -17,7 +17,7 @@ import { BlindPanel } from "./blind_panel.js";
 import { CarriedRun } from "./carried_run.js";
 import { ColumnPanel } from "./column_panel.js";
 import { CLOCKS, SPECULATIVE, chosenColumns, columnsOf, firstDifference, standAt } from "./columns.js";
-import { comparisonInAddress, readCompareLink } from "./compare_link.js";
+import { MOST_ROUTERS, comparisonInAddress, readCompareLink } from "./compare_link.js";
 import { checkComparison, parseComparison } from "./comparison_file.js";
 import { findings } from "./findings.js";
 import { LiveForm, grown } from "./live_form.js";
@@ -78,7 +78,8 @@ export class Compare {
   #build() {
     const groups = new Map(this.problems.map(({ pair }) => [pair, html("optgroup", { label: pair })]));
     for (const { file, title, pair } of this.problems) groups.get(pair)?.append(html("option", { value: file }, title));
-    this.picker = html("select", { class: "cq-select", "aria-label": "Recorded problem" }, ...groups.values());
+    const own = html("option", { value: "", hidden: true }, "A problem of your own");
+    this.picker = html("select", { class: "cq-select", "aria-label": "Recorded problem" }, own, ...groups.values());
     this.picker.addEventListener("change", () => this.open(this.picker?.value ?? ""));
     this.play = html("button", { type: "button", class: "cq-button cq-main" }, "▶ Play");
     this.play.addEventListener("click", () => this.player.toggle());
@@ -145,10 +146,11 @@ export class Compare {
   show(comparison, asked) {
     this.comparison = comparison;
     this.offered = columnsOf(comparison, this.device);
-    this.chosen = chosenColumns(this.offered, asked);
+    this.chosen = chosenColumns(this.offered, asked, this.isLive ? MOST_ROUTERS : 1);
     const [{ prompt }] = comparison.runs;
     setText(part(this.root, ".cq-question"), prompt.question);
     if (!this.isLive) this.form.fill(prompt.question, prompt.data_type);
+    else if (this.picker) this.picker.value = ""; // which names another problem
     this.blind.reset();
     this.draw();
     this.offerRun();

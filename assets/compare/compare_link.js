@@ -16,7 +16,7 @@ import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
 import { SHARED, sharedSettings } from "./shared_settings.js";
 
 const MOST_COLUMNS = 4;
-const MOST_ROUTERS = 2;
+export const MOST_ROUTERS = 2;
 const MOST_QUESTION = 4000; // an address has to carry it
 const MAX_CHARS = 200;
 

@@ -37,6 +37,7 @@ export function findings(columns) {
         "Routing does not: from the first token that the SLM wrote otherwise, it is another text.",
     );
   }
+  said.push(...judged(columns));
   if (!llm) return said;
   for (const column of routed) {
     const at = firstDifference(column.ids, llm.ids);
@@ -47,6 +48,21 @@ export function findings(columns) {
     said.push(`${column.name} ${where}${verdict}; it moved ${share} of the LLM's bytes.`);
   }
   return said;
+}
+
+/** Who is right, in a sentence; nothing where the answer is not known. @param {Column[]} columns */
+function judged(columns) {
+  /** @param {string} verdict */
+  const names = (verdict) =>
+    columns
+      .filter((column) => verdictOf(column) === verdict)
+      .map(({ name }) => name)
+      .join(", ");
+  const said = [
+    ["Right", names("right")],
+    ["Wrong", names("wrong")],
+  ].filter(([, who]) => who);
+  return said.length ? [`${said.map((pair) => pair.join(": ")).join(". ")}.`] : [];
 }
 
 /** Where it is not the LLM's text after all. @param {Column} speculative @param {Column|undefined} llm */

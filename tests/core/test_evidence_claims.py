@@ -17,7 +17,7 @@ from citer_core.cost import QWEN2_1_5B, QWEN2_72B
 from citer_core.errors import DatasetError
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evidence import claims as claims_module
-from citer_core.evidence.advice import FILE, advice, routers_here, stored_advice
+from citer_core.evidence.advice import FILE, advice, computed_advice, routers_here
 from citer_core.evidence.claim import verdict_of
 from citer_core.evidence.claims import claims, claims_table, headline
 from citer_core.evidence.lesson import NEITHER, lesson
@@ -357,7 +357,7 @@ def test_the_lead_has_each_round_by_its_name():
 
 
 def test_what_is_said_where_tau_is_offered_is_what_the_evidence_has():
-    assert json.loads(FILE.read_text(encoding="utf-8")) == stored_advice(), (
+    assert json.loads(FILE.read_text(encoding="utf-8")) == computed_advice(), (
         "python -m citer_core.evidence.advice writes it"
     )
     regime = next(r for r in regimes() if r.name == "varied-wording")
@@ -377,6 +377,8 @@ def test_what_is_said_where_tau_is_offered_is_what_the_evidence_has():
         for name in ("citer", "citer-outcome", "max-probability")
     }
     assert told["best"] == max(means, key=means.get)
+    drafted = regime.at("math", "speculative", None)
+    assert f"math {drafted.bytes_share:.0%} with {drafted.accuracy:.1%} right" in told["drafts"]
 
 
 def test_only_routers_of_the_pair_that_is_here_can_be_opened():

@@ -94,6 +94,8 @@ test("a page opens with SLM, routed and LLM, or with what a link asks for as far
   assert.deepEqual(chosenColumns(COLUMNS, []), ["slm", routed, "llm"]);
   assert.deepEqual(chosenColumns(COLUMNS, ["speculative", "nobody", "slm"]), ["speculative", "slm"]);
   assert.deepEqual(chosenColumns(COLUMNS, ["nobody"]), ["slm", routed, "llm"]);
+  const both = COLUMNS.filter(({ way }) => way === "routed").map(({ id }) => id);
+  assert.deepEqual(chosenColumns(COLUMNS, [], 2), ["slm", ...both.slice(0, 2), "llm"], "each router that was asked");
 });
 
 test("another problem's router at its tau gives its column to one that this problem has", () => {
@@ -116,6 +118,9 @@ test("what speaks against routing is said first, and only what follows from the 
   const ours = said.filter((text) => text.startsWith(`${routed.name} `));
   assert.equal(ours.length, 1);
   assert.match(ours[0], /its answer is wrong where the LLM's is right; it moved 40% of the LLM's bytes\.$/);
+  const verdicts = said.filter((text) => text.startsWith("Right: "));
+  assert.equal(verdicts.length, 1);
+  assert.match(verdicts[0], new RegExp(`^Right: .*LLM alone.*\\. Wrong: .*${routed.name}`));
   assert.ok(!findings([routed, priced(drafted, 500)])[0].includes("less than"));
   const stored = findings(COLUMNS);
   for (const { name } of COLUMNS.filter(({ way }) => way === "routed"))

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
+from citer_core.browser_pair import stored_advice
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_numbers import Profile
 from citer_core.measuring.profile_words import big_numbers, headline, provenance, sentences, tables
+from citer_core.models.presets import EMBEDDED, PRESETS
 from citer_core.ui.streaming import Message
 
 Kind = Literal["recorded", "live"]
@@ -28,12 +30,18 @@ def profile_message(profile: Profile, kind: Kind, more: Sequence[str] = ()) -> M
             "headline": headline(profile),
             "numbers": [asdict(number) for number in big_numbers(profile)],
             "provenance": provenance(profile),
-            "sentences": [*sentences(profile), *more],
+            "sentences": [*sentences(profile), *_drafts(profile.pair), *more],
             "tables": [asdict(table) for table in tables(profile)],
             "shares": _share_chart(profile),
             "passes": _pass_chart(profile),
         }
     }
+
+
+def _drafts(pair: str) -> list[str]:
+    """What else reads the large model less often, where that was measured on this pair."""
+    advice = stored_advice() if pair == PRESETS[EMBEDDED].title else None
+    return [advice["drafts"]] if advice and advice["drafts"] else []
 
 
 def progress_message(done: float, doing: str) -> Message:
