@@ -142,7 +142,7 @@ function choiceIn(query, key, names, refused) {
  * @returns {RunLook}
  */
 const lookIn = (query, pairs, refused) => ({
-  filter: /** @type {Writer|null} */ (choiceIn(query, "show", FILTER.names, refused)),
+  filter: /** @type {import("../run/run_look.js").KeptTokens|null} */ (choiceIn(query, "show", FILTER.names, refused)),
   certainty: choiceIn(query, "cert", [YES], refused) !== null,
   price: {
     pair: choiceIn(query, "as", pairs, refused),

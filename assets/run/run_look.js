@@ -5,13 +5,14 @@
  *
  * @typedef {{pair: string|null, bandwidth: number|null, compute: number|null}} PriceChoice label of a pair, GB/s and
  *   TFLOP/s; null each where it is the run's own, or the data sheet's
- * @typedef {{filter: Writer|null, certainty: boolean, price: PriceChoice}} RunLook
+ * @typedef {Writer|"decisive"} KeptTokens those that stand out
+ * @typedef {{filter: KeptTokens|null, certainty: boolean, price: PriceChoice}} RunLook
  */
 
 /** @typedef {import("./gate.js").NumberKind} NumberKind */
 
 /** @type {import("./gate.js").ChoiceKind} */
-export const FILTER = { kind: "choice", names: ["slm", "llm"], wanted: '"slm" or "llm"' };
+export const FILTER = { kind: "choice", names: ["slm", "llm", "decisive"], wanted: '"slm", "llm" or "decisive"' };
 /** @type {NumberKind} GB/s or TFLOP/s of a device */
 export const DEVICE_RATE = {
   kind: "real",

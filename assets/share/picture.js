@@ -7,7 +7,8 @@
 
 import { certaintyStep } from "../run/decision.js";
 import { svg } from "../viewer/dom.js";
-import { percent, plural, quantity, formatTau } from "../run/format.js";
+import { formatTau, percent, plural, quantity } from "../run/format.js";
+import { spelledTexts } from "../viewer/text.js";
 import { forXml, layoutStrip } from "./strip_layout.js";
 
 const PICTURE_WIDTH = 1000;
@@ -70,6 +71,7 @@ function chartCopy(chart, view, width) {
 export function drawPicture(viewer) {
   const { view } = viewer;
   const { head } = view;
+  const { certainty } = viewer.legend.look;
   if (!head) throw new Error("there is no run to draw.");
   const style = getComputedStyle(viewer.root);
   /** @param {string} name */
@@ -103,7 +105,10 @@ export function drawPicture(viewer) {
   /** @param {TokenEvent} event @param {number} i */
   const isEnd = (event, i) => event.text === "" && i === view.n - 1 && view.finishReason === "eos";
   const { boxes, nLines } = layoutStrip(
-    view.events.map((event, i) => (isEnd(event, i) ? "end" : event.text)),
+    spelledTexts(
+      view.events.map((event, i) => (isEnd(event, i) ? "end" : event.text)),
+      head.prompt.data_type === "math",
+    ),
     measurer(`${STRIP_FONT}px ${PICTURE_FONTS}`),
     inner,
   );
@@ -111,6 +116,8 @@ export function drawPicture(viewer) {
     const event = view.events[box.index];
     const writer = view.decisions.isLlm[box.index] ? "llm" : "slm";
     const step = certaintyStep(event.slm_confidence, view.whatIf ?? event.threshold);
+    const tint = { slm: "slm-wash", llm: "llm-strong" }[writer];
+    const isDecisive = view.decisions.decisive[box.index] > 0;
     const x = PICTURE_MARGIN + box.x;
     const top = y + box.line * STRIP_LINE;
     nodes.push(
@@ -120,11 +127,19 @@ export function drawPicture(viewer) {
         width: Math.max(1, box.width - 1),
         height: 28,
         rx: 3,
-        fill: color(`${writer}-${step}`),
+        fill: color(certainty ? `${writer}-${step}` : tint),
       }),
     );
     if (writer === "llm")
-      nodes.push(svg("rect", { x, y: top + 26, width: Math.max(1, box.width - 1), height: 2, fill: color("llm-ink") }));
+      nodes.push(
+        svg("rect", {
+          x,
+          y: top + (isDecisive ? 24 : 26),
+          width: Math.max(1, box.width - 1),
+          height: isDecisive ? 4 : 2,
+          fill: color("llm-ink"),
+        }),
+      );
     if (view.decisions.isFlipped[box.index]) {
       nodes.push(
         svg("rect", {
@@ -149,6 +164,7 @@ export function drawPicture(viewer) {
           x,
           y: top + 20,
           "font-size": STRIP_FONT,
+          "font-weight": isDecisive ? 700 : 400,
           fill: color("text"),
           "xml:space": "preserve",
           direction: "ltr",
@@ -162,8 +178,11 @@ export function drawPicture(viewer) {
   y += nLines * STRIP_LINE + 14;
 
   const totals = view.series.totals();
+  const verdict = viewer.answer.words;
+  if (verdict) lines(verdict, 15, color("text"), 6);
+  const bold = totals.nDecisive ? "; where it is bold the SLM would have written another one" : "";
   lines(
-    `${plural(totals.nTokens, "token")}, ${percent(totals.llmShare)} by the LLM (underlined). ` +
+    `${plural(totals.nTokens, "token")}, ${percent(totals.llmShare)} by the LLM (underlined${bold}). ` +
       `${quantity("bytes", totals.bytes)} moved, estimated: ${percent(totals.bytesShare)} of LLM-only.`,
     15,
     color("text"),
@@ -175,20 +194,8 @@ export function drawPicture(viewer) {
     copy.setAttribute(name, String(value));
   nodes.push(copy);
   y += Number(copy.getAttribute("height")) + 12;
-  const { pair, router, record, settings } = head;
-  lines(
-    [
-      `${pair.slm.name} + ${pair.llm.name}`,
-      `router ${router.name}`,
-      `τ ${formatTau(view.whatIf ?? settings.threshold)}${view.whatIf === null ? "" : ", replayed"}`,
-      record?.date ? `${record.date.slice(0, 10)} on ${record.hardware}` : null,
-    ]
-      .filter(Boolean)
-      .join(" · "),
-    12,
-    color("muted"),
-    0,
-  );
+  const replayed = view.whatIf === null ? "" : ` · replayed at τ ${formatTau(view.whatIf)}`;
+  lines(`${viewer.head.provenance.textContent}${replayed}`, 12, color("muted"), 0);
   const height = Math.ceil(y + PICTURE_MARGIN - 8);
   return svg(
     "svg",

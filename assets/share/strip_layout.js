@@ -30,7 +30,7 @@ function stripPieces(text) {
 }
 
 /**
- * @param {string[]} texts one per token
+ * @param {(string|null)[]} texts one per token; null is shown by the one before
  * @param {(text: string) => number} widthOf
  * @param {number} maxWidth
  * @returns {{boxes: StripBox[], nLines: number}}
@@ -54,6 +54,7 @@ export function layoutStrip(texts, widthOf, maxWidth) {
     x += width;
   };
   texts.forEach((text, index) => {
+    if (text === null) return;
     for (const piece of stripPieces(text)) {
       const width = widthOf(piece.text);
       if (x > 0 && x + width > maxWidth) {

@@ -21,6 +21,13 @@ export class Answer {
     this.root = html("p", { class: "cv-answer", hidden: true }, this.badge, this.detail);
   }
 
+  /** What it says; "" while there is nothing to judge. */
+  get words() {
+    if (this.root.hidden) return "";
+    const verdict = this.badge.hidden ? "" : `${this.sign.textContent} ${this.word.textContent}, `;
+    return `${verdict}${this.detail.textContent}`;
+  }
+
   /** @param {RunView} view */
   update(view) {
     const finished = view.finishReason !== null && view.shown >= view.n && view.n > 0;

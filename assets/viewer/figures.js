@@ -6,7 +6,7 @@
  */
 
 import { decisiveWords } from "./counters.js";
-import { html, setText } from "./dom.js";
+import { button, html, setText } from "./dom.js";
 import { percent, significant, unitFor } from "../run/format.js";
 
 /** @type {[CostLine, string][]} */
@@ -18,18 +18,26 @@ const BARS = [
 const ESTIMATED = "Memory moved, estimated from the models’ sizes; the cost line below says how";
 
 export class Figures {
-  constructor() {
-    this.share = html("dd", { class: "cv-figure cv-figure-share" }, "–");
-    this.decisive = html("dd", { class: "cv-figure cv-figure-decisive" }, "–");
+  /** @param {(kept: import("../run/run_look.js").KeptTokens) => void} onKeep whose tokens are to stand out, or not */
+  constructor(onKeep) {
+    this.share = button("–", "cv-figure cv-figure-share", { title: "Show only what the LLM wrote" });
+    this.share.addEventListener("click", () => onKeep("llm"));
+    this.decisive = button("–", "cv-figure cv-figure-decisive", { title: "Show only the decisive tokens" });
+    this.decisive.addEventListener("click", () => onKeep("decisive"));
     const numbers = html(
       "dl",
       { class: "cv-figures-numbers" },
-      html("div", {}, html("dt", {}, html("span", { class: "cv-wide" }, "of the tokens "), "by the LLM"), this.share),
+      html(
+        "div",
+        {},
+        html("dt", {}, html("span", { class: "cv-wide" }, "of the tokens "), "by the LLM"),
+        html("dd", {}, this.share),
+      ),
       html(
         "div",
         { title: "LLM tokens where the SLM would have written another one" },
         html("dt", {}, "decisive"),
-        this.decisive,
+        html("dd", {}, this.decisive),
       ),
     );
     /** @type {Record<string, {bar: HTMLElement, value: HTMLElement}>} */

@@ -1,10 +1,12 @@
 /**
- * What the tints and outlines mean; the two model entries also filter the text.
+ * What the tints and outlines mean; the entries of the models and of decisive tokens also filter the text.
  *
- * Must not know tokens. Calls back with the writer to keep, or null.
+ * Must not know tokens. Calls back with what is to stand out, or null.
  */
 
 import { html } from "./dom.js";
+
+/** @typedef {import("../run/run_look.js").KeptTokens} KeptTokens */
 
 /** @type {[Writer, string][]} */
 const SAMPLES = [
@@ -13,11 +15,11 @@ const SAMPLES = [
 ];
 
 export class Legend {
-  /** @param {(writer: Writer|null) => void} onFilter @param {(isOn: boolean) => void} onCertainty */
+  /** @param {(kept: KeptTokens|null) => void} onFilter @param {(isOn: boolean) => void} onCertainty */
   constructor(onFilter, onCertainty) {
     this.onFilter = onFilter;
     this.onCertainty = onCertainty;
-    /** @type {Writer|null} */
+    /** @type {KeptTokens|null} */
     this.filter = null;
     /** @type {Record<string, HTMLButtonElement>} */
     this.buttons = {};
@@ -34,7 +36,7 @@ export class Legend {
         ramp,
         html("span", {}, label, html("span", { class: "cv-wide" }, " wrote it")),
       );
-      this.buttons[writer].addEventListener("click", () => this.#keep(this.filter === writer ? null : writer));
+      this.buttons[writer].addEventListener("click", () => this.keep(writer));
     }
     this.flip = html(
       "span",
@@ -49,11 +51,18 @@ export class Legend {
       "may differ",
     );
     this.decisive = html(
-      "span",
-      { class: "cv-key", title: "The SLM would have written another token" },
+      "button",
+      {
+        type: "button",
+        class: "cv-key cv-key-button",
+        "aria-pressed": "false",
+        title: "Show only tokens of the LLM where the SLM would have written another one",
+      },
       html("span", { class: "cv-swatch cv-decisive-key", "aria-hidden": "true" }),
       "decisive",
     );
+    this.buttons.decisive = this.decisive;
+    this.decisive.addEventListener("click", () => this.keep("decisive"));
     this.forced = html(
       "span",
       { class: "cv-key" },
@@ -70,7 +79,7 @@ export class Legend {
     this.certainty.addEventListener("change", () => this.#tint());
     this.root = html(
       "div",
-      { class: "cv-legend", role: "group", "aria-label": "Legend; the two models filter the text" },
+      { class: "cv-legend", role: "group", "aria-label": "Legend; its buttons filter the text" },
       this.buttons.slm,
       this.buttons.llm,
       this.decisive,
@@ -87,9 +96,14 @@ export class Legend {
     );
   }
 
-  /** @param {Writer|null} writer */
-  #keep(writer) {
-    this.filter = writer;
+  /** These stand out; once more lets them go. @param {KeptTokens} kept */
+  keep(kept) {
+    this.#set(this.filter === kept ? null : kept);
+  }
+
+  /** @param {KeptTokens|null} kept */
+  #set(kept) {
+    this.filter = kept;
     for (const [name, node] of Object.entries(this.buttons))
       node.setAttribute("aria-pressed", String(name === this.filter));
     this.onFilter(this.filter);
@@ -105,9 +119,9 @@ export class Legend {
     return { filter: this.filter, certainty: this.certainty.checked };
   }
 
-  /** As if a person had chosen it. @param {{filter: Writer|null, certainty: boolean}} look */
+  /** As if a person had chosen it. @param {{filter: KeptTokens|null, certainty: boolean}} look */
   show({ filter, certainty }) {
-    this.#keep(filter);
+    this.#set(filter);
     this.certainty.checked = certainty;
     this.#tint();
   }

@@ -62,7 +62,7 @@ export function buildPanels(viewer, options) {
   const minimap = new Minimap(links);
   const chart = new Chart({ ...links, onMetric: () => chart.update(viewer.view) });
   const counters = new Counters();
-  const figures = new Figures();
+  const figures = new Figures((kept) => legend.keep(kept));
   const answer = new Answer();
   const inspector = new Inspector({
     onFlip: (index, source, tokenId) => branching.flip(viewer.view, index, source, tokenId),

@@ -215,6 +215,26 @@ export function spellTex(element, text, before) {
 }
 
 /**
+ * The same for texts without elements: a command that two tokens hold is a sign at the first of them, and what is left
+ * of the second one; null where that is nothing.
+ * @param {string[]} texts @param {boolean} isMath
+ * @returns {(string|null)[]}
+ */
+export function spelledTexts(texts, isMath) {
+  if (!isMath) return texts;
+  /** @type {(string|null)[]} */
+  const spelled = [...texts];
+  for (let i = 1; i < texts.length; i++) {
+    const begun = /\\[a-z]*$/.exec(texts[i - 1])?.[0];
+    const [name] = begun === undefined ? [] : (TEX_NAME.exec(begun.slice(1) + texts[i]) ?? []);
+    if (begun === undefined || !name || name.length < begun.length) continue;
+    spelled[i - 1] = `${texts[i - 1].slice(0, -begun.length)}${TEX_SIGNS[name]}`;
+    spelled[i] = texts[i].slice(name.length - begun.length + 1) || null;
+  }
+  return spelled;
+}
+
+/**
  * Sets a token's word apart from the space before it, once, so that what is drawn around it is drawn around the word:
  * where that space ends a line, a frame around both has a side there, beside another token.
  * @param {HTMLElement} element

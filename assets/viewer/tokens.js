@@ -278,9 +278,9 @@ export class TokenPanel {
     else if (box.bottom > frame.bottom - 8) this.scroller.scrollTop += box.bottom + 40 - frame.bottom;
   }
 
-  /** Dims the other model's tokens; null shows both alike. @param {Writer|null} writer */
-  setFilter(writer) {
-    if (writer) this.text.dataset.filter = writer;
+  /** Dims the other tokens; null shows all alike. @param {import("../run/run_look.js").KeptTokens|null} kept */
+  setFilter(kept) {
+    if (kept) this.text.dataset.filter = kept;
     else delete this.text.dataset.filter;
   }
 

@@ -75,6 +75,7 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
         alone = recorded(name)
         assert shown(visitor).key == alone.key and shown(visitor).answer == alone.answer
         expect(page.locator(".cv-text .cv-hyp")).to_have_count(0)
+        expect(page.locator(".cv-mode")).to_have_text("Rewritten here")
         counted = page.locator(".cv-answer .cv-verdict").inner_text()
         assert ("Right" in counted) == bool(alone.answer and alone.answer.is_correct)
     assert shown(visitor).settings.threshold == 1
@@ -82,6 +83,7 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
     expect(page.locator(".cv-branch")).to_have_count(2)
     page.get_by_role("button", name="Original").first.click()
     assert shown(visitor).key == recorded("bakery").key
+    expect(page.locator(".cv-mode")).to_have_text("Recorded")
 
     # A branch and a probe.
     at = next(event.index for event in recorded("bakery").events if event.source == "llm")

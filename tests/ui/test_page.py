@@ -334,6 +334,36 @@ def test_after_a_refusal_nobody_is_said_to_wait(visit: Visit, computes: str) -> 
     expect(page.locator("button#cx-generate")).to_be_enabled()
 
 
+def test_an_answer_that_one_expects_is_what_ones_own_problem_is_judged_by(visit: Visit) -> None:
+    visitor = visit()
+    field = visitor.page.get_by_label("Expected answer")
+    for expected, verdict in (("42", "Right"), ("7", "Wrong"), ("", "Not checked")):
+        field.fill(expected)
+        visitor.ask("What is 6 times 7, in words of one's own?")
+        visitor.wait_live()
+        visitor.wait_idle()
+        expect(visitor.page.locator(".cv-verdict")).to_contain_text(verdict)
+    field.fill("42")
+    visitor.page.locator("#cx-another").click()
+    expect(field).to_have_value("")  # it was of another problem
+
+
+def test_a_figure_shows_the_tokens_that_it_counts(visit: Visit) -> None:
+    page = visit().page
+    n_decisive = page.locator(".cv-t.cv-decisive").count()
+    plain = page.locator(".cv-t.cv-slm").first.evaluate("(node) => getComputedStyle(node).backgroundColor")
+    page.locator(".cv-figure-decisive").click()
+    expect(page.locator(".cv-text")).to_have_attribute("data-filter", "decisive")
+    lit = page.locator(".cv-t").evaluate_all(
+        "nodes => nodes.filter(node => getComputedStyle(node).backgroundColor !== 'rgba(0, 0, 0, 0)').length"
+    )
+    assert 0 < lit == n_decisive
+    page.locator(".cv-figure-share").click()
+    expect(page.locator(".cv-text")).to_have_attribute("data-filter", "llm")
+    page.locator(".cv-figure-share").click()
+    expect(page.locator(".cv-t.cv-slm").first).to_have_css("background-color", plain)
+
+
 def test_a_problem_is_found_by_its_words_and_chosen_from_the_list(visit: Visit) -> None:
     page = visit().page
     picker, editor = page.locator("#cx-picker input"), page.locator("#cx-prompt textarea")

@@ -47,7 +47,7 @@ test("a link keeps what is shown of a run and its price, and says nothing of wha
   const odd = readLink("?preset=capital&show=both&cert=yes&as=Small&bw=0&fl=1e10", pairs);
   assert.deepEqual(odd.look, usualLook());
   assert.deepEqual(odd.refused, [
-    'show is "both"; it must be "slm" or "llm".',
+    'show is "both"; it must be "slm" or "llm" or "decisive".',
     'cert is "yes"; it must be "1".',
     'as is "Small"; it must be "Small / 72B" or "Small / 70B".',
     "bw is 0; it must be a number above 0, at most 1,000,000,000.",

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { splitMarks, visibleText } from "../../assets/viewer/text.js";
+import { spelledTexts, splitMarks, visibleText } from "../../assets/viewer/text.js";
 
 const marks = (text) =>
   splitMarks(text)
@@ -66,4 +66,10 @@ test("labels show every character on one line", () => {
   assert.equal(visibleText("\n"), "↵");
   assert.equal(visibleText(""), "∅");
   assert.equal(visibleText("\u202eevil"), "⟨RLO⟩evil");
+});
+
+test("a command in two tokens is a sign of the first of them, in mathematics alone", () => {
+  const texts = ["$4", "\\", "times", "4\\t", "imes 2", "\\", "timesheet", "\\boxed"];
+  assert.deepEqual(spelledTexts(texts, true), ["$4", "×", null, "4×", " 2", "\\", "timesheet", "\\boxed"]);
+  assert.equal(spelledTexts(texts, false), texts);
 });
