@@ -219,7 +219,9 @@ def test_copy_link_says_so_and_a_bad_link_is_answered_calmly(visit: Visit, serve
     visitor = visit(url=f"{served.url}?preset=nobody&tau=9&show=both&bw=-1")
     expect(visitor.page.locator("#cx-notice")).to_contain_text("not here")
     expect(visitor.page.locator("#cx-notice")).to_contain_text("τ is 9; it must be a number from 0 to 1.")
-    expect(visitor.page.locator("#cx-notice")).to_contain_text('show is "both"; it must be "slm" or "llm" or "decisive".')
+    expect(visitor.page.locator("#cx-notice")).to_contain_text(
+        'show is "both"; it must be "slm" or "llm" or "decisive".'
+    )
     expect(visitor.page.locator("#cx-notice")).to_contain_text("bw is -1; it must be a number above 0")
     expect(visitor.tokens.first).to_be_visible()
     visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
