@@ -80,6 +80,7 @@ export class Page {
       onPin: (index) => (this.pinned = index),
       places: { side: part(document, "#cx-figures"), lower: part(document, "#cx-more") },
       device: props.pricing.device,
+      glossary: "?view=learn",
       stylesheet: false,
     });
     this.form = new Form(this);

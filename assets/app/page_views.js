@@ -41,13 +41,7 @@ export class PageViews {
     this.panels = allOf("[data-panel]");
     /** @type {HTMLElement[]} */
     this.links = allOf("a[data-view]");
-    for (const link of this.links) {
-      link.addEventListener("click", (event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey || event.button > 0) return; // in a window of its own
-        event.preventDefault();
-        this.go(link.dataset.view ?? EXPLORE);
-      });
-    }
+    document.addEventListener("click", (event) => this.#followed(event));
     this.menu = document.getElementById("cx-menu");
     this.menu?.addEventListener("click", () => this.#showMenu(this.menu?.getAttribute("aria-expanded") !== "true"));
     document.addEventListener("keydown", (event) => {
@@ -78,11 +72,26 @@ export class PageViews {
     return this.links.find((link) => link.dataset.view === this.open)?.textContent ?? "";
   }
 
-  /** Opens a view, as an entry of the browser's history. @param {string} name */
-  go(name) {
+  /**
+   * A link to a view, wherever it stands: without a new page, unless it is to have a window of its own.
+   * @param {MouseEvent} event
+   */
+  #followed(event) {
+    const link = event.target instanceof Element ? event.target.closest('a[href^="?view="]') : null;
+    if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey || event.button > 0)
+      return;
+    const { searchParams, hash } = new URL(link.href);
+    if ([...searchParams].length > 1) return; // it says more than which view
+    event.preventDefault();
+    this.go(searchParams.get("view") ?? EXPLORE, hash);
+  }
+
+  /** Opens a view, as an entry of the browser's history. @param {string} name @param {string} [hash] a place in it */
+  go(name, hash = "") {
     this.#showMenu(false);
-    if (name === this.open) return;
+    if (name === this.open && !hash) return;
     const url = new URL(location.href);
+    url.hash = hash;
     if (name === EXPLORE) url.searchParams.delete("view");
     else url.searchParams.set("view", name);
     history.pushState(null, "", url);
@@ -113,9 +122,17 @@ export class PageViews {
     }
     for (const panel of this.panels) {
       panel.hidden = panel.dataset.panel !== name;
-      if (!panel.hidden) this.#fill(name, panel);
+      if (!panel.hidden) this.#fill(name, panel).then(() => this.#toPlace(panel));
     }
     scrollTo(0, 0);
+  }
+
+  /** What the address names in a view. @param {HTMLElement} panel */
+  #toPlace(panel) {
+    const place = /^#[\w-]+$/.test(location.hash) ? panel.querySelector(location.hash) : null;
+    for (const one of panel.querySelectorAll(".cx-here")) one.classList.remove("cx-here");
+    place?.classList.add("cx-here");
+    place?.scrollIntoView({ block: "center" });
   }
 
   /** @param {string} name @param {HTMLElement} panel */

@@ -85,10 +85,6 @@ class Labels {
     this.lead = html("p", { class: "cl-finding" });
     this.more = html("p", { class: "cl-small" });
     this.measured = html("a", { href: "?view=evidence" }, "How often the labels are right: Evidence");
-    this.measured.addEventListener("click", (event) => {
-      event.preventDefault();
-      page.views.go("evidence");
-    });
     this.text = new TextPanel({
       onSelect: (i) => this.select(i),
       onProblem: (n) => this.showProblem(n),

@@ -56,5 +56,20 @@ export const GLOSSARY = [
     "Risk and waste",
     "A token that needs the LLM but is left to the SLM; a token that does not but is given to the LLM.",
   ],
+  [
+    "Shortcut",
+    "How most labels come without a roll-out: where a known right text has the SLM’s token, prefer the SLM; else " +
+      "where it has the LLM’s, prefer the LLM. It takes another wording for a mistake.",
+  ],
+  [
+    "Round",
+    "One training of a router. In the next one, the router of the last decides who goes on in the roll-outs, and a " +
+      "new one learns from what they find.",
+  ],
+  [
+    "Nats",
+    "The unit of entropy with the natural logarithm: 0 where a model is sure of its token, 0.69 for an even choice " +
+      "of two.",
+  ],
   ["Roll-out", "Letting the models go on from one token to an answer, to see whether it comes out right."],
 ];

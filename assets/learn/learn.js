@@ -2,7 +2,7 @@
  * The Learn tab: ways in, predict-then-reveal, formulas, glossary. Puts the panels together; each knows itself.
  */
 
-import { html } from "../viewer/dom.js";
+import { html, wordId } from "../viewer/dom.js";
 import { FormulaPanel } from "./formulas.js";
 import { GLOSSARY } from "./glossary.js";
 import { PredictPanel } from "./predict.js";
@@ -45,7 +45,9 @@ export function mountLearn(panel, page) {
     html(
       "dl",
       { class: "cx-glossary" },
-      ...GLOSSARY.map(([word, meaning]) => html("div", {}, html("dt", {}, word), html("dd", {}, meaning))),
+      ...GLOSSARY.map(([word, meaning]) =>
+        html("div", { id: wordId(word) }, html("dt", {}, word), html("dd", {}, meaning)),
+      ),
     ),
   );
   const exercise = new PredictPanel(runs, new URLSearchParams(location.search));

@@ -101,3 +101,10 @@ export function stylesheet(href) {
     document.head.append(link);
   });
 }
+
+/** Where the glossary has a word. @param {string} word */
+export const wordId = (word) => `word-${word.toLowerCase().split(/[^a-z-]/)[0]}`;
+
+/** A word that leads to the glossary. @param {string} word @param {string} [glossary] its address, where it is */
+export const term = (word, glossary) =>
+  glossary ? html("a", { class: "cv-term", href: `${glossary}#${wordId(word)}` }, word) : word;

@@ -6,7 +6,7 @@
  */
 
 import { decisiveWords } from "./counters.js";
-import { button, html, setText } from "./dom.js";
+import { button, html, setText, term } from "./dom.js";
 import { percent, significant, unitFor } from "../run/format.js";
 
 /** @type {[CostLine, string][]} */
@@ -18,8 +18,11 @@ const BARS = [
 const ESTIMATED = "Memory moved, estimated from the models’ sizes; the cost line below says how";
 
 export class Figures {
-  /** @param {(kept: import("../run/run_look.js").KeptTokens) => void} onKeep whose tokens are to stand out, or not */
-  constructor(onKeep) {
+  /**
+   * @param {(kept: import("../run/run_look.js").KeptTokens) => void} onKeep whose tokens are to stand out, or not
+   * @param {string} [glossary] its address
+   */
+  constructor(onKeep, glossary) {
     this.share = button("–", "cv-figure cv-figure-share", { title: "Show only what the LLM wrote" });
     this.share.addEventListener("click", () => onKeep("llm"));
     this.decisive = button("–", "cv-figure cv-figure-decisive", { title: "Show only the decisive tokens" });
@@ -36,7 +39,7 @@ export class Figures {
       html(
         "div",
         { title: "LLM tokens where the SLM would have written another one" },
-        html("dt", {}, "decisive"),
+        html("dt", {}, term("decisive", glossary)),
         html("dd", {}, this.decisive),
       ),
     );

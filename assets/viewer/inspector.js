@@ -8,7 +8,7 @@
 import { probeBlock } from "./closer.js";
 import { leastEntropy, marginOf, splitStep } from "../run/cost_split.js";
 import { confidenceDial } from "./dial.js";
-import { button, html } from "./dom.js";
+import { button, html, term } from "./dom.js";
 import { WRITER_NAMES, percent, plural, probability, quantity, significant } from "../run/format.js";
 import { visibleText } from "./text.js";
 import { truthBlock } from "./truth.js";
@@ -34,7 +34,7 @@ function relationOf(confidence, tau) {
 export class Inspector {
   /**
    * @param {{onFlip: (index: number, source: "slm"|"llm", tokenId: number|null) => void, onProbe: () => void,
-   *   onClose: () => void}} on
+   *   onClose: () => void, glossary?: string}} on
    */
   constructor(on) {
     this.on = on;
@@ -210,7 +210,7 @@ export class Inspector {
           "tr",
           {},
           html("td", {}),
-          html("th", { scope: "col" }, "entropy, nats"),
+          html("th", { scope: "col" }, "entropy, ", term("nats", this.on.glossary)),
           html("th", { scope: "col" }, "margin"),
         ),
       ),

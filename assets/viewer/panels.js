@@ -62,12 +62,13 @@ export function buildPanels(viewer, options) {
   const minimap = new Minimap(links);
   const chart = new Chart({ ...links, onMetric: () => chart.update(viewer.view) });
   const counters = new Counters();
-  const figures = new Figures((kept) => legend.keep(kept));
+  const figures = new Figures((kept) => legend.keep(kept), options.glossary);
   const answer = new Answer();
   const inspector = new Inspector({
     onFlip: (index, source, tokenId) => branching.flip(viewer.view, index, source, tokenId),
     onProbe: () => branching.askProbe(viewer.view),
     onClose: () => viewer.pin(null),
+    glossary: options.glossary,
   });
   const closer = new Closer(() => branching.askProbe(viewer.view));
   const playback = new Playback(

@@ -35,6 +35,7 @@ export { drawHistogram } from "./histogram.js";
  * @property {{side?: HTMLElement, lower?: HTMLElement}} [places] where the figures with the inspector, and what is
  *   under the run, stand on the page; inside the viewer where absent
  * @property {DeviceSpec} [device] prices runs; the H100's data sheet where absent
+ * @property {string} [glossary] address of the view that explains words; without it none leads there
  * @property {boolean} [stylesheet] false where the page brings viewer.css itself
  *
  * @typedef {{autoplay?: boolean, probe?: ProbedToken[]|null, threshold?: number|null, pin?: number|null,

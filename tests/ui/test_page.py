@@ -364,6 +364,21 @@ def test_a_figure_shows_the_tokens_that_it_counts(visit: Visit) -> None:
     expect(page.locator(".cv-t.cv-slm").first).to_have_css("background-color", plain)
 
 
+def test_a_word_leads_to_the_glossary_without_a_new_page(visit: Visit) -> None:
+    page = visit().page
+    page.evaluate("window.isTheSame = true")
+    page.locator(".cv-figures .cv-term").click()
+    here = page.locator(".cx-here")
+    expect(here).to_contain_text("Decisive token")
+    expect(here).to_be_in_viewport()
+    assert page.evaluate("window.isTheSame") is True
+    page.go_back()
+    expect(page.locator(".cv-figures")).to_be_visible()
+    page.locator(".cv-t").nth(5).click()
+    page.locator(".cv-inspector .cv-term").click()
+    expect(page.locator(".cx-here")).to_contain_text("Nats")
+
+
 def test_a_problem_is_found_by_its_words_and_chosen_from_the_list(visit: Visit) -> None:
     page = visit().page
     picker, editor = page.locator("#cx-picker input"), page.locator("#cx-prompt textarea")
