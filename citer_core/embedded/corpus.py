@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from citer_core.embedded import arithmetic, multiple_choice, stories
+from citer_core.embedded import arithmetic, multiple_choice, word_problems
 from citer_core.tasks.prompts import DataType, row_completion, row_prompt
 
 Row = dict[str, Any]
 # Shares of the rows of a step. Beside the two formats there are three drills, each for what takes a small model longest
 # and each short: facts asked closed-book, finding a named option, and arithmetic without a story.
-RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE, MC_SHARE = 0.06, 0.02, 0.16, 0.24
+RECALL_SHARE, LOOKUP_SHARE, ARITHMETIC_SHARE, MC_SHARE = 0.08, 0.04, 0.25, 0.30
 
 
 # The generator as it was before the first router was trained on it; a test compares.
@@ -60,7 +60,7 @@ def _draw(rng: random.Random, mc_share: float) -> tuple[str, str] | None:
     elif kind < RECALL_SHARE + ARITHMETIC_SHARE + LOOKUP_SHARE + mc_share:
         row = multiple_choice.sample(rng)
     else:
-        row, data_type = stories.sample(rng), "math"
+        row, data_type = word_problems.sample(rng), "math"
     return None if is_held_out(row, data_type) else (row_prompt(row, data_type), row_completion(row, data_type))
 
 
@@ -85,7 +85,7 @@ def held_out_rows(data_type: DataType, name: str) -> Iterator[Row]:
     rows by `row["id"]`, which is the hash of the prompt.
     """
     rng = random.Random(f"held-out:{data_type}:{name}")
-    sample = multiple_choice.sample if data_type == "mc" else stories.sample
+    sample = multiple_choice.sample if data_type == "mc" else word_problems.sample
     seen: set[str] = set()
     while True:
         row = sample(rng)
