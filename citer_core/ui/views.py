@@ -36,7 +36,8 @@ VIEWS = (EXPLORE, COMPARE, LABELS, EVIDENCE, PROFILE, LEARN, API)
 TAGLINE = "A small model writes. Where a router expects it to fail, a large one writes the token."
 _NAME = '<h1 class="cx-name" aria-label="CITER"><span>CIT</span><span class="cx-llm">ER</span></h1>'
 _HEADER = """
-<header class="cx-header">
+<header>
+<div class="cx-header">
   {name}
   <button type="button" class="cx-tool" id="cx-menu" aria-expanded="false" aria-controls="cx-menu-list">Menu</button>
   <div class="cx-menu" id="cx-menu-list">
@@ -48,9 +49,10 @@ _HEADER = """
       <span class="cx-version" title="The version of this page">v{version}</span>
     </div>
   </div>
-</header>
+</div>
 <p id="cx-link-said" role="status"></p>
 {tagline}
+</header>
 """
 _TOOLS = """<button type="button" class="cx-tool" id="cx-tour" title="Nine small steps on this page">Tour</button>
       <button type="button" class="cx-tool" id="cx-present" title="Large type, by keyboard">Present</button>

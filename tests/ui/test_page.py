@@ -334,15 +334,19 @@ def test_after_a_refusal_nobody_is_said_to_wait(visit: Visit, computes: str) -> 
     expect(page.locator("button#cx-generate")).to_be_enabled()
 
 
-def test_an_answer_that_one_expects_is_what_ones_own_problem_is_judged_by(visit: Visit) -> None:
+def test_an_answer_that_one_expects_is_what_ones_own_problem_is_judged_by(visit: Visit, served: Served) -> None:
     visitor = visit()
     field = visitor.page.get_by_label("Expected answer")
-    for expected, verdict in (("42", "Right"), ("7", "Wrong"), ("", "Not checked")):
+    for expected, verdict in (
+        ("7", "Right"),
+        ("", "Not checked"),
+    ):  # the scripted engine writes what is expected, or 42
         field.fill(expected)
         visitor.ask("What is 6 times 7, in words of one's own?")
-        visitor.wait_live()
+        expect(visitor.page.locator(".cv-answer .cv-verdict")).to_contain_text(verdict)
         visitor.wait_idle()
-        expect(visitor.page.locator(".cv-verdict")).to_contain_text(verdict)
+        assert served.engine.runs[-1].problem.true_answer == (expected or None)
+        assert visitor.page.evaluate("window.citer.viewer.trace().answer.true_answer") == (expected or None)
     field.fill("42")
     visitor.page.locator("#cx-another").click()
     expect(field).to_have_value("")  # it was of another problem
