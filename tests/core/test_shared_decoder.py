@@ -239,14 +239,14 @@ def test_an_idle_decoder_sleeps_and_keeps_neither_caches_nor_models(tiny_pair, m
     run = engine.start(problem(1), settings=DecodeSettings(0.5, 5))
     decoder.submit(run)
     ended(run)
-    deadline = time.monotonic() + WAIT_S
-    while decoder._lanes is not None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert decoder._lanes is None
     thread = decoder._thread
-    before = time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
-    time.sleep(0.3)
-    assert time.clock_gettime(time.pthread_getcpuclockid(thread.ident)) - before < 0.01
+    clock = time.pthread_getcpuclockid(thread.ident)
+    deadline, spent = time.monotonic() + WAIT_S, 1.0
+    while decoder._lanes is not None or spent > 0.01:  # giving the memory back takes it a moment after the lanes went
+        assert time.monotonic() < deadline, "it never slept"
+        before = time.clock_gettime(clock)
+        time.sleep(0.3)
+        spent = time.clock_gettime(clock) - before
     again = engine.start(problem(1), settings=DecodeSettings(0.5, 5))  # it wakes up
     decoder.submit(again)
     same(ended(again), run)
