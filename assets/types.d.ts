@@ -86,6 +86,23 @@ interface ProbedToken {
   agree: boolean;
 }
 
+/** A router at one position; see `citer_core/routing/inside.py`, which says what each number is. */
+interface Inside {
+  max_probability: number;
+  entropy: number;
+  margin: number;
+  llm_entropy: number | null;
+  confidence: number;
+  layers: {
+    inputs: number[];
+    n_state: number;
+    gains: number[];
+    pushes: number[];
+    paths: [number, number, number][];
+    logit: number;
+  } | null;
+}
+
 /** Which pair and device a run is priced for; what is absent is the run's own. */
 interface Pricing {
   slm?: ModelSpec;
@@ -123,6 +140,13 @@ interface BranchRequest extends RunAbout {
 interface ProbeRequest extends RunAbout {
   token_ids: number[];
   key: string;
+}
+
+/** About one decision: the tokens before it, and whether the LLM wrote the last of them. */
+interface InsideRequest extends RunAbout {
+  router: string;
+  token_ids: number[];
+  after_llm: boolean;
 }
 
 /** A pair that somebody needs, beside a notice. */

@@ -19,6 +19,7 @@ from citer_core.models.remote_pair import load_remote_pair
 from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.decode import check_prompt, decode
+from citer_core.routing.inside import Inside, inside
 from citer_core.routing.llm_writers import check_router
 from citer_core.routing.probe import ProbedToken, probe
 from citer_core.routing.router import Router
@@ -214,6 +215,15 @@ class Engine:
             SettingError: the tokens are not this pair's, or too many.
         """
         return probe(self.pair, self.pair.encode(problem.prompt), token_ids)
+
+    def inside(self, problem: Problem, token_ids: Sequence[int], *, router: str, after_llm: bool) -> Inside:
+        """What a router computes behind these tokens of a completion; see `citer_core.routing.inside`.
+
+        Raises:
+            SettingError, RouterError: the tokens are not this pair's, or too many; there is no such router.
+        """
+        prompt_ids = self.pair.encode(problem.prompt)
+        return inside(self.pair, self.router(router), prompt_ids, token_ids, after_llm=after_llm)
 
     def speculate(
         self,

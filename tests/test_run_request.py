@@ -11,7 +11,7 @@ from citer_core.errors import CiterError
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run.request import branch_request, probe_request
+from citer_core.ui.run.request import INSIDE, branch_request, probe_request
 from tests.fakes import FakeEngine
 
 BOOK = ProblemBook({})
@@ -100,3 +100,13 @@ def test_a_probe_request(request_):
     for change in ({"token_ids": [1.5]}, {"token_ids": None}, {"key": 3}, {"token_ids": [1] * 5000}):
         with pytest.raises(CiterError):
             probe_request(json.dumps(asked | change), BOOK)
+
+
+def test_a_request_about_one_decision(request_):
+    asked = {name: request_[name] for name in ("prompt", "true_answer", "pair_revision", "router")}
+    asked |= {"token_ids": [], "after_llm": True, "pair_name": "A pair"}
+    read = probe_request(json.dumps(asked), BOOK, INSIDE)
+    assert (read.token_ids, read.router, read.after_llm, read.pair_name) == ([], "citer", True, "A pair")
+    for change in ({"token_ids": [-1]}, {"router": 5}, {"router": "r" * 300}, {"after_llm": 1}, {"prompt": None}):
+        with pytest.raises(CiterError):
+            probe_request(json.dumps(asked | change), BOOK, INSIDE)

@@ -73,6 +73,8 @@ export class Page {
       onRunEnd: () => this.ended(),
       onBranch: (request) => this.branches.run(request),
       onProbe: (request) => this.branches.probe(request),
+      // A page in one file has nowhere to fetch it from, as it has no charts.
+      onInside: props.plotly ? async () => (await import("../inside/inside.js")).showInside(this) : undefined,
       canProbe: () => this.pairs.status?.llm_is_here !== false,
       livePace: SHOWN_PER_S,
       onShowing: () => this.shown(),

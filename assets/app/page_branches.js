@@ -82,17 +82,46 @@ export class PageBranches {
 
   /** @param {ProbeRequest} request */
   async #probe(request) {
-    /** @type {ProbeMessage} */
-    let last = { probe: null, notice: "The LLM’s answers were lost on the way. Ask again." };
+    const lost = { notice: "The LLM’s answers were lost on the way. Ask again." };
+    const last = await this.#lastOf("probe", request, lost, (words) =>
+      this.page.viewer.setStatus(words, { busy: true }),
+    );
+    this.receiveProbe({ probe: null, ...last });
+  }
+
+  /**
+   * The last message of an answer; those before it say how long one has to wait.
+   * @param {string} what @param {object} asked @param {PageMessage} lost where there is none
+   * @param {(words: string) => void} waits
+   */
+  async #lastOf(what, asked, lost, waits) {
+    let last = lost;
     try {
-      for await (const message of this.page.transport.ask("probe", request)) {
-        if (message.level === "wait") this.page.viewer.setStatus(message.notice, { busy: true });
-        else last = { probe: null, ...message };
+      for await (const message of this.page.transport.ask(what, asked)) {
+        if (message.level === "wait") waits(message.notice);
+        else last = message;
       }
     } catch (error) {
-      last = { probe: null, notice: whyLost(error) };
+      last = { notice: whyLost(error) };
     }
-    this.receiveProbe(last);
+    return last;
+  }
+
+  /**
+   * The inside of a decision, or in words why it is not known.
+   * @param {InsideRequest} request @param {(words: string) => void} waits
+   * @returns {Promise<{inside?: Inside|null, notice?: string}>}
+   */
+  async inside(request, waits) {
+    const { browser, transport } = this.page;
+    const here = browser.inside(request);
+    if (here) {
+      const { inside, error } = await here;
+      return { inside, notice: error ?? "" };
+    }
+    if (!transport.offers.has("inside"))
+      return { notice: `Only the bundled pair is computed here, and this run is of ${request.pair_name}.` };
+    return this.#lastOf("inside", request, { notice: "The answer was lost on the way. Try again." }, waits);
   }
 
   /** @param {ProbeMessage} message */

@@ -283,6 +283,21 @@ export class PageBrowser {
     else this.page.branches.receiveProbe({ probe: key, tokens: reply.tokens, truth: truthOf(reply.cases, problem) });
   }
 
+  /**
+   * The inside of a decision, where this browser takes that.
+   * @param {InsideRequest} asked
+   * @returns {Promise<{inside: Inside|null, error: string|null}>|null}
+   */
+  inside(asked) {
+    return this.has(asked) ? this.#inside(asked) : null;
+  }
+
+  /** @param {InsideRequest} asked */
+  async #inside({ prompt, token_ids: ids, router, after_llm: afterLlm }) {
+    const reply = (await this.load()) ? await this.client?.inside(prompt.text, ids, router, afterLlm) : null;
+    return reply ?? { inside: null, error: this.client?.why ?? "" };
+  }
+
   /** Who is asked for a live comparison: the transport, or this browser. */
   get #compares() {
     return this.page.transport.offers.has("compare");

@@ -12,6 +12,7 @@
  */
 
 import { html, part, setText, stylesheet } from "../viewer/dom.js";
+import { largeButton } from "../viewer/large.js";
 import { messageOf } from "../run/format.js";
 import { BlindPanel } from "./blind_panel.js";
 import { CarriedRun } from "./carried_run.js";
@@ -73,6 +74,7 @@ export class Compare {
       this.isFilling = false;
     });
     this.#build();
+    root.classList.add("cv-panel");
   }
 
   #build() {
@@ -104,7 +106,15 @@ export class Compare {
     this.source = html("p", { class: "cq-small" });
     this.note = html("p", { class: "cq-note", role: "status" });
     this.root.replaceChildren(
-      html("div", { class: "cq-top" }, this.picker, this.add, this.blind.start, this.carried.root),
+      html(
+        "div",
+        { class: "cq-top" },
+        this.picker,
+        this.add,
+        this.blind.start,
+        this.carried.root,
+        largeButton("The comparison"),
+      ),
       this.question,
       html("div", { class: "cq-transport" }, this.play, this.slider, this.clocks),
       this.note,

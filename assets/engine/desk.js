@@ -9,14 +9,15 @@
  * @typedef {import("./protocol.js").EngineReply} EngineReply
  * @typedef {import("./protocol.js").StartRequest} StartRequest
  * @typedef {import("./protocol.js").TauRequest} TauRequest
- * @typedef {import("./protocol.js").ProbeOrder} ProbeOrder
+ * @typedef {import("./protocol.js").ProbeOrder | import("./protocol.js").InsideOrder} Question about a run
  * @typedef {{id: string, request: RunRequest, events: TokenEvent[], isMove: boolean}} KeptRun what a later tau can
  *   begin with; `isMove` where a tau wrote it
  */
 
 import { isForced } from "../run/decision.js";
 import { NotANumberProblem, decode, roomBehind } from "./decode.js";
-import { RequestProblem, asOurs, checkFork, chosenByHand, sharedAtTau } from "./fork.js";
+import { RequestProblem, asOurs, checkFork, chosenByHand, isSameButForTau, sharedAtTau } from "./fork.js";
+import { inside } from "./inside.js";
 import { probe } from "./probe.js";
 import { labelRun } from "./run_labels.js";
 import { ModelFileProblem } from "./safetensors.js";
@@ -73,7 +74,7 @@ export class Desk {
     this.pair = pair;
     this.post = post;
     this.maker = maker;
-    /** @type {(StartRequest|TauRequest|ProbeOrder)[]} */
+    /** @type {(StartRequest|TauRequest|Question)[]} */
     this.waiting = [];
     /** @type {Set<string>} */
     this.cancelled = new Set();
@@ -84,9 +85,9 @@ export class Desk {
     this.isBusy = false;
   }
 
-  /** @param {StartRequest|TauRequest|ProbeOrder} order */
+  /** @param {StartRequest|TauRequest|Question} order */
   take(order) {
-    if (order.kind !== "probe") this.#cancelRuns();
+    if ("run" in order) this.#cancelRuns();
     this.waiting.push(order);
     if (!this.isBusy) this.#work();
   }
@@ -105,21 +106,20 @@ export class Desk {
 
   /** Ends a run, whether it waits or is being written. @param {string} run */
   cancel(run) {
-    if (this.current === run || this.waiting.some((order) => order.kind !== "probe" && order.run === run)) {
+    if (this.current === run || this.waiting.some((order) => "run" in order && order.run === run)) {
       this.cancelled.add(run);
     }
   }
 
   #cancelRuns() {
     if (this.current !== null) this.cancelled.add(this.current);
-    for (const order of this.waiting) if (order.kind !== "probe") this.cancelled.add(order.run);
+    for (const order of this.waiting) if ("run" in order) this.cancelled.add(order.run);
   }
 
   async #work() {
     this.isBusy = true;
     for (let order = this.waiting.shift(); order; order = this.waiting.shift()) {
-      if (order.kind === "probe") await this.#probe(order);
-      else await this.#run(order);
+      await ("run" in order ? this.#run(order) : this.#answer(order));
     }
     this.isBusy = false;
   }
@@ -219,29 +219,24 @@ export class Desk {
     }
   }
 
-  /** @param {ProbeOrder} order */
-  async #probe({ probe: id, text, tokenIds, solution = null }) {
+  /** @param {Question} order */
+  async #answer(order) {
+    const { kind, probe: id, text, tokenIds } = order;
     const { pair } = this;
     /** @type {ProbedToken[]} */
     const tokens = [];
     try {
       const promptIds = pair.tokenizer.encode(text);
+      if (order.kind === "inside") {
+        const found = inside(pair, await pair.router(order.router), promptIds, tokenIds, order.afterLlm);
+        return this.post({ kind: "inside", probe: id, inside: found, error: null });
+      }
+      const { solution = null } = order;
       await inSlices(probe(pair, promptIds, tokenIds), (token) => tokens.push(token));
       const cases = solution === null ? null : await inSlices(labelRun(pair, promptIds, tokenIds, tokens, solution));
       this.post({ kind: "probe", probe: id, tokens, cases, error: null });
     } catch (error) {
-      this.post({ kind: "probe", probe: id, tokens: [], error: inWordsFor(error) });
+      this.post({ kind, probe: id, tokens: [], inside: null, error: inWordsFor(error) });
     }
   }
-}
-
-/** Whether two runs would write the same text at the same tau. @param {RunRequest} a @param {RunRequest} b */
-function isSameButForTau(a, b) {
-  const names = /** @type {(keyof Settings)[]} */ (Object.keys(a.settings));
-  return (
-    a.prompt.text === b.prompt.text &&
-    a.router === b.router &&
-    a.parent?.key === b.parent?.key &&
-    names.every((name) => name === "threshold" || a.settings[name] === b.settings[name])
-  );
 }

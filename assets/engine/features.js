@@ -21,6 +21,7 @@
  * @property {boolean} usesLlmEntropy so its confidence depends on who wrote the tokens before
  * @property {boolean} usesPrompt
  * @property {number} defaultThreshold a tau to start from
+ * @property {(features: RouterFeatures) => NonNullable<Inside["layers"]>} [layers] what it computes, if it has layers
  * @property {(features: RouterFeatures) => number} confidence in [0, 1], that the SLM is to be preferred
  */
 

@@ -90,3 +90,17 @@ export function sharedAtTau(events, threshold) {
 
 /** The token that a person chose there, or nothing. @param {TokenEvent|undefined} event */
 export const chosenByHand = (event) => (event && isForced(event) ? `${event.source} ${event.token_id}` : "");
+
+/**
+ * Whether two runs would write the same text at the same tau.
+ * @param {import("./protocol.js").RunRequest} a @param {import("./protocol.js").RunRequest} b
+ */
+export function isSameButForTau(a, b) {
+  const names = /** @type {(keyof Settings)[]} */ (Object.keys(a.settings));
+  return (
+    a.prompt.text === b.prompt.text &&
+    a.router === b.router &&
+    a.parent?.key === b.parent?.key &&
+    names.every((name) => name === "threshold" || a.settings[name] === b.settings[name])
+  );
+}

@@ -8,6 +8,21 @@
 
 import { RequestProblem } from "./fork.js";
 
+/**
+ * @param {BrowserPair} pair @param {number[]} promptIds @param {number[]} completionIds all but the last are to be read
+ * @throws {RequestProblem}
+ */
+export function checkIds({ vocabSize, maxContext }, promptIds, completionIds) {
+  const ids = [...promptIds, ...completionIds];
+  if (!promptIds.length || !ids.every((id) => Number.isInteger(id) && id >= 0 && id < vocabSize)) {
+    throw new RequestProblem("The run has tokens that this pair does not know: choose the pair it is of.");
+  }
+  if (ids.length - 1 > maxContext) {
+    const [has, most] = [ids.length, maxContext].map((n) => n.toLocaleString("en"));
+    throw new RequestProblem(`The run has ${has} tokens with its prompt; this pair reads ${most}.`);
+  }
+}
+
 /** @param {number} value */
 const sixDecimals = (value) => Math.round(value * 1e6) / 1e6;
 
@@ -21,15 +36,8 @@ const sixDecimals = (value) => Math.round(value * 1e6) / 1e6;
  */
 export function* probe(pair, promptIds, completionIds) {
   const { slm, llm, kernel, textOf, vocabSize } = pair;
-  const ids = [...promptIds, ...completionIds];
-  if (!promptIds.length || !ids.every((id) => Number.isInteger(id) && id >= 0 && id < vocabSize)) {
-    throw new RequestProblem("The run has tokens that this pair does not know: choose the pair it is of.");
-  }
-  if (ids.length - 1 > pair.maxContext) {
-    const [has, most] = [ids.length, pair.maxContext].map((n) => n.toLocaleString("en"));
-    throw new RequestProblem(`The run has ${has} tokens with its prompt; this pair reads ${most}.`);
-  }
-  const read = ids.slice(0, -1);
+  checkIds(pair, promptIds, completionIds);
+  const read = [...promptIds, ...completionIds].slice(0, -1);
   const both = [slm, llm].map((model) => model.readEach(read));
   for (let position = 0; position < read.length; position++) {
     for (const model of both) model.next();

@@ -10,12 +10,13 @@
  * @typedef {import("./safetensors.js").FileTensor} FileTensor
  */
 
-import { putMatrix } from "./matrices.js";
+import { copyRow, putMatrix } from "./matrices.js";
 import { ModelFileProblem, floatsOf } from "./safetensors.js";
 
 const NORM_EPS = 1e-5; // of torch's batch norms
 const PLUS_EPSILON = 1e-6;
 const N_UNCERTAINTIES = 3;
+const MOST_PATHS = 80; // as in `citer_core/routing/inside.py`
 const { fround } = Math;
 
 /** Reads tensors, each once, and checks their shapes. */
@@ -74,6 +75,7 @@ class FoldedMlp {
     });
     this.lastBias = third.reduce((sum, value, k) => sum + value * secondBias[k], thirdBias[0]);
     this.out = kernel.alloc(this.matrix.nOut);
+    this.row = kernel.alloc(this.matrix.nIn);
   }
 
   /** @param {number} x place of its inputs, a zero behind an odd number of them */
@@ -84,45 +86,73 @@ class FoldedMlp {
     for (let i = 0; i < this.inner; i++) sum += Math.max(0, kernel.floats[out + i] + bias[i]) * last[i];
     return sum;
   }
+
+  /** What that sum was made of, just after it was asked for. @param {number} x @param {number} n inputs */
+  parts(x, n) {
+    const { kernel, matrix, out, bias, last, row } = this;
+    const { floats } = kernel;
+    const gains = Array.from({ length: n }, () => 0);
+    /** @type {[number, number, number][]} */
+    const paths = [];
+    const pushes = Array.from(last, (weight, j) => Math.max(0, floats[out + j] + bias[j]) * weight);
+    pushes.forEach((push, j) => {
+      if (push === 0) return;
+      copyRow(kernel, matrix, j, row);
+      for (let k = 0; k < n; k++) {
+        const adds = last[j] * floats[row + k] * floats[x + k];
+        gains[k] += adds;
+        paths.push([k, j, adds]);
+      }
+    });
+    paths.sort((a, b) => Math.abs(b[2]) - Math.abs(a[2]));
+    return { inputs: [...kernel.view(x, n)], gains, pushes, paths: paths.slice(0, MOST_PATHS) };
+  }
 }
 
-/** @typedef {{ nParams: number, logit: (features: RouterFeatures) => number }} Network nParams: read at a step */
+/**
+ * @typedef {Object} Network
+ * @property {FoldedMlp} mlp
+ * @property {number} [more] parameters beside it that a step reads
+ * @property {number} nIn
+ * @property {(features: RouterFeatures) => {at: number, direct: number}} reads the place of the MLP's inputs, and what
+ *   is added to what it gives
+ */
 
 /**
  * What each kind of card computes.
  * @type {Record<string, (kernel: Kernel, tensors: RouterTensors, size: number) => Network>}
  */
-const LOGITS = {
+const NETWORKS = {
   citer(kernel, tensors, size) {
     const mlp = new FoldedMlp(kernel, tensors, "", size);
-    return { nParams: mlp.nParams, logit: ({ hidden }) => mlp.logit(hidden) };
+    return { mlp, nIn: size, reads: ({ hidden }) => ({ at: hidden, direct: 0 }) };
   },
   "query-level"(kernel, tensors, size) {
     const mlp = new FoldedMlp(kernel, tensors, "", size);
-    const state = kernel.alloc(size + 1);
-    /** @type {Network["logit"]} */
-    const logit = ({ promptHidden }) => {
-      kernel.floats.set(/** @type {Float32Array} */ (promptHidden), state);
-      return mlp.logit(state);
+    const at = kernel.alloc(size + 1);
+    /** @type {Network["reads"]} */
+    const reads = ({ promptHidden }) => {
+      kernel.floats.set(/** @type {Float32Array} */ (promptHidden), at);
+      return { at, direct: 0 };
     };
-    return { nParams: mlp.nParams, logit };
+    return { mlp, nIn: size, reads };
   },
   "citer-plus"(kernel, tensors, size) {
     const mlp = new FoldedMlp(kernel, tensors, "residual.", size + N_UNCERTAINTIES);
     const [weight, bias] = [tensors.take("linear.weight", 1, N_UNCERTAINTIES), tensors.take("linear.bias", 1)];
     const [mean, variance] = ["mean", "var"].map((key) => tensors.take(`scale.running_${key}`, N_UNCERTAINTIES));
-    const inputs = kernel.alloc(size + N_UNCERTAINTIES + 1);
-    /** @type {Network["logit"]} */
-    const logit = ({ slm, hidden }) => {
+    const at = kernel.alloc(size + N_UNCERTAINTIES + 1);
+    /** @type {Network["reads"]} */
+    const reads = ({ slm, hidden }) => {
       const p = Math.min(fround(1 - PLUS_EPSILON), Math.max(fround(PLUS_EPSILON), slm.maxProbability));
       const logOdds = fround(Math.log(p / fround(1 - p)));
       const said = [logOdds, Math.log(fround(slm.entropy + fround(PLUS_EPSILON))), slm.margin];
       const scaled = said.map((value, i) => (value - mean[i]) / Math.sqrt(variance[i] + NORM_EPS));
-      kernel.floats.copyWithin(inputs, hidden, hidden + size);
-      kernel.floats.set(scaled, inputs + size);
-      return scaled.reduce((sum, value, i) => sum + value * weight[i], bias[0]) + mlp.logit(inputs);
+      kernel.floats.copyWithin(at, hidden, hidden + size);
+      kernel.floats.set(scaled, at + size);
+      return { at, direct: scaled.reduce((sum, value, i) => sum + value * weight[i], bias[0]) };
     };
-    return { nParams: mlp.nParams + 3 * N_UNCERTAINTIES + 1, logit };
+    return { mlp, more: 3 * N_UNCERTAINTIES + 1, nIn: size + N_UNCERTAINTIES, reads };
   },
 };
 
@@ -136,7 +166,7 @@ const LOGITS = {
  * @throws {ModelFileProblem}
  */
 export function storedRouter(kernel, card, name, weights, hiddenSize) {
-  const make = Object.hasOwn(LOGITS, card.kind ?? "citer") ? LOGITS[card.kind ?? "citer"] : null;
+  const make = Object.hasOwn(NETWORKS, card.kind ?? "citer") ? NETWORKS[card.kind ?? "citer"] : null;
   if (card.schema_version !== 1 || !make) {
     throw new ModelFileProblem(`The card of router "${name}" is of a kind or version that this page does not know.`);
   }
@@ -147,17 +177,26 @@ export function storedRouter(kernel, card, name, weights, hiddenSize) {
     );
   }
   const tensors = new RouterTensors(weights, name);
-  const { nParams, logit } = make(kernel, tensors, hiddenSize);
+  const { mlp, more = 0, nIn, reads } = make(kernel, tensors, hiddenSize);
   tensors.end();
+  /** @param {RouterFeatures} features */
+  const scored = (features) => {
+    const { at, direct } = reads(features);
+    return { at, logit: direct + mlp.logit(at) };
+  };
   return {
     name,
     label: String(card.label),
     revision: String(card.revision),
-    nParams,
+    nParams: mlp.nParams + more,
     readsLlm: false,
     usesLlmEntropy: false,
     usesPrompt: card.kind === "query-level",
     defaultThreshold: Number(card.recommended_threshold ?? 0.7),
-    confidence: (features) => fround(1 / (1 + Math.exp(-logit(features)))),
+    confidence: (features) => fround(1 / (1 + Math.exp(-scored(features).logit))),
+    layers: (features) => {
+      const { at, logit } = scored(features);
+      return { ...mlp.parts(at, nIn), n_state: hiddenSize, logit };
+    },
   };
 }

@@ -10,6 +10,7 @@ import { reachable } from "./chart_keys.js";
 import { CurveKey } from "./curve_key.js";
 import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, seriesOf, tableOf } from "./figures.js";
 import { download } from "../share/page_export.js";
+import { largeButton } from "../viewer/large.js";
 import { loadPlotly } from "../viewer/plotly.js";
 import { paletteOf } from "../viewer/plot_look.js";
 import { messageOf } from "../run/format.js";
@@ -118,8 +119,9 @@ class Evidence {
       { class: "cl-body", hidden: true },
       html(
         "section",
-        { class: "ce-panel" },
+        { class: "ce-panel cv-panel" },
         html("div", {}, this.lead, this.more),
+        largeButton("The chart"),
         this.choices,
         this.plot,
         this.key.root,
@@ -322,7 +324,12 @@ class Evidence {
     try {
       const Plotly = await loadPlotly(this.plotlyUrl);
       const shown = this.series().filter((series) => this.isShown(series));
-      const { data, layout } = curvesFigure(shown, this.points(), this.axis, paletteOf(this.root));
+      const { data, layout } = curvesFigure(
+        shown,
+        this.points(),
+        this.axis,
+        paletteOf(this.plot.parentElement ?? this.root),
+      );
       await Plotly.react(this.plot, data, layout, CONFIG);
       this.plot.setAttribute("aria-label", `Accuracy against ${AXES[this.axis].title}. ${this.lead.textContent}`);
       this.plot.dataset.drawn = `${this.regime} ${this.kind} ${this.axis}`;

@@ -8,6 +8,7 @@
 import { html, setText } from "../viewer/dom.js";
 import { messageOf, percent } from "../run/format.js";
 import { histogramFigure, prFigure, reliabilityFigure, rocFigure } from "./figures.js";
+import { largeButton } from "../viewer/large.js";
 import { loadPlotly } from "../viewer/plotly.js";
 import { colorAt, paletteOf } from "../viewer/plot_look.js";
 
@@ -77,8 +78,9 @@ export class ChartsPanel {
     details.addEventListener("toggle", () => this.#fillTable(chart));
     const root = html(
       "figure",
-      { class: "cl-chart", "data-chart": name },
+      { class: "cl-chart cv-panel", "data-chart": name },
       html("figcaption", { class: "cl-label" }, title),
+      largeButton(title),
       plot,
       note,
       details,
@@ -88,11 +90,12 @@ export class ChartsPanel {
     return chart;
   }
 
-  #palette() {
+  /** @param {HTMLElement} root of a chart, which may be as large as the window */
+  #palette(root) {
     /** @param {string} name */
-    const color = (name) => colorAt(this.root, name);
+    const color = (name) => colorAt(root, name);
     return {
-      ...paletteOf(this.root),
+      ...paletteOf(root),
       risk: color("risk"),
       waste: color("waste"),
       slmFill: color("slm-2"),
@@ -120,9 +123,10 @@ export class ChartsPanel {
 
   /**
    * @param {NonNullable<typeof this.shown>} shown
+   * @param {HTMLElement} root of the chart
    * @returns {FigureView}
    */
-  #input({ view, counts, best, bestCounts }) {
+  #input({ view, counts, best, bestCounts }, root) {
     const names = [view.router, ...(view.other && view.other !== view.router ? [view.other] : [])];
     const nEasy = view.analysis.label.reduce((sum, label) => sum + label, 0);
     return {
@@ -134,7 +138,7 @@ export class ChartsPanel {
       bestTau: best.tau,
       easyShare: nEasy / view.analysis.n,
       showShift: this.#equalPriors(view) !== "",
-      palette: this.#palette(),
+      palette: this.#palette(root),
     };
   }
 
@@ -187,9 +191,8 @@ export class ChartsPanel {
     if (!shown) return;
     try {
       const Plotly = await loadPlotly(this.plotlyUrl);
-      const input = this.#input(shown);
       for (const chart of this.charts) {
-        const { data, layout } = chart.figure(input);
+        const { data, layout } = chart.figure(this.#input(shown, chart.root));
         await Plotly.react(chart.plot, data, layout, CONFIG);
         chart.plot.setAttribute("aria-label", `${chart.title}. ${chart.note.textContent}`);
         chart.plot.dataset.drawn = "true";
@@ -203,7 +206,7 @@ export class ChartsPanel {
   /** @param {LabelChart} chart */
   #fillTable(chart) {
     if (!chart.details.open || !this.shown) return;
-    const { head, rows } = chart.figure(this.#input(this.shown)).table;
+    const { head, rows } = chart.figure(this.#input(this.shown, chart.root)).table;
     chart.table.replaceChildren(
       html(
         "table",

@@ -9,6 +9,7 @@
 import { html, setText, stylesheet } from "../viewer/dom.js";
 import { messageOf, probability } from "../run/format.js";
 import { RefusedError } from "../transport/server.js";
+import { largeButton } from "../viewer/large.js";
 import { Tooltip } from "../viewer/tooltip.js";
 import { AnalysisError, unpack } from "./analysis.js";
 import { ChartsPanel } from "./charts_panel.js";
@@ -112,7 +113,7 @@ class Labels {
       html(
         "div",
         { class: "cl-top" },
-        html("div", { class: "cl-left" }, this.text.root, this.detail.root),
+        html("div", { class: "cl-left cv-panel" }, largeButton("The text"), this.text.root, this.detail.root),
         this.threshold.root,
       ),
       this.compare.root,

@@ -7,6 +7,7 @@
 
 import { button, html, setText, stylesheet, withCode } from "../viewer/dom.js";
 import { passesFigure, sharesFigure } from "./figures.js";
+import { largeButton } from "../viewer/large.js";
 import { loadPlotly } from "../viewer/plotly.js";
 import { paletteOf } from "../viewer/plot_look.js";
 import { messageOf } from "../run/format.js";
@@ -92,8 +93,9 @@ class Profile {
       const plot = html("div", { class: "cl-plot", role: "img", "aria-label": title });
       const root = html(
         "figure",
-        { class: "cl-chart", "data-chart": name },
+        { class: "cl-chart cv-panel", "data-chart": name },
         html("figcaption", { class: "cl-label" }, title),
+        largeButton(title),
         plot,
       );
       return { title, figure, plot, root };
@@ -223,9 +225,8 @@ class Profile {
     if (!this.profile) return;
     try {
       const Plotly = await loadPlotly(this.plotlyUrl);
-      const palette = paletteOf(this.root);
       for (const chart of this.charts) {
-        const { data, layout } = chart.figure(this.profile, palette);
+        const { data, layout } = chart.figure(this.profile, paletteOf(chart.root));
         await Plotly.react(chart.plot, data, layout, CONFIG);
         chart.plot.setAttribute("aria-label", `${chart.title}. ${this.profile.headline}`);
         chart.plot.dataset.drawn = "true";

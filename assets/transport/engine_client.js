@@ -58,8 +58,8 @@ export class EngineClient {
   #loaded = () => {};
   /** @type {Map<string, TakeReply>} */
   #runs = new Map();
-  /** @type {Map<string, (reply: import("../engine/protocol.js").ProbeReply) => void>} */
-  #probes = new Map();
+  /** What was asked about a run, by the name of the question. @type {Map<string, (reply: any) => void>} */
+  #asked = new Map();
 
   /**
    * @param {PairFacts} facts
@@ -108,9 +108,9 @@ export class EngineClient {
     this.#loaded(false);
     const end = /** @type {RunEnd} */ ({ finish_reason: "error", answer: null, error: why });
     for (const [run, take] of [...this.#runs]) take({ kind: "run", run, base: 0, tokens: [], end });
-    for (const [probe, take] of [...this.#probes]) take({ kind: "probe", probe, tokens: [], error: why });
+    for (const take of [...this.#asked.values()]) take({ tokens: [], inside: null, error: why });
     this.#runs.clear();
-    this.#probes.clear();
+    this.#asked.clear();
   }
 
   /** @param {EngineRequest} request */
@@ -134,9 +134,10 @@ export class EngineClient {
         take?.(reply);
         break;
       }
+      case "inside":
       case "probe": {
-        const take = this.#probes.get(reply.probe);
-        this.#probes.delete(reply.probe);
+        const take = this.#asked.get(reply.probe);
+        this.#asked.delete(reply.probe);
         take?.(reply);
         break;
       }
@@ -196,10 +197,25 @@ export class EngineClient {
    * @returns {Promise<import("../engine/protocol.js").ProbeReply>}
    */
   probe(text, tokenIds, solution = null) {
+    return this.#ask({ kind: "probe", text, tokenIds, solution });
+  }
+
+  /**
+   * What a router computes behind a text.
+   * @param {string} text of the prompt @param {number[]} tokenIds
+   * @param {string} router @param {boolean} afterLlm
+   * @returns {Promise<import("../engine/protocol.js").InsideReply>}
+   */
+  inside(text, tokenIds, router, afterLlm) {
+    return this.#ask({ kind: "inside", text, tokenIds, router, afterLlm });
+  }
+
+  /** @param {any} order without its name @returns {Promise<any>} */
+  #ask(order) {
     return new Promise((resolve) => {
       const probe = this.newName();
-      this.#probes.set(probe, resolve);
-      this.#post({ kind: "probe", probe, text, tokenIds, solution });
+      this.#asked.set(probe, resolve);
+      this.#post({ ...order, probe });
     });
   }
 }

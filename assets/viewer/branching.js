@@ -212,6 +212,23 @@ export class Branching {
   }
 
   /**
+   * What has to be asked to see the inside of a decision.
+   * @param {RunView} view @param {number} index
+   * @returns {InsideRequest|null} null where there is no run
+   */
+  aboutDecision(view, index) {
+    const { head } = view;
+    if (!head) return null;
+    const before = view.events.slice(0, index);
+    return {
+      ...this.#about(view, head),
+      router: head.router.name,
+      token_ids: before.map((event) => event.token_id),
+      after_llm: before.at(-1)?.source === "llm",
+    };
+  }
+
+  /**
    * @param {RunView} view
    * @param {string} key
    * @param {ProbedToken[]} tokens

@@ -6,6 +6,7 @@
  */
 
 import { html, setText, svg } from "./dom.js";
+import { largeButton } from "./large.js";
 import { quantity, significant, unitFor } from "../run/format.js";
 import { samplePoints } from "../run/series.js";
 
@@ -136,12 +137,13 @@ export class Chart {
     this.description = html("span", { class: "cv-sr", id: `${id}-desc` });
     this.root = html(
       "section",
-      { class: "cv-chart", "aria-labelledby": `${id}-title` },
+      { class: "cv-chart cv-panel", "aria-labelledby": `${id}-title` },
       html(
         "div",
         { class: "cv-row" },
         this.title,
         html("div", { class: "cv-segments", role: "group", "aria-label": "Unit of the chart" }, ...this.toggles),
+        largeButton("The chart"),
       ),
       this.readout,
       this.svg,
@@ -151,7 +153,8 @@ export class Chart {
     /** @param {MouseEvent} event */
     const indexAt = (event) => {
       if (!this.view || !this.scale) return null;
-      const x = event.clientX - this.svg.getBoundingClientRect().left - this.scale.left;
+      const { left, width } = this.svg.getBoundingClientRect(); // which may be larger than it is drawn
+      const x = ((event.clientX - left) * this.width) / width - this.scale.left;
       const k = Math.round((x / this.scale.plotWidth) * this.view.domain);
       return x >= -6 && k <= this.view.shown ? Math.max(0, Math.min(this.view.shown - 1, k - 1)) : null;
     };

@@ -7,6 +7,7 @@
 import { decisiveWords } from "./counters.js";
 import { button, html } from "./dom.js";
 import { percent, plural, quantity } from "../run/format.js";
+import { largeButton } from "./large.js";
 import { fillTokenText } from "./text.js";
 import { verdictOf } from "./branch_strip.js";
 
@@ -18,8 +19,14 @@ export class ComparePanel {
     this.close.addEventListener("click", onClose);
     this.root = html(
       "section",
-      { class: "cv-compare", "aria-label": "Two runs compared", hidden: true },
-      html("div", { class: "cv-row" }, html("h2", { class: "cv-heading" }, "Compared"), this.close),
+      { class: "cv-compare cv-panel", "aria-label": "Two runs compared", hidden: true },
+      html(
+        "div",
+        { class: "cv-row" },
+        html("h2", { class: "cv-heading" }, "Compared"),
+        largeButton("The comparison"),
+        this.close,
+      ),
       this.columns,
     );
   }

@@ -21,11 +21,12 @@ function dialArc(from, to) {
   return `M${dialPoint(from, RADIUS).join(" ")}A${RADIUS} ${RADIUS} 0 0 1 ${dialPoint(to, RADIUS).join(" ")}`;
 }
 
-/** @param {number} confidence @param {number} tau @param {string} relation what follows from the two, in words */
-export function confidenceDial(confidence, tau, relation) {
+/** The picture alone. @param {number} confidence @param {number} tau @param {string} relation see `confidenceDial` */
+export function dialPicture(confidence, tau, relation) {
   const mark = [dialPoint(tau, RADIUS - 12), dialPoint(tau, RADIUS + 9)];
   const [x, y] = dialPoint(confidence, RADIUS - 16);
-  const picture = svg(
+  const [nameX, nameY] = dialPoint(tau, RADIUS + 19);
+  return svg(
     "svg",
     {
       class: "cv-dial",
@@ -36,13 +37,18 @@ export function confidenceDial(confidence, tau, relation) {
     tau > 0 ? svg("path", { class: "cv-dial-llm", d: dialArc(0, tau) }) : null,
     tau < 1 ? svg("path", { class: "cv-dial-slm", d: dialArc(tau, 1) }) : null,
     svg("line", { class: "cv-dial-tau", x1: mark[0][0], y1: mark[0][1], x2: mark[1][0], y2: mark[1][1] }),
+    svg("text", { class: "cv-dial-name", x: nameX, y: nameY, "text-anchor": "middle", dy: "0.3em" }, "τ"),
     svg("line", { class: "cv-dial-needle", x1: CENTRE, y1: CENTRE, x2: x, y2: y }),
     svg("circle", { class: "cv-dial-hub", cx: CENTRE, cy: CENTRE, r: 4 }),
   );
+}
+
+/** @param {number} confidence @param {number} tau @param {string} relation what follows from the two, in words */
+export function confidenceDial(confidence, tau, relation) {
   return html(
     "div",
     { class: "cv-dial-block" },
-    picture,
+    dialPicture(confidence, tau, relation),
     html(
       "p",
       { class: "cv-small" },

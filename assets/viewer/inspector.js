@@ -8,6 +8,7 @@
 import { probeBlock } from "./closer.js";
 import { leastEntropy, marginOf, splitStep } from "../run/cost_split.js";
 import { confidenceDial } from "./dial.js";
+import { largeButton } from "./large.js";
 import { button, html, term } from "./dom.js";
 import { WRITER_NAMES, percent, plural, probability, quantity, significant } from "../run/format.js";
 import { visibleText } from "./text.js";
@@ -26,7 +27,7 @@ function slmCandidate(event) {
 /** @type {Writer[]} */
 const WRITERS = ["slm", "llm"];
 /** @param {number} confidence @param {number} tau */
-function relationOf(confidence, tau) {
+export function relationOf(confidence, tau) {
   if (tau >= 1) return "τ 1 gives every token to the LLM";
   return confidence < tau ? "below τ: the LLM writes" : "not below τ: the SLM writes";
 }
@@ -34,7 +35,7 @@ function relationOf(confidence, tau) {
 export class Inspector {
   /**
    * @param {{onFlip: (index: number, source: "slm"|"llm", tokenId: number|null) => void, onProbe: () => void,
-   *   onClose: () => void, glossary?: string}} on
+   *   onClose: () => void, onInside?: () => void, glossary?: string}} on
    */
   constructor(on) {
     this.on = on;
@@ -43,8 +44,8 @@ export class Inspector {
     this.close.addEventListener("click", () => on.onClose());
     this.root = html(
       "section",
-      { class: "cv-inspector", "aria-label": "Token inspector", hidden: true, tabindex: "-1" },
-      this.close,
+      { class: "cv-inspector cv-panel", "aria-label": "Token inspector", hidden: true, tabindex: "-1" },
+      html("div", { class: "cv-corner" }, largeButton("Token inspector"), this.close),
       this.body,
     );
     /** @type {string|null} */
@@ -65,6 +66,7 @@ export class Inspector {
       view.priceLabel,
       view.costModel.device.name,
       view.finishReason,
+      view.live,
       Boolean(view.probe),
       can.flip,
       can.probe,
@@ -116,6 +118,7 @@ export class Inspector {
         tau,
         forced ? "chosen by hand, whatever τ says" : relationOf(event.slm_confidence, tau),
       ),
+      this.#insideButton(view),
       view.pinned === index ? this.#flipBlock(view, index, isLlm, can) : null,
       event.source === "llm"
         ? html(
@@ -148,6 +151,14 @@ export class Inspector {
       probeBlock(view, can, () => this.on.onProbe()),
       this.#cost(view, event, index),
     ].filter((node) => node !== null);
+  }
+
+  /** @param {RunView} view */
+  #insideButton({ live }) {
+    if (!this.on.onInside || live) return null;
+    const open = button("See inside this decision", "cv-do", { "data-key": "inside", "aria-haspopup": "dialog" });
+    open.addEventListener("click", () => this.on.onInside?.());
+    return open;
   }
 
   /**

@@ -15,6 +15,7 @@ import { Figures } from "./figures.js";
 import { Head } from "./head.js";
 import { Inspector } from "./inspector.js";
 import { Legend } from "./legend.js";
+import { largeButton } from "./large.js";
 import { Minimap } from "./minimap.js";
 import { stopFrom } from "../run/moves.js";
 import { Pacing } from "./pacing.js";
@@ -68,6 +69,7 @@ export function buildPanels(viewer, options) {
     onFlip: (index, source, tokenId) => branching.flip(viewer.view, index, source, tokenId),
     onProbe: () => branching.askProbe(viewer.view),
     onClose: () => viewer.pin(null),
+    onInside: options.onInside,
     glossary: options.glossary,
   });
   const closer = new Closer(() => branching.askProbe(viewer.view));
@@ -77,7 +79,9 @@ export function buildPanels(viewer, options) {
   );
   const pacing = new Pacing(viewer, playback, options);
   const tooltip = new Tooltip(viewer.root);
-  const time = html("div", { class: "cv-time" }, playback.toggleButton, minimap.root, pacing.root);
+  const large = largeButton("The run");
+  const time = html("div", { class: "cv-time" }, playback.toggleButton, minimap.root, pacing.root, large);
+  viewer.root.classList.add("cv-panel");
   const layout = html(
     "div",
     { class: "cv-layout", "data-state": "empty" },

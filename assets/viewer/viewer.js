@@ -29,6 +29,7 @@ export { drawHistogram } from "./histogram.js";
  * @property {(request: BranchRequest) => void} [onBranch] run a branch; without it nothing offers one
  * @property {(request: ProbeRequest) => void} [onProbe] ask the LLM everywhere; the answer comes back through
  *   `setProbe`
+ * @property {() => void} [onInside] show the inside of the pinned token's decision; without it nothing offers to
  * @property {() => boolean} [canProbe] whether the LLM can be asked everywhere now; it can where absent
  * @property {number} [livePace] tokens a second at which a run is shown while it is written; as they come where absent
  * @property {() => void} [onShowing] what is shown of a run has caught up with it, or was held
@@ -63,6 +64,8 @@ export class Viewer {
   pricing = null;
   nRuns = 0;
   status = "";
+  /** @type {{update: (view: RunView) => void}|null} a panel that was fetched later */
+  later = null;
   /** @param {HTMLElement} root @param {ViewerOptions} options */
   constructor(root, options) {
     this.root = root;
@@ -318,6 +321,7 @@ export class Viewer {
     this.answer.update(view);
     this.tokens.mark(view);
     this.inspector.update(view, can);
+    this.later?.update(view);
     this.closer.update(view, can);
     for (const part of this.parts) part.classList.toggle("citer-pinned", view.pinned !== null);
     this.layout.dataset.state = view.head ? (view.live ? "live" : "finished") : "empty";

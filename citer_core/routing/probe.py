@@ -80,10 +80,7 @@ def probe(
         SettingError: a token that the pair does not have, or too many of them.
     """
     ids = [*prompt_ids, *completion_ids]
-    if any(not 0 <= token_id < pair.vocab_size for token_id in ids):
-        raise SettingError("The run has tokens that this pair does not know: choose the pair it is of.")
-    if len(ids) - 1 > pair.max_context:
-        raise SettingError(f"The run has {len(ids):,} tokens with its prompt; this pair reads {pair.max_context:,}.")
+    check_ids(pair, ids)
     first = len(prompt_ids) - 1  # the position whose logits give the completion's first token
     slm_cache, llm_cache = pair.slm.new_cache(), pair.local_llm.new_cache()
     for start in range(0, len(ids) - 1, CHUNK):
@@ -104,6 +101,14 @@ def probe(
                 agree = int(slm[row].argmax()) == int(llm[row].argmax())
                 found.append(ProbedToken(slm_top, llm_top, slm_entropy, llm_entropy, kl[row], agree))
         yield from found
+
+
+def check_ids(pair: ModelPair, ids: Sequence[int]) -> None:
+    """Raises `SettingError` for a token that the pair does not have, or where all but the last are too many to read."""
+    if any(not 0 <= token_id < pair.vocab_size for token_id in ids):
+        raise SettingError("The run has tokens that this pair does not know: choose the pair it is of.")
+    if len(ids) - 1 > pair.max_context:
+        raise SettingError(f"The run has {len(ids):,} tokens with its prompt; this pair reads {pair.max_context:,}.")
 
 
 def probe_trace(pair: ModelPair, trace: RoutingTrace) -> list[ProbedToken]:

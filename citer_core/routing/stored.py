@@ -70,6 +70,12 @@ class StoredRouter(Router):
     def logit(cls, network: nn.Module, features: RouterFeatures) -> Tensor:
         """[B] float32, the log-odds of preferring the SLM; training and inference both compute them here."""
 
+    def layers(self, _features: RouterFeatures) -> tuple[nn.Sequential, Tensor] | None:
+        """For whoever looks inside: a layer, ReLU and a layer to one number, and the [B, n] that they read; None where
+        it computes otherwise. What else is in the logit is added to that number.
+        """
+        return None
+
     def confidence(self, features: RouterFeatures) -> Tensor:
         """Sigmoid of the logit; the network runs in float32 whatever the models run in."""
         return torch.sigmoid(self.logit(self._fast, features))

@@ -32,14 +32,14 @@ from citer_core.ui.streaming import Message
 from citer_core.ui.views import COMPARE, EVIDENCE, EXPLORE, LABELS, LEARN, PROFILE
 
 ROOMS = (
-    *("run", "tasks", "engine", "transport", "viewer", "app", "share"),
+    *("run", "tasks", "engine", "transport", "viewer", "inside", "app", "share"),
     *("learn", "labels", "compare", "evidence", "profile"),
 )
 FOLDERS = (*ROOMS, *MODEL_FILES, "routers/embedded", "datasets", "traces", "traces/probes", "comparisons")
 SUFFIXES = frozenset({".js", ".css", ".svg", ".json", ".jsonl", ".safetensors"})
 VIEWS = (EXPLORE, COMPARE, LABELS, EVIDENCE, PROFILE, LEARN)
 LATER = (
-    *("traces", "labels/", "plotly", "routers", "learn", "share", "answers/", "app/", "engine/", "datasets"),
+    *("traces", "labels/", "plotly", "routers", "learn", "share", "answers/", "app/", "engine/", "datasets", "inside"),
     *("compar", "evidence", "profile"),
 )
 SPACE = """---

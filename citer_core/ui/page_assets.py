@@ -11,7 +11,7 @@ from citer_core.web.chapters import Chapters
 from citer_core.web.page_files import PageFiles
 
 FOLDERS = (
-    *("run", "tasks", "engine", "transport", "viewer", "app", "share", "learn", "labels", "profile"),
+    *("run", "tasks", "engine", "transport", "viewer", "inside", "app", "share", "learn", "labels", "profile"),
     *("compare", "evidence", "comparisons", "traces", "labelled"),
     *("models/slm", "models/llm", "models/tokenizer", "routers/embedded", "datasets"),
 )

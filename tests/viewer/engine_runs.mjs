@@ -1,11 +1,12 @@
 /**
  * Decodes what standard input asks for with the browser's engine, for tests/core/test_browser_engine.py to compare with
- * Python. In: `{encode, decode, runs, probes, truths}`; out: the same, answered.
+ * Python. In: `{encode, decode, runs, probes, insides, truths}`; out: the same, answered.
  */
 
 import { decode } from "../../assets/engine/decode.js";
 import { asOurs } from "../../assets/engine/fork.js";
 import { solvedProblem, truthOf } from "../../assets/transport/run_truth.js";
+import { inside } from "../../assets/engine/inside.js";
 import { probe } from "../../assets/engine/probe.js";
 import { labelRun } from "../../assets/engine/run_labels.js";
 import { traceHead } from "../../assets/engine/trace_head.js";
@@ -50,6 +51,9 @@ function truth(book, { prompt, ids }) {
 
 const runs = [];
 for (const order of asked.runs ?? []) runs.push(await run(order));
+const insides = [];
+for (const { prompt, ids, router, afterLlm } of asked.insides ?? [])
+  insides.push(inside(pair, await pair.router(router), tokenizer.encode(prompt), ids, afterLlm));
 const book = asked.truths ? await openBook() : null;
 const answer = {
   encode: (asked.encode ?? []).map((words) => tokenizer.encode(words)),
@@ -65,6 +69,7 @@ const answer = {
       }))
     : runs,
   truths: (asked.truths ?? []).map((order) => truth(book, order)),
+  insides,
   probes: (asked.probes ?? []).map(({ prompt, ids }) => [...probe(pair, tokenizer.encode(prompt), ids)]),
 };
 process.stdout.write(JSON.stringify(answer));

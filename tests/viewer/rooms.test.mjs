@@ -13,6 +13,7 @@ const MAY_IMPORT = {
   engine: ["run"],
   transport: ["run", "tasks", "engine"],
   viewer: ["run"],
+  inside: ["run", "viewer"],
   share: ["run", "viewer"],
   app: ["run", "tasks", "engine", "transport", "viewer", "share"],
   compare: ["run", "viewer"],
@@ -24,6 +25,7 @@ const MAY_IMPORT = {
 /** What the page fetches when a person asks for it, and not before. */
 const VIEWS = ["compare", "labels", "evidence", "profile", "learn"];
 const LATER = [
+  "app/page.js -> inside/inside.js",
   "app/page.js -> learn/tour.js",
   "app/page.js -> learn/presenter.js",
   ...VIEWS.map((name) => `app/page_views.js -> ${name}/${name}.js`),

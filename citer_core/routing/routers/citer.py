@@ -60,7 +60,17 @@ class CiterRouter(StoredRouter):
         return network.for_inference()
 
     @classmethod
+    def reads(cls, features: RouterFeatures) -> Tensor:
+        """[B, H], the states that the MLP is asked about."""
+        return features.hidden.float()
+
+    @classmethod
     def logit(cls, network: nn.Module, features: RouterFeatures) -> Tensor:
         """The MLP's output."""
-        logit: Tensor = network(features.hidden.float()).squeeze(-1)
+        logit: Tensor = network(cls.reads(features)).squeeze(-1)
         return logit
+
+    def layers(self, features: RouterFeatures) -> tuple[nn.Sequential, Tensor]:
+        """All of it."""
+        assert isinstance(self._fast, nn.Sequential)
+        return self._fast, self.reads(features)

@@ -65,8 +65,19 @@ class CiterPlusRouter(StoredRouter):
 
     @classmethod
     def logit(cls, network: nn.Module, features: RouterFeatures) -> Tensor:
-        """The network's output for the log-odds of the greedy token, the log of the entropy, and the margin."""
-        p = features.max_probability.clamp(EPSILON, 1 - EPSILON)
-        uncertainties = torch.stack((p.logit(), (features.entropy + EPSILON).log(), features.margin), dim=-1)
-        logit: Tensor = network(features.hidden.float(), uncertainties)
+        """The network's output for the SLM's uncertainties."""
+        logit: Tensor = network(features.hidden.float(), cls.uncertainties(features))
         return logit
+
+    @staticmethod
+    def uncertainties(features: RouterFeatures) -> Tensor:
+        """[B, 3]: the log-odds of the greedy token, the log of the entropy, and the margin."""
+        p = features.max_probability.clamp(EPSILON, 1 - EPSILON)
+        return torch.stack((p.logit(), (features.entropy + EPSILON).log(), features.margin), dim=-1)
+
+    def layers(self, features: RouterFeatures) -> tuple[nn.Sequential, Tensor]:
+        """The correction, which reads the scaled uncertainties too."""
+        network = self._fast
+        assert isinstance(network, CiterPlusNetwork)
+        scaled = network.scale(self.uncertainties(features))
+        return network.residual, torch.cat((features.hidden.float(), scaled), dim=-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from citer_core.routing.router import RouterFeatures
 from citer_core.routing.routers.citer import CiterRouter
@@ -15,8 +15,6 @@ class QueryLevelRouter(CiterRouter):
     uses_sequence = True
 
     @classmethod
-    def logit(cls, network: nn.Module, features: RouterFeatures) -> Tensor:
-        """The MLP's output at the prompt's end."""
-        state = features.hidden if features.prompt_hidden is None else features.prompt_hidden
-        logit: Tensor = network(state.float()).squeeze(-1)
-        return logit
+    def reads(cls, features: RouterFeatures) -> Tensor:
+        """The states at the prompt's end."""
+        return (features.hidden if features.prompt_hidden is None else features.prompt_hidden).float()

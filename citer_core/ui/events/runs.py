@@ -6,14 +6,16 @@ Runs and branches wait in line with all others, and go on for a while where nobo
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 
 from citer_core.errors import RouterError, SettingError, TraceError
 from citer_core.gate.excerpt import excerpt
+from citer_core.gate.fields import Record
 from citer_core.ui.events.asking import Answers, Visitor, at_once
 from citer_core.ui.job_line import JobLine
 from citer_core.ui.pair.engine_slot import EngineSlot
@@ -22,7 +24,7 @@ from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run.asked import read_asked
 from citer_core.ui.run.desk import RunDesk
 from citer_core.ui.run.order import Start
-from citer_core.ui.run.request import BranchRequest, ProbeRequest, branch_request, probe_request
+from citer_core.ui.run.request import INSIDE, PROBE, BranchRequest, ProbeRequest, branch_request, probe_request
 from citer_core.ui.run.stream import follow, missing_part
 from citer_core.ui.run.truth import truth_message
 from citer_core.ui.streaming import Message
@@ -80,11 +82,23 @@ def about_runs(desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook
         async for message in followed(start, visitor):
             yield message
 
-    async def probe(body: bytes, visitor: Visitor) -> AsyncIterator[Message | str]:
-        asked = await run_in_threadpool(probe_request, body, book)
-        async with aclosing(line.run(lambda: _probed(slot, book, asked), visitor.tab, visitor.address)) as messages:
-            async for message in messages:
-                yield message
+    def after_a_run(form: Record, answer: Callable[[Engine, ProblemBook, ProbeRequest], Message]) -> Answers:
+        async def answers(body: bytes, visitor: Visitor) -> AsyncIterator[Message | str]:
+            asked = await run_in_threadpool(probe_request, body, book, form)
+
+            def work() -> Iterator[Message]:
+                with slot.lease() as lease:
+                    engine = lease.wait(WAIT_S)
+                    if engine is None:
+                        raise SettingError(LOADING)
+                    _check_same(engine, asked)
+                    yield answer(engine, book, asked)
+
+            async with aclosing(line.run(work, visitor.tab, visitor.address)) as messages:
+                async for message in messages:
+                    yield message
+
+        return answers
 
     def stop_run(asked: Any) -> Message:
         order = desk.registry.get(asked.get("run") if isinstance(asked, dict) else None)
@@ -95,23 +109,24 @@ def about_runs(desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook
     return {
         "run": run,
         "branch": branch,
-        "probe": probe,
+        "probe": after_a_run(PROBE, _probed),
+        "inside": after_a_run(INSIDE, _inside),
         "fetch_run": at_once(lambda asked: missing_part(desk, asked)),
         "stop_run": at_once(stop_run),
     }
 
 
-def _probed(slot: EngineSlot, book: ProblemBook, asked: ProbeRequest) -> Iterator[Message]:
-    with slot.lease() as lease:
-        engine = lease.wait(WAIT_S)
-        if engine is None:
-            raise SettingError(LOADING)
-        _check_same(engine, asked)
-        start = time.perf_counter()
-        tokens = [token.to_dict() for token in engine.probe(asked.problem, asked.token_ids)]
-        problem = asked.problem
-        truth = truth_message(engine, book.row(problem), problem.data_type, asked.token_ids)
-        yield {"probe": asked.key, "tokens": tokens, "truth": truth, "seconds": time.perf_counter() - start}
+def _probed(engine: Engine, book: ProblemBook, asked: ProbeRequest) -> Message:
+    start = time.perf_counter()
+    tokens = [token.to_dict() for token in engine.probe(asked.problem, asked.token_ids)]
+    problem = asked.problem
+    truth = truth_message(engine, book.row(problem), problem.data_type, asked.token_ids)
+    return {"probe": asked.key, "tokens": tokens, "truth": truth, "seconds": time.perf_counter() - start}
+
+
+def _inside(engine: Engine, _: ProblemBook, asked: ProbeRequest) -> Message:
+    found = engine.inside(asked.problem, asked.token_ids, router=asked.router, after_llm=asked.after_llm)
+    return {"inside": asdict(found)}
 
 
 def _check_same(engine: Engine, asked: BranchRequest | ProbeRequest) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from citer_core.decode_settings import MAX_NEW_TOKENS
 from citer_core.errors import GateError, TraceError
 from citer_core.fork import Fork
-from citer_core.gate.fields import Kind, ListOf, Maybe, Record, Text
+from citer_core.gate.fields import Flag, Kind, ListOf, Maybe, Record, Text
 from citer_core.gate.json_text import parse_json
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.trace import ParentInfo
@@ -50,7 +50,9 @@ BRANCH = Record(
     },
     {"pair_name": _NAME},
 )
-PROBE = Record({**_ABOUT, "token_ids": ListOf(_TOKEN_ID, MAX_NEW_TOKENS), "key": _KEY}, {"pair_name": _NAME})
+_TOKENS = ListOf(_TOKEN_ID, MAX_NEW_TOKENS)
+PROBE = Record({**_ABOUT, "token_ids": _TOKENS, "key": _KEY}, {"pair_name": _NAME})
+INSIDE = Record({**_ABOUT, "token_ids": _TOKENS, "router": _NAME, "after_llm": Flag()}, {"pair_name": _NAME})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +75,19 @@ class BranchRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProbeRequest:
-    """A finished run to be read once by both models; `key` is the browser's own and comes back with the result."""
+    """A finished run to be read once by both models; `key` is the browser's own and comes back with the result.
+
+    Where one decision is asked about: the tokens before it, the router, and whether the LLM wrote the last of them.
+    """
 
     problem: Problem
     prompt_text: str
     pair_name: str
     pair_revision: str
     token_ids: list[int]
-    key: str
+    key: str = ""
+    router: str = ""
+    after_llm: bool = False
 
 
 def branch_request(text: object, book: ProblemBook) -> BranchRequest:
@@ -111,21 +118,16 @@ def branch_request(text: object, book: ProblemBook) -> BranchRequest:
     )
 
 
-def probe_request(text: object, book: ProblemBook) -> ProbeRequest:
-    """Reads the request for a probe, JSON as `PROBE` has it; `key` is the browser's own.
+def probe_request(text: object, book: ProblemBook, form: Record = PROBE) -> ProbeRequest:
+    """Reads the request for a probe, JSON as `form` has it: `PROBE`, or `INSIDE` for one decision.
 
     Raises:
         CiterError: something is missing, of a wrong kind or out of its range.
     """
-    asked = _read(text, PROBE)
-    return ProbeRequest(
-        problem=_problem(asked, book),
-        prompt_text=asked["prompt"]["text"],
-        pair_name=asked.get("pair_name", ""),
-        pair_revision=asked["pair_revision"],
-        token_ids=asked["token_ids"],
-        key=asked["key"],
-    )
+    asked = _read(text, form)
+    problem, prompt = _problem(asked, book), asked.pop("prompt")
+    del asked["true_answer"]
+    return ProbeRequest(**{"pair_name": "", **asked}, problem=problem, prompt_text=prompt["text"])
 
 
 def _read(text: object, record: Record) -> dict[str, Any]:
