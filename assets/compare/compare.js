@@ -67,7 +67,11 @@ export class Compare {
       },
     );
     this.blind = new BlindPanel({ onRound: () => this.draw(), columns: () => this.offered });
-    this.form = new LiveForm({ onAsk: (asked) => this.ask(asked), onStop: () => this.listening?.abort() });
+    this.form = new LiveForm({
+      onAsk: (asked) => this.ask(asked),
+      onStop: () => this.listening?.abort(),
+      measured: (kind) => this.#measured(kind),
+    });
     this.carried = new CarriedRun((asked) => this.fillForm(asked));
     this.form.root.addEventListener("toggle", () => {
       if (this.form.root.open && !this.isFilling) this.#openForm();
@@ -259,6 +263,15 @@ export class Compare {
   }
 
   // ------------------------------------------------------------ live
+
+  /** @param {string} kind @returns {Promise<import("./live_form.js").MeasuredPoint[]>} none where nothing was */
+  async #measured(kind) {
+    const { evidence } = await this.page.ask("evidence");
+    /** @type {{pair_revision: string, kinds: Record<string, {points: import("./live_form.js").MeasuredPoint[]}>}[]} */
+    const regimes = evidence?.regimes ?? [];
+    const own = regimes.find((regime) => regime.pair_revision === this.form.status?.revision);
+    return own?.kinds[kind]?.points ?? [];
+  }
 
   async #openForm() {
     this.form.offer(await this.page.browser.comparable());

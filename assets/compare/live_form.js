@@ -6,14 +6,17 @@
  * @typedef {import("./shared_settings.js").AskedComparison} AskedComparison
  * @typedef {import("./shared_settings.js").SettingName} SettingName
  * @typedef {{state?: string, message?: string, pair?: string|null, thresholds?: Record<string, number>|null,
- *   default_router?: string|null, in_turn?: boolean}} LiveStatus
+ *   default_router?: string|null, in_turn?: boolean, revision?: string}} LiveStatus
+ * @typedef {{router: string, share_wanted: number|null, tau: number, n: number}} MeasuredPoint of the evidence
  */
 
 import { html, setText } from "../viewer/dom.js";
-import { formatTau } from "../run/format.js";
+import { formatTau, messageOf, percent, shortTau } from "../run/format.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
 import { OF_SAMPLING, sharedSettings } from "./shared_settings.js";
 
+/** Shares of LLM tokens that every router of the bundled pair was measured at. */
+const SHARES = [0.05, 0.1, 0.2, 0.3];
 const KINDS = [
   ["math", "Math"],
   ["mc", "Multiple choice"],
@@ -45,8 +48,12 @@ const numberInput = (range) => html("input", { class: "cq-input cq-tau", type: "
 export class LiveForm {
   others = sharedSettings(() => undefined);
 
-  /** @param {{onAsk: (asked: AskedComparison) => void, onStop: () => void}} on */
-  constructor({ onAsk, onStop }) {
+  /**
+   * @param {{onAsk: (asked: AskedComparison) => void, onStop: () => void,
+   *   measured: (kind: string) => Promise<MeasuredPoint[]>}} on `measured`: the loaded pair's, for a kind of problem
+   */
+  constructor({ onAsk, onStop, measured }) {
+    this.measured = measured;
     this.question = html("textarea", { class: "cq-input", rows: 3, "aria-label": "The problem" });
     this.kind = html(
       "select",
@@ -57,6 +64,13 @@ export class LiveForm {
       name: html("select", { class: "cq-select" }),
       tau: numberInput({ min: 0.01, max: 0.99, step: 0.01 }),
     }));
+    this.share = html(
+      "select",
+      { class: "cq-select" },
+      html("option", { value: "" }, "each its own τ"),
+      ...SHARES.map((share) => html("option", { value: share }, `${percent(share, 0)} for both`)),
+    );
+    for (const control of [this.share, this.kind]) control.addEventListener("change", () => this.#sameShare());
     this.together = html("input", { type: "checkbox" });
     this.settings = Object.fromEntries(OF_SAMPLING.map((name) => [name, settingInput(name)]));
     this.temperature = this.settings.temperature;
@@ -82,12 +96,14 @@ export class LiveForm {
     this.note = html("p", { class: "cq-note", role: "status" });
     this.go.addEventListener("click", () => onAsk(this.asked()));
     this.stop.addEventListener("click", () => onStop());
-    this.routers.forEach(({ name, tau }) =>
+    this.routers.forEach(({ name, tau }) => {
       name.addEventListener("change", () => {
         const usual = this.status?.thresholds?.[name.value];
         if (usual !== undefined) tau.value = String(usual);
-      }),
-    );
+        this.#sameShare();
+      });
+      tau.addEventListener("input", () => (this.share.value = ""));
+    });
     const rows = this.routers.flatMap(({ name, tau }, k) => [
       field(k ? "and by the router" : "Routed by", name),
       field("at τ", tau),
@@ -100,7 +116,7 @@ export class LiveForm {
         "div",
         { class: "cq-form" },
         field("Problem", this.question),
-        html("div", { class: "cq-row" }, field("Kind", this.kind), ...rows),
+        html("div", { class: "cq-row" }, field("Kind", this.kind), ...rows, field("LLM tokens", this.share)),
         html(
           "div",
           { class: "cq-row" },
@@ -117,6 +133,31 @@ export class LiveForm {
     this.status = null;
     /** @type {Partial<AskedComparison>|null} what came before there were routers */
     this.untaken = null;
+  }
+
+  /** Each router gets the tau at which it gave that share to the LLM on the problems of the evidence. */
+  async #sameShare() {
+    const share = Number(this.share.value);
+    if (!share) return;
+    const chosen = this.routers.filter(({ name }) => name.value);
+    try {
+      this.say("Looking up what was measured.");
+      const points = await this.measured(this.kind.value);
+      if (share !== Number(this.share.value)) return;
+      const found = chosen.map(({ name }) =>
+        points.find(({ router, share_wanted: wanted }) => router === name.value && wanted === share),
+      );
+      const missing = chosen.filter((_, k) => !found[k]).map(({ name }) => name.value);
+      chosen.forEach(({ tau }, k) => (tau.value = found[k] ? String(shortTau(found[k].tau)) : tau.value));
+      this.say(
+        missing.length
+          ? `Not measured here at ${percent(share, 0)}: ${missing.join(", ")}. Set τ by hand.`
+          : `At this τ each router gave about ${percent(share, 0)} of the tokens to the LLM, over the ` +
+              `${found[0]?.n.toLocaleString("en")} problems of this kind in Evidence. On one problem that varies.`,
+      );
+    } catch (error) {
+      this.say(`What was measured could not be read (${messageOf(error)}). Set τ by hand.`);
+    }
   }
 
   /** @param {LiveStatus} status */
@@ -162,6 +203,7 @@ export class LiveForm {
         tau.value = String(known[k].threshold);
       } else if (known.length) name.value = "";
     });
+    this.share.value = "";
     this.together.checked = together;
     this.others = sharedSettings((name) => settings[name]);
     for (const name of OF_SAMPLING) this.settings[name].value = String(this.others[name]);

@@ -5,7 +5,7 @@
  * read from the page, and again when the theme changes.
  */
 
-import { button, html, setText, stylesheet, withCode } from "../viewer/dom.js";
+import { button, html, setText, stylesheet, withCode, withTerms } from "../viewer/dom.js";
 import { reachable } from "./chart_keys.js";
 import { CurveKey } from "./curve_key.js";
 import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, seriesOf, tableOf } from "./figures.js";
@@ -186,7 +186,7 @@ class Evidence {
   teach({ sentences, figure }) {
     this.lesson.replaceChildren(
       html("h2", { class: "cl-heading" }, "When a learned router pays"),
-      html("div", { class: "ce-said" }, ...sentences.map((sentence) => html("p", {}, sentence))),
+      html("div", { class: "ce-said" }, ...sentences.map((sentence) => html("p", {}, ...withTerms(sentence)))),
       figurePanel(figure, "when-it-pays", Infinity),
     );
     this.lesson.hidden = false;

@@ -6,7 +6,7 @@
  * own ask the server; tau, routers, cells, sorting and search do not.
  */
 
-import { html, setText, stylesheet } from "../viewer/dom.js";
+import { html, setText, stylesheet, withTerms } from "../viewer/dom.js";
 import { messageOf, probability } from "../run/format.js";
 import { RefusedError } from "../transport/server.js";
 import { largeButton } from "../viewer/large.js";
@@ -372,7 +372,7 @@ class Labels {
     if (other) for (let i = 0; i < analysis.n; i++) nDiffer += Number(differs(view, i));
     const { lead, more } = findingOf(analysis, view.router, view.tau);
     setText(this.lead, lead);
-    this.more.replaceChildren(`${more} `, this.measured);
+    this.more.replaceChildren(...withTerms(`${more} `), this.measured);
     this.text.update(view, counts.risk);
     this.threshold.update(view, counts, best);
     this.detail.update(view, this.rollouts.get(view.selected ?? -1));

@@ -105,6 +105,10 @@ export function stylesheet(href) {
 /** Where the glossary has a word. @param {string} word */
 export const wordId = (word) => `word-${word.toLowerCase().split(/[^a-z-]/)[0]}`;
 
+/** Words in which those that few know lead to the glossary, on the page. @param {string} words */
+export const withTerms = (words) =>
+  words.split(/\b(shortcut|round)(?=s?\b)/).map((part, place) => (place % 2 ? term(part, "?view=learn") : part));
+
 /** A word that leads to the glossary. @param {string} word @param {string} [glossary] its address, where it is */
 export const term = (word, glossary) =>
   glossary ? html("a", { class: "cv-term", href: `${glossary}#${wordId(word)}` }, word) : word;

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from citer_core.assets import ASSETS
+from citer_core.browser_pair import pair_facts, stored_thresholds
 from citer_core.cost import QWEN2_1_5B, QWEN2_72B
 from citer_core.errors import DatasetError
 from citer_core.evaluation.metrics import wilson_interval
@@ -308,6 +309,11 @@ def test_the_view_is_told_what_the_tables_say_and_nothing_else():
     assert json.dumps(content, allow_nan=False)
     known = {regime.name: regime for regime in regimes()}
     assert [regime["name"] for regime in content["regimes"]] == list(known)
+    # Compare offers a share for any two of this pair's routers (`SHARES` of assets/compare/live_form.js).
+    own = next(told for told in content["regimes"] if told["pair_revision"] == pair_facts("", "")["revision"])
+    for entry in own["kinds"].values():
+        at = {(point["router"], point["share_wanted"]) for point in entry["points"]}
+        assert {(name, share) for name in stored_thresholds() for share in (0.05, 0.1, 0.2, 0.3)} <= at
     for told in content["regimes"]:
         for kind, entry in told["kinds"].items():
             table = known[told["name"]].tables[kind]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
@@ -165,6 +166,23 @@ def test_a_problem_of_ones_own_is_written_live_in_every_way(visit: Callable[...,
     expect(page.locator(".cq-question")).to_have_text("What is 2 + 3?")
     expect(page.locator(".cx-compare")).to_contain_text("Written live")
     expect(go).to_be_enabled()
+    # The same share for both: each router's tau from what was measured on this pair.
+    measured = [("citer", 0.15607), ("max-probability", 0.515619)]
+    points = [{"router": name, "share_wanted": 0.1, "tau": tau, "n": 1000} for name, tau in measured]
+    regime = {"pair_revision": "fake-revision", "kinds": {"math": {"points": points}}}
+    message = json.dumps({"evidence": {"regimes": [regime]}})
+    page.route(
+        "**/citer/ask/evidence", lambda route: route.fulfill(content_type="application/x-ndjson", body=message + "\n")
+    )
+    form.get_by_label("and by the router").select_option("max-probability")
+    form.get_by_label("LLM tokens").select_option("10% for both")
+    expect(form.locator(".cq-note")).to_contain_text("over the 1,000 problems of this kind in Evidence")
+    assert [form.get_by_label("at τ").nth(k).input_value() for k in range(2)] == ["0.1561", "0.5156"]
+    form.get_by_label("Kind").select_option("Free text")
+    expect(form.locator(".cq-note")).to_contain_text("Not measured here at 10%: citer, max-probability.")
+    form.get_by_label("Kind").select_option("Math")
+    form.get_by_label("at τ").first.fill("0.5")
+    expect(form.get_by_label("LLM tokens")).to_have_value("")
     assert len(set(texts(page))) == 1  # the scripted engine writes one text, whoever writes
     assert "boxed{42}" in texts(page)[0]
     # Sampled, without drafts; and a link that fills all of it in again.

@@ -381,6 +381,9 @@ def test_a_word_leads_to_the_glossary_without_a_new_page(visit: Visit) -> None:
     page.locator(".cv-t").nth(5).click()
     page.locator(".cv-inspector .cv-term").click()
     expect(page.locator(".cx-here")).to_contain_text("Nats")
+    page.locator("a[data-view=evidence]").first.click()
+    page.locator(".ce-lesson .cv-term", has_text="round").first.click(timeout=60_000)
+    expect(page.locator(".cx-here")).to_contain_text("One training of a router")
 
 
 def test_a_problem_is_found_by_its_words_and_chosen_from_the_list(visit: Visit) -> None:

@@ -53,6 +53,7 @@ def _regime(regime: Regime) -> dict[str, Any]:
     opens = routers_here(regime.pair_revision)
     return {
         "name": regime.name,
+        "pair_revision": regime.pair_revision,
         "title": regime.title,
         "note": regime.note,
         "provenance": f"Measured {regime.date} on {regime.hardware} with `{regime.command}`",
