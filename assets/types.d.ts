@@ -103,6 +103,27 @@ interface Inside {
   } | null;
 }
 
+/** Both models at one position; see `citer_core/routing/next_tokens.py`, which says what each number is. */
+interface NextTokens {
+  slm: Offer;
+  llm: Offer | null;
+  typed: [number, string] | null;
+  n_typed: number;
+}
+
+interface Offer {
+  top: Candidate[];
+  draw: {
+    number: number;
+    probabilities: number[];
+    n_kept: number;
+    kept: number;
+    token: Candidate;
+    rank: number;
+    low: number;
+  } | null;
+}
+
 /** Which pair and device a run is priced for; what is absent is the run's own. */
 interface Pricing {
   slm?: ModelSpec;
@@ -117,6 +138,8 @@ interface Askable {
   goOn: boolean;
   flip: boolean;
   probe: boolean;
+  /** both models' next tokens at a position */
+  next: boolean;
   whyNot: string;
 }
 
@@ -147,6 +170,13 @@ interface InsideRequest extends RunAbout {
   router: string;
   token_ids: number[];
   after_llm: boolean;
+}
+
+/** About one position: the tokens before it, how the run chose, and a text to be read as tokens. */
+interface NextRequest extends RunAbout {
+  token_ids: number[];
+  settings: Settings;
+  text?: string;
 }
 
 /** A pair that somebody needs, beside a notice. */

@@ -21,6 +21,7 @@ from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.decode import check_prompt, decode
 from citer_core.routing.inside import Inside, inside
 from citer_core.routing.llm_writers import check_router
+from citer_core.routing.next_tokens import NextTokens, next_tokens
 from citer_core.routing.probe import ProbedToken, probe
 from citer_core.routing.router import Router
 from citer_core.routing.speculative import speculate
@@ -224,6 +225,16 @@ class Engine:
         """
         prompt_ids = self.pair.encode(problem.prompt)
         return inside(self.pair, self.router(router), prompt_ids, token_ids, after_llm=after_llm)
+
+    def next_tokens(
+        self, problem: Problem, token_ids: Sequence[int], settings: DecodeSettings, text: str | None = None
+    ) -> NextTokens:
+        """What both models may write behind these tokens of a completion; see `citer_core.routing.next_tokens`.
+
+        Raises:
+            SettingError: the tokens are not this pair's, or too many.
+        """
+        return next_tokens(self.pair, self.pair.encode(problem.prompt), token_ids, settings, text)
 
     def speculate(
         self,

@@ -35,6 +35,7 @@ from citer_core.types import Candidate, DecodeSettings, FinishReason, PairOption
 if TYPE_CHECKING:
     import pytest
 
+    from citer_core.routing.next_tokens import NextTokens
     from citer_core.routing.probe import ProbedToken
 
 SLM = ModelSpec("fake-slm", 100_000, 2, 2, 1, 16, 500, 32, True, 4)
@@ -291,6 +292,17 @@ class FakeEngine:
                 llm_top if index % 3 else (Candidate(token_id + 1, "other", 0.6), Candidate(token_id, "right", 0.3))
             )
             yield ProbedToken(slm_top, llm_top, slm_entropy=0.5, llm_entropy=0.25, kl=0.125, agree=bool(index % 3))
+
+    def next_tokens(
+        self, problem: Problem, token_ids: Sequence[int], settings: DecodeSettings, text: str | None = None
+    ) -> NextTokens:
+        """Twenty tokens of the SLM and of the LLM; a word is a token, whose id is how many letters it has."""
+        from citer_core.routing.next_tokens import NextTokens, Offer
+
+        slm, llm = (Offer(tuple(Candidate(n + i, f" {who}{i}", 0.5**i) for i in range(1, 21)), None)
+                    for who, n in (("small", 100), ("large", 200)))  # fmt: skip
+        words = re.findall(r"\s*\S+", text or "")
+        return NextTokens(slm, llm, (len(words[0]), words[0]) if words else None, len(words))
 
     def prompt_text(self, problem: Problem) -> str:
         return problem.prompt

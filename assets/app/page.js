@@ -75,6 +75,7 @@ export class Page {
       onProbe: (request) => this.branches.probe(request),
       // A page in one file has nowhere to fetch it from, as it has no charts.
       onInside: props.plotly ? async () => (await import("../inside/inside.js")).showInside(this) : undefined,
+      onNext: (request, waits) => this.branches.ask("next_tokens", request, waits),
       canProbe: () => this.pairs.status?.llm_is_here !== false,
       livePace: SHOWN_PER_S,
       onShowing: () => this.shown(),

@@ -82,20 +82,16 @@ export class PageBranches {
 
   /** @param {ProbeRequest} request */
   async #probe(request) {
-    const lost = { notice: "The LLM’s answers were lost on the way. Ask again." };
-    const last = await this.#lastOf("probe", request, lost, (words) =>
-      this.page.viewer.setStatus(words, { busy: true }),
-    );
+    const last = await this.#lastOf("probe", request, (words) => this.page.viewer.setStatus(words, { busy: true }));
     this.receiveProbe({ probe: null, ...last });
   }
 
   /**
    * The last message of an answer; those before it say how long one has to wait.
-   * @param {string} what @param {object} asked @param {PageMessage} lost where there is none
-   * @param {(words: string) => void} waits
+   * @param {string} what @param {object} asked @param {(words: string) => void} waits
    */
-  async #lastOf(what, asked, lost, waits) {
-    let last = lost;
+  async #lastOf(what, asked, waits) {
+    let last = { notice: "The models’ answers were lost on the way. Ask again." };
     try {
       for await (const message of this.page.transport.ask(what, asked)) {
         if (message.level === "wait") waits(message.notice);
@@ -108,20 +104,23 @@ export class PageBranches {
   }
 
   /**
-   * The inside of a decision, or in words why it is not known.
-   * @param {InsideRequest} request @param {(words: string) => void} waits
-   * @returns {Promise<{inside?: Inside|null, notice?: string}>}
+   * What is asked of one position of a finished run; a notice where it cannot be had.
+   * @param {"next_tokens"|"inside"} what @param {NextRequest|InsideRequest} request
+   * @param {(words: string) => void} waits
+   * @returns {Promise<{next_tokens?: NextTokens, inside?: Inside} & Notice>}
    */
-  async inside(request, waits) {
+  async ask(what, request, waits) {
     const { browser, transport } = this.page;
-    const here = browser.inside(request);
-    if (here) {
-      const { inside, error } = await here;
-      return { inside, notice: error ?? "" };
+    const here = await browser.ask(what, request);
+    if (here) return here.error === null ? { [what]: here.answer } : { notice: here.error };
+    if (!transport.offers.has(what)) {
+      return {
+        notice:
+          `Only the bundled pair is computed here, and this run is of ${request.pair_name}. Start the page on your ` +
+          "machine (python app.py) and load that pair there to see more.",
+      };
     }
-    if (!transport.offers.has("inside"))
-      return { notice: `Only the bundled pair is computed here, and this run is of ${request.pair_name}.` };
-    return this.#lastOf("inside", request, { notice: "The answer was lost on the way. Try again." }, waits);
+    return this.#lastOf(what, request, waits);
   }
 
   /** @param {ProbeMessage} message */

@@ -284,18 +284,14 @@ export class PageBrowser {
   }
 
   /**
-   * The inside of a decision, where this browser takes that.
-   * @param {InsideRequest} asked
-   * @returns {Promise<{inside: Inside|null, error: string|null}>|null}
+   * One position of a finished run.
+   * @param {string} what @param {NextRequest|InsideRequest} asked
+   * @returns {Promise<{answer: any, error: string|null}|null>} null where this browser does not take it
    */
-  inside(asked) {
-    return this.has(asked) ? this.#inside(asked) : null;
-  }
-
-  /** @param {InsideRequest} asked */
-  async #inside({ prompt, token_ids: ids, router, after_llm: afterLlm }) {
-    const reply = (await this.load()) ? await this.client?.inside(prompt.text, ids, router, afterLlm) : null;
-    return reply ?? { inside: null, error: this.client?.why ?? "" };
+  async ask(what, asked) {
+    if (!this.has(asked)) return null;
+    const reply = (await this.load()) ? await this.client?.ask(what, asked) : null;
+    return reply ?? { answer: null, error: this.client?.why ?? "" };
   }
 
   /** Who is asked for a live comparison: the transport, or this browser. */

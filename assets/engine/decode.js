@@ -11,7 +11,7 @@
 
 import { prefersLlm } from "../run/decision.js";
 import { RequestProblem, checkFork, readByLlm } from "./fork.js";
-import { sampledToken } from "./sampling.js";
+import { drawnAt } from "./sampling.js";
 import { TextStream } from "./text_stream.js";
 
 /** A model or a router computed no number: the run ends there. */
@@ -35,7 +35,7 @@ export function roomBehind(pair, promptIds) {
 }
 
 /** @param {CachedText} model @param {string} which @param {number[]} ids */
-function readSoundly(model, which, ids) {
+export function readSoundly(model, which, ids) {
   if (model.read(ids)) return;
   throw new NotANumberProblem(
     `The ${which} computed values that are not numbers (NaN or infinity), so it has no next token, and this run ` +
@@ -46,8 +46,7 @@ function readSoundly(model, which, ids) {
 /** @param {CachedText} model @param {Settings} settings @param {number} index */
 function chosenToken(model, settings, index) {
   const { distribution } = model;
-  if (settings.temperature === 0) return distribution.greedyId;
-  return sampledToken(distribution.kernel.view(distribution.logits, distribution.size), settings, index);
+  return settings.temperature === 0 ? distribution.greedyId : drawnAt(distribution.values(), settings, index).id;
 }
 
 /**

@@ -9,7 +9,7 @@
  * @typedef {import("./protocol.js").EngineReply} EngineReply
  * @typedef {import("./protocol.js").StartRequest} StartRequest
  * @typedef {import("./protocol.js").TauRequest} TauRequest
- * @typedef {import("./protocol.js").ProbeOrder | import("./protocol.js").InsideOrder} Question about a run
+ * @typedef {import("./protocol.js").ProbeOrder | import("./protocol.js").AskOrder} Question about a run
  * @typedef {{id: string, request: RunRequest, events: TokenEvent[], isMove: boolean}} KeptRun what a later tau can
  *   begin with; `isMove` where a tau wrote it
  */
@@ -18,6 +18,7 @@ import { isForced } from "../run/decision.js";
 import { NotANumberProblem, decode, roomBehind } from "./decode.js";
 import { RequestProblem, asOurs, checkFork, chosenByHand, isSameButForTau, sharedAtTau } from "./fork.js";
 import { inside } from "./inside.js";
+import { nextTokens } from "./next_tokens.js";
 import { probe } from "./probe.js";
 import { labelRun } from "./run_labels.js";
 import { ModelFileProblem } from "./safetensors.js";
@@ -26,6 +27,13 @@ import { readSettings, traceHead } from "./trace_head.js";
 const SLICE_MS = 8;
 const MOST_KEPT = 4; // runs of which a tau may be asked
 const MOST_MOVES = 64; // texts that a slider wrote: whichever of them is the same for longest is gone on from
+/** What may be asked of one position of a finished run, by the server's names. */
+export const ANSWERS = {
+  /** @param {BrowserPair} pair @param {InsideRequest} asked */
+  inside: async (pair, { prompt, token_ids: ids, router, after_llm: afterLlm }) =>
+    inside(pair, await pair.router(router), pair.tokenizer.encode(prompt.text), ids, afterLlm),
+  next_tokens: nextTokens,
+};
 
 /** Gives other tasks, such as messages that have come, their turn. */
 function pause() {
@@ -221,22 +229,20 @@ export class Desk {
 
   /** @param {Question} order */
   async #answer(order) {
-    const { kind, probe: id, text, tokenIds } = order;
-    const { pair } = this;
+    const [{ kind, probe: id }, { pair }] = [order, this];
     /** @type {ProbedToken[]} */
     const tokens = [];
     try {
-      const promptIds = pair.tokenizer.encode(text);
-      if (order.kind === "inside") {
-        const found = inside(pair, await pair.router(order.router), promptIds, tokenIds, order.afterLlm);
-        return this.post({ kind: "inside", probe: id, inside: found, error: null });
+      if (order.kind === "ask") {
+        return this.post({ kind: "ask", probe: id, answer: await ANSWERS[order.what](pair, order.asked), error: null });
       }
-      const { solution = null } = order;
+      const { text, tokenIds, solution = null } = order;
+      const promptIds = pair.tokenizer.encode(text);
       await inSlices(probe(pair, promptIds, tokenIds), (token) => tokens.push(token));
       const cases = solution === null ? null : await inSlices(labelRun(pair, promptIds, tokenIds, tokens, solution));
       this.post({ kind: "probe", probe: id, tokens, cases, error: null });
     } catch (error) {
-      this.post({ kind, probe: id, tokens: [], inside: null, error: inWordsFor(error) });
+      this.post({ kind, probe: id, tokens: [], answer: null, error: inWordsFor(error) });
     }
   }
 }

@@ -27,17 +27,7 @@ export class Distribution {
   update() {
     const { kernel, logits, size, weights, topIds } = this;
     const { floats } = kernel;
-    const n = topIds.length;
-    let filled = 0;
-    let least = -Infinity;
-    for (let id = 0; id < size; id++) {
-      const value = floats[logits + id];
-      if (filled === n && !(value > least)) continue;
-      let place = filled < n ? filled++ : n - 1;
-      for (; place > 0 && value > floats[logits + topIds[place - 1]]; place--) topIds[place] = topIds[place - 1];
-      topIds[place] = id;
-      if (filled === n) least = floats[logits + topIds[n - 1]];
-    }
+    this.#fill(topIds);
     const top = floats[logits + topIds[0]];
     kernel.exponentials(logits, weights, size, top);
     let sum = 0;
@@ -46,6 +36,29 @@ export class Distribution {
     this.sum = sum;
     this.logSum = Math.log(sum);
     return Number.isFinite(top) && Number.isFinite(sum);
+  }
+
+  /** The logits themselves, where they are. */
+  values() {
+    return this.kernel.view(this.logits, this.size);
+  }
+
+  /** The ids of as many of the most probable tokens as there is room for. @param {Int32Array} ids best first */
+  #fill(ids) {
+    const { logits, size } = this;
+    const { floats } = this.kernel;
+    const n = ids.length;
+    let filled = 0;
+    let least = -Infinity;
+    for (let id = 0; id < size; id++) {
+      const value = floats[logits + id];
+      if (filled === n && !(value > least)) continue;
+      let place = filled < n ? filled++ : n - 1;
+      for (; place > 0 && value > floats[logits + ids[place - 1]]; place--) ids[place] = ids[place - 1];
+      ids[place] = id;
+      if (filled === n) least = floats[logits + ids[n - 1]];
+    }
+    return ids;
   }
 
   /** The most probable token, the lowest id at a tie. */
@@ -81,8 +94,13 @@ export class Distribution {
     return Math.fround(this.logSum - weighted / /** @type {number} */ (this.sum));
   }
 
-  /** The most probable tokens, best first. @param {(id: number) => string} textOf @returns {Candidate[]} */
-  candidates(textOf) {
-    return [...this.topIds].map((id) => [id, textOf(id), Math.round(Math.exp(this.logProbability(id)) * 1e6) / 1e6]);
+  /**
+   * The most probable tokens, best first.
+   * @param {(id: number) => string} textOf @param {number} [n] how many
+   * @returns {Candidate[]}
+   */
+  candidates(textOf, n = this.topIds.length) {
+    const ids = n === this.topIds.length ? this.topIds : this.#fill(new Int32Array(Math.min(n, this.size)));
+    return [...ids].map((id) => [id, textOf(id), Math.round(Math.exp(this.logProbability(id)) * 1e6) / 1e6]);
   }
 }

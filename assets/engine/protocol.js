@@ -25,9 +25,8 @@
  * @typedef {{kind: "cancel", run: string}} CancelRequest
  * @typedef {{kind: "probe", probe: string, text: string, tokenIds: number[], solution?: string|null}} ProbeOrder
  *   `text` of the prompt; the known solution to compare the tokens with, with the space that follows a prompt
- * @typedef {{kind: "inside", probe: string, text: string, tokenIds: number[], router: string,
- *   afterLlm: boolean}} InsideOrder one decision: what is before it, and whether the LLM wrote the last of that
- * @typedef {LoadRequest|StartRequest|TauRequest|KnownRun|CancelRequest|ProbeOrder|InsideOrder} EngineRequest
+ * @typedef {{kind: "ask", probe: string, what: keyof typeof import("./desk.js").ANSWERS, asked: any}} AskOrder
+ * @typedef {LoadRequest|StartRequest|TauRequest|KnownRun|CancelRequest|ProbeOrder|AskOrder} EngineRequest
  *
  * @typedef {{kind: "ready", pair: import("./pair.js").BrowserPair["info"], routers: string[]}} ReadyReply
  * @typedef {{kind: "failed", error: string}} FailedReply nothing can be decoded here; why
@@ -35,8 +34,8 @@
  *   end?: RunEnd|null}} RunReply
  * @typedef {{kind: "probe", probe: string, tokens: ProbedToken[], error: string|null,
  *   cases?: import("./run_labels.js").RunCases|{why: string}|null}} ProbeReply `cases` where a solution was given
- * @typedef {{kind: "inside", probe: string, inside: Inside|null, error: string|null}} InsideReply
- * @typedef {ReadyReply|FailedReply|RunReply|ProbeReply|InsideReply} EngineReply
+ * @typedef {{kind: "ask", probe: string, answer: any, error: string|null}} AnswerReply
+ * @typedef {ReadyReply|FailedReply|RunReply|ProbeReply|AnswerReply} EngineReply
  */
 
 export {};

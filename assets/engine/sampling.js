@@ -50,12 +50,23 @@ function heapOf(probabilities) {
 }
 
 /**
+ * @typedef {Object} Drawn
+ * @property {number} id of the token
+ * @property {number} rank of it, 0 for the most probable
+ * @property {number} uniform the number of the position
+ * @property {Float64Array} probabilities of all tokens at that temperature, by their ids
+ * @property {number} nKept tokens that top-p keeps
+ * @property {number} mass their probability
+ * @property {number} low so much of it lies before the token
+ */
+
+/**
  * @param {Float32Array} logits
  * @param {Settings} settings a temperature above 0
  * @param {number} index position in the completion
- * @returns {number} the token's id
+ * @returns {Drawn}
  */
-export function sampledToken(logits, settings, index) {
+export function drawnAt(logits, settings, index) {
   const { temperature, top_p: topP, seed } = settings;
   const n = logits.length;
   const probabilities = new Float64Array(n);
@@ -79,13 +90,13 @@ export function sampledToken(logits, settings, index) {
     }
   }
   const target = uniform * mass;
-  let cumulative = 0;
-  let id = 0;
-  const most = topP < 1 ? drawn.length : n;
-  for (let rank = 0; rank < most; rank++) {
-    id = topP < 1 ? drawn[rank] : next();
-    cumulative += probabilities[id];
-    if (cumulative > target) break;
+  const nKept = topP < 1 ? drawn.length : n;
+  const idAt = (/** @type {number} */ rank) => (topP < 1 ? drawn[rank] : next());
+  let [low, rank] = [0, 0];
+  let id = idAt(0);
+  while (low + probabilities[id] <= target && rank + 1 < nKept) {
+    low += probabilities[id];
+    id = idAt(++rank);
   }
-  return id;
+  return { id, rank, uniform, probabilities, nKept, mass, low };
 }

@@ -123,7 +123,7 @@ class InsidePanel {
     this.timer = setTimeout(async () => {
       if (this.known.size > MOST_KEPT) this.known.clear();
       take({ notice: "Computing." });
-      const found = await this.page.branches.inside(request, (notice) => take({ notice }));
+      const found = await this.page.branches.ask("inside", request, (notice) => take({ notice }));
       take(found);
       if (!found.inside) this.known.delete(key); // asked again the next time
     }, REST_MS);

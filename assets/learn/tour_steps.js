@@ -39,10 +39,10 @@ export const TOUR_STEPS = [
   {
     title: "Play a recorded run",
     text:
-      "Press one of these cards, or the play button under the text. Underlined orange tokens are the large " +
-      "model’s (LLM), plain ones the small model’s (SLM).",
-    target: "#cx-presets",
-    focus: ".cx-preset",
+      "Press the play button under the text, or one of the cards further down. Underlined orange tokens are the " +
+      "large model’s (LLM), plain ones the small model’s (SLM).",
+    target: ".cv-main",
+    focus: ".cv-play",
     click: ".cx-preset, .cv-play",
     isDone: (now, start) => now.isPlaying && !start.isPlaying,
   },

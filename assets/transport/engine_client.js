@@ -108,7 +108,7 @@ export class EngineClient {
     this.#loaded(false);
     const end = /** @type {RunEnd} */ ({ finish_reason: "error", answer: null, error: why });
     for (const [run, take] of [...this.#runs]) take({ kind: "run", run, base: 0, tokens: [], end });
-    for (const take of [...this.#asked.values()]) take({ tokens: [], inside: null, error: why });
+    for (const take of [...this.#asked.values()]) take({ tokens: [], answer: null, error: why });
     this.#runs.clear();
     this.#asked.clear();
   }
@@ -134,7 +134,7 @@ export class EngineClient {
         take?.(reply);
         break;
       }
-      case "inside":
+      case "ask":
       case "probe": {
         const take = this.#asked.get(reply.probe);
         this.#asked.delete(reply.probe);
@@ -201,13 +201,12 @@ export class EngineClient {
   }
 
   /**
-   * What a router computes behind a text.
-   * @param {string} text of the prompt @param {number[]} tokenIds
-   * @param {string} router @param {boolean} afterLlm
-   * @returns {Promise<import("../engine/protocol.js").InsideReply>}
+   * One position of a finished run.
+   * @param {string} what of `ANSWERS` in `../engine/desk.js` @param {object} asked
+   * @returns {Promise<import("../engine/protocol.js").AnswerReply>}
    */
-  inside(text, tokenIds, router, afterLlm) {
-    return this.#ask({ kind: "inside", text, tokenIds, router, afterLlm });
+  ask(what, asked) {
+    return this.#ask({ kind: "ask", what, asked });
   }
 
   /** @param {any} order without its name @returns {Promise<any>} */

@@ -13,7 +13,7 @@ import { seriesOf } from "../run/series.js";
 import { asRecorded } from "../run/decision.js";
 
 /** @type {Askable} */
-const NOTHING_MORE = { goOn: false, flip: false, probe: false, whyNot: "" };
+const NOTHING_MORE = { goOn: false, flip: false, probe: false, next: false, whyNot: "" };
 
 export class Branching {
   /** @param {Viewer} viewer @param {import("./viewer.js").ViewerOptions} options */
@@ -94,18 +94,19 @@ export class Branching {
 
   /** What may be asked of the server about this run. @param {RunView} view */
   can(view) {
-    const { onBranch, onProbe, canProbe } = this.options;
+    const { onBranch, onProbe, onNext, canProbe } = this.options;
     if (!view.head || view.live || view.n === 0 || view.finishReason === null) return NOTHING_MORE;
     const probe = Boolean(onProbe) && !view.probe && (!canProbe || canProbe());
-    if (!onBranch) return { ...NOTHING_MORE, probe };
+    const asks = { ...NOTHING_MORE, probe, next: Boolean(onNext) };
+    if (!onBranch) return asks;
     if (this.book.isFull)
-      return { ...NOTHING_MORE, probe, whyNot: `There are ${MOST_BRANCHES} branches: delete one to make another.` };
+      return { ...asks, whyNot: `There are ${MOST_BRANCHES} branches: delete one to make another.` };
     const { firstFlip } = view.decisions;
     const isAsMade = firstFlip < 0 || view.pinned === null || view.pinned <= firstFlip;
     return {
+      ...asks,
       goOn: true,
       flip: isAsMade,
-      probe,
       whyNot: isAsMade
         ? ""
         : `At this τ token ${firstFlip + 1} has another writer: continue from there first, or go back to ` +
@@ -209,6 +210,16 @@ export class Branching {
       token_ids: view.events.map((event) => event.token_id),
       key: traceKey(trace),
     });
+  }
+
+  /** @type {import("./viewer.js").AskNext} */
+  async askNext(view, index, text, waits) {
+    const { head } = view;
+    const { onNext } = this.options;
+    if (!head || !onNext) return {};
+    const token_ids = view.events.slice(0, index).map((event) => event.token_id);
+    const settings = { ...head.settings };
+    return onNext({ ...this.#about(view, head), token_ids, settings, ...(text ? { text } : {}) }, waits);
   }
 
   /**

@@ -13,7 +13,7 @@ const LONG_QUESTION = 200;
 const OPTIONS = /\n(?=[A-J]\. )/;
 
 /** @param {Settings} settings @returns {string[]} how tokens were drawn, as far as it is not the usual way */
-function sampling(settings) {
+export function sampling(settings) {
   if (!(settings.temperature > 0)) return ["greedy"];
   return Object.entries(settings)
     .filter(([name, value]) => {

@@ -10,7 +10,7 @@ import { leastEntropy, marginOf, splitStep } from "../run/cost_split.js";
 import { confidenceDial } from "./dial.js";
 import { largeButton } from "./large.js";
 import { button, html, term } from "./dom.js";
-import { WRITER_NAMES, percent, plural, probability, quantity, significant } from "../run/format.js";
+import { WRITER_NAMES, plural, probability, quantity, significant } from "../run/format.js";
 import { visibleText } from "./text.js";
 import { truthBlock } from "./truth.js";
 
@@ -36,9 +36,11 @@ export class Inspector {
   /**
    * @param {{onFlip: (index: number, source: "slm"|"llm", tokenId: number|null) => void, onProbe: () => void,
    *   onClose: () => void, onInside?: () => void, glossary?: string}} on
+   * @param {import("./choices.js").Choices} choices
    */
-  constructor(on) {
+  constructor(on, choices) {
     this.on = on;
+    this.choices = choices;
     this.body = html("div", { class: "cv-inspector-body" });
     this.close = button("×", "cv-close", { "aria-label": "Close the inspector" });
     this.close.addEventListener("click", () => on.onClose());
@@ -71,6 +73,8 @@ export class Inspector {
       can.flip,
       can.probe,
       can.whyNot,
+      can.next,
+      this.choices.version,
     ].join();
     if (key === this.shownKey) return;
     this.shownKey = key;
@@ -138,14 +142,7 @@ export class Inspector {
                 ),
           )
         : null,
-      this.#candidates("slm", event.slm_top, view, index, can),
-      this.#candidates(
-        "llm",
-        event.llm_top.length ? event.llm_top : (view.probe?.[index]?.llm_top ?? []),
-        view,
-        index,
-        can,
-      ),
+      ...this.choices.blocks(view, index, can),
       this.#uncertainty(view, event, index),
       view.truth ? truthBlock(view, index) : null,
       probeBlock(view, can, () => this.on.onProbe()),
@@ -238,58 +235,6 @@ export class Inspector {
       table,
       said ? html("p", { class: "cv-caption" }, said) : null,
     );
-  }
-
-  /** @param {Writer} model @param {Candidate[]} top @param {RunView} view @param {number} index @param {Askable} can */
-  #candidates(model, top, view, index, can) {
-    const event = view.events[index];
-    const mayChoose = can.flip && view.pinned === index;
-    const name = WRITER_NAMES[model];
-    const block = html("div", { class: "cv-block" }, html("h3", { class: "cv-subheading" }, `${name} candidates`));
-    if (!top?.length) {
-      block.append(
-        html(
-          "p",
-          { class: "cv-muted" },
-          model === "llm" && event.source !== "llm" ? "Not computed: the LLM was not asked here." : "Not recorded.",
-        ),
-      );
-      return block;
-    }
-    const list = html("ol", { class: "cv-candidates" });
-    for (const [id, text, p] of top) {
-      const bar = html("span", { class: `cv-bar cv-bar-${model}`, "aria-hidden": "true" });
-      bar.style.width = percent(Math.max(0, Math.min(1, p)), 2);
-      const chosen = id === event.token_id;
-      const label = html("bdi", { class: "cv-code" }, visibleText(text));
-      const choose =
-        mayChoose && !chosen
-          ? html(
-              "button",
-              {
-                type: "button",
-                class: "cv-choose",
-                "data-key": `${model}-${id}`,
-                title: `Branch: write this token, by the ${name}`,
-                "aria-label": `Branch with ${visibleText(text)}, by the ${name}`,
-              },
-              label,
-            )
-          : null;
-      choose?.addEventListener("click", () => this.on.onFlip(index, model, id));
-      list.append(
-        html(
-          "li",
-          { class: chosen ? "cv-chosen" : null },
-          choose ?? label,
-          html("span", { class: "cv-bar-track" }, bar),
-          html("span", { class: "cv-number" }, probability(p)),
-          chosen ? html("span", { class: "cv-sr" }, "written") : null,
-        ),
-      );
-    }
-    block.append(list);
-    return block;
   }
 
   /** @param {RunView} view @param {TokenEvent} event @param {number} index */

@@ -8,6 +8,7 @@ import { Announcer } from "./announcer.js";
 import { Answer } from "./answer.js";
 import { Branching } from "./branching.js";
 import { Chart } from "./chart.js";
+import { Choices } from "./choices.js";
 import { Closer } from "./closer.js";
 import { Counters } from "./counters.js";
 import { html } from "./dom.js";
@@ -65,14 +66,19 @@ export function buildPanels(viewer, options) {
   const counters = new Counters();
   const figures = new Figures((kept) => legend.keep(kept), options.glossary);
   const answer = new Answer();
-  const inspector = new Inspector({
-    onFlip: (index, source, tokenId) => branching.flip(viewer.view, index, source, tokenId),
-    onProbe: () => branching.askProbe(viewer.view),
-    onClose: () => viewer.pin(null),
-    onInside: options.onInside,
-    glossary: options.glossary,
+  /** @param {number} index @param {Writer} source @param {number|null} tokenId */
+  const onFlip = (index, source, tokenId) => branching.flip(viewer.view, index, source, tokenId);
+  const choices = new Choices({
+    onFlip,
+    ask: (view, ...asked) => branching.askNext(view, ...asked),
+    onChange: () => viewer.schedule("panels"),
   });
-  const closer = new Closer(() => branching.askProbe(viewer.view));
+  const onProbe = () => branching.askProbe(viewer.view);
+  const inspector = new Inspector(
+    { onFlip, onProbe, onClose: () => viewer.pin(null), onInside: options.onInside, glossary: options.glossary },
+    choices,
+  );
+  const closer = new Closer(onProbe);
   const playback = new Playback(
     (shown) => viewer.reveal(shown),
     (k) => viewer.view.ownSeries.totals(k).measuredS,

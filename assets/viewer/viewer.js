@@ -30,6 +30,8 @@ export { drawHistogram } from "./histogram.js";
  * @property {(request: ProbeRequest) => void} [onProbe] ask the LLM everywhere; the answer comes back through
  *   `setProbe`
  * @property {() => void} [onInside] show the inside of the pinned token's decision; without it nothing offers to
+ * @property {(request: NextRequest, waits: (words: string) => void) => Promise<NextAnswer>} [onNext] both models' next
+ *   tokens at a position
  * @property {() => boolean} [canProbe] whether the LLM can be asked everywhere now; it can where absent
  * @property {number} [livePace] tokens a second at which a run is shown while it is written; as they come where absent
  * @property {() => void} [onShowing] what is shown of a run has caught up with it, or was held
@@ -41,6 +43,10 @@ export { drawHistogram } from "./histogram.js";
  *
  * @typedef {{autoplay?: boolean, probe?: ProbedToken[]|null, threshold?: number|null, pin?: number|null,
  *   origin?: Trace|null}} ShowOptions `origin`: the run that this one is at another tau
+ *
+ * @typedef {{next_tokens?: NextTokens} & Notice} NextAnswer
+ * @typedef {(view: RunView, index: number, text: string|undefined, waits: (words: string) => void) =>
+ *   Promise<NextAnswer>} AskNext
  */
 
 const PICTURES_EVERY_MS = 350;

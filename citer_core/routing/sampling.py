@@ -53,12 +53,30 @@ def token_at(logits: Tensor, temperature: float | Tensor, top_p: float | Tensor,
         logits: [V], any float dtype.
         temperature, top_p, uniform: numbers, or [1] float64 tensors beside the logits.
     """
+    ids, cumulative, last = nucleus(logits, temperature, top_p)
+    return ids.gather(0, rank_at(cumulative, last, uniform))
+
+
+def nucleus(logits: Tensor, temperature: float | Tensor, top_p: float | Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """All tokens, the most probable first, and how many of them may be drawn.
+
+    Args:
+        logits, temperature, top_p: see `token_at`.
+
+    Returns:
+        ids [V] int64; their cumulative probabilities at that temperature, [V] float64; the rank of the last token that
+        top-p keeps, [1] int64.
+    """
     probabilities = torch.softmax(logits.double() / temperature, dim=-1)
     ordered, ids = probabilities.sort(descending=True, stable=True)
     cumulative = ordered.cumsum(-1)
     # The nucleus is the shortest prefix that holds top_p of the mass: a token is in it iff less lies before it.
     # Where the logits are no numbers none is, and the caller finds that out; an index of -1 would break a GPU.
     last = ((cumulative - ordered < top_p).sum(dim=0, keepdim=True) - 1).clamp_min(0)
+    return ids, cumulative, last
+
+
+def rank_at(cumulative: Tensor, last: Tensor, uniform: float | Tensor) -> Tensor:
+    """[1] int64, where the number `uniform` falls among the tokens of `nucleus`."""
     target = uniform * cumulative.gather(0, last)
-    chosen = torch.searchsorted(cumulative, target, right=True)
-    return ids.gather(0, torch.minimum(chosen, last))
+    return torch.minimum(torch.searchsorted(cumulative, target, right=True), last)

@@ -36,7 +36,7 @@ from citer_core.ui.presets import read_presets
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run.asked import asked_run, read_asked
 from citer_core.ui.run.registry import RunRegistry
-from citer_core.ui.run.request import INSIDE, branch_request, probe_request
+from citer_core.ui.run.request import INSIDE, NEXT, branch_request, probe_request
 from citer_core.ui.run.stream import missing_part
 from tests.damaged_traces import recorded
 from tests.mutations import ODD, any_json, changed, garbled
@@ -140,6 +140,7 @@ def _requests() -> list[Target]:
               "token_id": 7, "parent": KEY}  # fmt: skip
     probe = {**about, "token_ids": [1, 2, 3], "key": KEY}
     decision = {**about, "token_ids": [1, 2, 3], "router": "citer", "after_llm": True}
+    position = {**about, "token_ids": [1, 2, 3], "settings": whole["settings"], "text": " a"}
     desk = SimpleNamespace(registry=RunRegistry())
     runs = RecordedRuns(ASSETS / "traces", read_presets(ASSETS / "traces")[:2])
     replay_again = replay_endpoint(runs)
@@ -151,6 +152,7 @@ def _requests() -> list[Target]:
         Target("branch request", documents(branch) | anything, lambda text: branch_request(text, BOOK)),
         Target("probe request", documents(probe) | anything, lambda text: probe_request(text, BOOK)),
         Target("decision request", documents(decision) | anything, lambda text: probe_request(text, BOOK, INSIDE)),
+        Target("position request", documents(position) | anything, lambda text: probe_request(text, BOOK, NEXT)),
         Target(
             "replay arguments", st.tuples(trace_text | near(""), near(0.5), near("bakery")),
             lambda given: replay_again(*given), (CiterError,),

@@ -94,6 +94,50 @@ def test_a_chosen_candidate_is_written_by_its_model(visit: Visit, served: Served
     assert (fork.n_shared, fork.source, fork.token_id) == (at, "slm", parent.events[at].slm_token_id)
 
 
+def test_any_of_twenty_tokens_or_a_typed_one_is_written(visit: Visit, served: Served) -> None:
+    visitor = visit()
+    page = visitor.page
+    asked(visitor, "Which of twenty?")
+    parent = served.engine.runs[-1]
+    focus_token(visitor, 4)
+    inspector = page.locator(".cv-inspector")
+    expect(inspector).to_contain_text("Greedy (temperature 0): the most probable token is taken.")
+    page.get_by_role("button", name="Show 20 of both models").press("Enter")
+    expect(inspector.locator(".cv-candidates li")).to_have_count(40, timeout=20_000)
+    assert grave(page) == []
+    focus_token(visitor, 3)  # they stay open
+    page.get_by_role("button", name="Branch with ·large20, by the LLM").press("Enter")
+    expect(strip(visitor)).to_have_count(2, timeout=20_000)
+    visitor.wait_idle()
+    fork = served.engine.runs[-1].fork
+    assert fork is not None and (fork.n_shared, fork.source, fork.token_id) == (3, "llm", 220)
+
+    page.get_by_role("button", name="Original").first.press("Enter")
+    focus_token(visitor, 3)
+    typed = page.get_by_role("textbox", name="A token of your own")
+    typed.press("Enter")
+    expect(inspector).to_contain_text("Type the text of one token")
+    typed.fill(" two words")
+    typed.press("Enter")
+    expect(inspector).to_contain_text("This text is 2 tokens, and one is written here.", timeout=20_000)
+    expect(typed).to_be_focused()
+    expect(strip(visitor)).to_have_count(2)
+    page.get_by_role("button", name="Write ·two").press("Enter")
+    expect(strip(visitor)).to_have_count(3, timeout=20_000)
+    visitor.wait_idle()
+    fork = served.engine.runs[-1].fork
+    assert fork is not None and (fork.source, fork.token_id) == (parent.events[3].source, len(" two"))
+
+    page.get_by_role("button", name="Original").first.press("Enter")
+    focus_token(visitor, 3)
+    typed.fill(" alone")
+    typed.press("Enter")
+    expect(strip(visitor)).to_have_count(4, timeout=20_000)
+    visitor.wait_idle()
+    fork = served.engine.runs[-1].fork
+    assert fork is not None and fork.token_id == len(" alone")
+
+
 def test_another_tau_is_continued_for_real(visit: Visit, served: Served) -> None:
     visitor = visit()
     asked(visitor, "Where does it go on?")

@@ -98,7 +98,7 @@ def test_the_tour_by_keyboard_skipped_and_ended(visit: Visit) -> None:
     card = page.locator(".citer-tour")
     expect(page.locator(".ct-title")).to_be_focused()
     page.keyboard.press("F6")
-    expect(page.locator(".cx-preset").first).to_be_focused()
+    expect(page.locator(".cv-play")).to_be_focused()
     page.keyboard.press("F6")
     expect(page.get_by_role("button", name="Skip this step")).to_be_focused()
     page.keyboard.press("Enter")

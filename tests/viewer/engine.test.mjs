@@ -9,7 +9,7 @@ import { BrowserPair } from "../../assets/engine/pair.js";
 import { copyRow, putMatrix } from "../../assets/engine/matrices.js";
 import { randomOf } from "../../assets/engine/randomness.js";
 import { readSafetensors } from "../../assets/engine/safetensors.js";
-import { refuseUnknownSettings, sampledToken } from "../../assets/engine/sampling.js";
+import { drawnAt, refuseUnknownSettings } from "../../assets/engine/sampling.js";
 import { inHex, sha256, sha512 } from "../../assets/engine/sha2.js";
 import { TextStream } from "../../assets/engine/text_stream.js";
 import { Tokenizer } from "../../assets/engine/tokenizer.js";
@@ -113,7 +113,7 @@ test("hashes are the platform's, random numbers are Python's", () => {
 test("a nucleus leaves out the rest, and ids break ties", () => {
   const logits = Float32Array.from([0, 3, 3, 1, -50]);
   const at = (topP, seeds) =>
-    new Set(seeds.map((seed) => sampledToken(logits, { ...SETTINGS, temperature: 1, top_p: topP, seed }, 4)));
+    new Set(seeds.map((seed) => drawnAt(logits, { ...SETTINGS, temperature: 1, top_p: topP, seed }, 4).id));
   const seeds = Array.from({ length: 60 }, (_, i) => i);
   assert.deepEqual([...at(0.2, seeds)], [1]);
   assert.deepEqual([...at(0.6, seeds)].sort(), [1, 2]);

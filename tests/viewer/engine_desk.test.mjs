@@ -90,6 +90,19 @@ test("tau moved over a run gives what a new run at that tau gives, and the last 
   assert.deepEqual(texts[0], texts[1]);
 });
 
+test("a position of a finished run is answered between runs, or it is said why not", async () => {
+  const { desk, until } = await openDesk();
+  const asked = { prompt: PROMPT, token_ids: [], settings: { ...SETTINGS, temperature: 1, top_p: 0.9, seed: 3 } };
+  desk.take({ kind: "ask", probe: "first", what: "next_tokens", asked: { ...asked, text: " dollars in" } });
+  desk.take({ kind: "ask", probe: "second", what: "next_tokens", asked: { ...asked, token_ids: [-1] } });
+  const { answer, error } = await until((reply) => reply.probe === "first");
+  assert.equal(error, null);
+  assert.equal(answer.slm.top.length, 20);
+  assert.equal(answer.slm.draw.number, answer.llm.draw.number);
+  assert.equal(answer.n_typed, 2);
+  assert.match((await until((reply) => reply.probe === "second")).error, /tokens that this pair does not know/);
+});
+
 test("of two branches each goes on from its own text when tau moves", async () => {
   const { desk, ended, eventsOf } = await openDesk();
   desk.take({ kind: "start", run: "parent", request: request() });

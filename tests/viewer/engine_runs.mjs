@@ -1,12 +1,13 @@
 /**
  * Decodes what standard input asks for with the browser's engine, for tests/core/test_browser_engine.py to compare with
- * Python. In: `{encode, decode, runs, probes, insides, truths}`; out: the same, answered.
+ * Python. In: `{encode, decode, runs, probes, insides, next, truths}`; out: the same, answered.
  */
 
 import { decode } from "../../assets/engine/decode.js";
 import { asOurs } from "../../assets/engine/fork.js";
 import { solvedProblem, truthOf } from "../../assets/transport/run_truth.js";
 import { inside } from "../../assets/engine/inside.js";
+import { nextTokens } from "../../assets/engine/next_tokens.js";
 import { probe } from "../../assets/engine/probe.js";
 import { labelRun } from "../../assets/engine/run_labels.js";
 import { traceHead } from "../../assets/engine/trace_head.js";
@@ -70,6 +71,7 @@ const answer = {
     : runs,
   truths: (asked.truths ?? []).map((order) => truth(book, order)),
   insides,
+  next: (asked.next ?? []).map((order) => nextTokens(pair, order)),
   probes: (asked.probes ?? []).map(({ prompt, ids }) => [...probe(pair, tokenizer.encode(prompt), ids)]),
 };
 process.stdout.write(JSON.stringify(answer));

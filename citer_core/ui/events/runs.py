@@ -1,4 +1,4 @@
-"""Runs: a new one, a branch of one that has ended, what was missed of one, its end; and the LLM asked at every token.
+"""Runs: a new one, a branch of one that has ended, what was missed of one, its end; and what the models say of one.
 
 Runs and branches wait in line with all others, and go on for a while where nobody reads on: a page may come back.
 """
@@ -24,7 +24,7 @@ from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run.asked import read_asked
 from citer_core.ui.run.desk import RunDesk
 from citer_core.ui.run.order import Start
-from citer_core.ui.run.request import INSIDE, PROBE, BranchRequest, ProbeRequest, branch_request, probe_request
+from citer_core.ui.run.request import INSIDE, NEXT, PROBE, BranchRequest, ProbeRequest, branch_request, probe_request
 from citer_core.ui.run.stream import follow, missing_part
 from citer_core.ui.run.truth import truth_message
 from citer_core.ui.streaming import Message
@@ -111,6 +111,7 @@ def about_runs(desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook
         "branch": branch,
         "probe": after_a_run(PROBE, _probed),
         "inside": after_a_run(INSIDE, _inside),
+        "next_tokens": after_a_run(NEXT, _next_tokens),
         "fetch_run": at_once(lambda asked: missing_part(desk, asked)),
         "stop_run": at_once(stop_run),
     }
@@ -127,6 +128,10 @@ def _probed(engine: Engine, book: ProblemBook, asked: ProbeRequest) -> Message:
 def _inside(engine: Engine, _: ProblemBook, asked: ProbeRequest) -> Message:
     found = engine.inside(asked.problem, asked.token_ids, router=asked.router, after_llm=asked.after_llm)
     return {"inside": asdict(found)}
+
+
+def _next_tokens(engine: Engine, _: ProblemBook, asked: ProbeRequest) -> Message:
+    return {"next_tokens": asdict(engine.next_tokens(asked.problem, asked.token_ids, asked.settings, asked.text))}
 
 
 def _check_same(engine: Engine, asked: BranchRequest | ProbeRequest) -> None:

@@ -6,7 +6,7 @@ derived (texts, cache lengths, verdicts) is derived again by the engine. Knows t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from citer_core.decode_settings import MAX_NEW_TOKENS
@@ -16,7 +16,7 @@ from citer_core.gate.fields import Flag, Kind, ListOf, Maybe, Record, Text
 from citer_core.gate.json_text import parse_json
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.trace import ParentInfo
-from citer_core.trace_schema import EVENT, MAX_TRACE_CHARS, PARENT, PROMPT, SETTINGS
+from citer_core.trace_schema import EVENT, MAX_TOKEN_CHARS, MAX_TRACE_CHARS, PARENT, PROMPT, SETTINGS
 from citer_core.types import Candidate, DecodeSettings, TokenEvent
 from citer_core.ui.problem_book import ProblemBook
 
@@ -53,6 +53,9 @@ BRANCH = Record(
 _TOKENS = ListOf(_TOKEN_ID, MAX_NEW_TOKENS)
 PROBE = Record({**_ABOUT, "token_ids": _TOKENS, "key": _KEY}, {"pair_name": _NAME})
 INSIDE = Record({**_ABOUT, "token_ids": _TOKENS, "router": _NAME, "after_llm": Flag()}, {"pair_name": _NAME})
+NEXT = Record(
+    {**_ABOUT, "token_ids": _TOKENS, "settings": SETTINGS}, {"pair_name": _NAME, "text": Text(MAX_TOKEN_CHARS)}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,8 @@ class BranchRequest:
 class ProbeRequest:
     """A finished run to be read once by both models; `key` is the browser's own and comes back with the result.
 
-    Where one decision is asked about: the tokens before it, the router, and whether the LLM wrote the last of them.
+    Where one position is asked about: the tokens before it, and the router and whether the LLM wrote the last of them,
+    or how the run chose and a text to be read as tokens.
     """
 
     problem: Problem
@@ -88,6 +92,8 @@ class ProbeRequest:
     key: str = ""
     router: str = ""
     after_llm: bool = False
+    settings: DecodeSettings = field(default_factory=DecodeSettings)
+    text: str = ""
 
 
 def branch_request(text: object, book: ProblemBook) -> BranchRequest:
@@ -119,7 +125,7 @@ def branch_request(text: object, book: ProblemBook) -> BranchRequest:
 
 
 def probe_request(text: object, book: ProblemBook, form: Record = PROBE) -> ProbeRequest:
-    """Reads the request for a probe, JSON as `form` has it: `PROBE`, or `INSIDE` for one decision.
+    """Reads the request for a probe, JSON as `form` has it: `PROBE`, or `INSIDE` or `NEXT` for one position.
 
     Raises:
         CiterError: something is missing, of a wrong kind or out of its range.
@@ -127,6 +133,8 @@ def probe_request(text: object, book: ProblemBook, form: Record = PROBE) -> Prob
     asked = _read(text, form)
     problem, prompt = _problem(asked, book), asked.pop("prompt")
     del asked["true_answer"]
+    if "settings" in asked:
+        asked["settings"] = DecodeSettings(**asked["settings"])
     return ProbeRequest(**{"pair_name": "", **asked}, problem=problem, prompt_text=prompt["text"])
 
 
