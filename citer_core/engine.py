@@ -16,14 +16,15 @@ from citer_core.models.pair import ModelPair, load_pair
 from citer_core.models.presets import EMBEDDED
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.remote_pair import load_remote_pair
-from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.catalog import load_router, load_routers
-from citer_core.routing.decode import check_prompt, decode
+from citer_core.routing.decode import decode, decode_batch
+from citer_core.routing.decoder import check_prompt
 from citer_core.routing.inside import Inside, inside
-from citer_core.routing.llm_writers import check_router
+from citer_core.routing.memory import Memory
 from citer_core.routing.next_tokens import NextTokens, next_tokens
 from citer_core.routing.probe import ProbedToken, probe
 from citer_core.routing.router import Router
+from citer_core.routing.server import check_router
 from citer_core.routing.speculative import speculate
 from citer_core.run import Origin, RemoteDecode, Run, prompt_info, record_info, trace_of
 from citer_core.serving.shared_decoder import SharedDecoder
@@ -298,6 +299,7 @@ class Engine:
         batch_size: int = 16,
         with_candidates: bool = False,
         may_vary_threads: bool = False,
+        memory: Memory | None = None,
     ) -> Iterator[tuple[int, RoutingTrace]]:
         """Runs many problems, several per forward pass; the tokens are those of `start`.
 
@@ -307,7 +309,7 @@ class Engine:
             settings: the same for all.
             batch_size: problems per forward pass.
             with_candidates: keep both models' most probable tokens in the events.
-            may_vary_threads: see `decode_batch`.
+            may_vary_threads, memory: see `decode_batch`.
 
         Yields:
             (index in `problems`, finished trace) in the order in which they finish. Seconds of a pass that several
@@ -327,6 +329,7 @@ class Engine:
             batch_size=batch_size,
             with_candidates=with_candidates,
             may_vary_threads=may_vary_threads,
+            memory=memory,
         ):
             problem, events = problems[done.index], done.events(self.pair)
             origin = Origin.of(self.pair, chosen, problem)

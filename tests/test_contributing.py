@@ -241,7 +241,7 @@ from citer_core.cli.main import build_parser
 from citer_core.cli.decoding_arguments import given_settings
 from citer_core.decode_settings import DecodeSettings, settings_words
 from citer_core.errors import CiterError
-from citer_core.routing.llm_writers import sampling_at
+from citer_core.routing.server import sampling_at
 from citer_core.routing.sampling import choose_token
 from citer_core.trace import RoutingTrace
 from citer_core.ui.form import explore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
@@ -168,7 +168,7 @@ def _policy(args: argparse.Namespace, engine: Engine) -> Policy:
     from citer_core.labelling.labels import ROLLOUT_SHARES
     from citer_core.labelling.rollouts import Policy
 
-    limits = decoding_limits(args)
+    limits: dict[str, Any] = decoding_limits(args)
     if args.router is None:
         return Policy.llm_alone(**limits) if args.labels == "outcome" else Policy.slm_alone(**limits)
     router = engine.router(router_name(args.router))

@@ -17,9 +17,10 @@ from torch import Tensor
 from citer_core.labelling.rollouts import MAX_ROLLOUT_TOKENS, preferred_source
 from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.pair import ModelPair
-from citer_core.routing.batch_decode import Completion, decode_batch
-from citer_core.routing.decode import sequence_key
+from citer_core.routing.decode import decode_batch
+from citer_core.routing.decoder import sequence_key
 from citer_core.routing.router import Router, RouterFeatures
+from citer_core.routing.sequence import RoutedSequence
 from citer_core.tasks.answers import check_answer
 from citer_core.types import DecodeSettings, FinishReason, Source
 
@@ -131,7 +132,7 @@ def _prompt_hidden(pair: ModelPair, example: Example) -> Tensor:
     return hidden
 
 
-def _branch(pair: ModelPair, example: Example, prefix: list[int], token_id: int, rest: Completion | None) -> Branch:
+def _branch(pair: ModelPair, example: Example, prefix: list[int], token_id: int, rest: RoutedSequence | None) -> Branch:
     ids = [*prefix, token_id, *(rest.token_ids if rest else [])]
     text = str(pair.tokenizer.decode(ids, skip_special_tokens=True))
     answer = check_answer(text, example.problem)

@@ -2,7 +2,7 @@
 
 A run at one tau says for which others it would be the same: those that no confidence of it lies between. So the search
 for a tau and the points on a curve share most of their runs; and different routers share the texts that they come to
-(`prefix_tree`). One row of the file per router, problems and tau that was decoded; the rows of a run that was killed
+(`memory`). One row of the file per router, problems and tau that was decoded; the rows of a run that was killed
 are there again.
 """
 
@@ -18,22 +18,18 @@ from typing import Any, Self
 from citer_core.engine import Engine
 from citer_core.evaluation.accuracy import Accuracy, OperatingPoint, search_threshold
 from citer_core.gate.fields import MAX_NUMBER
-from citer_core.models.remote_lm import RemoteLM
-from citer_core.routing.prefix_tree import Path as TreePath
-from citer_core.routing.prefix_tree import PrefixTree, Readers
+from citer_core.routing.memory import Memory
 from citer_core.routing.stored import StoredRouter
 from citer_core.row_file import RowFile
-from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problem_set import ProblemSet
-from citer_core.tasks.problems import Problem
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, prefers_llm
 from citer_core.workload import Passes, Workload
 
 _PASSES = tuple(field.name for field in fields(Passes))
-# Problems of one tree for each that shares a pass, because most of them are on their way through what is known; and
-# trees that are kept: those of the tuning problems, which a search for a tau comes back to again and again.
-TOGETHER, KEPT_TREES = 2, 4
+# Problems of one memory for each that shares a pass, because most of them are on their way through what is known; and
+# memories that are kept: those of the tuning problems, which a search for a tau comes back to again and again.
+TOGETHER, KEPT_MEMORIES = 2, 4
 TOLERANCE, N_STEPS = 0.003, 14  # of a search for a tau: how near is near enough, and the taus that are tried
 
 
@@ -75,22 +71,6 @@ class KeptRun:
             seconds=trace.measured_s,
             llm_seconds=sum(event.llm_s for event in trace.events),
             work=Workload.of(trace.events),
-        )
-
-    @classmethod
-    def of_path(cls, path: TreePath, tau: float, *, is_right: bool) -> Self:
-        """What is kept of a run down a tree."""
-        low, high = bounds_of(path.confidences, tau)
-        return cls(
-            low=low,
-            high=high,
-            is_right=is_right,
-            n_tokens=len(path.token_ids),
-            n_llm_tokens=len(path.llm_at),
-            is_cut=path.is_cut,
-            seconds=path.seconds,
-            llm_seconds=path.llm_seconds,
-            work=Workload.routed(path.n_prompt, len(path.token_ids), path.llm_at),
         )
 
     def is_of(self, tau: float) -> bool:
@@ -153,8 +133,7 @@ class RunBook:
         self._known: dict[tuple[str, str], dict[int, list[KeptRun]]] = defaultdict(lambda: defaultdict(list))
         self._n_together = TOGETHER * batch_size if shares_texts else MAX_NUMBER
         self._shares_texts = shares_texts
-        self._readers: Readers | None = None  # one for all trees: caches are what takes memory
-        self._trees: OrderedDict[tuple[str, int, int], PrefixTree] = OrderedDict()
+        self._memories: OrderedDict[tuple[str, int, int], Memory] = OrderedDict()
         self.n_decoded = self.n_reused = 0
         try:
             self._file.bind({"pair_revision": engine.pair_info.revision})
@@ -204,10 +183,10 @@ class RunBook:
             for n_points, (router, tau) in enumerate(wanted, 1):
                 self._decode(router, asked, tau, numbers)
                 tell(numbers, n_points)
-            self._trees.pop((asked.name, numbers.start, numbers.stop), None)  # nobody comes back to it
+            self._memories.pop((asked.name, numbers.start, numbers.stop), None)  # nobody comes back to it
 
     def _parts(self, asked: ProblemSet) -> Iterator[range]:
-        """The problems of one tree each."""
+        """The problems of one memory each."""
         n = len(asked.problems)
         for first in range(0, n, self._n_together):
             yield range(first, min(first + self._n_together, n))
@@ -241,39 +220,28 @@ class RunBook:
         self, router: str, asked: ProblemSet, tau: float, numbers: range, missing: Sequence[int]
     ) -> dict[int, KeptRun]:
         """Runs of the problems `missing`, which are some of `numbers`."""
-        chosen, pair = self.engine.router(router), self.engine.pair
-        if not self._shares_texts or chosen.reads_llm or isinstance(pair.llm, RemoteLM):
-            settings = DecodeSettings(threshold=tau, max_new_tokens=self._max_new_tokens)
-            batch = self.engine.run_batch(
-                [asked.problems[i] for i in missing],
-                router=router,
-                settings=settings,
-                batch_size=self._batch_size,
-            )
-            return {missing[k]: KeptRun.of(trace) for k, trace in batch}
-        tree = self._tree(asked, numbers)
-        paths = tree.walk(chosen, tau, [i - numbers.start for i in missing])
-        return {
-            i: KeptRun.of_path(path, tau, is_right=self._is_right(path, asked.problems[i]))
-            for i, path in zip(missing, paths, strict=True)
-        }
+        settings = DecodeSettings(threshold=tau, max_new_tokens=self._max_new_tokens)
+        batch = self.engine.run_batch(
+            [asked.problems[i] for i in missing],
+            router=router,
+            settings=settings,
+            batch_size=self._batch_size,
+            memory=self._memory(asked, numbers) if self._shares_texts else None,
+        )
+        return {missing[k]: KeptRun.of(trace) for k, trace in batch}
 
-    def _tree(self, asked: ProblemSet, numbers: range) -> PrefixTree:
+    def _memory(self, asked: ProblemSet, numbers: range) -> Memory:
         """That of some problems; the one that was used least recently makes room."""
         key = asked.name, numbers.start, numbers.stop
-        if key not in self._trees:
-            if len(self._trees) == KEPT_TREES:
-                self._trees.popitem(last=False)
-            prompts = [self.engine.pair.encode(asked.problems[i].prompt) for i in numbers]
-            if self._readers is None or self._readers.n_slots < len(numbers):
-                self._readers = Readers(self.engine.pair, len(numbers))
-            self._trees[key] = PrefixTree(self.engine.pair, prompts, self._max_new_tokens, self._readers)
-        self._trees.move_to_end(key)
-        return self._trees[key]
-
-    def _is_right(self, path: TreePath, problem: Problem) -> bool:
-        text = str(self.engine.pair.tokenizer.decode(path.token_ids, skip_special_tokens=True))
-        return bool(check_answer(text, problem).is_correct)
+        if key not in self._memories:
+            if len(self._memories) == KEPT_MEMORIES:
+                self._memories.popitem(last=False)
+            self._memories[key] = Memory()
+        for other, memory in self._memories.items():
+            if other != key:
+                memory.let_go_of_caches()
+        self._memories.move_to_end(key)
+        return self._memories[key]
 
     def _learn(self, row: Mapping[str, Any]) -> None:
         known = self._known[row["key"][0], row["key"][1]]

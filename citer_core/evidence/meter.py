@@ -13,10 +13,8 @@ from typing import Any
 
 from torch import Tensor
 
-from citer_core.models.kv_cache import KVCache
-from citer_core.models.language_model import Cache, LanguageModel, SlotCaches, TransformersCache
+from citer_core.models.language_model import Cache, LanguageModel
 from citer_core.models.pair import ModelPair
-from citer_core.models.slot_cache import SlotCache
 from citer_core.workload import Passes
 
 
@@ -31,25 +29,18 @@ class MeteredLM(LanguageModel):
         self.__dict__.update(lm.__dict__)  # nothing is loaded or compared again
         self.counted = Passes()
 
-    def forward(self, ids: Tensor, cache: Cache, *, last_only: bool = True) -> tuple[Tensor, Tensor]:
-        """See `LanguageModel`."""
-        found = super().forward(ids, cache, last_only=last_only)
-        self._count([(len(ids), _n_cached(cache))])
-        return found
-
-    def forward_last(self, ids: Tensor, cache: Cache, n_last: int) -> tuple[Tensor, Tensor]:
-        """See `LanguageModel`."""
-        found = super().forward_last(ids, cache, n_last)
-        self._count([(len(ids), _n_cached(cache))])
-        return found
-
-    def forward_slots(
-        self, new_ids: Sequence[Sequence[int]], slots: Sequence[int], cache: SlotCache | SlotCaches
+    def forward(
+        self,
+        new_ids: Sequence[Sequence[int]],
+        cache: Cache,
+        slots: Sequence[int] = (0,),
+        n_last: Sequence[int] | None = None,
     ) -> tuple[Tensor, Tensor]:
         """See `LanguageModel`."""
-        found = super().forward_slots(new_ids, slots, cache)
-        if isinstance(cache, SlotCache):  # else each was a pass of its own, through `forward`
-            self._count([(len(ids), cache.lengths[slot]) for ids, slot in zip(new_ids, slots, strict=True)])
+        found = super().forward(new_ids, cache, slots, n_last)
+        texts = [(len(ids), cache.lengths[slot]) for ids, slot in zip(new_ids, slots, strict=True)]
+        for shared in [texts] if self.is_fused else [[text] for text in texts]:
+            self._count(shared)
         return found
 
     def read(self, texts: Sequence[Sequence[int]], n_last: Sequence[int]) -> Iterator[tuple[Tensor, Tensor]]:
@@ -104,10 +95,3 @@ class Meter:
         yield spent
         spent.seconds = time.perf_counter() - start
         spent.slm, spent.llm = self._slm.counted, self._llm.counted
-
-
-def _n_cached(cache: Cache) -> int:
-    if isinstance(cache, KVCache):
-        return cache.length
-    assert isinstance(cache, TransformersCache)
-    return int(cache.inner.get_seq_length())

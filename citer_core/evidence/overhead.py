@@ -14,7 +14,7 @@ import torch
 
 from citer_core.cost import ROUTER_BYTES_PER_PARAM
 from citer_core.engine import Engine
-from citer_core.models.cached_lm import CachedLM, RecomputingLM
+from citer_core.models.reader import Reader
 from citer_core.routing.router import RouterFeatures
 
 N_CACHED = 120
@@ -32,10 +32,10 @@ def measure_overhead(engine: Engine, n_times: int = N_TIMES) -> dict[str, Any]:
     """
     pair = engine.pair
     ids = [1 + i % (pair.vocab_size - 1) for i in range(N_CACHED + max(SKIPPED) + 2)]
-    slm = CachedLM(pair.slm)
-    slm.catch_up(ids[:N_CACHED])
-    forward = slm.catch_up(ids[: N_CACHED + 1])
-    features = RouterFeatures(forward.hidden, forward.logits)
+    slm = Reader(pair.slm)
+    slm.read([ids[:N_CACHED]])
+    reading = slm.read([ids[: N_CACHED + 1]])
+    features = RouterFeatures(reading.hidden, reading.logits)
     routers = []
     for name in engine.router_names:
         router = engine.router(name)
@@ -56,20 +56,20 @@ def measure_overhead(engine: Engine, n_times: int = N_TIMES) -> dict[str, Any]:
                 "mflop": 2 * n / 1e6,
             }
         )
-    llm = CachedLM(pair.local_llm)
-    llm.catch_up(ids[:N_CACHED])
+    llm = Reader(pair.local_llm)
+    llm.read([ids[:N_CACHED]])
 
-    def step(lm: CachedLM, n_new: int) -> float:
-        lm.rewind(N_CACHED)
-        return lm.catch_up(ids[: N_CACHED + n_new]).seconds * 1000
+    def step(lm: Reader, n_new: int) -> float:
+        lm.truncate(0, N_CACHED)
+        return lm.read([ids[: N_CACHED + n_new]]).seconds * 1000
 
-    again = RecomputingLM(pair.local_llm)
+    again = Reader(pair.local_llm, reuses=False)
 
     def kept_ms(n_skipped: int) -> float:
         return _median(lambda: step(llm, n_skipped + 1), n_times)
 
     def again_ms(n_skipped: int) -> float:
-        return _median(lambda: 1000 * again.catch_up(ids[: N_CACHED + n_skipped + 1]).seconds, n_times)
+        return _median(lambda: 1000 * again.read([ids[: N_CACHED + n_skipped + 1]]).seconds, n_times)
 
     return {
         "routers": routers,

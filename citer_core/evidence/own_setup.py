@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from citer_core.errors import SettingError
 from citer_core.evidence.rounds import OUTCOME, published
@@ -123,7 +124,7 @@ def set_up_from(
 
 
 def _settings(header: LabelHeader, trained: Mapping[str, tuple[StoredRouter, float]], batch_size: int) -> LabelSettings:
-    limits = {"max_new_tokens": header.max_new_tokens, "batch_size": batch_size}
+    limits: dict[str, Any] = {"max_new_tokens": header.max_new_tokens, "batch_size": batch_size}
     if header.router in ALONE:
         policy = ALONE[header.router](**limits)
     else:

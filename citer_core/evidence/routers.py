@@ -21,15 +21,14 @@ import torch
 
 from citer_core.evidence.plan import FORMATS, EvidencePlan
 from citer_core.evidence.rounds import OUTCOME, published, round_of
-from citer_core.labelling.known_rollouts import KnownRollouts
 from citer_core.labelling.label_files import PART_SIZE, label_dataset, load_labels
 from citer_core.labelling.label_header import FIELDS_OF_3, LabelHeader, Rows
 from citer_core.labelling.labels import LabelMode, Labels, LabelSettings
-from citer_core.labelling.rollouts import Policy, RememberingPolicy
+from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.ties import Ties
 from citer_core.models.pair import ModelPair
-from citer_core.models.remote_lm import RemoteLM
 from citer_core.routing.catalog import load_router
+from citer_core.routing.memory import Memory
 from citer_core.routing.stored import StoredRouter
 from citer_core.row_file import NUMBER, RowFile
 from citer_core.training.publish_router import train_and_describe
@@ -122,7 +121,7 @@ class RouterShop:
         self, pair: ModelPair, folder: Path, plan: EvidencePlan, say: Callable[[str], None] = lambda _: None
     ) -> None:
         self._pair, self._folder, self._plan, self._say = pair, folder, plan, say
-        self._known = KnownRollouts()
+        self._memory = Memory()
         self._labels: dict[str, tuple[LabelHeader, Labels, list[dict[str, Any]]]] = {}
 
     def all(self) -> Iterator[tuple[Learner, int]]:
@@ -224,8 +223,8 @@ class RouterShop:
         if name not in self._labels:
             folder = self._folder / "labels" / name
             rows, settings = self._plan.labelled(), self.settings(name)
-            if settings.iteration > 1 and not isinstance(self._pair.llm, RemoteLM):
-                settings = replace(settings, policy=RememberingPolicy.of(settings.policy, self._known))
+            if settings.iteration > 1:
+                settings = replace(settings, policy=replace(settings.policy, memory=self._memory))
             start = time.perf_counter()
             for n_done in label_dataset(self._pair, rows, folder, settings):
                 self._note(f"label {name}", str(n_done), time.perf_counter() - start)

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from citer_core.errors import SettingError
-from citer_core.labelling.known_rollouts import KnownRollouts
 from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.batch import greedy_completions
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_completions import remote_completions
 from citer_core.models.remote_lm import RemoteLM
-from citer_core.routing.batch_decode import decode_batch
+from citer_core.routing.decode import decode_batch
+from citer_core.routing.memory import Memory
 from citer_core.routing.router import Router
 from citer_core.routing.routers.constant import AlwaysLLMRouter, AlwaysSLMRouter
 from citer_core.routing.stored import StoredRouter
@@ -36,25 +37,27 @@ class Policy:
         threshold: its tau; 0 for the SLM alone.
         max_new_tokens: where a rollout is given up.
         batch_size: rollouts at once.
+        memory: of what rollouts of this pair have come to, so that later rounds ask the models only what is new.
     """
 
     router: Router
     threshold: float
     max_new_tokens: int = MAX_ROLLOUT_TOKENS
     batch_size: int = 32
+    memory: Memory | None = field(default=None, compare=False)
 
     @classmethod
-    def slm_alone(cls, **limits: int) -> Policy:
+    def slm_alone(cls, **limits: Any) -> Policy:
         """The policy of iteration 1."""
         return cls(AlwaysSLMRouter(), 0.0, **limits)
 
     @classmethod
-    def llm_alone(cls, **limits: int) -> Policy:
+    def llm_alone(cls, **limits: Any) -> Policy:
         """The policy that says best what a token has spoilt, because it spoils least by itself."""
         return cls(AlwaysLLMRouter(), 1.0, **limits)
 
     @classmethod
-    def routed(cls, router: Router, share: float | None = None, **limits: int) -> Policy:
+    def routed(cls, router: Router, share: float | None = None, **limits: Any) -> Policy:
         """Both models under a trained router.
 
         Args:
@@ -78,22 +81,6 @@ class Policy:
     def is_llm_alone(self) -> bool:
         """Whether every token is the LLM's, so that the SLM need not run."""
         return isinstance(self.router, AlwaysLLMRouter)
-
-
-@dataclass(frozen=True)
-class RememberingPolicy(Policy):
-    """A policy whose rollouts look up what earlier ones of the same starts came to; of two loaded models.
-
-    Attributes:
-        known: one for a pair and a limit of new tokens.
-    """
-
-    known: KnownRollouts = field(default_factory=KnownRollouts, compare=False)
-
-    @classmethod
-    def of(cls, policy: Policy, known: KnownRollouts) -> RememberingPolicy:
-        """The policy, with a memory."""
-        return cls(policy.router, policy.threshold, policy.max_new_tokens, policy.batch_size, known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +155,10 @@ def _continued(pair: ModelPair, prompts: Sequence[Sequence[int]], policy: Policy
         else:
             yield from greedy_completions(pair.llm, prompts, eos_ids=pair.eos_ids, keep_order=True, **options)
         return
-    if isinstance(policy, RememberingPolicy) and not policy.router.reads_llm:
-        yield from policy.known.continued(pair, prompts, policy.router, policy.threshold, policy.max_new_tokens)
-        return
     settings = DecodeSettings(threshold=policy.threshold, max_new_tokens=policy.max_new_tokens)
-    for done in decode_batch(pair, policy.router, prompts, settings, batch_size=policy.batch_size):
+    for done in decode_batch(
+        pair, policy.router, prompts, settings, batch_size=policy.batch_size, memory=policy.memory
+    ):
         yield done.index, done.token_ids
 
 

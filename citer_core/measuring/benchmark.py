@@ -18,9 +18,9 @@ from transformers import GenerationConfig
 
 from citer_core.cost import H100_SXM, CostModel, CostSummary
 from citer_core.measuring.pipeline_benchmark import about
-from citer_core.models.cached_lm import CachedLM
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
+from citer_core.models.reader import Reader
 from citer_core.routing.decode import decode
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.types import DecodeSettings, TokenEvent
@@ -163,10 +163,10 @@ def passes_alone(lm: LanguageModel, prompt: Sequence[int], n_new: int) -> None:
                 seat.feed([int(seat.logits.argmax())])
             return
     ids = list(prompt)
-    cached = CachedLM(lm)
+    reader = Reader(lm)
     with torch.inference_mode():
         for _ in range(n_new):
-            ids.append(int(cached.catch_up(ids).logits.argmax()))
+            ids.append(int(reader.read([ids]).logits.argmax()))
 
 
 def _ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:

@@ -49,7 +49,7 @@ class RoutedCosts:
         """The LLM share at which a routed step takes as long as one of the LLM alone.
 
         For a batch the sequences advance in lockstep: the LLM's fixed part is saved only in steps in which none of
-        them calls it, a share (1 - s)^batch_size. Sequences that wait for each other, as `batch_decode` lets them, save
+        them calls it, a share (1 - s)^batch_size. Sequences that wait for each other, as `decode_batch` lets them, save
         more.
 
         Args:

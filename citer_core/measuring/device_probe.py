@@ -41,26 +41,29 @@ class _Text:
 
     def __init__(self, lm: LanguageModel, ids: torch.Tensor, n_cached: int) -> None:
         self._lm, self._n_cached = lm, n_cached
-        self._on_device, self._ids = ids.to(lm.device), ids.tolist()
+        self._ids = ids.tolist()
         self._lent = ExitStack()  # given back when this goes
         self._seat = self._lent.enter_context(lm.seat(len(ids)))
         self._cache = lm.new_cache()
         if self._seat is not None:
             self._seat.read(self._ids[:n_cached])
         else:
-            lm.forward(self._on_device[:n_cached], self._cache)
+            lm.forward([self._ids[:n_cached]], self._cache)
 
     def feed(self, n_new: int) -> torch.Tensor:
         """[1, V] after so many more tokens."""
         end = self._n_cached + n_new
         if self._seat is None:
-            return self._lm.forward(self._on_device[self._n_cached : end], self._cache)[0]
+            return self._lm.forward([self._ids[self._n_cached : end]], self._cache)[0]
         self._seat.feed(self._ids[self._n_cached : end])
         return self._seat.logits
 
     def rewind(self) -> None:
         """Forgets them."""
-        (self._seat or self._cache).rewind(self._n_cached)
+        if self._seat is not None:
+            self._seat.rewind(self._n_cached)
+        else:
+            self._cache.truncate(0, self._n_cached)
 
 
 def seconds_of(work: Callable[[], torch.Tensor], n_rounds: int) -> float:

@@ -18,8 +18,7 @@ from citer_core.hardware import hardware_in_words
 from citer_core.labelling.teacher_forcing import Example, teacher_force
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
-from citer_core.routing.batch_decode import decode_batch
-from citer_core.routing.decode import decode
+from citer_core.routing.decode import decode, decode_batch
 from citer_core.tasks.problems import Problem
 from citer_core.types import DecodeSettings
 

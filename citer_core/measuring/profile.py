@@ -181,7 +181,7 @@ def _passes(pair: ModelPair, plan: ProfilePlan, n_warm_up: int) -> Generator[Pro
 @torch.inference_mode()
 def small_parts(pair: ModelPair, router: Router, n_rounds: int) -> tuple[float, float]:
     """Seconds of one pass of the router, and of what a call of the LLM adds outside it: reading its distribution."""
-    ids = torch.arange(8, device=pair.slm.device) % pair.vocab_size
+    ids = [[i % pair.vocab_size for i in range(8)]]
     logits, hidden = pair.slm.forward(ids, pair.slm.new_cache())
     llm_logits, _ = pair.local_llm.forward(ids, pair.local_llm.new_cache())
     key = torch.zeros(1, dtype=torch.int64, device=pair.slm.device)

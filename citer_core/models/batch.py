@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor
 
-from citer_core.models.batched_lm import BatchedLM
 from citer_core.models.greedy import greedy_tokens
 from citer_core.models.language_model import LanguageModel
+from citer_core.models.reader import Reader
 
 _FIRST_LOOK = 256  # most probable tokens that nearly always hold the nucleus; sorting a whole vocabulary takes longer
 
@@ -142,7 +142,7 @@ def _completions(
 ) -> Iterator[tuple[int, list[int]]]:
     """Completes prompts, the last of `waiting` first; `limits` are each row's new tokens."""
     n_slots = min(batch_size, len(prompts))
-    batched = BatchedLM(lm, n_slots)
+    reader = Reader(lm, n_slots)
     texts: dict[int, list[int]] = {}  # by slot
     row_of: dict[int, int] = {}
     while waiting or texts:
@@ -150,9 +150,9 @@ def _completions(
             if waiting and slot not in texts:
                 row_of[slot] = waiting.pop()
                 texts[slot] = list(prompts[row_of[slot]])
-                batched.clear(slot)
+                reader.truncate(slot, 0)
         slots = sorted(texts)  # neighbours in the cache are read where they lie, without copies
-        logits = batched.catch_up([texts[slot] for slot in slots], slots).logits
+        logits = reader.read([texts[slot] for slot in slots], slots).logits
         rows = [row_of[slot] for slot in slots]
         positions = [len(texts[slot]) - len(prompts[row]) for slot, row in zip(slots, rows, strict=True)]
         for slot, row, position, token in zip(slots, rows, positions, choose(logits, rows, positions), strict=True):

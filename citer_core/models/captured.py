@@ -52,8 +52,6 @@ class GraphPlan:
         stepped: attend over the next power of two above the text, one graph for each; False attends over all the memory
             that the run may need, with one graph.
         ahead: start the SLM's next pass as soon as its token is known, while the host is busy with the event.
-        early_llm: after a token of the LLM, let it read on beside the SLM before the router has decided. It is then fed
-            where it does not write, and that is counted.
         compiler: backend of `torch.compile` that a pass goes through before it is captured; None captures it as it is.
     """
 
@@ -62,7 +60,6 @@ class GraphPlan:
     attention: Literal["masked", "products"] = "masked"
     stepped: bool = True
     ahead: bool = True
-    early_llm: bool = False
     compiler: str | None = None
 
     def __post_init__(self) -> None:

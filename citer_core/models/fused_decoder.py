@@ -24,8 +24,7 @@ from transformers import PreTrainedModel
 from citer_core.models.kv_cache import Attend, Heads, KVCache
 from citer_core.models.product_store import known_products
 from citer_core.models.products import SAMPLE_BYTES, Products, Shape, is_measurable, representatives
-from citer_core.models.slot_cache import SlotCache
-from citer_core.models.transfer import lists_to_device
+from citer_core.models.transfer import lists_to_device, to_device
 
 ARCHITECTURES = frozenset({"Qwen2ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"})
 STATIC_ROPE = frozenset({"default", "linear", "llama3"})
@@ -98,13 +97,9 @@ class FusedDecoder:
         one_device = len({parameter.device for parameter in model.parameters()}) == 1
         return full_attention and no_window and static_rope and plain and one_device
 
-    def new_cache(self, n_spare: int = 0) -> KVCache:
-        """An empty cache, with so many spare rows."""
-        return KVCache(len(self._blocks), self._heads, self._embedding, n_spare)
-
-    def new_slot_cache(self, n_slots: int) -> SlotCache:
-        """An empty cache of `n_slots` sequences."""
-        return SlotCache(n_slots, len(self._blocks), self._heads, self._embedding)
+    def new_cache(self, n_slots: int = 1, n_spare: int = 0) -> KVCache:
+        """An empty cache of so many sequences, each with so many spare rows."""
+        return KVCache(len(self._blocks), self._heads, self._embedding, n_slots, n_spare)
 
     @property
     def device(self) -> torch.device:
@@ -133,60 +128,53 @@ class FusedDecoder:
         rest = table.new_full((len(table), self._heads.n_kv, self._heads.dim), for_values)
         return torch.cat((table[:, None].expand(-1, n_turned, -1), rest), dim=1)
 
-    def hidden_states(self, ids: Tensor, cache: KVCache, *, last_only: bool = False) -> Tensor:
-        """Last hidden states, after the final norm.
-
-        Args:
-            ids: [T] int64.
-            cache: of the tokens before them, extended in place.
-            last_only: give only the state at the last token (T' = 1), else all (T' = T).
-
-        Returns:
-            [T', H] in the weights' dtype.
-        """
-        start, end = cache.length, cache.length + len(ids)
-        cos, sin = self.rope_tables(end)
-        last = torch.arange(len(ids) - 1, len(ids), device=ids.device) if last_only and len(ids) > 1 else None
-        return self.blocks_forward(ids, cos[start:end], sin[start:end], cache.extend(len(ids)), last)
-
-    def slot_hidden_states(
-        self, new_ids: Sequence[Sequence[int]], slots: Sequence[int], cache: SlotCache, *, last_only: bool = False
+    def hidden_states(
+        self,
+        new_ids: Sequence[Sequence[int]],
+        cache: KVCache,
+        slots: Sequence[int] = (0,),
+        n_last: Sequence[int] | None = None,
     ) -> Tensor:
-        """Last hidden states of some sequences that each add their own number of tokens.
+        """Last hidden states, after the final norm, of some sequences that each add their own number of tokens.
 
         All tokens go through the matrix products as one row of text, without padding; only attention sees sequences.
 
         Args:
             new_ids: B times one token or more.
-            slots: of each sequence in the cache, all different; extended in place.
-            cache: of the tokens before them.
-            last_only: give only the state at the last token of each sequence (N = B).
+            cache: of the tokens before them, extended in place.
+            slots: of each sequence in the cache, all different.
+            n_last: of each sequence, at how many of its last tokens the state is wanted; None for all of them.
 
         Returns:
-            [N, H] in the weights' dtype: the states of all new tokens, one sequence after another.
+            [N, H] in the weights' dtype: the states, one sequence after another.
         """
+        device = self._embedding.device
+        if len(slots) == 1:
+            ids, start = new_ids[0], cache.lengths[slots[0]]
+            n, end = len(ids), start + len(ids)
+            cos, sin = self.rope_tables(end)
+            last = None if n_last is None or n_last[0] == n else torch.arange(n - n_last[0], n, device=device)
+            attend = cache.extend(slots, [n])
+            return self.blocks_forward(to_device(ids, device), cos[start:end], sin[start:end], attend, last)
         starts = [cache.lengths[slot] for slot in slots]
         if all(len(ids) == 1 for ids in new_ids):  # nearly every pass of an SLM
             tables = self.rope_tables(max(starts) + 1)
-            packed, positions = lists_to_device(([ids[0] for ids in new_ids], starts), self._embedding.device)
+            packed, positions = lists_to_device(([ids[0] for ids in new_ids], starts), device)
             cos, sin = (table.index_select(0, positions) for table in tables)
             return self.blocks_forward(packed, cos, sin, cache.extend(slots, [1] * len(slots)))
         order = sorted(range(len(slots)), key=lambda row: len(new_ids[row]))
         tables = self.rope_tables(max(start + len(ids) for start, ids in zip(starts, new_ids, strict=True)))
         n_new = [len(new_ids[row]) for row in order]
         ends = dict(zip(order, accumulate(n_new), strict=True))  # of each sequence in the packed text
-        kept = [
-            place
-            for row, ids in enumerate(new_ids)
-            for place in range(ends[row] - 1 if last_only else ends[row] - len(ids), ends[row])
-        ]
+        n_kept = [len(ids) for ids in new_ids] if n_last is None else n_last
+        kept = [place for row, n in enumerate(n_kept) for place in range(ends[row] - n, ends[row])]
         packed, positions, rows = lists_to_device(
             (
                 [i for row in order for i in new_ids[row]],
                 [p for row in order for p in range(starts[row], starts[row] + len(new_ids[row]))],
                 kept,
             ),
-            self._embedding.device,
+            device,
         )
         attend = cache.extend([slots[row] for row in order], n_new)
         cos, sin = (table.index_select(0, positions) for table in tables)

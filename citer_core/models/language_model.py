@@ -25,7 +25,6 @@ from citer_core.models.kv_cache import KVCache
 from citer_core.models.products import Products
 from citer_core.models.seat import Seat
 from citer_core.models.seats import Seats
-from citer_core.models.slot_cache import SlotCache
 from citer_core.models.transfer import to_device
 
 MOST_COPIED_HEAD = 16 << 20  # bytes up to which a head is held a second time
@@ -34,10 +33,14 @@ log = logging.getLogger(__name__)
 
 
 class Cache(Protocol):
-    """What a run may do to its cache between two forward passes."""
+    """What a run may do to a cache between two forward passes."""
 
-    def rewind(self, n_tokens: int) -> int:
-        """Forgets all but the first `n_tokens` positions, or more where it cannot go back to them.
+    @property
+    def lengths(self) -> Sequence[int]:
+        """Cached positions of each of its sequences."""
+
+    def truncate(self, slot: int, n_tokens: int) -> int:
+        """Forgets all but the first `n_tokens` positions of a sequence, or more where it cannot go back to them.
 
         Returns:
             How many positions are left: what is behind them has to be fed again.
@@ -81,13 +84,13 @@ class TransformersCache:
         self.inner = DynamicCache(config=self._config)
         return self._ids
 
-    def rewind(self, n_tokens: int) -> int:
+    def truncate(self, n_tokens: int) -> int:
         """See `Cache`."""
         length = self.length
         if n_tokens >= length:
             return length
         try:
-            if self._switch is not None and self._reads_again and n_tokens <= self._switch < length:
+            if n_tokens == 0 or (self._switch is not None and self._reads_again and n_tokens <= self._switch < length):
                 raise RuntimeError
             self.inner.crop(n_tokens - length)
         except RuntimeError:  # transformers' word for a state that it did not keep
@@ -96,16 +99,20 @@ class TransformersCache:
         return n_tokens
 
 
-class SlotCaches:
-    """Independent caches, one for each of several sequences, for models without a fused pass."""
+class TransformersCaches:
+    """One for each of several sequences, for models without a fused pass. For any family."""
 
     def __init__(self, model: PreTrainedModel, n_slots: int) -> None:
-        self._model = model
         self.caches = [TransformersCache(model) for _ in range(n_slots)]
 
-    def clear(self, slot: int) -> None:
-        """Makes room for another sequence."""
-        self.caches[slot] = TransformersCache(self._model)
+    @property
+    def lengths(self) -> list[int]:
+        """See `Cache`."""
+        return [cache.length for cache in self.caches]
+
+    def truncate(self, slot: int, n_tokens: int) -> int:
+        """See `Cache`."""
+        return self.caches[slot].truncate(n_tokens)
 
 
 class LanguageModel:
@@ -143,7 +150,7 @@ class LanguageModel:
             self._fused = None
         if self._fused is None:
             self._check_family()
-        self.hidden_size = int(self.forward(self._any_ids(1), self.new_cache())[1].shape[-1])
+        self.hidden_size = int(self.forward([self._any_ids(1)], self.new_cache())[1].shape[-1])
         self._seats = self._make_seats(graphs)
 
     def with_graphs(self, graphs: GraphPlan | None) -> Self:
@@ -168,7 +175,7 @@ class LanguageModel:
             ModelFileError: it does not, or not with a cache.
         """
         try:
-            _, states = self.forward(self._any_ids(2), self.new_cache(), last_only=False)
+            _, states = self.forward([self._any_ids(2)], self.new_cache(), n_last=[2])
             if states.ndim != 2 or len(states) != 2:
                 reason = "its last state is not one vector a token"
             else:
@@ -183,13 +190,15 @@ class LanguageModel:
 
     def _agrees(self, chunks: Sequence[int]) -> bool:
         """Feeds a few tokens in chunks to our way, another text in between, and at once to the model's own."""
-        ids = self._any_ids(sum(chunks))
+        ids, start = self._any_ids(sum(chunks)), 0
         cache, other = self.new_cache(), self.new_cache()
         ours = []
-        for chunk in ids.split(list(chunks)):
-            ours.append(self.forward(chunk, cache, last_only=False)[0])
-            self.forward(chunk.flip(0), other)
-        theirs = self._own_logits(ids)
+        for n in chunks:
+            chunk = ids[start : start + n]
+            ours.append(self.forward([chunk], cache, n_last=[n])[0])
+            self.forward([chunk[::-1]], other)
+            start += n
+        theirs = self._own_logits(to_device(ids, self.device))
         # Where there are no numbers, nothing is compared: a run says so at its first token.
         return not theirs.isfinite().all() or self._is_near(torch.cat(ours), theirs)
 
@@ -198,7 +207,7 @@ class LanguageModel:
         """The same for replayed passes: each width once full and, where it can be, once padded."""
         widths = seat.plan.widths
         chunks = [4, *widths, *[width - 1 for width in widths if width - 1 not in (0, *widths)]]
-        ids = self._any_ids(sum(chunks)).tolist()
+        ids = self._any_ids(sum(chunks))
         ends = list(accumulate(chunks))
         ours = []
         for n, end in zip(chunks, ends, strict=True):
@@ -210,8 +219,8 @@ class LanguageModel:
         theirs = self._own_logits(to_device(ids, self.device))
         return self._is_near(torch.cat(ours), theirs[to_device(ends, self.device) - 1])
 
-    def _any_ids(self, n: int) -> Tensor:
-        return torch.arange(n, device=self.device) * 31 % self.vocab_size
+    def _any_ids(self, n: int) -> list[int]:
+        return [i * 31 % self.vocab_size for i in range(n)]
 
     @torch.inference_mode()
     def _own_logits(self, ids: Tensor) -> Tensor:
@@ -254,43 +263,48 @@ class LanguageModel:
         """How few rows are multiplied here."""
         return Products() if self._fused is None else self._fused.products
 
-    def new_cache(self) -> Cache:
-        """An empty cache for one run."""
-        return TransformersCache(self.model) if self._fused is None else self._fused.new_cache()
+    def new_cache(self, n_slots: int = 1) -> Cache:
+        """An empty cache for so many sequences, each of its own length."""
+        return TransformersCaches(self.model, n_slots) if self._fused is None else self._fused.new_cache(n_slots)
 
     @torch.inference_mode()
-    def forward(self, ids: Tensor, cache: Cache, *, last_only: bool = True) -> tuple[Tensor, Tensor]:
-        """One forward pass.
+    def forward(
+        self,
+        new_ids: Sequence[Sequence[int]],
+        cache: Cache,
+        slots: Sequence[int] = (0,),
+        n_last: Sequence[int] | None = None,
+    ) -> tuple[Tensor, Tensor]:
+        """One forward pass of one sequence, or of several that each add their own number of tokens.
 
         Args:
-            ids: [T] int64, on the model's device: one sequence.
-            cache: from `new_cache`, of the tokens before `ids`; extended in place.
-            last_only: give only the last position (T' = 1), else all (T' = T).
+            new_ids: B times one token or more.
+            cache: from `new_cache`, of the tokens before them; extended in place.
+            slots: where each sequence lives in the cache, all different.
+            n_last: of each sequence, at how many of its last tokens to answer, at least one; None for the last alone.
+                Only their logits are computed: those of a long prompt would take more memory than the model.
 
         Returns:
-            logits [T', V] and hidden states [T', H] (last layer, after the final norm), in the model's dtype.
+            Logits [N, V] and hidden states [N, H] (last layer, after the final norm), in the model's dtype, one
+            sequence after another. Without a fused pass the sequences are fed one after another, which gives the same
+            numbers and saves nothing.
         """
+        n_last = n_last or [1] * len(slots)
         if self._fused is not None:
             assert isinstance(cache, KVCache)
-            hidden = self._fused.hidden_states(ids, cache, last_only=last_only)
+            hidden = self._fused.hidden_states(new_ids, cache, slots, n_last)
             return self._logits(hidden), hidden
-        return self._own_answers(ids, cache, 1 if last_only else len(ids))
+        assert isinstance(cache, TransformersCaches)
+        answers = [
+            self._own_answers(to_device(ids, self.device), cache.caches[slot], n)
+            for ids, slot, n in zip(new_ids, slots, n_last, strict=True)
+        ]
+        if len(answers) == 1:
+            return answers[0]
+        return torch.cat([logits for logits, _ in answers]), torch.cat([hidden for _, hidden in answers])
 
-    @torch.inference_mode()
-    def forward_last(self, ids: Tensor, cache: Cache, n_last: int) -> tuple[Tensor, Tensor]:
-        """`forward` that answers at the last `n_last` positions, at least one: logits [n, V], hidden states [n, H].
-
-        Only their logits are computed: those of a long prompt would take more memory than the model.
-        """
-        if self._fused is not None:
-            assert isinstance(cache, KVCache)
-            hidden = self._fused.hidden_states(ids, cache, last_only=False)[-n_last:]
-            return self._logits(hidden), hidden
-        return self._own_answers(ids, cache, n_last)
-
-    def _own_answers(self, ids: Tensor, cache: Cache, n_last: int) -> tuple[Tensor, Tensor]:
-        """The same by the model's own forward."""
-        assert isinstance(cache, TransformersCache)
+    def _own_answers(self, ids: Tensor, cache: TransformersCache, n_last: int) -> tuple[Tensor, Tensor]:
+        """The same of one sequence by the model's own forward."""
         n_before = cache.n_before_switch(len(ids))
         if n_before < len(ids) and (cache.length > 0 or n_before > len(ids) - n_last):  # a prompt is read as it is
             parts = [self._own_pass(ids[:n_before], cache, n_before)] if n_before else []
@@ -311,36 +325,6 @@ class LanguageModel:
         # Not every family knows logits_to_keep.
         return output.logits[0, -n_last:, : self.vocab_size], output.hidden_states[-1][0, -n_last:]
 
-    def new_slot_cache(self, n_slots: int) -> SlotCache | SlotCaches:
-        """Room for `n_slots` sequences, each of its own length."""
-        return SlotCaches(self.model, n_slots) if self._fused is None else self._fused.new_slot_cache(n_slots)
-
-    @torch.inference_mode()
-    def forward_slots(
-        self, new_ids: Sequence[Sequence[int]], slots: Sequence[int], cache: SlotCache | SlotCaches
-    ) -> tuple[Tensor, Tensor]:
-        """One forward pass of several sequences that each add their own number of tokens.
-
-        Args:
-            new_ids: B times one token or more.
-            slots: where each sequence lives in the cache, all different; extended in place.
-            cache: from `new_slot_cache`.
-
-        Returns:
-            Logits [B, V] and hidden states [B, H] at the last token of each sequence. Without a fused pass the
-            sequences are fed one after another, which gives the same numbers and saves nothing.
-        """
-        if self._fused is not None:
-            assert isinstance(cache, SlotCache)
-            last = self._fused.slot_hidden_states(new_ids, slots, cache, last_only=True)
-            return self._logits(last), last
-        assert isinstance(cache, SlotCaches)
-        results = [
-            self.forward(to_device(ids, self.device), cache.caches[slot])
-            for ids, slot in zip(new_ids, slots, strict=True)
-        ]
-        return torch.cat([logits for logits, _ in results]), torch.cat([hidden for _, hidden in results])
-
     @torch.inference_mode()
     def read(self, texts: Sequence[Sequence[int]], n_last: Sequence[int]) -> Iterator[tuple[Tensor, Tensor]]:
         """Reads several texts in one pass and keeps no cache.
@@ -355,14 +339,10 @@ class LanguageModel:
         """
         if self._fused is None:
             for ids, n in zip(texts, n_last, strict=True):
-                text = to_device(ids, self.device)
-                logits, hidden = self.forward(text, self.new_cache(), last_only=False)
-                yield logits[-n:], hidden[-n:]
+                yield self.forward([ids], self.new_cache(), n_last=[n])
             return
-        cache = self._fused.new_slot_cache(len(texts))
-        states = self._fused.slot_hidden_states(texts, range(len(texts)), cache)
-        for state, n in zip(states.split([len(ids) for ids in texts]), n_last, strict=True):
-            kept = state[len(state) - n :]
+        states = self._fused.hidden_states(texts, self._fused.new_cache(len(texts)), range(len(texts)), n_last)
+        for kept in states.split(list(n_last)):
             yield self._logits(kept), kept
 
 

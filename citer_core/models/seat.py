@@ -10,17 +10,16 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
-from citer_core.models.captured import Captured, GraphPlan, OwnStream, call_again, capture_for
+from citer_core.models.captured import Captured, GraphPlan, call_again, capture_for
 from citer_core.models.fused_decoder import FusedDecoder
 from citer_core.models.kv_cache import capacity_for
 from citer_core.models.static_attention import STATIC_ATTENTIONS
-from citer_core.models.transfer import send, to_device
+from citer_core.models.transfer import send
 
 N_NUMBERS = 5  # of a readout
 MOST_READOUTS = 8  # whose graphs are kept
@@ -61,11 +60,10 @@ class Seat:
         self._capture = capture_for(decoder.device)
         self._graphs: dict[tuple[int, int, int], Captured] = {}
         self._readouts: OrderedDict[Hashable, Any] = OrderedDict()
-        self._aside: OwnStream | None = None
         self._inbox = torch.zeros(N_NUMBERS + 2 + plan.widths[-1], dtype=torch.long, device=decoder.device)
         self.numbers = self._inbox[:N_NUMBERS]
         # Computed once to learn their sizes, from a token and a cache that are nobody's.
-        self.hidden = decoder.hidden_states(self._inbox[:1], decoder.new_cache())
+        self.hidden = decoder.hidden_states([[0]], decoder.new_cache())
         self.logits = logits_of(self.hidden).clone()
 
     @property
@@ -76,29 +74,12 @@ class Seat:
     @property
     def n_read(self) -> int:
         """Tokens that were read."""
-        return self._cache.length
+        return self._cache.lengths[0]
 
     @torch.inference_mode()
     def clear(self) -> None:
         """Makes room for another sequence; nothing of this one stays in the memory, numbers or not."""
-        self._cache.clear()
-
-    def settle(self) -> None:
-        """Waits for what still goes on aside, which nobody else on the device waits for; its memory may go then."""
-        if self._aside is not None:
-            self._aside.stream.synchronize()
-            self._aside = None
-
-    def move_aside(self) -> None:
-        """From now on, until it is settled, what is done in `its_stream` goes on beside all else on a GPU."""
-        device = self._decoder.device
-        if device.type == "cuda":
-            self._aside = OwnStream(device)
-            self._aside.stream.wait_stream(torch.cuda.current_stream(device))
-
-    def its_stream(self) -> AbstractContextManager[object]:
-        """Where this seat's passes are to be started."""
-        return nullcontext() if self._aside is None else torch.cuda.stream(self._aside.stream)
+        self._cache.wipe()
 
     def readout(self, key: Hashable, make: Callable[[], R]) -> R:
         """The readout of that key, made if there is none; the longest unused one goes, and all graphs with it.
@@ -118,7 +99,7 @@ class Seat:
     def read(self, ids: Sequence[int]) -> None:
         """Reads any number of tokens in one pass that is not replayed; gives the logits and the state after them."""
         self._check_room(len(ids))
-        hidden = self._decoder.hidden_states(to_device(ids, self._decoder.device), self._cache, last_only=True)
+        hidden = self._decoder.hidden_states([ids], self._cache, n_last=[1])
         self.hidden.copy_(hidden)
         self.logits.copy_(self._logits_of(hidden))
 
@@ -128,7 +109,7 @@ class Seat:
 
     def rewind(self, n_tokens: int) -> None:
         """Forgets all but the first `n_tokens` tokens."""
-        self._cache.rewind(n_tokens)
+        self._cache.truncate(0, n_tokens)
 
     @torch.inference_mode()
     def answer(self, readout: Readout, numbers: Sequence[int]) -> None:
@@ -158,7 +139,7 @@ class Seat:
             padded = [*chunk, *[chunk[-1]] * (width - len(chunk))]
             send([*numbers, self.n_read, len(chunk), *padded], self._inbox[: N_NUMBERS + 2 + width])
             self._graph(width, self._room(self.n_read + len(chunk)), readout)()
-            self._cache.length += len(chunk)
+            self._cache.lengths[0] += len(chunk)
 
     def _check_room(self, n_new: int) -> None:
         assert 0 < n_new <= self.capacity - self.n_read, f"no room for {n_new} more tokens after {self.n_read}"

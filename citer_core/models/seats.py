@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from citer_core.models.seat import Seat
 
@@ -38,17 +38,8 @@ class Seats:
             seat = self._make(n_positions)
         else:
             seat.clear()  # not when it is given back: that may be while another is captured, which would take it along
-        try:
-            yield seat
-        except GeneratorExit:  # a run that was left behaves as one that ended
-            self._give(seat)
-            raise
-        except BaseException:
-            with suppress(RuntimeError):  # what failed is told, not what failed after it
-                seat.settle()
-            raise
-        else:
-            self._give(seat)
+        yield seat
+        self._give(seat)
 
     def _take(self, n_positions: int) -> Seat | None:
         with self._lock:
@@ -60,6 +51,5 @@ class Seats:
             return best
 
     def _give(self, seat: Seat) -> None:
-        seat.settle()
         with self._lock:
             self._idle = [*self._idle, seat][-MOST_IDLE:]

@@ -28,7 +28,7 @@ def masked_attention(cache: KVCache, room: int) -> StaticAttention:
     """
     n_q, n_kv, dim = cache.heads
     group = cache.heads.group
-    layers = [(layer.rows, layer.keys.narrow(2, 0, room), layer.values.narrow(2, 0, room)) for layer in cache.layers]
+    layers = [(layer.rows, layer.keys.narrow(2, 0, room), layer.values.narrow(2, 0, room)) for layer in cache.layers()]
     mask_at = _masks(layers[0][0], room)
 
     def at(positions: Tensor, places: Tensor) -> Attend:
@@ -57,7 +57,7 @@ def product_attention(cache: KVCache, room: int) -> StaticAttention:
     group = cache.heads.group
     layers = [
         (layer.rows, layer.rows[:room, :n_kv].permute(1, 2, 0), layer.rows[:room, n_kv:].transpose(0, 1))
-        for layer in cache.layers
+        for layer in cache.layers()
     ]
     mask_at = _masks(layers[0][0].new_empty((), dtype=torch.float32), room)
     scale = dim**-0.5

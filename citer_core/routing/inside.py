@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from citer_core.models.cached_lm import CachedLM
 from citer_core.models.pair import ModelPair
-from citer_core.routing.decode import sequence_key
-from citer_core.routing.llm_writers import check_router
+from citer_core.models.reader import Reader
+from citer_core.routing.decoder import sequence_key
 from citer_core.routing.probe import check_ids
 from citer_core.routing.router import Router, RouterFeatures, entropy_of_logits
+from citer_core.routing.server import check_router
 from citer_core.routing.stored import StoredRouter
 
 N_PATHS = 80
@@ -81,11 +81,11 @@ def inside(
     check_ids(pair, [*ids, ids[-1]])
     check_router(pair, router)
     with torch.inference_mode():
-        slm = CachedLM(pair.slm)
-        forward = slm.catch_up(prompt_ids)
+        slm = Reader(pair.slm)
+        forward = slm.read([prompt_ids])
         prompt_hidden = forward.hidden
         if written_ids:
-            forward = slm.catch_up(ids)
+            forward = slm.read([ids])
         entropy, logits = _by_llm(pair, router, ids, after_llm=after_llm)
         features = RouterFeatures(
             hidden=forward.hidden,
@@ -112,9 +112,9 @@ def _by_llm(
     """What a router looks at of the LLM: its [1] entropy at the last token, its [1, V] logits behind it."""
     entropy, logits = None, None
     if router.uses_llm_entropy and after_llm:
-        entropy = entropy_of_logits(CachedLM(pair.local_llm).catch_up(ids[:-1]).logits).to(pair.slm.device)
+        entropy = entropy_of_logits(Reader(pair.local_llm).read([ids[:-1]]).logits).to(pair.slm.device)
     if router.reads_llm:
-        logits = CachedLM(pair.local_llm).catch_up(ids).logits.to(pair.slm.device)
+        logits = Reader(pair.local_llm).read([ids]).logits.to(pair.slm.device)
     return entropy, logits
 
 

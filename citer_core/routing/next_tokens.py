@@ -13,8 +13,8 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
-from citer_core.models.cached_lm import CachedLM
 from citer_core.models.pair import ModelPair
+from citer_core.models.reader import Reader
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.routing.candidates import candidates_of
 from citer_core.routing.probe import check_ids
@@ -102,9 +102,9 @@ def next_tokens(
     check_ids(pair, [*ids, ids[-1]])
     typed: list[int] = pair.tokenizer(text, add_special_tokens=False)["input_ids"] if text else []
     with torch.inference_mode():
-        logits = [("SLM", CachedLM(pair.slm).catch_up(ids).logits[0])]
+        logits = [("SLM", Reader(pair.slm).read([ids]).logits[0])]
         if not isinstance(pair.llm, RemoteLM):
-            logits.append(("LLM", CachedLM(pair.llm).catch_up(ids).logits[0]))
+            logits.append(("LLM", Reader(pair.llm).read([ids]).logits[0]))
         slm, *llm = (_offer(pair, which, row, settings, len(written_ids)) for which, row in logits)
     first = (typed[0], pair.token_text(typed[0])) if typed else None
     return NextTokens(slm, llm[0] if llm else None, first, len(typed))

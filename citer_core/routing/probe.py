@@ -83,16 +83,18 @@ def probe(
     check_ids(pair, ids)
     first = len(prompt_ids) - 1  # the position whose logits give the completion's first token
     slm_cache, llm_cache = pair.slm.new_cache(), pair.local_llm.new_cache()
-    for start in range(0, len(ids) - 1, CHUNK):
+    if first:
+        for model, cache in ((pair.slm, slm_cache), (pair.local_llm, llm_cache)):
+            model.forward([ids[:first]], cache)
+    for start in range(first, len(ids) - 1, CHUNK):
         if is_cancelled():
             return
         with torch.inference_mode():
-            chunk = torch.tensor(ids[start : min(start + CHUNK, len(ids) - 1)], device=pair.slm.device)
-            skip = max(0, first - start)
-            slm_logits, _ = pair.slm.forward(chunk, slm_cache, last_only=False)
-            llm_logits, _ = pair.local_llm.forward(chunk.to(pair.local_llm.device), llm_cache, last_only=False)
-            slm = torch.log_softmax(slm_logits[skip:].float(), dim=-1)
-            llm = torch.log_softmax(llm_logits[skip:].float(), dim=-1).to(slm.device)
+            chunk = ids[start : min(start + CHUNK, len(ids) - 1)]
+            slm_logits, _ = pair.slm.forward([chunk], slm_cache, n_last=[len(chunk)])
+            llm_logits, _ = pair.local_llm.forward([chunk], llm_cache, n_last=[len(chunk)])
+            slm = torch.log_softmax(slm_logits.float(), dim=-1)
+            llm = torch.log_softmax(llm_logits.float(), dim=-1).to(slm.device)
             kl = (llm.exp() * (llm - slm)).nan_to_num(0.0).sum(-1).clamp_min(0.0).tolist()
             entropies = zip(entropy_of(slm).tolist(), entropy_of(llm).tolist(), strict=True)
             found = []

@@ -1,163 +1,239 @@
-"""The two models of one run where their passes are replayed: each reads and answers through a seat.
+"""Both models where their passes are replayed: each sequence reads and answers through a seat of its own.
 
 The host gives a pass to the device and fetches its few numbers later; in between it is free, and the device is busy.
-Tokens, scores and candidates are those of the models that compute each pass anew (`slm_readers`, `llm_writers`), which
-make these where there are seats.
+Tokens, scores and candidates are those of `computed`, which takes the sequences whose settings a replayed pass is not
+sent.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 
-import torch
 from torch import Tensor
 
-from citer_core.models.cached_lm import Forward
 from citer_core.models.pair import ModelPair
 from citer_core.models.seat import Seat
 from citer_core.models.transfer import is_away
 from citer_core.routing.candidates import candidates_of
-from citer_core.routing.position import Scored, Written
-from citer_core.routing.readout import TokenArrived, TokenReadout, numbers_at
-from citer_core.routing.router import Router, entropy_of_logits
-from citer_core.routing.soundness import not_a_number
-from citer_core.types import Candidate, DecodeSettings
+from citer_core.routing.computed import UNREAD, ComputedLlm, ComputedSlm, scored
+from citer_core.routing.readout import TokenReadout, numbers_at
+from citer_core.routing.router import entropy_of_logits
+from citer_core.routing.said import Said
+from citer_core.routing.sequence import RoutedSequence
+from citer_core.routing.soundness import is_confidence, no_confidence, not_a_number
+
+
+@dataclass(slots=True)
+class _Place:
+    """A sequence's seat and what is read from it.
+
+    Attributes:
+        held: gives the seat back.
+        begun: seconds of a pass that was started; None where none was.
+    """
+
+    seat: Seat
+    held: ExitStack
+    readout: TokenReadout
+    begun: float | None = None
+
+    def truncate(self, n_tokens: int) -> None:
+        """Forgets all but the first tokens, and a pass behind them that was started."""
+        if self.begun is not None:
+            self.readout.arrived()
+            self.begun = None
+        self.seat.rewind(n_tokens)
+
+    def said(self, pair: ModelPair, which: str, seconds: float, start: float) -> Said:
+        """What has arrived of a pass whose waiting began at `start`; waits for it."""
+        arrived = self.readout.arrived()
+        seconds += time.perf_counter() - start
+        if not arrived.is_sound:
+            return Said(UNREAD, (), math.nan, seconds, error=not_a_number(which))
+        top = candidates_of(pair, arrived.log_values, arrived.token_ids)
+        return Said(arrived.token_id, top, arrived.score, seconds)
 
 
 class ReplayedSlm:
-    """The SLM and the router of one run, in one pass for each token.
+    """The SLM and the router of each sequence, in one pass for each token; see `SlmSide`."""
 
-    Args:
-        pair, router, settings: of the run.
-        seat: an empty one.
-        key: of the sequence, for the router.
-    """
+    reader = None
 
-    def __init__(self, pair: ModelPair, router: Router, settings: DecodeSettings, seat: Seat, key: int) -> None:
-        self._pair, self._router, self._settings, self._seat, self._key = pair, router, settings, seat, key
-        is_sampled = settings.temperature > 0.0
-        llm_dtype = pair.local_llm.model.dtype if router.reads_llm else None
-        self._readout = seat.readout(
+    def __init__(self, pair: ModelPair, n_slots: int) -> None:
+        self._pair, self._others = pair, ComputedSlm(pair, n_slots)
+        self._places: dict[int, _Place] = {}
+
+    def enter(self, s: RoutedSequence) -> None:
+        """See `Side`."""
+        if s.settings.newer():
+            self._others.enter(s)
+            return
+        held = ExitStack()
+        seat = held.enter_context(self._pair.slm.seat(s.n_prompt + s.n_shared + s.n_steps))
+        assert seat is not None, "this model's passes are not replayed"
+        router, is_sampled = s.router, s.settings.temperature > 0.0
+        llm_dtype = self._pair.local_llm.model.dtype if router.reads_llm else None
+        readout = seat.readout(
             (router, is_sampled),
             lambda: TokenReadout(seat, is_sampled=is_sampled, router=router, llm_dtype=llm_dtype),
         )
-        self._begun: tuple[int, float] | None = None  # tokens fed, seconds
+        self._places[s.slot] = _Place(seat, held, readout)
 
-    def read_shared(self, prompt_ids: Sequence[int], shared_ids: Sequence[int]) -> None:
-        """See `SlmReader`."""
-        self._seat.read(prompt_ids)
-        self._readout.prompt_hidden.copy_(self._seat.hidden)
-        if len(shared_ids) > 1:
-            self._seat.read(shared_ids[:-1])
+    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
+        """See `Side`."""
+        if s.slot in self._places:
+            self._places[s.slot].truncate(n_tokens)
+        else:
+            self._others.truncate(s, n_tokens)
 
-    def begin(self, ids: Sequence[int], index: int, llm_entropy: Tensor | None) -> None:
-        """See `SlmReader`: starts the next pass, if it needs nothing of the LLM's."""
-        if self._seat.plan.ahead and not self._router.reads_llm:
-            self._start(ids, index, llm_entropy, None)
+    def leave(self, s: RoutedSequence) -> None:
+        """See `Side`."""
+        _give_back(self._places, s)
 
-    def read(self, ids: Sequence[int], index: int, llm_entropy: Tensor | None, llm_logits: Tensor | None) -> Scored:
-        """See `SlmReader`."""
-        if self._begun is None:
-            self._start(ids, index, llm_entropy, llm_logits)
-        assert self._begun is not None
-        (n_fed, slm_s), self._begun = self._begun, None
+    def ahead(self, rows: Sequence[RoutedSequence]) -> None:
+        """See `SlmSide`: starts the next pass of each, if it needs nothing of the LLM's."""
+        for s in rows:
+            place = self._places.get(s.slot)
+            is_next = s.finish_reason is None and s.waiting is None and not s.router.reads_llm
+            if place is not None and place.seat.plan.ahead and is_next:
+                self._start(s, place, None)
+
+    def read(
+        self, rows: Sequence[RoutedSequence], uptos: Sequence[int], llm_logits: Mapping[RoutedSequence, Tensor]
+    ) -> list[Said]:
+        """See `SlmSide`."""
+        others = [(s, upto) for s, upto in zip(rows, uptos, strict=True) if s.slot not in self._places]
+        found = dict[RoutedSequence, Said]()
+        if others:
+            found = dict(zip(*self._asked(others, llm_logits), strict=True))
+        for s, upto in zip(rows, uptos, strict=True):
+            if s not in found:
+                found[s] = self._say(s, self._places[s.slot], upto, llm_logits.get(s))
+        return [found[s] for s in rows]
+
+    def _asked(
+        self, others: Sequence[tuple[RoutedSequence, int]], llm_logits: Mapping[RoutedSequence, Tensor]
+    ) -> tuple[list[RoutedSequence], list[Said]]:
+        rows, uptos = [s for s, _ in others], [upto for _, upto in others]
+        return rows, self._others.read(rows, uptos, llm_logits)
+
+    def _say(self, s: RoutedSequence, place: _Place, upto: int, llm_logits: Tensor | None) -> Said:
+        seat, readout, router = place.seat, place.readout, s.router
+        if upto < len(s.ids):  # of what a branch shares
+            seat.read(s.ids[seat.n_read : upto])
+            if upto == s.n_prompt:
+                readout.prompt_hidden.copy_(seat.hidden)
+            return Said(UNREAD, (), math.nan, 0.0)
+        if place.begun is None:
+            self._start(s, place, llm_logits)
+        assert place.begun is not None
+        seconds, place.begun = place.begun, None
         start = time.perf_counter()
         score: Tensor | None = None
-        if not self._router.is_static:
-            score = self._router.confidence(self._readout.features())
+        error: Exception | None = None
+        if not router.is_static:
+            score, error = scored(router, readout.features(), 1)
             if is_away(score):
-                self._readout.put_score(score)
-            self._readout.mailbox.post()
+                readout.put_score(score)
+            readout.mailbox.post()
         router_s = time.perf_counter() - start
-        arrived = self._readout.arrived()
-        waited_s = time.perf_counter() - start - router_s
-        top = _sound_top(self._pair, "SLM", arrived)
-        confidence = arrived.score if score is None or is_away(score) else float(score)
-        return Scored(arrived.token_id, top, confidence, n_fed, slm_s + waited_s, router_s)
+        said = place.said(self._pair, "SLM", seconds, start + router_s)
+        said.router_s = router_s
+        if score is not None and not is_away(score):
+            said.number = float(score)
+        if error is not None or (said.error is None and not is_confidence(said.number)):
+            said.error = error or no_confidence(router)
+        return said
 
-    def _start(self, ids: Sequence[int], index: int, llm_entropy: Tensor | None, llm_logits: Tensor | None) -> None:
+    def _start(self, s: RoutedSequence, place: _Place, llm_logits: Tensor | None) -> None:
         start = time.perf_counter()
-        seat, readout, router = self._seat, self._readout, self._router
-        if router.uses_llm_entropy:
-            if llm_entropy is None:
-                readout.llm_entropy.fill_(torch.nan)
-            else:
-                readout.llm_entropy.copy_(llm_entropy)
+        seat, readout = place.seat, place.readout
+        if s.router.uses_llm_entropy:
+            readout.llm_entropy.fill_(s.llm_entropy)
         if readout.llm_logits is not None and llm_logits is not None:
             readout.llm_logits.copy_(llm_logits)
-        new_ids = ids[seat.n_read :]
-        numbers = numbers_at(self._settings, index, self._key)
+        new_ids, numbers = s.ids[seat.n_read :], numbers_at(s.settings, s.n_written, s.key)
         if seat.n_read:
             seat.step(new_ids, readout, numbers)
         else:
             seat.read(new_ids)
             readout.prompt_hidden.copy_(seat.hidden)
             seat.answer(readout, numbers)
-        if router.is_static:
+        if s.router.is_static:
             readout.mailbox.post()
-        self._begun = len(new_ids), time.perf_counter() - start
+        place.begun = time.perf_counter() - start
 
 
 class ReplayedLlm:
-    """The LLM of one run.
+    """The LLM of each sequence; see `LlmSide`."""
 
-    Args:
-        pair, settings: of the run.
-        seat: an empty one.
-        router: of the run, for what it needs of the LLM.
-    """
+    reader, n_asked = None, 0
 
-    def __init__(self, pair: ModelPair, router: Router, settings: DecodeSettings, seat: Seat) -> None:
-        self._pair, self._settings, self._seat = pair, settings, seat
-        self._with_entropy = with_entropy = router.uses_llm_entropy
-        is_sampled = settings.temperature > 0.0
-        self._readout = seat.readout(
+    def __init__(self, pair: ModelPair, n_slots: int) -> None:
+        self._pair, self._others = pair, ComputedLlm(pair, n_slots)
+        self._places: dict[int, _Place] = {}
+
+    def enter(self, s: RoutedSequence) -> None:
+        """See `Side`."""
+        if s.settings.newer():
+            self._others.enter(s)
+            return
+        held = ExitStack()
+        seat = held.enter_context(self._pair.local_llm.seat(s.n_prompt + s.n_shared + s.n_steps))
+        assert seat is not None, "this model's passes are not replayed"
+        is_sampled, with_entropy = s.settings.temperature > 0.0, s.router.uses_llm_entropy
+        readout = seat.readout(
             (is_sampled, with_entropy), lambda: TokenReadout(seat, is_sampled=is_sampled, with_entropy=with_entropy)
         )
-        # Beside the SLM only where nothing of the LLM goes into the SLM's pass.
-        self._is_early = seat.plan.early_llm and not (router.reads_llm or router.uses_llm_entropy)
-        if self._is_early:
-            seat.move_aside()
+        self._places[s.slot] = _Place(seat, held, readout)
 
-    def catch_up(self, ids: Sequence[int]) -> Tensor | None:
-        """See `LLMWriter`."""
-        with self._seat.its_stream():
-            self._seat.read(ids[self._seat.n_read :])
-        return entropy_of_logits(self._seat.logits) if self._with_entropy else None
+    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
+        """See `Side`."""
+        if s.slot in self._places:
+            self._places[s.slot].truncate(n_tokens)
+        else:
+            self._others.truncate(s, n_tokens)
 
-    def begin(self, ids: Sequence[int], index: int) -> Forward | None:
-        """See `LLMWriter`."""
-        return self.read(ids, index) if self._is_early else None
+    def leave(self, s: RoutedSequence) -> None:
+        """See `Side`."""
+        _give_back(self._places, s)
 
-    def read(self, ids: Sequence[int], index: int) -> Forward:
-        """See `LLMWriter`; only starts it."""
-        start = time.perf_counter()
-        new_ids = ids[self._seat.n_read :]
-        with self._seat.its_stream():
-            self._seat.step(new_ids, self._readout, numbers_at(self._settings, index))
-            self._readout.mailbox.post()
-        seat = self._seat
-        return Forward(seat.logits, seat.hidden, len(new_ids), time.perf_counter() - start)
+    def collect(self, _: float) -> list[tuple[RoutedSequence, Said]]:
+        """Nothing is ever on its way."""
+        return []
 
-    def write(self, ids: Sequence[int], index: int, forward: Forward | None) -> Written:
-        """See `LLMWriter`."""
-        forward = forward or self.read(ids, index)
-        start = time.perf_counter()
-        arrived = self._readout.arrived()
-        seconds = forward.seconds + time.perf_counter() - start
-        top = _sound_top(self._pair, "LLM", arrived)
-        # Copied, because a router may be given the LLM's next pass before it looks at this.
-        entropy = self._readout.entropy.clone() if self._with_entropy else None
-        return Written(arrived.token_id, top, forward.n_fed, seconds, entropy)
+    def close(self) -> None:
+        """Nor to be given up."""
+
+    def read(self, rows: Sequence[RoutedSequence], uptos: Sequence[int]) -> list[Said]:
+        """See `LlmSide`."""
+        return [
+            self._say(s, self._places[s.slot], upto) if s.slot in self._places else self._others.read([s], [upto])[0]
+            for s, upto in zip(rows, uptos, strict=True)
+        ]
+
+    def _say(self, s: RoutedSequence, place: _Place, upto: int) -> Said:
+        seat, readout, start = place.seat, place.readout, time.perf_counter()
+        new_ids = s.ids[seat.n_read : upto]
+        if upto < len(s.ids):  # of what a branch shares
+            seat.read(new_ids)
+            is_wanted = s.router.uses_llm_entropy
+            return Said(UNREAD, (), float(entropy_of_logits(seat.logits)) if is_wanted else math.nan, 0.0)
+        seat.step(new_ids, readout, numbers_at(s.settings, s.n_written))
+        readout.mailbox.post()
+        said = place.said(self._pair, "LLM", 0.0, start)
+        said.logits = seat.logits if s.router.reads_llm else None
+        if not s.router.uses_llm_entropy:
+            said.number = math.nan
+        return said
 
 
-def _sound_top(pair: ModelPair, which: str, arrived: TokenArrived) -> tuple[Candidate, ...]:
-    """The candidates.
-
-    Raises:
-        NotANumberError: the logits are none.
-    """
-    if not arrived.is_sound:
-        raise not_a_number(which)
-    return candidates_of(pair, arrived.log_values, arrived.token_ids)
+def _give_back(places: dict[int, _Place], s: RoutedSequence) -> None:
+    """A seat that something failed on is not lent again."""
+    place = places.pop(s.slot, None)
+    if place is not None:
+        place.held.__exit__(type(s.error) if s.error else None, s.error, None)

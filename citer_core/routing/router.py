@@ -48,10 +48,10 @@ class RouterFeatures:
         max_probability: Tensor,
         margin: Tensor,
         entropy: Tensor,
-        prompt_hidden: Tensor | None = None,
+        **of_sequence: Tensor | None,
     ) -> RouterFeatures:
-        """Features of stored positions, whose logits were not kept: [B, H] and three times [B] float32."""
-        features = cls(hidden, hidden.new_empty(len(hidden), 0), prompt_hidden)
+        """Features of stored positions, whose logits were not kept: [B, H], three times [B] float32, and others."""
+        features = cls(hidden, hidden.new_empty(len(hidden), 0), **of_sequence)
         # Where `cached_property` looks first.
         vars(features).update(max_probability=max_probability, margin=margin, entropy=entropy)
         return features

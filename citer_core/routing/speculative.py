@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import torch
 
 from citer_core.errors import SettingError
-from citer_core.models.cached_lm import CachedLM
 from citer_core.models.greedy import greedy_tokens
 from citer_core.models.pair import ModelPair
+from citer_core.models.reader import Reader
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.transfer import to_host
-from citer_core.routing.decode import check_prompt
+from citer_core.routing.decoder import check_prompt
 from citer_core.routing.soundness import not_a_number
 from citer_core.speculation import DraftedToken, Drafting, SpeculativePass
 from citer_core.text import TextStream
@@ -59,7 +59,7 @@ def speculate(
             "Speculative decoding needs the LLM's token behind every drafted one, but an LLM on a server writes one "
             "token a call. Load the LLM here."
         )
-    slm, llm = CachedLM(pair.slm), CachedLM(pair.llm)
+    slm, llm = Reader(pair.slm), Reader(pair.llm)
     text = TextStream(pair.tokenizer)
     ids, end = list(prompt_ids), len(prompt_ids) + n_steps
     while len(ids) < end:
@@ -68,7 +68,7 @@ def speculate(
         with torch.inference_mode():  # not around the loop: it must not leak to whoever takes the passes
             draft = _drafted(pair, slm, ids, min(drafting.n_tokens, end - len(ids) - 1), drafting.confidence)
             drafted_ids = [token.token_id for token in draft.tokens]
-            read = llm.catch_up([*ids, *drafted_ids], len(draft.tokens) + 1)
+            read = llm.read([[*ids, *drafted_ids]], n_last=[len(draft.tokens) + 1])
             finite, chosen = to_host(read.logits.isfinite().all().view(1).int(), greedy_tokens(read.logits))
         if not finite[0]:
             raise not_a_number("LLM")
@@ -81,8 +81,8 @@ def speculate(
         context_len = len(ids)
         ids += written
         # What was rejected must not be read again; the token that was just written is in neither cache yet.
-        slm.rewind(len(ids) - 1)
-        llm.rewind(len(ids) - 1)
+        slm.truncate(0, len(ids) - 1)
+        llm.truncate(0, len(ids) - 1)
         has_ended = written[-1] in pair.eos_ids
         texts = [text.push(token_id) for token_id in written]
         if has_ended or len(ids) == end:
@@ -93,7 +93,7 @@ def speculate(
             own_id=own_id,
             texts=tuple(texts),
             slm_tokens_fed=tuple(draft.n_fed),
-            llm_tokens_fed=read.n_fed,
+            llm_tokens_fed=read.n_fed[0],
             context_len=context_len,
             slm_s=draft.seconds,
             llm_s=read.seconds,
@@ -112,19 +112,19 @@ class _Draft:
     seconds: float = 0.0
 
 
-def _drafted(pair: ModelPair, slm: CachedLM, ids: Sequence[int], n_most: int, confidence: float) -> _Draft:
+def _drafted(pair: ModelPair, slm: Reader, ids: Sequence[int], n_most: int, confidence: float) -> _Draft:
     """The SLM's greedy tokens behind `ids`, up to one of which it is unsure, or to the end of the text."""
     draft = _Draft([], [])
     text = list(ids)
     while len(draft.tokens) < n_most:
-        read = slm.catch_up(text)
+        read = slm.read([text])
         probabilities = torch.softmax(read.logits[0].float(), dim=-1)
         chosen = greedy_tokens(read.logits)
         (token_id,), (probability,) = to_host(chosen, probabilities.gather(-1, chosen))
         if not probability >= 0:  # nor is a NaN
             raise not_a_number("SLM")
         draft.tokens.append(DraftedToken(token_id, pair.token_text(token_id), round(probability, 6)))
-        draft.n_fed.append(read.n_fed)
+        draft.n_fed += read.n_fed
         draft.seconds += read.seconds
         text.append(token_id)
         if token_id in pair.eos_ids or probability < confidence:

@@ -1,4 +1,4 @@
-"""Ways in which runs get their tokens, a few from each call: together in one batch, or each by itself in turn.
+"""`Lanes`: the runs of one pair that get their tokens together, one or none each from every step.
 
 Belongs to one thread. An error of one run ends that run; what cannot be put down to one is raised, and whoever called
 lets all of them go with `drop`. Called by `shared_decoder`.
@@ -7,19 +7,16 @@ lets all of them go with `drop`. Called by `shared_decoder`.
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
-from typing import Protocol
 
 from citer_core.errors import CiterError
 from citer_core.models.kv_cache import capacity_for
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import RemoteLM
-from citer_core.routing.batch_decoder import BatchDecoder
-from citer_core.routing.batch_pace import Pace
-from citer_core.routing.batch_sequence import BatchRequest, BatchSequence
-from citer_core.routing.completion import EventStream
+from citer_core.routing.decoder import Decoder
+from citer_core.routing.pace import Pace
+from citer_core.routing.sequence import RoutedSequence
 from citer_core.run import Run
-from citer_core.types import FinishReason, TokenEvent
+from citer_core.types import FinishReason
 
 logger = logging.getLogger(__name__)
 UNEXPECTED = "Something went wrong on the server and this run ended early; the server's log says what. Try again."
@@ -28,32 +25,6 @@ READ_TOKENS = 256
 # Of both models' caches together. A batch has room for its longest text in every slot, so that with long ones it has
 # fewer slots.
 MOST_CACHE_BYTES = 2 << 30
-
-
-class Lanes(Protocol):
-    """Some runs that go on together.
-
-    Attributes:
-        n_lanes: how many there may be.
-    """
-
-    n_lanes: int
-
-    @property
-    def n_live(self) -> int:
-        """Runs that have not ended."""
-
-    def fits(self, run: Run) -> bool:
-        """Whether there is a lane for this run now."""
-
-    def start(self, run: Run) -> None:
-        """Takes a run in that has begun; one that cannot be decoded is ended, with the reason."""
-
-    def step(self) -> None:
-        """A token for every run, or for most."""
-
-    def drop(self, reason: FinishReason, error: str | None) -> None:
-        """Ends all of them."""
 
 
 def end_with(run: Run, error: Exception) -> None:
@@ -65,8 +36,8 @@ def end_with(run: Run, error: Exception) -> None:
     run.finish("error", UNEXPECTED)
 
 
-class BatchLanes:
-    """Runs of one pair in one batch.
+class Lanes:
+    """Some runs that go on together.
 
     Args:
         pair: whose runs they are.
@@ -74,13 +45,16 @@ class BatchLanes:
         n_positions: tokens that the longest of the first runs may come to; see `MOST_CACHE_BYTES`.
         pace: None takes one that suits people who wait: all of them in every pass. On the bundled pair 32 in a pass
             took four fifths of the processor's time of 16, and nine tenths of 32 of which 16 are in a pass.
+
+    Attributes:
+        n_lanes: how many there may be.
     """
 
     def __init__(self, pair: ModelPair, n_slots: int, n_positions: int, pace: Pace | None = None) -> None:
         self.n_lanes = max(1, min(n_slots, MOST_CACHE_BYTES // _slot_bytes(pair, n_positions)))
         self._pair = pair
-        self._decoder = BatchDecoder(pair, self.n_lanes, pace or Pace(batch_size=self.n_lanes, read_tokens=READ_TOKENS))
-        self._runs: dict[BatchSequence, tuple[Run, EventStream]] = {}
+        self._decoder = Decoder(pair, self.n_lanes, pace or Pace(batch_size=self.n_lanes, read_tokens=READ_TOKENS))
+        self._runs: dict[RoutedSequence, Run] = {}
 
     @property
     def n_live(self) -> int:
@@ -93,88 +67,44 @@ class BatchLanes:
         return self._decoder.n_free > 0 and (self.n_lanes <= most or self.n_lanes == 1)
 
     def start(self, run: Run) -> None:
-        """Takes a run in; ends it where its prompt or fork cannot be decoded."""
+        """Takes a run in that has begun; ends it, with the reason, where its prompt or fork cannot be decoded."""
         assert run.pair is self._pair and run.router is not None, "a run of another pair, or one that has ended"
-        request = BatchRequest(run.prompt_ids, run.router, run.settings, run.fork, run.is_cancelled, True)
         try:
-            sequence = self._decoder.admit(request)
+            sequence = self._decoder.admit(
+                run.prompt_ids,
+                run.router,
+                run.settings,
+                fork=run.fork,
+                is_cancelled=run.is_cancelled,
+                with_candidates=True,
+            )
         except CiterError as error:
             run.finish("error", str(error))
             return
-        n_prompt, shared = len(run.prompt_ids), sequence.completion.shared_ids
-        stream = EventStream(self._pair.tokenizer, n_prompt, run.settings.threshold, shared)
-        self._runs[sequence] = run, stream
+        self._runs[sequence] = run
 
     def step(self) -> None:
-        """One round of the batch."""
+        """A token for every run, or for most."""
         for sequence in self._decoder.step():
-            run, stream = self._runs[sequence]
+            run = self._runs[sequence]
             try:
-                _tell(run, stream, sequence)
+                run.record(sequence.events(self._pair))
             except Exception as error:  # of the text of one run: no other has to do with it
                 self._decoder.cancel(sequence)
                 end_with(run, error)
-            if sequence.has_ended:
+            if sequence.error is not None:
+                end_with(run, sequence.error)
+            elif sequence.finish_reason is not None:
+                run.finish(sequence.finish_reason)
+            if sequence.finish_reason is not None:
                 del self._runs[sequence]
 
     def drop(self, reason: FinishReason, error: str | None) -> None:
         """Ends all of them."""
-        for run, _ in self._runs.values():
+        for run in self._runs.values():
             run.finish(reason, error)
         self._runs.clear()
         self._decoder.close()
-
-
-def _tell(run: Run, stream: EventStream, sequence: BatchSequence) -> None:
-    """Records the one token that a sequence may get in a round, and its end."""
-    steps, reason = sequence.completion.steps, sequence.completion.finish_reason
-    if stream.n_told < len(steps):
-        is_last = reason in ("eos", "length")
-        run.record([stream.event(steps[-1], is_last=is_last)])
-    if sequence.error is not None:
-        end_with(run, sequence.error)
-    elif reason is not None:
-        run.finish(reason)
-
-
-class SingleLanes:
-    """Each run decoded alone, one token of each in turn: for a pair whose passes are replayed on a GPU."""
-
-    def __init__(self, n_lanes: int) -> None:
-        self.n_lanes = n_lanes
-        self._runs: dict[Run, Generator[TokenEvent, None, FinishReason]] = {}
-
-    @property
-    def n_live(self) -> int:
-        """Runs that have not ended."""
-        return len(self._runs)
-
-    def fits(self, _: Run) -> bool:
-        """Whether a lane is free."""
-        return len(self._runs) < self.n_lanes
-
-    def start(self, run: Run) -> None:
-        """Takes a run in."""
-        self._runs[run] = run.steps()
-
-    def step(self) -> None:
-        """A token for each."""
-        for run, steps in list(self._runs.items()):
-            try:
-                run.record([next(steps)])
-            except StopIteration as stop:
-                run.finish(stop.value)
-            except Exception as error:
-                end_with(run, error)
-            if run.finish_reason is not None:
-                del self._runs[run]
-
-    def drop(self, reason: FinishReason, error: str | None) -> None:
-        """Ends all of them."""
-        for run, steps in self._runs.items():
-            steps.close()
-            run.finish(reason, error)
-        self._runs.clear()
 
 
 def n_positions_of(run: Run, pair: ModelPair) -> int:

@@ -22,7 +22,7 @@ import torch
 
 from citer_core.errors import CiterError
 from citer_core.run import Run
-from citer_core.serving.lanes import UNEXPECTED, BatchLanes, Lanes, SingleLanes, end_with, n_positions_of
+from citer_core.serving.lanes import UNEXPECTED, Lanes, end_with, n_positions_of
 from citer_core.system_memory import give_back
 from citer_core.types import FinishReason
 
@@ -64,14 +64,11 @@ class SharedDecoder:
     Args:
         engine: whose runs are submitted.
         n_slots: runs at once; those beyond wait for a free slot in the order in which they came.
-        alone: decode each run by itself, one token of each in turn; None does so where passes are replayed as CUDA
-            graphs, which those of a batch cannot be.
     """
 
-    def __init__(self, engine: Served, *, n_slots: int = 32, alone: bool | None = None) -> None:
+    def __init__(self, engine: Served, *, n_slots: int = 32) -> None:
         assert n_slots >= 1, "no run could ever be decoded"
         self._n_slots = n_slots
-        self._alone = engine.pair.slm.is_replayed if alone is None else alone
         self._changed = threading.Condition()
         self._queue: deque[Run] = deque()
         self._has_no_room = False  # for the first of the queue, though a slot may be free
@@ -198,10 +195,8 @@ class SharedDecoder:
                 run.finish("cancelled")
 
     def _new_lanes(self, first: Run) -> Lanes:
-        if self._alone:
-            return SingleLanes(self._n_slots)
         assert first.pair is not None, "only an ended run has let it go"
-        return BatchLanes(first.pair, self._n_slots, n_positions_of(first, first.pair))
+        return Lanes(first.pair, self._n_slots, n_positions_of(first, first.pair))
 
     def _drop(self, reason: FinishReason, error: str | None) -> None:
         """Ends all that is under way and lets go of its memory; where it is closed, of those that wait too."""

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
 from citer_core.errors import PromptError
-from citer_core.models.batched_lm import BatchedLM
 from citer_core.models.language_model import LanguageModel
-from citer_core.routing.batch_decode import decode_batch
-from citer_core.routing.decode import decode, sequence_key
+from citer_core.models.reader import Reader
+from citer_core.routing.decode import decode, decode_batch
+from citer_core.routing.decoder import sequence_key
 from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
@@ -181,14 +181,14 @@ def test_rows_that_need_the_llm_wait_for_each_other(tiny_pair, monkeypatch):
     """One LLM token in eight, at a place of its own in every row: alone, each would cost a pass of the LLM."""
     pair, prompts, passes = free(tiny_pair), random_prompts(8), []
     patterns = ["S" * i + "L" + "S" * (7 - i) for i in range(8)]
-    catch_up = BatchedLM.catch_up
+    catch_up = Reader.read
 
     def noted(self, texts, slots):
-        if self._lm is pair.llm:
+        if self.lm is pair.llm:
             passes.append(len(texts))
         return catch_up(self, texts, slots)
 
-    monkeypatch.setattr(BatchedLM, "catch_up", noted)
+    monkeypatch.setattr(Reader, "read", noted)
     router, settings_ = PatternRouter(prompts, patterns), DecodeSettings(0.5, 16)
     found = batched(pair, router, prompts, settings_, 8)
     assert sum(passes) == 16  # two for each row
@@ -208,13 +208,13 @@ def test_examples_in_front_of_every_question_are_read_once(tiny_pair, monkeypatc
     prompts = [[*shots, 20 + n, 3 * n + 1] for n in range(12)]
     pair, router, settings_ = free(tiny_pair), PatternRouter(prompts, PATTERNS), DecodeSettings(0.5, 12)
     expected, fed = one_by_one(pair, router, prompts, settings_), Counter()
-    forward = LanguageModel.forward_slots
+    forward = LanguageModel.forward
 
-    def counted(self, new_ids, slots, cache):
+    def counted(self, new_ids, cache, slots, n_last):
         fed[id(self)] += sum(map(len, new_ids))
-        return forward(self, new_ids, slots, cache)
+        return forward(self, new_ids, cache, slots, n_last)
 
-    monkeypatch.setattr(LanguageModel, "forward_slots", counted)
+    monkeypatch.setattr(LanguageModel, "forward", counted)
     assert_same(batched(pair, router, prompts, settings_, 3, with_candidates=True), expected)
     # The three prompts of the first pass come together; of the other nine only what follows the examples is read.
     assert fed[id(pair.slm)] == 3 * len(shots) + 12 * (2 + 11)
@@ -227,13 +227,13 @@ def test_a_row_that_ended_is_fed_nothing_more(tiny_pair, monkeypatch):
     """In the published code finished rows of a batch go on, and what they write is decoded with the answer."""
     pair, router = ending(tiny_pair), PatternRouter(RAGGED, PATTERNS)
     fed = Counter()
-    forward = LanguageModel.forward_slots
+    forward = LanguageModel.forward
 
-    def counted(self, new_ids, slots, cache):
+    def counted(self, new_ids, cache, slots, n_last):
         fed[id(self)] += sum(map(len, new_ids))
-        return forward(self, new_ids, slots, cache)
+        return forward(self, new_ids, cache, slots, n_last)
 
-    monkeypatch.setattr(LanguageModel, "forward_slots", counted)
+    monkeypatch.setattr(LanguageModel, "forward", counted)
     found = batched(pair, router, RAGGED, DecodeSettings(0.5, 30), 4)
     for (events, reason), prompt in zip(found, RAGGED, strict=True):
         assert not any(e.token_id in pair.eos_ids for e in events[:-1])
@@ -254,7 +254,7 @@ def test_the_context_ends_each_row_in_its_own_place(tiny_pair):
 @pytest.mark.parametrize(("bad", "part"), [([], "empty"), ([7] * 44, "at most 43")])
 def test_one_bad_prompt_stops_the_batch_before_anything_is_decoded(tiny_pair, monkeypatch, bad, part):
     pair = dataclasses.replace(tiny_pair, max_context=44)
-    monkeypatch.setattr(LanguageModel, "forward_slots", lambda *_: pytest.fail("decoded"))
+    monkeypatch.setattr(LanguageModel, "forward", lambda *_: pytest.fail("decoded"))
     with pytest.raises(PromptError, match=part):
         list(decode_batch(pair, MaxProbabilityRouter(), [[1, 2], bad], DecodeSettings(0.5, 5)))
 
@@ -293,13 +293,13 @@ def test_others_fill_the_passes_while_some_wait_for_the_llm(tiny_pair, monkeypat
     """No pass has more than `batch_size` sequences, and the SLM's have so many while there are prompts left."""
     pair, prompts, rows = free(tiny_pair), [[n + 1] * 9 for n in range(12)], {}
     router = PatternRouter(prompts, PATTERNS)
-    catch_up = BatchedLM.catch_up
+    catch_up = Reader.read
 
     def counted(self, texts, slots):
-        rows.setdefault("slm" if self._lm is pair.slm else "llm", []).append(len(texts))
+        rows.setdefault("slm" if self.lm is pair.slm else "llm", []).append(len(texts))
         return catch_up(self, texts, slots)
 
-    monkeypatch.setattr(BatchedLM, "catch_up", counted)
+    monkeypatch.setattr(Reader, "read", counted)
     batched(pair, router, prompts, DecodeSettings(0.5, 12), 4)
     assert max(rows["llm"]) == 4
     n_full = next(i for i, n in enumerate(rows["slm"]) if n < 4)
@@ -312,14 +312,14 @@ def test_others_fill_the_passes_while_some_wait_for_the_llm(tiny_pair, monkeypat
 @pytest.mark.parametrize("name", ["pattern", "disagreement"])
 def test_seconds_of_all_rows_add_up_to_what_was_measured(tiny_pair, monkeypatch, name):
     measured = Counter()
-    catch_up = BatchedLM.catch_up
+    catch_up = Reader.read
 
     def timed(self, texts, slots):
         forward = catch_up(self, texts, slots)
-        measured[id(self._lm)] += forward.seconds
+        measured[id(self.lm)] += forward.seconds
         return forward
 
-    monkeypatch.setattr(BatchedLM, "catch_up", timed)
+    monkeypatch.setattr(Reader, "read", timed)
     router = PatternRouter(RAGGED, PATTERNS) if name == "pattern" else training_free_routers()[name]
     pair = free(tiny_pair)
     events = [e for found, _ in batched(pair, router, RAGGED, DecodeSettings(0.5, 12), 4) for e in found]
@@ -362,7 +362,7 @@ def test_any_decisions_keep_the_cache(tiny_pair, rows, batch_size):
     """Invariant: a slot has cached exactly the text so far, so its answer is that of a fresh forward over all of it."""
     prompts = [[(37 * i + 11 * k) % 1535 + 1 for k in range(n)] for i, (n, _) in enumerate(rows)]
     router = PatternRouter(prompts, [pattern for _, pattern in rows])
-    catch_up = BatchedLM.catch_up
+    catch_up = Reader.read
 
     def checked(self, texts, slots):
         before = [self.n_cached[slot] for slot in slots]
@@ -370,10 +370,10 @@ def test_any_decisions_keep_the_cache(tiny_pair, rows, batch_size):
         assert forward.n_fed == [len(text) - n for text, n in zip(texts, before, strict=True)]
         for text, slot, logits in zip(texts, slots, forward.logits, strict=True):
             assert self.n_cached[slot] == self._cache.lengths[slot] == len(text)
-            fresh = self._lm.model(input_ids=torch.tensor([text]), use_cache=False).logits[0, -1, :1536]
+            fresh = self.lm.model(input_ids=torch.tensor([text]), use_cache=False).logits[0, -1, :1536]
             torch.testing.assert_close(logits, fresh, rtol=1e-3, atol=1e-3)
         return forward
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(BatchedLM, "catch_up", checked)
+        patch.setattr(Reader, "read", checked)
         batched(free(tiny_pair), router, prompts, DecodeSettings(0.5, 8), batch_size)

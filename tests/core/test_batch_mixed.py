@@ -5,19 +5,17 @@ from __future__ import annotations
 import dataclasses
 import random
 import time
+from typing import NamedTuple
 
 import pytest
 import torch
 
 from citer_core.errors import NotANumberError, PromptError
 from citer_core.fork import Fork
-from citer_core.models.batched_lm import BatchedLM
-from citer_core.models.cached_lm import CachedLM
-from citer_core.routing.batch_decode import decode_batch
-from citer_core.routing.batch_decoder import BatchDecoder
-from citer_core.routing.batch_pace import Pace
-from citer_core.routing.batch_sequence import BatchRequest
-from citer_core.routing.decode import decode, sequence_key
+from citer_core.models.reader import Reader
+from citer_core.routing.decode import decode, decode_batch
+from citer_core.routing.decoder import Decoder, sequence_key
+from citer_core.routing.pace import Pace
 from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
@@ -46,6 +44,26 @@ def routers(tiny_pair):
     return [*training_free_routers().values(), stored(tiny_pair, "citer"), stored(tiny_pair, "query-level")]
 
 
+class Request(NamedTuple):
+    prompt_ids: list[int]
+    router: Router
+    settings: DecodeSettings
+    fork: Fork | None
+    index: int
+    with_candidates: bool = True
+
+
+def admit(decoder, request):
+    return decoder.admit(
+        request.prompt_ids,
+        request.router,
+        request.settings,
+        fork=request.fork,
+        index=request.index,
+        with_candidates=request.with_candidates,
+    )
+
+
 def requests_of(pair, routers, seed, n=14):
     """Any prompt, router, tau, sampling, length; half of them branches of other runs, some of these forced."""
     draw, made = random.Random(seed), []
@@ -66,7 +84,7 @@ def requests_of(pair, routers, seed, n=14):
             source = draw.choice([None, "slm", "llm"])
             token = draw.choice([None, 77]) if source else None
             fork = Fork(tuple(parent[: draw.randint(0, settings.max_new_tokens - 1)]), source, token)
-        made.append(BatchRequest(prompt, router, settings, fork, with_candidates=True, index=number))
+        made.append(Request(prompt, router, settings, fork, number))
     return made
 
 
@@ -85,20 +103,20 @@ def test_a_mixed_batch_at_random_is_every_run_alone(tiny_pair, routers, pace, se
     requests = requests_of(pair, routers, seed)
     expected = {request.index: alone(pair, request) for request in requests}
     for index in draw.sample(range(len(requests)), 3):
-        requests[index] = dataclasses.replace(requests[index], with_candidates=False)
+        requests[index] = requests[index]._replace(with_candidates=False)
         expected[index] = without_candidates(expected[index][0]), expected[index][1]
-    decoder, upcoming, found, cancelled = BatchDecoder(pair, 6, pace), list(requests), {}, {}
+    decoder, upcoming, found, cancelled = Decoder(pair, 6, pace), list(requests), {}, {}
     draw.shuffle(upcoming)
     while upcoming or decoder.live:
         while upcoming and decoder.n_free and draw.random() < 0.6:
-            decoder.admit(upcoming.pop())
+            admit(decoder, upcoming.pop())
         if decoder.live and len(cancelled) < 3 and draw.random() < 0.05:
             sequence = draw.choice(decoder.live)
             decoder.cancel(sequence)
-            cancelled[sequence.request.index] = sequence.completion
+            cancelled[sequence.index] = sequence
         for sequence in decoder.step():
-            if sequence.has_ended:
-                found[sequence.request.index] = sequence.completion
+            if sequence.finish_reason is not None:
+                found[sequence.index] = sequence
     assert sorted([*found, *cancelled]) == list(range(len(requests))) and decoder.n_free == 6
     for index, completion in found.items():
         assert_same([(completion.events(pair), completion.finish_reason)], [expected[index]])
@@ -111,15 +129,15 @@ def test_a_mixed_batch_at_random_is_every_run_alone(tiny_pair, routers, pace, se
 def test_each_sequence_says_itself_when_it_is_cancelled(tiny_pair):
     pair, settings = free(tiny_pair), DecodeSettings(0.5, 12)
     asked = iter([False] * 3 + [True])
-    decoder = BatchDecoder(pair, 3, Pace())
-    stopped = decoder.admit(BatchRequest([5, 6], MaxProbabilityRouter(), settings, is_cancelled=lambda: next(asked)))
-    others = [decoder.admit(BatchRequest(prompt, MaxProbabilityRouter(), settings)) for prompt in RAGGED[:2]]
+    decoder = Decoder(pair, 3, Pace())
+    stopped = decoder.admit([5, 6], MaxProbabilityRouter(), settings, is_cancelled=lambda: next(asked))
+    others = [decoder.admit(prompt, MaxProbabilityRouter(), settings) for prompt in RAGGED[:2]]
     while decoder.live:
         decoder.step()
-    assert stopped.completion.finish_reason == "cancelled" and len(stopped.completion.steps) <= 3
+    assert stopped.finish_reason == "cancelled" and len(stopped.steps) <= 3
     for sequence, prompt in zip(others, RAGGED, strict=False):
         ids = [event.token_id for event in decode(pair, MaxProbabilityRouter(), prompt, settings)]
-        assert sequence.completion.token_ids == ids
+        assert sequence.token_ids == ids
 
 
 # --- nobody waits without end
@@ -142,26 +160,26 @@ def test_one_that_needs_the_llm_waits_a_bounded_time_beside_many_that_never_do(t
     """Newcomers without end keep the share of those that wait small."""
     pair, prompt = free(tiny_pair), [9, 9, 9]
     router, settings = Often(prompt), DecodeSettings(0.5, 12)
-    decoder = BatchDecoder(pair, 8, Pace(batch_size=8, wait_rounds=wait_rounds))
-    needing, rounds, number = decoder.admit(BatchRequest(prompt, router, settings)), 0, 0
-    while not needing.has_ended:
+    decoder = Decoder(pair, 8, Pace(batch_size=8, wait_rounds=wait_rounds))
+    needing, rounds, number = decoder.admit(prompt, router, settings), 0, 0
+    while not needing.finish_reason is not None:
         while decoder.n_free:
             number += 1
-            decoder.admit(BatchRequest([number % 1500 + 1, 4], router, settings))
+            decoder.admit([number % 1500 + 1, 4], router, settings)
         decoder.step()
         rounds += 1
         assert rounds <= 12 * (wait_rounds + 1)
-    assert needing.completion.n_llm_tokens == 12
-    assert needing.completion.token_ids == [e.token_id for e in decode(pair, router, prompt, settings)]
+    assert needing.n_llm_tokens == 12
+    assert needing.token_ids == [e.token_id for e in decode(pair, router, prompt, settings)]
 
 
 def test_no_ready_sequence_is_left_behind(tiny_pair):
     pair, settings = free(tiny_pair), DecodeSettings(0.0, 30)
-    decoder = BatchDecoder(pair, 7, Pace(batch_size=3))
-    live = [decoder.admit(BatchRequest([n + 1] * 4, MaxProbabilityRouter(), settings)) for n in range(7)]
+    decoder = Decoder(pair, 7, Pace(batch_size=3))
+    live = [decoder.admit([n + 1] * 4, MaxProbabilityRouter(), settings) for n in range(7)]
     for _ in range(20):
         decoder.step()
-        lengths = [len(s.completion.steps) for s in live]
+        lengths = [len(s.steps) for s in live]
         assert max(lengths) - min(lengths) <= 1
 
 
@@ -170,27 +188,27 @@ def test_a_long_prompt_is_read_in_parts_while_others_go_on(tiny_pair, monkeypatc
     pair, settings = free(tiny_pair), DecodeSettings(1.0, 10)
     long, short = [(7 * k) % 1500 + 1 for k in range(300)], [3, 4]
     fed = []
-    catch_up = BatchedLM.catch_up
+    catch_up = Reader.read
 
     def noted(self, texts, slots):
         fed.append(sum(len(t) - self.n_cached[s] for t, s in zip(texts, slots, strict=True)))
         return catch_up(self, texts, slots)
 
-    monkeypatch.setattr(BatchedLM, "catch_up", noted)
-    decoder = BatchDecoder(pair, 2, Pace(read_tokens=40))
-    quick = decoder.admit(BatchRequest(short, MaxProbabilityRouter(), settings))
-    slow = decoder.admit(BatchRequest(long, MaxProbabilityRouter(), settings))
+    monkeypatch.setattr(Reader, "read", noted)
+    decoder = Decoder(pair, 2, Pace(read_tokens=40))
+    quick = decoder.admit(short, MaxProbabilityRouter(), settings)
+    slow = decoder.admit(long, MaxProbabilityRouter(), settings)
     n_when_slow_began = None
     while decoder.live:
         decoder.step()
-        if slow.completion.steps and n_when_slow_began is None:
-            n_when_slow_began = len(quick.completion.steps)
+        if slow.steps and n_when_slow_began is None:
+            n_when_slow_began = len(quick.steps)
     assert max(fed) <= 40 + 16
     assert n_when_slow_began >= 5
     monkeypatch.undo()
     for sequence, prompt in ((quick, short), (slow, long)):
         expected, _ = decoded(pair, MaxProbabilityRouter(), prompt, settings)
-        assert_same([(sequence.completion.events(pair), "length")], [(without_candidates(expected), "length")])
+        assert_same([(sequence.events(pair), "length")], [(without_candidates(expected), "length")])
 
 
 # --- what fails, fails alone
@@ -218,15 +236,15 @@ def test_a_confidence_that_is_no_number_ends_its_own_sequence(tiny_pair, value, 
         list(decode(pair, router, RAGGED[1], settings))
     with pytest.raises(NotANumberError, match="not a number from 0 to 1"):
         list(decode_batch(pair, router, RAGGED[:4], settings, batch_size=2))
-    decoder = BatchDecoder(pair, 4, Pace())
-    sequences = [decoder.admit(BatchRequest(prompt, router, settings)) for prompt in RAGGED[:4]]
+    decoder = Decoder(pair, 4, Pace())
+    sequences = [decoder.admit(prompt, router, settings) for prompt in RAGGED[:4]]
     while decoder.live:
         decoder.step()
-    assert [s.completion.finish_reason for s in sequences] == ["length", "error", "length", "length"]
-    assert len(sequences[1].completion.steps) == 4 and isinstance(sequences[1].error, NotANumberError)
+    assert [s.finish_reason for s in sequences] == ["length", "error", "length", "length"]
+    assert len(sequences[1].steps) == 4 and isinstance(sequences[1].error, NotANumberError)
     for s, prompt in zip(sequences, RAGGED, strict=False):
         ids = [e.token_id for e in decode(pair, MaxProbabilityRouter(), prompt, settings)]
-        assert s.completion.token_ids == ids[: len(s.completion.steps)]
+        assert s.token_ids == ids[: len(s.steps)]
 
 
 def test_all_others_of_a_batch_are_handed_out_before_the_error(tiny_pair):
@@ -243,25 +261,23 @@ def test_all_others_of_a_batch_are_handed_out_before_the_error(tiny_pair):
 @pytest.mark.parametrize("which", ["slm", "llm"])
 def test_logits_that_are_no_numbers_end_their_own_sequence(tiny_pair, monkeypatch, which, with_candidates, sampling):
     pair, settings = free(tiny_pair), DecodeSettings(0.0 if which == "slm" else 1.0, 8, **sampling)
-    lm, catch_up = getattr(pair, which), BatchedLM.catch_up
+    lm, catch_up = getattr(pair, which), Reader.read
 
     def spoilt(self, texts, slots):
         forward = catch_up(self, texts, slots)
         for row, text in enumerate(texts):
-            if self._lm is lm and text[0] == RAGGED[1][0] and len(text) == len(RAGGED[1]) + 3:
+            if self.lm is lm and text[0] == RAGGED[1][0] and len(text) == len(RAGGED[1]) + 3:
                 forward.logits[row, 700] = float("nan")
         return forward
 
-    monkeypatch.setattr(BatchedLM, "catch_up", spoilt)
-    decoder = BatchDecoder(pair, 3, Pace())
+    monkeypatch.setattr(Reader, "read", spoilt)
+    decoder = Decoder(pair, 3, Pace())
     router = training_free_routers()["random"]  # looks at no logits
-    sequences = [
-        decoder.admit(BatchRequest(prompt, router, settings, with_candidates=with_candidates)) for prompt in RAGGED[:3]
-    ]
+    sequences = [decoder.admit(prompt, router, settings, with_candidates=with_candidates) for prompt in RAGGED[:3]]
     while decoder.live:
         decoder.step()
-    assert [s.completion.finish_reason for s in sequences] == ["length", "error", "length"]
-    assert len(sequences[1].completion.steps) == 3
+    assert [s.finish_reason for s in sequences] == ["length", "error", "length"]
+    assert len(sequences[1].steps) == 3
     assert isinstance(sequences[1].error, NotANumberError) and which.upper() in str(sequences[1].error)
 
 
@@ -269,15 +285,15 @@ def test_logits_that_are_no_numbers_end_their_own_sequence(tiny_pair, monkeypatc
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.9, "seed": 1}], ids=["greedy", "sampled"])
 def test_a_single_run_ends_there_too(tiny_pair, monkeypatch, which, sampling):
     pair, settings = free(tiny_pair), DecodeSettings(0.0 if which == "slm" else 1.0, 8, **sampling)
-    lm, catch_up = getattr(pair, which), CachedLM.catch_up
+    lm, catch_up = getattr(pair, which), Reader.read
 
-    def spoilt(self, ids):
-        forward = catch_up(self, ids)
-        if self._lm is lm and len(ids) == 5:
+    def spoilt(self, texts, slots):
+        forward = catch_up(self, texts, slots)
+        if self.lm is lm and len(texts[0]) == 5:
             forward.logits[0, 700] = float("nan")
         return forward
 
-    monkeypatch.setattr(CachedLM, "catch_up", spoilt)
+    monkeypatch.setattr(Reader, "read", spoilt)
     steps = decode(pair, training_free_routers()["random"], [1, 2], settings)
     assert [next(steps).index for _ in range(3)] == [0, 1, 2]
     with pytest.raises(NotANumberError, match=which.upper()):
@@ -290,23 +306,23 @@ def test_a_router_that_fails_ends_its_own_sequences(tiny_pair):
             raise ZeroDivisionError("of a plug-in")
 
     pair, settings = free(tiny_pair), DecodeSettings(0.5, 6)
-    decoder = BatchDecoder(pair, 3, Pace())
+    decoder = Decoder(pair, 3, Pace())
     sequences = [
-        decoder.admit(BatchRequest(prompt, router, settings))
+        decoder.admit(prompt, router, settings)
         for prompt, router in zip(RAGGED, [MaxProbabilityRouter(), Broken(), MaxProbabilityRouter()], strict=False)
     ]
     while decoder.live:
         decoder.step()
-    assert [s.completion.finish_reason for s in sequences] == ["length", "error", "length"]
+    assert [s.finish_reason for s in sequences] == ["length", "error", "length"]
     assert isinstance(sequences[1].error, ZeroDivisionError)
     with pytest.raises(ZeroDivisionError):
         list(decode_batch(pair, Broken(), RAGGED[:2], settings))
 
 
 def test_what_cannot_be_decoded_is_refused_and_takes_no_slot(tiny_pair):
-    decoder = BatchDecoder(tiny_pair, 1, Pace())
+    decoder = Decoder(tiny_pair, 1, Pace())
     with pytest.raises(PromptError):
-        decoder.admit(BatchRequest([], MaxProbabilityRouter(), DecodeSettings()))
+        decoder.admit([], MaxProbabilityRouter(), DecodeSettings())
     assert decoder.n_free == 1 and not decoder.live
 
 
@@ -318,32 +334,32 @@ def test_a_mixed_batch_on_a_server_is_every_run_alone(tiny_pair, server):
     fitting = [MaxProbabilityRouter(), training_free_routers()["random"]]
     requests = requests_of(free(tiny_pair), fitting, 4, n=8)
     expected = [alone(pair, request) for request in requests]
-    decoder = BatchDecoder(pair, 8, Pace(batch_size=4))
-    sequences = [decoder.admit(request) for request in requests]
+    decoder = Decoder(pair, 8, Pace(batch_size=4))
+    sequences = [admit(decoder, request) for request in requests]
     while decoder.live:
         decoder.step()
     for sequence, reference in zip(sequences, expected, strict=True):
-        assert_same([(sequence.completion.events(pair), sequence.completion.finish_reason)], [reference])
+        assert_same([(sequence.events(pair), sequence.finish_reason)], [reference])
 
 
 def test_others_go_on_while_a_server_thinks_and_a_cancelled_one_waits_for_nothing(tiny_pair, server):
     pair, settings = remote(free(tiny_pair), server, timeout_s=60.0), DecodeSettings(0.5, 10)
     router = Often([9, 9, 9])
     server.delay_s = 20.0
-    decoder = BatchDecoder(pair, 2, Pace(wait_rounds=2))
+    decoder = Decoder(pair, 2, Pace(wait_rounds=2))
     flag = [False]
-    needing = decoder.admit(BatchRequest([9, 9, 9], router, settings, is_cancelled=lambda: flag[0]))
-    other = decoder.admit(BatchRequest([5, 6], router, settings))
+    needing = decoder.admit([9, 9, 9], router, settings, is_cancelled=lambda: flag[0])
+    other = decoder.admit([5, 6], router, settings)
     for _ in range(100):
         decoder.step()
-        if other.has_ended:
+        if other.finish_reason is not None:
             break
     deadline = time.monotonic() + 10
     while not server.bodies and time.monotonic() < deadline:
         time.sleep(0.01)  # until it has read what it was asked
-    assert other.completion.finish_reason == "length" and len(server.bodies) == 1 and not needing.completion.steps
+    assert other.finish_reason == "length" and len(server.bodies) == 1 and not needing.steps
     flag[0] = True
     decoder.step()
-    assert needing.completion.finish_reason == "cancelled" and not decoder.live
+    assert needing.finish_reason == "cancelled" and not decoder.live
     decoder.step()
     decoder.close()

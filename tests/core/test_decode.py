@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from citer_core.errors import PromptError
-from citer_core.models.cached_lm import CachedLM
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
+from citer_core.models.reader import Reader
 from citer_core.routing.decode import decode
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.types import DecodeSettings
@@ -176,15 +176,15 @@ def test_events_carry_both_models_candidates(tiny_pair):
 def test_any_order_of_feeding_and_rewinding_keeps_the_cache(tiny_pair, steps):
     """Invariant: what the cache holds is `ids[:n_cached]`, so its answer is that of a fresh forward over all ids."""
     for lm in (tiny_pair.slm, tiny_pair.llm):
-        cached, ids = CachedLM(lm), list(PROMPT)
+        cached, ids = Reader(lm), list(PROMPT)
         for rewind, n in steps:
             if rewind:
-                cached.rewind(min(cached.n_cached, n))
+                cached.truncate(0, min(cached.n_cached[0], n))
             ids = ids + [(31 * len(ids) + n) % 1536 for _ in range(n)]
-            if len(ids) == cached.n_cached:
+            if len(ids) == cached.n_cached[0]:
                 continue
-            logits = cached.catch_up(ids).logits[0]
+            logits = cached.read([ids]).logits[0]
             with torch.inference_mode():
                 fresh = lm.model(input_ids=torch.tensor([ids]), use_cache=False).logits[0, -1, :1536]
-            assert cached.n_cached == len(ids)
+            assert cached.n_cached == [len(ids)]
             torch.testing.assert_close(logits, fresh, rtol=1e-3, atol=1e-3)

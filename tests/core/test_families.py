@@ -14,8 +14,7 @@ from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError, PairError
 from citer_core.models.checkpoint import load_model
 from citer_core.models.pair import ModelPair, load_pair
-from citer_core.routing.batch_decode import decode_batch
-from citer_core.routing.decode import decode
+from citer_core.routing.decode import decode, decode_batch
 from citer_core.routing.routers.random_choice import RandomRouter
 from citer_core.routing.speculative import speculate
 from citer_core.speculation import Drafting
@@ -98,7 +97,7 @@ def test_a_family_writes_what_generate_writes_in_every_way(tmp_path, name):
     assert {done.index: done.token_ids for done in batch}[0] == theirs[0]
     passes = list(speculate(pair, PROMPT, N_TOKENS, Drafting(4, 0.0)))
     assert [token for one in passes for token in one.token_ids] == theirs[1]
-    _, hidden = pair.slm.forward(torch.tensor(PROMPT), pair.slm.new_cache())
+    _, hidden = pair.slm.forward([PROMPT], pair.slm.new_cache())
     assert hidden.shape == (1, pair.hidden_size)
 
 
@@ -130,7 +129,7 @@ def test_ids_with_gaps_keep_their_end_token(tmp_path):
         (folder / "generation_config.json").write_text('{"eos_token_id": 1501}')
     pair = load_pair(f"{folders[0]},{folders[1]}")
     assert len(pair.tokenizer) < 1501 < pair.vocab_size == 1502 and 1501 in pair.eos_ids
-    logits, _ = pair.slm.forward(torch.tensor([5]), pair.slm.new_cache())
+    logits, _ = pair.slm.forward([[5]], pair.slm.new_cache())
     assert logits.shape == (1, 1502)
 
 

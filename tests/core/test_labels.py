@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,7 +16,6 @@ from citer_core.labelling.labels import UNKNOWN, Labels, LabelSettings, label_ex
 from citer_core.labelling.rollouts import Outcome, Policy, Start, roll_out
 from citer_core.labelling.teacher_forcing import example_of, teacher_force
 from citer_core.models.language_model import LanguageModel
-from citer_core.routing.batch_decode import Completion, Step
 from citer_core.routing.decode import decode
 from citer_core.routing.routers.constant import AlwaysLLMRouter
 from citer_core.routing.routers.random_choice import RandomRouter
@@ -172,13 +172,12 @@ def test_only_the_completion_is_searched_for_the_answer(tiny_pair, monkeypatch):
     example = example_of(*ROWS[2], tiny_pair)
     seen = []
 
-    def completions(pair, router, prompts, settings, *, batch_size):
+    def completions(pair, router, prompts, settings, *, batch_size, memory):
         for i, prompt in enumerate(prompts):
             position = len(prompt) - len(example.prompt_ids)
             seen.append(position)
             answer = tiny_pair.tokenizer.encode(f" so \\boxed{{{4 if position % 2 == 0 else 5}}}")
-            steps = [Step(token, token, "slm", 1.0, 1, 0, 0.0, 0.0, 0.0) for token in answer]
-            yield Completion(i, len(prompt), 0.0, steps, "eos")
+            yield SimpleNamespace(index=i, token_ids=answer)
 
     monkeypatch.setattr(rollouts, "decode_batch", completions)
     monkeypatch.setattr(rollouts, "check_answer", check_answer)

@@ -12,7 +12,7 @@ from citer_core.engine import Run
 from citer_core.errors import ServerError
 from citer_core.models import server_client
 from citer_core.models.server_client import CallCancelledError
-from citer_core.routing.batch_decode import decode_batch
+from citer_core.routing.decode import decode_batch
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings

@@ -42,7 +42,7 @@ def test_fused_pass_is_transformers_pass(make, dtype):
         assert lm.is_fused
         cache, logits, hidden = lm.new_cache(), [], []
         for chunk in ids.split([60, 1, 1, 7, 131, 1, 99]):
-            chunk_logits, chunk_hidden = lm.forward(chunk, cache, last_only=False)
+            chunk_logits, chunk_hidden = lm.forward([chunk.tolist()], cache, n_last=[len(chunk)])
             logits.append(chunk_logits)
             hidden.append(chunk_hidden)
         exact = make()(input_ids=ids[None], use_cache=False, output_hidden_states=True)
@@ -61,7 +61,7 @@ def test_what_the_fused_pass_cannot_do_goes_through_transformers():
     lm = LanguageModel(windowed, 1536)
     ids = torch.randint(1, 1536, (30,))
     with torch.inference_mode():
-        logits, _ = lm.forward(ids, lm.new_cache(), last_only=False)
+        logits, _ = lm.forward([ids.tolist()], lm.new_cache(), n_last=[30])
         torch.testing.assert_close(
             logits, windowed(input_ids=ids[None], use_cache=False).logits[0], rtol=1e-4, atol=1e-4
         )
@@ -81,13 +81,13 @@ def test_the_last_state_alone_is_the_last_of_all_and_leaves_the_same_cache():
     ids = torch.randint(1, 1536, (15,), generator=torch.Generator().manual_seed(3))
     whole, partly = fused.new_cache(), fused.new_cache()
     for part in ids.split([9, 1, 5]):
-        alone = fused.hidden_states(part, partly, last_only=True)
+        alone = fused.hidden_states([part.tolist()], partly, n_last=[1])
         assert alone.shape == (1, 32)
-        torch.testing.assert_close(alone, fused.hidden_states(part, whole)[-1:])
-    slots, others = fused.new_slot_cache(2), fused.new_slot_cache(2)
+        torch.testing.assert_close(alone, fused.hidden_states([part.tolist()], whole)[-1:])
+    slots, others = fused.new_cache(2), fused.new_cache(2)
     for texts in (ids[:7].tolist(), ids[7:9].tolist()), (ids[9:10].tolist(), ids[10:].tolist()):
-        states = fused.slot_hidden_states(texts, [1, 0], slots)
-        last = fused.slot_hidden_states(texts, [1, 0], others, last_only=True)
+        states = fused.hidden_states(texts, slots, [1, 0])
+        last = fused.hidden_states(texts, others, [1, 0], [1, 1])
         torch.testing.assert_close(last, torch.stack([states[len(texts[0]) - 1], states[-1]]))
 
 
@@ -114,7 +114,7 @@ def test_only_a_small_head_is_held_twice(monkeypatch):
         lm = LanguageModel(model, 1536)
         weight = model.get_output_embeddings().weight
         assert (lm._head_matrix.data_ptr() != weight.data_ptr()) == lm._head_matrix.is_contiguous() == is_copied
-        logits.append(lm.forward(ids, lm.new_cache())[0])
+        logits.append(lm.forward([ids.tolist()], lm.new_cache())[0])
     torch.testing.assert_close(*logits)
     assert LanguageModel(tiny_qwen2(1), 1536, fused=False)._head_matrix is None
 
@@ -154,7 +154,7 @@ def test_a_head_smaller_than_the_vocabulary_is_refused_and_a_padded_one_is_cut(t
     with pytest.raises(PairError, match="embeds 1000 tokens"):
         ModelPair.assemble("bad", tiny_qwen2(1, vocab_size=1000), tiny_qwen2(2), tokenizer)
     pair = ModelPair.assemble("padded", tiny_qwen2(1, vocab_size=1600), tiny_qwen2(2), tokenizer)
-    logits, _ = pair.slm.forward(torch.tensor([1, 2]), pair.slm.new_cache())
+    logits, _ = pair.slm.forward([[1, 2]], pair.slm.new_cache())
     assert logits.shape[-1] == len(tokenizer)
 
 

@@ -73,8 +73,7 @@ from citer_core.labelling.labels import LabelSettings
 from citer_core.labelling.rollouts import MAX_ROLLOUT_TOKENS, Policy
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.models.pair import ModelPair
-from citer_core.routing.batch_decode import decode_batch
-from citer_core.routing.decode import decode
+from citer_core.routing.decode import decode, decode_batch
 from citer_core.routing.routers.random_choice import RandomRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.datasets import bundled_rows

@@ -10,7 +10,7 @@ import pytest
 from citer_core.engine import Engine
 from citer_core.errors import PairError, RouterError
 from citer_core.models import server_client
-from citer_core.routing.batch_decode import decode_batch
+from citer_core.routing.decode import decode_batch
 from citer_core.routing.routers import training_free_routers
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.types import DecodeSettings

@@ -223,25 +223,6 @@ def test_one_seat_serves_many_routers_and_samplings(endless):
     assert len(pair.slm._seats._idle) == 1
 
 
-def test_an_llm_that_starts_early_writes_the_same_and_what_it_read_is_counted(endless):
-    early = endless.with_graphs(GraphPlan(early_llm=True))
-    settings, prompt = DecodeSettings(threshold=0.5, max_new_tokens=40), random_prompts(1)[0]
-    pattern = "SLLSSLLLS"
-    script = [0.1 if c == "L" else 0.9 for c in pattern]
-    expected, _ = decoded(endless, ScriptedRouter(script), prompt, settings)
-    found, _ = decoded(early, ScriptedRouter(script), prompt, settings)
-    assert [(e.token_id, e.source) for e in found] == [(e.token_id, e.source) for e in expected]
-    after_llm = [False, *[e.source == "llm" for e in found[:-1]]]
-    assert [e.llm_tokens_fed > 0 for e in found] == [
-        e.source == "llm" or after for e, after in zip(found, after_llm, strict=True)
-    ]
-    fed = [e for e in found if e.llm_tokens_fed]
-    assert sum(e.llm_tokens_fed for e in fed) == fed[-1].context_len
-    for router in (BidirectionalEntropyRouter(), DisagreementRouter()):  # whose pass needs the LLM's: not beside it
-        settings = DecodeSettings(middle_threshold(endless, router, prompt), max_new_tokens=30)
-        assert_same(decoded(early, router, prompt, settings), decoded(endless, router, prompt, settings))
-
-
 def test_only_one_of_the_models_is_replayed(endless):
     router = BidirectionalEntropyRouter()
     both, prompt = endless.with_graphs(GraphPlan()), random_prompts(1)[0]

@@ -51,7 +51,7 @@ def random_ids(n, seed=0):
 
 def cached(cache, n):
     """[layers, n, 2 * H_kv, D]."""
-    return torch.stack([layer.rows[:n] for layer in cache.layers])
+    return torch.stack([layer.rows[:n] for layer in cache.layers()])
 
 
 @pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
@@ -64,11 +64,11 @@ def test_passes_of_any_width_are_the_computed_ones(make, plan):
     cache = lm.new_cache()
     with lm.seat(len(ids) + 9) as seat:
         seat.read(ids[:5])
-        lm.forward(torch.tensor(ids[:5]), cache)
+        lm.forward([ids[:5]], cache)
         for n in WIDTHS:
             new = ids[seat.n_read : seat.n_read + n]
             seat.step(new, nothing, ZEROS)
-            logits, hidden = lm.forward(torch.tensor(new), cache)
+            logits, hidden = lm.forward([new], cache)
             torch.testing.assert_close(seat.logits, logits, rtol=1e-4, atol=1e-4)
             torch.testing.assert_close(seat.hidden, hidden, rtol=1e-4, atol=1e-4)
         assert seat.n_read == len(ids)
@@ -88,7 +88,7 @@ def test_in_bfloat16_they_differ_by_its_rounding():
             for n in [20, 1, 1, 3, 16, 11, 1, 30, 5, 1]:
                 new = ids[seat.n_read : seat.n_read + n]
                 seat.step(new, nothing, ZEROS)
-                logits, _ = lm.forward(torch.tensor(new), cache)
+                logits, _ = lm.forward([new], cache)
                 assert (seat.logits - logits).float().square().mean().sqrt() < 0.05 * logits.float().std()
 
 
@@ -101,7 +101,7 @@ def test_the_last_position_of_the_room_is_read_also_by_a_padded_pass():
             assert seat.capacity == 256
             seat.read(ids[:-last])
             seat.step(ids[-last:], nothing, ZEROS)
-            theirs = lm.forward(torch.tensor(ids), cache)[0]
+            theirs = lm.forward([ids], cache)[0]
             torch.testing.assert_close(seat.logits, theirs, rtol=1e-4, atol=1e-4)
             with pytest.raises(AssertionError, match="no room for 1 more"):
                 seat.step([1], nothing, ZEROS)
@@ -117,7 +117,7 @@ def test_padding_that_is_no_number_harms_nobody(attention):
         with lm.seat(40) as seat:
             seat.read(ids[:10])
             if spoilt:
-                for layer in seat._cache.layers:
+                for layer in seat._cache.layers():
                     layer.rows[seat.capacity :].fill_(torch.nan)
             for first, last in ((10, 13), (13, 14), (14, 23)):
                 seat.step(ids[first:last], nothing, ZEROS)
@@ -138,7 +138,7 @@ def test_a_seat_is_empty_again_whatever_was_in_it():
     first, expected = answers()
     assert first.capacity == 256
     with torch.inference_mode():
-        for layer in first._cache.layers:
+        for layer in first._cache.layers():
             layer.rows.fill_(torch.nan)  # as a run whose weights are damaged leaves it
     second, found = answers()
     assert second is first and torch.equal(found, expected)
@@ -209,7 +209,7 @@ def test_threads_are_lent_different_seats_and_read_their_own_text():
     for thread in threads:
         thread.join(timeout=60)
     for number, text in enumerate(texts):
-        theirs = lm.forward(torch.tensor(text), lm.new_cache())[0]
+        theirs = lm.forward([text], lm.new_cache())[0]
         torch.testing.assert_close(found[number], theirs, rtol=1e-4, atol=1e-4)
 
 
@@ -248,7 +248,7 @@ def test_everything_goes_with_the_model_without_a_collection():
         lm = LanguageModel(tiny_qwen2(1), 1536, graphs=GraphPlan())
         with lm.seat(100) as place:
             place.step([5, 6, 7], place.readout("a", lambda: lambda: None), ZEROS)
-        seat_gone, rows_gone = weakref.ref(place), weakref.ref(place._cache.layers[0].rows)
+        seat_gone, rows_gone = weakref.ref(place), weakref.ref(place._cache.layers()[0].rows)
         del place, lm
         assert seat_gone() is None and rows_gone() is None
     finally:
@@ -267,7 +267,7 @@ def test_what_cannot_be_captured_is_computed_and_what_disagrees_is_not_replayed(
     with lm.seat(30) as place:
         place.read(ids[:20])
         place.step(ids[20:], nothing, ZEROS)
-        theirs = lm.forward(torch.tensor(ids), lm.new_cache())[0]
+        theirs = lm.forward([ids], lm.new_cache())[0]
         torch.testing.assert_close(place.logits, theirs, rtol=1e-4, atol=1e-4)
     monkeypatch.setattr(seat, "capture_for", lambda device: lambda compute: nothing)
     lm = LanguageModel(model, 1536, graphs=GraphPlan())

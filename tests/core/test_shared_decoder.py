@@ -14,7 +14,8 @@ import pytest
 from citer_core.engine import Engine
 from citer_core.errors import ServerError
 from citer_core.fork import Fork
-from citer_core.models.batched_lm import BatchedLM
+from citer_core.models.captured import GraphPlan
+from citer_core.models.reader import Reader
 from citer_core.routing.routers import training_free_routers
 from citer_core.serving import lanes, shared_decoder
 from citer_core.serving.shared_decoder import CLOSED, OUT_OF_MEMORY, SharedDecoder
@@ -114,10 +115,13 @@ def test_runs_that_come_and_are_cancelled_at_random_from_many_threads(engine, sh
             assert_same([(run.events_since(0), run.finish_reason)], [expected[number]])
 
 
-def test_one_lane_each_gives_the_same(engine):
-    """The switch for pairs whose passes are replayed on a GPU."""
-    decoder = SharedDecoder(engine, n_slots=3, alone=True)
-    runs = drawn(engine, 3, 12)
+def test_passes_that_are_replayed_give_the_same(engine):
+    """Each run has a seat of its own, as on a GPU."""
+    graphs = Engine(engine.pair.with_graphs(GraphPlan()), training_free_routers())
+    decoder = SharedDecoder(graphs, n_slots=3)
+    runs = [
+        (alone, together) for (alone, _), (_, together) in zip(drawn(engine, 3, 12), drawn(graphs, 3, 12), strict=True)
+    ]
     for alone, together in runs:
         list(alone)
         decoder.submit(together)
@@ -178,7 +182,7 @@ def test_a_pass_that_fails_ends_its_runs_and_the_next_ones_are_whole(engine, sha
     runs = [engine.start(problem(n), settings=DecodeSettings(0.4, 20)) for n in range(4)]
     alone = engine.start(problem(5), settings=DecodeSettings(0.4, 20))
     list(alone)
-    catch_up, passes = BatchedLM.catch_up, []
+    catch_up, passes = Reader.read, []
 
     def failing(self, texts, slots):
         passes.append(1)
@@ -187,7 +191,7 @@ def test_a_pass_that_fails_ends_its_runs_and_the_next_ones_are_whole(engine, sha
         return catch_up(self, texts, slots)
 
     with monkeypatch.context() as patch:
-        patch.setattr(BatchedLM, "catch_up", failing)
+        patch.setattr(Reader, "read", failing)
         for run in runs:
             shared.submit(run)
         for run in runs:

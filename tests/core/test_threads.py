@@ -16,9 +16,9 @@ from citer_core.models import batch_threads, threads
 from citer_core.models.batch_threads import BatchThreads, ThreadWatch, seconds_of_product
 from citer_core.models.pair import load_pair
 from citer_core.models.threads import SMALL_BYTES, ThreadChoice, choose_threads, seconds_with, use_threads
-from citer_core.routing.batch_decode import decode_batch
-from citer_core.routing.completion import Completion
+from citer_core.routing.decode import decode_batch
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.sequence import RoutedSequence
 from citer_core.types import DecodeSettings, PairOptions
 from tests.core.conftest import tiny_qwen2
 
@@ -243,7 +243,7 @@ def test_threads_vary_only_where_they_may(n_threads, monkeypatch):
     prompts = [bundled.encode(f"Ann has {n} apples and buys {n} more.") for n in range(3, 23)]
     settings = DecodeSettings(threshold=0.7, max_new_tokens=24)
 
-    def completed(*, may_vary: bool) -> list[Completion]:
+    def completed(*, may_vary: bool) -> list[RoutedSequence]:
         done = decode_batch(bundled, router, prompts, settings, may_vary_threads=may_vary)
         return sorted(done, key=lambda c: c.index)
 

@@ -13,7 +13,7 @@ import torch
 from citer_core.cli.main import main
 from citer_core.engine import Engine, Run
 from citer_core.errors import NotANumberError
-from citer_core.routing.batch_decode import decode_batch
+from citer_core.routing.decode import decode_batch
 from citer_core.routing.router import Router
 from citer_core.system_memory import is_out_of_memory
 from citer_core.tasks.problems import problem_from_text

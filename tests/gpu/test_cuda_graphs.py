@@ -13,9 +13,8 @@ from transformers import AutoTokenizer
 from citer_core.assets import ASSETS
 from citer_core.models.captured import GraphPlan
 from citer_core.models.pair import ModelPair, load_pair
-from citer_core.routing.batch_decode import decode_batch
 from citer_core.routing.catalog import load_routers
-from citer_core.routing.decode import decode
+from citer_core.routing.decode import decode, decode_batch
 from citer_core.routing.router import Router
 from citer_core.routing.routers import training_free_routers
 from citer_core.routing.routers.entropy import EntropyRouter
@@ -31,7 +30,6 @@ PLANS = {
     "in turn": GraphPlan(ahead=False),
     "products": GraphPlan(attention="products"),
     "whole, chunks": GraphPlan(stepped=False, longest=64),
-    "early": GraphPlan(early_llm=True),
 }
 SAMPLINGS = {"greedy": {}, "sampled": {"temperature": 0.9, "top_p": 0.8, "seed": 4}}
 

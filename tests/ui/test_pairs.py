@@ -17,7 +17,7 @@ from citer_core.config import AppConfig
 from citer_core.engine import Engine
 from citer_core.models.needs import PairNeeds
 from citer_core.models.presets import PRESETS
-from citer_core.routing.batch_decoder import BatchDecoder
+from citer_core.routing.decoder import Decoder
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from citer_core.ui.pair import offers as pair_offers
@@ -281,13 +281,13 @@ def test_two_real_pairs_of_ones_own(
     settings = DecodeSettings(threshold=0.5, max_new_tokens=256)
     reference = Engine.load(first).start(problem, router="random", settings=settings)
     expected = [event.token_id for event in reference]
-    step = BatchDecoder.step
+    step = Decoder.step
 
-    def slow(decoder: BatchDecoder) -> Any:
+    def slow(decoder: Decoder) -> Any:
         time.sleep(0.02)  # a pace at which a change fits under a run
         return step(decoder)
 
-    monkeypatch.setattr(BatchDecoder, "step", slow)
+    monkeypatch.setattr(Decoder, "step", slow)
 
     def load(pair: str, dtype: str, download: bool, on_progress: Any) -> Engine:
         return Engine.load(pair, dtype=dtype, on_progress=on_progress)

@@ -14,7 +14,7 @@ from citer_core.measuring.report.budget import Turn
 from citer_core.measuring.report.paths import DecodePath, paths_for
 from citer_core.measuring.report.shapes import prompts_of
 from citer_core.models.batch import greedy_completions
-from citer_core.routing.batch_decode import decode_batch
+from citer_core.routing.decode import decode_batch
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 

@@ -22,8 +22,7 @@ from citer_core.measuring.report.budget import Turn
 from citer_core.measuring.report.paths import DecodePath, paths_for
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, load_pair
-from citer_core.routing.batch_decode import decode_batch
-from citer_core.routing.decode import decode
+from citer_core.routing.decode import decode, decode_batch
 from citer_core.routing.probe import probe
 from citer_core.tasks.datasets import NumberedRow, bundled_rows
 from citer_core.types import DecodeSettings, Source

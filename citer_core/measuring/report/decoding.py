@@ -11,7 +11,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import closing
 from typing import Any
 
 import torch
@@ -23,10 +23,10 @@ from citer_core.measuring.report.budget import Turn
 from citer_core.measuring.report.paths import DecodePath
 from citer_core.measuring.report.shapes import PairShape, prompt_of
 from citer_core.models.pair import ModelPair
-from citer_core.routing.decode import decode, sequence_key
-from citer_core.routing.llm_writers import llm_writer
+from citer_core.routing.decode import decode
+from citer_core.routing.decoder import Decoder, sequence_key, sides_of
+from citer_core.routing.pace import Pace
 from citer_core.routing.router import Router, RouterFeatures
-from citer_core.routing.slm_readers import slm_reader
 from citer_core.types import DecodeSettings, TokenEvent
 
 REPREFILL_SHARE = 0.3
@@ -119,7 +119,7 @@ def bare_passes(pair: ModelPair, router: Router, prompt: Sequence[int], by_llm: 
         _bare_replays(pair, router, prompt, by_llm)
         return
     device, llm = pair.slm.device, pair.local_llm
-    text = torch.tensor([*prompt, *([5] * len(by_llm))], device=device)
+    text = [*prompt, *([5] * len(by_llm))]
     key = torch.tensor([sequence_key(prompt)], device=device)
     positions = torch.arange(len(by_llm), device=device).split(1)
     slm_cache, llm_cache = pair.slm.new_cache(), llm.new_cache()
@@ -127,28 +127,27 @@ def bare_passes(pair: ModelPair, router: Router, prompt: Sequence[int], by_llm: 
     prompt_hidden: torch.Tensor | None = None
     for index, is_llm in enumerate(by_llm):
         end = len(prompt) + index
-        logits, hidden = pair.slm.forward(text[n_slm:end], slm_cache)
+        logits, hidden = pair.slm.forward([text[n_slm:end]], slm_cache)
         n_slm = end
         prompt_hidden = hidden if prompt_hidden is None else prompt_hidden
         features = RouterFeatures(hidden, logits, prompt_hidden, key, positions[index])
         router.confidence(features).item()
         if is_llm:
-            llm.forward(text[n_llm:end], llm_cache)[0][0, 0].item()
+            llm.forward([text[n_llm:end]], llm_cache)[0][0, 0].item()
             n_llm = end
 
 
 def _bare_replays(pair: ModelPair, router: Router, prompt: Sequence[int], by_llm: Sequence[bool]) -> None:
     """The same where passes are replayed, one after another and none ahead."""
     settings = DecodeSettings(threshold=0.5, max_new_tokens=len(by_llm))
-    text = [*prompt, *([5] * len(by_llm))]
-    with ExitStack() as held:
-        slm = slm_reader(pair, router, settings, sequence_key(prompt), len(text), held)
-        llm = llm_writer(pair, router, settings, lambda: False, len(text), held)
-        for index, is_llm in enumerate(by_llm):
-            ids = text[: len(prompt) + index]
-            slm.read(ids, index, None, None)
+    slm, llm = sides = sides_of(pair, 1)
+    with closing(Decoder(pair, 1, Pace(batch_size=1), sides)) as decoder:
+        s = decoder.admit(prompt, router, settings)
+        for is_llm in by_llm:
+            slm.read([s], [len(s.ids)], {})
             if is_llm:
-                llm.write(ids, index, None)
+                llm.read([s], [len(s.ids)])
+            s.ids.append(5)
 
 
 def rounds_of(

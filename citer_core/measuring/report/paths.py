@@ -40,7 +40,6 @@ def switched_paths(device: str) -> tuple[DecodePath, ...]:
         "whole room": GraphPlan(stepped=False),
         "chunks": GraphPlan(longest=64),
         "in turn": GraphPlan(ahead=False),
-        "early LLM": GraphPlan(early_llm=True),
     }
     return tuple(DecodePath(f"{GRAPHS}, {name}", plan, _note(device)) for name, plan in plans.items())
 

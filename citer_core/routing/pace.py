@@ -1,6 +1,6 @@
 """`Pace`: the policy of a batch: who is admitted, who is in a pass, when the LLM is called, how much is read at once.
 
-Numbers in, choices out; computes nothing and holds no state. Called by `batch_decoder`.
+Numbers in, choices out; computes nothing and holds no state. Called by `decoder`.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from citer_core.routing.batch_sequence import BatchSequence
+from citer_core.routing.sequence import RoutedSequence
 
 # New tokens up to which a sequence is taken along whole in every pass: one for the SLM, some for a lagging LLM.
 FEW = 16
@@ -40,14 +40,14 @@ class Pace:
         """How many of a list of prompts to admit, so that the SLM's passes are full and no fuller."""
         return max(0, min(self.batch_size - n_ready, n_free, n_upcoming))
 
-    def for_slm(self, ready: list[BatchSequence]) -> list[BatchSequence]:
+    def for_slm(self, ready: list[RoutedSequence]) -> list[RoutedSequence]:
         """Who is in the SLM's next pass: those that it left out longest."""
         if len(ready) <= self.batch_size:
             return ready
         chosen = sorted(ready, key=lambda sequence: sequence.turn)[: self.batch_size]
         return sorted(chosen, key=lambda sequence: sequence.slot)
 
-    def for_llm(self, waiting: list[BatchSequence], n_live: int, n_ready: int) -> list[BatchSequence]:
+    def for_llm(self, waiting: list[RoutedSequence], n_live: int, n_ready: int) -> list[RoutedSequence]:
         """Who is in the LLM's next pass; nobody where it is too early for one.
 
         A pass of the LLM costs its weights and what else it costs however few sequences are in it: those that need it
@@ -63,7 +63,7 @@ class Pace:
         is_time = (
             len(waiting) >= self.wait_share * n_live
             or n_ready == 0
-            or any(s.n_waited >= self.wait_rounds or s.llm_goals or s.is_partly_read for s in waiting)
+            or any(s.n_waited >= self.wait_rounds or s.llm.goals or s.is_partly_read for s in waiting)
         )
         if not is_time:
             return []

@@ -1,0 +1,202 @@
+"""Both models where they are loaded here and every pass is computed: what they say after several texts at once."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor
+
+from citer_core.models.pair import ModelPair
+from citer_core.models.reader import Reader
+from citer_core.models.transfer import is_away, lists_to_device, to_device
+from citer_core.routing.candidates import choose_rows
+from citer_core.routing.router import Router, RouterFeatures, entropy_of
+from citer_core.routing.said import Said
+from citer_core.routing.sequence import RoutedSequence
+from citer_core.routing.soundness import is_confidence, no_confidence, not_a_number
+
+UNREAD = -1  # for a token: the text has not been read to its end
+
+
+class ComputedSlm:
+    """The SLM with the caches of `n_slots` sequences, and what routers remember of each; see `SlmSide`."""
+
+    def __init__(self, pair: ModelPair, n_slots: int) -> None:
+        self._pair, self.reader = pair, Reader(pair.slm, n_slots)
+        self._prompt_hidden = torch.zeros(n_slots, pair.hidden_size, dtype=pair.slm.model.dtype, device=pair.slm.device)
+
+    def enter(self, s: RoutedSequence) -> None:
+        """See `Side`."""
+        self.reader.truncate(s.slot, 0)
+
+    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
+        """See `Side`."""
+        self.reader.truncate(s.slot, n_tokens)
+
+    def leave(self, _: RoutedSequence) -> None:
+        """See `Side`: the next one may begin alike."""
+
+    def ahead(self, _: Sequence[RoutedSequence]) -> None:
+        """See `SlmSide`."""
+
+    def read(
+        self, rows: Sequence[RoutedSequence], uptos: Sequence[int], llm_logits: Mapping[RoutedSequence, Tensor]
+    ) -> list[Said]:
+        """See `SlmSide`."""
+        whole = [row for row, s in enumerate(rows) if uptos[row] == len(s.ids)]
+        texts = [s.ids for s in rows]
+        if len(whole) < len(rows):
+            texts = [ids[:upto] for ids, upto in zip(texts, uptos, strict=True)]
+        reading = self.reader.read(texts, [s.slot for s in rows])
+        hidden, logits, seconds = reading.hidden, reading.logits, reading.seconds / len(rows)
+        for row, s in enumerate(rows):
+            if s.router.uses_sequence and uptos[row] == s.n_prompt:
+                self._prompt_hidden[s.slot] = hidden[row]
+        groups = by_router(rows, whole)
+        if len(groups) == 1 and len(whole) == len(rows):
+            return self._say(rows, hidden, logits, seconds, llm_logits)
+        found = [Said(UNREAD, (), math.nan, seconds)] * len(rows)
+        for members in groups:
+            at = to_device(members, logits.device)
+            some = self._say([rows[m] for m in members], hidden[at], logits[at], seconds, llm_logits)
+            for m, said in zip(members, some, strict=True):
+                found[m] = said
+        return found
+
+    def _say(
+        self,
+        rows: Sequence[RoutedSequence],
+        hidden: Tensor,
+        logits: Tensor,
+        seconds: float,
+        llm_logits: Mapping[RoutedSequence, Tensor],
+    ) -> list[Said]:
+        """What comes after the texts of one router's sequences, of these states [B, H] and logits [B, V]."""
+        router = rows[0].router
+        features = RouterFeatures(
+            hidden=hidden,
+            logits=logits,
+            llm_logits=torch.cat([llm_logits[s] for s in rows]) if router.reads_llm else None,
+            **sequence_features(router, rows, self._prompt_hidden, [s.slot for s in rows]),
+        )
+        start = time.perf_counter()
+        scores, error = scored(router, features, len(rows))
+        router_s = time.perf_counter() - start
+        log_probs = features.log_probs if any(s.with_candidates for s in rows) else None
+        chosen = choose_rows(self._pair, logits, log_probs, rows, scores)
+        if is_away(scores):  # it is only now that the router has done its work
+            router_s = time.perf_counter() - start
+        router_s /= len(rows)
+        found = []
+        for s, token_id, top, is_sound, confidence in zip(
+            rows, chosen.token_ids, chosen.tops, chosen.are_sound, chosen.numbers[0], strict=True
+        ):
+            said = Said(token_id, top if s.with_candidates else (), confidence, seconds, router_s, error)
+            if not is_sound:
+                said.error = not_a_number("SLM")
+            elif error is None and not is_confidence(confidence):
+                said.error = no_confidence(router)
+            found.append(said)
+        return found
+
+
+def sequence_features(
+    router: Router, rows: Sequence[RoutedSequence], prompt_hidden: Tensor, places: Sequence[int]
+) -> dict[str, Tensor]:
+    """What `RouterFeatures` have of the sequences themselves, where the router uses it.
+
+    Args:
+        router: who is to look at it.
+        rows: B sequences.
+        prompt_hidden: [*, H], among others the states at the ends of their prompts.
+        places: of each sequence, which of these.
+    """
+    found = dict[str, Tensor]()
+    device = prompt_hidden.device
+    if router.uses_sequence:
+        lists = places, [s.key for s in rows], [s.n_written for s in rows]
+        at, found["sequence_key"], found["position"] = lists_to_device(lists, device)
+        found["prompt_hidden"] = prompt_hidden.index_select(0, at)
+    if router.uses_llm_entropy:
+        found["llm_entropy"] = torch.tensor([s.llm_entropy for s in rows], device=device)
+    return found
+
+
+def scored(router: Router, features: RouterFeatures, n: int) -> tuple[Tensor, Exception | None]:
+    """[n] confidences, or why there are none: routers are plug-ins, and one that fails ends its own sequences."""
+    try:
+        scores = router.confidence(features)
+        assert scores.shape == (n,), f"{router.name}: {tuple(scores.shape)} for {n} positions"
+    except Exception as error:
+        return torch.zeros(n), error
+    return scores, None
+
+
+def by_router(rows: Sequence[RoutedSequence], which: Sequence[int]) -> list[list[int]]:
+    """Those of the rows that each router scores."""
+    groups: dict[int, list[int]] = {}
+    for row in which:
+        groups.setdefault(id(rows[row].router), []).append(row)
+    return list(groups.values())
+
+
+class ComputedLlm:
+    """The loaded LLM with the caches of several sequences; see `LlmSide`.
+
+    Args:
+        pair: whose LLM it is.
+        n_slots: sequences.
+        reuses: see `Reader`.
+    """
+
+    n_asked = 0
+
+    def __init__(self, pair: ModelPair, n_slots: int, *, reuses: bool = True) -> None:
+        self._pair, self._reuses = pair, reuses
+        self.reader = Reader(pair.local_llm, n_slots, reuses=reuses)
+
+    def enter(self, s: RoutedSequence) -> None:
+        """See `Side`."""
+        self.reader.truncate(s.slot, 0)
+
+    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
+        """See `Side`."""
+        self.reader.truncate(s.slot, n_tokens)
+
+    def leave(self, _: RoutedSequence) -> None:
+        """See `Side`: the next one may begin alike."""
+
+    def collect(self, _: float) -> list[tuple[RoutedSequence, Said]]:
+        """Nothing is ever on its way."""
+        return []
+
+    def close(self) -> None:
+        """Nor to be given up."""
+
+    def read(self, rows: Sequence[RoutedSequence], uptos: Sequence[int]) -> list[Said]:
+        """See `LlmSide`."""
+        texts = [s.ids if upto == len(s.ids) else s.ids[:upto] for s, upto in zip(rows, uptos, strict=True)]
+        reading = self.reader.read(texts, [s.slot for s in rows])
+        logits, seconds = reading.logits, reading.seconds / len(rows)
+        if not self._reuses:
+            for s in rows:
+                s.llm.n_read = 0
+        with_candidates = any(s.with_candidates for s in rows)
+        with_entropy = any(s.router.uses_llm_entropy for s in rows)
+        log_probs = torch.log_softmax(logits.float(), dim=-1) if with_candidates or with_entropy else None
+        entropy = (entropy_of(log_probs),) if with_entropy and log_probs is not None else ()
+        chosen = choose_rows(self._pair, logits, log_probs if with_candidates else None, rows, *entropy)
+        found = []
+        for row, s in enumerate(rows):
+            said = Said(chosen.token_ids[row], chosen.tops[row] if s.with_candidates else (), math.nan, seconds)
+            if entropy and s.router.uses_llm_entropy:
+                said.number = chosen.numbers[0][row]
+            if not chosen.are_sound[row]:
+                said.error = not_a_number("LLM")
+            if s.router.reads_llm:
+                said.logits = logits[row : row + 1]
+            found.append(said)
+        return found

@@ -1,0 +1,225 @@
+"""`Memory`: what both models say after every text that a run has come to, asked once for all routers and taus.
+
+Routers that are compared write much the same: of 62 points on 100 problems of the bundled pair, five tokens in six
+stood after a text that an earlier point had come to. The rounds of CITER roll the same tokens out under a router that
+has changed a little. A greedy model says the same after the same text, so what it said is kept in a tree of texts, and
+a model is asked only at a node where it has not been. Some 500 bytes a node, and the SLM's state. Not for a router that
+reads the LLM everywhere, and not for sampling.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from citer_core.models.greedy import greedy_tokens
+from citer_core.models.pair import ModelPair
+from citer_core.models.transfer import to_device
+from citer_core.routing.computed import UNREAD, ComputedLlm, ComputedSlm, by_router, scored, sequence_features
+from citer_core.routing.router import RouterFeatures, entropy_of_logits
+from citer_core.routing.said import Said
+from citer_core.routing.sequence import RoutedSequence
+from citer_core.routing.soundness import is_confidence, no_confidence, not_a_number
+
+_FIRST_ROOM = 1024  # nodes
+
+
+class Memory:
+    """The texts that runs of one pair have come to, each a node of a tree.
+
+    Attributes:
+        slm_token, llm_token: of each node, what the model writes there; `UNREAD` where it was not asked.
+        slm_s, llm_s: seconds of the text's part of the pass that found it.
+        llm_entropy: in nats.
+        hidden: [*, H], the SLM's state at each node.
+        statistics: [*, 3] float32, of its distribution; see `RouterFeatures.from_statistics`.
+    """
+
+    def __init__(self) -> None:
+        self.slm_token, self.llm_token = array("l"), array("l")
+        self.slm_s, self.llm_s, self.llm_entropy = array("d"), array("d"), array("d")
+        self.hidden = self.statistics = torch.empty(0)
+        self._roots: dict[tuple[int, ...], int] = {}
+        self._children: dict[tuple[int, int], int] = {}  # of (node, next token)
+        self._sides: tuple[_KnownSlm, _KnownLlm] | None = None
+        self._n_slots = 0
+
+    @property
+    def n_nodes(self) -> int:
+        """Texts that a run has come to."""
+        return len(self.slm_token)
+
+    def sides(self, pair: ModelPair, n_slots: int) -> tuple[_KnownSlm, _KnownLlm]:
+        """Both models of the pair, which is always the same, with at least so many slots."""
+        if self._sides is None or self._n_slots < n_slots:
+            self._sides, self._n_slots = (_KnownSlm(self, pair, n_slots), _KnownLlm(self, pair, n_slots)), n_slots
+        return self._sides
+
+    def let_go_of_caches(self) -> None:
+        """What the models said stays; their caches, which take most memory, are made anew when they are needed."""
+        self._sides = None
+
+    def root(self, prompt_ids: Sequence[int]) -> int:
+        """The node of a prompt."""
+        key = tuple(prompt_ids)
+        if key not in self._roots:
+            self._roots[key] = self._new_node()
+        return self._roots[key]
+
+    def child(self, node: int, token_id: int) -> int:
+        """The node of a text with one more token."""
+        found = self._children.get((node, token_id))
+        if found is None:
+            found = self._children[node, token_id] = self._new_node()
+        return found
+
+    def _new_node(self) -> int:
+        number = self.n_nodes
+        for tokens in (self.slm_token, self.llm_token):
+            tokens.append(UNREAD)
+        for numbers in (self.slm_s, self.llm_s, self.llm_entropy):
+            numbers.append(math.nan)
+        return number
+
+    def keep(self, nodes: Sequence[int], hidden: Tensor, statistics: Tensor) -> None:
+        """Puts the SLM's states [B, H] and statistics [B, 3] at these nodes."""
+        if self.n_nodes > len(self.hidden):
+            more = max(_FIRST_ROOM, 2 * self.n_nodes) - len(self.hidden)
+            self.hidden = torch.cat(
+                (self.hidden.to(hidden).view(-1, hidden.shape[1]), hidden.new_empty(more, hidden.shape[1]))
+            )
+            self.statistics = torch.cat((self.statistics.to(statistics).view(-1, 3), statistics.new_empty(more, 3)))
+        at = to_device(nodes, hidden.device)
+        self.hidden[at], self.statistics[at] = hidden, statistics
+
+
+def _longer(kept: Tensor, n_more: int, like: Tensor) -> Tensor:
+    """[n + n_more, like.shape[1]]: what is kept, and room behind it."""
+    return torch.cat((kept.to(like).view(-1, like.shape[1]), like.new_empty(n_more, like.shape[1])))
+
+
+class _Nodes:
+    """Where in the memory the sequences of one model's slots stand."""
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._roots: dict[int, int] = {}
+        self._at: dict[int, tuple[int, int]] = {}  # of each slot, a node and the length of its text
+
+    def enter(self, s: RoutedSequence) -> None:
+        assert s.fork is None and not s.with_candidates and s.settings.temperature == 0.0, "not remembered"
+        self._roots[s.slot] = root = self._memory.root(s.ids)
+        self._at[s.slot] = root, len(s.ids)
+
+    def truncate(self, s: RoutedSequence) -> None:
+        self._at[s.slot] = self._roots[s.slot], s.n_prompt
+
+    def root_of(self, s: RoutedSequence) -> int:
+        return self._roots[s.slot]
+
+    def of(self, s: RoutedSequence) -> int:
+        """The node of its text."""
+        node, length = self._at[s.slot]
+        if length < len(s.ids):
+            for token_id in s.ids[length:]:
+                node = self._memory.child(node, token_id)
+            self._at[s.slot] = node, len(s.ids)
+        return node
+
+
+class _KnownSlm(ComputedSlm):
+    """The SLM that reads only what is not known."""
+
+    def __init__(self, memory: Memory, pair: ModelPair, n_slots: int) -> None:
+        super().__init__(pair, n_slots)
+        self._memory, self._nodes = memory, _Nodes(memory)
+
+    def enter(self, s: RoutedSequence) -> None:
+        """See `Side`."""
+        super().enter(s)
+        self._nodes.enter(s)
+
+    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
+        """See `Side`."""
+        super().truncate(s, n_tokens)
+        self._nodes.truncate(s)
+
+    def read(self, rows: Sequence[RoutedSequence], *_: object) -> list[Said]:
+        """See `SlmSide`."""
+        memory, nodes = self._memory, [self._nodes.of(s) for s in rows]
+        self._learn([(s, node) for s, node in zip(rows, nodes, strict=True) if memory.slm_token[node] == UNREAD])
+        found = [Said(memory.slm_token[node], (), math.nan, memory.slm_s[node]) for node in nodes]
+        for members in by_router(rows, range(len(rows))):
+            some = [rows[m] for m in members]
+            router = some[0].router
+            at = to_device([nodes[m] for m in members], memory.hidden.device)
+            largest, margin, entropy = memory.statistics.index_select(0, at).unbind(1)
+            features = RouterFeatures.from_statistics(
+                memory.hidden.index_select(0, at),
+                max_probability=largest,
+                margin=margin,
+                entropy=entropy,
+                **sequence_features(router, some, memory.hidden, [self._nodes.root_of(s) for s in some]),
+            )
+            scores, error = scored(router, features, len(members))
+            for m, number in zip(members, scores.tolist(), strict=True):
+                said = found[m]
+                said.number = number
+                if said.token_id == UNREAD:
+                    said.error = not_a_number("SLM")
+                elif error is not None or not is_confidence(number):
+                    said.error = error or no_confidence(router)
+        return found
+
+    def _learn(self, places: Sequence[tuple[RoutedSequence, int]]) -> None:
+        """Asks the model at these nodes; where it says no numbers, nothing is learnt."""
+        if not places:
+            return
+        reading = self.reader.read([s.ids for s, _ in places], [s.slot for s, _ in places])
+        features = RouterFeatures(reading.hidden, reading.logits)
+        statistics = torch.stack((features.max_probability, features.margin, features.entropy), dim=1)
+        self._memory.keep([node for _, node in places], reading.hidden, statistics)
+        tokens, sound = greedy_tokens(reading.logits).tolist(), features.max_probability.isfinite().tolist()
+        for (_, node), token_id, is_sound in zip(places, tokens, sound, strict=True):
+            if is_sound:
+                self._memory.slm_token[node], self._memory.slm_s[node] = token_id, reading.seconds / len(places)
+
+
+class _KnownLlm(ComputedLlm):
+    """The LLM that reads only what is not known."""
+
+    def __init__(self, memory: Memory, pair: ModelPair, n_slots: int) -> None:
+        super().__init__(pair, n_slots)
+        self._memory, self._nodes = memory, _Nodes(memory)
+
+    def enter(self, s: RoutedSequence) -> None:
+        """See `Side`."""
+        super().enter(s)
+        self._nodes.enter(s)
+
+    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
+        """See `Side`."""
+        super().truncate(s, n_tokens)
+        self._nodes.truncate(s)
+
+    def read(self, rows: Sequence[RoutedSequence], _uptos: Sequence[int]) -> list[Said]:
+        """See `LlmSide`."""
+        memory, nodes = self._memory, [self._nodes.of(s) for s in rows]
+        places = [(s, node) for s, node in zip(rows, nodes, strict=True) if memory.llm_token[node] == UNREAD]
+        if places:
+            reading = self.reader.read([s.ids for s, _ in places], [s.slot for s, _ in places])
+            tokens, sound = greedy_tokens(reading.logits).tolist(), reading.logits.amax(-1).isfinite().tolist()
+            entropies = entropy_of_logits(reading.logits).tolist()
+            for (_, node), token_id, is_sound, entropy in zip(places, tokens, sound, entropies, strict=True):
+                if is_sound:
+                    memory.llm_token[node], memory.llm_entropy[node] = token_id, entropy
+                    memory.llm_s[node] = reading.seconds / len(places)
+        found = [Said(memory.llm_token[n], (), memory.llm_entropy[n], memory.llm_s[n]) for n in nodes]
+        for said in found:
+            if said.token_id == UNREAD:
+                said.error = not_a_number("LLM")
+        return found

@@ -1,0 +1,196 @@
+"""The one loop in every way that it is used, against a loop without caches that is written from the rule alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from citer_core.fork import Fork
+from citer_core.models.captured import GraphPlan
+from citer_core.models.pair import ModelPair
+from citer_core.routing.decode import decode_batch
+from citer_core.routing.decoder import Decoder, sequence_key
+from citer_core.routing.memory import Memory
+from citer_core.routing.pace import Pace
+from citer_core.routing.router import RouterFeatures
+from citer_core.routing.routers.bidirectional_entropy import BidirectionalEntropyRouter
+from citer_core.routing.routers.disagreement import DisagreementRouter
+from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.sampling import uniform_at
+from citer_core.types import DecodeSettings
+from tests.completions_server import CompletionsServer
+from tests.core.conftest import LLAMA3_ROPE, tiny_llama, tiny_mistral, tiny_qwen2
+from tests.core.examples import decoded, random_prompts, remote
+from tests.core.test_batch_decode import PatternRouter
+
+N = 14
+PROMPTS = [[11, 402, 77], [8], list(range(200, 230)), *random_prompts(4, longest=12)]  # seven of mixed lengths
+FAMILIES = {
+    "qwen2 and llama": lambda: (tiny_qwen2(1), tiny_llama(2)),
+    "llama 3": lambda: [tiny_llama(seed, num_key_value_heads=1, rope_parameters=LLAMA3_ROPE) for seed in (2, 5)],
+    "mistral": lambda: (tiny_mistral(), tiny_qwen2(1)),
+    "sliding window": lambda: (tiny_mistral(sliding_window=8), tiny_qwen2(3)),  # through transformers' own forward
+}
+ROUTERS = {
+    "reads the SLM": MaxProbabilityRouter,
+    "reads the LLM's last token": BidirectionalEntropyRouter,
+    "reads both": DisagreementRouter,
+}
+SAMPLINGS = {"greedy": {}, "sampled": {"temperature": 0.9, "top_p": 0.8, "seed": 4}}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def pair(request, tokenizer):
+    made = ModelPair.assemble(request.param, *FAMILIES[request.param](), tokenizer)
+    return dataclasses.replace(made, eos_ids=frozenset({0, 700, 701, 702, 703}))
+
+
+def said(lm, ids):
+    """[V] logits and [1, H] state after a text, from a forward over all of it."""
+    with torch.inference_mode():
+        out = lm.model(input_ids=torch.tensor([ids]), use_cache=False, output_hidden_states=True)
+    return out.logits[0, -1, :1536], out.hidden_states[-1][0, -1:]
+
+
+def drawn(logits, how, index):
+    """The token of one distribution: the greatest logit, or where a number falls in the nucleus."""
+    if how.temperature == 0:
+        return int(logits.argmax())
+    scaled = logits.double().numpy() / how.temperature
+    chances = np.exp(scaled - scaled.max()) / np.exp(scaled - scaled.max()).sum()
+    order = np.argsort(-chances, kind="stable")
+    sums = np.cumsum(chances[order])
+    n_kept = int((sums - chances[order] < how.top_p).sum())
+    at = int(np.searchsorted(sums, uniform_at(how.seed, index) * sums[n_kept - 1], side="right"))
+    return int(order[min(at, n_kept - 1)])
+
+
+def entropy_of(logits):
+    chances = torch.softmax(logits, dim=-1)
+    return float(-(chances * chances.log()).nan_to_num(0).sum())
+
+
+def by_the_rule(pair, router, prompt, how, fork=None):
+    """(token, writer, confidence) of every token: the SLM reads, the router scores, one of the two writes."""
+    fork = fork or Fork()
+    written, found, entropy, writer = fork.token_ids, [], math.nan, fork.source
+    if written and fork.events[-1].source == "llm":
+        entropy = entropy_of(said(pair.llm, [*prompt, *written[:-1]])[0])
+    prompt_hidden = said(pair.slm, prompt)[1]
+    while len(written) < how.max_new_tokens and not (written and written[-1] in pair.eos_ids):
+        text = [*prompt, *written]
+        (slm, hidden), (llm, _) = said(pair.slm, text), said(pair.llm, text)
+        numbers = torch.tensor([sequence_key(prompt)]), torch.tensor([len(written)]), torch.tensor([entropy])
+        score = float(router.confidence(RouterFeatures(hidden, slm[None], prompt_hidden, *numbers, llm[None])))
+        by_llm = writer == "llm" if writer else score < how.threshold or how.threshold >= 1
+        writer = None
+        written.append(drawn(llm if by_llm else slm, how, len(written)))
+        entropy = entropy_of(llm) if by_llm else math.nan
+        found.append((written[-1], "llm" if by_llm else "slm", score))
+    return found
+
+
+def same(found, expected):
+    assert [(token, writer) for token, writer, _ in found] == [(token, writer) for token, writer, _ in expected]
+    assert [score for *_, score in found] == pytest.approx([score for *_, score in expected], abs=2e-4)
+
+
+def told(events):
+    return [(event.token_id, event.source, event.slm_confidence) for event in events]
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS)
+@pytest.mark.parametrize("name", ROUTERS)
+def test_every_way_is_the_rule(pair, name, sampling):
+    router = ROUTERS[name]()
+    scores = sorted(score for *_, score in by_the_rule(pair, router, PROMPTS[0], DecodeSettings(0.0, 9, **sampling)))
+    how = DecodeSettings(scores[len(scores) // 2] + 1e-3, N, **sampling)
+    expected = [by_the_rule(pair, router, prompt, how) for prompt in PROMPTS]
+    assert {writer for run in expected for _, writer, _ in run} == {"slm", "llm"} or name == "reads both"
+
+    one = decoded(pair, router, PROMPTS[0], how)[0]
+    same(told(one), expected[0])
+    if pair.slm.is_fused:
+        same(told(decoded(pair.with_graphs(GraphPlan()), router, PROMPTS[0], how)[0]), expected[0])
+
+    for memory in [None] if sampling else [None, Memory()]:
+        for _ in range(1 if memory is None else 2):  # once more when all is known
+            for s in decode_batch(pair, router, PROMPTS, how, batch_size=3, memory=memory):
+                same(told(s.events(pair)), expected[s.index])
+
+    for k, writer in ((0, "llm"), (3, None), (len(one) - 1, "slm")):
+        fork = Fork(tuple(one[:k]), writer)
+        same(
+            told(decoded(pair, router, PROMPTS[0], how, fork=fork)[0]), by_the_rule(pair, router, PROMPTS[0], how, fork)
+        )
+
+
+@pytest.mark.parametrize("pace", [Pace(4), Pace(2, wait_rounds=3, read_tokens=5)], ids=["whole", "in parts"])
+def test_lanes_with_joins_and_leaves(pair, pace):
+    """Every router and sampling in one set; some leave early."""
+    draw, expected, live = random.Random(3), {}, {}
+    asked = [
+        (
+            number,
+            prompt,
+            ROUTERS[draw.choice([*ROUTERS])](),
+            DecodeSettings(draw.choice([0.0, 0.4, 0.6, 1.0]), N, **how),
+        )
+        for number, (prompt, how) in enumerate(zip(PROMPTS * 2, [*SAMPLINGS.values()] * 7, strict=True))
+    ]
+    decoder = Decoder(pair, 4, pace)
+    while asked or decoder.live:
+        while asked and decoder.n_free:
+            number, prompt, router, how = asked.pop()
+            s = decoder.admit(prompt, router, how, index=number)
+            expected[s], live[s] = (router, prompt, how), True
+        decoder.step()
+        if decoder.live and draw.random() < 0.04:
+            decoder.cancel(draw.choice(decoder.live))
+    assert {"cancelled"} < {s.finish_reason for s in live}
+    for s, (router, prompt, how) in expected.items():
+        found = told(s.events(pair))
+        wanted = by_the_rule(pair, router, prompt, how)
+        same(found, wanted[: len(found)] if s.finish_reason == "cancelled" else wanted)
+
+
+def test_an_llm_on_a_server(pair):
+    router, how = MaxProbabilityRouter(), DecodeSettings(0.5, N)
+    with CompletionsServer(pair.llm.model, pair.tokenizer) as server:
+        away = remote(pair, server)
+        same(told(decoded(away, router, PROMPTS[0], how)[0]), by_the_rule(pair, router, PROMPTS[0], how))
+        for s in decode_batch(away, router, PROMPTS, how, batch_size=3):
+            same(told(s.events(away)), by_the_rule(pair, router, PROMPTS[s.index], how))
+
+
+@settings(max_examples=12, deadline=None)
+@given(
+    st.text("SL", min_size=1, max_size=9),
+    st.lists(st.tuples(st.integers(1, 5), st.integers(0, 9)), min_size=1, max_size=4),
+)
+def test_cut_back_anywhere_and_gone_on(pair, pattern, cuts):
+    """After so many steps, to so many tokens: what comes then is what one run writes."""
+    free = dataclasses.replace(pair, eos_ids=frozenset())
+    router, how, prompt = PatternRouter([PROMPTS[0]], [pattern]), DecodeSettings(0.5, N), PROMPTS[0]
+    expected = by_the_rule(free, router, prompt, how)
+    for made in [free, free.with_graphs(GraphPlan())] if free.slm.is_fused else [free]:
+        decoder = Decoder(made, 1, Pace(1))
+        s = decoder.admit(prompt, router, how)
+        for n_steps, length in cuts:
+            for _ in range(n_steps):
+                if s.finish_reason is None:
+                    decoder.step()
+            if s.finish_reason is None:
+                s.events(made)
+                decoder.truncate(s, min(length, s.n_written))
+        while decoder.live:
+            decoder.step()
+        assert s.token_ids == [token for token, *_ in expected]
+        assert "".join(step.source[0].upper() for step in s.steps) == "".join(w[0].upper() for _, w, _ in expected)
