@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import accumulate
 from typing import Protocol, Self
 
@@ -267,7 +267,6 @@ class LanguageModel:
         """An empty cache for so many sequences, each of its own length."""
         return TransformersCaches(self.model, n_slots) if self._fused is None else self._fused.new_cache(n_slots)
 
-    @torch.inference_mode()
     def forward(
         self,
         new_ids: Sequence[Sequence[int]],
@@ -290,15 +289,17 @@ class LanguageModel:
             numbers and saves nothing.
         """
         n_last = n_last or [1] * len(slots)
-        if self._fused is not None:
-            assert isinstance(cache, KVCache)
-            hidden = self._fused.hidden_states(new_ids, cache, slots, n_last)
-            return self._logits(hidden), hidden
-        assert isinstance(cache, TransformersCaches)
-        answers = [
-            self._own_answers(to_device(ids, self.device), cache.caches[slot], n)
-            for ids, slot, n in zip(new_ids, slots, n_last, strict=True)
-        ]
+        # Who decodes is in this mode already; to begin it anew takes as long as a small tensor operation.
+        with nullcontext() if torch.is_inference_mode_enabled() else torch.inference_mode():
+            if self._fused is not None:
+                assert isinstance(cache, KVCache)
+                hidden = self._fused.hidden_states(new_ids, cache, slots, n_last)
+                return self._logits(hidden), hidden
+            assert isinstance(cache, TransformersCaches)
+            answers = [
+                self._own_answers(to_device(ids, self.device), cache.caches[slot], n)
+                for ids, slot, n in zip(new_ids, slots, n_last, strict=True)
+            ]
         if len(answers) == 1:
             return answers[0]
         return torch.cat([logits for logits, _ in answers]), torch.cat([hidden for _, hidden in answers])

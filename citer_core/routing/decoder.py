@@ -171,10 +171,11 @@ class Decoder:
             self._ask_slm(ready)
         if not self._call_llm() and not ready and self._llm.n_asked:
             self._collect(POLL_S)
-        news = [s for s in self.live if s.has_news]
+        news, has_ended = [s for s in self.live if s.has_news], False
         for s in news:
             s.has_news = False
-        if any(s.finish_reason is not None for s in news):
+            has_ended = has_ended or s.finish_reason is not None
+        if has_ended:
             self._retire()
         self._slm.ahead(news)
         return news
