@@ -99,8 +99,8 @@ def build_site(folder: Path, labels: Mapping[str, str]) -> list[Path]:
     if facts is None:
         raise ModelFileError("The bundled pair's files or their card are damaged: install again.")
     stored = [
-        {"title": title, "pair": "Recorded", "url": write(f"labels/stored-{number}.json", text)}
-        for number, (title, text) in enumerate(labels.items(), 1)
+        {"title": title, "pair": "Recorded", "file": file, "url": write(f"labels/{file}", text)}
+        for file, (title, text) in ((f"stored-{k}.json", entry) for k, entry in enumerate(labels.items(), 1))
     ]
     compared = [{**entry, "url": f"comparisons/{entry['file']}"} for entry in read_comparisons(ASSETS / "comparisons")]
     answers = {
