@@ -23,7 +23,7 @@ help:
 	@echo "make test       all tests but the slow ones, a real browser included"
 	@echo "make test-js    only those of the viewer's logic (needs node)"
 	@echo "make test-slow  the slow ones"
-	@echo "make test-firefox  the page in Firefox, which is installed where that can be (Debian's firefox-esr; needs node)"
+	@echo "make test-firefox  the journeys in Firefox, which is installed where that can be (Debian's firefox-esr)"
 	@echo "make lighthouse  Lighthouse's phone profile on the page and the static site (npm fetches it; an idle machine)"
 	@echo "make test-gpu   those that need an NVIDIA GPU; installs nothing, so that it runs without a network"
 	@echo "make fuzz       every reader fed with FUZZ_EXAMPLES odd inputs (default 20000), in Python and node; an hour"
@@ -90,7 +90,7 @@ test-slow: dev
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
 
 test-firefox: dev
-	$(BIN)/python -m pytest -m firefox tests/ui/test_firefox.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m firefox tests/ui/journeys $(PYTEST_ARGS)
 
 lighthouse: dev
 	$(BIN)/python -m tests.lighthouse

@@ -1,19 +1,31 @@
-"""Finds Firefox, or installs Debian's package where we are root: `python -m tests.firefox` prints its path.
+"""Finds Firefox, or installs Debian's package where we are root, and lets Playwright drive it.
 
-npm's puppeteer-core drives it (`package.json`); Playwright has a Firefox of its own, which nobody uses.
+Playwright has a Firefox of its own, which nobody uses. The one that people have it drives by WebDriver BiDi, but for
+one command that this Firefox does not know yet: a relay between the two answers it. `python -m tests.firefox` prints
+Firefox's path; `python -m tests.firefox PATH ...` is Firefox with the relay, as Playwright starts it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+import re
 import shutil
 import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from tests.browser import try_to
 
 ROOT = Path(__file__).resolve().parents[1]
 NAMES = ("firefox-esr", "firefox")
+UNKNOWN = "emulation.setMediaFeaturesOverride"  # what a window prefers, which these settings of all windows say instead
+PREFERENCES = {"ui.prefersReducedMotion": 1}
 
 
 def find_firefox() -> Path | None:
@@ -32,15 +44,68 @@ def provide_firefox() -> Path | None:
     return found
 
 
-def provide_driver() -> bool:
-    """Whether node can drive it; installs what package-lock.json pins where that is missing."""
-    asks = ["node", "--input-type=module", "-e", "import('puppeteer-core').catch(() => process.exit(1))"]
-    if shutil.which("node") is None:
-        return False
-    if subprocess.run(asks, cwd=ROOT, capture_output=True, check=False).returncode:
-        try_to(["npm", "ci", "--silent", "--no-audit", "--no-fund", "--prefix", str(ROOT)])
-    return subprocess.run(asks, cwd=ROOT, capture_output=True, check=False).returncode == 0
+@contextmanager
+def launch_firefox(playwright: Any) -> Iterator[Any]:
+    """A Firefox that Playwright drives; skips where there is none."""
+    import pytest
+
+    pytest.importorskip("websockets", reason="the relay needs it: make dev")
+    path = provide_firefox()
+    if path is None:
+        pytest.skip("Firefox is not here and could not be installed: install firefox-esr, or set FIREFOX")
+    with tempfile.TemporaryDirectory() as folder:
+        start = Path(folder) / "firefox"
+        start.write_text(f'#!/bin/sh\ncd {ROOT} && exec {sys.executable} -m tests.firefox {path} "$@"\n')
+        start.chmod(0o755)
+        browser = playwright.firefox.launch(
+            executable_path=str(start), channel="moz-firefox", firefox_user_prefs=PREFERENCES
+        )
+        yield browser
+        browser.close()
+
+
+async def relay(command: list[str]) -> None:
+    """Runs Firefox, and stands between it and whoever connects to the address that this prints."""
+    from websockets.asyncio.client import connect
+    from websockets.asyncio.server import serve
+
+    firefox = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert firefox.stdout is not None
+    address = None
+    async for line in firefox.stdout:
+        if address := re.search(rb"WebDriver BiDi listening on (ws://\S+)", line):
+            break
+    assert address, "it does not listen"
+
+    async def pass_on(client: Any) -> None:
+        async with connect(f"{address[1].decode()}/session", max_size=None) as browser:
+
+            async def asked() -> None:
+                async for text in client:
+                    message = json.loads(text)
+                    if message["method"] == UNKNOWN:
+                        await client.send(json.dumps({"type": "success", "id": message["id"], "result": {}}))
+                    else:
+                        await browser.send(text)
+                await browser.close()
+
+            async def told() -> None:
+                async for text in browser:
+                    await client.send(text)
+                await client.close()
+
+            await asyncio.gather(asked(), told(), return_exceptions=True)
+
+    async with serve(pass_on, "127.0.0.1", 0, max_size=None) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        print(f"WebDriver BiDi listening on ws://127.0.0.1:{port}", file=sys.stderr, flush=True)
+        async for _ in firefox.stdout:
+            pass
+        await firefox.wait()
 
 
 if __name__ == "__main__":
-    print(provide_firefox() or "no Firefox could be found or installed")
+    if len(sys.argv) > 1:
+        asyncio.run(relay(sys.argv[1:]))
+    else:
+        print(provide_firefox() or "no Firefox could be found or installed")

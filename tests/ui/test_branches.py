@@ -1,19 +1,16 @@
-"""Branches, what-if, probe and the ways through the text, as a person uses them; by keyboard where there is one."""
+"""What branches, probes and tau are beside a server that computes; what both hosts do is in `journeys`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Route, expect
 
-from citer_core.fork import Fork
 from citer_core.trace import event_to_dict
 from citer_core.types import TokenEvent, prefers_llm
-from tests.traces import recorded
 from tests.ui.axe import grave
 from tests.ui.conftest import Served, Visitor
 
@@ -39,59 +36,6 @@ def focus_token(visitor: Visitor, index: int) -> None:
 
 def strip(visitor: Visitor) -> object:
     return visitor.page.locator(".cv-branch")
-
-
-def test_a_flip_by_key_makes_a_branch_that_is_named_compared_and_deleted(visit: Visit, served: Served) -> None:
-    visitor = visit()
-    asked(visitor, "What is flipped here?")
-    parent = served.engine.runs[-1]
-    focus_token(visitor, 3)
-    visitor.page.keyboard.press("f")
-    expect(strip(visitor)).to_have_count(2, timeout=20_000)
-    visitor.wait_idle()
-    branch = served.engine.runs[-1]
-    assert branch.fork is not None and isinstance(branch.fork, Fork)
-    by_llm = parent.events[3].source == "llm"
-    assert (branch.fork.n_shared, branch.fork.source) == (3, "slm" if by_llm else "llm")
-    assert branch.parent is not None and branch.parent.key == parent.trace().key
-    assert [e.token_id for e in branch.events[:3]] == [e.token_id for e in parent.events[:3]]
-    assert visitor.page.evaluate(f"{VIEW}.events[3].forced") is True
-    assert visitor.tokens.nth(3).get_attribute("class").count("cv-fork") == 1
-    assert visitor.page.locator("#cx-notice").inner_text() == ""
-
-    # Rename, compare and delete, each with the keyboard alone.
-    page = visitor.page
-    page.get_by_role("button", name="Rename Branch 1").press("Enter")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("Mine")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("button", name="Rename Mine")).to_be_focused()
-    for mark in (page.get_by_role("checkbox").nth(i) for i in range(2)):
-        mark.press("Space")
-        expect(mark).to_be_checked()  # the list is drawn anew after each
-    compared = page.get_by_role("region", name="Two runs compared")
-    expect(compared).to_be_visible()
-    expect(compared).to_contain_text("Mine")
-    assert grave(page) == []
-    page.get_by_role("button", name="Original").first.press("Enter")
-    assert visitor.text() == parent.trace().completion
-    page.get_by_role("button", name="Delete Mine").press("Enter")
-    expect(page.locator(".cv-branches")).to_be_hidden()
-    expect(compared).to_be_hidden()
-
-
-def test_a_chosen_candidate_is_written_by_its_model(visit: Visit, served: Served) -> None:
-    visitor = visit()
-    asked(visitor, "Which candidate?")
-    parent = served.engine.runs[-1]
-    at = next(event.index for event in parent.events if event.source == "llm")
-    focus_token(visitor, at)
-    visitor.page.locator(".cv-choose").first.press("Enter")
-    expect(strip(visitor)).to_have_count(2, timeout=20_000)
-    visitor.wait_idle()
-    fork = served.engine.runs[-1].fork
-    assert fork is not None
-    assert (fork.n_shared, fork.source, fork.token_id) == (at, "slm", parent.events[at].slm_token_id)
 
 
 def test_any_of_twenty_tokens_or_a_typed_one_is_written(visit: Visit, served: Served) -> None:
@@ -163,22 +107,6 @@ def test_another_tau_is_continued_for_real(visit: Visit, served: Served) -> None
     expect(slider).to_have_value(f"{parent.settings.threshold:g}")
 
 
-def test_the_probe_fills_what_was_not_asked_and_costs_nothing(visit: Visit, served: Served) -> None:
-    visitor = visit()
-    asked(visitor, "Ask everywhere.")
-    run = served.engine.runs[-1]
-    focus_token(visitor, next(event.index for event in run.events if event.source == "slm"))
-    inspector = visitor.page.locator(".cv-inspector")
-    expect(inspector).to_contain_text("Not computed: the LLM was not asked here.")
-    moved = visitor.page.locator(".cv-counter-moved dd").inner_text()
-    visitor.page.get_by_role("button", name="Ask the LLM everywhere").press("Enter")
-    expect(inspector).to_contain_text("That pass is not in the cost.", timeout=20_000)
-    expect(inspector).to_contain_text("KL(LLM ‖ SLM) 0.125 nats")
-    expect(inspector).not_to_contain_text("Not computed")
-    expect(inspector.locator(".cv-truth")).to_contain_text("Not defined for this run. No worked solution")
-    assert visitor.page.locator(".cv-counter-moved dd").inner_text() == moved
-
-
 def test_a_probe_whose_answer_is_lost_can_be_asked_for_again(visit: Visit, served: Served) -> None:
     """Gradio may drop a message between the server and our script."""
     visitor = visit()
@@ -193,70 +121,11 @@ def test_a_probe_whose_answer_is_lost_can_be_asked_for_again(visit: Visit, serve
     expect(page.locator("#cx-notice")).to_have_text("")
 
 
-def test_the_chip_says_where_the_run_on_the_screen_comes_from(visit: Visit, tmp_path: Path) -> None:
-    """A recorded run, its branch, an imported one and its branch: each entry of the strip has its own."""
-    visitor = visit()
-    page = visitor.page
-    chip = page.locator(".cv-mode")
-    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
-    # The scripted engine is another pair than the recorded runs': for this test it made them.
-    mine = "(trace) => ({ ...trace, pair: { ...trace.pair, revision: 'fake-revision' } })"
-    page.evaluate(
-        f"() => {{ const {{ viewer }} = window.citer, show = viewer.showTrace.bind(viewer);"
-        f"viewer.showTrace = (trace, how) => show(Object.assign(trace, ({mine})(trace)), how); }}"
-    )
-    page.locator(".cx-preset").nth(3).click()
-    expect(visitor.tokens).to_have_count(recorded("capital").n_tokens)
-    for mode in ("Recorded", "Imported"):
-        if mode == "Imported":
-            path = tmp_path / "trace.json"
-            path.write_text(page.evaluate("JSON.stringify(window.citer.viewer.trace())"), encoding="utf-8")
-            page.set_input_files("#cx-import-file", str(path))
-        expect(chip).to_have_text(mode)
-        focus_token(visitor, 3)
-        page.keyboard.press("f")
-        expect(strip(visitor)).to_have_count(2, timeout=20_000)
-        visitor.wait_idle()
-        expect(chip).to_have_text("Live")
-        page.get_by_role("button", name="Original").first.click()
-        expect(chip).to_have_text(mode)
-        card = page.locator(".cx-preset").nth(3)
-        expect(card).to_have_attribute("aria-pressed", "true" if mode == "Recorded" else "false")
-        page.locator(".cv-branch-show").nth(1).click()
-        expect(chip).to_have_text("Live")
-        page.get_by_role("button", name="Delete Branch 1").click()
-        expect(chip).to_have_text(mode)
-
-
-def test_search_jump_budget_and_pace_need_no_request(visit: Visit, served: Served) -> None:
+def test_a_budget_finds_tau_without_a_request(visit: Visit, served: Served) -> None:
     visitor = visit()
     page = visitor.page
     visitor.begins()
     visitor.requests.clear()
-    focus_token(visitor, 0)
-    page.keyboard.press("/")
-    page.keyboard.type("DOLLARS")
-    note = page.locator(".cv-tools output")
-    expect(note).to_contain_text("matches")
-    page.keyboard.press("Enter")
-    expect(note).to_contain_text("1 of")
-    first = page.evaluate(f"{VIEW}.pinned")
-    page.keyboard.press("Enter")
-    assert page.evaluate(f"{VIEW}.pinned") > first
-    page.keyboard.press("Shift+Enter")
-    assert page.evaluate(f"{VIEW}.pinned") == first
-    page.keyboard.press("Escape")
-    expect(note).to_be_empty()
-
-    focus_token(visitor, 0)
-    for key, is_stop in (
-        ("]", f"{VIEW}.decisions.isLlm[{VIEW}.pinned] === 1"),
-        ("}", f"{VIEW}.decisions.isLlm[{VIEW}.pinned] !== {VIEW}.decisions.isLlm[{VIEW}.pinned - 1]"),
-        (")", f"{VIEW}.events[{VIEW}.pinned].slm_confidence < 0.5"),
-    ):
-        page.keyboard.press(key)
-        assert page.evaluate(is_stop), key
-
     page.get_by_label("Budget", exact=True).fill("20")
     page.get_by_role("button", name="Find τ").press("Enter")
     said = page.locator(".cv-budget output")
@@ -268,11 +137,6 @@ def test_search_jump_budget_and_pace_need_no_request(visit: Visit, served: Serve
     number = page.locator("#cx-tau input[type=number]")
     page.wait_for_function("() => window.citer.viewer.frame === null")
     assert float(number.input_value()) == page.evaluate(f"{VIEW}.whatIf")
-
-    page.get_by_label("Playback speed").select_option("live")
-    page.get_by_label("Tokens shown").fill("0")
-    page.get_by_label("Play", exact=True).press("Enter")
-    page.wait_for_function(f"() => {VIEW}.shown === {VIEW}.n")
     assert visitor.requests == []
 
 
@@ -301,13 +165,7 @@ def test_a_forged_request_is_answered_calmly(visit: Visit, served: Served, chang
     assert len(served.engine.runs) == n_runs and "script" not in visitor.page.locator("#cx-notice").inner_html()
 
 
-@pytest.mark.parametrize(
-    ("step", "what"),
-    [("playback.scrub((i * 1777) % 4000)", "scrub"), ("setThreshold(((i * 37) % 100) / 100)", "tau"),
-     ("setThreshold(0.3 + i / 100)", "tau, one step of the slider")],
-    ids=["scrub", "tau", "tau step"],
-)  # fmt: skip
-def test_four_thousand_tokens_scrub_and_move_tau_within_a_tenth_of_a_second(visit: Visit, step: str, what: str) -> None:
+def test_four_thousand_tokens_scrub_and_move_tau_within_a_tenth_of_a_second(visit: Visit) -> None:
     """Processor time of the page's main thread per step, drawing included: what a machine of its own would need."""
     visitor = visit()
     page = visitor.page
@@ -351,15 +209,20 @@ def test_four_thousand_tokens_scrub_and_move_tau_within_a_tenth_of_a_second(visi
     page.evaluate("window.citer.viewer.setThreshold(0.5)")
     page.wait_for_function("() => window.citer.viewer.frame === null && window.citer.viewer.tokens.restTimer === null")
 
-    before = busy_ms()
-    page.evaluate(
-        f"""async () => {{
-          const {{ viewer }} = window.citer;
-          for (let i = 1; i <= 20; i++) {{
-            await new Promise(requestAnimationFrame);
-            viewer.{step};
-          }} }}"""
-    )
-    each = (busy_ms() - before) / 20
-    print(f"{what}: {each:.1f} ms")
-    assert 0 < each < 100
+    for what, step in (
+        ("scrub", "playback.scrub((i * 1777) % 4000)"),
+        ("tau", "setThreshold(((i * 37) % 100) / 100)"),
+        ("tau, one step of the slider", "setThreshold(0.3 + i / 100)"),
+    ):
+        before = busy_ms()
+        page.evaluate(
+            f"""async () => {{
+              const {{ viewer }} = window.citer;
+              for (let i = 1; i <= 20; i++) {{
+                await new Promise(requestAnimationFrame);
+                viewer.{step};
+              }} }}"""
+        )
+        each = (busy_ms() - before) / 20
+        print(f"{what}: {each:.1f} ms")
+        assert 0 < each < 100

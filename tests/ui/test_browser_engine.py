@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import json
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from playwright.sync_api import Browser
 from citer_core.assets import ASSETS
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
+from tests.ui.conftest import hosted
 
 pytestmark = pytest.mark.ui
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,25 +49,10 @@ SCRIPT = """async ([root, request, taus]) => {
 }"""
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def do_GET(self) -> None:
-        if self.path == "/favicon.ico":  # which browsers ask for by themselves
-            self.send_response(204)
-            self.end_headers()
-        else:
-            super().do_GET()
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="module")
 def files() -> Iterator[str]:
-    handler = functools.partial(Quiet, directory=str(ASSETS))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}/"
-        server.shutdown()
+    with hosted(ASSETS) as url:
+        yield url
 
 
 def test_a_worker_in_chromium_writes_what_node_writes(browser: Browser, files: str) -> None:

@@ -12,7 +12,6 @@ from playwright.sync_api import Browser, Route, expect
 
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
-from citer_core.ui.run.truth import NO_SOLUTION
 from tests.fakes import FakeEngine
 from tests.traces import recorded
 from tests.ui.conftest import Served, Visitor, script
@@ -57,9 +56,7 @@ def test_somebody_who_only_looks_loads_neither_the_models_nor_the_choices(
     visitor.context.close()
 
 
-def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_generates(
-    browser: Browser, without_models: Served
-) -> None:
+def test_a_page_without_its_server_writes_at_every_tau_and_generates(browser: Browser, without_models: Served) -> None:
     visitor = Visitor(browser, without_models.url, computes="browser")
     page, complaints = visitor.page, visitor.complaints
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
@@ -85,20 +82,7 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
     assert shown(visitor).key == recorded("bakery").key
     expect(page.locator(".cv-mode")).to_have_text("Recorded")
 
-    # A branch and a probe.
-    at = next(event.index for event in recorded("bakery").events if event.source == "llm")
-    page.evaluate(f"window.citer.viewer.pin({at})")
-    page.evaluate("window.citer.viewer.branching.flipPinned(window.citer.viewer.view)")
-    expect(page.locator(".cv-branch")).to_have_count(3, timeout=15_000)
-    visitor.wait_idle()
-    branch = shown(visitor)
-    assert branch.events[at].forced and branch.events[at].source == "slm" and branch.parent is not None
-    page.evaluate("window.citer.viewer.branching.askProbe(window.citer.viewer.view)")
-    page.wait_for_function("() => window.citer.viewer.view.probe !== null", timeout=15_000)
-    assert page.evaluate("window.citer.viewer.view.probe.length") == branch.n_tokens
-    assert page.evaluate("window.citer.viewer.view.truth") == {"why": NO_SOLUTION}
-
-    # Generate, with a verdict where the answer is known; what cannot be read is said as the server says it.
+    # Generate, with a verdict where the answer is known.
     problem = bundled_rows("math")[3].problem
     visitor.ask(problem.question)
     visitor.wait_live()
@@ -108,23 +92,6 @@ def test_a_page_without_its_server_writes_at_every_tau_branches_probes_and_gener
     assert trace.answer.true_answer == problem.true_answer and trace.answer.is_correct is not None
     assert trace.pair.revision == recorded("bakery").pair.revision and "WebAssembly" in trace.record.hardware
     expect(page.locator(".cv-provenance")).to_contain_text("WebAssembly")
-    # A problem with a known solution: its cases and labels, as the server gives them.
-    page.evaluate("window.citer.viewer.branching.askProbe(window.citer.viewer.view)")
-    page.wait_for_function("() => window.citer.viewer.view.truth !== null", timeout=15_000)
-    truth = page.evaluate("window.citer.viewer.view.truth")
-    n_labelled = len(truth["case"])
-    assert n_labelled >= 1 and set(truth["case"]) <= set("123") and set(truth["label"]) <= set("01")
-    said = page.locator(".cv-inspector .cv-truth")
-    for index in (0, n_labelled - 1):
-        page.evaluate(f"window.citer.viewer.goTo({index})")
-        expect(said).to_contain_text(f"Case {truth['case'][index]}:")
-        expect(said).to_contain_text(f"Label {truth['label'][index]}:")
-    if n_labelled < trace.n_tokens:
-        page.evaluate(f"window.citer.viewer.goTo({n_labelled})")
-        expect(said).to_contain_text(f"Not defined here: the run left the known solution at token {n_labelled}")
-    page.locator('#cx-type input[value="mc"]').click()
-    visitor.ask("No choices.")
-    expect(page.locator("#cx-notice")).to_contain_text("ends with two choices or more")
     assert [url for url in visitor.requests[n_before:] if not STATUS.search(url)] == []
 
     # A person may want the server all the same.

@@ -15,8 +15,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from citer_core.ui.build import build_site
-from tests.ui.conftest import Visitor
-from tests.ui.test_static_site import READY, Files, until
+from tests.ui.conftest import READY, Files, Visitor, until
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,7 +74,7 @@ def test_tau_on_the_page(browser: Browser, tmp_path: Path, capsys: pytest.Captur
     with served(tmp_path) as server:
         visitor = Visitor(browser, f"http://127.0.0.1:{server.server_address[1]}/?preset=trip")
         expect(visitor.tokens.first).to_be_visible(timeout=15_000)
-        until(visitor.page, READY)
+        until(visitor.page, f"({READY})()")
         ready_s = visitor.page.evaluate("performance.now()") / 1000
         found: dict[str, Any] = visitor.page.evaluate(MOVES)
         visitor.leave()

@@ -19,9 +19,8 @@ from playwright.sync_api import Browser, expect
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.ui.build import build_site
 from tests.fakes import FakeEngine
-from tests.ui.conftest import Served, Visitor, script
+from tests.ui.conftest import Files, Served, Visitor, script, until
 from tests.ui.test_browser_pair import READY, STATUS, shown
-from tests.ui.test_static_site import Files, until
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 N_OF_FILES, N_OF_PAGE, AT_ONCE = 200, 50, 10

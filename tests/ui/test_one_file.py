@@ -13,10 +13,8 @@ from citer_core.browser_pair import one_file_bytes
 from citer_core.cli.main import main
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
-from citer_core.ui.build import build_site
 from tests.ui.axe import overflow, violations
-from tests.ui.conftest import Visitor
-from tests.ui.test_static_site import READY, hosted, shown, until
+from tests.ui.conftest import READY, Visitor, hosted, until
 
 pytestmark = pytest.mark.ui
 
@@ -36,7 +34,7 @@ def test_a_page_of_the_command_generates_from_the_disk(browser: Browser, tmp_pat
     page.evaluate("window.citer.viewer.pin(3)")
     page.evaluate("window.citer.viewer.branching.flipPinned(window.citer.viewer.view)")
     until(page, "window.citer.viewer.trace()?.parent && !window.citer.isLive")
-    assert shown(visitor).events[3].forced
+    assert visitor.shown().events[3].forced
     page.locator("#cx-theme").click()
     for _ in range(2):
         assert violations(page, tags=()) == [] and overflow(page) == 0
@@ -47,20 +45,17 @@ def test_a_page_of_the_command_generates_from_the_disk(browser: Browser, tmp_pat
     assert [asked for asked in visitor.requests if not asked.startswith(("file:", "blob:", "data:"))] == []
 
 
-def test_the_page_hands_one_out(browser: Browser, tmp_path: Path) -> None:
-    build_site(tmp_path / "site", {})
-    with hosted(tmp_path / "site") as url:
+def test_the_page_hands_one_out(browser: Browser, site: Path, tmp_path: Path) -> None:
+    with hosted(site) as url:
         visitor = Visitor(browser, url)
         expect(visitor.tokens.first).to_be_visible(timeout=15_000)
-        trace = shown(visitor)
+        trace = visitor.shown()
         visitor.page.locator(".cv-key-button", has_text="LLM").click()
         visitor.page.evaluate("window.citer.setPricing('This pair', 935.5, 989)")
         button = visitor.page.get_by_role("button", name="Page that writes")
         expect(button).to_contain_text(f"about {one_file_bytes() / 1e6:.0f} MB")
-        with visitor.page.expect_download(timeout=30_000) as waiting:
-            button.click()
         kept = tmp_path / "kept.html"
-        kept.write_bytes(Path(waiting.value.path()).read_bytes())
+        kept.write_bytes(visitor.saved(button))
         visitor.leave()
     assert visitor.complaints == []
     opened = Visitor(browser, kept.as_uri())
@@ -76,13 +71,13 @@ def writes_by_itself(visitor: Visitor, trace: RoutingTrace) -> None:
     page = visitor.page
     visitor.context.set_offline(True)
     expect(visitor.tokens.first).to_be_visible(timeout=20_000)
-    assert shown(visitor).key == trace.key
-    until(page, READY)
+    assert visitor.shown().key == trace.key
+    until(page, f"({READY})()")
     problem = bundled_rows("math")[5].problem
     page.locator('#cx-type input[value="math"]').check()
     visitor.ask(problem.question)
     question = json.dumps(problem.question)
     until(page, f"window.citer.viewer.trace()?.prompt.question === {question} && !window.citer.isLive")
-    written = shown(visitor)
+    written = visitor.shown()
     assert written.prompt.text == problem.prompt and written.answer is not None
     assert written.answer.true_answer == problem.true_answer and written.answer.is_correct is not None

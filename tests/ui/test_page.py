@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from citer_core.errors import RouterError, ServerError
-from citer_core.trace import RoutingTrace
 from tests.fakes import FakeEngine
 from tests.ui.conftest import HOSTILE, Served, Visitor, script
 
@@ -165,24 +163,6 @@ def test_a_lost_message_is_fetched_again(visit: Visit, served: Served) -> None:
     assert visitor.text() == written
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [("", "empty"), ("   \n", "empty"), ("x" * 100_000, "100,000 characters")],
-    ids=["empty", "blank", "too long"],
-)
-def test_bad_input_is_answered_calmly_and_the_page_goes_on(visit: Visit, text: str, message: str) -> None:
-    visitor = visit()
-    visitor.ask(text)
-    expect(visitor.page.locator("#cx-notice")).to_contain_text(message, timeout=10_000)
-    visitor.wait_idle()
-    expect(visitor.tokens.first).to_be_visible()
-    visitor.ask("A good question.")
-    visitor.wait_live()
-    visitor.wait_idle()
-    expect(visitor.page.locator("#cx-notice")).to_be_empty()
-    assert "42" in visitor.text()
-
-
 def test_a_failing_model_keeps_what_was_written(browser: Browser, make_server: Callable[..., Served]) -> None:
     served = make_server(FakeEngine(script, fail_at=3, error=RuntimeError("secret path")))
     served.may_load.set()
@@ -279,129 +259,3 @@ def test_a_full_line_is_said_and_stop_leaves_the_line(browser: Browser, make_ser
         visitor.leave()
     wait_until(lambda: all(run.finish_reason for run in served.engine.runs), 2.0)
     assert "I wait." not in [run.problem.question for run in served.engine.runs]
-
-
-def test_a_run_can_be_priced_for_another_pair_without_a_request(visit: Visit) -> None:
-    visitor = visit()
-    visitor.page.get_by_text("Router, decoding and price").click()
-    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready")
-    visitor.page.wait_for_timeout(300)
-    visitor.requests.clear()
-    visitor.page.locator("#cx-price select").select_option("Qwen2-1.5B / 72B")
-    expect(visitor.page.locator(".citer-viewer")).to_contain_text(re.compile(r"\d (TB|GB)"))
-    assert visitor.requests == []
-
-
-def test_the_downloads_hold_the_run(visit: Visit) -> None:
-    visitor = visit()
-    with visitor.page.expect_download() as waiting:
-        visitor.page.get_by_role("button", name="Trace (JSON)").click()
-    trace = RoutingTrace.from_json(waiting.value.path().read_text(encoding="utf-8"))
-    with visitor.page.expect_download() as waiting:
-        visitor.page.get_by_role("button", name="Table (CSV)").click()
-    lines = waiting.value.path().read_text(encoding="utf-8").splitlines()
-    assert len(lines) == 1 + trace.n_tokens
-
-
-def test_a_bundled_problem_is_found_by_its_number_and_asked_with_its_answer(visit: Visit, served: Served) -> None:
-    visitor = visit()
-    picker = visitor.page.locator("#cx-picker input")
-    visitor.page.wait_for_timeout(500)  # problems to pick come with the server's state
-    picker.click()
-    # The problems come at the first sign of somebody who uses the page.
-    expect(visitor.page.locator("#cx-problems option")).to_have_count(400)
-    picker.press_sequentially("mc 17 ")
-    picker.press("Enter")
-    expect(picker).to_have_value(re.compile("^mc 17 · "))
-    expect(visitor.page.locator("#cx-type input:checked")).to_have_value("mc")
-    expect(visitor.page.locator("#cx-prompt textarea")).to_have_value(re.compile(r"\nA\. "))
-    visitor.page.locator("button#cx-generate").click()
-    visitor.wait_live()
-    visitor.wait_idle()
-    assert served.engine.runs[-1].problem.true_answer is not None
-
-
-@pytest.mark.parametrize("computes", ["browser", "server"])
-def test_after_a_refusal_nobody_is_said_to_wait(visit: Visit, computes: str) -> None:
-    page = visit(computes=computes, width=1440, height=900).page
-    page.locator("#cx-prompt textarea").fill("")
-    page.locator("button#cx-generate").click()
-    expect(page.locator("#cx-notice")).to_have_text("The question is empty: write one.")
-    expect(page.locator("#cx-notice")).to_be_in_viewport(ratio=0.99)  # it stands below the fold of this window
-    page.wait_for_timeout(700)  # the screen reader's region lags behind
-    waiting = page.get_by_role("status").filter(has_text="Waiting for the first token")
-    expect(waiting).to_have_count(0)
-    expect(page.locator("button#cx-generate")).to_be_enabled()
-
-
-def test_an_answer_that_one_expects_is_what_ones_own_problem_is_judged_by(visit: Visit, served: Served) -> None:
-    visitor = visit()
-    field = visitor.page.get_by_label("Expected answer")
-    for expected, verdict in (
-        ("7", "Right"),
-        ("", "Not checked"),
-    ):  # the scripted engine writes what is expected, or 42
-        field.fill(expected)
-        visitor.ask("What is 6 times 7, in words of one's own?")
-        expect(visitor.page.locator(".cv-answer .cv-verdict")).to_contain_text(verdict)
-        visitor.wait_idle()
-        assert served.engine.runs[-1].problem.true_answer == (expected or None)
-        assert visitor.page.evaluate("window.citer.viewer.trace().answer.true_answer") == (expected or None)
-    field.fill("42")
-    visitor.page.locator("#cx-another").click()
-    expect(field).to_have_value("")  # it was of another problem
-
-
-def test_a_figure_shows_the_tokens_that_it_counts(visit: Visit) -> None:
-    page = visit().page
-    n_decisive = page.locator(".cv-t.cv-decisive").count()
-    plain = page.locator(".cv-t.cv-slm").first.evaluate("(node) => getComputedStyle(node).backgroundColor")
-    page.locator(".cv-figure-decisive").click()
-    expect(page.locator(".cv-text")).to_have_attribute("data-filter", "decisive")
-    lit = page.locator(".cv-t").evaluate_all(
-        "nodes => nodes.filter(node => getComputedStyle(node).backgroundColor !== 'rgba(0, 0, 0, 0)').length"
-    )
-    assert 0 < lit == n_decisive
-    page.locator(".cv-figure-share").click()
-    expect(page.locator(".cv-text")).to_have_attribute("data-filter", "llm")
-    page.locator(".cv-figure-share").click()
-    expect(page.locator(".cv-t.cv-slm").first).to_have_css("background-color", plain)
-
-
-def test_a_word_leads_to_the_glossary_without_a_new_page(visit: Visit) -> None:
-    page = visit().page
-    page.evaluate("window.isTheSame = true")
-    page.locator(".cv-figures .cv-term").click()
-    here = page.locator(".cx-here")
-    expect(here).to_contain_text("Decisive token")
-    expect(here).to_be_in_viewport()
-    assert page.evaluate("window.isTheSame") is True
-    page.go_back()
-    expect(page.locator(".cv-figures")).to_be_visible()
-    page.locator(".cv-t").nth(5).click()
-    page.locator(".cv-inspector .cv-term").click()
-    expect(page.locator(".cx-here")).to_contain_text("Nats")
-    page.locator("a[data-view=evidence]").first.click()
-    page.locator(".ce-lesson .cv-term", has_text="round").first.click(timeout=60_000)
-    expect(page.locator(".cx-here")).to_contain_text("One training of a router")
-
-
-def test_a_problem_is_found_by_its_words_and_chosen_from_the_list(visit: Visit) -> None:
-    page = visit().page
-    picker, editor = page.locator("#cx-picker input"), page.locator("#cx-prompt textarea")
-    expect(picker).to_have_attribute("list", "cx-problems")
-    picker.click()
-    expect(page.locator("#cx-problems option")).to_have_count(400)
-    before = editor.input_value()
-    picker.fill("no such words anywhere")
-    picker.press("Enter")
-    expect(editor).to_have_value(before)
-    picker.fill("museum")
-    picker.press("Enter")
-    expect(editor).to_have_value(re.compile("museum"))
-    # What the browser's own list does when one of it is chosen.
-    picker.fill(page.locator("#cx-problems option").last.get_attribute("value") or "")
-    expect(page.locator("#cx-type input:checked")).to_have_value("mc")
-    expect(editor).to_have_value(re.compile(r"\nA\. "))
-    page.get_by_role("button", name="Another one").click()
-    expect(picker).to_have_value(re.compile("^mc [0-9]+ · "))

@@ -1,0 +1,265 @@
+"""Explore: a run is written, flipped, branched, probed and looked through; both hosts write what Python writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from citer_core.engine import Engine
+from citer_core.fork import Fork
+from citer_core.tasks.datasets import bundled_rows
+from citer_core.tasks.problems import Problem
+from citer_core.types import DecodeSettings
+from tests.traces import recorded
+from tests.ui.conftest import Visitor
+
+pytestmark = pytest.mark.ui
+Enter = Callable[..., Visitor]
+VIEW = "window.citer.viewer.view"
+TAU = 0.93
+
+
+@pytest.fixture(scope="module")
+def engine() -> Engine:
+    """The independent reference: the bundled pair, called as a program does."""
+    return Engine.load()
+
+
+def written(engine: Engine, problem: Problem, fork: Fork | None = None) -> list[Any]:
+    settings = DecodeSettings(threshold=TAU, max_new_tokens=256)
+    return list(engine.start(problem, settings=settings, fork=fork))
+
+
+def ids(events: Any) -> list[int]:
+    return [event.token_id for event in events]
+
+
+def test_generate_flip_branch_and_probe(enter: Enter, engine: Engine) -> None:
+    visitor = enter()
+    page = visitor.page
+    visitor.ready()
+    problem = bundled_rows("math")[3].problem
+    visitor.set_tau(TAU)
+    visitor.ask(problem.question)
+    visitor.wait_live()
+    visitor.wait_idle()
+    run = visitor.shown()
+    expected = written(engine, problem)
+    assert ids(run.events) == ids(expected) and run.prompt.text == problem.prompt
+    assert [event.source for event in run.events] == [event.source for event in expected]
+    assert run.answer is not None and run.answer.true_answer == problem.true_answer
+    assert run.answer.is_correct is not None and run.settings.threshold == TAU
+    assert run.pair.revision == recorded("bakery").pair.revision
+    expect(page.locator(".cv-provenance")).to_contain_text(run.record.hardware.split()[0])
+
+    # A flip by key: the other model writes token 4, and the pair goes on from there.
+    at = 3
+    source = "slm" if run.events[at].source == "llm" else "llm"
+    page.evaluate("(index) => window.citer.viewer.goTo(index)", at)
+    page.keyboard.press("f")
+    strip = page.locator(".cv-branch")
+    expect(strip).to_have_count(2, timeout=20_000)
+    visitor.wait_idle()
+    branch = visitor.shown()
+    assert branch.parent is not None and branch.parent.key == run.key
+    assert branch.events[at].forced and branch.events[at].source == source
+    assert ids(branch.events) == ids(written(engine, problem, Fork(tuple(expected[:at]), source)))
+    assert visitor.tokens.nth(at).get_attribute("class").count("cv-fork") == 1
+    assert page.locator("#cx-notice").inner_text() == ""
+    expect(page.locator(".cv-mode")).to_have_text("Live")
+
+    # Renamed, compared and deleted, each with the keyboard alone.
+    page.get_by_role("button", name="Rename Branch 1").press("Enter")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("Mine")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Rename Mine")).to_be_focused()
+    for mark in (page.get_by_role("checkbox", name="Compare").nth(i) for i in range(2)):
+        mark.press("Space")
+        expect(mark).to_be_checked()  # the list is drawn anew after each
+    compared = page.get_by_role("region", name="Two runs compared")
+    expect(compared).to_contain_text("Mine")
+    page.get_by_role("button", name="Original").first.press("Enter")
+    assert visitor.text() == run.completion
+    page.get_by_role("button", name="Delete Mine").press("Enter")
+    expect(page.locator(".cv-branches")).to_be_hidden()
+    expect(compared).to_be_hidden()
+
+    # A chosen candidate is written by its model.
+    at = next(event.index for event in run.events if event.source == "llm" and event.token_id != event.slm_token_id)
+    page.evaluate("(index) => window.citer.viewer.goTo(index)", at)
+    page.locator(".cv-choose").first.press("Enter")
+    expect(strip).to_have_count(2, timeout=20_000)
+    visitor.wait_idle()
+    chosen = visitor.shown().events[at]
+    assert (chosen.source, chosen.token_id) == ("slm", run.events[at].slm_token_id)
+
+    # The probe fills what was not asked and costs nothing; the problem's known solution gives cases and labels.
+    page.get_by_role("button", name="Original").first.click()
+    page.evaluate(
+        "(index) => window.citer.viewer.goTo(index)",
+        next(event.index for event in run.events if event.source == "slm"),
+    )
+    inspector, moved = page.locator(".cv-inspector"), page.locator(".cv-counter-moved dd")
+    expect(inspector).to_contain_text("Not computed: the LLM was not asked here.")
+    before = moved.inner_text()
+    page.get_by_role("button", name="Ask the LLM everywhere").press("Enter")
+    expect(inspector).to_contain_text("That pass is not in the cost.", timeout=20_000)
+    expect(inspector).not_to_contain_text("Not computed")
+    assert moved.inner_text() == before
+    probed = list(engine.probe(problem, ids(expected)))
+    found = page.evaluate(f"{VIEW}.probe.map((token) => token.kl)")
+    assert found == pytest.approx([token.kl for token in probed], abs=1e-3)
+    page.wait_for_function(f"() => {VIEW}.truth !== null")
+    truth = page.evaluate(f"{VIEW}.truth")
+    n_labelled = len(truth["case"])
+    assert n_labelled >= 1 and set(truth["case"]) <= set("123") and set(truth["label"]) <= set("01")
+    said = page.locator(".cv-truth")
+    for index in (0, n_labelled - 1):
+        page.evaluate("(index) => window.citer.viewer.goTo(index)", index)
+        expect(said).to_contain_text(f"Case {truth['case'][index]}:")
+        expect(said).to_contain_text(f"Label {truth['label'][index]}:")
+    if n_labelled < run.n_tokens:
+        page.evaluate("(index) => window.citer.viewer.goTo(index)", n_labelled)
+        expect(said).to_contain_text(f"Not defined here: the run left the known solution at token {n_labelled}")
+
+
+def test_what_a_person_may_do_with_a_recorded_run_needs_no_request(enter: Enter) -> None:
+    """Search, jumps, a budget, the pace, the key of the figures, a price, and the way to the glossary."""
+    visitor = enter()
+    page = visitor.page
+    visitor.begins()
+    visitor.ready()
+    page.evaluate("window.isTheSame = true")
+    visitor.requests.clear()
+    page.evaluate("window.citer.viewer.goTo(0)")
+    page.keyboard.press("/")
+    page.keyboard.type("DOLLARS")
+    note = page.locator(".cv-tools output")
+    expect(note).to_contain_text("matches")
+    page.keyboard.press("Enter")
+    expect(note).to_contain_text("1 of")
+    first = page.evaluate(f"{VIEW}.pinned")
+    page.keyboard.press("Enter")
+    assert page.evaluate(f"{VIEW}.pinned") > first
+    page.keyboard.press("Shift+Enter")
+    assert page.evaluate(f"{VIEW}.pinned") == first
+    page.keyboard.press("Escape")
+    expect(note).to_be_empty()
+
+    page.evaluate("window.citer.viewer.goTo(0)")
+    for key, is_stop in (
+        ("]", f"{VIEW}.decisions.isLlm[{VIEW}.pinned] === 1"),
+        ("}", f"{VIEW}.decisions.isLlm[{VIEW}.pinned] !== {VIEW}.decisions.isLlm[{VIEW}.pinned - 1]"),
+        (")", f"{VIEW}.events[{VIEW}.pinned].slm_confidence < 0.5"),
+    ):
+        page.keyboard.press(key)
+        assert page.evaluate(is_stop), key
+
+    page.get_by_label("Playback speed").select_option("live")
+    page.get_by_label("Tokens shown").fill("0")
+    page.get_by_label("Play", exact=True).press("Enter")
+    page.wait_for_function(f"() => {VIEW}.shown === {VIEW}.n")
+
+    # A figure shows the tokens that it counts.
+    page.keyboard.press("Escape")
+    page.evaluate("window.citer.viewer.pin(null)")
+    n_decisive = page.locator(".cv-t.cv-decisive").count()
+    plain = page.locator(".cv-t.cv-slm").first.evaluate("(node) => getComputedStyle(node).backgroundColor")
+    page.locator(".cv-figure-decisive").click()
+    expect(page.locator(".cv-text")).to_have_attribute("data-filter", "decisive")
+    lit = page.locator(".cv-t").evaluate_all(
+        "nodes => nodes.filter(node => getComputedStyle(node).backgroundColor !== 'rgba(0, 0, 0, 0)').length"
+    )
+    assert 0 < lit == n_decisive
+    page.locator(".cv-figure-share").click()
+    expect(page.locator(".cv-text")).to_have_attribute("data-filter", "llm")
+    page.locator(".cv-figure-share").click()
+    expect(page.locator(".cv-t.cv-slm").first).to_have_css("background-color", plain)
+
+    page.locator("#cx-settings summary").click()
+    page.locator("#cx-price select").select_option("Qwen2-1.5B / 72B")
+    expect(page.locator(".citer-look", has_text="Priced as Qwen2-1.5B / 72B").first).to_be_visible()
+    assert visitor.requests == []
+
+    # A word leads to the glossary on the same page.
+    page.locator(".cv-figures .cv-term").click()
+    here = page.locator(".cx-here")
+    expect(here).to_contain_text("Decisive token")
+    expect(here).to_be_in_viewport()
+    page.go_back()
+    expect(page.locator(".cv-figures")).to_be_visible()
+    visitor.tokens.nth(5).click()
+    page.locator(".cv-inspector .cv-term").click()
+    expect(page.locator(".cx-here")).to_contain_text("Nats")
+    visitor.open_view("Evidence")
+    page.locator(".ce-lesson .cv-term", has_text="round").first.click(timeout=60_000)
+    expect(page.locator(".cx-here")).to_contain_text("One training of a router")
+    assert page.evaluate("window.isTheSame") is True
+
+
+def test_a_problem_is_found_by_its_number_by_its_words_and_in_the_list(enter: Enter) -> None:
+    visitor = enter()
+    page = visitor.page
+    visitor.ready()
+    picker, editor = page.locator("#cx-picker input"), page.locator("#cx-prompt textarea")
+    expect(picker).to_have_attribute("list", "cx-problems")
+    picker.click()
+    # The problems come at the first sign of somebody who uses the page.
+    expect(page.locator("#cx-problems option")).to_have_count(400)
+    before = editor.input_value()
+    for words in ("no such words anywhere", "museum"):
+        picker.fill(words)
+        picker.press("Enter")
+        expect(editor).to_have_value(before) if "no such" in words else expect(editor).not_to_have_value(before)
+    assert "museum" in editor.input_value()
+    # What the browser's own list does when one of it is chosen.
+    picker.fill(page.locator("#cx-problems option").last.get_attribute("value") or "")
+    expect(page.locator("#cx-type input:checked")).to_have_value("mc")
+    page.get_by_role("button", name="Another one").click()
+    expect(picker).not_to_have_value("")
+    assert picker.input_value().startswith("mc ")
+    picker.fill("mc 17 ")
+    picker.press("Enter")
+    expect(editor).to_have_value(bundled_rows("mc")[16].problem.question)
+    page.locator("button#cx-generate").click()
+    visitor.wait_live()
+    visitor.wait_idle()
+    answer = visitor.shown().answer
+    assert answer is not None and answer.true_answer == bundled_rows("mc")[16].problem.true_answer
+
+    # What cannot be asked is answered calmly, in view, and nobody is said to wait.
+    page.set_viewport_size({"width": 1440, "height": 900})
+    notice = page.locator("#cx-notice")
+    for text, message in (("", "The question is empty"), ("  \n", "empty"), ("x" * 100_000, "100,000 characters"),
+                          ("No choices.", "ends with two choices or more")):  # fmt: skip
+        visitor.ask(text)
+        expect(notice).to_contain_text(message)
+        expect(notice).to_be_in_viewport(ratio=0.99)
+        visitor.wait_idle()
+    page.wait_for_timeout(700)  # the screen reader's region lags behind
+    expect(page.get_by_role("status").filter(has_text="Waiting for the first token")).to_have_count(0)
+    expect(visitor.tokens.first).to_be_visible()
+
+    # The answer that one expects is what one's own problem is judged by, and of that one only.
+    page.locator('#cx-type input[value="math"]').check()
+    expected = page.get_by_label("Expected answer")
+    question = bundled_rows("math")[3].problem.question.replace("?", " then?")
+    for answer in ("7", ""):
+        expected.fill(answer)
+        visitor.ask(question)
+        visitor.wait_live()
+        visitor.wait_idle()
+        run = visitor.shown()
+        judged = run.answer
+        assert judged is not None and judged.true_answer == (answer or None)
+        assert judged.is_correct == (judged.predicted_answer == answer if answer else None)
+        verdict = {True: "Right", False: "Wrong", None: "Not checked"}[judged.is_correct]
+        expect(page.locator(".cv-answer .cv-verdict")).to_contain_text(verdict)
+    expected.fill("42")
+    page.locator("#cx-another").click()
+    expect(expected).to_have_value("")
+    expect(notice).to_be_empty()
