@@ -1,32 +1,23 @@
-"""The recorded labels: shown at once and without a model, with what they say, from risk to risk, and rolled out."""
+"""The recorded labels on a server: rolled out by the pair that read them, and every set of them."""
 
 from __future__ import annotations
 
-import base64
 import json
-import re
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from citer_core.evaluation.branches import roll_out_branches
-from citer_core.evaluation.curves import confusion
-from citer_core.ui.labels.stored import FOLDER, FREE, read_stored
+from citer_core.ui.labels.stored import FOLDER, read_stored
 from tests.ui.conftest import Served, Visitor
-from tests.ui.labels import VIEW, labelled_text, matrix, settle
+from tests.ui.labels import VIEW, labelled_text, matrix
 
 pytestmark = pytest.mark.ui
 
 
-def column(text: str) -> Any:
-    """Float32 in base64, as the file has it."""
-    return np.frombuffer(base64.b64decode(text), "<f4").astype(np.float64)
-
-
-def test_it_opens_with_what_a_whole_set_says_and_goes_from_risk_to_risk(
+def test_a_recorded_token_is_rolled_out_and_every_recorded_set_can_be_chosen(
     open_tab: Callable[..., Visitor], labelled: Served
 ) -> None:
     visitor = open_tab()
@@ -36,43 +27,7 @@ def test_it_opens_with_what_a_whole_set_says_and_goes_from_risk_to_risk(
     router = engine.default_router
     entries = read_stored()
     file = json.loads((FOLDER / entries[0].file).read_text(encoding="utf-8"))
-    ours, free = column(file["confidence"][router]), column(file["confidence"][FREE])
-    label = np.array([int(digit) for digit in file["label"]])
     tau = engine.router(router).default_threshold
-    counts = confusion(ours, label, tau)
-    shown = matrix(visitor)
-    assert shown == {cell: getattr(counts, cell) for cell in shown}
-
-    # The baseline asked as often: no other number of LLM tokens that it can have is nearer.
-    n_llm = counts.waste + counts.caught
-    reachable = [0, *np.cumsum(np.unique(free, return_counts=True)[1]).tolist()]
-    asked = min(reachable, key=lambda n: abs(n - n_llm))
-    risks = int((label[np.argsort(free, kind="stable")[asked:]] == 0).sum())
-    expect(page.locator(".citer-labels code").first).to_have_text(entries[0].command)
-    lead = page.locator(".cl-finding")
-    expect(lead).to_be_in_viewport()
-    words = lead.inner_text()
-    assert f"{router} at τ {tau:.2f}" in words and f" {n_llm / len(label):.1%}" in words
-    (fewer, least), (more, most) = sorted([(router, counts.risk), (FREE, risks)], key=lambda one: one[1])
-    said = f"{fewer} leaves {least} risk{'' if least == 1 else 's'}, {more} {most}, at"
-    assert words.startswith(said if least != most else f"{router} and {FREE} leave {least}")
-
-    # The first one that is shown is in a number: another word is often as good.
-    found = np.flatnonzero((label == 0) & ~(ours < tau)).tolist()
-    first = next(i for i, index in enumerate(found) if re.search(r"\d", file["words"][file["text"][index]]))
-    wanted = found[first:] + found[:first]
-    assert page.evaluate(f"{VIEW}.view.selected") == wanted[0]
-    steps = page.get_by_role("button", name="Next risk")
-    for number, index in enumerate([*wanted[1:5], *([wanted[0]] if len(wanted) <= 5 else [])], start=2):
-        steps.click()
-        settle(visitor)
-        assert page.evaluate(f"{VIEW}.view.selected") == index
-        expect(page.locator(f'.cl-text .cl-t[data-i="{index}"]')).to_be_visible()
-        place = (first + number - 1) % len(wanted) + 1
-        expect(page.locator(".cl-reading")).to_contain_text(f"risk {place} of {len(wanted)}")
-    page.get_by_role("button", name="Previous risk").click()
-    settle(visitor)
-
     # Its tokens are rolled out by the pair that read them, which reads that problem again.
     index = page.evaluate(f"{VIEW}.view.selected")
     page.get_by_role("button", name="Roll out both branches").click()

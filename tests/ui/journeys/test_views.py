@@ -1,0 +1,355 @@
+"""Compare, Labels, Evidence and Learn: what each shows is what is stored, and a link opens it as it was left."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, expect
+
+from citer_core.assets import ASSETS
+from citer_core.comparison import Comparison, read_comparisons
+from citer_core.cost import H100_SXM
+from citer_core.evaluation.curves import confusion
+from citer_core.ui.evidence.messages import evidence_message
+from citer_core.ui.labels.stored import FOLDER, FREE, read_stored
+from tests.traces import opening_run, recorded
+from tests.ui.axe import overflow
+from tests.ui.conftest import Visitor, type_over
+from tests.ui.labels import VIEW, matrix, settle
+
+pytestmark = pytest.mark.ui
+Enter = Callable[..., Visitor]
+# How many pieces of tokens stand out of their column, to the right.
+PAST_THE_EDGE = """(text) => {
+  const { right } = text.getBoundingClientRect();
+  const rects = [...text.querySelectorAll('.cq-t')].flatMap((token) => [...token.getClientRects()]);
+  return rects.filter((rect) => rect.right > right + 0.5).length;
+}"""
+TEXTS = "all => all.map((one) => one.textContent)"
+
+
+def opens_as_it_was_left(page: Page, seen: str, names: set[str]) -> dict[str, list[str]]:
+    """Goes to the link of the view on the screen: it names what it must, and the view has the same link again."""
+    link = page.evaluate("window.citer.views.address()")
+    asked = parse_qs(urlsplit(link).query)
+    assert set(asked) == {"view", *names}
+    page.goto(link)
+    expect(page.locator(seen).first).to_be_visible(timeout=20_000)
+    page.wait_for_function("(link) => window.citer.views.address() === link", arg=link, timeout=20_000)
+    return asked
+
+
+def test_compare(enter: Enter) -> None:
+    visitor = enter(width=1440)
+    page = visitor.page
+    visitor.open_view("Compare")
+    first = read_comparisons(ASSETS / "comparisons")[0]
+    there = Comparison.read(ASSETS / "comparisons" / first["file"])
+    assert there.speculative is not None
+    texts = [there.runs[k].completion.lstrip() for k in (0, 1, -1)]
+    expect(page.locator(".cq-column")).to_have_count(3, timeout=20_000)
+    assert page.locator(".cq-text").evaluate_all(TEXTS) == texts
+    expect(page.locator(".cq-findings li").first).to_contain_text("Speculative decoding moved")
+    # A token's space is not drawn where its line ends, wherever that is.
+    for width in range(1440, 1250, -19):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.locator(".cq-text").nth(2).evaluate(PAST_THE_EDGE) == 0
+
+    # Speculative decoding comes as a fourth column: kept and rejected drafts.
+    page.get_by_role("button", name="Add a column").click()
+    drafts = page.locator(".cq-column").nth(3)
+    drafts.get_by_label("Who writes").select_option("speculative")
+    n_kept = there.speculative.n_accepted
+    expect(drafts.locator(".cq-kept")).to_have_count(n_kept)
+    expect(drafts.locator(".cq-rejected")).to_have_count(there.speculative.n_drafted - n_kept)
+    # At the clock's start nothing is there; on its way drafts wait for the LLM.
+    slider = page.get_by_label("How far the clock has come")
+    slider.fill("0")
+    expect(page.locator(".cq-column .cq-t:not(.cq-off)")).to_have_count(0)
+    slider.fill("20")
+    assert drafts.locator(".cq-draft").count() > 0
+    slider.fill("1000")
+    expect(page.locator(".cq-column .cq-off")).to_have_count(0)
+    assert overflow(page) == 0
+    wider = "all => all.filter((one) => one.scrollWidth > one.clientWidth + 1).length"
+    assert page.locator(".cq-column").evaluate_all(wider) == 0, "a column runs into the next one"
+    page.get_by_label("What the clock counts").select_option("tokens")
+    asked = opens_as_it_was_left(page, ".cq-column", {"problem", "columns", "clock"})
+    assert asked["columns"][0].split(",")[-1] == "speculative" and asked["clock"] == ["tokens"]
+    expect(page.locator(".cq-column")).to_have_count(4)
+
+    # The blind test hides who wrote and keeps a score.
+    page.get_by_role("button", name="Blind test").click()
+    expect(page.locator(".cq-column")).to_have_count(2)
+    expect(page.locator(".cq-figures").first).to_be_hidden()
+    assert page.locator(".cq-name").all_inner_texts() == ["Text A", "Text B"]
+    background = page.locator(".cq-text .cq-t").evaluate_all(
+        "all => [...new Set(all.map((one) => getComputedStyle(one).backgroundColor))]"
+    )
+    assert background == ["rgba(0, 0, 0, 0)"]  # no colour tells who wrote
+    page.get_by_role("button", name="A is better").click()
+    expect(page.locator(".cq-blind-panel")).to_contain_text(
+        re.compile(r"A was .+; B was .+ So far you preferred .+ 1 of 1")
+    )
+    expect(page.locator(".cq-figures").first).to_be_visible()
+    page.get_by_role("button", name="Another pair").click()
+    page.get_by_role("button", name="No difference").click()
+    page.get_by_role("button", name="End the blind test").click()
+    expect(page.locator(".cq-column")).to_have_count(4)
+    page.reload()
+    expect(page.get_by_role("button", name="Blind test (2 so far)")).to_be_visible(timeout=20_000)
+
+    # The recorded problem once more, live: this host writes what was recorded.
+    page.get_by_text("Write a problem of your own").click()
+    form = page.locator(".cq-form")
+    page.get_by_role("button", name="Take the run from Explore").click()
+    expect(form.get_by_label("The problem")).to_have_value(opening_run().prompt.question)
+    go = page.get_by_role("button", name="Write it now")
+    expect(go).to_be_enabled(timeout=20_000)
+    form.get_by_label("The problem").fill(there.runs[0].prompt.question)
+    type_over(form.get_by_label("at τ").first, "1.5")
+    go.click()
+    expect(form.locator(".cq-note")).not_to_be_empty()  # refused in words; what is shown stays
+    expect(page.locator(".cx-compare")).not_to_contain_text("Written live")
+    form.get_by_label("Routed by").select_option(there.runs[1].router.name)
+    type_over(form.get_by_label("at τ").first, f"{there.runs[1].settings.threshold:g}")
+    form.get_by_label("and by the router").select_option("")
+    go.click()
+    expect(page.locator(".cx-compare")).to_contain_text("Written live", timeout=20_000)
+    expect(go).to_be_enabled(timeout=30_000)
+    drawn = page.locator(".cq-text").evaluate_all(TEXTS)
+    assert [text for k, text in enumerate(drawn) if k in (0, 1, len(drawn) - 1)] == texts
+    is_right = bool(there.runs[0].answer and there.runs[0].answer.is_correct)
+    expect(page.locator(".cq-verdict").first).to_have_text("✓ right" if is_right else "✗ wrong")
+    # The same share for both: each router's tau from what was measured on this pair.
+    regime = evidence_message()["evidence"]["regimes"][0]
+    points = [point for point in regime["kinds"]["math"]["points"] if point["share_wanted"] == 0.1]
+    taus = {point["router"]: f"{point['tau']:.4g}" for point in points}
+    form.get_by_label("Kind").select_option("Math")
+    form.get_by_label("Routed by").select_option("citer")
+    form.get_by_label("and by the router").select_option("max-probability")
+    form.get_by_label("LLM tokens").select_option("10% for both")
+    expect(form.locator(".cq-note")).to_contain_text("over the 1,000 problems of this kind in Evidence")
+    fields = form.get_by_label("at τ")
+    assert [fields.nth(k).input_value() for k in range(2)] == [taus["citer"], taus["max-probability"]]
+    form.get_by_label("Kind").select_option("Free text")
+    expect(form.locator(".cq-note")).to_contain_text("Not measured here at 10%: citer, max-probability.")
+    form.get_by_label("Kind").select_option("Math")
+    type_over(fields.first, "0.5")
+    expect(form.get_by_label("LLM tokens")).to_have_value("")
+    # Sampled, without drafts; and a link that fills all of it in again.
+    expect(form.get_by_label("Seed")).to_be_hidden()
+    type_over(form.get_by_label("Temperature"), "0.8")
+    type_over(form.get_by_label("Seed"), "7")
+    go.click()
+    expect(page.locator(".cx-compare")).to_contain_text("Sampled at temperature 0.8, seed 7.", timeout=20_000)
+    expect(go).to_be_enabled(timeout=30_000)
+    page.goto(page.evaluate("window.citer.views.address()"))
+    expect(form.locator(".cq-note")).to_have_text("This is what the link asks for. Write it when you like.")
+    expect(form.get_by_label("The problem")).to_have_value(there.runs[0].prompt.question)
+    expect(form.get_by_label("Seed")).to_have_value("7")
+
+
+def column(text: str) -> Any:
+    """Float32 in base64, as the file has it."""
+    return np.frombuffer(base64.b64decode(text), "<f4").astype(np.float64)
+
+
+def test_labels(enter: Enter) -> None:
+    """The recorded labels: shown at once and without a model, with what they say, and from risk to risk."""
+    visitor = enter()
+    page = visitor.page
+    assert not [url for url in visitor.requests if "/labels/" in url or "plotly" in url]
+    visitor.open_view("Labels")
+    expect(page.locator(".cl-reading h3")).to_have_text("200 math problems", timeout=20_000)
+    expect(page.locator(".cl-text .cl-t").first).to_be_visible()
+    entry = read_stored()[0]
+    file = json.loads((FOLDER / entry.file).read_text(encoding="utf-8"))
+    ours, free = column(file["confidence"]["citer"]), column(file["confidence"][FREE])
+    label = np.array([int(digit) for digit in file["label"]])
+    tau = page.evaluate(f"{VIEW}.view.tau")
+    counts = confusion(ours, label, tau)
+    shown = matrix(visitor)
+    assert shown == {cell: getattr(counts, cell) for cell in shown}
+    assert sum(shown.values()) == entry.n_tokens
+
+    # The baseline asked as often: no other number of LLM tokens that it can have is nearer.
+    n_llm = counts.waste + counts.caught
+    reachable = [0, *np.cumsum(np.unique(free, return_counts=True)[1]).tolist()]
+    asked = min(reachable, key=lambda n: abs(n - n_llm))
+    risks = int((label[np.argsort(free, kind="stable")[asked:]] == 0).sum())
+    expect(page.locator(".cl-finding")).to_contain_text(f"{risks:,}")
+
+    # The first one that is shown is in a number: another word is often as good.
+    found = np.flatnonzero((label == 0) & ~(ours < tau)).tolist()
+    first = next(i for i, index in enumerate(found) if re.search(r"\d", file["words"][file["text"][index]]))
+    wanted = found[first:] + found[:first]
+    assert page.evaluate(f"{VIEW}.view.selected") == wanted[0]
+    steps = page.get_by_role("button", name="Next risk")
+    for number, index in enumerate([*wanted[1:5], *([wanted[0]] if len(wanted) <= 5 else [])], start=2):
+        steps.click()
+        settle(visitor)
+        assert page.evaluate(f"{VIEW}.view.selected") == index
+        expect(page.locator(f'.cl-text .cl-t[data-i="{index}"]')).to_be_visible()
+        place = (first + number - 1) % len(wanted) + 1
+        expect(page.locator(".cl-reading")).to_contain_text(f"risk {place} of {len(wanted)}")
+    page.get_by_role("button", name="Previous risk").click()
+    settle(visitor)
+    opens_as_it_was_left(page, ".cl-text .cl-t", {"labels", "router", "tau", "problem", "tok"})
+
+
+def test_evidence(enter: Enter) -> None:
+    """Curves, points and questions: drawn from what is stored, every choice of it, and a point's way to Explore."""
+    content = evidence_message()["evidence"]
+    visitor = enter(width=1440)
+    page = visitor.page
+    visitor.open_view("Evidence")
+    first = content["regimes"][0]
+    kind, entry = next(iter(first["kinds"].items()))
+    expect(page.locator(".citer-evidence .cl-heading").first).to_have_text(entry["lead"], timeout=20_000)
+    expect(page.locator(".citer-evidence .ce-more")).to_have_text(entry["more"])
+    plot = page.locator(".ce-plot")
+    expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} share", timeout=30_000)
+    n_rows = page.locator(".ce-question").evaluate_all(
+        "all => all.map((one) => one.querySelectorAll('.ce-drawn tbody th[scope=row]').length)"
+    )
+    assert n_rows == [sum(len(figure["rows"]) for figure in claim["figures"]) for claim in content["claims"]]
+    # Commands are code, wherever they stand: nobody reads a backtick.
+    commands = [claim["command"].strip("`") for claim in content["claims"] if claim["command"]]
+    assert commands == page.locator(".ce-question .ce-said > :last-child code").all_inner_texts()
+    expect(page.locator(".citer-evidence")).not_to_contain_text("`")
+    lesson = content["lesson"]["figure"]["rows"]
+    expect(page.locator(".ce-lesson .ce-dot")).to_have_count(sum(row["value"] is not None for row in lesson))
+    heights = "(cells) => cells.map((cell) => cell.getBoundingClientRect().height)"
+    assert max(page.locator(".ce-lesson .ce-range").evaluate_all(heights)) < 30, "an interval stands in one line"
+    rows = list(csv.reader(visitor.saved(page.locator(".ce-lesson .ce-csv")).decode().splitlines()))
+    assert [(row[1], float(row[2])) for row in rows[1:]] == [(row["label"], row["value"]) for row in lesson]
+
+    for regime in content["regimes"]:
+        page.locator(f".citer-evidence [data-name='{regime['name']}']").click()
+        for name, other in regime["kinds"].items():
+            page.locator(f".citer-evidence [data-name='{name}']").click()
+            expect(page.locator(".citer-evidence .cl-heading").first).to_have_text(other["lead"])
+            # Only what the page has can be opened, and only there is it said.
+            what = "to open its router" if any(point["opens"] for point in other["points"]) else "for its numbers"
+            expect(page.locator(".ce-detail")).to_contain_text(f"Choose a point {what}")
+    page.get_by_text("All points as a table").click()
+    expect(page.locator(".citer-evidence .cl-numbers tbody tr")).to_have_count(len(other["points"]))
+    assert overflow(page) <= 0
+
+    # A curve is hidden and shown by its button, and stays so on other axes and for other problems.
+    page.locator(f".citer-evidence [data-name='{first['name']}']").click()
+    page.locator(f".citer-evidence [data-name='{kind}']").click()
+    drawn = plot.locator(".scatterlayer .trace")
+    labels = {point["label"] for point in entry["points"] if point["share"] is not None}
+    key = page.locator(".ce-key")
+    assert set(key.locator(".ce-curve").all_text_contents()) == labels
+    best, hidden = key.get_by_role("button", name=entry["best"]), key.locator(".ce-curve[aria-pressed=false]")
+    expect(best).to_have_attribute("aria-pressed", "true")
+    n_hidden = hidden.count()
+    assert 0 < n_hidden < len(labels) and f"{n_hidden} more curves" in key.inner_text()
+    expect(drawn).to_have_count(len(labels) - n_hidden)
+    best.press("Space")
+    expect(drawn).to_have_count(len(labels) - n_hidden - 1)
+    key.locator("summary").click()
+    other = key.locator(".cl-details .ce-curve").first
+    other.click()
+    expect(drawn).to_have_count(len(labels) - n_hidden)
+    page.locator(".citer-evidence [data-name='bytes_share']").click()
+    expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} bytes_share")
+    expect(best).to_have_attribute("aria-pressed", "false")
+    expect(other).to_have_attribute("aria-pressed", "true")
+    page.locator(".citer-evidence [data-name='share']").click()
+    # By its router: another pair calls the same one otherwise.
+    alone = key.locator(".ce-curve").first
+    name = alone.inner_text()
+    alone.click()
+    page.locator(".citer-evidence [data-name='qwen']").click()
+    expect(alone).not_to_have_text(name)
+    expect(alone).to_have_attribute("aria-pressed", "false")
+    opens_as_it_was_left(page, ".ce-plot[data-drawn]", {"pair", "kind", "axis", "curves"})
+    page.locator(f".citer-evidence [data-name='{first['name']}']").click()
+    page.locator(f".citer-evidence [data-name='{kind}']").click()
+
+    # A point by the keyboard: one stop for all, arrows between them, Enter opens exactly that router and tau.
+    expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} share")
+    stops = plot.locator("path.point[tabindex='0']")
+    expect(stops).to_have_count(1)
+    stops.focus()
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    name = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    chosen = entry["points"][int(page.evaluate("document.activeElement.dataset.number"))]
+    assert name.startswith(f"{chosen['label']} at τ") and f"{chosen['right']:g} of {chosen['n']} right" in name
+    expect(page.locator(".ce-detail")).to_contain_text(f"{chosen['right']:g} of {chosen['n']} right")
+    expect(page.locator(".ce-detail a")).to_have_count(int(chosen["opens"]))
+    if chosen["opens"]:
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(re.compile("[?&]router="), timeout=20_000)
+        asked = parse_qs(urlsplit(page.url).query)
+        assert asked["router"] == [chosen["router"]] and float(asked["tau"][0]) == chosen["tau"]
+        expect(visitor.tokens.first).to_be_visible(timeout=20_000)
+        expect(page.locator("#cx-router select")).to_have_value(chosen["router"])
+
+
+def test_learn(enter: Enter) -> None:
+    visitor = enter()
+    page = visitor.page
+    visitor.open_view("Learn")
+    run = opening_run()
+    tokens = page.locator(".cx-guess")
+    n_marks = run.n_tokens - 1  # the end of the text has nothing to mark
+    expect(tokens).to_have_count(n_marks, timeout=20_000)
+    expect(tokens.locator(".cv-mark-tex[data-mark='×']")).to_have_count(2)  # LaTeX is spelled as in Explore
+
+    # Predict, then reveal: the marks are scored.
+    truth = [event.source == "llm" for event in run.events]
+    llm = [index for index, is_llm in enumerate(truth[:n_marks]) if is_llm]
+    tokens.nth(llm[0]).click()
+    tokens.nth(llm[1]).focus()
+    page.keyboard.press(" ")
+    slm = truth.index(False)
+    tokens.nth(slm).click()
+    page.keyboard.press("ArrowRight")
+    expect(tokens.nth(slm + 1)).to_be_focused()
+    page.get_by_role("button", name="Reveal").click()
+    result = page.locator(".cx-learn-result")
+    expect(result).to_contain_text(f"You found 2 of {len(llm)} tokens (✓), missed {len(llm) - 2} (▲) and marked 1")
+    expect(page.locator(".cx-guess-missed")).to_have_count(len(llm) - 2)
+    expect(tokens.nth(slm)).to_have_attribute("aria-checked", "true")
+    page.get_by_label("What counts as needing the LLM").select_option("changed")
+    expect(result).to_contain_text("Score")
+    page.get_by_role("button", name="Try again").click()
+    expect(result).to_be_empty()
+
+    # The formulas have the numbers of the run on the screen, which comes along from Explore; Back and Forward work.
+    formulas = page.locator(".cx-formulas")
+    cost = run.cost(H100_SXM)
+    routed, alone = (
+        f"{n / 1e9:.2f} GB" if n >= 1e9 else f"{n / 1e6:.0f} MB" for n in (cost.routed.n_bytes, cost.llm_only.n_bytes)
+    )
+    expect(formulas).to_contain_text(f"{run.n_llm_tokens} / {run.n_tokens} = {run.n_llm_tokens / run.n_tokens:.1%}")
+    expect(formulas).to_contain_text(f"{routed} / {alone} = {cost.routed.n_bytes / cost.llm_only.n_bytes:.1%}")
+    visitor.open_view("Explore")
+    page.locator('.cx-preset[data-file="bakery-llm.json"]').click()
+    expect(visitor.tokens).to_have_count(n := recorded("bakery-llm").n_tokens)
+    visitor.open_view("Learn")
+    expect(formulas).to_contain_text(f"{n} / {n} = 100.0%")
+    assert "view=learn" in page.url
+    page.go_back()
+    expect(page.locator("#cx-explore")).to_be_visible()
+    expect(formulas).to_be_hidden()
+    page.go_forward()
+    expect(formulas).to_be_visible()
+    page.locator("#cx-size").click()
+    assert page.locator(".cx-glossary").evaluate("(node) => node.currentCSSZoom") == pytest.approx(1.2)
+    assert overflow(page) == 0
+    opens_as_it_was_left(page, ".cx-guess", {"exercise", "truth"})
