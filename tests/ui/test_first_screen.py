@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Browser, Page, Route, expect
 
-from tests.traces import opening_run, recorded
+from tests.traces import opening_run
 from tests.ui.axe import overflow
 from tests.ui.conftest import Served, Visitor
 
@@ -93,34 +93,6 @@ def test_the_answer_is_above_the_fold_at_first_after_a_card_and_after_generate(
     page.get_by_role("button", name="Close the inspector").click()
     expect(page.locator(".cv-figures")).to_be_visible()
     assert overflow(page) == 0
-
-
-def test_a_view_has_an_address_and_the_run_comes_along(visit: Callable[..., Visitor]) -> None:
-    visitor = visit()
-    page = visitor.page
-    page.locator(".cx-preset").nth(3).click()
-    n_tokens = recorded("capital").n_tokens
-    expect(visitor.tokens).to_have_count(n_tokens)
-    visitor.open_view("Learn")
-    assert "view=learn" in page.url
-    expect(page.locator(".cx-formulas")).to_contain_text(f"/ {n_tokens} =")
-    expect(page.locator("#cx-explore")).to_be_hidden()
-    page.go_back()
-    expect(page.locator("#cx-explore")).to_be_visible()
-    expect(visitor.tokens).to_have_count(n_tokens)
-    page.go_forward()
-    expect(page.locator(".cx-formulas")).to_be_visible()
-    other = visit_view(visitor, "api")
-    expect(other.locator(".cx-endpoints").first).to_be_visible(timeout=15_000)
-    expect(other.locator(".cx-views a[aria-current=page]")).to_have_text("API")
-    other.close()
-
-
-def visit_view(visitor: Visitor, name: str) -> Page:
-    """The page opened at a view's address."""
-    page: Page = visitor.context.new_page()
-    page.goto(f"{visitor.home}?view={name}")
-    return page
 
 
 def test_latex_is_spelled_and_theme_and_text_size_are_chosen_and_kept(visit: Callable[..., Visitor]) -> None:

@@ -1,0 +1,251 @@
+"""The ways through the page: the tour, presenting, the keyboard alone; on a wide screen and on a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.traces import opening_run
+from tests.ui.axe import overflow
+from tests.ui.conftest import Visitor
+
+pytestmark = pytest.mark.ui
+Enter = Callable[..., Visitor]
+# Of a grid of points of what the tour speaks of: the share that is in the window, and how many lie under the card.
+SEEN = """() => {
+  const [here, card] = [".cx-tour-here", ".citer-tour"].map((name) => document.querySelector(name));
+  const { left, top, width, height } = here.getBoundingClientRect();
+  let [inside, covered] = [0, 0];
+  for (let i = 0; i < 144; i++) {
+    const [x, y] = [left + ((i % 12) + 0.5) * width / 12, top + (Math.floor(i / 12) + 0.5) * height / 12];
+    const hit = document.elementFromPoint(x, y); // null outside of the window
+    if (!hit) continue;
+    inside++;
+    if (card.contains(hit)) covered++;
+  }
+  return { inside: inside / 144, covered };
+}"""
+
+# What has the focus, and whether it or the frame around it looks otherwise than without.
+STOP = """() => {
+  const node = document.activeElement;
+  if (!node || node === document.body) return null;
+  const around = [node];
+  while (around.length < 4) around.push(around.at(-1).parentElement);
+  const looks = () => around.map((one) => {
+    const style = getComputedStyle(one);
+    return [style.outline, style.boxShadow, style.borderColor, style.backgroundColor].join();
+  }).join();
+  for (const one of around) one.style.transition = 'none';
+  const box = node.getBoundingClientRect();
+  const focused = looks();
+  node.blur();
+  const differs = looks() !== focused;
+  node.focus({ preventScroll: true, focusVisible: true });
+  const text = node.getAttribute('aria-label') || node.textContent || node.labels?.[0]?.textContent || '';
+  const inView = box.bottom > 0 && box.top < innerHeight;
+  return { name: text.trim().replace(/\\s+/g, ' '), kind: node.className, seen: differs, inView };
+}"""
+ON_THE_WAY = (
+    "Explore", "API", "Tour", "Present", "Copy link", "Play", "SLM wrote it", "LLM wrote it", "certainty",
+    "Generate", "Another one", "Tokens shown", "Playback speed", "Search the text", "Budget", "Find τ", "Seconds",
+    "Trace (JSON)", "Page (HTML)", "Open a trace",
+)  # fmt: skip
+ON_A_PHONE = ("Menu", *ON_THE_WAY[5:])
+
+# Views that are presented, each with something that it shows.
+PRESENTED = (("Compare", ".cq-column"), ("Evidence", ".ce-plot[data-drawn]"), ("Learn", ".cx-glossary"))
+
+
+@pytest.fixture(autouse=True)
+def _patience() -> Iterator[None]:
+    expect.set_options(timeout=20_000)
+    yield
+    expect.set_options(timeout=5_000)
+
+
+def test_every_step_of_the_tour_ends_when_it_has_been_done(enter: Enter, look: dict[str, object]) -> None:
+    visitor = enter(**look)
+    page = visitor.page
+    visitor.ready()
+    visitor.head("#cx-tour")
+    card = page.locator(".citer-tour")
+
+    def at_step(number: int) -> None:
+        expect(card).to_have_attribute("data-step", str(number))
+        here = page.locator(".cx-tour-here")
+        expect(here).to_have_count(1)
+        expect(here).to_be_in_viewport()
+        expect(card).to_be_in_viewport(ratio=0.99)
+        seen = page.evaluate(SEEN)
+        assert seen["covered"] == 0 and seen["inside"] > 0.3, (number, seen)
+
+    def next_step(number: int) -> None:
+        """What was done is seen first; the tour goes on when one wants it to."""
+        expect(card.locator(".ct-place")).to_contain_text("done ✓")
+        card.get_by_role("button", name="Next").click()
+        at_step(number)
+
+    at_step(1)
+    page.locator('.cx-preset[data-file="capital.json"]').click()
+    next_step(2)
+    page.locator(".cv-key-button").nth(1).click()
+    next_step(3)
+    page.locator(".cv-key-button").nth(1).click()  # acting elsewhere does not end a step
+    page.wait_for_timeout(400)
+    at_step(3)
+    visitor.tokens.nth(2).click()
+    next_step(4)
+    page.locator(".cv-text").press("]")
+    next_step(5)
+    page.locator("#cx-tau input[type=range]").press("ArrowLeft")
+    next_step(6)
+    page.locator(".cv-segment").nth(1).click()
+    next_step(7)
+    page.locator("button#cx-generate").click()
+    next_step(8)
+    visitor.open_view("Labels")
+    next_step(9)
+    visitor.head("#cx-copy-link")
+    card.get_by_role("button", name="Next").click()
+    expect(card).to_have_attribute("data-step", "end")
+    assert overflow(page) == 0
+    page.get_by_role("button", name="Close").click()
+    expect(card).to_have_count(0)
+    visitor.wait_idle()
+
+
+def test_the_tour_by_keyboard_skipped_and_ended(enter: Enter) -> None:
+    page = enter().page
+    page.locator("#cx-tour").press("Enter")
+    card = page.locator(".citer-tour")
+    expect(page.locator(".ct-title")).to_be_focused()
+    page.keyboard.press("F6")
+    expect(page.locator(".cv-play")).to_be_focused()
+    page.keyboard.press("F6")
+    expect(page.get_by_role("button", name="Skip this step")).to_be_focused()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Enter")
+    expect(card).to_have_attribute("data-step", "3")
+    page.get_by_role("button", name="Go there").press("Enter")
+    expect(page.locator(".cv-t[tabindex]")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(card.locator(".ct-place")).to_contain_text("done ✓")
+    page.keyboard.press("F6")
+    expect(page.get_by_role("button", name="Next", exact=True)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(card).to_have_attribute("data-step", "4")
+    page.keyboard.press("Escape")
+    expect(card).to_have_count(0)
+    expect(page.locator("#cx-tour")).to_be_focused()
+
+
+def test_presenting_by_keys_and_in_every_view(enter: Enter) -> None:
+    visitor = enter()
+    page = visitor.page
+    tau = opening_run().settings.threshold
+    page.locator("#cx-present").click()
+    expect(page.locator("#cx-controls")).to_be_hidden()
+    title = page.locator(".cp-title")
+    page.keyboard.press("n")
+    expect(title).not_to_have_text("Change at the bakery")
+    assert title.inner_text() in (page.locator(".cx-preset").nth(1).text_content() or "")
+    page.keyboard.press("p")
+    expect(title).to_have_text("Change at the bakery")
+    page.keyboard.press("]")
+    expect(page.locator(".cv-inspector")).to_contain_text("pinned")
+    page.keyboard.press("-")
+    expect(page.locator(".cp-tau")).to_have_text(f"τ {tau - 0.05:.2f}")
+    expect(page.locator(".cv-notice")).to_contain_text(f"τ {tau - 0.05:.2f}")
+    page.keyboard.press("r")
+    expect(page.locator(".cp-tau")).to_have_text(f"τ {tau:.2f}")
+    page.keyboard.press("?")
+    expect(page.locator(".cp-keys")).to_be_visible()
+    assert overflow(page) == 0
+    page.keyboard.press("Escape")
+    expect(page.locator(".cv-t[data-pinned]")).to_have_count(0)
+    page.keyboard.press("Escape")
+    expect(page.locator(".citer-presenter")).to_have_count(0)
+    expect(page.locator("#cx-present")).to_be_focused()
+
+    # A wide screen and a narrow one cut nothing of the inspector.
+    for width in (1920, 1280):
+        page.set_viewport_size({"width": width, "height": 900})
+        visitor.tokens.nth(5).click()
+        page.locator("#cx-present").click()
+        expect(page.locator("#cx-controls")).to_be_hidden()
+        cut = page.evaluate("""() => [...document.querySelectorAll(".cv-inspector, .cv-inspector-body > *")]
+          .filter((node) => node.scrollWidth > node.clientWidth + 1).map((node) => node.className)""")
+        assert cut == []
+        for _ in range(2):
+            page.keyboard.press("Escape")  # the token that is pinned, and the presentation
+        expect(page.locator(".citer-presenter")).to_have_count(0)
+
+    for view, seen in PRESENTED:
+        visitor.open_view(view)
+        part = page.locator(seen).first
+        expect(part).to_be_visible()
+        plain = part.evaluate("(node) => node.currentCSSZoom")
+        page.locator("#cx-present").click()
+        expect(part).to_be_visible()
+        expect(page.locator(".cx-header")).to_be_hidden()
+        expect(page.locator(".cp-title")).to_have_text(view)
+        expect(page.locator(".cp-tau")).to_be_empty()
+        if view != "Evidence":  # a chart keeps its size, so that it knows where a pointer is, and has larger type
+            assert part.evaluate("(node) => node.currentCSSZoom") == pytest.approx(1.4 * plain)
+        else:
+            expect(part.locator(".xtick text").first).to_have_css("font-size", f"{12 * 1.4:.4g}px")
+        assert overflow(page) == 0
+        page.keyboard.press("n")  # of a run; here it is nothing
+        page.keyboard.press("Escape")
+        expect(page.locator(".citer-presenter")).to_have_count(0)
+        expect(part).to_be_visible()
+
+
+def test_every_stop_of_the_tab_key_can_be_seen(enter: Enter, look: dict[str, object]) -> None:
+    visitor = enter(**look)
+    page = visitor.page
+    visitor.ready()
+    way = ON_THE_WAY if look["width"] == 1280 else ON_A_PHONE
+    stops = []
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        stop = page.evaluate(STOP)
+        if stop is None:
+            continue  # the list of the picker closes
+        stops.append(stop)
+        if stop["name"] == way[-1]:
+            break
+    assert [stop["name"] for stop in stops if not stop["seen"]] == []
+    assert [stop["name"] for stop in stops if not stop["inView"]] == []
+    names = [stop["name"] for stop in stops]
+    places = [names.index(name) for name in way]
+    assert places == sorted(places)
+    assert sum("cx-preset" in stop["kind"] for stop in stops) == 1  # a row of cards is one stop
+    # Nothing catches the keyboard: Shift and Tab lead back.
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate(STOP)["name"] == names[-2]
+
+
+def test_arrows_go_along_a_row_of_cards_and_enter_plays_one(enter: Enter) -> None:
+    page = enter().page
+    cards = page.locator(".cx-preset")
+    cards.first.focus()
+    for key, place in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1), ("End", -1), ("ArrowRight", -1),
+                       ("Home", 0), ("ArrowLeft", 0), ("ArrowRight", 1)):  # fmt: skip
+        page.keyboard.press(key)
+        expect(cards.nth(place)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(cards.nth(1)).to_have_attribute("aria-pressed", "true")
+    # A row that has the focus itself, as scrolling ones do in some browsers, changes nothing.
+    page.evaluate("""() => { const row = document.querySelector('.cx-presets'); row.tabIndex = 0; row.focus(); }""")
+    expect(page.locator(".cx-presets").first).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(cards.nth(1)).to_be_focused()
+    page.evaluate("document.querySelector('.cx-presets').removeAttribute('tabindex')")
+    # Back in the row, one is where one was.
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    expect(cards.nth(1)).to_be_focused()
