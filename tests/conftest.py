@@ -16,7 +16,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Files whose tests take long go first: what begins last is what the other processes then wait for.
-LONG_FIRST = ("tests/ui/test_accessibility.py", "tests/ui/test_static_site.py", "tests/ui/", "tests/faults/")
+LONG_FIRST = ("tests/ui/journeys/", "tests/ui/", "tests/core/test_bundled_pair.py", "tests/faults/")
 
 
 @pytest.hookimpl(trylast=True)  # when all that nobody asked for are gone: nobody else waits for torch

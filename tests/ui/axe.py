@@ -32,25 +32,26 @@ def grave(page: Page, context: str | None = None) -> list[tuple[str, str]]:
     return [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]
 
 
-def strict(page: Page) -> list[tuple[str, str]]:
+def strict(page: Page, context: str | None = None) -> list[tuple[str, str]]:
     """What `violations` and `grave` find, read once: any weight against WCAG 2 at A and AA, else what is grave."""
     return [
         (v["id"], n["html"][:160])
-        for v in findings(page)
+        for v in findings(page, context)
         if v["impact"] in ("serious", "critical") or not set(WCAG_AA).isdisjoint(v["tags"])
         for n in v["nodes"]
     ]
 
 
+ALIKE = {"tbody": 5, "datalist": 5, ".points": 5, ".ce-questions": 8, ".cl-text": 80}
 SHORTEN = """(most) => {
-  for (const body of document.querySelectorAll("tbody"))
-    for (const row of [...body.rows].slice(most)) row.remove();
+  for (const [name, n] of Object.entries(most))
+    for (const body of document.querySelectorAll(name)) for (const one of [...body.children].slice(n)) one.remove();
 }"""
 
 
-def shorten_tables(page: Page, most: int = 40) -> None:
-    """Leaves the first rows of every table: the others are alike, and axe would read each of thousands again."""
-    page.evaluate(SHORTEN, most)
+def shorten(page: Page) -> None:
+    """Leaves the first rows, points and tokens: the others are alike, and axe would read each of thousands again."""
+    page.evaluate(SHORTEN, ALIKE)
 
 
 def overflow(page: Page) -> int:
