@@ -22,7 +22,6 @@ QUESTION = "<img src=x onerror=window.hacked=6> ${window.hacked=7} {{value}} \u2
 LOOK = """async (texts) => {
   const { visibleText } = await import(new URL(TEXT_MODULE, document.baseURI).href);
   const viewer = window.citer.viewer, wrong = [];
-  const frame = () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
   const nodes = [...document.querySelectorAll(".citer-viewer .cv-t")];
   for (let i = 0; i < texts.length; i++) {
     const shown = visibleText(texts[i]);
@@ -31,7 +30,7 @@ LOOK = """async (texts) => {
     const title = document.querySelector(".cv-tooltip-title").textContent;
     if (!title.startsWith(shown)) wrong.push(["tooltip", i, title]);
     viewer.pin(i);
-    await frame();
+    viewer.flush();
     const quote = document.querySelector(".cv-quote").textContent;
     if (quote !== shown) wrong.push(["inspector", i, quote]);
     const candidate = document.querySelector(".cv-candidates .cv-code").textContent;

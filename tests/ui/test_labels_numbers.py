@@ -17,11 +17,20 @@ from tests.ui.labels import CELLS, FIRST_PROBLEM, VIEW, labelled_text, matrix, n
 pytestmark = pytest.mark.ui
 
 
-def test_every_token_has_its_case_and_its_verdict_at_any_tau_without_a_request(
-    open_tab: Callable[..., Visitor], labelled: Served
-) -> None:
+def test_the_numbers_of_a_problem(open_tab: Callable[..., Visitor], labelled: Served) -> None:
+    """One window for all: to open the view costs more than to look at it."""
     visitor = open_tab()
-    pick(visitor, "mc 8")
+    for key, look in (
+        ("mc 8", every_token_has_its_case_and_its_verdict_at_any_tau_without_a_request),
+        (FIRST_PROBLEM, each_cell_selects_exactly_its_tokens),
+        (FIRST_PROBLEM, the_table_is_sorted_searched_and_taken_away),
+        ("mc 8", two_routers_are_compared_on_the_same_tokens),
+    ):
+        pick(visitor, key)
+        look(visitor, labelled)
+
+
+def every_token_has_its_case_and_its_verdict_at_any_tau_without_a_request(visitor: Visitor, labelled: Served) -> None:
     text = labelled_text(labelled, "mc 8")
     confidence, label = numbers_of(text, "citer")
     tokens = visitor.page.locator(".cl-text .cl-t")
@@ -58,9 +67,7 @@ def test_every_token_has_its_case_and_its_verdict_at_any_tau_without_a_request(
     assert visitor.requests == []
 
 
-def test_each_cell_selects_exactly_its_tokens(open_tab: Callable[..., Visitor], labelled: Served) -> None:
-    visitor = open_tab()
-    pick(visitor, FIRST_PROBLEM)
+def each_cell_selects_exactly_its_tokens(visitor: Visitor, labelled: Served) -> None:
     text = labelled_text(labelled, FIRST_PROBLEM)
     confidence, label = numbers_of(text, "citer")
     # Any tau will do at which no cell is empty.
@@ -92,9 +99,7 @@ def test_each_cell_selects_exactly_its_tokens(open_tab: Callable[..., Visitor], 
     expect(visitor.page.locator(".cl-tokens")).to_contain_text(f"{text.n_tokens} tokens")
 
 
-def test_the_table_is_sorted_searched_and_taken_away(open_tab: Callable[..., Visitor], labelled: Served) -> None:
-    visitor = open_tab()
-    pick(visitor, FIRST_PROBLEM)
+def the_table_is_sorted_searched_and_taken_away(visitor: Visitor, labelled: Served) -> None:
     text = labelled_text(labelled, FIRST_PROBLEM)
     confidence, _ = numbers_of(text, "citer")
     header = visitor.page.locator("[data-column=confidence]")
@@ -121,9 +126,7 @@ def test_the_table_is_sorted_searched_and_taken_away(open_tab: Callable[..., Vis
     assert "".join(pieces) == "".join(text.pieces) and rows[-1]["token"] == "end of text"
 
 
-def test_two_routers_are_compared_on_the_same_tokens(open_tab: Callable[..., Visitor], labelled: Served) -> None:
-    visitor = open_tab()
-    pick(visitor, "mc 8")
+def two_routers_are_compared_on_the_same_tokens(visitor: Visitor, labelled: Served) -> None:
     text = labelled_text(labelled, "mc 8")
     set_tau(visitor, 0.9)
     visitor.page.get_by_label("Second router", exact=True).select_option("max-probability")
