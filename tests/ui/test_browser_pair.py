@@ -148,7 +148,6 @@ def test_tau_that_moved_while_the_pair_loads_does_not_end_the_run_that_is_asked_
     expect(visitor.page.locator(".cv-status")).to_contain_text("Loading the bundled pair")
     move(visitor, 0.3)  # too late for the run, and no reason to end it
     let_come()
-    visitor.wait_live()
     visitor.wait_idle()
     sentence = visitor.page.locator(".cv-notice .cv-sentence")
     expect(sentence).to_contain_text("τ 0.30, written in this browser")
