@@ -331,7 +331,7 @@ class Engine:
             may_vary_threads=may_vary_threads,
             memory=memory,
         ):
-            problem, events = problems[done.index], done.events(self.pair)
+            problem, events = problems[done.index], done.new_events(self.pair)
             origin = Origin.of(self.pair, chosen, problem)
             yield (
                 done.index,

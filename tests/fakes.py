@@ -360,6 +360,7 @@ class FakeEngine:
         batch_size: int = 16,
         with_candidates: bool = False,
         may_vary_threads: bool = False,
+        memory: Memory | None = None,
     ) -> Iterator[tuple[int, RoutingTrace]]:
         """One after another, and handed out as they finish."""
         for index, problem in enumerate(problems):

@@ -121,8 +121,8 @@ def roll_out_branches(
     continued = _Continued(router, _prompt_hidden(pair, example), sequence_key(example.prompt_ids), position + 1)
     completions = decode_batch(pair, continued, [prompts[t] for t in open_ids], settings, is_cancelled=is_cancelled)
     rest = {open_ids[completion.index]: completion for completion in completions}
-    slm, llm = (_branch(pair, example, prefix, token_id, rest.get(token_id)) for token_id in token_ids)
-    return Branches(slm, llm)
+    branches = {token_id: _branch(pair, example, prefix, token_id, rest.get(token_id)) for token_id in prompts}
+    return Branches(*(branches[token_id] for token_id in token_ids))
 
 
 @torch.inference_mode()
@@ -139,7 +139,7 @@ def _branch(pair: ModelPair, example: Example, prefix: list[int], token_id: int,
     ended = token_id in pair.eos_ids
     return Branch(
         token="" if ended else pair.token_text(token_id),
-        pieces=tuple((event.text, event.source) for event in rest.events(pair)) if rest else (),
+        pieces=tuple((event.text, event.source) for event in rest.new_events(pair)) if rest else (),
         answer=answer.predicted_answer,
         is_correct=bool(answer.is_correct),
         finish_reason=(rest.finish_reason or "cancelled") if rest else "eos" if ended else "length",

@@ -62,7 +62,7 @@ def decode(
         s = decoder.admit(prompt_ids, router, settings, fork=fork, is_cancelled=is_cancelled, with_candidates=True)
         while s.finish_reason is None:
             decoder.step()
-            yield from s.events(pair)
+            yield from s.new_events(pair)
         if s.error is not None:
             raise s.error
         return s.finish_reason

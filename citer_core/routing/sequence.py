@@ -173,7 +173,7 @@ class RoutedSequence:
             self.has_news = True
             self.finish_reason, self.error = reason, error
 
-    def events(self, pair: ModelPair) -> list[TokenEvent]:
+    def new_events(self, pair: ModelPair) -> list[TokenEvent]:
         """The steps that were not told yet as events, each with the text that it adds.
 
         The last one of a text that is whole brings what text was held back.

@@ -88,7 +88,7 @@ class Lanes:
         for sequence in self._decoder.step():
             run = self._runs[sequence]
             try:
-                run.record(sequence.events(self._pair))
+                run.record(sequence.new_events(self._pair))
             except Exception as error:  # of the text of one run: no other has to do with it
                 self._decoder.cancel(sequence)
                 end_with(run, error)

@@ -121,8 +121,7 @@ def test_tau_is_found_by_decoding(engine, tmp_path):
 
 
 @pytest.mark.parametrize("shares_texts", [True, False])
-def test_a_point_of_kept_runs_is_the_point(engine, tmp_path, monkeypatch, shares_texts):
-    monkeypatch.setattr(run_book, "check_answer", verdict)
+def test_a_point_of_kept_runs_is_the_point(engine, tmp_path, shares_texts):
     with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS, shares_texts=shares_texts) as book:
         for tau in (0.0, 0.4, 1.0):
             (point,) = operating_points(engine, PROBLEMS, "random", [tau], max_new_tokens=40)

@@ -69,7 +69,7 @@ def one_by_one(pair, router, prompts, decode_settings):
 def batched(pair, router, prompts, decode_settings, batch_size, **options):
     found = list(decode_batch(pair, router, prompts, decode_settings, batch_size=batch_size, **options))
     assert Counter(c.index for c in found) == Counter(range(len(prompts)))
-    return [(c.events(pair), c.finish_reason) for c in sorted(found, key=lambda c: c.index)]
+    return [(c.new_events(pair), c.finish_reason) for c in sorted(found, key=lambda c: c.index)]
 
 
 def assert_same(found, expected):

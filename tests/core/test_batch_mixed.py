@@ -119,7 +119,7 @@ def test_a_mixed_batch_at_random_is_every_run_alone(tiny_pair, routers, pace, se
                 found[sequence.index] = sequence
     assert sorted([*found, *cancelled]) == list(range(len(requests))) and decoder.n_free == 6
     for index, completion in found.items():
-        assert_same([(completion.events(pair), completion.finish_reason)], [expected[index]])
+        assert_same([(completion.new_events(pair), completion.finish_reason)], [expected[index]])
     for index, completion in cancelled.items():
         assert completion.finish_reason == "cancelled"
         ids = [event.token_id for event in expected[index][0]]
@@ -208,7 +208,7 @@ def test_a_long_prompt_is_read_in_parts_while_others_go_on(tiny_pair, monkeypatc
     monkeypatch.undo()
     for sequence, prompt in ((quick, short), (slow, long)):
         expected, _ = decoded(pair, MaxProbabilityRouter(), prompt, settings)
-        assert_same([(sequence.events(pair), "length")], [(without_candidates(expected), "length")])
+        assert_same([(sequence.new_events(pair), "length")], [(without_candidates(expected), "length")])
 
 
 # --- what fails, fails alone
@@ -339,7 +339,7 @@ def test_a_mixed_batch_on_a_server_is_every_run_alone(tiny_pair, server):
     while decoder.live:
         decoder.step()
     for sequence, reference in zip(sequences, expected, strict=True):
-        assert_same([(sequence.events(pair), sequence.finish_reason)], [reference])
+        assert_same([(sequence.new_events(pair), sequence.finish_reason)], [reference])
 
 
 def test_others_go_on_while_a_server_thinks_and_a_cancelled_one_waits_for_nothing(tiny_pair, server):

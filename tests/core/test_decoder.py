@@ -123,7 +123,7 @@ def test_every_way_is_the_rule(pair, name, sampling):
     for memory in [None] if sampling else [None, Memory()]:
         for _ in range(1 if memory is None else 2):  # once more when all is known
             for s in decode_batch(pair, router, PROMPTS, how, batch_size=3, memory=memory):
-                same(told(s.events(pair)), expected[s.index])
+                same(told(s.new_events(pair)), expected[s.index])
 
     for k, writer in ((0, "llm"), (3, None), (len(one) - 1, "slm")):
         fork = Fork(tuple(one[:k]), writer)
@@ -156,7 +156,7 @@ def test_lanes_with_joins_and_leaves(pair, pace):
             decoder.cancel(draw.choice(decoder.live))
     assert {"cancelled"} < {s.finish_reason for s in live}
     for s, (router, prompt, how) in expected.items():
-        found = told(s.events(pair))
+        found = told(s.new_events(pair))
         wanted = by_the_rule(pair, router, prompt, how)
         same(found, wanted[: len(found)] if s.finish_reason == "cancelled" else wanted)
 
@@ -167,7 +167,7 @@ def test_an_llm_on_a_server(pair):
         away = remote(pair, server)
         same(told(decoded(away, router, PROMPTS[0], how)[0]), by_the_rule(pair, router, PROMPTS[0], how))
         for s in decode_batch(away, router, PROMPTS, how, batch_size=3):
-            same(told(s.events(away)), by_the_rule(pair, router, PROMPTS[s.index], how))
+            same(told(s.new_events(away)), by_the_rule(pair, router, PROMPTS[s.index], how))
 
 
 @settings(max_examples=12, deadline=None)
@@ -188,7 +188,7 @@ def test_cut_back_anywhere_and_gone_on(pair, pattern, cuts):
                 if s.finish_reason is None:
                     decoder.step()
             if s.finish_reason is None:
-                s.events(made)
+                s.new_events(made)
                 decoder.truncate(s, min(length, s.n_written))
         while decoder.live:
             decoder.step()

@@ -60,7 +60,7 @@ def test_every_router_decides_as_without_a_memory():
             for s, prompt in zip(written(pair, router, prompts, tau, memory, 60), prompts, strict=True):
                 events, end = decoded(pair, router, prompt, DecodeSettings(tau, 60))
                 assert s.token_ids == [event.token_id for event in events] and s.finish_reason == end
-                for ours, theirs in zip(s.events(pair), events, strict=True):
+                for ours, theirs in zip(s.new_events(pair), events, strict=True):
                     assert ours.slm_confidence == pytest.approx(theirs.slm_confidence, abs=1e-4)
                     assert ours.source == theirs.source and ours.llm_tokens_fed == theirs.llm_tokens_fed
 

@@ -61,7 +61,7 @@ def test_a_batch_is_one_by_one_and_shares_requests(tiny_pair, server, batch_size
     for completion in found:
         expected, reason = decoded(tiny_pair, router, PROMPTS[completion.index], settings)
         assert completion.finish_reason == reason
-        assert_same(completion.events(pair), expected)
+        assert_same(completion.new_events(pair), expected)
     n_tokens = sum(completion.n_llm_tokens for completion in found)
     assert n_tokens == sum(len(body["prompt"]) for body in server.bodies) > 20
     assert n_requests == n_tokens if batch_size == 1 else n_requests < 0.7 * n_tokens

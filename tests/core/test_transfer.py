@@ -181,7 +181,7 @@ def test_a_batch_waits_once_per_pass(tiny_pair, request, router, sampling, with_
 
     def run(asked):
         found = decode_batch(pair, asked, random_prompts(6), settings, batch_size=4, with_candidates=with_candidates)
-        return {c.index: blank(c.events(pair)) for c in found}
+        return {c.index: blank(c.new_events(pair)) for c in found}
 
     patch = request.getfixturevalue("monkeypatch")
     patch.setattr(kv_cache, "is_away", lambda tensor: True)  # both times, because padding changes the last digits
