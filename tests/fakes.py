@@ -25,6 +25,7 @@ from citer_core.cost import ModelSpec
 from citer_core.errors import CiterError, PromptError, RouterError
 from citer_core.fork import Fork
 from citer_core.models.presets import PRESETS
+from citer_core.routing.memory import Memory
 from citer_core.speculation import DraftedToken, Drafting, SpeculativePass, SpeculativeTrace
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
