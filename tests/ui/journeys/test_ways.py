@@ -159,6 +159,8 @@ def test_presenting_by_keys_and_in_every_view(enter: Enter) -> None:
     page.keyboard.press("-")
     expect(page.locator(".cp-tau")).to_have_text(f"τ {tau - 0.05:.2f}")
     expect(page.locator(".cv-notice")).to_contain_text(f"τ {tau - 0.05:.2f}")
+    expect(page.locator(".cp-tau")).to_have_text(f"τ {tau - 0.05:.2f}")
+    page.wait_for_timeout(500)  # a text that the browser writes anew for another tau may still be on its way
     page.keyboard.press("r")
     expect(page.locator(".cp-tau")).to_have_text(f"τ {tau:.2f}")
     page.keyboard.press("?")
