@@ -100,8 +100,7 @@ def test_what_a_visitor_brings_is_never_shared_whatever_it_is_called(slot, count
     assert last(events.labels, {"problem": "math 2"}, OTHER_PAGE)["problems"][0]["answer"] != "5"
 
 
-def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(slot, counted, monkeypatch):
-    monkeypatch.setattr("citer_core.ui.labels.rows.MAX_ROWS", 80)
+def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(slot, counted):
     events = label_events_of(slot)
     mine = Visitor("leaving", "127.0.0.1", None)
 
@@ -110,12 +109,12 @@ def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(s
         assert "progress" in await anext(leaving)
         staying = asyncio.create_task(collected(events.labels, {"set": "mc"}, OTHER_PAGE))
         await asyncio.sleep(0.6)
-        assert not staying.done() and counted == ["80 multiple-choice questions"]
+        assert not staying.done() and counted == ["200 multiple-choice questions"]
         await leaving.aclose()
         return (await staying)[-1]
 
-    assert len(run_async(both())["problems"]) == 80 and counted == ["80 multiple-choice questions"] * 2
-    assert len(last(events.labels, {"set": "mc"})["problems"]) == 80 and len(counted) == 2
+    assert len(run_async(both())["problems"]) == 200 and counted == ["200 multiple-choice questions"] * 2
+    assert len(last(events.labels, {"set": "mc"})["problems"]) == 200 and len(counted) == 2
 
 
 def test_what_has_been_read_needs_no_place_in_the_line(slot, counted):

@@ -62,14 +62,13 @@ def fresh(engine, asked, router, tau):
 
 @pytest.mark.parametrize("router", ["citer", "random"])
 def test_a_run_that_is_known_for_a_tau_is_the_run_at_that_tau(engine, asked, router, tmp_path):
-    asked = ProblemSet(asked.name, asked.data_type, asked.problems[:3])
     with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS) as book:
         for tau in (0.9, 0.9001, 0.2, 0.905, 0.0, 1.0):
             for run, trace in zip(book.runs(router, asked, tau), fresh(engine, asked, router, tau), strict=True):
                 assert (run.n_tokens, run.n_llm_tokens) == (trace.n_tokens, trace.n_llm_tokens)
                 assert run.is_right == trace.answer.is_correct
                 assert run.work == Workload.of(trace.events)
-        assert book.n_reused > 0 and book.n_decoded < 18
+        assert book.n_reused > 0 and book.n_decoded < 36
 
 
 def test_a_book_that_is_opened_again_decodes_nothing_twice(engine, asked, tmp_path):
@@ -114,7 +113,7 @@ def test_tau_for_a_share_comes_from_tuning_problems(engine, asked, tmp_path):
 
 
 def test_decisive_tokens_save_whatever_the_llm_can_solve(engine):
-    problems = [row.problem for kind in FORMATS for row in bundled_rows(kind)[:6]]
+    problems = [row.problem for kind in FORMATS for row in bundled_rows(kind)[:12]]
     both = ProblemSet("both", "math", tuple(problems))
     slm, llm = (fresh(engine, both, f"always-{name}", tau) for name, tau in (("slm", 0.0), ("llm", 1.0)))
     runs = decisive_runs(load_pair(), problems, PLAN)

@@ -61,11 +61,11 @@ def next_token(lm, ids):
 
 
 def test_cases_probabilities_and_confidences_are_those_of_one_token_passes(engine, texts):
-    """At every eighth token, in each text from another one on."""
+    """At every fourth token, in each text from another one on."""
     pair = engine.pair
     for number, text in enumerate(texts[1]):
         example = text.example
-        for i, truth in list(enumerate(example.truth_ids))[number % 8 :: 8]:
+        for i, truth in list(enumerate(example.truth_ids))[number % 4 :: 4]:
             ids = example.prompt_ids + example.truth_ids[:i]
             (slm, hidden), (llm, _) = next_token(pair.slm, ids), next_token(pair.llm, ids)
             assert (int(slm.argmax()), int(llm.argmax())) == (int(text.slm_ids[i]), int(text.llm_ids[i]))
@@ -99,9 +99,9 @@ def test_awkward_texts_are_kept_literally(engine):
 def test_case_three_is_labelled_by_the_slms_own_rollout(engine):
     rows = [(row.row, kind) for kind in ("math", "mc") for row in bundled_rows(kind)]
     pair = engine.pair
-    examples = [example_of(row, kind, pair) for row, kind in [*rows[20:22], *rows[-2:]]]
+    examples = [example_of(row, kind, pair) for row, kind in [*rows[20:26], *rows[-6:]]]
     # The bundled LLM is nearly always right: of a wrong copy of the truth, later tokens are wrong for both.
-    for example in examples[:2]:
+    for example in examples[:3]:
         wrong = pair.tokenizer.decode(example.truth_ids[:-1]).replace("1", "4")
         examples.append(example_from_text(example.problem, wrong, pair))
     checked = []
@@ -116,7 +116,7 @@ def test_case_three_is_labelled_by_the_slms_own_rollout(engine):
             answer = pair.tokenizer.decode(out[0, len(text.example.prompt_ids) :], skip_special_tokens=True)
             checked.append(int(check_answer(answer, text.example.problem).is_correct))
             assert checked[-1] == int(text.label[i])
-    assert len(checked) >= 10 and set(checked) == {0, 1}
+    assert len(checked) > 30 and set(checked) == {0, 1}
 
 
 def test_too_long_a_text_is_refused_before_anything_is_computed(engine):
@@ -257,7 +257,7 @@ def test_branches_are_what_decoding_from_there_gives(engine, texts):
     pair, router, tau = engine.pair, engine.router("citer"), 0.9
     verdicts = set()
     tried = 0
-    for text in texts[1][::4]:
+    for text in texts[1][::2]:
         for i in (text.case != 1).nonzero()[:2, 0].tolist():
             tried += 1
             ids = int(text.slm_ids[i]), int(text.llm_ids[i])
@@ -273,7 +273,7 @@ def test_branches_are_what_decoding_from_there_gives(engine, texts):
                 assert (branch.answer, branch.is_correct) == (answer.predicted_answer, bool(answer.is_correct))
                 assert branch.token == ("" if ended else pair.token_text(token_id))
             verdicts.add(branches.verdict(int(text.label[i])))
-    assert tried >= 4 and "agrees" in verdicts
+    assert tried >= 8 and "agrees" in verdicts
 
 
 def test_a_router_that_looks_at_the_prompt_sees_the_prompt_and_not_the_prefix(engine, texts):

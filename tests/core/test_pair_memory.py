@@ -22,7 +22,7 @@ from citer_core.ui.run.order import Order
 from citer_core.ui.run.registry import RunRegistry
 from tests.core.conftest import tiny_qwen2
 
-N_CHANGES = 3
+N_CHANGES = 5
 PAIR_BYTES = 170_000_000
 QUESTION = problem_from_text("How many apples are left?", "math")
 WAIT_S = 120
@@ -76,7 +76,7 @@ def test_an_ended_run_does_not_hold_its_models(running):
     assert run.trace().pair == pair.info and run.trace().finish_reason == "length"
 
 
-def test_memory_comes_back_after_changes(request):
+def test_memory_comes_back_after_five_changes(request):
     """In a process of its own: what one holds, and gives back, depends on all that ran in it before."""
     if ALONE not in os.environ:
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", request.node.nodeid]

@@ -125,8 +125,8 @@ def test_what_each_model_reads_adds_up(near_pair):
                 assert one.slm_tokens_fed == (2 if whole else 1, *[1] * (len(one.drafted) - 1))
 
 
-def test_twenty_problems_of_the_bundled_pair_read_as_the_llm_alone(bundled):
-    problems = [bundled_rows(kind)[n].problem for kind in ("math", "mc") for n in range(10)]
+def test_fifty_problems_of_the_bundled_pair_read_as_the_llm_alone(bundled):
+    problems = [bundled_rows(kind)[n].problem for kind in ("math", "mc") for n in range(25)]
     alone = dict(bundled.run_batch(problems, settings=DecodeSettings(threshold=1.0, max_new_tokens=160)))
     n_passes = n_tokens = 0
     for number, problem in enumerate(problems):
