@@ -107,7 +107,7 @@ class Presenter {
       "+": () => this.moveTau(TAU_STEP),
       "=": () => this.moveTau(TAU_STEP),
       "-": () => this.moveTau(-TAU_STEP),
-      r: () => this.page.moveTau(this.page.viewer.trace()?.settings.threshold ?? this.page.form.tau),
+      r: () => this.page.moveTau(this.page.viewer.trace() ? this.page.viewer.view.ownTau : this.page.form.tau),
       g: () => this.page.form.generate.click(),
     };
     /** @type {Record<string, () => void>} */

@@ -99,6 +99,11 @@ export class RunView {
     this.series = this.ownSeries;
   }
 
+  /** Tau that the run was asked with, also where it is shown as written again under a moved one. */
+  get ownTau() {
+    return this.origin?.settings.threshold ?? this.runTau;
+  }
+
   /** @param {number} index */
   isForced(index) {
     return isForced(this.events[index]);

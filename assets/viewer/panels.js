@@ -48,7 +48,7 @@ export function buildPanels(viewer, options) {
     (isOn) => tokens.setCertainty(isOn),
   );
   const whatIf = new WhatIf({
-    onBack: () => setTau(viewer.view.origin?.settings.threshold ?? viewer.view.runTau),
+    onBack: () => setTau(viewer.view.ownTau),
     onContinue: () => branching.goOn(viewer.view),
     onTau: setTau,
   });

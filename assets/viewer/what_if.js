@@ -156,7 +156,7 @@ export class WhatIf {
       if (view.isHeld && view.shown < view.n) text = `Held at token ${view.shown} of ${view.n}: play shows the rest.`;
     } else if (view.head) text = view.live ? "Reading the prompt." : "Ended before the first token.";
     setText(this.sentence, text);
-    setText(this.back, `Back to the run’s τ ${formatTau(view.origin?.settings.threshold ?? view.runTau)}`);
+    setText(this.back, `Back to the run’s τ ${formatTau(view.ownTau)}`);
     const goOn = firstFlip < 0 ? "" : `Continue from token ${firstFlip + 1} for real`;
     setText(this.goOn, isRewritten ? "Keep it as a branch" : goOn);
   }
