@@ -62,7 +62,7 @@ class KVCache:
         n_layers, heads: of the model.
         like: a tensor of the dtype and on the device that they are to have.
         n_slots: sequences.
-        n_spare: rows behind those of the positions, for what nobody is to read.
+        n_spare: rows behind those of the positions, for what is not to be read.
 
     Attributes:
         lengths: cached positions of each slot.

@@ -86,17 +86,20 @@ class Reader:
             for slot in slots:
                 self.truncate(slot, 0)
                 self._held[slot].clear()
-        new_ids, n_fed = list[Sequence[int]](), list[int]()
-        for row, (text, slot) in enumerate(zip(texts, slots, strict=True)):
+        new_ids: list[Sequence[int]] = []
+        n_fed: list[int] = []
+        for row, text in enumerate(texts):
+            slot = slots[row]
             n_cached = self.n_cached[slot]
             n_seen = n_cached or self._share_beginning(text, slot, n_last[row] if n_last else 1)
             assert len(text) > n_cached, f"nothing to feed: {len(text)} tokens, {n_cached} cached"
             new_ids.append(text[n_seen:])
             n_fed.append(len(text) - n_cached)
         logits, hidden = self.lm.forward(new_ids, self._cache, slots, n_last)
-        for ids, text, slot in zip(new_ids, texts, slots, strict=True):
-            self._held[slot][len(text) - len(ids) :] = ids
-            self.n_cached[slot] = len(text)
+        for row, ids in enumerate(new_ids):
+            slot, n = slots[row], len(texts[row])
+            self._held[slot][n - len(ids) :] = ids
+            self.n_cached[slot] = n
         return Reading(logits, hidden, n_fed, time.perf_counter() - start)
 
     def _share_beginning(self, text: Sequence[int], slot: int, n_last: int = 1) -> int:

@@ -36,7 +36,7 @@ class ChosenRows:
 
     Attributes:
         token_ids: one for each.
-        tops: candidates of each, best first; empty where nobody asked for them.
+        tops: candidates of each, best first; empty where they are not asked for.
         are_sound: whether the logits are numbers; if not, its token means nothing.
         numbers: of the other tensors.
     """
@@ -55,7 +55,7 @@ def choose_rows(
     Args:
         pair: whose tokens they are.
         logits: [B, V].
-        log_probs: [B, V] of the same positions; None where nobody asks for candidates.
+        log_probs: [B, V] of the same positions; None where no candidates are asked for.
         rows: whose they are: B sequences.
         others: what else the host needs to know now.
     """
@@ -68,17 +68,19 @@ def choose_rows(
         return ChosenRows(token_ids, [()] * len(token_ids), list(map(math.isfinite, values)), numbers)
     sampled = () if is_greedy else (_sampled(logits, rows),)
     log_values, top_ids, *numbers = to_host(*top_tokens(log_probs, TOP_K), *others, *sampled)
-    are_sound = [math.isfinite(row[0]) for row in log_values]  # one logit that is no number spoils all of its row
+    has_tie = False
+    are_sound, tops = [], []
+    for values, ids in zip(log_values, top_ids, strict=True):
+        is_sound = math.isfinite(values[0])  # one logit that is no number spoils all of its row
+        are_sound.append(is_sound)
+        tops.append(candidates_of(pair, values, ids) if is_sound else ())
+        has_tie = has_tie or (len(values) > 1 and values[0] == values[1])
     if sampled:
         token_ids = numbers.pop()
-    elif any(row[:1] == row[1:2] for row in log_values):  # a tie, of which the lower id is taken
+    elif has_tie:  # of which the lower id is taken
         token_ids = greedy_tokens(logits).tolist()
     else:
         token_ids = [ids[0] for ids in top_ids]
-    tops = [
-        candidates_of(pair, values, ids) if sound else ()
-        for values, ids, sound in zip(log_values, top_ids, are_sound, strict=True)
-    ]
     return ChosenRows(token_ids, tops, are_sound, numbers)
 
 

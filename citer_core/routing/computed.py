@@ -21,12 +21,11 @@ from citer_core.routing.soundness import is_confidence, no_confidence, not_a_num
 UNREAD = -1  # for a token: the text has not been read to its end
 
 
-class ComputedSlm:
-    """The SLM with the caches of `n_slots` sequences, and what routers remember of each; see `SlmSide`."""
+class Computed:
+    """One model of a pair with the caches of several sequences; see `Side`."""
 
-    def __init__(self, pair: ModelPair, n_slots: int) -> None:
-        self._pair, self.reader = pair, Reader(pair.slm, n_slots)
-        self._prompt_hidden = torch.zeros(n_slots, pair.hidden_size, dtype=pair.slm.model.dtype, device=pair.slm.device)
+    def __init__(self, pair: ModelPair, reader: Reader) -> None:
+        self._pair, self.reader = pair, reader
 
     def enter(self, s: RoutedSequence) -> None:
         """See `Side`."""
@@ -38,6 +37,14 @@ class ComputedSlm:
 
     def leave(self, _: RoutedSequence) -> None:
         """See `Side`: the next one may begin alike."""
+
+
+class ComputedSlm(Computed):
+    """The SLM with the caches of `n_slots` sequences, and what routers remember of each; see `SlmSide`."""
+
+    def __init__(self, pair: ModelPair, n_slots: int) -> None:
+        super().__init__(pair, Reader(pair.slm, n_slots))
+        self._prompt_hidden = torch.zeros(n_slots, pair.hidden_size, dtype=pair.slm.model.dtype, device=pair.slm.device)
 
     def ahead(self, _: Sequence[RoutedSequence]) -> None:
         """See `SlmSide`."""
@@ -91,11 +98,10 @@ class ComputedSlm:
             router_s = time.perf_counter() - start
         router_s /= len(rows)
         found = []
-        for s, token_id, top, is_sound, confidence in zip(
-            rows, chosen.token_ids, chosen.tops, chosen.are_sound, chosen.numbers[0], strict=True
-        ):
-            said = Said(token_id, top if s.with_candidates else (), confidence, seconds, router_s, error)
-            if not is_sound:
+        for row, confidence in enumerate(chosen.numbers[0]):
+            top = chosen.tops[row] if rows[row].with_candidates else ()
+            said = Said(chosen.token_ids[row], top, confidence, seconds, router_s, error)
+            if not chosen.are_sound[row]:
                 said.error = not_a_number("SLM")
             elif error is None and not is_confidence(confidence):
                 said.error = no_confidence(router)
@@ -114,7 +120,7 @@ def sequence_features(
         prompt_hidden: [*, H], among others the states at the ends of their prompts.
         places: of each sequence, which of these.
     """
-    found = dict[str, Tensor]()
+    found: dict[str, Tensor] = {}
     device = prompt_hidden.device
     if router.uses_sequence:
         lists = places, [s.key for s in rows], [s.n_written for s in rows]
@@ -143,7 +149,7 @@ def by_router(rows: Sequence[RoutedSequence], which: Sequence[int]) -> list[list
     return list(groups.values())
 
 
-class ComputedLlm:
+class ComputedLlm(Computed):
     """The loaded LLM with the caches of several sequences; see `LlmSide`.
 
     Args:
@@ -155,19 +161,8 @@ class ComputedLlm:
     n_asked = 0
 
     def __init__(self, pair: ModelPair, n_slots: int, *, reuses: bool = True) -> None:
-        self._pair, self._reuses = pair, reuses
-        self.reader = Reader(pair.local_llm, n_slots, reuses=reuses)
-
-    def enter(self, s: RoutedSequence) -> None:
-        """See `Side`."""
-        self.reader.truncate(s.slot, 0)
-
-    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
-        """See `Side`."""
-        self.reader.truncate(s.slot, n_tokens)
-
-    def leave(self, _: RoutedSequence) -> None:
-        """See `Side`: the next one may begin alike."""
+        super().__init__(pair, Reader(pair.local_llm, n_slots, reuses=reuses))
+        self._reuses = reuses
 
     def collect(self, _: float) -> list[tuple[RoutedSequence, Said]]:
         """Nothing is ever on its way."""

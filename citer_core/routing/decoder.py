@@ -4,7 +4,7 @@
     SLM, or where the confidence is below tau the LLM, which first reads what it has not seen.
 
 Sequences come and go, each with its own router, settings and caches, several in each pass of a model; the tokens of
-one, its writers and what each model counts as read are the same whoever shares its passes. A single run is a set of
+one, its writers and what each model counts as read do not depend on what shares its passes. A single run is a set of
 one. Who is in a pass is decided by `pace`, what a model says is computed in its side (`said`). Belongs to one thread.
 Knows nothing about pages, runs or files.
 """
@@ -38,8 +38,8 @@ POLL_S = 0.1  # how long a step waits for a server when there is nothing else to
 class Decoder:
     """A set of at most `n_slots` sequences.
 
-    An error in a pass of a model leaves the caches as nobody knows: end everything and take a new one. What fails for
-    one sequence, or for those of one router, ends these alone, with `error`.
+    An error in a pass of a model leaves its caches unknown, so it ends all sequences and is raised: take a new decoder.
+    What fails for one sequence, or for those of one router, ends these alone, with `error`.
 
     Args:
         pair: the two models.
@@ -151,13 +151,19 @@ class Decoder:
         Returns:
             The sequences that got a token or have ended. Those that have ended have left.
         """
-        with self._without_gradients:
-            return self._step()
+        try:
+            with self._without_gradients:
+                return self._step()
+        except Exception as error:  # what the caches hold is not known
+            for s in self.live:
+                s.end("error", error)
+            self._retire()
+            raise
 
     def _step(self) -> list[RoutedSequence]:
         if self._llm.n_asked:
             self._collect(0.0)
-        able = list[RoutedSequence]()
+        able: list[RoutedSequence] = []
         for s in self.live:
             if s.is_cancelled is not never and s.is_cancelled():
                 s.end("cancelled")
@@ -165,7 +171,7 @@ class Decoder:
                 able.append(s)
         ready = self._pace.for_slm(able)
         if ready:
-            if len(self.live) > len(ready):  # else nobody is left out
+            if len(self.live) > len(ready):  # else none is left out
                 for s in sorted(ready, key=lambda s: s.turn):
                     s.turn = next(self._turns)
             self._ask_slm(ready)
@@ -182,13 +188,16 @@ class Decoder:
 
     def _ask_slm(self, ready: list[RoutedSequence]) -> None:
         """A pass of the SLM: each sequence gets its token, or begins to wait for the LLM."""
-        rows, uptos = self._next_reads(self._slm, ready, [s.slm for s in ready])
-        llm_said, logits = dict[RoutedSequence, Said](), dict[RoutedSequence, Tensor]()
+        goals = [s.slm.goals[0] if s.slm.goals else len(s.ids) for s in ready]
+        rows, uptos = self._next_reads(self._slm, ready, goals)
+        llm_said: dict[RoutedSequence, Said] = {}
+        logits: dict[RoutedSequence, Tensor] = {}
         reading = [s for row, s in enumerate(rows) if s.router.reads_llm and uptos[row] == len(s.ids)]
         if reading:
             llm_said = dict(zip(reading, self._llm.read(reading, [len(s.ids) for s in reading]), strict=True))
             logits = {s: _given(said.logits) for s, said in llm_said.items()}
-        for s, upto, said in zip(rows, uptos, self._slm.read(rows, uptos, logits), strict=True):
+        for row, said in enumerate(self._slm.read(rows, uptos, logits)):
+            s, upto = rows[row], uptos[row]
             if upto == len(s.ids):
                 self._decide(s, said, llm_said.get(s))
             else:
@@ -249,7 +258,8 @@ class Decoder:
         called = self._pace.for_llm(needing, len(live), sum(s.waiting is None and not s.llm.goals for s in live))
         if not called:
             return False
-        rows, uptos = self._next_reads(self._llm, called, [s.llm for s in called])
+        goals = [s.llm.goals[0] if s.llm.goals else len(s.ids) for s in called]
+        rows, uptos = self._next_reads(self._llm, called, goals)
         for s, upto, said in zip(rows, uptos, self._llm.read(rows, uptos), strict=False):  # a server says nothing yet
             if upto == len(s.ids) and not s.llm.goals:
                 self._write_by_llm(s, said)
@@ -264,16 +274,15 @@ class Decoder:
             self._write_by_llm(s, said)
 
     def _next_reads(
-        self, side: Side, rows: list[RoutedSequence], progress: Sequence[Progress]
+        self, side: Side, rows: list[RoutedSequence], goals: list[int]
     ) -> tuple[list[RoutedSequence], list[int]]:
         """Those of the rows that are in the next pass, and up to which length each is read in it; at least one.
 
         Args:
             side: who reads.
             rows: at least one, each behind its goal.
-            progress: of each, with this model.
+            goals: how far each has to be read, in this pass or a later one.
         """
-        goals = [p.goals[0] if p.goals else len(s.ids) for s, p in zip(rows, progress, strict=True)]
         reader = side.reader
         if reader is None or self._pace.read_tokens is None:
             return rows, goals
@@ -290,7 +299,7 @@ class Decoder:
         """Cuts a live sequence back to its first tokens; it goes on from there, with what it reads anew counted again.
 
         Args:
-            s: one that waits for nobody.
+            s: one that does not wait for the LLM.
             n_written: how many tokens after the prompt stay, a branch's shared ones at least.
         """
         s.cut(n_written)
@@ -336,7 +345,7 @@ def sides_of(pair: ModelPair, n_slots: int, *, reuses: bool = True) -> tuple[Slm
 
 
 def _read_part(s: RoutedSequence, progress: Progress, upto: int, seconds: float) -> bool:
-    """A model has read a part: of a long text, or of what a branch shares, whose seconds nobody is told.
+    """A model has read a part: of a long text, or of what a branch shares, whose seconds are not told.
 
     Returns:
         Whether it has come to a goal.

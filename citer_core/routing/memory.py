@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Sequence
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -19,7 +20,7 @@ from torch import Tensor
 from citer_core.models.greedy import greedy_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.models.transfer import to_device
-from citer_core.routing.computed import UNREAD, ComputedLlm, ComputedSlm, by_router, scored, sequence_features
+from citer_core.routing.computed import UNREAD, Computed, ComputedLlm, ComputedSlm, by_router, scored, sequence_features
 from citer_core.routing.router import RouterFeatures, entropy_of_logits
 from citer_core.routing.said import Said
 from citer_core.routing.sequence import RoutedSequence
@@ -29,7 +30,7 @@ _FIRST_ROOM = 1024  # nodes
 
 
 class Memory:
-    """The texts that runs of one pair have come to, each a node of a tree.
+    """The texts that runs of one pair have come to, each a node of a tree. For one batch at a time.
 
     Attributes:
         slm_token, llm_token: of each node, what the model writes there; `UNREAD` where it was not asked.
@@ -56,7 +57,8 @@ class Memory:
     def sides(self, pair: ModelPair, n_slots: int) -> tuple[_KnownSlm, _KnownLlm]:
         """Both models of the pair, which is always the same, with at least so many slots."""
         if self._sides is None or self._n_slots < n_slots:
-            self._sides, self._n_slots = (_KnownSlm(self, pair, n_slots), _KnownLlm(self, pair, n_slots)), n_slots
+            self._sides = _KnownSlm(pair, n_slots).of(self), _KnownLlm(pair, n_slots).of(self)
+            self._n_slots = n_slots
         return self._sides
 
     def let_go_of_caches(self) -> None:
@@ -102,27 +104,29 @@ def _longer(kept: Tensor, n_more: int, like: Tensor) -> Tensor:
     return torch.cat((kept.to(like).view(-1, like.shape[1]), like.new_empty(n_more, like.shape[1])))
 
 
-class _Nodes:
-    """Where in the memory the sequences of one model's slots stand."""
+class _Known(Computed):
+    """Where in a memory the sequences of a model's slots stand; the model is asked only for what is not known."""
 
-    def __init__(self, memory: Memory) -> None:
+    def of(self, memory: Memory) -> Self:
+        """The same, with a memory."""
         self._memory = memory
         self._roots: dict[int, int] = {}
         self._at: dict[int, tuple[int, int]] = {}  # of each slot, a node and the length of its text
+        return self
 
     def enter(self, s: RoutedSequence) -> None:
+        """See `Side`."""
         assert s.fork is None and not s.with_candidates and s.settings.temperature == 0.0, "not remembered"
-        self._roots[s.slot] = root = self._memory.root(s.ids)
-        self._at[s.slot] = root, len(s.ids)
-
-    def truncate(self, s: RoutedSequence) -> None:
+        super().enter(s)
+        self._roots[s.slot] = self._memory.root(s.ids)
         self._at[s.slot] = self._roots[s.slot], s.n_prompt
 
-    def root_of(self, s: RoutedSequence) -> int:
-        return self._roots[s.slot]
+    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
+        """See `Side`."""
+        super().truncate(s, n_tokens)
+        self._at[s.slot] = self._roots[s.slot], s.n_prompt
 
-    def of(self, s: RoutedSequence) -> int:
-        """The node of its text."""
+    def _node_of(self, s: RoutedSequence) -> int:
         node, length = self._at[s.slot]
         if length < len(s.ids):
             for token_id in s.ids[length:]:
@@ -131,26 +135,12 @@ class _Nodes:
         return node
 
 
-class _KnownSlm(ComputedSlm):
+class _KnownSlm(_Known, ComputedSlm):
     """The SLM that reads only what is not known."""
-
-    def __init__(self, memory: Memory, pair: ModelPair, n_slots: int) -> None:
-        super().__init__(pair, n_slots)
-        self._memory, self._nodes = memory, _Nodes(memory)
-
-    def enter(self, s: RoutedSequence) -> None:
-        """See `Side`."""
-        super().enter(s)
-        self._nodes.enter(s)
-
-    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
-        """See `Side`."""
-        super().truncate(s, n_tokens)
-        self._nodes.truncate(s)
 
     def read(self, rows: Sequence[RoutedSequence], *_: object) -> list[Said]:
         """See `SlmSide`."""
-        memory, nodes = self._memory, [self._nodes.of(s) for s in rows]
+        memory, nodes = self._memory, [self._node_of(s) for s in rows]
         self._learn([(s, node) for s, node in zip(rows, nodes, strict=True) if memory.slm_token[node] == UNREAD])
         found = [Said(memory.slm_token[node], (), math.nan, memory.slm_s[node]) for node in nodes]
         for members in by_router(rows, range(len(rows))):
@@ -163,7 +153,7 @@ class _KnownSlm(ComputedSlm):
                 max_probability=largest,
                 margin=margin,
                 entropy=entropy,
-                **sequence_features(router, some, memory.hidden, [self._nodes.root_of(s) for s in some]),
+                **sequence_features(router, some, memory.hidden, [self._roots[s.slot] for s in some]),
             )
             scores, error = scored(router, features, len(members))
             for m, number in zip(members, scores.tolist(), strict=True):
@@ -189,26 +179,12 @@ class _KnownSlm(ComputedSlm):
                 self._memory.slm_token[node], self._memory.slm_s[node] = token_id, reading.seconds / len(places)
 
 
-class _KnownLlm(ComputedLlm):
+class _KnownLlm(_Known, ComputedLlm):
     """The LLM that reads only what is not known."""
-
-    def __init__(self, memory: Memory, pair: ModelPair, n_slots: int) -> None:
-        super().__init__(pair, n_slots)
-        self._memory, self._nodes = memory, _Nodes(memory)
-
-    def enter(self, s: RoutedSequence) -> None:
-        """See `Side`."""
-        super().enter(s)
-        self._nodes.enter(s)
-
-    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
-        """See `Side`."""
-        super().truncate(s, n_tokens)
-        self._nodes.truncate(s)
 
     def read(self, rows: Sequence[RoutedSequence], _uptos: Sequence[int]) -> list[Said]:
         """See `LlmSide`."""
-        memory, nodes = self._memory, [self._nodes.of(s) for s in rows]
+        memory, nodes = self._memory, [self._node_of(s) for s in rows]
         places = [(s, node) for s, node in zip(rows, nodes, strict=True) if memory.llm_token[node] == UNREAD]
         if places:
             reading = self.reader.read([s.ids for s, _ in places], [s.slot for s, _ in places])

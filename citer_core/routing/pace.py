@@ -48,7 +48,7 @@ class Pace:
         return sorted(chosen, key=lambda sequence: sequence.slot)
 
     def for_llm(self, waiting: list[RoutedSequence], n_live: int, n_ready: int) -> list[RoutedSequence]:
-        """Who is in the LLM's next pass; nobody where it is too early for one.
+        """Who is in the LLM's next pass; none where it is too early for one.
 
         A pass of the LLM costs its weights and what else it costs however few sequences are in it: those that need it
         wait until they are many.

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import math
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from torch import Tensor
 
+from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
 from citer_core.models.seat import Seat
 from citer_core.models.transfer import is_away
 from citer_core.routing.candidates import candidates_of
-from citer_core.routing.computed import UNREAD, ComputedLlm, ComputedSlm, scored
+from citer_core.routing.computed import UNREAD, Computed, ComputedLlm, ComputedSlm, scored
 from citer_core.routing.readout import TokenReadout, numbers_at
 from citer_core.routing.router import entropy_of_logits
 from citer_core.routing.said import Said
@@ -58,41 +60,62 @@ class _Place:
         return Said(arrived.token_id, top, arrived.score, seconds)
 
 
-class ReplayedSlm:
-    """The SLM and the router of each sequence, in one pass for each token; see `SlmSide`."""
+class _Replayed(ABC):
+    """One model whose sequences have seats, by slot; those whose settings a replayed pass is not sent are computed.
+
+    Args:
+        lm: the model.
+        others: who computes.
+    """
 
     reader = None
 
-    def __init__(self, pair: ModelPair, n_slots: int) -> None:
-        self._pair, self._others = pair, ComputedSlm(pair, n_slots)
+    def __init__(self, lm: LanguageModel, others: Computed) -> None:
+        self._lm, self._computed = lm, others
         self._places: dict[int, _Place] = {}
 
     def enter(self, s: RoutedSequence) -> None:
         """See `Side`."""
         if s.settings.newer():
-            self._others.enter(s)
+            self._computed.enter(s)
             return
         held = ExitStack()
-        seat = held.enter_context(self._pair.slm.seat(s.n_prompt + s.n_shared + s.n_steps))
+        seat = held.enter_context(self._lm.seat(s.n_prompt + s.n_shared + s.n_steps))
         assert seat is not None, "this model's passes are not replayed"
-        router, is_sampled = s.router, s.settings.temperature > 0.0
-        llm_dtype = self._pair.local_llm.model.dtype if router.reads_llm else None
-        readout = seat.readout(
-            (router, is_sampled),
-            lambda: TokenReadout(seat, is_sampled=is_sampled, router=router, llm_dtype=llm_dtype),
-        )
-        self._places[s.slot] = _Place(seat, held, readout)
+        self._places[s.slot] = _Place(seat, held, self._readout(s, seat))
+
+    @abstractmethod
+    def _readout(self, s: RoutedSequence, seat: Seat) -> TokenReadout:
+        """What is read from a sequence's seat."""
 
     def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
         """See `Side`."""
         if s.slot in self._places:
             self._places[s.slot].truncate(n_tokens)
         else:
-            self._others.truncate(s, n_tokens)
+            self._computed.truncate(s, n_tokens)
 
     def leave(self, s: RoutedSequence) -> None:
-        """See `Side`."""
-        _give_back(self._places, s)
+        """See `Side`; a seat that something failed on is not lent again."""
+        place = self._places.pop(s.slot, None)
+        if place is not None:
+            place.held.__exit__(type(s.error) if s.error else None, s.error, None)
+
+
+class ReplayedSlm(_Replayed):
+    """The SLM and the router of each sequence, in one pass for each token; see `SlmSide`."""
+
+    def __init__(self, pair: ModelPair, n_slots: int) -> None:
+        self._pair, self._others = pair, ComputedSlm(pair, n_slots)
+        super().__init__(pair.slm, self._others)
+
+    def _readout(self, s: RoutedSequence, seat: Seat) -> TokenReadout:
+        router, is_sampled = s.router, s.settings.temperature > 0.0
+        llm_dtype = self._pair.local_llm.model.dtype if router.reads_llm else None
+        return seat.readout(
+            (router, is_sampled),
+            lambda: TokenReadout(seat, is_sampled=is_sampled, router=router, llm_dtype=llm_dtype),
+        )
 
     def ahead(self, rows: Sequence[RoutedSequence]) -> None:
         """See `SlmSide`: starts the next pass of each, if it needs nothing of the LLM's."""
@@ -106,20 +129,14 @@ class ReplayedSlm:
         self, rows: Sequence[RoutedSequence], uptos: Sequence[int], llm_logits: Mapping[RoutedSequence, Tensor]
     ) -> list[Said]:
         """See `SlmSide`."""
-        others = [(s, upto) for s, upto in zip(rows, uptos, strict=True) if s.slot not in self._places]
-        found = dict[RoutedSequence, Said]()
+        found: dict[RoutedSequence, Said] = {}
+        others = {s: upto for s, upto in zip(rows, uptos, strict=True) if s.slot not in self._places}
         if others:
-            found = dict(zip(*self._asked(others, llm_logits), strict=True))
+            found = dict(zip(others, self._others.read([*others], [*others.values()], llm_logits), strict=True))
         for s, upto in zip(rows, uptos, strict=True):
             if s not in found:
                 found[s] = self._say(s, self._places[s.slot], upto, llm_logits.get(s))
         return [found[s] for s in rows]
-
-    def _asked(
-        self, others: Sequence[tuple[RoutedSequence, int]], llm_logits: Mapping[RoutedSequence, Tensor]
-    ) -> tuple[list[RoutedSequence], list[Said]]:
-        rows, uptos = [s for s, _ in others], [upto for _, upto in others]
-        return rows, self._others.read(rows, uptos, llm_logits)
 
     def _say(self, s: RoutedSequence, place: _Place, upto: int, llm_logits: Tensor | None) -> Said:
         seat, readout, router = place.seat, place.readout, s.router
@@ -168,39 +185,20 @@ class ReplayedSlm:
         place.begun = time.perf_counter() - start
 
 
-class ReplayedLlm:
+class ReplayedLlm(_Replayed):
     """The LLM of each sequence; see `LlmSide`."""
 
-    reader, n_asked = None, 0
+    n_asked = 0
 
     def __init__(self, pair: ModelPair, n_slots: int) -> None:
         self._pair, self._others = pair, ComputedLlm(pair, n_slots)
-        self._places: dict[int, _Place] = {}
+        super().__init__(pair.local_llm, self._others)
 
-    def enter(self, s: RoutedSequence) -> None:
-        """See `Side`."""
-        if s.settings.newer():
-            self._others.enter(s)
-            return
-        held = ExitStack()
-        seat = held.enter_context(self._pair.local_llm.seat(s.n_prompt + s.n_shared + s.n_steps))
-        assert seat is not None, "this model's passes are not replayed"
+    def _readout(self, s: RoutedSequence, seat: Seat) -> TokenReadout:
         is_sampled, with_entropy = s.settings.temperature > 0.0, s.router.uses_llm_entropy
-        readout = seat.readout(
+        return seat.readout(
             (is_sampled, with_entropy), lambda: TokenReadout(seat, is_sampled=is_sampled, with_entropy=with_entropy)
         )
-        self._places[s.slot] = _Place(seat, held, readout)
-
-    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
-        """See `Side`."""
-        if s.slot in self._places:
-            self._places[s.slot].truncate(n_tokens)
-        else:
-            self._others.truncate(s, n_tokens)
-
-    def leave(self, s: RoutedSequence) -> None:
-        """See `Side`."""
-        _give_back(self._places, s)
 
     def collect(self, _: float) -> list[tuple[RoutedSequence, Said]]:
         """Nothing is ever on its way."""
@@ -230,10 +228,3 @@ class ReplayedLlm:
         if not s.router.uses_llm_entropy:
             said.number = math.nan
         return said
-
-
-def _give_back(places: dict[int, _Place], s: RoutedSequence) -> None:
-    """A seat that something failed on is not lent again."""
-    place = places.pop(s.slot, None)
-    if place is not None:
-        place.held.__exit__(type(s.error) if s.error else None, s.error, None)

@@ -1,4 +1,4 @@
-"""`Said`: what a model says after a text; `SlmSide` and `LlmSide`: whoever may be asked. Records and promises only."""
+"""`Said`: what a model says after a text; `SlmSide` and `LlmSide`: what may be asked. Records and promises only."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Said:
 
     Attributes:
         token_id: what it would write.
-        top: its most probable tokens here, best first; empty where nobody asked for them.
-        number: of the SLM's side the router's confidence; of the LLM its entropy in nats, NaN where nobody needs it.
+        top: its most probable tokens here, best first; empty where they are not asked for.
+        number: of the SLM's side the router's confidence; of the LLM its entropy in nats, NaN where it is not needed.
         seconds: this text's part of the pass as the host saw it; of the whole request where a server wrote.
         router_s: of the router with the reading of its verdict; in `seconds` where the router is part of a replayed
             pass.

@@ -1,6 +1,6 @@
 """`RoutedSequence`: one text that two models write, where it stands, and its steps as events.
 
-State alone: nothing here computes or decides. Numbers first, texts when somebody wants events. Made by `decoder`.
+State alone: nothing here computes or decides. Numbers first, texts where events are asked for. Made by `decoder`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from citer_core.types import Candidate, DecodeSettings, FinishReason, Source, To
 
 
 def never() -> bool:
-    """For a sequence that nobody cancels."""
+    """For a sequence that is never cancelled."""
     return False
 
 
@@ -71,7 +71,7 @@ class RoutedSequence:
     """A sequence in its slot.
 
     Attributes:
-        index: a number that whoever asked for it knows it by.
+        index: a number that the caller knows it by.
         router, settings: who decides, and how.
         slot: where both models' caches have it.
         ids: prompt and tokens so far.

@@ -1,6 +1,6 @@
 """`Lanes`: the runs of one pair that get their tokens together, one or none each from every step.
 
-Belongs to one thread. An error of one run ends that run; what cannot be put down to one is raised, and whoever called
+Belongs to one thread. An error of one run ends that run; what cannot be put down to one is raised, and the caller
 lets all of them go with `drop`. Called by `shared_decoder`.
 """
 

@@ -170,6 +170,22 @@ def test_an_llm_on_a_server(pair):
             same(told(s.new_events(away)), by_the_rule(pair, router, PROMPTS[s.index], how))
 
 
+def test_a_pass_that_fails_ends_all_and_its_seats_are_not_lent_again(tiny_pair, monkeypatch):
+    graphs = tiny_pair.with_graphs(GraphPlan())
+    list(decode_batch(graphs, MaxProbabilityRouter(), PROMPTS, DecodeSettings(0.5, 3), batch_size=2))
+    used = set(map(id, graphs.slm._seats._idle))
+    assert used
+    decoder = Decoder(graphs, 2, Pace())
+    live = [decoder.admit(prompt, MaxProbabilityRouter(), DecodeSettings(0.5, N)) for prompt in PROMPTS[:2]]
+    decoder.step()
+    lent = {id(place.seat) for place in decoder._slm._places.values()}
+    monkeypatch.setattr(type(decoder._slm), "read", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        decoder.step()
+    assert not decoder.live and {s.finish_reason for s in live} == {"error"}
+    assert not lent & set(map(id, graphs.slm._seats._idle))
+
+
 @settings(max_examples=12, deadline=None)
 @given(
     st.text("SL", min_size=1, max_size=9),
