@@ -22,6 +22,8 @@ export class Choices {
   /** What was found, by place. @type {Map<string, NextTokens>} */
   known = new Map();
   isAsking = false;
+  /** @type {{place: string, text: string}|null} typed while the models read: asked next */
+  next = null;
   /** @type {RunView|null} */
   view = null;
   index = 0;
@@ -92,9 +94,13 @@ export class Choices {
   /** @param {string} [text] to be written, if it is a token */
   async #ask(text) {
     const { view, index, place } = this;
-    if (!view || !place || this.isAsking) return;
+    if (!view || !place) return;
     if (text === "") {
       this.#say("Type the text of one token, with the space before it if it begins a word.");
+      return;
+    }
+    if (this.isAsking) {
+      if (text) this.next = { place, text };
       return;
     }
     this.isAsking = true;
@@ -106,6 +112,9 @@ export class Choices {
       this.#say(notice ?? "");
       if (found && text) this.#typed(text, found);
     }
+    const { next } = this;
+    this.next = null;
+    if (next?.place === this.place) this.#ask(next.text);
     this.version++; // for another place by now, this asks for that one
     this.on.onChange();
   }

@@ -73,9 +73,14 @@ def test_any_of_twenty_tokens_or_a_typed_one_is_written(visit: Visit, served: Se
     assert fork is not None and (fork.source, fork.token_id) == (parent.events[3].source, len(" two"))
 
     page.get_by_role("button", name="Original").first.press("Enter")
-    focus_token(visitor, 3)
+    held: list[Route] = []
+    page.route("**/citer/ask/next_tokens", lambda route: held.append(route), times=1)
+    focus_token(visitor, 2)  # of which the twenty are asked for
+    expect(inspector).to_contain_text("The models read the text up to here.")
     typed.fill(" alone")
-    typed.press("Enter")
+    typed.press("Enter")  # meanwhile
+    assert len(held) == 1
+    held[0].continue_()
     expect(strip(visitor)).to_have_count(4, timeout=20_000)
     visitor.wait_idle()
     fork = served.engine.runs[-1].fork
