@@ -97,6 +97,5 @@ if __name__ == "__main__":
     with contextlib.suppress(OSError):  # a closed terminal is no reason not to serve
         print(f"CITER is served on {address}", flush=True)
     slot.start()
-    code = stopping.wait()
+    stopping.wait()
     stopping.end(server.close)
-    sys.exit(code)

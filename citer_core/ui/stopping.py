@@ -6,13 +6,17 @@ by `app`.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import logging
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
 from types import FrameType
+from typing import NoReturn
 
 from citer_core.ui.run.desk import RunDesk
 
@@ -41,14 +45,16 @@ class Stopping:
             if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
                 signal.signal(number, self._take)
 
-    def wait(self) -> int:
-        """Returns when the process has been told to end, with its exit code."""
+    def wait(self) -> None:
+        """Returns when the process has been told to end."""
         while not self._asked.wait(0.5):  # in steps, because some systems deliver no signal to a wait without an end
             pass
-        return self._code
 
-    def end(self, close: Callable[[], object]) -> None:
-        """Tells the runs, closes the server, and sees to it that the process ends.
+    def end(self, close: Callable[[], object]) -> NoReturn:
+        """Tells the runs, closes the server, and ends the process with its exit code.
+
+        Python is not taken down: a thread that computes or loads a model comes back from C++ into a Python that is
+        gone, and C++ ends the process with SIGABRT.
 
         Args:
             close: closes the server; may take seconds.
@@ -65,6 +71,11 @@ class Stopping:
             time.sleep(0.3)  # their last messages are on the way
         close()
         logger.info("ended")
+        atexit._run_exitfuncs()
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, AttributeError):  # closed, or never there
+                stream.flush()
+        os._exit(self._code)
 
     def _take(self, number: int, _frame: FrameType | None) -> None:
         code = CODES[signal.Signals(number).name]

@@ -147,3 +147,33 @@ def test_a_second_ctrl_c(row, tmp_path):
             assert process.wait(timeout=10) == 130
             assert time.monotonic() - began < 3
         row.said(process.log.read_text(encoding="utf-8"))
+
+
+COMPUTES = """
+import threading, types, torch
+from citer_core.ui.stopping import Stopping
+
+def compute():
+    matrix = torch.randn(1000, 1000)
+    while True:
+        matrix @ matrix
+
+stopping = Stopping(types.SimpleNamespace(end_all=lambda said: 0, n_live=0))
+stopping.install()
+for _ in range(3):
+    threading.Thread(target=compute, daemon=True).start()
+print("computes", flush=True)
+stopping.wait()
+print("closed")
+stopping.end(lambda: None)
+"""
+
+
+def test_told_to_end_while_models_compute():
+    """C++ ends the process with SIGABRT where Python is taken down under a thread that is in it."""
+    process = child(code=COMPUTES, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == "computes\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    said, errors = process.communicate(timeout=30)
+    assert (process.returncode, said, errors) == (130, "closed\n", "")
