@@ -17,6 +17,7 @@ from transformers import (
 )
 
 from citer_core.assets import ASSETS
+from citer_core.engine import Engine
 from citer_core.models import server_client, store
 from citer_core.models.pair import ModelPair
 from tests.completions_server import CompletionsServer
@@ -80,6 +81,18 @@ LLAMA3_ROPE = {
 @pytest.fixture(scope="session")
 def tokenizer():
     return AutoTokenizer.from_pretrained(ASSETS / "models" / "tokenizer")
+
+
+@pytest.fixture(scope="session")
+def bundled() -> Engine:
+    """The pair that ships, with its routers."""
+    return Engine.load()
+
+
+@pytest.fixture(scope="session")
+def engine(bundled: Engine) -> Engine:
+    """What most files mean by it."""
+    return bundled
 
 
 @pytest.fixture(scope="session")

@@ -10,21 +10,15 @@ import torch
 from citer_core.assets import ASSETS
 from citer_core.cost import H100_SXM
 from citer_core.embedded import corpus, publish
-from citer_core.engine import Engine
-from citer_core.models.pair import load_pair
 from citer_core.recording import read_index
 from citer_core.routing.decode import decode
 from citer_core.tasks.problems import problem_from_row, problem_from_text
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, prefers_llm
+from tests.sampling import few_or_all, sampled
 from tests.scripted_router import ScriptedRouter
 
 N_NEW = 40
-
-
-@pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine.load()
 
 
 def bundled(kind, n):
@@ -40,22 +34,13 @@ def ids_of(engine, problem, threshold, router):
     return [e.token_id for e in decode(engine.pair, router, engine.pair.encode(problem.prompt), settings)]
 
 
-@pytest.fixture(scope="module")
-def generated(engine) -> dict[str, list[list[int]]]:
-    """What transformers' `generate` writes with either model alone; many texts at once take a fifth of the time."""
-    return {name: generated_by(getattr(engine.pair, name), engine.pair) for name in ("slm", "llm")}
-
-
-def generated_by(lm, pair, n_together=25):
-    texts = []
-    for first in range(0, len(PROBLEMS), n_together):
-        prompts = [pair.encode(problem.prompt) for problem in PROBLEMS[first : first + n_together]]
-        width = max(map(len, prompts))
-        ids = torch.tensor([[0] * (width - len(prompt)) + prompt for prompt in prompts])
-        mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
-        output = lm.model.generate(ids, attention_mask=mask, do_sample=False, max_new_tokens=N_NEW)
-        texts += [up_to_the_end(row, lm.model.generation_config.eos_token_id) for row in output[:, width:].tolist()]
-    return texts
+def generated(lm, prompts):
+    """What transformers' `generate` writes with a model alone; many texts at once take a fifth of the time."""
+    width = max(map(len, prompts))
+    ids = torch.tensor([[0] * (width - len(prompt)) + prompt for prompt in prompts])
+    mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts])
+    output = lm.model.generate(ids, attention_mask=mask, do_sample=False, max_new_tokens=N_NEW)
+    return [up_to_the_end(row, lm.model.generation_config.eos_token_id) for row in output[:, width:].tolist()]
 
 
 def up_to_the_end(ids, eos_id):
@@ -78,25 +63,25 @@ def written_token_by_token(pair, ids, script):
     return expected
 
 
-@pytest.mark.parametrize("number", range(100))
-def test_identity_on_the_bundled_problems(engine, generated, number):
+@pytest.mark.parametrize("numbers", sampled([range(k, 100, 20) for k in range(20)], every=20), ids=lambda r: r.start)
+def test_identity_on_the_bundled_problems(engine, numbers):
     """tau = 0 and tau = 1 are `generate`, and a scripted pattern is a loop that keeps nothing.
 
     Of most problems the loop is checked place by place: if each token is its model's greedy one behind those before it,
     the loop writes the same ones. One pass of each model says that of all places.
     """
-    problem, pair = PROBLEMS[number], engine.pair
-    assert ids_of(engine, problem, 0.0, engine.router()) == generated["slm"][number]
-    assert ids_of(engine, problem, 1.0, engine.router()) == generated["llm"][number]
-
-    script = [0.1 if (number + i) % 3 == 0 else 0.9 for i in range(7)]
-    ids, written = pair.encode(problem.prompt), ids_of(engine, problem, 0.5, ScriptedRouter(script))
-    with torch.inference_mode():
-        if number % 10 == 0:
-            assert written == written_token_by_token(pair, ids, script)
-        slm, llm = (greedy_after(lm, ids + written, len(ids), pair) for lm in (pair.slm, pair.llm))
-    assert written == [(llm if script[i % 7] < 0.5 else slm)[i] for i in range(len(written))]
-    assert not pair.eos_ids.intersection(written[:-1]) and (written[-1] in pair.eos_ids or len(written) == N_NEW)
+    pair, prompts = engine.pair, [engine.pair.encode(PROBLEMS[number].prompt) for number in numbers]
+    for tau, lm in ((0.0, pair.slm), (1.0, pair.llm)):
+        assert [ids_of(engine, PROBLEMS[n], tau, engine.router()) for n in numbers] == generated(lm, prompts)
+    for number, ids in zip(numbers, prompts, strict=True):
+        script = [0.1 if (number + i) % 3 == 0 else 0.9 for i in range(7)]
+        written = ids_of(engine, PROBLEMS[number], 0.5, ScriptedRouter(script))
+        with torch.inference_mode():
+            if number == numbers[0]:
+                assert written == written_token_by_token(pair, ids, script)
+            slm, llm = (greedy_after(lm, ids + written, len(ids), pair) for lm in (pair.slm, pair.llm))
+        assert written == [(llm if script[i % 7] < 0.5 else slm)[i] for i in range(len(written))]
+        assert not pair.eos_ids.intersection(written[:-1]) and (written[-1] in pair.eos_ids or len(written) == N_NEW)
 
 
 def test_files_stay_below_what_the_hub_takes_without_lfs():
@@ -114,13 +99,13 @@ def test_the_pair_is_as_its_card_says(engine):
         assert 0.40 <= slm["accuracy"][kind]["share"] <= 0.55
 
 
-def test_the_pairs_text_can_be_worded_in_many_ways():
+@pytest.mark.parametrize("n", few_or_all(15, 60))
+def test_the_pairs_text_can_be_worded_in_many_ways(engine, n):
     """Case 3 is where both models would have gone on in another way; the card's numbers are of other problems too."""
     card = json.loads((ASSETS / "models" / "card.json").read_text())
     assert card["generator"] == corpus.FROZEN
-    pair = load_pair()
     for kind in ("math", "mc"):
-        whole, some = card["wording"][kind], publish.wording_statistics(pair, kind, 60)
+        whole, some = card["wording"][kind], publish.wording_statistics(engine.pair, kind, n)
         assert sum(whole["cases"].values()) == pytest.approx(1, abs=2e-4)
         assert 0.08 <= whole["cases"]["3"] <= 0.25 and 0.15 <= whole["choice_points"] <= 0.30
         assert some["cases"]["3"] == pytest.approx(whole["cases"]["3"], abs=0.02)

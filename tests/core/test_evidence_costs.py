@@ -24,13 +24,8 @@ from citer_core.tasks.problem_set import ProblemSet
 from citer_core.types import DecodeSettings
 from citer_core.workload import Passes, Workload
 
-PLAN = EvidencePlan(n_test=6, max_new_tokens=120, batch_size=4)
+PLAN = EvidencePlan(n_test=6, max_new_tokens=60, batch_size=4)
 SETTINGS = DecodeSettings(threshold=0.9, max_new_tokens=PLAN.max_new_tokens)
-
-
-@pytest.fixture(scope="module")
-def engine():
-    return Engine.load()
 
 
 @pytest.fixture(scope="module")

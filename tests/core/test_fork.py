@@ -20,6 +20,7 @@ from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import ParentInfo, RoutingTrace
 from citer_core.types import DecodeSettings, prefers_llm
 from tests.core.examples import random_prompts
+from tests.sampling import sampled
 
 N_NEW = 40
 
@@ -55,19 +56,20 @@ ROUTERS = [MaxProbabilityRouter, BidirectionalEntropyRouter, DisagreementRouter]
 
 @pytest.mark.parametrize("router_class", ROUTERS)
 @pytest.mark.parametrize("sampling", [{}, {"temperature": 0.9, "seed": 5}], ids=["greedy", "sampled"])
-def test_a_flip_is_one_run_with_the_same_decisions(tiny_pair, router_class, sampling):
+@pytest.mark.parametrize("number", sampled(range(4), every=4))
+def test_a_flip_is_one_run_with_the_same_decisions(tiny_pair, router_class, sampling, number):
     pair, router = dataclasses.replace(tiny_pair, eos_ids=frozenset()), router_class()
-    for number, prompt in enumerate(random_prompts(4)):
-        parent = run(pair, router, prompt, 0.4, **sampling)
-        for at in (0, 1, 2, 9 + number, 38):
-            source = "slm" if parent[at].source == "llm" else "llm"
-            branch = run(pair, router, prompt, 0.6, Fork(tuple(parent[:at]), source), **sampling)
-            decisions = {i: event.source for i, event in enumerate(parent[:at])} | {at: source}
-            fresh = run(pair, Dictated(router, decisions), prompt, 0.6, **sampling)
-            assert facts(branch) == facts(fresh)
-            assert branch[at].forced and not any(e.forced for e in branch[at + 1 :])
-            for ours, theirs in zip(branch[at + 1 :], fresh[at + 1 :], strict=True):
-                assert ours.slm_confidence == pytest.approx(theirs.slm_confidence, abs=1e-4)
+    prompt = random_prompts(4)[number]
+    parent = run(pair, router, prompt, 0.4, **sampling)
+    for at in (0, 1, 2, 9 + number, 38):
+        source = "slm" if parent[at].source == "llm" else "llm"
+        branch = run(pair, router, prompt, 0.6, Fork(tuple(parent[:at]), source), **sampling)
+        decisions = {i: event.source for i, event in enumerate(parent[:at])} | {at: source}
+        fresh = run(pair, Dictated(router, decisions), prompt, 0.6, **sampling)
+        assert facts(branch) == facts(fresh)
+        assert branch[at].forced and not any(e.forced for e in branch[at + 1 :])
+        for ours, theirs in zip(branch[at + 1 :], fresh[at + 1 :], strict=True):
+            assert ours.slm_confidence == pytest.approx(theirs.slm_confidence, abs=1e-4)
 
 
 def test_a_branch_of_a_branch_and_a_token_chosen_by_hand(tiny_pair):
@@ -152,24 +154,19 @@ def check_what_if(engine, problem, recorded_at, taus):
     assert facts(branch) == facts(fresh)
 
 
-@pytest.fixture(scope="module")
-def bundled() -> Engine:
-    return Engine.load()
-
-
 def problems(n):
     return [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)[: n // 2]]
 
 
-@pytest.mark.parametrize("problem", problems(4), ids=lambda problem: problem.data_type)
-def test_the_exact_part_of_a_what_if_is_what_a_real_run_writes(bundled, problem):
-    check_what_if(bundled, problem, 0.93, (0.2, 0.8, 0.99))
+@pytest.mark.parametrize("problem", sampled(problems(4), every=2), ids=lambda problem: problem.data_type)
+def test_the_exact_part_of_a_what_if_is_what_a_real_run_writes(engine, problem):
+    check_what_if(engine, problem, 0.93, (0.2, 0.8, 0.99))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", range(50))
-def test_fifty_runs_at_five_taus(bundled, number):
+def test_fifty_runs_at_five_taus(engine, number):
     draw = random.Random(number)
     recorded_at = draw.choice([0.3, 0.7, 0.93])
     taus = [0.0, 1.0, *(round(draw.random(), 2) for _ in range(3))]
-    check_what_if(bundled, problems(50)[number], recorded_at, taus)
+    check_what_if(engine, problems(50)[number], recorded_at, taus)

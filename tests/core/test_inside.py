@@ -28,11 +28,6 @@ STATE_ROUTERS = ("citer", "co-llm", "query-level")
 
 
 @pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine.load()
-
-
-@pytest.fixture(scope="module")
 def written(engine: Engine) -> list[int]:
     return [event.token_id for event in engine.start(PROBLEM, settings=DecodeSettings(threshold=0.5))]
 

@@ -26,11 +26,6 @@ SAMPLED = DecodeSettings(threshold=0.6, max_new_tokens=24, temperature=1.4, top_
 ALL_KEPT = replace(SAMPLED, top_p=1.0, seed=6)
 
 
-@pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine.load()
-
-
 def written(engine: Engine, settings: DecodeSettings) -> list[TokenEvent]:
     return list(engine.start(PROBLEM, router="citer", settings=settings))
 

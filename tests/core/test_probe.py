@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from citer_core.assets import ASSETS
-from citer_core.engine import Engine
 from citer_core.errors import SettingError, TraceError
 from citer_core.routing import probe as probing
 from citer_core.routing.decode import decode
@@ -51,8 +50,8 @@ def test_what_it_cannot_read_is_said(tiny_pair):
     assert list(probe(tiny_pair, PROMPT, [1, 2], is_cancelled=lambda: True)) == []
 
 
-def test_a_recorded_run_is_probed_where_it_was_asked_and_where_not():
-    pair = Engine.load().pair
+def test_a_recorded_run_is_probed_where_it_was_asked_and_where_not(engine):
+    pair = engine.pair
     trace = RoutingTrace.from_json((ASSETS / "traces" / "capital.json").read_text(encoding="utf-8"))
     probed = probe_trace(pair, trace)
     assert len(probed) == trace.n_tokens

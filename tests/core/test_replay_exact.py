@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 from collections import Counter
 
@@ -13,13 +14,9 @@ from citer_core.replay import replay
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import Problem
 from citer_core.types import DecodeSettings
+from tests.sampling import few_or_all, sampled
 
 RECORDED_AT = 0.93
-
-
-@pytest.fixture(scope="module")
-def bundled() -> Engine:
-    return Engine.load()
 
 
 def moves_of(
@@ -50,13 +47,18 @@ def moves_of(
     return found
 
 
-@pytest.mark.parametrize("temperature", [0.0, 0.8])
-@pytest.mark.parametrize("router", ["citer", "bidirectional-entropy", "disagreement"])
-def test_what_is_called_exact_is_what_a_real_run_writes(bundled: Engine, router: str, temperature: float) -> None:
+@pytest.mark.parametrize("n_each", few_or_all(1, 2))
+@pytest.mark.parametrize(
+    ("router", "temperature"),
+    sampled(itertools.product(["citer", "bidirectional-entropy", "disagreement"], [0.8, 0.0]), every=2),
+)
+def test_what_is_called_exact_is_what_a_real_run_writes(
+    engine: Engine, router: str, temperature: float, n_each: int
+) -> None:
     found: Counter[str] = Counter()
     for kind in ("math", "mc"):
-        for row in bundled_rows(kind)[:2]:
-            found += moves_of(bundled, router, row.problem, (0.3, 0.85, 1.0), temperature)
+        for row in bundled_rows(kind)[:n_each]:
+            found += moves_of(engine, router, row.problem, (0.3, 0.85, 1.0), temperature)
     if router == "citer":
         assert found["exact to the end"] > 0
 
@@ -64,13 +66,13 @@ def test_what_is_called_exact_is_what_a_real_run_writes(bundled: Engine, router:
 @pytest.mark.slow
 @pytest.mark.parametrize("temperature", [0.0, 0.8])
 @pytest.mark.parametrize("kind", ["math", "mc"])
-def test_a_hundred_problems_at_five_taus(bundled: Engine, kind: str, temperature: float) -> None:
+def test_a_hundred_problems_at_five_taus(engine: Engine, kind: str, temperature: float) -> None:
     """With -s it prints how many moves replay calls exact to the end, beside how many truly are."""
     found: Counter[str] = Counter()
     for number, row in enumerate(bundled_rows(kind)[:100]):
         draw = random.Random(number)
         taus = (0.5, 0.7, 0.85, *(round(draw.random(), 2) for _ in range(2)))
-        found += moves_of(bundled, "citer", row.problem, taus, temperature)
+        found += moves_of(engine, "citer", row.problem, taus, temperature)
     print(kind, temperature, dict(found))
     assert found["moves"] == 500
     assert 0 < found["exact to the end"] <= found["exact to the end with a probe"] <= found["truly the same text"]

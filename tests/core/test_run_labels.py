@@ -14,11 +14,6 @@ from citer_core.ui.run.truth import NO_SOLUTION, truth_message
 
 
 @pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine.load()
-
-
-@pytest.fixture(scope="module")
 def example(engine: Engine) -> Example:
     """Question 8: it has all three cases."""
     return example_of(bundled_rows("mc")[7].row, "mc", engine.pair)

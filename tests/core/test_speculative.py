@@ -11,7 +11,6 @@ import torch
 from transformers.generation import candidate_generator
 
 from citer_core.cost import H100_SXM, ModelSpec
-from citer_core.engine import Engine
 from citer_core.errors import NotANumberError, SettingError, TraceError
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
@@ -22,6 +21,7 @@ from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import generated, random_prompts, remote
+from tests.sampling import few_or_all
 
 PROMPTS = random_prompts(8, seed=11)
 
@@ -49,11 +49,6 @@ def near_pair(tokenizer) -> ModelPair:
         for weights in llm.parameters():
             weights.add_(torch.randn_like(weights) * 0.04)
     return ModelPair.assemble("near", slm, llm, tokenizer)
-
-
-@pytest.fixture(scope="module")
-def bundled() -> Engine:
-    return Engine.load()
 
 
 @pytest.fixture
@@ -89,16 +84,17 @@ def assisted(monkeypatch):
 
 
 @pytest.mark.parametrize("drafting", [Drafting(), Drafting(5, 0.0), Drafting(1, 0.0), Drafting(8, 0.9)])
-def test_text_passes_and_what_the_llm_reads_are_those_of_transformers(near_pair, tiny_pair, assisted, drafting):
+@pytest.mark.parametrize("every", few_or_all(4, 1))
+def test_text_passes_and_what_the_llm_reads_are_those_of_transformers(near_pair, tiny_pair, assisted, drafting, every):
     n_kept = 0
     for pair in (near_pair, tiny_pair):
-        for prompt in PROMPTS:
+        for prompt in PROMPTS[::every]:
             passes, _ = drafted(pair, prompt, drafting=drafting)
             tokens, widths = assisted(pair, prompt, 40, drafting)
             assert ids_of(passes) == tokens
             assert [one.llm_tokens_fed for one in passes] == widths
             n_kept += sum(one.n_accepted for one in passes)
-    assert n_kept > 20  # a draft that is never kept would test little
+    assert n_kept > 20 // every  # a draft that is never kept would test little
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 39])
@@ -125,12 +121,13 @@ def test_what_each_model_reads_adds_up(near_pair):
                 assert one.slm_tokens_fed == (2 if whole else 1, *[1] * (len(one.drafted) - 1))
 
 
-def test_fifty_problems_of_the_bundled_pair_read_as_the_llm_alone(bundled):
-    problems = [bundled_rows(kind)[n].problem for kind in ("math", "mc") for n in range(25)]
-    alone = dict(bundled.run_batch(problems, settings=DecodeSettings(threshold=1.0, max_new_tokens=160)))
+@pytest.mark.parametrize("n_each", few_or_all(3, 25))
+def test_problems_of_the_bundled_pair_read_as_the_llm_alone(engine, n_each):
+    problems = [bundled_rows(kind)[n].problem for kind in ("math", "mc") for n in range(n_each)]
+    alone = dict(engine.run_batch(problems, settings=DecodeSettings(threshold=1.0, max_new_tokens=160)))
     n_passes = n_tokens = 0
     for number, problem in enumerate(problems):
-        trace = whole(bundled, problem, 160)
+        trace = whole(engine, problem, 160)
         assert list(trace.token_ids) == [event.token_id for event in alone[number].events]
         assert (trace.completion, trace.answer) == (alone[number].completion, alone[number].answer)
         n_passes, n_tokens = n_passes + len(trace.passes), n_tokens + len(trace.token_ids)
@@ -155,10 +152,10 @@ def test_a_model_without_a_fused_pass_writes_the_same(near_pair, tokenizer):
         ]
 
 
-def test_the_cost_is_that_of_every_pass(bundled):
+def test_the_cost_is_that_of_every_pass(engine):
     problem = problem_from_text("1 + 1?", "math", "2")
-    trace = whole(bundled, problem)
-    models = {"slm": bundled.pair_info.slm, "llm": bundled.pair_info.llm}
+    trace = whole(engine, problem)
+    models = {"slm": engine.pair_info.slm, "llm": engine.pair_info.llm}
 
     def forward(model: ModelSpec, n_new: int, n_cached: int) -> float:
         return model.weight_bytes + model.kv_bytes_per_token * (n_new + n_cached)
@@ -176,10 +173,10 @@ def test_the_cost_is_that_of_every_pass(bundled):
     assert trace.cost(H100_SXM).flops > 0
 
 
-def test_the_text_is_whole_and_comes_back_from_json(bundled):
+def test_the_text_is_whole_and_comes_back_from_json(engine):
     problem = bundled_rows("mc")[38].problem
-    trace = whole(bundled, problem, drafting=Drafting(5, 0.0))
-    assert trace.completion == bundled.pair.tokenizer.decode(trace.token_ids, skip_special_tokens=True)
+    trace = whole(engine, problem, drafting=Drafting(5, 0.0))
+    assert trace.completion == engine.pair.tokenizer.decode(trace.token_ids, skip_special_tokens=True)
     assert SpeculativeTrace.from_dict(json.loads(json.dumps(trace.to_dict()))) == trace
 
 
@@ -195,8 +192,8 @@ def test_the_text_is_whole_and_comes_back_from_json(bundled):
         lambda one: {key: value for key, value in one.items() if key != "drafted"},
     ],
 )
-def test_passes_that_cannot_have_been_are_refused(bundled, damage):
-    document = whole(bundled, problem_from_text("1 + 1?", "math", "2")).to_dict()
+def test_passes_that_cannot_have_been_are_refused(engine, damage):
+    document = whole(engine, problem_from_text("1 + 1?", "math", "2")).to_dict()
     document["passes"] = [damage(document["passes"][0]), *document["passes"][1:]]
     with pytest.raises(TraceError, match="damaged"):
         SpeculativeTrace.from_dict(json.loads(json.dumps(document)))
