@@ -10,7 +10,7 @@ from citer_core.labelling import label_files
 from citer_core.labelling.label_files import label_dataset, shard_starts
 
 ROOT = Path(__file__).resolve().parents[2]
-LABEL = ["label", "--generated", "10", "--max-new-tokens", "60", "--ask-slm"]
+LABEL = ["label", "--generated", "5", "--max-new-tokens", "60", "--ask-slm"]
 QUICK = ["--epochs", "3", "--learning-rates", "0.001"]
 
 
@@ -28,10 +28,10 @@ def contents(folder):
 
 
 def small_parts(patch):
-    """Parts of 6 rows, so that few rows make several."""
-    patch.setattr(label_files, "PART_SIZE", 6)
-    patch.setitem(label_dataset.__kwdefaults__, "part_size", 6)
-    patch.setattr(shard_starts, "__defaults__", (6,))
+    """Parts of 3 rows, so that few rows make several."""
+    patch.setattr(label_files, "PART_SIZE", 3)
+    patch.setitem(label_dataset.__kwdefaults__, "part_size", 3)
+    patch.setattr(shard_starts, "__defaults__", (3,))
 
 
 def route(*arguments: str) -> int:

@@ -81,7 +81,7 @@ def decoded_points(monkeypatch, n_last):
 
 def test_many_points_go_side_by_side_to_the_same_rows(data, tmp_path, monkeypatch):
     """Killed among them, they go on with the answers that there are."""
-    common = ["evaluate", "--dataset-path", str(data), "--max-new-tokens", "40", "--batch-size", "2"]
+    common = ["evaluate", "--dataset-path", str(data), "--max-new-tokens", "12", "--batch-size", "2"]
     common += ["--without-llm-alone"]
     taus = [f"{name}={tau}" for name in ("citer", "margin", "random") for tau in (0.1, 0.4, 0.8)]
     apart = []

@@ -19,8 +19,8 @@ from tests.cli.examples import LABEL, ROOT, contents, small_parts
 
 def test_labels_are_all_there_and_summed_up(trained):
     header, labels, rows = load_labels(trained / "labels")
-    assert (header.n_rows, header.part_size, header.ask_slm, header.max_new_tokens) == (20, 6, True, 60)
-    assert [row["data_type"] for row in rows] == ["math"] * 10 + ["mc"] * 10
+    assert (header.n_rows, header.part_size, header.ask_slm, header.max_new_tokens) == (10, 3, True, 60)
+    assert [row["data_type"] for row in rows] == ["math"] * 5 + ["mc"] * 5
     assert (labels.slm_is_correct >= 0).all() and (labels.label >= 0).all()
 
 
@@ -30,7 +30,7 @@ def test_shards_into_two_folders_merge_into_the_same_bytes(trained, tmp_path, mo
     for i, folder in enumerate(folders, start=1):
         assert main([*LABEL, "--output-dir", str(folder), "--shard", f"{i}/2"]) == 0
     err = capsys.readouterr().err
-    assert "labelled 12 of 12 rows" in err and "labelled 8 of 8 rows" in err and "This shard is done" in err
+    assert "labelled 6 of 6 rows" in err and "labelled 4 of 4 rows" in err and "This shard is done" in err
     assert main(["train-router", "--labels", str(folders[0]), "--output-dir", str(tmp_path / "r")]) == 2
     assert "lack 2 of 4 parts" in capsys.readouterr().err
     assert main(["merge-labels", *map(str, folders), "--output-dir", str(tmp_path / "all")]) == 0

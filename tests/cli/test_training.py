@@ -41,7 +41,7 @@ def test_every_kind_trains_from_one_folder_of_labels(trained, tmp_path, kind):
 def test_labels_by_outcome_and_their_router_from_the_command_line(tmp_path, capsys):
     """The bundled pair disagrees at few tokens; all of its rows are labelled row by row."""
     labels, routers = tmp_path / "labels", tmp_path / "routers"
-    arguments = ["label", "--generated", "4", "--labels", "outcome", "--max-new-tokens", "60", "--part-size", "1"]
+    arguments = ["label", "--generated", "2", "--labels", "outcome", "--max-new-tokens", "60", "--part-size", "1"]
     assert main([*arguments, "--output-dir", str(labels)]) == 0
     header, found, _ = load_labels(labels)
     assert (header.labels, header.router, header.part_size) == ("outcome", "always-llm", 1)
@@ -100,7 +100,7 @@ def test_a_budget_becomes_one_tau_for_a_data_set(trained, data, tmp_path, capsys
 def test_batches_write_what_single_problems_get(data, tmp_path, capsys):
     def rows(name, *more):
         arguments = ["route", "--dataset-path", str(data), "--output-file", str(tmp_path / name), "--threshold", "0.9"]
-        assert main([*arguments, "--max-new-tokens", "60", "--with-trace", *more]) == 0
+        assert main([*arguments, "--max-new-tokens", "30", "--with-trace", *more]) == 0
         return {row["id"]: row for row in lines(tmp_path / name)}
 
     one, many = rows("1.jsonl", "--batch-size", "1"), rows("4.jsonl", "--batch-size", "4")
@@ -142,14 +142,14 @@ def test_a_budget_of_one_question_is_kept_in_its_own_answer(capsys):
 
 
 def test_rounds_from_the_command_line_resume_and_end_in_a_table(data, tmp_path, capsys):
-    arguments = ["iterate", "--generated", "6", "--output-dir", str(tmp_path / "rounds"), *QUICK]
+    arguments = ["iterate", "--generated", "3", "--output-dir", str(tmp_path / "rounds"), *QUICK]
     arguments += ["--max-new-tokens", "60", "--rollouts", "2", "--test-path", str(data), "--test-limit", "2"]
     assert main([*arguments, "--rounds", "1"]) == 0
     labels = contents(tmp_path / "rounds" / "round-1" / "labels")
     capsys.readouterr()
     assert main(arguments) == 0
     out, err = capsys.readouterr()
-    assert "round 2: labelled 12 of 12 rows" in err and "round 1: training" not in err
+    assert "round 2: labelled 6 of 6 rows" in err and "round 1: training" not in err
     assert contents(tmp_path / "rounds" / "round-1" / "labels") == labels
     table = [[cell.strip() for cell in line.strip("|").split("|")] for line in out.splitlines()]
     assert [row[0] for row in table[2:]] == ["1", "2"] and "rows right" in table[0]

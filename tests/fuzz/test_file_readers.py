@@ -50,6 +50,7 @@ from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import ROWS
 from tests.core.test_gguf import write_gguf
 from tests.fuzz.damage import damaged
+from tests.sampling import few_or_all
 
 LONGEST_S = 2.0
 QUICK = 60
@@ -239,11 +240,12 @@ READERS = {
 
 
 @pytest.mark.filterwarnings("ignore")  # transformers warns of fields in every way that there is
+@pytest.mark.parametrize("part", few_or_all(3, 1))
 @pytest.mark.parametrize("name", READERS)
-def test_a_damaged_file_is_read_or_refused_calmly(originals, tmp_path, monkeypatch, record_property, name):
+def test_a_damaged_file_is_read_or_refused_calmly(originals, tmp_path, monkeypatch, record_property, name, part):
     monkeypatch.setenv("CITER_CACHE", str(tmp_path / "cache"))
     reader = READERS[name]
-    wanted = int(os.environ.get("FUZZ_EXAMPLES", "0")) or reader.quick
+    wanted = int(os.environ.get("FUZZ_EXAMPLES", "0")) or reader.quick // part
     if wanted > reader.quick < QUICK:
         wanted = max(reader.quick, wanted // 10)  # a model is built for each: an hour is for all readers
     counts = {"taken": 0, "refused": 0}
