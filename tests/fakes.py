@@ -25,7 +25,6 @@ from citer_core.cost import ModelSpec
 from citer_core.errors import CiterError, PromptError, RouterError
 from citer_core.fork import Fork
 from citer_core.models.presets import PRESETS
-from citer_core.routing.memory import Memory
 from citer_core.speculation import DraftedToken, Drafting, SpeculativePass, SpeculativeTrace
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
@@ -36,6 +35,7 @@ from citer_core.types import Candidate, DecodeSettings, FinishReason, PairOption
 if TYPE_CHECKING:
     import pytest
 
+    from citer_core.routing.memory import Memory
     from citer_core.routing.next_tokens import NextTokens
     from citer_core.routing.probe import ProbedToken
 
