@@ -24,12 +24,12 @@ from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, TokenEvent
 from citer_core.ui.problem_book import ProblemBook
 from citer_core.ui.run.truth import truth_message
+from tests.sampling import few_or_all
 
 ROOT = Path(__file__).resolve().parents[2]
 TAUS = (0.0, 0.5, 0.93, 1.0)
 CONFIDENCE = 1e-4
 TIE = 1e-6
-N_LABELLED = 12
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
 
@@ -89,14 +89,9 @@ def odd_texts(n: int) -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def engine() -> Engine:
-    return Engine.load()
-
-
-@pytest.fixture(scope="module")
 def asked(engine: Engine) -> Asked:
     """Every router; greedy and sampled at all taus; what can be done to a run at one of its tokens."""
-    problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)[:2]]
+    problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)[:1]]
     asked = Asked()
     for tau in TAUS:
         for problem in problems:
@@ -107,16 +102,16 @@ def asked(engine: Engine) -> Asked:
         settings = DecodeSettings(
             threshold=max(0.1, engine.default_threshold(name)), max_new_tokens=12, temperature=0.7
         )
-        events = asked.add(engine, problems[1], name, settings)
+        events = asked.add(engine, problems[0], name, settings)
         at = 5
         other = "slm" if events[at].source == "llm" else "llm"
-        asked.add(engine, problems[1], name, settings, Fork(tuple(events[:at]), other))
+        asked.add(engine, problems[0], name, settings, Fork(tuple(events[:at]), other))
     settings = DecodeSettings(threshold=0.93, max_new_tokens=24)
-    events = asked.add(engine, problems[2], "citer", settings)
+    events = asked.add(engine, problems[1], "citer", settings)
     longer = DecodeSettings(threshold=0.93, max_new_tokens=40)
     swapped = events[5].slm_top[1].token_id
     for fork in (Fork(tuple(events)), Fork((), "llm"), Fork(tuple(events[:5]), events[5].source, swapped)):
-        asked.add(engine, problems[2], "citer", longer, fork)
+        asked.add(engine, problems[1], "citer", longer, fork)
     return asked
 
 
@@ -172,7 +167,7 @@ def test_a_run_of_the_browser_is_a_trace_of_the_same_pair_and_costs_the_same(
 
 
 def test_both_say_the_same_of_a_finished_text(engine: Engine, asked: Asked, answer: dict[str, Any]) -> None:
-    problems = [row.problem for row in bundled_rows("math")[:2]]
+    problems = [bundled_rows(kind)[0].problem for kind in ("math", "mc")]
     for problem, trace, theirs in zip(problems, asked.runs, answer["probes"], strict=False):
         ours = [token.to_dict() for token in engine.probe(problem, [event.token_id for event in trace.events])]
         assert len(ours) == len(theirs) == len(trace.events)
@@ -185,16 +180,17 @@ def test_both_say_the_same_of_a_finished_text(engine: Engine, asked: Asked, answ
                 assert mine[top][0] == pytest.approx(its[top][0], abs=CONFIDENCE)
 
 
-def test_both_give_a_run_the_same_cases_and_labels(engine: Engine) -> None:
+@pytest.mark.parametrize("n_labelled", few_or_all(3, 12))
+def test_both_give_a_run_the_same_cases_and_labels(engine: Engine, n_labelled: int) -> None:
     """Also where neither model is right, so that the SLM has to go on alone, and where no solution is known."""
     book = ProblemBook.bundled()
-    problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)[:N_LABELLED]]
+    problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)[:n_labelled]]
     unknown = replace(problems[0], question=f"{problems[0].question} Please.")
     settings = DecodeSettings(threshold=0.93)
     runs = dict(engine.run_batch(problems, router="citer", settings=settings, batch_size=16))
     asked = [(problem, [event.token_id for event in runs[i].events]) for i, problem in enumerate(problems)]
     for kind in ("math", "mc"):  # and texts that never leave their solution
-        row = bundled_rows(kind)[N_LABELLED]
+        row = bundled_rows(kind)[n_labelled]
         example = example_of(row.row, kind, engine.pair)
         asked.append((row.problem, example.truth_ids))
     asked.append((unknown, asked[0][1]))
@@ -204,7 +200,7 @@ def test_both_give_a_run_the_same_cases_and_labels(engine: Engine) -> None:
         ours = truth_message(engine, book.row(problem), problem.data_type, ids)
         assert theirs == ours, problem.id
         n_case_3 += ours.get("case", "").count("3")
-    assert n_case_3 >= 10 and "why" in ours
+    assert n_case_3 >= n_labelled - 2 and "why" in ours
 
 
 @pytest.mark.slow

@@ -76,7 +76,7 @@ def asked() -> dict[str, Any]:
     for question in (choices.PLACES, choices.CITIES, choices.FORCES, choices.TURKISH, choices.MARKS):
         problem = choices.mc(question, "A")
         pieces = [*PIECES, *(text for _, text in problem.choices)]
-        completions += [("".join(chance.choices(pieces, k=chance.randint(1, 16))), problem) for _ in range(300)]
+        completions += [("".join(chance.choices(pieces, k=chance.randint(1, 16))), problem) for _ in range(100)]
     # A place where two mention choices, a lone letter that is a word, a label whose case counts.
     letters = problem_from_text("Which letter?\nA. a\nB. B\nC. I", "mc", "C")
     odd = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,7 +25,6 @@ from citer_core.evidence.routers import RouterShop
 from citer_core.evidence.runs import work_of
 from citer_core.evidence.statistics import pack, paired_difference, unpack
 from citer_core.evidence.stored import StoredPart
-from citer_core.models.pair import load_pair
 from citer_core.routing.catalog import load_routers
 from citer_core.routing.routers.citer import CiterMLP, CiterRouter
 from citer_core.tasks.datasets import bundled_rows
@@ -32,14 +32,10 @@ from citer_core.tasks.problem_set import ProblemSet
 from citer_core.types import DecodeSettings
 from citer_core.workload import Workload
 from tests.core.stored_evidence import accuracy_part
+from tests.sampling import few_or_all, sampled
 
-LIMITS = {"max_new_tokens": 160, "batch_size": 8}
+LIMITS = {"max_new_tokens": 80, "batch_size": 8}
 PLAN = EvidencePlan(n_test=12, n_tuning=6, n_labelled=4, **LIMITS)
-
-
-@pytest.fixture(scope="module")
-def engine():
-    return Engine.load()
 
 
 @pytest.fixture
@@ -53,22 +49,23 @@ def trained_router(pair, seed):
     return CiterRouter(CiterMLP(pair.hidden_size), card)
 
 
-def fresh(engine, asked, router, tau):
+def fresh(engine, asked, router, tau, plan=PLAN):
     """The same answers, decoded anew."""
-    settings = DecodeSettings(threshold=tau, max_new_tokens=PLAN.max_new_tokens)
+    settings = DecodeSettings(threshold=tau, max_new_tokens=plan.max_new_tokens)
     found = dict(engine.run_batch(asked.problems, router=router, settings=settings, batch_size=8))
     return [found[i] for i in range(len(asked.problems))]
 
 
-@pytest.mark.parametrize("router", ["citer", "random"])
-def test_a_run_that_is_known_for_a_tau_is_the_run_at_that_tau(engine, asked, router, tmp_path):
+@pytest.mark.parametrize("router", sampled(["citer", "random"], every=2))
+@pytest.mark.parametrize("taus", few_or_all([0.9, 0.9001, 0.2], [0.9, 0.9001, 0.2, 0.905, 0.0, 1.0]))
+def test_a_run_that_is_known_for_a_tau_is_the_run_at_that_tau(engine, asked, router, taus, tmp_path):
     with RunBook(engine, tmp_path / "runs.jsonl", **LIMITS) as book:
-        for tau in (0.9, 0.9001, 0.2, 0.905, 0.0, 1.0):
+        for tau in taus:
             for run, trace in zip(book.runs(router, asked, tau), fresh(engine, asked, router, tau), strict=True):
                 assert (run.n_tokens, run.n_llm_tokens) == (trace.n_tokens, trace.n_llm_tokens)
                 assert run.is_right == trace.answer.is_correct
                 assert run.work == Workload.of(trace.events)
-        assert book.n_reused > 0 and book.n_decoded < 36
+        assert book.n_reused > 0 and book.n_decoded < 6 * len(taus)
 
 
 def test_a_book_that_is_opened_again_decodes_nothing_twice(engine, asked, tmp_path):
@@ -89,7 +86,7 @@ def test_many_points_are_those_of_one_at_a_time(engine, asked, tmp_path):
     """Problems go through all points four at a time; what was known before a kill is not decoded again."""
     points = [("citer", 0.5), ("disagreement", 0.5), ("max-probability", 0.6), ("citer", 0.2)]
     told = []
-    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=160, batch_size=2) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=80, batch_size=2) as book:
         book.runs("citer", ProblemSet(asked.name, asked.data_type, asked.problems[:3]), 0.5)
         book.fill(asked, points, lambda numbers, n_points: told.append((numbers.stop, n_points)))
         n_decoded = book.n_decoded
@@ -100,7 +97,7 @@ def test_many_points_are_those_of_one_at_a_time(engine, asked, tmp_path):
         for run, trace in zip(runs, fresh(engine, asked, router, tau), strict=True):
             assert (run.n_tokens, run.n_llm_tokens) == (trace.n_tokens, trace.n_llm_tokens)
             assert run.is_right == trace.answer.is_correct and run.work == Workload.of(trace.events)
-    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=160, batch_size=2) as book:
+    with RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=80, batch_size=2) as book:
         book.fill(asked, points)
         assert book.n_decoded == 0
 
@@ -112,11 +109,12 @@ def test_tau_for_a_share_comes_from_tuning_problems(engine, asked, tmp_path):
         assert share_of(book.runs("max-probability", asked, tau)) == pytest.approx(0.2, abs=0.03)
 
 
-def test_decisive_tokens_save_whatever_the_llm_can_solve(engine):
-    problems = [row.problem for kind in FORMATS for row in bundled_rows(kind)[:12]]
-    both = ProblemSet("both", "math", tuple(problems))
-    slm, llm = (fresh(engine, both, f"always-{name}", tau) for name, tau in (("slm", 0.0), ("llm", 1.0)))
-    runs = decisive_runs(load_pair(), problems, PLAN)
+@pytest.mark.parametrize("n_each", few_or_all(4, 12))
+def test_decisive_tokens_save_whatever_the_llm_can_solve(engine, n_each):
+    problems = [row.problem for kind in FORMATS for row in bundled_rows(kind)[:n_each]]
+    both, plan = ProblemSet("both", "math", tuple(problems)), replace(PLAN, max_new_tokens=160)
+    slm, llm = (fresh(engine, both, f"always-{name}", tau, plan) for name, tau in (("slm", 0.0), ("llm", 1.0)))
+    runs = decisive_runs(engine.pair, problems, plan)
     for run, by_slm, by_llm in zip(runs, slm, llm, strict=True):
         assert run.is_right == (by_slm.answer.is_correct or by_llm.answer.is_correct)
         if by_slm.answer.is_correct or not by_llm.answer.is_correct:  # no help is needed, or nobody could give it
@@ -155,6 +153,7 @@ def test_quarters_of_length():
     assert all(lengths[i] >= bounds[k - 1] for i, k in enumerate(of) if k) and bounds == sorted(bounds)
 
 
+@pytest.mark.slow
 def test_problems_of_labels_tuning_and_test_are_different_ones():
     plan = EvidencePlan(n_test=60, n_tuning=60, n_labelled=60)
     for kind in FORMATS:
@@ -275,6 +274,7 @@ def test_wrong_sizes_are_refused_before_anything_is_loaded(tmp_path, capsys, wor
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_routers_that_ship_are_taken_where_they_are_of_the_same_problems(engine, tmp_path):
     ours = [engine.router(name) for name in ("citer", "citer-outcome")]
     shop = RouterShop(engine.pair, tmp_path / "w", EvidencePlan())

@@ -137,9 +137,9 @@ def test_it_learns_to_write_the_chain_and_to_stop(model_folder, tmp_path):
     assert pair.tokenizer.decode(ids, skip_special_tokens=True) == completions(rows, "mc")[0]
 
 
-def test_rows_that_are_too_long_are_left_out_and_counted(model_folder, tmp_path):
+def test_rows_that_are_too_long_are_left_out_and_counted(model_folder, tmp_path, tiny_pair):
     lengths = sorted(
-        len(encode_row(row.problem.prompt, text, load_pair().prompt_form, 0)["input_ids"])
+        len(encode_row(row.problem.prompt, text, tiny_pair.prompt_form, 0)["input_ids"])
         for row, text in zip(ROWS, completions(ROWS, "mc"), strict=True)
     )
     recipe = Recipe(max_steps=1, max_length=lengths[-2] if lengths[-2] < lengths[-1] else lengths[0])
