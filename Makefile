@@ -84,7 +84,8 @@ fuzz: dev
 # One thread a process: the models of the tests are so small that a second one waits more than it works. Files go in
 # the order that tests/conftest.py gives them: xdist's own begins with those of many tests, which are not the long ones.
 test: dev browser test-js
-	OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1) $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(PYTEST_ARGS)
+	OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1) $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder \
+		--durations=20 $(PYTEST_ARGS)
 
 test-slow: dev
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)

@@ -15,16 +15,8 @@ from citer_core.errors import SettingError
 from citer_core.files import rescue
 from citer_core.tasks.dataset_cache import resolve_dataset
 from citer_core.web.own_address import without_proxies
-from tests.http_visitor import ServerProcess
 
 ROOT = Path(__file__).parents[1]
-
-
-def test_nothing_goes_through_a_proxy_to_ones_own_address(tmp_path: Path) -> None:
-    """Gradio asked a proxy for 127.0.0.1, and could not even be imported beside one that it does not speak to."""
-    proxies = {"http_proxy": "http://127.0.0.1:9", "ALL_PROXY": "socks5://127.0.0.1:9"}
-    with ServerProcess(tmp_path / "log", **proxies) as server:
-        server.wait("is served on")
 
 
 def test_proxies_are_there_again_for_what_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:

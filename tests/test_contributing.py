@@ -21,6 +21,7 @@ from citer_core.joined_script import JoinedScript
 from citer_core.routing import routers
 from citer_core.routing.router import RouterFeatures
 from citer_core.routing.routers import training_free_routers
+from tests.forked import Forked, anew
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
@@ -177,20 +178,17 @@ def with_min_p(tmp_path_factory) -> Path:
     shutil.copytree(ASSETS / "run", folder / "assets" / "run")
     for edit in edits("Add a setting of decoding"):
         edit.apply(folder / "citer_core")
-    in_copy(folder, "-m", "citer_core.trace_schema_js")
+    in_copy(folder, "import runpy; runpy.run_module('citer_core.trace_schema_js', run_name='__main__')")
     return folder
 
 
-def in_copy(folder: Path, *arguments: str) -> str:
-    """What Python prints that imports from the copy."""
-    command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, env=environment())
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+def in_copy(folder: Path, code: str) -> str:
+    """What code prints that imports from the copy."""
+    code = anew("citer_core") + f"sys.path.insert(0, {str(folder)!r})\nsys.dont_write_bytecode = True\n" + code
+    process = Forked(code, cwd=folder, env=dict(os.environ))
+    out, err = process.communicate()
+    assert process.returncode == 0, err
+    return out
 
 
 def settings_table() -> set[str]:
@@ -284,7 +282,7 @@ print(json.dumps(found))
 
 
 def test_a_setting_is_everywhere_that_a_person_meets_it(with_min_p):
-    found = json.loads(in_copy(with_min_p, "-c", USES_MIN_P))
+    found = json.loads(in_copy(with_min_p, USES_MIN_P))
     assert found["request"] == 0.5 and found["flags"] == [{"min_p": 0.5}] * 2
     assert found["refused"].startswith("min_p is 2; it must be a number from 0 to 1. 0 cuts off nothing")
     assert "min_p, a number from 0 to 1 (0; Only when sampling)" in found["words"]

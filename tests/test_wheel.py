@@ -18,10 +18,14 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.forked import Forked, anew
 from tests.http_visitor import free_port
 
 ROOT = Path(__file__).parents[1]
 QUESTION = "Hana earns 11 dollars per hour and works 5 hours a day for 5 days. How many dollars does Hana earn?"
+
+# As `program` does it in its own environment, but what it needs of others has been imported.
+INSTALLED = anew("citer_core") + "sys.path.insert(0, sys.argv.pop(1))\n"
 
 
 def pip(*arguments):
@@ -71,18 +75,24 @@ def test_all_assets_are_in_it_and_nothing_else_is_beside_the_package(wheel):
 
 
 def test_a_question_in_the_terminal(program, environment, tmp_path):
-    command = [program, "route", "--question", QUESTION, "--threshold", "0.7", "--json"]
+    """By the installed program, and without what only the page needs."""
+    command = [program.with_name("python"), "-X", "importtime", program, "route", "--question", QUESTION]
+    command += ["--threshold", "0.7", "--json"]
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["answer"]["predicted_answer"] == "275"
     assert list(tmp_path.iterdir()) == []
+    imported = {line.rpartition("|")[2].strip().partition(".")[0] for line in done.stderr.splitlines()}
+    assert {"torch", "citer_core"} <= imported and not {"gradio", "plotly"} & imported
 
 
 def test_the_page(program, environment, tmp_path):
     port = free_port()
     with (tmp_path / "log").open("wb") as log:
-        command = [program, "app", "--port", str(port)]
-        process = subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=log, stderr=subprocess.STDOUT)
+        packages = str(*program.parents[1].glob("lib/python*/site-packages"))
+        code = INSTALLED + program.read_text(encoding="utf-8")
+        arguments = (packages, "app", "--port", str(port))
+        process = Forked(code, *arguments, cwd=tmp_path, env=environment, stdout=log, stderr=log)
     try:
         deadline = time.monotonic() + 120
         while "CITER is served on" not in (said := (tmp_path / "log").read_text(encoding="utf-8")):

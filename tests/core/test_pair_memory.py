@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import weakref
 
 import pytest
@@ -21,12 +19,12 @@ from citer_core.ui.pair.switch import PairSwitch
 from citer_core.ui.run.order import Order
 from citer_core.ui.run.registry import RunRegistry
 from tests.core.conftest import tiny_qwen2
+from tests.forked import Forked
+from tests.sampling import few_or_all
 
-N_CHANGES = 5
 PAIR_BYTES = 170_000_000
 QUESTION = problem_from_text("How many apples are left?", "math")
 WAIT_S = 120
-ALONE = "CITER_TEST_ALONE"
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +44,10 @@ def pairs(tmp_path_factory, tokenizer):
 
 @pytest.fixture
 def running(pairs):
+    return switched(pairs)
+
+
+def switched(pairs):
     def load(pair, dtype, download, on_progress):
         return Engine.load(pair, dtype=dtype, on_progress=on_progress)
 
@@ -76,17 +78,18 @@ def test_an_ended_run_does_not_hold_its_models(running):
     assert run.trace().pair == pair.info and run.trace().finish_reason == "length"
 
 
-def test_memory_comes_back_after_five_changes(request):
+@pytest.mark.skipif(resident_bytes() is None, reason="this system does not say what a process holds")
+@pytest.mark.parametrize("n_changes", few_or_all(2, 5))
+def test_memory_comes_back_after_changes(pairs, n_changes):
     """In a process of its own: what one holds, and gives back, depends on all that ran in it before."""
-    if ALONE not in os.environ:
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", request.node.nodeid]
-        done = subprocess.run(
-            command, cwd=request.config.rootpath, env=os.environ | {ALONE: "1"}, capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stdout
-        return
-    pairs = request.getfixturevalue("pairs")
-    slot, switch = request.getfixturevalue("running")
+    code = "import sys; from tests.core.test_pair_memory import change; change(int(sys.argv[1]), sys.argv[2:])"
+    process = Forked(code, str(n_changes), *pairs, env=dict(os.environ))
+    said = process.communicate()[1]
+    assert process.returncode == 0, said
+
+
+def change(n_changes, pairs):
+    slot, switch = switched(pairs)
     registry = RunRegistry()
     engine = slot.wait(0)
     size = sum(p.numel() * p.element_size() for lm in (engine.pair.slm, engine.pair.llm) for p in lm.model.parameters())
@@ -96,20 +99,18 @@ def test_memory_comes_back_after_five_changes(request):
     first = run_once(slot, registry)
     give_back()
     before = resident_bytes()
-    if before is None:
-        pytest.skip("this system does not say what a process holds")
-    for change in range(1, N_CHANGES + 1):
-        switch.begin(pairs[change % 2], "float32")
+    for number in range(1, n_changes + 1):
+        switch.begin(pairs[number % 2], "float32")
         assert switch.wait(WAIT_S), switch.status()
         assert switch.status()["change"]["stage"] == "ready", switch.status()["change"]
         tokens = run_once(slot, registry)
-        assert (tokens == first) is (change % 2 == 0), "each pair writes its own text, and the same again"
+        assert (tokens == first) is (number % 2 == 0), "each pair writes its own text, and the same again"
         models.append(weakref.ref(slot.wait(0).pair.llm.model))
     slot.settle(WAIT_S)
-    assert [model() is None for model in models] == [True] * N_CHANGES + [False]
+    assert [model() is None for model in models] == [True] * n_changes + [False]
     give_back()  # as before the first change: what the last run let go of is no pair's
     after = resident_bytes()
-    assert after is not None and after <= 1.1 * before, f"{before / 1e6:.0f} MB before, {after / 1e6:.0f} MB after"
+    assert after <= 1.1 * before, f"{before / 1e6:.0f} MB before, {after / 1e6:.0f} MB after"
 
 
 def test_a_run_in_flight_keeps_its_tokens(running, pairs):

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import subprocess
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,7 +13,6 @@ from pathlib import Path
 import pytest
 from huggingface_hub.errors import GatedRepoError, LocalEntryNotFoundError
 
-import citer_core
 from citer_core.config import cache_folder
 from citer_core.errors import ModelFileError
 from citer_core.models import hashes, store
@@ -22,6 +20,7 @@ from citer_core.models.pair import load_pair
 from citer_core.models.sources import GgufSource, HubSource
 from citer_core.types import PairOptions
 from tests.core.conftest import tiny_qwen2
+from tests.forked import HUB_ANEW, Forked
 
 pytestmark = pytest.mark.usefixtures("empty_caches")
 
@@ -209,19 +208,19 @@ def hub():
     thread.join()
 
 
-def by_command(server, folder, *arguments):
-    """Python in a process of its own, with the hub's real client."""
+def by_command(server, folder, code, *arguments):
+    """A process of its own, with the hub's real client."""
     environment = {name: value for name, value in os.environ.items() if not name.lower().endswith("_proxy")} | {
         "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
         "HF_HOME": str(folder / "hf"),
-        "PYTHONPATH": str(Path(citer_core.__file__).parents[1]),
     }
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, timeout=120)
+    process = Forked(HUB_ANEW + code, *arguments, env=environment, cwd=folder)
+    out, err = process.communicate()
+    return subprocess.CompletedProcess(arguments, process.returncode, out, err)
 
 
 def fetch_by_command(server, pair, folder):
-    return by_command(server, folder, "-m", "citer_core", "fetch", pair)
+    return by_command(server, folder, "from citer_core.__main__ import program; program()", "fetch", pair)
 
 
 STOPPED_AND_RESUMED = """
@@ -250,7 +249,7 @@ print(json.dumps(seen))
 def test_a_download_tells_its_bytes_and_is_stopped_between_two_blocks(tmp_path, hub):
     block = 10_485_760  # of the hub's client
     content = hub.files["m.gguf"] = bytes(range(256)) * 100_000
-    done = by_command(hub, tmp_path, "-c", STOPPED_AND_RESUMED)
+    done = by_command(hub, tmp_path, STOPPED_AND_RESUMED)
     assert done.returncode == 0, done.stderr
     fetched = [["fetch", n, None] for n in (0, block, block, 2 * block, len(content))]
     assert json.loads(done.stdout) == [*fetched, ["convert", 0, None], "ModelFileError"]

@@ -15,6 +15,7 @@ import pytest
 
 from tests.core.conftest import server, tiny_pair, tokenizer  # noqa: F401  # fixtures
 from tests.faults.table import ROOT, FaultRow, read_table
+from tests.forked import Forked
 
 FULL = ("No space left on device", "File too large")
 
@@ -74,14 +75,21 @@ def disk(tmp_path):
             subprocess.run(["umount", "-l", str(folder)], capture_output=True, check=True)
 
 
-def child(*arguments: str, code: str | None = None, **options) -> subprocess.Popen[str]:
-    """`python -m citer_core ...` or a piece of code, as a process of its own with both outputs read."""
-    command = [sys.executable, "-c", code] if code is not None else [sys.executable, "-m", "citer_core"]
+COMMAND = "import runpy; runpy.run_module('citer_core', run_name='__main__')"
+
+
+def child(*arguments: str, code: str = COMMAND, starts: bool = False, **options) -> subprocess.Popen[str] | Forked:
+    """`python -m citer_core ...` or a piece of code, as a process of its own with both outputs read.
+
+    `starts`: by starting Python, for tests of what that does, and of its end; else it is forked.
+    """
     environment = os.environ | {"OMP_NUM_THREADS": "1"} | options.pop("env", {})
+    if not starts:
+        return Forked(code, *arguments, env=environment, **options)
     settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "errors": "replace"} | options
     # Under nohup this process ignores SIGHUP, and what it starts would inherit that.
     settings = {"preexec_fn": functools.partial(signal.signal, signal.SIGHUP, signal.SIG_DFL), **settings}
-    return subprocess.Popen([*command, *arguments], cwd=ROOT, env=environment, **settings)
+    return subprocess.Popen([sys.executable, "-c", code, *arguments], cwd=ROOT, env=environment, **settings)
 
 
 def fake_command(**engine) -> str:

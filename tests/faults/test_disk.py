@@ -25,7 +25,8 @@ from citer_core.training.finetune import Recipe, finetune
 from tests.cli.examples import QUICK, dataset, lines
 from tests.core.conftest import tiny_qwen2
 from tests.fakes import FakeEngine, use
-from tests.faults.conftest import FULL, child, fake_command
+from tests.faults.conftest import COMMAND, FULL, child, fake_command
+from tests.forked import HUB_ANEW
 
 LABEL = ["label", "--generated", "2", "--max-new-tokens", "10", "--output-dir"]
 STORED = ASSETS / "benchmarks" / "profile.json"
@@ -215,8 +216,8 @@ def test_standard_output_on_a_full_disk(row, tmp_path):
     code = fake_command()
     with Path("/dev/full").open("w") as full:
         process = child(
-            "route", "--question", "1+1?", "--json", code=code, stdout=full, env={"TMPDIR": str(home)}
-        )  # fmt: skip
+            "route", "--question", "1+1?", "--json", code=code, starts=True, stdout=full, env={"TMPDIR": str(home)}
+        )
         said = process.communicate(timeout=60)[1]
     assert process.returncode == 1
     row.said(said)
@@ -224,7 +225,7 @@ def test_standard_output_on_a_full_disk(row, tmp_path):
     assert json.loads(kept.read_text(encoding="utf-8"))["schema"] == "citer-trace" and str(kept) in said
     # What is only words is lost with the disk that it was to go to, in words.
     with Path("/dev/full").open("w") as full:
-        process = child("capacity", "--users", "3", stdout=full)
+        process = child("capacity", "--users", "3", starts=True, stdout=full)
         said = process.communicate(timeout=60)[1]
     assert process.returncode == 1 and "The output could not be read or written (No space left" in said
     assert "Traceback" not in said and "Exception ignored" not in said
@@ -238,8 +239,9 @@ def test_a_log_on_a_full_disk(row, tmp_path):
     out = tmp_path / "out.jsonl"
     with Path("/dev/full").open("w") as full:
         process = child(
-            "route", "--dataset-path", str(dataset(tmp_path)), "--output-file", str(out), code=code, stderr=full
-        )
+            *("route", "--dataset-path", str(dataset(tmp_path)), "--output-file", str(out)),
+            code=code, starts=True, stderr=full,
+        )  # fmt: skip
         process.communicate(timeout=60)
     assert process.returncode == 0 and len(lines(out)) == 4
     row.said("")
@@ -332,13 +334,10 @@ def test_an_output_that_is_no_file(row, tmp_path, monkeypatch, capsys, what):
 def test_a_cache_that_cannot_be_read(row, tmp_path, monkeypatch, capsys):
     """A hub cache that belongs to somebody else, is a file, or is on a disk that is gone."""
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
-    code = (
-        "import sys; from citer_core.cli.main import main\n"
-        "sys.exit(main(['route', '--question', '1+1?', '--pair', 'nobody/slm,nobody/llm']))"
-    )
     process = child(
-        code=code, env={"HF_HOME": str(tmp_path / "file"), "CITER_CACHE": str(tmp_path / "file"), "HF_HUB_OFFLINE": "1"}
-    )
+        *("route", "--question", "1+1?", "--pair", "nobody/slm,nobody/llm"), code=HUB_ANEW + COMMAND,
+        env={"HF_HOME": str(tmp_path / "file"), "CITER_CACHE": str(tmp_path / "file"), "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 2, said
     row.said(said)

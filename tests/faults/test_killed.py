@@ -27,7 +27,7 @@ from tests.core.conftest import tiny_qwen2
 from tests.faults.conftest import child
 
 PART = 3
-LABEL = ["label", "--generated", "3", "--max-new-tokens", "20"]
+LABEL = ["label", "--generated", "3", "--max-new-tokens", "8"]
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def without_seconds(path):
 def test_a_batch_run(row, tmp_path):
     """A row on disk is never run again, and none is missing or there twice."""
     route = ["route", "--dataset-path", "assets/datasets/math.jsonl", "--limit", "8", "--batch-size", "2"]
-    route += ["--max-new-tokens", "30", "--output-file"]
+    route += ["--max-new-tokens", "8", "--output-file"]
     assert main([*route, str(tmp_path / "whole.jsonl")]) == 0
     said = killed_again_and_again(*route, str(tmp_path / "killed.jsonl"), moments="13-18,1-4")
     row.said(said)

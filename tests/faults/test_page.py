@@ -6,8 +6,6 @@ import contextlib
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 import urllib.request
 
@@ -18,7 +16,6 @@ from citer_core.errors import SettingError
 from citer_core.ui.address import check_address
 from tests.browser import LAUNCH_ARGS, provide_browser
 from tests.faults.conftest import child
-from tests.faults.table import ROOT
 from tests.loops import in_a_thread
 
 APP = (
@@ -60,13 +57,11 @@ def served(*flags: str, home):
 
 def test_a_port_that_is_used(row):
     with socket.create_server(("127.0.0.1", 0)) as other:
-        ended = subprocess.run(
-            [sys.executable, "app.py", "--port", str(other.getsockname()[1])],
-            cwd=ROOT, capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-    assert ended.returncode == 2
-    row.said(ended.stderr)
-    assert ended.stdout == ""
+        process = child("--port", str(other.getsockname()[1]), code=APP)
+        out, err = process.communicate()
+    assert process.returncode == 2
+    row.said(err)
+    assert out == ""
 
 
 TAKEN = """
@@ -169,11 +164,12 @@ stopping.end(lambda: None)
 """
 
 
-def test_told_to_end_while_models_compute():
+def test_told_to_end_while_models_compute(row):
     """C++ ends the process with SIGABRT where Python is taken down under a thread that is in it."""
-    process = child(code=COMPUTES, stdout=subprocess.PIPE)
+    process = child(code=COMPUTES, starts=True)
     assert process.stdout.readline() == "computes\n"
     time.sleep(0.2)
     process.send_signal(signal.SIGINT)
     said, errors = process.communicate(timeout=30)
+    row.said(errors)
     assert (process.returncode, said, errors) == (130, "closed\n", "")

@@ -122,6 +122,7 @@ def test_memory_full_on_the_command_line(row, tmp_path):
         *("route", "--dataset-path", "assets/datasets/math.jsonl", "--batch-size", "200", "--max-new-tokens", "400"),
         *("--threshold", "1", "--output-file", str(tmp_path / "out.jsonl")),
         code=code,
+        starts=True,
     )
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 1, said

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -66,7 +67,7 @@ def test_ctrl_c_before_anything_is_there(row, tmp_path):
     for delay_s in (0.03, 0.15, 0.3, 0.6, 1.2, 2.4, 4.8):
         if delay_s > 0.6 and any(said):
             break
-        process = child("route", "--question", "1+1?", start_new_session=True)
+        process = child("route", "--question", "1+1?", starts=True, start_new_session=True)
         time.sleep(delay_s)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=60)
@@ -87,7 +88,8 @@ def test_told_to_end_where_no_exception_gets_out(row, name, code):
     )
     process = child(
         code=f"import signal, sys, time, weakref\n{work}"
-        "from citer_core.cli.ending import exit_code_of\nsys.exit(exit_code_of(work))"
+        "from citer_core.cli.ending import exit_code_of\nsys.exit(exit_code_of(work))",
+        starts=True,
     )
     out, err = process.communicate(timeout=30)
     assert process.returncode == code and out == "on it goes\n", err
@@ -102,7 +104,8 @@ def test_told_to_end_while_torch_is_read(row, tmp_path, name, code):
     work = "def work():\n    import torch\n    while True: time.sleep(0.1)\n"
     process = child(
         code=f"import sys, time\nsys.path.insert(0, {str(tmp_path)!r})\n{work}"
-        "from citer_core.cli.ending import exit_code_of\nsys.exit(exit_code_of(work))"
+        "from citer_core.cli.ending import exit_code_of\nsys.exit(exit_code_of(work))",
+        starts=True,
     )
     out, err = process.communicate(timeout=30)
     assert process.returncode == code and out == "read to its end\n", err
@@ -142,7 +145,7 @@ def test_told_to_end_while_measuring(row, tmp_path):
 
 
 def test_a_reader_that_goes_away(row):
-    process = child("capacity", "--users", "3")
+    process = child("capacity", "--users", "3", starts=True)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.close()
     process.wait(timeout=60)
@@ -170,12 +173,13 @@ def test_a_terminal_that_is_not_utf_8(row, encoding):
     question = "Überall 東京 🙂?"
     code = fake_command(script="東京 \\boxed{1} \x1b[31m")
     environment = {"PYTHONIOENCODING": encoding, "LC_ALL": "C", "LANG": "C"}
-    process = child("route", "--question", question, code=code, env=environment)
+    start = functools.partial(child, "route", "--question", question, code=code, starts=True, env=environment)
+    process = start()
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, err
     assert "\\u6771\\u4eac" in out and "\x1b" not in out
     row.said(out + err)
-    process = child("route", "--question", question, "--json", code=code, env=environment, encoding="utf-8", text=None)
+    process = start("--json", encoding="utf-8", text=None)
     out = process.communicate(timeout=60)[0]
     assert json.loads(out)["events"][0]["text"] == "東京", "a trace is UTF-8 everywhere"
 
