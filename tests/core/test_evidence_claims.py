@@ -32,12 +32,31 @@ from citer_core.evidence.rounds import on_the_way
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
-from citer_core.ui.evidence.messages import evidence_message, lead
+from citer_core.ui.evidence.messages import lead
+from tests.core.chapter_tables import part
 from tests.core.stored_evidence import RIGHT, N, accuracy_part, evaluated, every_part
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_WORDING = ASSETS / "benchmarks" / "evidence" / "one-wording" / "matched_shares.json"
+WITHOUT_TORCH = """
+import json, sys
+from citer_core.ui.evidence.messages import evidence_message
+print(json.dumps(evidence_message(), allow_nan=False))
+sys.exit("torch" in sys.modules)
+"""
 CHAPTER = (ASSETS / "docs" / "evidence.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def stored():
+    """All stored sets, read once, by name."""
+    return {regime.name: regime for regime in regimes()}
+
+
+@pytest.fixture(scope="module")
+def stored_claims():
+    """All claims of what is stored, by name."""
+    return {claim.name: claim for claim in claims()}
 
 
 def test_points_of_a_set_are_what_its_rows_say():
@@ -277,15 +296,15 @@ def test_the_llm_alone_of_the_real_pair_is_priced_without_the_slm():
     assert line.bytes_share == 1.0 and 0.7 < line.tflop / (routed["flops"] / 200 / 1e12) < 0.8
 
 
-def test_the_chapter_and_readme_say_what_is_stored():
-    assert claims_table(claims()) in CHAPTER.split("<!-- claims -->")[1].split("<!-- /claims -->")[0]
+def test_the_chapter_and_readme_say_what_is_stored(stored, stored_claims):
+    assert claims_table([*stored_claims.values()]) in part(CHAPTER, "claims")
     readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert headline(next(regimes())) in readme
+    assert headline(next(iter(stored.values()))) in readme
 
 
-def test_the_mechanics_of_the_real_pair_stand_beside_the_bundled_ones():
+def test_the_mechanics_of_the_real_pair_stand_beside_the_bundled_ones(stored_claims):
     content = json.loads((ASSETS / "benchmarks" / "evidence" / "qwen" / "overhead.json").read_text())["content"]
-    found = {claim.name: claim for claim in claims()}
+    found = stored_claims
     router, step = content["routers"][0], content["slm_step_ms"]
     assert router["router"] == "citer"
     assert f"{router['ms'] / step:.1%} of an SLM step of {step:.0f} ms; Qwen2.5-Coder" in found["overhead"].other
@@ -304,10 +323,13 @@ def test_the_headline_begins_with_whoever_is_best():
     assert "97.5% of math and 90.0% of mc right, CITER as published has 94.0%" in headline(of_matched(ONE_WORDING))
 
 
-def test_the_view_is_told_what_the_tables_say_and_nothing_else():
-    content = evidence_message()["evidence"]
-    assert json.dumps(content, allow_nan=False)
-    known = {regime.name: regime for regime in regimes()}
+def as_json(value):
+    return json.loads(json.dumps(value))
+
+
+def test_the_view_is_told_what_the_tables_say_and_nothing_else_and_without_torch(stored, stored_claims):
+    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, check=True, cwd=ROOT)
+    content, known = json.loads(done.stdout)["evidence"], stored
     assert [regime["name"] for regime in content["regimes"]] == list(known)
     # Compare offers a share for any two of this pair's routers (`SHARES` of assets/compare/live_form.js).
     own = next(told for told in content["regimes"] if told["pair_revision"] == pair_facts("", "")["revision"])
@@ -317,7 +339,7 @@ def test_the_view_is_told_what_the_tables_say_and_nothing_else():
     for told in content["regimes"]:
         for kind, entry in told["kinds"].items():
             table = known[told["name"]].tables[kind]
-            assert (entry["lead"], entry["more"]) == lead(known[told["name"]], kind)
+            assert [entry["lead"], entry["more"]] == as_json(lead(known[told["name"]], kind))
             tenth = table[np.isclose(table.share_wanted, 0.1) & (abs(table.share - 0.1) <= NEAR)]
             tenth = tenth[~tenth.router.isin(("decisive", "disagreement"))]
             assert entry["best"] in set(tenth[tenth.accuracy == tenth.accuracy.max()].label)
@@ -326,8 +348,8 @@ def test_the_view_is_told_what_the_tables_say_and_nothing_else():
                     value = line[name]
                     missing = value is None or (isinstance(value, float) and math.isnan(value))
                     assert point[name] == (None if missing else value), (kind, name)
-    assert content["claims"] == [asdict(claim) for claim in claims()]
-    assert content["lesson"] == asdict(lesson(list(known.values())))
+    assert content["claims"] == as_json([asdict(claim) for claim in stored_claims.values()])
+    assert content["lesson"] == as_json(asdict(lesson(list(known.values()))))
 
 
 def test_the_lead_says_first_where_the_free_baseline_is_ahead_and_how_surely(tmp_path):
@@ -346,15 +368,15 @@ def test_the_lead_says_first_where_the_free_baseline_is_ahead_and_how_surely(tmp
     assert "is level: 10.0% right against 10.0%" in standing(lines[2])
 
 
-def test_the_lead_compares_the_points_nearest_to_the_share():
-    regime = next(r for r in regimes() if r.name == "qwen")
+def test_the_lead_compares_the_points_nearest_to_the_share(stored):
+    regime = stored["qwen"]
     free = regime.at("CommonsenseQA", "max-probability", 0.1)
     assert free.share == pytest.approx(0.105, abs=0.001)  # not the one at 0.082, with more right answers
     assert f"which needs no training, has {free.accuracy:.1%}." in lead(regime, "CommonsenseQA")[0]
 
 
-def test_the_lead_has_each_round_by_its_name():
-    regime = next(r for r in regimes() if r.name == "varied-wording")
+def test_the_lead_has_each_round_by_its_name(stored):
+    regime = stored["varied-wording"]
     said, more = lead(regime, "math")
     at = {name: regime.at("math", name, 0.1) for name in ("citer", "citer-2", "max-probability")}
     assert f"CITER has {at['citer'].accuracy:.1%} right after one round and {at['citer-2'].accuracy:.1%} after" in said
@@ -362,11 +384,11 @@ def test_the_lead_has_each_round_by_its_name():
     assert f"CITER after two rounds moves {at['citer-2'].bytes_share:.0%}" in more
 
 
-def test_what_is_said_where_tau_is_offered_is_what_the_evidence_has():
+def test_what_is_said_where_tau_is_offered_is_what_the_evidence_has(stored):
     assert json.loads(FILE.read_text(encoding="utf-8")) == computed_advice(), (
         "python -m citer_core.evidence.advice writes it"
     )
-    regime = next(r for r in regimes() if r.name == "varied-wording")
+    regime = stored["varied-wording"]
     told = advice(regime, {"citer", "citer-outcome", "always-llm", "never-measured"})
     behind = [
         (kind, share)
@@ -393,17 +415,11 @@ def test_only_routers_of_the_pair_that_is_here_can_be_opened():
     assert routers_here("0123456789abcdef-0123456789abcdef") == routers_here("") == frozenset()
 
 
-def test_nothing_of_it_imports_torch():
-    code = "import sys, citer_core.ui.evidence.messages as m; m.evidence_message(); sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT).returncode == 0
-    assert np.__name__ == "numpy"
-
-
-def test_seconds_lead_with_what_was_measured():
+def test_seconds_lead_with_what_was_measured(stored_claims):
     profile = read_profile(ASSETS / "benchmarks" / "profile.json")
     crossing = measured_crossing(profile.check)
     assert crossing is not None and crossing.at is not None
-    (found,) = [claim for claim in claims() if claim.name == "metrics"]
+    found = stored_claims["metrics"]
     measured, fit = f"{crossing.at:.0%} LLM tokens", f"{profile.break_even.time:.0%} where the fitted costs"
     assert found.number.startswith(measured) and f"; {fit}" in found.number
     assert [row.value for row in found.figures[0].rows] == [

@@ -20,7 +20,7 @@ from citer_core.routing.speculative import speculate
 from citer_core.speculation import Drafting
 from citer_core.types import DecodeSettings
 
-N_TOKENS = 24
+N_TOKENS = 16  # with the prompt more than LONG has
 PROMPT = [(7 + 13 * i) % 1500 for i in range(20)]
 BASE = dict(
     vocab_size=1536, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,

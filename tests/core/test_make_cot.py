@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 
 import pytest
@@ -12,7 +14,6 @@ from citer_core.assets import ASSETS
 from citer_core.cli.main import main
 from citer_core.errors import SettingError
 from citer_core.models.batch import greedy_completions, nucleus_choice, sampled_completions
-from citer_core.models.pair import load_pair
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.datasets import read_rows, validate_rows
 from citer_core.training import make_cot
@@ -25,15 +26,15 @@ SETTINGS = CotSettings(n_samples=2, temperature=1.8, top_p=1.0, seed=5, max_new_
 
 
 @pytest.fixture(scope="module")
-def pair():
-    return load_pair()
+def pair(engine):
+    return engine.pair
 
 
-@pytest.fixture
-def bare(tmp_path):
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
     """Twelve multiple-choice rows without chains."""
     lines = (ASSETS / "datasets" / "mc.jsonl").read_text(encoding="utf-8").splitlines()[:12]
-    path = tmp_path / "bare.jsonl"
+    path = tmp_path_factory.mktemp("bare") / "bare.jsonl"
     rows = [{name: value for name, value in json.loads(line).items() if name != "cot"} for line in lines]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     return path
@@ -178,12 +179,19 @@ def test_settings_outside_their_range_are_refused(wrong):
 # --- the command
 
 
-def test_the_command_writes_training_rows_and_sets_the_others_aside(bare, tmp_path, capsys):
-    out = tmp_path / "out.jsonl"
-    assert command(bare, out) == 0
-    stdout, err = capsys.readouterr()
-    assert stdout == ""
-    found, failed = lines(out), lines(tmp_path / "out.failed.jsonl")
+@pytest.fixture(scope="module")
+def whole(bare, tmp_path_factory):
+    """The whole command once: (its rows, what it said)."""
+    out, said = tmp_path_factory.mktemp("whole") / "out.jsonl", io.StringIO()
+    with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()) as stdout:
+        assert command(bare, out) == 0
+    assert stdout.getvalue() == ""
+    return out, said.getvalue()
+
+
+def test_the_command_writes_training_rows_and_sets_the_others_aside(whole):
+    out, err = whole
+    found, failed = lines(out), lines(out.with_name("out.failed.jsonl"))
     assert found and failed and len(found) + len(failed) == 12
     assert f"{len(found)} of 12 rows have a chain" in err
     assert f"{len(failed)} failed: no right answer in 2 samples" in err
@@ -194,9 +202,8 @@ def test_the_command_writes_training_rows_and_sets_the_others_aside(bare, tmp_pa
     assert {row["id"] for row in failed}.isdisjoint(row["id"] for row in found)
 
 
-def test_a_stopped_run_finds_what_an_uninterrupted_one_does(bare, tmp_path, monkeypatch, capsys):
+def test_a_stopped_run_finds_what_an_uninterrupted_one_does(bare, whole, tmp_path, monkeypatch, capsys):
     """Stopped inside a group, with a torn last line; failed rows are remembered and never sampled again."""
-    assert command(bare, tmp_path / "whole.jsonl") == 0
     real = make_cot.make_cots
 
     def stopping(*args):
@@ -214,8 +221,8 @@ def test_a_stopped_run_finds_what_an_uninterrupted_one_does(bare, tmp_path, monk
     with out.open("ab") as file:
         file.write(b'{"id": "torn')
     assert command(bare, out) == 0
-    for name in ("{}.jsonl", "{}.failed.jsonl"):
-        assert lines(tmp_path / name.format("out")) == lines(tmp_path / name.format("whole"))
+    for name in ("out.jsonl", "out.failed.jsonl"):
+        assert lines(tmp_path / name) == lines(whole[0].with_name(name))
 
     def no_model(*args, **options):
         raise AssertionError("nothing is left to do")
@@ -255,10 +262,11 @@ def test_rows_of_other_settings_are_not_mixed(bare, tmp_path, more, part, capsys
 
 
 def test_a_changed_row_is_refused(bare, tmp_path, capsys):
-    assert command(bare, tmp_path / "out.jsonl", "--limit", "10") == 0
+    assert command(bare, tmp_path / "out.jsonl", "--limit", "4") == 0
     (first, *_) = lines(tmp_path / "out.jsonl")
-    bare.write_text(bare.read_text(encoding="utf-8").replace(first["question"], "Another one?"), encoding="utf-8")
-    assert command(bare, tmp_path / "out.jsonl", "--limit", "10") == 2
+    changed = tmp_path / "changed.jsonl"
+    changed.write_text(bare.read_text(encoding="utf-8").replace(first["question"], "Another one?"), encoding="utf-8")
+    assert command(changed, tmp_path / "out.jsonl", "--limit", "4") == 2
     assert "choose another output file" in capsys.readouterr().err
 
 

@@ -118,7 +118,7 @@ def test_routers_that_read_the_llm_are_refused(folders, server, capfd):
 def test_load_predicts_measures_and_stores(folders, server, tmp_path, capsys):
     out = tmp_path / "new" / "capacity.json"
     arguments = ["load", "--pair", folders, "--llm-url", server.url]
-    assert main([*arguments, "--users", "1", "2", "--seconds", "0.5", "--rounds", "2", "--output-file", str(out)]) == 0
+    assert main([*arguments, "--users", "1", "2", "--seconds", "0.2", "--rounds", "2", "--output-file", str(out)]) == 0
     result = json.loads(out.read_text())
     assert [load["users"] for load in result["loads"]] == [1, 2]
     assert all(load["n_calls"] > 0 and load["measured"]["tokens_per_s"] > 0 for load in result["loads"])

@@ -57,6 +57,21 @@ def test_labels_are_made_again_byte_for_byte_without_a_rollout(tiny_pair, tmp_pa
     assert file.read_bytes() == before
 
 
+@pytest.fixture(scope="module")
+def rolled(tiny_pair, tmp_path_factory):
+    """A file of rollouts and the note beside it: [(name, bytes)]."""
+    folder = tmp_path_factory.mktemp("rolled")
+    made(tiny_pair, folder / "labels", WAYS["a later round"], rollouts_file=folder / "rollouts.jsonl")
+    return [(path.name, path.read_bytes()) for path in folder.glob("rollouts*")]
+
+
+@pytest.fixture
+def file(rolled, tmp_path):
+    for name, content in rolled:
+        (tmp_path / name).write_bytes(content)
+    return tmp_path / "rollouts.jsonl"
+
+
 def rewrite(file, rows):
     """Other rows under the same settings, as if they had been rolled out elsewhere: without sums of what was there."""
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -64,11 +79,9 @@ def rewrite(file, rows):
     note.write_text(json.dumps({key: value for key, value in json.loads(note.read_text()).items() if key != "sums"}))
 
 
-def test_what_is_missing_is_rolled_out_and_what_is_there_is_believed(tiny_pair, tmp_path):
+def test_what_is_missing_is_rolled_out_and_what_is_there_is_believed(tiny_pair, tmp_path, file):
     settings = WAYS["a later round"]
     plain = made(tiny_pair, tmp_path / "plain", settings)
-    file = tmp_path / "rollouts.jsonl"
-    made(tiny_pair, tmp_path / "first", settings, rollouts_file=file)
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     whole = [row for row in rows if row["rollouts"]]
     dropped, turned = whole[0], whole[1]
@@ -108,10 +121,8 @@ def test_a_killed_labelling_has_its_rollouts(tiny_pair, tmp_path, monkeypatch):
         ({"labels": "outcome"}, "labels was 'published' and is 'outcome'"),
     ],
 )
-def test_rollouts_of_another_kind_are_refused(tiny_pair, tmp_path, changes, said):
-    settings, file = WAYS["a later round"], tmp_path / "rollouts.jsonl"
-    made(tiny_pair, tmp_path / "labels", settings, rollouts_file=file)
-    rolled_by = LabelHeader.of(tiny_pair, ROWS, settings, 1).rolled_by
+def test_rollouts_of_another_kind_are_refused(tiny_pair, file, changes, said):
+    rolled_by = LabelHeader.of(tiny_pair, ROWS, WAYS["a later round"], 1).rolled_by
     with RolloutsFile(file, rolled_by, branches=1):
         pass  # closed again by the refusals below, or the next line would wait
     with pytest.raises(DatasetError, match="holds rows of another run") as refused:
@@ -124,10 +135,8 @@ def test_rollouts_of_another_kind_are_refused(tiny_pair, tmp_path, changes, said
 @pytest.mark.parametrize(
     "rollouts", [[[3, 2]], [[-1, 0]], [[1]], [[1, 0, 1]], [["1", 0]], [[1, True]], [1], [[10**6, 1]]], ids=str
 )
-def test_a_damaged_row_is_refused_by_its_name(tiny_pair, tmp_path, rollouts):
-    settings, file = WAYS["a later round"], tmp_path / "rollouts.jsonl"
-    made(tiny_pair, tmp_path / "labels", settings, rollouts_file=file)
+def test_a_damaged_row_is_refused_by_its_name(tiny_pair, file, rollouts):
     row = json.loads(file.read_text().splitlines()[0])
     rewrite(file, [{**row, "rollouts": rollouts}])
     with pytest.raises(DatasetError, match=r"a row that is none of rollouts \(rollouts.*Take the row out"):
-        RolloutsFile(file, LabelHeader.of(tiny_pair, ROWS, settings, 1).rolled_by, branches=1)
+        RolloutsFile(file, LabelHeader.of(tiny_pair, ROWS, WAYS["a later round"], 1).rolled_by, branches=1)
