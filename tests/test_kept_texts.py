@@ -103,7 +103,7 @@ def test_what_a_visitor_brings_is_never_shared_whatever_it_is_called(slot, count
 
 def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(slot, counted, monkeypatch):
     some = label_events.bundled_set("mc")
-    monkeypatch.setattr(label_events, "bundled_set", lambda _: LabelInput(some.title, some.rows[:80]))
+    monkeypatch.setattr(label_events, "bundled_set", lambda _: LabelInput(some.title, some.rows[:80], is_bundled=True))
     events = label_events_of(slot)
     mine = Visitor("leaving", "127.0.0.1", None)
 

@@ -74,7 +74,7 @@ def test_a_pass_that_texts_share_counts_once(engine):
 
 
 def test_the_passes_of_speculative_decoding_cost_what_its_trace_says(engine, asked):
-    steps = engine.speculate(asked.problems[1], max_new_tokens=120)
+    steps = engine.speculate(asked.problems[1], max_new_tokens=PLAN.max_new_tokens)
     while True:
         try:
             next(steps)

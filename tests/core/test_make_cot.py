@@ -262,11 +262,12 @@ def test_rows_of_other_settings_are_not_mixed(bare, tmp_path, more, part, capsys
 
 
 def test_a_changed_row_is_refused(bare, tmp_path, capsys):
-    assert command(bare, tmp_path / "out.jsonl", "--limit", "4") == 0
+    rows = tmp_path / "rows.jsonl"
+    rows.write_bytes(bare.read_bytes())
+    assert command(rows, tmp_path / "out.jsonl", "--limit", "10") == 0
     (first, *_) = lines(tmp_path / "out.jsonl")
-    changed = tmp_path / "changed.jsonl"
-    changed.write_text(bare.read_text(encoding="utf-8").replace(first["question"], "Another one?"), encoding="utf-8")
-    assert command(changed, tmp_path / "out.jsonl", "--limit", "4") == 2
+    rows.write_text(rows.read_text(encoding="utf-8").replace(first["question"], "Another one?"), encoding="utf-8")
+    assert command(rows, tmp_path / "out.jsonl", "--limit", "10") == 2
     assert "choose another output file" in capsys.readouterr().err
 
 

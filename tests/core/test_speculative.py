@@ -99,7 +99,7 @@ def test_text_passes_and_what_the_llm_reads_are_those_of_transformers(near_pair,
 
 @pytest.mark.parametrize("n", [1, 2, 3, 39])
 def test_the_text_is_the_llms_own_greedy_text_at_any_length(near_pair, n):
-    for prompt in PROMPTS:
+    for prompt in PROMPTS[::2]:
         passes, reason = drafted(near_pair, prompt, n, Drafting(4, 0.0))
         expected = generated(near_pair.llm, prompt, n)
         assert ids_of(passes) == expected
