@@ -7,7 +7,7 @@
  * @typedef {import("./pair.js").BrowserPair} BrowserPair
  * @typedef {import("./features.js").Router} Router
  * @typedef {import("./fork.js").Fork} Fork
- * @typedef {import("./cached_text.js").CachedText} CachedText
+ * @typedef {import("./reader.js").Reader} Reader
  */
 
 import { prefersLlm } from "../run/decision.js";
@@ -35,7 +35,7 @@ export function roomBehind(pair, promptIds) {
   return room;
 }
 
-/** @param {CachedText} model @param {string} which @param {number[]} ids */
+/** @param {Reader} model @param {string} which @param {number[]} ids */
 export function readSoundly(model, which, ids) {
   if (model.read(ids)) return;
   throw new NotANumberProblem(
@@ -44,7 +44,7 @@ export function readSoundly(model, which, ids) {
   );
 }
 
-/** @param {CachedText} model @param {Settings} settings @param {number} index */
+/** @param {Reader} model @param {Settings} settings @param {number} index */
 function chosenToken(model, settings, index) {
   const { distribution } = model;
   return settings.temperature === 0 ? distribution.greedyId : drawnAt(distribution.values(), settings, index).id;

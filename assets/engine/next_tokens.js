@@ -4,7 +4,7 @@
  * Asked about a finished run, so it is no part of the run and of its cost.
  *
  * @typedef {import("./pair.js").BrowserPair} BrowserPair
- * @typedef {import("./cached_text.js").CachedText} CachedText
+ * @typedef {import("./reader.js").Reader} Reader
  */
 
 import { readSoundly } from "./decode.js";
@@ -30,7 +30,7 @@ export function nextTokens(pair, { prompt, token_ids: writtenIds, settings, text
 }
 
 /**
- * @param {CachedText} model that has read the text @param {Settings} settings @param {number} index
+ * @param {Reader} model that has read the text @param {Settings} settings @param {number} index
  * @param {(id: number) => string} textOf
  * @returns {Offer}
  */

@@ -11,8 +11,8 @@
  * @property {string} routers folder of the trained routers
  */
 
-import { CachedText } from "./cached_text.js";
-import { Decoder } from "./decoder.js";
+import { Reader } from "./reader.js";
+import { FusedDecoder } from "./fused_decoder.js";
 import { Distribution } from "./distribution.js";
 import { Kernel } from "./kernel.js";
 import { readModelConfig } from "./model_config.js";
@@ -65,7 +65,7 @@ async function loadModel(kernel, fetchFile, folder, name) {
     block_bits: null,
   };
   const revision = weightsRevision(tensors);
-  const decoder = new Decoder(kernel, config, tensors, `${folder}/model.safetensors`);
+  const decoder = new FusedDecoder(kernel, config, tensors, `${folder}/model.safetensors`);
   return { decoder, spec, revision, ends: [generation.eos_token_id ?? []].flat() };
 }
 
@@ -85,8 +85,8 @@ export class BrowserPair {
     if (configs.some(({ vocabSize }) => vocabSize < this.vocabSize)) {
       throw new ModelFileProblem("A model embeds fewer tokens than the tokenizer has: the files are of two pairs.");
     }
-    const textIn = (/** @type {Decoder} */ decoder) =>
-      new CachedText(decoder, new Distribution(kernel, decoder.at.logits, this.vocabSize));
+    const textIn = (/** @type {FusedDecoder} */ decoder) =>
+      new Reader(decoder, new Distribution(kernel, decoder.at.logits, this.vocabSize));
     this.slm = textIn(slm.decoder);
     this.llm = textIn(llm.decoder);
     this.hiddenSize = configs[0].hiddenSize;

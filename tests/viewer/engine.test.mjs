@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test from "node:test";
 
+import fc from "fast-check";
+
 import { decode } from "../../assets/engine/decode.js";
 import { Kernel } from "../../assets/engine/kernel.js";
 import { readModelConfig } from "../../assets/engine/model_config.js";
@@ -159,6 +161,57 @@ test("what another text left in the caches changes nothing", async () => {
   const fork = { events: first.slice(0, 11), source: null, tokenId: null };
   fresh(pair);
   assert.deepEqual(withoutSeconds([...decode(pair, router, ids, SETTINGS, fork)]), withoutSeconds(first.slice(11)));
+});
+
+/** The tokens that a pattern of writers (true: the LLM) writes behind a text, each from a pass over all of it. */
+function uncached({ slm, llm, kernel, vocabSize }, caches, pattern, promptIds, n) {
+  const ids = promptIds.slice();
+  for (let i = 0; i < n; i++) {
+    const isLlm = pattern[i % pattern.length];
+    const { decoder } = isLlm ? llm : slm;
+    const cache = caches[Number(isLlm)];
+    cache.rewind(0);
+    decoder.read(ids, cache);
+    const logits = kernel.view(decoder.at.logits, vocabSize);
+    ids.push(logits.indexOf(Math.max(...logits)));
+  }
+  return ids.slice(promptIds.length);
+}
+
+test("any decisions, cut back anywhere and gone on, are the loop without caches", async () => {
+  const bundled = await loaded;
+  const pair = Object.create(bundled, { endIds: { value: new Set() } });
+  const caches = [pair.slm, pair.llm].map(({ decoder }) => decoder.newCache());
+  const [n, promptIds] = [10, [11, 402, 77]];
+  const pattern = fc.array(fc.boolean(), { minLength: 1, maxLength: 7 });
+  const cuts = fc.array(fc.tuple(fc.integer({ min: 1, max: 6 }), fc.nat(9)), { minLength: 1, maxLength: 4 });
+  fc.assert(
+    fc.property(pattern, cuts, (isLlm, asked) => {
+      const router = { name: "pattern", confidence: ({ position }) => (isLlm[position % isLlm.length] ? 0.1 : 0.9) };
+      const settings = { ...SETTINGS, max_new_tokens: n };
+      let events = [];
+      const written = (most, source, tokenId) => {
+        const steps = decode(pair, router, promptIds, settings, { events, source, tokenId });
+        const nMore = Math.min(most, n - events.length);
+        return Array.from({ length: nMore }, () => steps.next().value);
+      };
+      for (const [nSteps, length] of [...asked, [n, n]]) {
+        written(nSteps, "llm", 500 + nSteps); // of which nothing stays
+        events = [...events, ...written(nSteps, null, null)].slice(0, length);
+      }
+      assert.deepEqual(
+        events.map((event) => event.token_id),
+        uncached(pair, caches, isLlm, promptIds, n),
+      );
+      let read = 0;
+      for (const [i, event] of events.entries()) {
+        assert.equal(event.source === "llm", isLlm[i % isLlm.length]);
+        assert.equal(event.llm_tokens_fed, event.source === "llm" ? promptIds.length + i - read : 0);
+        if (event.source === "llm") read = promptIds.length + i;
+      }
+    }),
+    { numRuns: 25, seed: 14 },
+  );
 });
 
 test("weights that are no numbers end a run in words", async () => {

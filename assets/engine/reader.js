@@ -1,11 +1,13 @@
 /**
- * One model and the text that it has read: of another text it keeps what is the same, and reads the rest in one pass.
+ * `Reader`, the mirror of `citer_core/models/reader.py` for one text: one model and what it has read.
+ *
+ * Of another text it keeps what is the same, and reads the rest in one pass.
  *
  * Unlike a run on the server, which begins with an empty cache, the next run or branch finds what the one before has
  * read. That changes no number: a position's state is the same to the bit whatever it was read with. What a run would
  * have had to read by itself is counted by `decode.js`.
  *
- * @typedef {import("./decoder.js").Decoder} Decoder
+ * @typedef {import("./fused_decoder.js").FusedDecoder} FusedDecoder
  * @typedef {import("./distribution.js").Distribution} Distribution
  */
 
@@ -16,8 +18,8 @@ function sameStart(a, b) {
   return n;
 }
 
-export class CachedText {
-  /** @param {Decoder} decoder @param {Distribution} distribution of its logits */
+export class Reader {
+  /** @param {FusedDecoder} decoder @param {Distribution} distribution of its logits */
   constructor(decoder, distribution) {
     this.decoder = decoder;
     this.distribution = distribution;

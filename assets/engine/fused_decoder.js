@@ -21,7 +21,7 @@ import { ModelFileProblem, floatsOf } from "./safetensors.js";
 
 const MOST_AT_ONCE = 64; // positions in one pass: longer texts are read in parts, and their rows stay in the cache
 
-export class Decoder {
+export class FusedDecoder {
   /**
    * @param {Kernel} kernel
    * @param {ModelConfig} config
