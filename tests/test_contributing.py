@@ -100,6 +100,13 @@ def node(script):
     return done.stdout.strip()
 
 
+def test_the_way_of_one_token_goes_through_twelve_files_that_are_there():
+    way = TEXT.split("## The way of one token")[1].split("\n## ")[0]
+    named = set(re.findall(r"`([\w/]+\.(?:py|js))`", way))
+    assert len(named) == 12
+    assert all(any(any(folder.rglob(name)) for folder in (ROOT / "citer_core", ASSETS)) for name in named)
+
+
 def test_a_router(tmp_path, monkeypatch):
     (edit,) = edits("Add a router")
     assert (ROOT / edit.file).parent == Path(routers.__file__).parent

@@ -182,80 +182,61 @@ def label_examples(
     """
     forced = list(teacher_force(pair, examples))
     known = known or [NOTHING] * len(examples)
-    if settings.labels == "outcome":
-        parts = _by_outcome(pair, examples, forced, settings, first_question, known)
-    else:
-        parts = _as_published(pair, examples, forced, settings, first_question, known)
-    if settings.ask_slm:
-        rules = settings.policy  # one limit for all answers: a longer one for some would make them right more often
-        alone = Policy.slm_alone(max_new_tokens=rules.max_new_tokens, batch_size=rules.batch_size)
-        asked = [number for number, before in enumerate(known) if before.slm_alone is None]
-        for part, before in zip(parts, known, strict=True):
-            part.slm_is_correct.fill_(UNKNOWN if before.slm_alone is None else before.slm_alone)
-        for i, outcome in roll_out(pair, examples, [Start(number, 0) for number in asked], alone):
-            parts[asked[i]].slm_is_correct.fill_(int(outcome.is_correct))
-    return Labels.concatenate(parts), forced
-
-
-def _as_published(
-    pair: ModelPair,
-    examples: Sequence[Example],
-    forced: Sequence[TeacherForced],
-    settings: LabelSettings,
-    first_question: int,
-    known: Sequence[RolledOut],
-) -> list[Labels]:
-    """Cases 1 and 2 by the shortcut, case 3 (and 2, where that is asked for) by a rollout of the SLM's branch."""
-    parts = [_shortcut(truth, question) for question, truth in enumerate(forced, first_question)]
-    if settings.roll_out_case_2:
-        for part in parts:
-            part.label[part.case == 2] = UNKNOWN  # until its rollout; one that is not drawn stays so, as of case 3
-    starts = []
-    for number, truth in enumerate(forced):
-        drawn = _drawn(
-            (truth.case >= settings.least_case).nonzero().flatten().tolist(), settings, first_question + number
-        )
-        for position in drawn:
-            if found := known[number].outcomes.get(position):
-                (parts[number].label[position],) = found
-            else:
-                branch = () if settings.iteration == 1 else (int(truth.slm_ids[position]),)
-                starts.append(Start(number, position, branch))
-    for i, outcome in roll_out(pair, examples, starts, settings.policy):
-        parts[starts[i].example].label[starts[i].position] = int(outcome.is_correct)
-    return parts
-
-
-def _by_outcome(
-    pair: ModelPair,
-    examples: Sequence[Example],
-    forced: Sequence[TeacherForced],
-    settings: LabelSettings,
-    first_question: int,
-    known: Sequence[RolledOut],
-) -> list[Labels]:
-    """The SLM where both models agree; where they do not, who reaches the right answer."""
-    parts = []
-    for question, truth in enumerate(forced, first_question):
-        part = _shortcut(truth, question)
-        part.label.copy_(torch.where(truth.slm_ids == truth.llm_ids, 1, UNKNOWN))
-        parts.append(part)
+    parts = [_shortcut(truth, settings, question) for question, truth in enumerate(forced, first_question)]
     places = [
         (number, position)
         for number, truth in enumerate(forced)
-        for position in _drawn(disagreements(truth), settings, first_question + number)
+        for position in _drawn(_left_open(truth, settings), settings, first_question + number)
     ]
     asked = [(number, position) for number, position in places if position not in known[number].outcomes]
-    tokens = [(int(forced[n].slm_ids[p]), int(forced[n].llm_ids[p])) for n, p in asked]
-    results = roll_out_branches(pair, examples, asked, tokens, settings.policy, forced)
-    fresh = {place: (slm.is_correct, llm.is_correct) for place, (slm, llm) in zip(asked, results, strict=True)}
+    fresh = dict(zip(asked, _tried(pair, examples, asked, forced, settings), strict=True))
     for number, position in places:
-        slm, llm = fresh.get((number, position)) or known[number].outcomes[position]
-        part = parts[number]
-        part.slm_branch[position], part.llm_branch[position] = int(slm), int(llm)
+        _settle(parts[number], position, fresh.get((number, position)) or known[number].outcomes[position])
+    if settings.ask_slm:
+        rules = settings.policy  # one limit for all answers: a longer one for some would make them right more often
+        alone = Policy.slm_alone(max_new_tokens=rules.max_new_tokens, batch_size=rules.batch_size)
+        new = [number for number, before in enumerate(known) if before.slm_alone is None]
+        for part, before in zip(parts, known, strict=True):
+            part.slm_is_correct.fill_(UNKNOWN if before.slm_alone is None else before.slm_alone)
+        for i, outcome in roll_out(pair, examples, [Start(number, 0) for number in new], alone):
+            parts[new[i]].slm_is_correct.fill_(int(outcome.is_correct))
+    return Labels.concatenate(parts), forced
+
+
+def _left_open(truth: TeacherForced, settings: LabelSettings) -> list[int]:
+    """Positions that rollouts settle: cases that the shortcut leaves open; by outcome, where the models disagree."""
+    if settings.labels == "outcome":
+        return disagreements(truth)
+    positions: list[int] = (truth.case >= settings.least_case).nonzero().flatten().tolist()
+    return positions
+
+
+def _tried(
+    pair: ModelPair,
+    examples: Sequence[Example],
+    places: Sequence[tuple[int, int]],
+    forced: Sequence[TeacherForced],
+    settings: LabelSettings,
+) -> list[tuple[int, ...]]:
+    """Whether the branches of each (example, position) end right: the SLM's, and by outcome the LLM's."""
+    if settings.labels == "outcome":
+        tokens = [(int(forced[n].slm_ids[p]), int(forced[n].llm_ids[p])) for n, p in places]
+        both = roll_out_branches(pair, examples, places, tokens, settings.policy, forced)
+        return [(int(slm.is_correct), int(llm.is_correct)) for slm, llm in both]
+    is_first = settings.iteration == 1
+    starts = [Start(n, p, () if is_first else (int(forced[n].slm_ids[p]),)) for n, p in places]
+    outcomes = dict(roll_out(pair, examples, starts, settings.policy))
+    return [(int(outcomes[i].is_correct),) for i in range(len(starts))]
+
+
+def _settle(part: Labels, position: int, found: tuple[int, ...]) -> None:
+    """The label of a token whose branches were tried; where the LLM's was too, both are kept."""
+    slm, *others = found
+    part.label[position] = slm
+    for llm in others:
+        part.slm_branch[position], part.llm_branch[position] = slm, llm
         source = preferred_source(slm_is_correct=bool(slm), llm_is_correct=bool(llm))
         part.label[position] = UNKNOWN if source is None else int(source == "slm")
-    return parts
 
 
 def rolled_out(labels: Labels, settings: LabelSettings) -> RolledOut:
@@ -274,8 +255,13 @@ def rolled_out(labels: Labels, settings: LabelSettings) -> RolledOut:
     return RolledOut({position: tuple(bits) for position, *bits in found}, None if alone == UNKNOWN else alone)
 
 
-def _shortcut(truth: TeacherForced, question: int) -> Labels:
-    label = torch.where(truth.case == 1, 1, torch.where(truth.case == 2, 0, UNKNOWN)).to(torch.int8)
+def _shortcut(truth: TeacherForced, settings: LabelSettings, question: int) -> Labels:
+    """What is known without a rollout; a token that could be tried and is not drawn stays so."""
+    if settings.labels == "outcome":
+        known = torch.where(truth.slm_ids == truth.llm_ids, 1, UNKNOWN)
+    else:
+        known = torch.where(truth.case == 1, 1, torch.where(truth.case < settings.least_case, 0, UNKNOWN))
+    label = known.to(torch.int8)
     return Labels(
         hidden=truth.hidden,
         case=truth.case,
