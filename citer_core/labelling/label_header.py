@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ import citer_core
 from citer_core.errors import DatasetError, GateError, MachineError
 from citer_core.files import why, write_whole
 from citer_core.gate.excerpt import clean, excerpt
-from citer_core.gate.fields import Choice, Flag, Maybe, Real, Record, Text, Whole
+from citer_core.gate.fields import Choice, Flag, Kind, Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
 from citer_core.labelling.label_parts import MAX_ROWS
 from citer_core.labelling.labels import LabelMode, LabelSettings
@@ -30,28 +30,11 @@ FIELDS_OF_3: dict[str, Any] = {"labels": "published", "roll_out_case_2": False}
 HEADER_FILE = "labels.json"
 
 Rows = Sequence[tuple[Mapping[str, Any], DataType]]
-_NAME = Text(300)
-_HEADER = Record(
-    {
-        "pair": _NAME,
-        "pair_revision": _NAME,
-        "dtype": Text(50),
-        "prompt_version": Whole(0, 10**6),
-        "code_version": Text(100),
-        "rows": Text(64),
-        "n_rows": Whole(0, MAX_ROWS),
-        "part_size": Whole(1, MAX_ROWS),
-        "iteration": Whole(1, 10**6),
-        "router": _NAME,
-        "router_revision": Text(64),
-        "threshold": Real(0.0, 1.0),
-        "n_rollouts": Maybe(Whole()),
-        "ask_slm": Flag(),
-        "max_new_tokens": Whole(0, 10**6),
-        "seed": Whole(-(2**63), 2**64),
-    },
-    {"prompt_form": Text(50), "labels": Choice("published", "outcome"), "roll_out_case_2": Flag()},
-)
+
+
+def _entry(kind: Kind[Any], default: Any = MISSING) -> Any:
+    """A field of the header, and what may stand there; one with a default may be missing."""
+    return field(default=default, metadata={"kind": kind})
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +51,25 @@ class LabelHeader:
         labels, roll_out_case_2: see `LabelSettings`.
     """
 
-    pair: str
-    pair_revision: str
-    dtype: str
-    prompt_version: int
-    code_version: str
-    rows: str
-    n_rows: int
-    part_size: int
-    iteration: int
-    router: str
-    router_revision: str
-    threshold: float
-    n_rollouts: int | None
-    ask_slm: bool
-    max_new_tokens: int
-    seed: int
-    prompt_form: str = "plain"  # headers from before there were chat templates do not say
-    labels: LabelMode = "published"
-    roll_out_case_2: bool = False
+    pair: str = _entry(Text(300))
+    pair_revision: str = _entry(Text(300))
+    dtype: str = _entry(Text(50))
+    prompt_version: int = _entry(Whole(0, 10**6))
+    code_version: str = _entry(Text(100))
+    rows: str = _entry(Text(64))
+    n_rows: int = _entry(Whole(0, MAX_ROWS))
+    part_size: int = _entry(Whole(1, MAX_ROWS))
+    iteration: int = _entry(Whole(1, 10**6))
+    router: str = _entry(Text(300))
+    router_revision: str = _entry(Text(64))
+    threshold: float = _entry(Real(0.0, 1.0))
+    n_rollouts: int | None = _entry(Maybe(Whole()))
+    ask_slm: bool = _entry(Flag())
+    max_new_tokens: int = _entry(Whole(0, 10**6))
+    seed: int = _entry(Whole(-(2**63), 2**64))
+    prompt_form: str = _entry(Text(50), "plain")  # headers from before there were chat templates do not say
+    labels: LabelMode = _entry(Choice("published", "outcome"), "published")  # noqa: RUF009  a field
+    roll_out_case_2: bool = _entry(Flag(), False)
 
     @classmethod
     def of(cls, pair: ModelPair, rows: Rows, settings: LabelSettings, part_size: int) -> LabelHeader:
@@ -160,7 +143,7 @@ class LabelHeader:
                 raise GateError(f"its header is {excerpt(document)}")
             if document.get("schema") != SCHEMA or document.get("schema_version") not in READ_VERSIONS:
                 raise GateError("another kind or version")
-            return cls(**_HEADER.read(document, ""))
+            return cls(**_RECORD.read(document, ""))
         except GateError as error:
             raise DatasetError(
                 f"{folder} holds no labels that this version reads ({error}). Make them with "
@@ -181,6 +164,12 @@ class LabelHeader:
                 f"The labels in {folder} were made with {f.name} = {said(theirs)}, but now it is {said(ours)}. Label "
                 "into an empty folder, or use the same settings to resume."
             )
+
+
+_RECORD = Record(
+    {f.name: f.metadata["kind"] for f in fields(LabelHeader) if f.default is MISSING},
+    {f.name: f.metadata["kind"] for f in fields(LabelHeader) if f.default is not MISSING},
+)
 
 
 def said(value: object) -> str:
