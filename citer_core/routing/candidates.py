@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ from torch import Tensor
 from citer_core.models.greedy import greedy_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.models.transfer import to_host
+from citer_core.routing.said import UNREAD, Said, not_a_number
 from citer_core.routing.sampling import sampled_token
 from citer_core.routing.sequence import RoutedSequence
 from citer_core.routing.top_tokens import top_tokens
@@ -30,34 +30,26 @@ def top_candidates(pair: ModelPair, log_probs: Tensor) -> tuple[Candidate, ...]:
     return candidates_of(pair, *to_host(*top_tokens(log_probs.view(-1), TOP_K)))
 
 
-@dataclass(slots=True)
-class ChosenRows:
-    """What the host knows of B positions.
-
-    Attributes:
-        token_ids: one for each.
-        tops: candidates of each, best first; empty where they are not asked for.
-        are_sound: whether the logits are numbers; if not, its token means nothing.
-        numbers: of the other tensors.
-    """
-
-    token_ids: list[int]
-    tops: list[tuple[Candidate, ...]]
-    are_sound: list[bool]
-    numbers: list[Any]
-
-
 def choose_rows(
-    pair: ModelPair, logits: Tensor, log_probs: Tensor | None, rows: Sequence[RoutedSequence], *others: Tensor
-) -> ChosenRows:
-    """The next token of each row and the `TOP_K` most probable ones, with one wait for the device.
+    pair: ModelPair,
+    which: str,
+    logits: Tensor,
+    log_probs: Tensor | None,
+    rows: Sequence[RoutedSequence],
+    *others: Tensor,
+) -> tuple[list[Said], list[Any]]:
+    """The next token of each row, with the `TOP_K` most probable ones where it wants them, and one wait for the device.
 
     Args:
         pair: whose tokens they are.
+        which: `SLM` or `LLM`, for the error of a row whose logits are no numbers.
         logits: [B, V].
         log_probs: [B, V] of the same positions; None where no candidates are asked for.
         rows: whose they are: B sequences.
         others: what else the host needs to know now.
+
+    Returns:
+        What is said of each row, and the numbers of the others.
     """
     is_greedy = not any(row.settings.temperature for row in rows)
     if log_probs is None:
@@ -65,23 +57,25 @@ def choose_rows(
         # Of each row a logit that is a finite number only if none of the row is NaN or infinite: the greatest.
         witness = logits.gather(-1, chosen[:, None]).view(-1) if is_greedy else logits.amax(-1)
         token_ids, values, *numbers = to_host(chosen, witness, *others)
-        return ChosenRows(token_ids, [()] * len(token_ids), list(map(math.isfinite, values)), numbers)
-    sampled = () if is_greedy else (_sampled(logits, rows),)
-    log_values, top_ids, *numbers = to_host(*top_tokens(log_probs, TOP_K), *others, *sampled)
-    has_tie = False
-    are_sound, tops = [], []
-    for values, ids in zip(log_values, top_ids, strict=True):
-        is_sound = math.isfinite(values[0])  # one logit that is no number spoils all of its row
-        are_sound.append(is_sound)
-        tops.append(candidates_of(pair, values, ids) if is_sound else ())
-        has_tie = has_tie or (len(values) > 1 and values[0] == values[1])
-    if sampled:
-        token_ids = numbers.pop()
-    elif has_tie:  # of which the lower id is taken
-        token_ids = greedy_tokens(logits).tolist()
+        found = [Said(token_id) for token_id in token_ids]
     else:
-        token_ids = [ids[0] for ids in top_ids]
-    return ChosenRows(token_ids, tops, are_sound, numbers)
+        sampled = () if is_greedy else (_sampled(logits, rows),)
+        log_values, top_ids, *numbers = to_host(*top_tokens(log_probs, TOP_K), *others, *sampled)
+        values = [best[0] for best in log_values]  # one logit that is no number spoils all of its row
+        if sampled:
+            token_ids = numbers.pop()
+        elif any(len(best) > 1 and best[0] == best[1] for best in log_values):  # a tie, of which the lower id is taken
+            token_ids = greedy_tokens(logits).tolist()
+        else:
+            token_ids = [ids[0] for ids in top_ids]
+        found = [
+            Said(token_id, candidates_of(pair, best, ids) if row.with_candidates else ())
+            for token_id, best, ids, row in zip(token_ids, log_values, top_ids, rows, strict=True)
+        ]
+    for said, value in zip(found, values, strict=True):
+        if not math.isfinite(value):
+            said.token_id, said.top, said.error = UNREAD, (), not_a_number(which)
+    return found, numbers
 
 
 def _sampled(logits: Tensor, rows: Sequence[RoutedSequence]) -> Tensor:

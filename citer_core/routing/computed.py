@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -14,15 +14,14 @@ from citer_core.models.reader import Reader
 from citer_core.models.transfer import is_away, lists_to_device, to_device
 from citer_core.routing.candidates import choose_rows
 from citer_core.routing.router import Router, RouterFeatures, entropy_of
-from citer_core.routing.said import Said
+from citer_core.routing.said import LlmSide, Said, Side, SlmSide
 from citer_core.routing.sequence import RoutedSequence
-from citer_core.routing.soundness import is_confidence, no_confidence, not_a_number
-
-UNREAD = -1  # for a token: the text has not been read to its end
 
 
-class Computed:
-    """One model of a pair with the caches of several sequences; see `Side`."""
+class Computed(Side):
+    """One model of a pair with the caches of several sequences, which stay: the next one in a slot may begin alike."""
+
+    reader: Reader
 
     def __init__(self, pair: ModelPair, reader: Reader) -> None:
         self._pair, self.reader = pair, reader
@@ -35,37 +34,35 @@ class Computed:
         """See `Side`."""
         self.reader.truncate(s.slot, n_tokens)
 
-    def leave(self, _: RoutedSequence) -> None:
-        """See `Side`: the next one may begin alike."""
+    def _pass(self, rows: Sequence[RoutedSequence], uptos: Sequence[int]) -> tuple[Tensor, Tensor, float]:
+        """States [B, H] and logits [B, V] behind these beginnings of the texts, and each one's part of the seconds."""
+        texts = [s.ids if upto == len(s.ids) else s.ids[:upto] for s, upto in zip(rows, uptos, strict=True)]
+        reading = self.reader.read(texts, [s.slot for s in rows])
+        return reading.hidden, reading.logits, reading.seconds / len(rows)
 
 
-class ComputedSlm(Computed):
+class ComputedSlm(Computed, SlmSide):
     """The SLM with the caches of `n_slots` sequences, and what routers remember of each; see `SlmSide`."""
 
     def __init__(self, pair: ModelPair, n_slots: int) -> None:
         super().__init__(pair, Reader(pair.slm, n_slots))
         self._prompt_hidden = torch.zeros(n_slots, pair.hidden_size, dtype=pair.slm.model.dtype, device=pair.slm.device)
 
-    def ahead(self, _: Sequence[RoutedSequence]) -> None:
-        """See `SlmSide`."""
-
     def read(
         self, rows: Sequence[RoutedSequence], uptos: Sequence[int], llm_logits: Mapping[RoutedSequence, Tensor]
     ) -> list[Said]:
         """See `SlmSide`."""
-        whole = [row for row, s in enumerate(rows) if uptos[row] == len(s.ids)]
-        texts = [s.ids for s in rows]
-        if len(whole) < len(rows):
-            texts = [ids[:upto] for ids, upto in zip(texts, uptos, strict=True)]
-        reading = self.reader.read(texts, [s.slot for s in rows])
-        hidden, logits, seconds = reading.hidden, reading.logits, reading.seconds / len(rows)
+        hidden, logits, seconds = self._pass(rows, uptos)
+        whole = []
         for row, s in enumerate(rows):
             if s.router.uses_sequence and uptos[row] == s.n_prompt:
                 self._prompt_hidden[s.slot] = hidden[row]
+            if uptos[row] == len(s.ids):
+                whole.append(row)
         groups = by_router(rows, whole)
         if len(groups) == 1 and len(whole) == len(rows):
             return self._say(rows, hidden, logits, seconds, llm_logits)
-        found = [Said(UNREAD, (), math.nan, seconds)] * len(rows)
+        found = [Said(seconds=seconds)] * len(rows)
         for members in groups:
             at = to_device(members, logits.device)
             some = self._say([rows[m] for m in members], hidden[at], logits[at], seconds, llm_logits)
@@ -83,34 +80,25 @@ class ComputedSlm(Computed):
     ) -> list[Said]:
         """What comes after the texts of one router's sequences, of these states [B, H] and logits [B, V]."""
         router = rows[0].router
-        features = RouterFeatures(
-            hidden=hidden,
-            logits=logits,
-            llm_logits=torch.cat([llm_logits[s] for s in rows]) if router.reads_llm else None,
-            **sequence_features(router, rows, self._prompt_hidden, [s.slot for s in rows]),
-        )
+        features = RouterFeatures(hidden, logits, **sequence_features(router, rows, self._prompt_hidden))
+        if router.reads_llm:
+            features = replace(features, llm_logits=torch.cat([llm_logits[s] for s in rows]))
         start = time.perf_counter()
         scores, error = scored(router, features, len(rows))
         router_s = time.perf_counter() - start
         log_probs = features.log_probs if any(s.with_candidates for s in rows) else None
-        chosen = choose_rows(self._pair, logits, log_probs, rows, scores)
+        found, (confidences,) = choose_rows(self._pair, "SLM", logits, log_probs, rows, scores)
         if is_away(scores):  # it is only now that the router has done its work
             router_s = time.perf_counter() - start
         router_s /= len(rows)
-        found = []
-        for row, confidence in enumerate(chosen.numbers[0]):
-            top = chosen.tops[row] if rows[row].with_candidates else ()
-            said = Said(chosen.token_ids[row], top, confidence, seconds, router_s, error)
-            if not chosen.are_sound[row]:
-                said.error = not_a_number("SLM")
-            elif error is None and not is_confidence(confidence):
-                said.error = no_confidence(router)
-            found.append(said)
+        for said, confidence in zip(found, confidences, strict=True):
+            said.seconds, said.router_s = seconds, router_s
+            said.score(confidence, router, error)
         return found
 
 
 def sequence_features(
-    router: Router, rows: Sequence[RoutedSequence], prompt_hidden: Tensor, places: Sequence[int]
+    router: Router, rows: Sequence[RoutedSequence], prompt_hidden: Tensor, places: Sequence[int] | None = None
 ) -> dict[str, Tensor]:
     """What `RouterFeatures` have of the sequences themselves, where the router uses it.
 
@@ -118,12 +106,12 @@ def sequence_features(
         router: who is to look at it.
         rows: B sequences.
         prompt_hidden: [*, H], among others the states at the ends of their prompts.
-        places: of each sequence, which of these.
+        places: of each sequence, which of these; None takes those of the slots.
     """
     found: dict[str, Tensor] = {}
     device = prompt_hidden.device
     if router.uses_sequence:
-        lists = places, [s.key for s in rows], [s.n_written for s in rows]
+        lists = places or [s.slot for s in rows], [s.key for s in rows], [s.n_written for s in rows]
         at, found["sequence_key"], found["position"] = lists_to_device(lists, device)
         found["prompt_hidden"] = prompt_hidden.index_select(0, at)
     if router.uses_llm_entropy:
@@ -149,7 +137,7 @@ def by_router(rows: Sequence[RoutedSequence], which: Sequence[int]) -> list[list
     return list(groups.values())
 
 
-class ComputedLlm(Computed):
+class ComputedLlm(Computed, LlmSide):
     """The loaded LLM with the caches of several sequences; see `LlmSide`.
 
     Args:
@@ -158,24 +146,13 @@ class ComputedLlm(Computed):
         reuses: see `Reader`.
     """
 
-    n_asked = 0
-
     def __init__(self, pair: ModelPair, n_slots: int, *, reuses: bool = True) -> None:
         super().__init__(pair, Reader(pair.local_llm, n_slots, reuses=reuses))
         self._reuses = reuses
 
-    def collect(self, _: float) -> list[tuple[RoutedSequence, Said]]:
-        """Nothing is ever on its way."""
-        return []
-
-    def close(self) -> None:
-        """Nor to be given up."""
-
     def read(self, rows: Sequence[RoutedSequence], uptos: Sequence[int]) -> list[Said]:
         """See `LlmSide`."""
-        texts = [s.ids if upto == len(s.ids) else s.ids[:upto] for s, upto in zip(rows, uptos, strict=True)]
-        reading = self.reader.read(texts, [s.slot for s in rows])
-        logits, seconds = reading.logits, reading.seconds / len(rows)
+        _, logits, seconds = self._pass(rows, uptos)
         if not self._reuses:
             for s in rows:
                 s.llm.n_read = 0
@@ -183,15 +160,11 @@ class ComputedLlm(Computed):
         with_entropy = any(s.router.uses_llm_entropy for s in rows)
         log_probs = torch.log_softmax(logits.float(), dim=-1) if with_candidates or with_entropy else None
         entropy = (entropy_of(log_probs),) if with_entropy and log_probs is not None else ()
-        chosen = choose_rows(self._pair, logits, log_probs if with_candidates else None, rows, *entropy)
-        found = []
-        for row, s in enumerate(rows):
-            said = Said(chosen.token_ids[row], chosen.tops[row] if s.with_candidates else (), math.nan, seconds)
+        found, numbers = choose_rows(self._pair, "LLM", logits, log_probs if with_candidates else None, rows, *entropy)
+        for row, (s, said) in enumerate(zip(rows, found, strict=True)):
+            said.seconds = seconds
             if entropy and s.router.uses_llm_entropy:
-                said.number = chosen.numbers[0][row]
-            if not chosen.are_sound[row]:
-                said.error = not_a_number("LLM")
+                said.number = numbers[0][row]
             if s.router.reads_llm:
                 said.logits = logits[row : row + 1]
-            found.append(said)
         return found

@@ -5,8 +5,10 @@ Knows nothing about prompts, answers or pages. Called by `citer_core.engine`.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
+from typing import Any
 
 from citer_core.errors import NotANumberError
 from citer_core.fork import Fork
@@ -108,31 +110,17 @@ def decode_batch(
         ServerError: the LLM's server was lost, after the sequences that had been handed out.
         NotANumberError: the router or a model computed no number for one of them; after all others were handed out.
     """
-    for prompt in prompts:
-        check_prompt(pair, prompt)
-    check_router(pair, router)
     if not prompts:
         return
-    pace, n_slots = Pace(batch_size=batch_size), min(IN_PROGRESS * batch_size, len(prompts))
-    can_remember = not router.reads_llm and not isinstance(pair.llm, RemoteLM)
-    sides = memory.sides(pair, n_slots) if memory is not None and can_remember else None
-    decoder = Decoder(pair, n_slots, pace, sides)
-    next_prompt, unsound = 0, list[NotANumberError]()
-    threads_to_try = pair.batch_threads if may_vary_threads else None
-    with ThreadWatch(threads_to_try, batch_size) as threads, closing(decoder):
-        while decoder.live or next_prompt < len(prompts):
+    decoder = _batch_decoder(pair, router, prompts, batch_size, memory)
+    upcoming, unsound = deque(enumerate(prompts)), list[NotANumberError]()
+    with ThreadWatch(pair.batch_threads if may_vary_threads else None, batch_size) as threads, closing(decoder):
+        while decoder.live or upcoming:
             threads.refresh()
             if is_cancelled():
-                in_progress = decoder.live
-                decoder.close()
-                yield from in_progress
+                yield from decoder.close()
                 return
-            n_upcoming = len(prompts) - next_prompt if decoder.n_free else 0
-            for _ in range(pace.n_to_admit(decoder.n_ready, decoder.n_free, n_upcoming) if n_upcoming else 0):
-                decoder.admit(
-                    prompts[next_prompt], router, settings, index=next_prompt, with_candidates=with_candidates
-                )
-                next_prompt += 1
+            _fill(decoder, upcoming, batch_size, router=router, settings=settings, with_candidates=with_candidates)
             for s in decoder.step():
                 if isinstance(s.error, NotANumberError):
                     unsound.append(s.error)
@@ -142,3 +130,23 @@ def decode_batch(
                     yield s
         if unsound:
             raise unsound[0]
+
+
+def _batch_decoder(
+    pair: ModelPair, router: Router, prompts: Sequence[Sequence[int]], batch_size: int, memory: Memory | None
+) -> Decoder:
+    """With room for as many of the prompts as are in progress; they are checked before anything is decoded."""
+    for prompt in prompts:
+        check_prompt(pair, prompt)
+    check_router(pair, router)
+    n_slots = min(IN_PROGRESS * batch_size, len(prompts))
+    can_remember = not router.reads_llm and not isinstance(pair.llm, RemoteLM)
+    sides = memory.sides(pair, n_slots) if memory is not None and can_remember else None
+    return Decoder(pair, n_slots, Pace(batch_size=batch_size), sides)
+
+
+def _fill(decoder: Decoder, upcoming: deque[tuple[int, Sequence[int]]], batch_size: int, **options: Any) -> None:
+    """Admits prompts, with their numbers, so that the SLM's passes are full and no fuller."""
+    while upcoming and decoder.n_free and decoder.n_ready < batch_size:
+        index, prompt = upcoming.popleft()
+        decoder.admit(prompt, index=index, **options)

@@ -312,12 +312,14 @@ class Decoder:
         s.end("cancelled")
         self._retire()
 
-    def close(self) -> None:
-        """Ends all of them, and gives up what a server is asked for."""
-        for s in self.live:
+    def close(self) -> list[RoutedSequence]:
+        """Ends all of them, which it returns, and gives up what a server is asked for."""
+        ended = self.live
+        for s in ended:
             s.end("cancelled")
         self._llm.close()
         self._retire()
+        return ended
 
     def _retire(self) -> None:
         for s in self.live:

@@ -20,11 +20,10 @@ from torch import Tensor
 from citer_core.models.greedy import greedy_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.models.transfer import to_device
-from citer_core.routing.computed import UNREAD, Computed, ComputedLlm, ComputedSlm, by_router, scored, sequence_features
+from citer_core.routing.computed import Computed, ComputedLlm, ComputedSlm, by_router, scored, sequence_features
 from citer_core.routing.router import RouterFeatures, entropy_of_logits
-from citer_core.routing.said import Said
+from citer_core.routing.said import UNREAD, Said, not_a_number
 from citer_core.routing.sequence import RoutedSequence
-from citer_core.routing.soundness import is_confidence, no_confidence, not_a_number
 
 _FIRST_ROOM = 1024  # nodes
 
@@ -99,11 +98,6 @@ class Memory:
         self.hidden[at], self.statistics[at] = hidden, statistics
 
 
-def _longer(kept: Tensor, n_more: int, like: Tensor) -> Tensor:
-    """[n + n_more, like.shape[1]]: what is kept, and room behind it."""
-    return torch.cat((kept.to(like).view(-1, like.shape[1]), like.new_empty(n_more, like.shape[1])))
-
-
 class _Known(Computed):
     """Where in a memory the sequences of a model's slots stand; the model is asked only for what is not known."""
 
@@ -126,6 +120,19 @@ class _Known(Computed):
         super().truncate(s, n_tokens)
         self._at[s.slot] = self._roots[s.slot], s.n_prompt
 
+    def _known_nodes(self, rows: Sequence[RoutedSequence], tokens: Sequence[int]) -> list[int]:
+        """Where the sequences stand; the model is asked at those whose token is not known."""
+        nodes = [self._node_of(s) for s in rows]
+        new = {node: s for s, node in zip(rows, nodes, strict=True) if tokens[node] == UNREAD}
+        if new:
+            asked = [*new.values()]
+            self._learn([*new], *self._pass(asked, [len(s.ids) for s in asked]))
+        return nodes
+
+    def _learn(self, nodes: Sequence[int], hidden: Tensor, logits: Tensor, seconds: float) -> None:
+        """Keeps what the model said at these nodes, in so many seconds each; nothing where it said no numbers."""
+        raise NotImplementedError
+
     def _node_of(self, s: RoutedSequence) -> int:
         node, length = self._at[s.slot]
         if length < len(s.ids):
@@ -140,9 +147,8 @@ class _KnownSlm(_Known, ComputedSlm):
 
     def read(self, rows: Sequence[RoutedSequence], *_: object) -> list[Said]:
         """See `SlmSide`."""
-        memory, nodes = self._memory, [self._node_of(s) for s in rows]
-        self._learn([(s, node) for s, node in zip(rows, nodes, strict=True) if memory.slm_token[node] == UNREAD])
-        found = [Said(memory.slm_token[node], (), math.nan, memory.slm_s[node]) for node in nodes]
+        memory, nodes = self._memory, self._known_nodes(rows, self._memory.slm_token)
+        found = [_known("SLM", memory.slm_token[node], math.nan, memory.slm_s[node]) for node in nodes]
         for members in by_router(rows, range(len(rows))):
             some = [rows[m] for m in members]
             router = some[0].router
@@ -157,26 +163,17 @@ class _KnownSlm(_Known, ComputedSlm):
             )
             scores, error = scored(router, features, len(members))
             for m, number in zip(members, scores.tolist(), strict=True):
-                said = found[m]
-                said.number = number
-                if said.token_id == UNREAD:
-                    said.error = not_a_number("SLM")
-                elif error is not None or not is_confidence(number):
-                    said.error = error or no_confidence(router)
+                found[m].score(number, router, error)
         return found
 
-    def _learn(self, places: Sequence[tuple[RoutedSequence, int]]) -> None:
-        """Asks the model at these nodes; where it says no numbers, nothing is learnt."""
-        if not places:
-            return
-        reading = self.reader.read([s.ids for s, _ in places], [s.slot for s, _ in places])
-        features = RouterFeatures(reading.hidden, reading.logits)
-        statistics = torch.stack((features.max_probability, features.margin, features.entropy), dim=1)
-        self._memory.keep([node for _, node in places], reading.hidden, statistics)
-        tokens, sound = greedy_tokens(reading.logits).tolist(), features.max_probability.isfinite().tolist()
-        for (_, node), token_id, is_sound in zip(places, tokens, sound, strict=True):
+    def _learn(self, nodes: Sequence[int], hidden: Tensor, logits: Tensor, seconds: float) -> None:
+        """See `_Known`."""
+        features, memory = RouterFeatures(hidden, logits), self._memory
+        memory.keep(nodes, hidden, torch.stack((features.max_probability, features.margin, features.entropy), dim=1))
+        tokens, sound = greedy_tokens(logits).tolist(), features.max_probability.isfinite().tolist()
+        for node, token_id, is_sound in zip(nodes, tokens, sound, strict=True):
             if is_sound:
-                self._memory.slm_token[node], self._memory.slm_s[node] = token_id, reading.seconds / len(places)
+                memory.slm_token[node], memory.slm_s[node] = token_id, seconds
 
 
 class _KnownLlm(_Known, ComputedLlm):
@@ -184,18 +181,19 @@ class _KnownLlm(_Known, ComputedLlm):
 
     def read(self, rows: Sequence[RoutedSequence], _uptos: Sequence[int]) -> list[Said]:
         """See `LlmSide`."""
-        memory, nodes = self._memory, [self._node_of(s) for s in rows]
-        places = [(s, node) for s, node in zip(rows, nodes, strict=True) if memory.llm_token[node] == UNREAD]
-        if places:
-            reading = self.reader.read([s.ids for s, _ in places], [s.slot for s, _ in places])
-            tokens, sound = greedy_tokens(reading.logits).tolist(), reading.logits.amax(-1).isfinite().tolist()
-            entropies = entropy_of_logits(reading.logits).tolist()
-            for (_, node), token_id, is_sound, entropy in zip(places, tokens, sound, entropies, strict=True):
-                if is_sound:
-                    memory.llm_token[node], memory.llm_entropy[node] = token_id, entropy
-                    memory.llm_s[node] = reading.seconds / len(places)
-        found = [Said(memory.llm_token[n], (), memory.llm_entropy[n], memory.llm_s[n]) for n in nodes]
-        for said in found:
-            if said.token_id == UNREAD:
-                said.error = not_a_number("LLM")
-        return found
+        memory, nodes = self._memory, self._known_nodes(rows, self._memory.llm_token)
+        return [_known("LLM", memory.llm_token[n], memory.llm_entropy[n], memory.llm_s[n]) for n in nodes]
+
+    def _learn(self, nodes: Sequence[int], _: Tensor, logits: Tensor, seconds: float) -> None:
+        """See `_Known`."""
+        memory, tokens, sound = self._memory, greedy_tokens(logits).tolist(), logits.amax(-1).isfinite().tolist()
+        for node, token_id, is_sound, entropy in zip(
+            nodes, tokens, sound, entropy_of_logits(logits).tolist(), strict=True
+        ):
+            if is_sound:
+                memory.llm_token[node], memory.llm_entropy[node], memory.llm_s[node] = token_id, entropy, seconds
+
+
+def _known(which: str, token_id: int, number: float, seconds: float) -> Said:
+    """What a model said at a node; an error where it said no numbers."""
+    return Said(token_id, (), number, seconds, error=not_a_number(which) if token_id == UNREAD else None)

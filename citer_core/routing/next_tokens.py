@@ -18,8 +18,8 @@ from citer_core.models.reader import Reader
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.routing.candidates import candidates_of
 from citer_core.routing.probe import check_ids
+from citer_core.routing.said import not_a_number
 from citer_core.routing.sampling import nucleus, rank_at, uniform_at
-from citer_core.routing.soundness import not_a_number
 from citer_core.routing.top_tokens import top_tokens
 from citer_core.types import Candidate, DecodeSettings
 

@@ -1,4 +1,4 @@
-"""`Pace`: the policy of a batch: who is admitted, who is in a pass, when the LLM is called, how much is read at once.
+"""`Pace`: the policy of a batch: who is in a pass, when the LLM is called, how much is read at once.
 
 Numbers in, choices out; computes nothing and holds no state. Called by `decoder`.
 """
@@ -35,10 +35,6 @@ class Pace:
     wait_share: float = 0.5
     wait_rounds: int = 32
     read_tokens: int | None = None
-
-    def n_to_admit(self, n_ready: int, n_free: int, n_upcoming: int) -> int:
-        """How many of a list of prompts to admit, so that the SLM's passes are full and no fuller."""
-        return max(0, min(self.batch_size - n_ready, n_free, n_upcoming))
 
     def for_slm(self, ready: list[RoutedSequence]) -> list[RoutedSequence]:
         """Who is in the SLM's next pass: those that it left out longest."""

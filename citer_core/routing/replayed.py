@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -21,12 +20,11 @@ from citer_core.models.pair import ModelPair
 from citer_core.models.seat import Seat
 from citer_core.models.transfer import is_away
 from citer_core.routing.candidates import candidates_of
-from citer_core.routing.computed import UNREAD, Computed, ComputedLlm, ComputedSlm, scored
+from citer_core.routing.computed import ComputedLlm, ComputedSlm, scored
 from citer_core.routing.readout import TokenReadout, numbers_at
 from citer_core.routing.router import entropy_of_logits
-from citer_core.routing.said import Said
+from citer_core.routing.said import LlmSide, Said, Side, SlmSide, not_a_number
 from citer_core.routing.sequence import RoutedSequence
-from citer_core.routing.soundness import is_confidence, no_confidence, not_a_number
 
 
 @dataclass(slots=True)
@@ -55,23 +53,22 @@ class _Place:
         arrived = self.readout.arrived()
         seconds += time.perf_counter() - start
         if not arrived.is_sound:
-            return Said(UNREAD, (), math.nan, seconds, error=not_a_number(which))
+            return Said(seconds=seconds, error=not_a_number(which))
         top = candidates_of(pair, arrived.log_values, arrived.token_ids)
         return Said(arrived.token_id, top, arrived.score, seconds)
 
 
-class _Replayed(ABC):
+class _Replayed(Side):
     """One model whose sequences have seats, by slot; those whose settings a replayed pass is not sent are computed.
 
     Args:
+        pair: whose model it is.
         lm: the model.
-        others: who computes.
+        computed: who computes.
     """
 
-    reader = None
-
-    def __init__(self, lm: LanguageModel, others: Computed) -> None:
-        self._lm, self._computed = lm, others
+    def __init__(self, pair: ModelPair, lm: LanguageModel, computed: ComputedSlm | ComputedLlm) -> None:
+        self._pair, self._lm, self._computed = pair, lm, computed
         self._places: dict[int, _Place] = {}
 
     def enter(self, s: RoutedSequence) -> None:
@@ -84,9 +81,26 @@ class _Replayed(ABC):
         assert seat is not None, "this model's passes are not replayed"
         self._places[s.slot] = _Place(seat, held, self._readout(s, seat))
 
-    @abstractmethod
     def _readout(self, s: RoutedSequence, seat: Seat) -> TokenReadout:
         """What is read from a sequence's seat."""
+        raise NotImplementedError
+
+    def _say(self, s: RoutedSequence, place: _Place, upto: int, llm_logits: Tensor | None) -> Said:
+        """What the model says behind this beginning of a sequence's text."""
+        raise NotImplementedError
+
+    def read(
+        self, rows: Sequence[RoutedSequence], uptos: Sequence[int], *llm_logits: Mapping[RoutedSequence, Tensor]
+    ) -> list[Said]:
+        """See `SlmSide` and `LlmSide`."""
+        found: dict[RoutedSequence, Said] = {}
+        others = {s: upto for s, upto in zip(rows, uptos, strict=True) if s.slot not in self._places}
+        if others:
+            found = dict(zip(others, self._computed.read([*others], [*others.values()], *llm_logits), strict=True))
+        for s, upto in zip(rows, uptos, strict=True):
+            if s not in found:
+                found[s] = self._say(s, self._places[s.slot], upto, llm_logits[0].get(s) if llm_logits else None)
+        return [found[s] for s in rows]
 
     def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
         """See `Side`."""
@@ -102,12 +116,11 @@ class _Replayed(ABC):
             place.held.__exit__(type(s.error) if s.error else None, s.error, None)
 
 
-class ReplayedSlm(_Replayed):
+class ReplayedSlm(_Replayed, SlmSide):
     """The SLM and the router of each sequence, in one pass for each token; see `SlmSide`."""
 
     def __init__(self, pair: ModelPair, n_slots: int) -> None:
-        self._pair, self._others = pair, ComputedSlm(pair, n_slots)
-        super().__init__(pair.slm, self._others)
+        super().__init__(pair, pair.slm, ComputedSlm(pair, n_slots))
 
     def _readout(self, s: RoutedSequence, seat: Seat) -> TokenReadout:
         router, is_sampled = s.router, s.settings.temperature > 0.0
@@ -125,26 +138,13 @@ class ReplayedSlm(_Replayed):
             if place is not None and place.seat.plan.ahead and is_next:
                 self._start(s, place, None)
 
-    def read(
-        self, rows: Sequence[RoutedSequence], uptos: Sequence[int], llm_logits: Mapping[RoutedSequence, Tensor]
-    ) -> list[Said]:
-        """See `SlmSide`."""
-        found: dict[RoutedSequence, Said] = {}
-        others = {s: upto for s, upto in zip(rows, uptos, strict=True) if s.slot not in self._places}
-        if others:
-            found = dict(zip(others, self._others.read([*others], [*others.values()], llm_logits), strict=True))
-        for s, upto in zip(rows, uptos, strict=True):
-            if s not in found:
-                found[s] = self._say(s, self._places[s.slot], upto, llm_logits.get(s))
-        return [found[s] for s in rows]
-
     def _say(self, s: RoutedSequence, place: _Place, upto: int, llm_logits: Tensor | None) -> Said:
         seat, readout, router = place.seat, place.readout, s.router
         if upto < len(s.ids):  # of what a branch shares
             seat.read(s.ids[seat.n_read : upto])
             if upto == s.n_prompt:
                 readout.prompt_hidden.copy_(seat.hidden)
-            return Said(UNREAD, (), math.nan, 0.0)
+            return Said()
         if place.begun is None:
             self._start(s, place, llm_logits)
         assert place.begun is not None
@@ -162,8 +162,7 @@ class ReplayedSlm(_Replayed):
         said.router_s = router_s
         if score is not None and not is_away(score):
             said.number = float(score)
-        if error is not None or (said.error is None and not is_confidence(said.number)):
-            said.error = error or no_confidence(router)
+        said.score(said.number, router, error)
         return said
 
     def _start(self, s: RoutedSequence, place: _Place, llm_logits: Tensor | None) -> None:
@@ -185,14 +184,11 @@ class ReplayedSlm(_Replayed):
         place.begun = time.perf_counter() - start
 
 
-class ReplayedLlm(_Replayed):
+class ReplayedLlm(_Replayed, LlmSide):
     """The LLM of each sequence; see `LlmSide`."""
 
-    n_asked = 0
-
     def __init__(self, pair: ModelPair, n_slots: int) -> None:
-        self._pair, self._others = pair, ComputedLlm(pair, n_slots)
-        super().__init__(pair.local_llm, self._others)
+        super().__init__(pair, pair.local_llm, ComputedLlm(pair, n_slots))
 
     def _readout(self, s: RoutedSequence, seat: Seat) -> TokenReadout:
         is_sampled, with_entropy = s.settings.temperature > 0.0, s.router.uses_llm_entropy
@@ -200,27 +196,13 @@ class ReplayedLlm(_Replayed):
             (is_sampled, with_entropy), lambda: TokenReadout(seat, is_sampled=is_sampled, with_entropy=with_entropy)
         )
 
-    def collect(self, _: float) -> list[tuple[RoutedSequence, Said]]:
-        """Nothing is ever on its way."""
-        return []
-
-    def close(self) -> None:
-        """Nor to be given up."""
-
-    def read(self, rows: Sequence[RoutedSequence], uptos: Sequence[int]) -> list[Said]:
-        """See `LlmSide`."""
-        return [
-            self._say(s, self._places[s.slot], upto) if s.slot in self._places else self._others.read([s], [upto])[0]
-            for s, upto in zip(rows, uptos, strict=True)
-        ]
-
-    def _say(self, s: RoutedSequence, place: _Place, upto: int) -> Said:
+    def _say(self, s: RoutedSequence, place: _Place, upto: int, _: Tensor | None) -> Said:
         seat, readout, start = place.seat, place.readout, time.perf_counter()
         new_ids = s.ids[seat.n_read : upto]
         if upto < len(s.ids):  # of what a branch shares
             seat.read(new_ids)
             is_wanted = s.router.uses_llm_entropy
-            return Said(UNREAD, (), float(entropy_of_logits(seat.logits)) if is_wanted else math.nan, 0.0)
+            return Said(number=float(entropy_of_logits(seat.logits)) if is_wanted else math.nan)
         seat.step(new_ids, readout, numbers_at(s.settings, s.n_written))
         readout.mailbox.post()
         said = place.said(self._pair, "LLM", 0.0, start)

@@ -6,7 +6,6 @@ holds: every request sends the whole text.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from citer_core.decode_settings import SETTINGS
@@ -14,7 +13,7 @@ from citer_core.errors import CiterError, RouterError
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import PendingTokens, RemoteLM, Sampling
 from citer_core.routing.router import Router
-from citer_core.routing.said import Said
+from citer_core.routing.said import LlmSide, Said
 from citer_core.routing.sampling import seed_at
 from citer_core.routing.sequence import RoutedSequence
 from citer_core.types import Candidate, DecodeSettings
@@ -42,10 +41,8 @@ def sampling_at(settings: DecodeSettings, index: int) -> Sampling:
     return Sampling(settings.temperature, settings.top_p, seed_at(settings.seed, index), others)
 
 
-class ServerLlm:
+class ServerLlm(LlmSide):
     """See `LlmSide`; nothing is kept of a slot."""
-
-    reader = None
 
     def __init__(self, pair: ModelPair, llm: RemoteLM) -> None:
         self._pair, self._llm = pair, llm
@@ -59,12 +56,6 @@ class ServerLlm:
     def enter(self, s: RoutedSequence) -> None:
         """As of any text, the server reads what a branch shares with the next request."""
         s.llm.goals.clear()
-
-    def truncate(self, s: RoutedSequence, n_tokens: int) -> None:
-        """See `Side`: the next request has the whole text."""
-
-    def leave(self, _: RoutedSequence) -> None:
-        """See `Side`."""
 
     def read(self, rows: Sequence[RoutedSequence], _: Sequence[int]) -> list[Said]:
         """See `LlmSide`; texts are always whole."""
@@ -99,9 +90,9 @@ class ServerLlm:
             tokens = pending.tokens()
         except CiterError as error:
             pending.abort()
-            return [(s, Said(0, (), math.nan, 0.0, error=error)) for s in rows]
+            return [(s, Said(error=error)) for s in rows]
         found = []
         for s, token in zip(rows, tokens, strict=True):
             top = tuple(Candidate(i, self._pair.token_text(i), round(p, 6)) for i, p in token.top)
-            found.append((s, Said(token.token_id, top if s.with_candidates else (), math.nan, token.seconds)))
+            found.append((s, Said(token.token_id, top if s.with_candidates else (), seconds=token.seconds)))
         return found

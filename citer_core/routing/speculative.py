@@ -19,7 +19,7 @@ from citer_core.models.reader import Reader
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.transfer import to_host
 from citer_core.routing.decoder import check_prompt
-from citer_core.routing.soundness import not_a_number
+from citer_core.routing.said import not_a_number
 from citer_core.speculation import DraftedToken, Drafting, SpeculativePass
 from citer_core.text import TextStream
 from citer_core.types import FinishReason
@@ -65,42 +65,48 @@ def speculate(
     while len(ids) < end:
         if is_cancelled():
             return "cancelled"
-        with torch.inference_mode():  # not around the loop: it must not leak to whoever takes the passes
-            draft = _drafted(pair, slm, ids, min(drafting.n_tokens, end - len(ids) - 1), drafting.confidence)
-            drafted_ids = [token.token_id for token in draft.tokens]
-            read = llm.read([[*ids, *drafted_ids]], n_last=[len(draft.tokens) + 1])
-            finite, chosen = to_host(read.logits.isfinite().all().view(1).int(), greedy_tokens(read.logits))
-        if not finite[0]:
-            raise not_a_number("LLM")
-        n_accepted = _n_alike(drafted_ids, chosen)
-        own_id: int | None = chosen[n_accepted]
-        written = [*drafted_ids[:n_accepted], chosen[n_accepted]]
-        if n_accepted and written[-2] in pair.eos_ids:  # a draft ends behind the end of the text, so it is the last
-            own_id = None
-            written.pop()
-        context_len = len(ids)
-        ids += written
-        # What was rejected must not be read again; the token that was just written is in neither cache yet.
-        slm.truncate(0, len(ids) - 1)
-        llm.truncate(0, len(ids) - 1)
-        has_ended = written[-1] in pair.eos_ids
-        texts = [text.push(token_id) for token_id in written]
-        if has_ended or len(ids) == end:
-            texts[-1] += text.flush()
-        yield SpeculativePass(
-            drafted=tuple(draft.tokens),
-            n_accepted=n_accepted,
-            own_id=own_id,
-            texts=tuple(texts),
-            slm_tokens_fed=tuple(draft.n_fed),
-            llm_tokens_fed=read.n_fed[0],
-            context_len=context_len,
-            slm_s=draft.seconds,
-            llm_s=read.seconds,
-        )
-        if has_ended:
+        yield _pass(pair, slm, llm, ids, end, drafting, text)
+        if ids[-1] in pair.eos_ids:
             return "eos"
     return "length"
+
+
+def _pass(
+    pair: ModelPair, slm: Reader, llm: Reader, ids: list[int], end: int, drafting: Drafting, text: TextStream
+) -> SpeculativePass:
+    """A draft behind `ids`, read by the LLM; what it keeps and writes is put behind them, at most up to `end`."""
+    with torch.inference_mode():
+        draft = _drafted(pair, slm, ids, min(drafting.n_tokens, end - len(ids) - 1), drafting.confidence)
+        drafted_ids = [token.token_id for token in draft.tokens]
+        read = llm.read([[*ids, *drafted_ids]], n_last=[len(draft.tokens) + 1])
+        finite, chosen = to_host(read.logits.isfinite().all().view(1).int(), greedy_tokens(read.logits))
+    if not finite[0]:
+        raise not_a_number("LLM")
+    n_accepted = _n_alike(drafted_ids, chosen)
+    own_id: int | None = chosen[n_accepted]
+    written = [*drafted_ids[:n_accepted], chosen[n_accepted]]
+    if n_accepted and written[-2] in pair.eos_ids:  # a draft ends behind the end of the text, so it is the last
+        own_id = None
+        written.pop()
+    context_len = len(ids)
+    ids += written
+    # What was rejected must not be read again; the token that was just written is in neither cache yet.
+    slm.truncate(0, len(ids) - 1)
+    llm.truncate(0, len(ids) - 1)
+    texts = [text.push(token_id) for token_id in written]
+    if written[-1] in pair.eos_ids or len(ids) == end:
+        texts[-1] += text.flush()
+    return SpeculativePass(
+        drafted=tuple(draft.tokens),
+        n_accepted=n_accepted,
+        own_id=own_id,
+        texts=tuple(texts),
+        slm_tokens_fed=tuple(draft.n_fed),
+        llm_tokens_fed=read.n_fed[0],
+        context_len=context_len,
+        slm_s=draft.seconds,
+        llm_s=read.seconds,
+    )
 
 
 @dataclass(slots=True)

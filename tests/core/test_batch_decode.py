@@ -90,34 +90,6 @@ def assert_same(found, expected):
 # --- the same tokens
 
 
-@pytest.mark.parametrize("batch_size", [1, 3, 16])
-def test_each_row_of_a_batch_is_its_own_run(tiny_pair, batch_size):
-    """Ragged prompts, more of them than slots, a pattern for each row, several ends of text."""
-    pair, router = ending(tiny_pair), PatternRouter(RAGGED, PATTERNS)
-    settings_ = DecodeSettings(threshold=0.5, max_new_tokens=30)
-    expected = one_by_one(pair, router, RAGGED, settings_)
-    assert {reason for _, reason in expected} == {"eos", "length"}
-    assert min(len(events) for events, _ in expected) == 1  # the first token ends one of them
-    assert_same(batched(pair, router, RAGGED, settings_, batch_size, with_candidates=True), expected)
-
-
-def test_a_batch_is_the_uncached_loop_row_by_row(tiny_pair):
-    """A reference that shares no code with either decode loop."""
-    pair, router = ending(tiny_pair), PatternRouter(RAGGED, PATTERNS)
-    for i, (events, _) in enumerate(batched(pair, router, RAGGED, DecodeSettings(0.5, 25), 4)):
-        pattern = PATTERNS[i % len(PATTERNS)]
-        assert [e.token_id for e in events] == uncached(pair, RAGGED[i], pattern, 25)
-        assert "".join("L" if e.source == "llm" else "S" for e in events) == (pattern * 25)[: len(events)]
-
-
-@pytest.mark.parametrize(("threshold", "which"), [(0.0, "slm"), (1.0, "llm")])
-def test_the_two_ends_of_tau_are_generate(tiny_pair, threshold, which):
-    prompts = random_prompts(7)
-    found = batched(tiny_pair, MaxProbabilityRouter(), prompts, DecodeSettings(threshold, 25), 3)
-    for (events, _), prompt in zip(found, prompts, strict=True):
-        assert [e.token_id for e in events] == generated(getattr(tiny_pair, which), prompt, 25)
-
-
 def assert_decides_alike(pair, router):
     """At a tau in the middle of the router's scores, so that both models write; returns the sources row by row."""
     scores = sorted(
@@ -149,26 +121,6 @@ def test_stored_routers_decide_alike(tiny_pair, kind):
     )
     assert {source for row in rows for source in row} == {"slm", "llm"}
     assert (kind == "query-level") == all(len(set(row)) == 1 for row in rows)
-
-
-def test_sampled_tokens_are_those_of_single_runs(tiny_pair):
-    router, prompts = PatternRouter(RAGGED, PATTERNS), RAGGED
-    settings_ = DecodeSettings(0.5, 20, temperature=0.9, top_p=0.8, seed=4)
-    expected = one_by_one(free(tiny_pair), router, prompts, settings_)
-    assert_same(batched(free(tiny_pair), router, prompts, settings_, 3, with_candidates=True), expected)
-    greedy = one_by_one(free(tiny_pair), router, prompts, dataclasses.replace(settings_, temperature=0.0))
-    assert [e.token_id for e in expected[0][0]] != [e.token_id for e in greedy[0][0]]
-
-
-def test_models_without_the_fused_pass_write_the_same(tiny_pair, tokenizer):
-    plain = dataclasses.replace(
-        tiny_pair,
-        slm=LanguageModel(tiny_pair.slm.model, len(tokenizer), fused=False),
-        llm=LanguageModel(tiny_pair.llm.model, len(tokenizer), fused=False),
-    )
-    router, settings_ = PatternRouter(RAGGED, PATTERNS), DecodeSettings(0.5, 12)
-    found = batched(ending(plain), router, RAGGED, settings_, 3, with_candidates=True)
-    assert_same(found, one_by_one(ending(tiny_pair), router, RAGGED, settings_))
 
 
 def test_candidates_are_kept_only_on_request(tiny_pair):

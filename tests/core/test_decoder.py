@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import random
 
@@ -12,6 +13,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from citer_core.errors import PromptError
 from citer_core.fork import Fork
 from citer_core.models.captured import GraphPlan
 from citer_core.models.pair import ModelPair
@@ -27,7 +29,7 @@ from citer_core.routing.sampling import uniform_at
 from citer_core.types import DecodeSettings
 from tests.completions_server import CompletionsServer
 from tests.core.conftest import LLAMA3_ROPE, tiny_llama, tiny_mistral, tiny_qwen2
-from tests.core.examples import decoded, random_prompts, remote
+from tests.core.examples import decoded, generated, random_prompts, remote
 from tests.core.test_batch_decode import PatternRouter
 
 N = 14
@@ -52,11 +54,22 @@ def pair(request, tokenizer):
     return dataclasses.replace(made, eos_ids=frozenset({0, 700, 701, 702, 703}))
 
 
-def said(lm, ids):
-    """[V] logits and [1, H] state after a text, from a forward over all of it."""
+@functools.cache
+def said_once(lm, ids):
     with torch.inference_mode():
         out = lm.model(input_ids=torch.tensor([ids]), use_cache=False, output_hidden_states=True)
-    return out.logits[0, -1, :1536], out.hidden_states[-1][0, -1:]
+    return out.logits[0, -1, :1536].clone(), out.hidden_states[-1][0, -1:].clone()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _forgets():
+    yield
+    said_once.cache_clear()
+
+
+def said(lm, ids):
+    """[V] logits and [1, H] state after a text, from a forward over all of it; asked once for each text."""
+    return said_once(lm, tuple(ids))
 
 
 def drawn(logits, how, index):
@@ -78,42 +91,47 @@ def entropy_of(logits):
 
 
 def by_the_rule(pair, router, prompt, how, fork=None):
-    """(token, writer, confidence) of every token: the SLM reads, the router scores, one of the two writes."""
+    """What each event is to be: the SLM reads, the router scores, one of the two writes; and what each reads for it."""
     fork = fork or Fork()
     written, found, entropy, writer = fork.token_ids, [], math.nan, fork.source
+    slm_read, llm_read = (len(prompt) + len(written) - 1 if written else 0), fork.n_read_by_llm
     if written and fork.events[-1].source == "llm":
         entropy = entropy_of(said(pair.llm, [*prompt, *written[:-1]])[0])
     prompt_hidden = said(pair.slm, prompt)[1]
     while len(written) < how.max_new_tokens and not (written and written[-1] in pair.eos_ids):
         text = [*prompt, *written]
         (slm, hidden), (llm, _) = said(pair.slm, text), said(pair.llm, text)
+        slm_fed, slm_read = len(text) - slm_read, len(text)
         numbers = torch.tensor([sequence_key(prompt)]), torch.tensor([len(written)]), torch.tensor([entropy])
         score = float(router.confidence(RouterFeatures(hidden, slm[None], prompt_hidden, *numbers, llm[None])))
         by_llm = writer == "llm" if writer else score < how.threshold or how.threshold >= 1
         writer = None
+        llm_fed = 0
+        if by_llm or router.reads_llm:
+            llm_fed, llm_read = len(text) - llm_read, len(text)
         written.append(drawn(llm if by_llm else slm, how, len(written)))
         entropy = entropy_of(llm) if by_llm else math.nan
-        found.append((written[-1], "llm" if by_llm else "slm", score))
+        found.append((written[-1], "llm" if by_llm else "slm", score, slm_fed, llm_fed, len(text)))
     return found
 
 
 def same(found, expected):
-    assert [(token, writer) for token, writer, _ in found] == [(token, writer) for token, writer, _ in expected]
-    assert [score for *_, score in found] == pytest.approx([score for *_, score in expected], abs=2e-4)
+    assert [(*told[:2], *told[3:]) for told in found] == [(*told[:2], *told[3:]) for told in expected]
+    assert [told[2] for told in found] == pytest.approx([told[2] for told in expected], abs=2e-4)
 
 
 def told(events):
-    return [(event.token_id, event.source, event.slm_confidence) for event in events]
+    return [(e.token_id, e.source, e.slm_confidence, e.slm_tokens_fed, e.llm_tokens_fed, e.context_len) for e in events]
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS)
 @pytest.mark.parametrize("name", ROUTERS)
 def test_every_way_is_the_rule(pair, name, sampling):
     router = ROUTERS[name]()
-    scores = sorted(score for *_, score in by_the_rule(pair, router, PROMPTS[0], DecodeSettings(0.0, 9, **sampling)))
+    scores = sorted(told[2] for told in by_the_rule(pair, router, PROMPTS[0], DecodeSettings(0.0, 9, **sampling)))
     how = DecodeSettings(scores[len(scores) // 2] + 1e-3, N, **sampling)
     expected = [by_the_rule(pair, router, prompt, how) for prompt in PROMPTS]
-    assert {writer for run in expected for _, writer, _ in run} == {"slm", "llm"} or name == "reads both"
+    assert {told[1] for run in expected for told in run} == {"slm", "llm"} or name == "reads both"
 
     one = decoded(pair, router, PROMPTS[0], how)[0]
     same(told(one), expected[0])
@@ -170,6 +188,44 @@ def test_an_llm_on_a_server(pair):
             same(told(s.new_events(away)), by_the_rule(pair, router, PROMPTS[s.index], how))
 
 
+@pytest.mark.parametrize(("tau", "which"), [(0.0, "slm"), (1.0, "llm")])
+def test_the_two_ends_of_tau_are_generate(tiny_pair, tau, which):
+    """Both models' own text up to its end, one prompt at a time and many; every event with its candidates."""
+    expected = [generated(getattr(tiny_pair, which), prompt, 25) for prompt in PROMPTS]
+    router, how = MaxProbabilityRouter(), DecodeSettings(tau, 25)
+    events = [decoded(tiny_pair, router, prompt, how)[0] for prompt in PROMPTS]
+    assert [[event.token_id for event in run] for run in events] == expected
+    many = {s.index: s.token_ids for s in decode_batch(tiny_pair, router, PROMPTS, how, batch_size=3)}
+    assert [many[index] for index in range(len(PROMPTS))] == expected
+    for event in events[0]:
+        top = event.llm_top if event.source == "llm" else event.slm_top
+        assert (top[0].token_id, event.slm_top[0].token_id) == (event.token_id, event.slm_token_id)
+        assert len(top) == 5 and [c.probability for c in top] == sorted((c.probability for c in top), reverse=True)
+
+
+def test_what_ends_a_run_and_what_a_model_reads_for_it(tiny_pair):
+    prompt, router, how = PROMPTS[0], MaxProbabilityRouter(), DecodeSettings(0.0, 12)
+    pair = dataclasses.replace(tiny_pair, eos_ids=frozenset())
+    (whole, reason), ids = decoded(pair, router, prompt, how), generated(pair.slm, prompt, 12, None)
+    assert ([event.token_id for event in whole], reason) == (ids, "length")
+    for end in (ids[0], ids[3]):  # one of several
+        events, reason = decoded(dataclasses.replace(pair, eos_ids=frozenset({end, 1535})), router, prompt, how)
+        assert reason == "eos" and [e.token_id for e in events] == ids[: ids.index(end) + 1]
+    assert len(decoded(dataclasses.replace(pair, max_context=len(prompt) + 3), router, prompt, how)[0]) == 3
+    for short, text, says in ((len(prompt), prompt, f"at most {len(prompt) - 1}"), (512, [], "empty")):
+        with pytest.raises(PromptError, match=says):
+            decoded(dataclasses.replace(pair, max_context=short), router, text, how)
+    asked = iter([False] * 3 + [True])
+    events, reason = decoded(pair, router, prompt, how, is_cancelled=lambda: next(asked))
+    assert (len(events), reason) == (3, "cancelled") and told(events) == told(whole[:3])
+    # As the authors' published code does it: the LLM reads all at every call, and writes the same.
+    pattern = PatternRouter([prompt], ["SSL"])
+    kept, again = (decoded(pair, pattern, prompt, DecodeSettings(0.5, 9), reuse_llm_cache=kept)[0] for kept in (1, 0))
+    same(told(kept), by_the_rule(pair, pattern, prompt, DecodeSettings(0.5, 9)))
+    assert [event.token_id for event in again] == [event.token_id for event in kept]
+    assert [e.llm_tokens_fed for e in again] == [0, 0, len(prompt) + 2, 0, 0, len(prompt) + 5, 0, 0, len(prompt) + 8]
+
+
 def test_a_pass_that_fails_ends_all_and_its_seats_are_not_lent_again(tiny_pair, monkeypatch):
     graphs = tiny_pair.with_graphs(GraphPlan())
     list(decode_batch(graphs, MaxProbabilityRouter(), PROMPTS, DecodeSettings(0.5, 3), batch_size=2))
@@ -209,4 +265,4 @@ def test_cut_back_anywhere_and_gone_on(pair, pattern, cuts):
         while decoder.live:
             decoder.step()
         assert s.token_ids == [token for token, *_ in expected]
-        assert "".join(step.source[0].upper() for step in s.steps) == "".join(w[0].upper() for _, w, _ in expected)
+        assert [step.source for step in s.steps] == [writer for _, writer, *_ in expected]

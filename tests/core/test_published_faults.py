@@ -1,8 +1,8 @@
 """Each fault of the authors' published code, and the test that would catch it here.
 
     LLM re-prefilled on every call
-        core/test_decode.py::test_feeds_and_context_add_up
-        core/test_decode.py::test_recomputing_the_llm_changes_the_work_and_not_the_text
+        core/test_decoder.py::test_every_way_is_the_rule
+        core/test_decoder.py::test_what_ends_a_run_and_what_a_model_reads_for_it
         core/test_batch_decode.py::test_a_row_that_ended_is_fed_nothing_more
     iteration 2 crashes on the rows of iteration 1
         core/test_iterate.py::test_round_2_labels_case_3_anew_under_the_router_of_round_1
@@ -41,7 +41,7 @@
         core/test_labels.py::test_asking_the_slm_marks_each_question_by_its_own_answer
     one end-of-text id assumed
         core/test_models.py::test_every_end_token_of_both_models_counts
-        core/test_decode.py::test_each_of_several_end_tokens_ends_the_text
+        core/test_decoder.py::test_what_ends_a_run_and_what_a_model_reads_for_it
     a CPU crashes on a CUDA synchronise
         core/test_published_faults.py::test_a_cpu_needs_no_cuda
     a stopped run loses what was finished
