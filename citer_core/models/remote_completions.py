@@ -49,17 +49,16 @@ def remote_completions(
         groups: dict[int, list[int]] = {}  # rows by how many tokens they may still have
         for row, ids in live.items():
             groups.setdefault(min(TOKENS_PER_REQUEST, limits[row] - len(ids)), []).append(row)
-        pending = lm.send(
-            [
-                {
-                    "prompt": [[*prompts[row], *live[row]] for row in rows],
-                    "max_tokens": n,
-                    "stop_token_ids": sorted(eos_ids),
-                }
-                for n, rows in groups.items()
-            ]
-        )
-        for (n, rows), (document, _) in zip(groups.items(), pending.wait(lambda: False), strict=True):
+        bodies = [
+            {
+                "prompt": [[*prompts[row], *live[row]] for row in rows],
+                "max_tokens": n,
+                "stop_token_ids": sorted(eos_ids),
+            }
+            for n, rows in groups.items()
+        ]
+        answers = lm.send(bodies, list).wait()
+        for (n, rows), (document, _) in zip(groups.items(), answers, strict=True):
             for row, choice in zip(rows, choices_of(document, len(rows)), strict=True):
                 new_ids, has_ended = _new_ids(lm, choice, n, eos_ids)
                 live[row] += new_ids

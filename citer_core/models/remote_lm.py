@@ -9,15 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from transformers import PreTrainedTokenizerBase
 
 from citer_core.config import LlmServer
 from citer_core.errors import PairError, ServerError
-from citer_core.models.server_client import PendingAnswers, ServerClient
+from citer_core.models.server_client import Answer, Pending, ServerClient
 from citer_core.text import vocabulary_size
 
+T = TypeVar("T")
 N_TOP = 5
 # A server may bring sampling defaults from the checkpoint's generation_config.json (vLLM does): all that would change
 # what is written is set.
@@ -63,35 +65,7 @@ class RemoteToken:
     seconds: float
 
 
-class PendingTokens:
-    """Tokens that a server was asked for.
-
-    Args:
-        lm: whose server it is.
-        groups: the rows that each request carries.
-        pending: the requests.
-    """
-
-    def __init__(self, lm: RemoteLM, groups: Sequence[Sequence[int]], pending: PendingAnswers) -> None:
-        self._lm, self._groups, self._pending = lm, groups, pending
-        self.is_done, self.abort = pending.is_done, pending.abort
-
-    def tokens(self) -> list[RemoteToken]:
-        """One for each text, when `is_done`.
-
-        Raises:
-            ServerError: the server is lost, or answers in a form that we cannot read.
-        """
-        return self._lm.read_answers(self._groups, self._pending.answers())
-
-    def wait(self, is_cancelled: Callable[[], bool]) -> list[RemoteToken]:
-        """The same, waited for; raises `CallCancelledError` where `is_cancelled` says so."""
-        return self._lm.read_answers(self._groups, self._pending.wait(is_cancelled))
-
-    @staticmethod
-    def wait_for_any(several: Sequence[PendingTokens], timeout_s: float) -> None:
-        """Returns when an answer has come, or after `timeout_s`."""
-        PendingAnswers.wait_for_any([one._pending for one in several], timeout_s)
+PendingTokens = Pending[list[RemoteToken]]
 
 
 class RemoteLM:
@@ -127,40 +101,23 @@ class RemoteLM:
         lm.next_tokens([tokenizer(PROBE_TEXT)["input_ids"]])  # in the form that every run will ask
         return lm
 
-    def next_tokens(
-        self,
-        texts: Sequence[Sequence[int]],
-        *,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        seeds: Sequence[int] | None = None,
-        is_cancelled: Callable[[], bool] = lambda: False,
-    ) -> list[RemoteToken]:
-        """The next token of each of several texts.
-
-        One request carries all texts with the same seed, because a request has one; greedy texts are all in one.
-        Requests run at the same time. What a seed draws is the server's own: not what a loaded model would draw.
-
-        Args:
-            texts: B times one token or more.
-            temperature: 0 is greedy.
-            top_p: nucleus in (0, 1]; only used when sampling.
-            seeds: one for each text; None when greedy.
-            is_cancelled: asked while waiting.
+    def next_tokens(self, texts: Sequence[Sequence[int]]) -> list[RemoteToken]:
+        """The greedy next token of each of several texts, waited for; see `ask`.
 
         Raises:
             ServerError: the server is lost, or answers in a form that we cannot read.
-            CallCancelledError: `is_cancelled` said so.
         """
-        per_text = [Sampling(temperature, top_p, seed) for seed in seeds] if seeds else [Sampling()] * len(texts)
-        return self.ask(texts, per_text).wait(is_cancelled)
+        return self.ask(texts, [Sampling()] * len(texts)).wait()
 
     def ask(self, texts: Sequence[Sequence[int]], samplings: Sequence[Sampling]) -> PendingTokens:
         """Asks for the next token of each of several texts, and waits for nothing.
 
+        One request carries all texts that are chosen alike, because a request has one seed; greedy texts are all in
+        one. Requests run at the same time. What a seed draws is the server's own: not what a loaded model would draw.
+
         Args:
             texts: B times one token or more.
-            samplings: how each is chosen. One request carries all texts with the same.
+            samplings: how each is chosen.
         """
         groups: dict[Sampling, list[int]] = {}
         for row, sampling in enumerate(samplings):
@@ -180,9 +137,9 @@ class RemoteLM:
                 **dict(sampling.others),
             }
             bodies.append(body if sampling.seed is None else body | {"seed": sampling.seed})
-        return PendingTokens(self, list(groups.values()), self._client.ask_all("/completions", bodies))
+        return self._client.ask_all("/completions", bodies, partial(self._tokens, list(groups.values())))
 
-    def read_answers(self, groups: Sequence[Sequence[int]], answers: Sequence[tuple[Any, float]]) -> list[RemoteToken]:
+    def _tokens(self, groups: Sequence[Sequence[int]], answers: Sequence[Answer]) -> list[RemoteToken]:
         """The tokens in the answers to requests that carried these rows each, in the order of the rows."""
         tokens: dict[int, RemoteToken] = {}
         for rows, (document, seconds) in zip(groups, answers, strict=True):
@@ -218,10 +175,10 @@ class RemoteLM:
                 "serve an LLM of the SLM's family."
             )
 
-    def send(self, bodies: Sequence[Mapping[str, Any]]) -> PendingAnswers:
+    def send(self, bodies: Sequence[Mapping[str, Any]], read: Callable[[list[Answer]], T]) -> Pending[T]:
         """Greedy completion requests with what else they ask, on their way; for other forms than `ask` has."""
         rules = {"model": self.name, "temperature": 0.0, **PLAIN_SAMPLING, "return_token_ids": True}
-        return self._client.ask_all("/completions", [{**rules, **body} for body in bodies])
+        return self._client.ask_all("/completions", [{**rules, **body} for body in bodies], read)
 
     def _check_vocabulary(self, tokenizer: PreTrainedTokenizerBase) -> None:
         """Lets the server tokenise texts that tokens from all over the vocabulary are in."""

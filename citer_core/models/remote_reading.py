@@ -16,7 +16,7 @@ from torch import Tensor
 
 from citer_core.errors import ServerError
 from citer_core.models.remote_lm import RemoteLM, choices_of, log_probability_of
-from citer_core.models.server_client import PendingAnswers
+from citer_core.models.server_client import Answer, Pending
 
 LEAST_LOG_PROBABILITY = -1e4  # what is less is 0 to every purpose, and must stay a number in float32
 NEEDED = "Labels need a server that honours prompt_logprobs for a prompt of token ids, such as vLLM 0.10.2 or later."
@@ -35,23 +35,7 @@ class ReadText:
     log_probs: Tensor
 
 
-class PendingReading:
-    """Texts that a server was asked to read, on their way."""
-
-    def __init__(
-        self, lm: RemoteLM, texts: Sequence[Sequence[int]], n_last: Sequence[int], pending: PendingAnswers
-    ) -> None:
-        self._lm, self._texts, self._n_last, self._pending = lm, texts, n_last, pending
-
-    def wait(self) -> list[ReadText]:
-        """One for each text.
-
-        Raises:
-            ServerError: the server is lost, or answers in a form that we cannot read.
-        """
-        ((document, _),) = self._pending.wait(lambda: False)
-        choices = choices_of(document, len(self._texts))
-        return [_read(self._lm, *one) for one in zip(choices, self._texts, self._n_last, strict=True)]
+PendingReading = Pending[list[ReadText]]
 
 
 def ask_to_read(lm: RemoteLM, texts: Sequence[Sequence[int]], n_last: Sequence[int]) -> PendingReading:
@@ -63,7 +47,13 @@ def ask_to_read(lm: RemoteLM, texts: Sequence[Sequence[int]], n_last: Sequence[i
         n_last: of each text, how many of its tokens are in question, fewer than it has.
     """
     body = {"prompt": [list(text) for text in texts], "max_tokens": 1, "prompt_logprobs": 1}
-    return PendingReading(lm, texts, n_last, lm.send([body]))
+
+    def read(answers: list[Answer]) -> list[ReadText]:
+        ((document, _),) = answers
+        choices = choices_of(document, len(texts))
+        return [_read(lm, *one) for one in zip(choices, texts, n_last, strict=True)]
+
+    return lm.send([body], read)
 
 
 def _read(lm: RemoteLM, choice: Mapping[str, Any], text: Sequence[int], n_last: int) -> ReadText:

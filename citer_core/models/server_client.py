@@ -1,7 +1,8 @@
 """`ServerClient`: JSON requests to one server over kept connections, with a time limit, retries and cancellation.
 
 Standard library only, because one token is one request: a call adds about a fifth of a millisecond to what the server
-takes. Knows nothing about what is asked. Called by `remote_lm`.
+takes; httpx with an event loop took five times the processor's time. Knows nothing about what is asked. Called by
+`remote_lm`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import time
 import weakref
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import Any
+from typing import Any, Generic, TypeVar
 from urllib.parse import urlsplit
 
 from citer_core.config import LlmServer
@@ -24,11 +25,12 @@ from citer_core.errors import GateError, ServerError
 from citer_core.gate.json_text import parse_json
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
+Answer = tuple[Any, float]  # a JSON document, and the seconds that it took
 
 N_ATTEMPTS = 5
-BACKOFF_S = (
-    0.25  # before the second attempt, then doubled: 3.75 s in all, which a proxy's reload or a lost packet takes
-)
+# Seconds before the second attempt, then doubled: 3.75 s in all, which a proxy's reload or a lost packet takes.
+BACKOFF_S = 0.25
 CONNECT_S = 5.0
 # One answer carries a few hundred bytes for each text, and at the start the ids of texts; this is far above all that.
 MAX_ANSWER_BYTES = 32 * 2**20
@@ -75,30 +77,22 @@ class ServerClient:
         self.close = weakref.finalize(self, _close, self._idle, self._threads)
 
     def get(self, path: str) -> Any:
-        """The JSON at `path`, below the server's root, with its slash; errors as in `post`."""
-        return self._wait(_Call(self, "GET", path, None), lambda: False)
+        """The JSON at `path`, below the server's root, with its slash; errors as in `ask_all`."""
+        return Pending([_Call(self, "GET", path, None)], _only_document).wait()
 
-    def post(self, path: str, body: Any, is_cancelled: Callable[[], bool] = lambda: False) -> Any:
-        """Sends JSON and gives the JSON that comes back. Asks again, later each time, where that may help.
+    def post(self, path: str, body: Any) -> Any:
+        """Sends JSON and gives the JSON that comes back; see `ask_all`."""
+        return self.ask_all(path, [body], _only_document).wait()
+
+    def ask_all(self, path: str, bodies: Sequence[Any], read: Callable[[list[Answer]], T]) -> Pending[T]:
+        """Sends requests, all at the same time. Each is asked again, later each time, where that may help.
 
         Args:
             path: below the server's root, with its slash.
-            body: JSON values. Asking twice must do no harm.
-            is_cancelled: asked every tenth of a second while waiting.
-
-        Raises:
-            ServerError: it cannot be reached, took too long, refused, or did not answer in JSON.
-            CallCancelledError: `is_cancelled` said so. The connection is closed, which tells the server to stop.
+            bodies: JSON values, one at least. Asking twice must do no harm.
+            read: what is asked for, from the answers in the order of the requests.
         """
-        return self._wait(_Call(self, "POST", path, body), is_cancelled)
-
-    def ask_all(self, path: str, bodies: list[Any]) -> PendingAnswers:
-        """Several requests at the same time, whose answers are waited for later."""
-        return PendingAnswers([_Call(self, "POST", path, body) for body in bodies], self._timeout_s)
-
-    def _wait(self, call: _Call, is_cancelled: Callable[[], bool]) -> Any:
-        ((document, _),) = PendingAnswers([call], self._timeout_s).wait(is_cancelled)
-        return document
+        return Pending([_Call(self, "POST", path, body) for body in bodies], read)
 
     def take(self) -> tuple[http.client.HTTPConnection, bool]:
         """A connection, and whether it has been used before."""
@@ -112,41 +106,51 @@ class ServerClient:
         self._idle.append(connection)
 
 
-class PendingAnswers:
-    """Requests that are on their way, at least one."""
+class Pending(Generic[T]):
+    """Requests that are on their way, at least one, and what is read of their answers."""
 
-    def __init__(self, calls: list[_Call], timeout_s: float) -> None:
-        self._calls, self._timeout_s = calls, timeout_s
+    def __init__(self, calls: list[_Call], read: Callable[[list[Answer]], T]) -> None:
+        self._calls, self._read = calls, read
 
     def is_done(self) -> bool:
-        """Whether `answers` gives them or raises: all have come, one has failed, or the time is over."""
-        return self._is_late() or self._has_failed() or all(call.future.done() for call in self._calls)
+        """Whether `answer` gives it or raises: all have been answered, one has failed, or the time is over."""
+        done = [call.future for call in self._calls if call.future.done()]
+        return len(done) == len(self._calls) or self._is_late() or any(future.exception() for future in done)
 
-    def answers(self) -> list[tuple[Any, float]]:
-        """Every answer with its seconds, in the order of the requests; when `is_done`.
+    def answer(self) -> T:
+        """What was asked for, when `is_done`.
 
         Raises:
-            ServerError: see `ServerClient.post`; the other requests are then given up too.
+            ServerError: the server cannot be reached, took too long, refused, or did not answer in JSON or in a form
+                that we can read; the other requests are then given up too.
         """
         try:
             for call in self._calls:
                 if call.future.done():
                     call.future.result()  # raises what is wrong
             if not all(call.future.done() for call in self._calls):
-                raise ServerError(f"The LLM's server gave no whole answer in {self._timeout_s:g} s. {AGAIN}")
-            return [(call.future.result(), call.seconds) for call in self._calls]
+                raise ServerError(f"The LLM's server gave no whole answer in {self._calls[0].timeout_s:g} s. {AGAIN}")
+            return self._read([call.future.result() for call in self._calls])
         except BaseException:
             self.abort()
             raise
 
-    def wait(self, is_cancelled: Callable[[], bool]) -> list[tuple[Any, float]]:
-        """`answers`, waited for; raises `CallCancelledError` where `is_cancelled`, asked now and then, says so."""
+    def wait(self, is_cancelled: Callable[[], bool] = lambda: False) -> T:
+        """`answer`, waited for.
+
+        Args:
+            is_cancelled: asked every tenth of a second.
+
+        Raises:
+            ServerError: see `answer`.
+            CallCancelledError: `is_cancelled` said so. Connections are closed, which tells the server to stop.
+        """
         try:
             while not self.is_done():
                 self.wait_for_any([self], POLL_S)
                 if not self.is_done() and is_cancelled():
                     raise CallCancelledError
-            return self.answers()
+            return self.answer()
         except BaseException:
             self.abort()
             raise
@@ -157,7 +161,7 @@ class PendingAnswers:
             call.abort()
 
     @staticmethod
-    def wait_for_any(several: Sequence[PendingAnswers], timeout_s: float) -> None:
+    def wait_for_any(several: Sequence[Pending[Any]], timeout_s: float) -> None:
         """Returns when one request more has been answered, or after `timeout_s`."""
         open_ones = [call.future for one in several for call in one._calls if not call.future.done()]
         if open_ones:
@@ -166,9 +170,6 @@ class PendingAnswers:
     def _is_late(self) -> bool:
         """An answer that trickles in resets the socket's own limit."""
         return time.monotonic() > max(call.deadline for call in self._calls) + 1.0
-
-    def _has_failed(self) -> bool:
-        return any(call.future.done() and call.future.exception() is not None for call in self._calls)
 
 
 class _Call:
@@ -179,9 +180,9 @@ class _Call:
         self._body = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         self._aborted = threading.Event()
         self._connection: http.client.HTTPConnection | None = None
-        self.seconds = 0.0
-        self.deadline = time.monotonic() + client._timeout_s
-        self.future: Future[Any] = client._threads.submit(self._run)
+        self.timeout_s = client._timeout_s
+        self.deadline = time.monotonic() + self.timeout_s
+        self.future: Future[Answer] = client._threads.submit(self._run)
 
     def abort(self) -> None:
         """Wakes the thread up and lets it end; does nothing to a call that is over."""
@@ -191,15 +192,12 @@ class _Call:
             with contextlib.suppress(OSError):
                 connection.sock.shutdown(socket.SHUT_RDWR)  # unlike close, this ends a read that is going on
 
-    def _run(self) -> Any:
-        start, deadline = time.monotonic(), self.deadline
-        attempt = 0
+    def _run(self) -> Answer:
+        start, attempt = time.monotonic(), 0
         while True:
             attempt += 1
             try:
-                answer = self._attempt(deadline)
-                self.seconds = time.monotonic() - start
-                return answer
+                return _document(*self._exchange()), time.monotonic() - start
             except _BadStatusError as error:
                 if error.status not in RETRIED_STATUS:
                     raise ServerError(_refusal(error)) from error
@@ -210,7 +208,7 @@ class _Call:
             if self._aborted.is_set():
                 raise CallCancelledError
             log.warning("attempt %d at the LLM's server failed: %s", attempt, _in_words(problem))
-            if attempt >= N_ATTEMPTS or time.monotonic() + pause >= deadline:
+            if attempt >= N_ATTEMPTS or time.monotonic() + pause >= self.deadline:
                 raise ServerError(
                     f"The LLM's server gave no answer in {attempt} attempt{'s' if attempt > 1 else ''} and "
                     f"{time.monotonic() - start:.1f} s: {_in_words(problem)}. {AGAIN}"
@@ -218,45 +216,30 @@ class _Call:
             if self._aborted.wait(pause):
                 raise CallCancelledError
 
-    def _attempt(self, deadline: float) -> Any:
-        status, reply = self._exchange(deadline)
-        try:
-            document = parse_json(reply, max_chars=MAX_ANSWER_BYTES)
-        except GateError as error:
-            if status != 200:
-                raise _BadStatusError(status, _one_line(reply.decode("utf-8", "replace"))) from error
-            raise ServerError(
-                f"The LLM's server did not answer in JSON ({_one_line(reply.decode('utf-8', 'replace'))!r}): the URL "
-                "must be the root of an OpenAI-compatible API, e.g. http://host:8000/v1."
-            ) from error
-        if status != 200:
-            raise _BadStatusError(status, _message_of(document))
-        return document
-
-    def _exchange(self, deadline: float) -> tuple[int, bytes]:
+    def _exchange(self) -> tuple[int, bytes]:
         """One request and its answer; over a new connection where a kept one turns out to have been closed."""
         connection, is_used = self._client.take()
         try:
-            return self._send(connection, deadline)
+            return self._send(connection)
         except (ConnectionError, http.client.BadStatusLine):
             # Servers close connections that are idle for some seconds. That is no failure and costs no pause.
             if not is_used or self._aborted.is_set():
                 raise
-        return self._send(self._client._kind(self._client._host, self._client._port, timeout=CONNECT_S), deadline)
+        return self._send(self._client._kind(self._client._host, self._client._port, timeout=CONNECT_S))
 
-    def _send(self, connection: http.client.HTTPConnection, deadline: float) -> tuple[int, bytes]:
+    def _send(self, connection: http.client.HTTPConnection) -> tuple[int, bytes]:
         self._connection = connection
         response: http.client.HTTPResponse | None = None
         try:
             if connection.sock is None:
-                connection.timeout = max(0.001, min(CONNECT_S, deadline - time.monotonic()))
+                connection.timeout = max(0.001, min(CONNECT_S, self.deadline - time.monotonic()))
                 connection.connect()
-            connection.sock.settimeout(max(0.001, deadline - time.monotonic()))
+            connection.sock.settimeout(max(0.001, self.deadline - time.monotonic()))
             if self._aborted.is_set():
                 raise ConnectionAbortedError
             connection.request(self._method, self._path, self._body, self._client._headers)
             response = connection.getresponse()
-            reply = self._read(response, connection, deadline)
+            reply = self._read(response, connection)
         except BaseException:
             if response is not None:
                 response.close()  # which has the socket alone where the server does not keep connections
@@ -268,9 +251,7 @@ class _Call:
             self._client.give_back(connection)
         return response.status, reply
 
-    def _read(
-        self, response: http.client.HTTPResponse, connection: http.client.HTTPConnection, deadline: float
-    ) -> bytes:
+    def _read(self, response: http.client.HTTPResponse, connection: http.client.HTTPConnection) -> bytes:
         """The whole answer, as long as it has an end in size and time."""
         reply = bytearray()
         while block := response.read1(BLOCK_BYTES):
@@ -280,7 +261,7 @@ class _Call:
                     f"The LLM's server sent more than {MAX_ANSWER_BYTES // 2**20} MiB in one answer, which no "
                     f"completion has. {AGAIN}"
                 )
-            left = deadline - time.monotonic()
+            left = self.deadline - time.monotonic()
             if left <= 0 or self._aborted.is_set():  # each block restarts the socket's own limit
                 raise TimeoutError
             if connection.sock is not None:
@@ -295,6 +276,28 @@ def _close(idle: list[http.client.HTTPConnection], threads: ThreadPoolExecutor) 
     threads.shutdown(wait=False, cancel_futures=True)
     for connection in idle:
         connection.close()
+
+
+def _only_document(answers: list[Answer]) -> Any:
+    ((document, _),) = answers
+    return document
+
+
+def _document(status: int, reply: bytes) -> Any:
+    """The JSON of an answer."""
+    try:
+        document = parse_json(reply, max_chars=MAX_ANSWER_BYTES)
+    except GateError as error:
+        said = _one_line(reply.decode("utf-8", "replace"))
+        if status != http.client.OK:
+            raise _BadStatusError(status, said) from error
+        raise ServerError(
+            f"The LLM's server did not answer in JSON ({said!r}): the URL must be the root of an OpenAI-compatible "
+            "API, e.g. http://host:8000/v1."
+        ) from error
+    if status != http.client.OK:
+        raise _BadStatusError(status, _message_of(document))
+    return document
 
 
 def _refusal(error: _BadStatusError) -> str:

@@ -87,7 +87,7 @@ class ServerLlm(LlmSide):
 
     def _answers(self, rows: Sequence[RoutedSequence], pending: PendingTokens) -> list[tuple[RoutedSequence, Said]]:
         try:
-            tokens = pending.tokens()
+            tokens = pending.answer()
         except CiterError as error:
             pending.abort()
             return [(s, Said(error=error)) for s in rows]

@@ -11,6 +11,7 @@ import pytest
 from citer_core.engine import Run
 from citer_core.errors import ServerError
 from citer_core.models import server_client
+from citer_core.models.remote_lm import Sampling
 from citer_core.models.server_client import CallCancelledError
 from citer_core.routing.decode import decode_batch
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
@@ -163,7 +164,7 @@ def test_a_cancelled_call_closes_its_connection(tiny_pair, server):
     """That is how the server learns that nobody waits for the token."""
     server.delay_s = 1.0
     with pytest.raises(CallCancelledError):
-        remote(tiny_pair, server).llm.next_tokens([[1]], is_cancelled=lambda: True)
+        remote(tiny_pair, server).llm.ask([[1]], [Sampling()]).wait(lambda: True)
     deadline = time.monotonic() + 5
     while server._open and time.monotonic() < deadline:
         time.sleep(0.05)
