@@ -15,7 +15,6 @@ from citer_core.fork import Fork
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.models.presets import EMBEDDED
 from citer_core.models.remote_lm import RemoteLM
-from citer_core.models.remote_pair import load_remote_pair
 from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.decode import decode, decode_batch
 from citer_core.routing.decoder import check_prompt
@@ -98,7 +97,7 @@ class Engine:
             pair, device, dtype, options: see `load_pair`.
             router_files: cards of more routers, which come first; the first of them becomes the default.
             llm_server: where the LLM runs; None loads it here.
-            on_progress: see `LoadProgress`; not told of an LLM on a server.
+            on_progress: see `LoadProgress`.
 
         Raises:
             PairError, ModelFileError: see `load_pair`.
@@ -106,10 +105,9 @@ class Engine:
             RouterError: one of `router_files` is damaged or does not fit. What is wrong with a stored router is kept in
                 `problems` instead.
         """
-        if llm_server is None:
-            loaded = load_pair(pair, device=device, dtype=dtype, options=options, on_progress=on_progress)
-        else:
-            loaded = load_remote_pair(pair, llm_server, device=device, dtype=dtype, options=options)
+        loaded = load_pair(
+            pair, device=device, dtype=dtype, options=options, server=llm_server, on_progress=on_progress
+        )
         extra: dict[str, Router] = {}
         for path in router_files:
             router = load_router(path, loaded)

@@ -41,6 +41,11 @@ def clean(text: str) -> str:
     return "".join(_shown(char) for char in text)
 
 
+def first_line(error: BaseException) -> str:
+    """What a library says of a failure, up to 200 characters: it may print what it found in a file. Else its kind."""
+    return clean(str(error).strip().split("\n", 1)[0][:200]) or type(error).__name__
+
+
 def _quoted(text: str) -> str:
     most = MAX_CHARS - 2
     cut = text if len(text) <= most else f"{text[: most - 1]}…"

@@ -12,7 +12,7 @@ import weakref
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Protocol
 
 import torch
 
@@ -39,56 +39,23 @@ class Capture(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class GraphPlan:
-    """How passes are replayed. What depends on the device is a choice here, to be measured both ways.
-
-    Attributes:
-        widths: tokens of a captured pass, ascending from 1; a pass of fewer is padded.
-        longest: new tokens up to which a pass is replayed, in chunks of the widest; a longer one is computed at once,
-            because each chunk reads all weights.
-        attention: the library's with a mask, or two batched products with a softmax between them, in which the heads of
-            a group read their keys once.
-        stepped: attend over the next power of two above the text, one graph for each; False attends over all the memory
-            that the run may need, with one graph.
-        ahead: start the SLM's next pass as soon as its token is known, while the host is busy with the event.
-        compiler: backend of `torch.compile` that a pass goes through before it is captured; None captures it as it is.
-    """
-
-    widths: tuple[int, ...] = (1, 2, 4, 8, 16)
-    longest: int = 16
-    attention: Literal["masked", "products"] = "masked"
-    stepped: bool = True
-    ahead: bool = True
-    compiler: str | None = None
-
-    def __post_init__(self) -> None:
-        assert self.widths[0] == 1 and list(self.widths) == sorted(set(self.widths)), "widths ascend from 1"
-
-    def width_for(self, n_tokens: int) -> int:
-        """The narrowest pass that takes so many tokens, which the widest can."""
-        return next(width for width in self.widths if n_tokens <= width)
-
-
 def capture_for(device: torch.device) -> Capture:
     """What captures on this device; with memory of its own on a GPU, so each cache should have its own."""
     return CudaCapture(device) if device.type == "cuda" else call_again
 
 
-def plan_for(device: str, *, cuda_graphs: bool) -> GraphPlan | None:
-    """How the passes of a pair that is to be loaded on this device are replayed, if that is wanted.
+def may_capture(device: str, *, cuda_graphs: bool) -> bool:
+    """Whether the passes of a pair that is to be loaded on this device are replayed: where that is wanted.
 
     Raises:
         PairError: it is, and there is no NVIDIA GPU.
     """
-    if not cuda_graphs:
-        return None
-    if not torch.cuda.is_available() or not device.startswith("cuda"):
+    if cuda_graphs and not (torch.cuda.is_available() and device.startswith("cuda")):
         raise PairError(
             f"--cuda-graphs needs an NVIDIA GPU, and this pair is to be loaded on {device}: use --device cuda on a "
             "machine that has one, or leave it out."
         )
-    return GraphPlan()
+    return cuda_graphs
 
 
 def call_again(compute: Callable[[], None]) -> Captured:

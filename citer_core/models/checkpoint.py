@@ -15,6 +15,7 @@ from transformers import (
     AutoModelForCausalLM,
     AutoTokenizer,
     BitsAndBytesConfig,
+    GenerationConfig,
     PretrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -22,7 +23,7 @@ from transformers import (
 from transformers.utils import logging as transformers_logging
 
 from citer_core.errors import GateError, ModelFileError, PairError
-from citer_core.gate.excerpt import clean
+from citer_core.gate.excerpt import clean, first_line
 from citer_core.gate.fields import ListOf, Maybe, Whole
 from citer_core.gate.json_file import read_bytes, read_json
 from citer_core.models.config_file import check_sizes, read_config
@@ -80,7 +81,7 @@ def load_tokenizer(folder: Path) -> PreTrainedTokenizerBase:
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     except Exception as error:  # tokenizers raises plain `Exception`, and transformers whatever a field's kind leads to
-        raise ModelFileError(f"No tokenizer could be read from {folder.name}/ ({_first_line(error)}).") from error
+        raise ModelFileError(f"No tokenizer could be read from {folder.name}/ ({first_line(error)}).") from error
     if len(tokenizer) <= len(tokenizer.all_special_ids):  # transformers makes an empty one where there are no files
         raise ModelFileError(
             f"There is no tokenizer in {folder.name}/: put the model's tokenizer.json (or vocab.json and merges.txt, "
@@ -145,8 +146,33 @@ def load_model(
         raise _does_not_fit(folder, device) from error
     except (RuntimeError, AssertionError) as error:  # torch has both for a device that it does not know or have
         raise PairError(
-            f'The device "{device}" cannot be used here ({_first_line(error)}). Choose cpu, or one that torch sees.'
+            f'The device "{device}" cannot be used here ({first_line(error)}). Choose cpu, or one that torch sees.'
         ) from error
+
+
+def load_shape(folder: Path) -> PreTrainedModel:
+    """A model without its weights: its shape, for costs, and how its texts end. Its parameters have sizes, no values.
+
+    Raises:
+        ModelFileError: config.json or generation_config.json cannot be read.
+    """
+    try:
+        config = read_config(folder)
+        with torch.device("meta"):
+            model: PreTrainedModel = AutoModelForCausalLM.from_config(config, dtype=config.dtype or torch.bfloat16)
+    except Exception as error:  # each architecture checks what it is built of by means of its own
+        raise ModelFileError(
+            f"No config.json of a causal language model could be read from {folder.name}/. The LLM's sizes are needed "
+            "for costs: give its folder in --pair; config.json (and generation_config.json) is enough there."
+        ) from error
+    if (folder / "generation_config.json").is_file():
+        try:
+            model.generation_config = GenerationConfig.from_pretrained(folder, local_files_only=True)
+        except Exception as error:
+            raise ModelFileError(
+                f"{folder.name}/generation_config.json cannot be read ({type(error).__name__}): get it again."
+            ) from error
+    return model
 
 
 def _check_folder(folder: Path) -> None:
@@ -200,7 +226,7 @@ def _check_added_tokens(folder: Path) -> None:
 
 def _unreadable(folder: Path, config: PretrainedConfig, error: Exception) -> ModelFileError:
     """What is wrong with a model, as far as transformers says it."""
-    line = _first_line(error)
+    line = first_line(error)
     method = (getattr(config, "quantization_config", None) or {}).get("quant_method")
     if method is not None:
         what = f"is quantized ({clean(str(method))}), and that could not be loaded here ({line})"
@@ -218,11 +244,6 @@ def _does_not_fit(folder: Path, where: str) -> PairError:
         f"{folder.name}/ does not fit into the memory of {where}: try --dtype bfloat16, --llm-quantization 4bit, or "
         "--device-map auto on a machine with several GPUs; `python -m citer_core pairs` says what a pair needs."
     )
-
-
-def _first_line(error: Exception) -> str:
-    # Libraries print what they found in a file.
-    return clean(str(error).strip().split("\n", 1)[0][:200]) or type(error).__name__
 
 
 def check_shared_vocabulary(slm: PreTrainedTokenizerBase, llm: PreTrainedTokenizerBase) -> None:

@@ -77,12 +77,6 @@ def context_length(config: PretrainedConfig) -> int:
     return next((int(length) for length in lengths if length and length > 0), CONTEXT_WITHOUT_END)
 
 
-def inner_size(config: PretrainedConfig) -> int:
-    """Width of the widest layer between attentions; families that do not say it have four times the hidden size."""
-    text = config.get_text_config(decoder=True)
-    return _largest(getattr(text, "intermediate_size", None)) or 4 * int(text.hidden_size)
-
-
 def _largest(value: Any) -> Any:
     """One number where a family has one for each layer."""
     return max(value) if isinstance(value, list) and value and all(isinstance(v, int) for v in value) else value

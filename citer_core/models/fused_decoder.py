@@ -22,8 +22,7 @@ from torch.nn import functional as F
 from transformers import PreTrainedModel
 
 from citer_core.models.kv_cache import Attend, Heads, KVCache
-from citer_core.models.product_store import known_products
-from citer_core.models.products import SAMPLE_BYTES, Products, Shape, is_measurable, representatives
+from citer_core.models.products import SAMPLE_BYTES, Products, Shape, is_measurable, measure_products, representatives
 from citer_core.models.transfer import lists_to_device, to_device
 
 ARCHITECTURES = frozenset({"Qwen2ForCausalLM", "LlamaForCausalLM", "MistralForCausalLM"})
@@ -248,7 +247,7 @@ def _products_for(blocks: Sequence[_Block]) -> Products:
         for matrix in (block.qkv, block.out, block.gate_up, block.down):
             n_bytes[matrix.shape[0], matrix.shape[1]] += matrix.nbytes
     # What fits into a processor's caches is not read from memory at every token, and too quick to be measured here.
-    return Products(known_products(representatives(n_bytes)) if n_bytes.total() > SAMPLE_BYTES else None)
+    return Products(measure_products(representatives(n_bytes)) if n_bytes.total() > SAMPLE_BYTES else None)
 
 
 def _merge(*projections: nn.Linear) -> tuple[Tensor, Tensor | None]:

@@ -25,7 +25,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTra
 from citer_core.config import cache_folder
 from citer_core.errors import ModelFileError
 from citer_core.files import is_write_failure, why
-from citer_core.gate.excerpt import clean, excerpt
+from citer_core.gate.excerpt import clean, excerpt, first_line
 from citer_core.leftovers import clear_leftovers
 from citer_core.models.config_file import MAX_CONFIG_NUMBER, VALUES_PER_BYTE
 from citer_core.models.expected_files import FILES, NOTE, sums_of
@@ -124,7 +124,7 @@ def _write(path: Path, dtype: str, partial: Path) -> None:
         rope = _rope_scaling(reader)
     except Exception as error:  # gguf and transformers each have their own kinds for a file that they cannot read
         raise ModelFileError(
-            f"{path.name} could not be unpacked ({_first_line(error)}). The file may be truncated, or of a kind that "
+            f"{path.name} could not be unpacked ({first_line(error)}). The file may be truncated, or of a kind that "
             "transformers does not read: fetch it again, or give a checkpoint in safetensors."
         ) from error
     check_tensors(path.name, found)
@@ -214,8 +214,3 @@ def _rope_scaling(reader: GGUFReader) -> dict[str, Any]:
 
 def _context(reader: GGUFReader) -> int:
     return int(next(field.contents() for key, field in reader.fields.items() if key.endswith(".context_length")))
-
-
-def _first_line(error: Exception) -> str:
-    # Libraries print what they found in a file.
-    return clean(str(error).strip().split("\n", 1)[0][:200]) or type(error).__name__

@@ -18,13 +18,11 @@ from torch import Tensor, nn
 from transformers import DynamicCache, PreTrainedModel
 
 from citer_core.errors import ModelFileError
-from citer_core.gate.excerpt import clean
-from citer_core.models.captured import GraphPlan
+from citer_core.gate.excerpt import clean, first_line
 from citer_core.models.fused_decoder import FusedDecoder, is_plain
 from citer_core.models.kv_cache import KVCache
 from citer_core.models.products import Products
-from citer_core.models.seat import Seat
-from citer_core.models.seats import Seats
+from citer_core.models.seat import WIDTHS, Seat, Seats
 from citer_core.models.transfer import to_device
 
 MOST_COPIED_HEAD = 16 << 20  # bytes up to which a head is held a second time
@@ -125,17 +123,14 @@ class LanguageModel:
         model: in eval mode, on its device, in its final dtype.
         vocab_size: tokens of the shared tokenizer; the padding rows of the head are cut off.
         fused: False keeps to the model's own forward, as a reference.
-        graphs: how the passes of single runs are replayed (`seat`), where the fused pass is used; None computes them
-            anew.
+        graphs: replay the passes of single runs (`seat`), where the fused pass is used; else they are computed anew.
 
     Attributes:
         device: where the model's inputs go.
         hidden_size: H, of the states that logits are read from; some families project them, so a state is asked.
     """
 
-    def __init__(
-        self, model: PreTrainedModel, vocab_size: int, *, fused: bool = True, graphs: GraphPlan | None = None
-    ) -> None:
+    def __init__(self, model: PreTrainedModel, vocab_size: int, *, fused: bool = True, graphs: bool = False) -> None:
         self.model = model
         self.vocab_size = vocab_size
         # Kept: transformers looks for it among the parameters each time, which takes as long as a small layer.
@@ -151,22 +146,22 @@ class LanguageModel:
         if self._fused is None:
             self._check_family()
         self.hidden_size = int(self.forward([self._any_ids(1)], self.new_cache())[1].shape[-1])
-        self._seats = self._make_seats(graphs)
+        self._seats = self._make_seats() if graphs else None
 
-    def with_graphs(self, graphs: GraphPlan | None) -> Self:
-        """The same model, its weights shared, whose runs are replayed in another way or not at all."""
+    def with_graphs(self, *, graphs: bool = True) -> Self:
+        """The same model, its weights shared, whose runs are replayed or not."""
         other = copy.copy(self)
-        other._seats = other._make_seats(graphs)
+        other._seats = other._make_seats() if graphs else None
         return other
 
-    def _make_seats(self, plan: GraphPlan | None) -> Seats | None:
+    def _make_seats(self) -> Seats | None:
         decoder, logits_of = self._fused, self._logits
-        if decoder is None or plan is None:
+        if decoder is None:
             return None
-        if not self._agrees_replayed(Seat(decoder, logits_of, N_COMPARED, plan)):
+        if not self._agrees_replayed(Seat(decoder, logits_of, N_COMPARED)):
             log.warning("%s: replayed passes disagree with transformers: not replayed", type(self.model).__name__)
             return None
-        return Seats(lambda n_positions: Seat(decoder, logits_of, n_positions, plan))
+        return Seats(lambda n_positions: Seat(decoder, logits_of, n_positions))
 
     def _check_family(self) -> None:
         """Whether the model's own forward does what runs need.
@@ -181,7 +176,7 @@ class LanguageModel:
             else:
                 reason = "" if self._agrees([4, 3]) else "the parts compute something else than the whole"
         except Exception as error:  # a family may want a cache of its own, or none
-            reason = clean(str(error).split("\n", 1)[0][:200]) or type(error).__name__
+            reason = first_line(error)
         if reason:
             raise ModelFileError(
                 f"Models of the family {clean(self.model.config.model_type)} cannot be used here: a text is read in "
@@ -205,8 +200,7 @@ class LanguageModel:
     @torch.inference_mode()
     def _agrees_replayed(self, seat: Seat) -> bool:
         """The same for replayed passes: each width once full and, where it can be, once padded."""
-        widths = seat.plan.widths
-        chunks = [4, *widths, *[width - 1 for width in widths if width - 1 not in (0, *widths)]]
+        chunks = [4, *WIDTHS, *[width - 1 for width in WIDTHS if width - 1 not in (0, *WIDTHS)]]
         ids = self._any_ids(sum(chunks))
         ends = list(accumulate(chunks))
         ours = []

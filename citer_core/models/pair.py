@@ -13,15 +13,16 @@ from typing import Any
 
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from citer_core.config import LlmServer
 from citer_core.errors import PairError
 from citer_core.models import store
-from citer_core.models.batch_threads import BatchThreads
-from citer_core.models.captured import GraphPlan, plan_for
+from citer_core.models.captured import may_capture
 from citer_core.models.checkpoint import (
     DTYPES,
     check_shared_vocabulary,
     eos_ids_of,
     load_model,
+    load_shape,
     load_tokenizer,
     quantization_config,
 )
@@ -33,6 +34,7 @@ from citer_core.models.presets import EMBEDDED, known_disk_bytes, parse_pair
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.revision import weights_revision
+from citer_core.models.same_pair import SERVER_REVISION
 from citer_core.models.sources import FolderSource, GgufSource, ModelSource
 from citer_core.models.spec import spec_of
 from citer_core.models.threads import use_threads
@@ -46,13 +48,13 @@ class ModelPair:
     """A loaded pair.
 
     Attributes:
-        slm, llm: in eval mode and of one dtype; the LLM may be on a server (`remote_pair`).
+        slm, llm: in eval mode and of one dtype; the LLM may be on a server.
         tokenizer: the shared one.
         eos_ids: every id that ends a completion.
         max_context: the shorter of the two models' context lengths, in tokens.
         info: names, revisions and cost numbers.
         prompt_form: how prompts become token ids.
-        batch_threads: what batches may choose from; None if the number of threads stands.
+        batch_threads: the most that batches may take; None if the number of threads stands.
     """
 
     slm: LanguageModel
@@ -62,7 +64,7 @@ class ModelPair:
     max_context: int
     info: PairInfo
     prompt_form: PromptForm
-    batch_threads: BatchThreads | None = None
+    batch_threads: int | None = None
     _token_texts: dict[int, str] = field(default_factory=dict)
 
     @property
@@ -79,10 +81,10 @@ class ModelPair:
             )
         return self.llm
 
-    def with_graphs(self, graphs: GraphPlan | None) -> ModelPair:
-        """The same pair, its weights shared, whose passes are replayed in another way or not at all."""
-        llm = self.llm.with_graphs(graphs) if isinstance(self.llm, LanguageModel) else self.llm
-        return replace(self, slm=self.slm.with_graphs(graphs), llm=llm)
+    def with_graphs(self, *, graphs: bool = True) -> ModelPair:
+        """The same pair, its weights shared, whose passes are replayed or not."""
+        llm = self.llm.with_graphs(graphs=graphs) if isinstance(self.llm, LanguageModel) else self.llm
+        return replace(self, slm=self.slm.with_graphs(graphs=graphs), llm=llm)
 
     def products_chosen(self) -> dict[str, list[dict[str, Any]]]:
         """How each model that is here multiplies few rows, as rows of a report; none where there is one way only."""
@@ -134,7 +136,8 @@ class ModelPair:
         tokenizer: PreTrainedTokenizerBase,
         *,
         chat: bool | None = None,
-        graphs: GraphPlan | None = None,
+        graphs: bool = False,
+        remote: RemoteLM | None = None,
     ) -> ModelPair:
         """A pair from loaded parts, which are put in eval mode.
 
@@ -142,6 +145,7 @@ class ModelPair:
             name: for people.
             slm, llm: on their devices, in their final dtype.
             tokenizer: of both.
+            remote: the LLM on its server; `llm` is then its shape alone (`load_shape`).
             chat: see `PairOptions`.
             graphs: see `LanguageModel`.
 
@@ -158,22 +162,29 @@ class ModelPair:
                     f"The {which} embeds {rows} tokens, but the tokenizer has {n_ids}. Both models of a pair "
                     "must share one vocabulary: choose two models of one family."
                 )
-        revision = f"{weights_revision(slm)}-{weights_revision(llm)}"
+        lengths = [*map(context_length, configs)]
+        llm_name, llm_revision = f"{name} LLM", ""
+        if remote is None:
+            llm_revision = weights_revision(llm)
+        else:
+            served = remote.name.rsplit("/", 1)[-1]  # a path on the server is nobody's business
+            llm_name, llm_revision = f"{llm_name} (on a server, as {served})", f"{SERVER_REVISION}{served}"
+            lengths += [] if remote.max_context is None else [remote.max_context]
         info = PairInfo(
             name=name,
-            revision=revision,
+            revision=f"{weights_revision(slm)}-{llm_revision}",
             slm=spec_of(slm, f"{name} SLM", configs[0].vocab_size),
-            llm=spec_of(llm, f"{name} LLM", configs[1].vocab_size),
+            llm=spec_of(llm, llm_name, configs[1].vocab_size),
             dtype=str(slm.dtype).removeprefix("torch."),
             device=str(slm.device),
             prompt_form=prompt_form.name,
         )
         return cls(
             slm=LanguageModel(slm.eval(), n_ids, graphs=graphs),
-            llm=LanguageModel(llm.eval(), n_ids, graphs=graphs),
+            llm=remote or LanguageModel(llm.eval(), n_ids, graphs=graphs),
             tokenizer=tokenizer,
             eos_ids=eos_ids_of(tokenizer, slm, llm),
-            max_context=min(map(context_length, configs)),
+            max_context=min(lengths),
             info=info,
             prompt_form=prompt_form,
         )
@@ -185,6 +196,7 @@ def load_pair(
     device: str = "cpu",
     dtype: str = "float32",
     options: PairOptions | None = None,
+    server: LlmServer | None = None,
     on_progress: LoadProgress = lambda *_: None,
 ) -> ModelPair:
     """Loads a pair.
@@ -194,26 +206,34 @@ def load_pair(
         device: as torch spells it.
         dtype: of both models: `float32`, `bfloat16`, `float16`, or `auto` (see `precision.py`).
         options: see there.
+        server: where the LLM runs; of its folder `config.json` is then enough. None loads it here.
         on_progress: see `LoadProgress`.
 
     Raises:
         PairError: an unknown pair, dtype or quantization, one that this machine has no use for, or two models with
             different vocabularies.
+        ServerError: the LLM's server cannot be reached or used.
         ModelFileError: weights are missing or damaged, or are not here and `options.download` is not set.
     """
     options = options or PairOptions()
     dtype = known_dtype(pair, device, dtype)
-    quantization = quantization_config(options.llm_quantization, device, dtype)
-    graphs = plan_for(device, cuda_graphs=options.cuda_graphs)
+    graphs = may_capture(device, cuda_graphs=options.cuda_graphs)
+    quantization = None if server else quantization_config(options.llm_quantization, device, dtype)
     name, folders, tokenizer_folders = pair_folders(pair, dtype, options, on_progress)
     on_progress("load", 0, None)
-    tokenizers = [load_tokenizer(folder) for folder in dict.fromkeys(tokenizer_folders)]
-    check_shared_vocabulary(tokenizers[0], tokenizers[-1])
-    slm = load_model(folders[0], device, DTYPES[dtype])
-    llm = load_model(folders[1], device, DTYPES[dtype], device_map=options.device_map, quantization=quantization)
+    tokenizer, remote = load_tokenizer(tokenizer_folders[0]), None
+    if server is None:
+        if tokenizer_folders[1] != tokenizer_folders[0]:
+            check_shared_vocabulary(tokenizer, load_tokenizer(tokenizer_folders[1]))
+        slm = load_model(folders[0], device, DTYPES[dtype])
+        llm = load_model(folders[1], device, DTYPES[dtype], device_map=options.device_map, quantization=quantization)
+    else:
+        llm = load_shape(folders[1])
+        remote = RemoteLM.connect(server, tokenizer)  # before weights are read: it is the one more likely to fail
+        slm = load_model(folders[0], device, DTYPES[dtype])
     choice = use_threads((slm, llm), options.threads)  # before products are measured, which depend on it
-    loaded = ModelPair.assemble(name, slm, llm, tokenizers[0], chat=options.chat, graphs=graphs)
-    return replace(loaded, batch_threads=BatchThreads.of((slm, llm), choice))
+    loaded = ModelPair.assemble(name, slm, llm, tokenizer, chat=options.chat, graphs=graphs, remote=remote)
+    return replace(loaded, batch_threads=choice.of_batches)
 
 
 def known_dtype(pair: str, device: str, dtype: str) -> str:

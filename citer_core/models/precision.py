@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import torch
 
 from citer_core.hardware import has_bfloat16
-from citer_core.models.product_store import known_products
-from citer_core.models.products import Products, kind_of
+from citer_core.models.products import Products, kind_of, measure_products
 
 log = logging.getLogger(__name__)
 AUTO = "auto"
@@ -88,7 +87,7 @@ def measured_seconds(size: int = 2048, n_matrices: int = 8, n_rounds: int = 5) -
         "bfloat16": [torch.full((size, size), 1 / size, dtype=torch.bfloat16).t() for _ in range(n_matrices)],
     }
     tokens = {name: torch.ones(1, size, dtype=matrices[0].dtype) for name, matrices in layers.items()}
-    products = Products(known_products({kind_of(size, size): (size, size)}))
+    products = Products(measure_products({kind_of(size, size): (size, size)}))
     times: dict[str, list[float]] = {name: [] for name in layers}
     for _ in range(n_rounds + 1):
         for name, measured in times.items():

@@ -3,8 +3,7 @@
 They give the same numbers up to rounding, and read the weights at bandwidths that differ by a factor of up to three, in
 opposite order on different processors. With AMX the product with a vector and the transposed one are up to half as fast
 again as the plain one. With AVX-512 BF16 alone they take up to twice as long, and one row is read faster as two equal
-ones. So it is measured, once for a processor (`product_store`). Knows shapes, not models; measured when a model is
-loaded, called in every pass.
+ones. So it is measured when a model is loaded. Knows shapes, not models; called in every pass.
 """
 
 from __future__ import annotations

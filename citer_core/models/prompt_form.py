@@ -14,7 +14,7 @@ from typing import Any
 from transformers import PreTrainedTokenizerBase
 
 from citer_core.errors import PairError
-from citer_core.gate.excerpt import clean
+from citer_core.gate.excerpt import first_line
 
 PLAIN = "plain"
 # What a template that prints today's date is given: labels, routers and runs of two days must be of one prompt.
@@ -56,7 +56,7 @@ class PromptForm:
             try:
                 is_whole = _PROBE in form.text(_PROBE)
             except Exception as error:  # whatever jinja, or the template itself, raises
-                reason = clean(str(error).strip().split("\n", 1)[0][:200]) or type(error).__name__
+                reason = first_line(error)
                 is_whole = False
             if is_whole:
                 return form

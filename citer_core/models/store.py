@@ -16,6 +16,7 @@ from pathlib import Path
 
 from citer_core.config import cache_folder
 from citer_core.errors import CiterError, ModelFileError
+from citer_core.gate.excerpt import first_line
 from citer_core.models.hashes import read_object, sha256_of
 from citer_core.models.presets import known_disk_bytes
 from citer_core.models.sources import FolderSource, GgufSource, HubSource, ModelSource
@@ -229,11 +230,10 @@ def _what_went_wrong(source: HubSource | GgufSource, error: Exception) -> str:
         return f"The hub has no repository {source.repo_id}, or it is private: check the id, or log in first."
     if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
         return f"The repository {source.repo_id} has no such file as {source}: look for the right name on its page."
-    first_line = str(error).strip().split("\n", 1)[0][:200] or type(error).__name__
     by_hand = ""
     if isinstance(source, GgufSource):
         by_hand = f" Or put {_place_by_hand(source)}."
     return (
-        f"{source} could not be fetched ({first_line}). What has come so far is kept: run the same command again to "
-        f"go on.{by_hand}"
+        f"{source} could not be fetched ({first_line(error)}). What has come so far is kept: run the same command "
+        f"again to go on.{by_hand}"
     )

@@ -12,9 +12,9 @@ from typing import Any
 
 from citer_core.errors import NotANumberError
 from citer_core.fork import Fork
-from citer_core.models.batch_threads import ThreadWatch
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import RemoteLM
+from citer_core.models.threads import ROWS_FOR_THREADS, BatchThreads
 from citer_core.routing.decoder import Decoder, check_prompt, sides_of
 from citer_core.routing.memory import Memory
 from citer_core.routing.pace import Pace
@@ -96,8 +96,8 @@ def decode_batch(
             caches have room for all of these.
         is_cancelled: asked between steps; sequences in progress are then handed out as `cancelled`.
         with_candidates: keep both models' most probable tokens, for traces.
-        may_vary_threads: let the number of threads follow what is fastest meanwhile. Rounding then depends on how busy
-            the machine is (confidences in the sixth digit), so what is to be repeated to the bit goes without.
+        may_vary_threads: take more threads while their cores are free. Rounding then depends on how busy the machine is
+            (confidences in the sixth digit), so what is to be repeated to the bit goes without.
         memory: of what the models are known to say; for greedy tokens, and not used by a router that reads the LLM.
 
     Yields:
@@ -114,7 +114,8 @@ def decode_batch(
         return
     decoder = _batch_decoder(pair, router, prompts, batch_size, memory)
     upcoming, unsound = deque(enumerate(prompts)), list[NotANumberError]()
-    with ThreadWatch(pair.batch_threads if may_vary_threads else None, batch_size) as threads, closing(decoder):
+    most_threads = pair.batch_threads if may_vary_threads and batch_size >= ROWS_FOR_THREADS else None
+    with BatchThreads(most_threads) as threads, closing(decoder):
         while decoder.live or upcoming:
             threads.refresh()
             if is_cancelled():

@@ -135,7 +135,7 @@ class ReplayedSlm(_Replayed, SlmSide):
         for s in rows:
             place = self._places.get(s.slot)
             is_next = s.finish_reason is None and s.waiting is None and not s.router.reads_llm
-            if place is not None and place.seat.plan.ahead and is_next:
+            if place is not None and is_next:
                 self._start(s, place, None)
 
     def _say(self, s: RoutedSequence, place: _Place, upto: int, llm_logits: Tensor | None) -> Said:

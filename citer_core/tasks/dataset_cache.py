@@ -21,6 +21,7 @@ from typing import Any
 
 from citer_core.config import cache_folder
 from citer_core.errors import CiterError, DatasetError
+from citer_core.gate.excerpt import first_line
 from citer_core.tasks.hub_datasets import HubDataset, Row, hub_dataset, official_rows, without_shared_prompts
 from citer_core.tasks.prompts import DataType
 
@@ -115,7 +116,7 @@ def _fetch_all(dataset: HubDataset, split: str, fetch: Fetch, path: Path) -> Ite
             raise
         except Exception as error:  # the hub's client, its transport and pyarrow each have their own kinds
             raise DatasetError(
-                f"{dataset.hub_id} could not be fetched ({_first_line(error)}). Try again with a network, or put rows "
+                f"{dataset.hub_id} could not be fetched ({first_line(error)}). Try again with a network, or put rows "
                 f"in the format {dataset.data_type} into {path}, made on a machine that has one."
             ) from error
 
@@ -167,7 +168,3 @@ def _write(path: Path, text: str) -> None:
         raise DatasetError(
             f"{path} cannot be written ({error.strerror or error}): choose another folder with --dataset-cache."
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0][:200] or type(error).__name__

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from citer_core.errors import PromptError
 from citer_core.fork import Fork
-from citer_core.models.captured import GraphPlan
 from citer_core.models.pair import ModelPair
 from citer_core.routing.decode import decode_batch
 from citer_core.routing.decoder import Decoder, sequence_key
@@ -136,7 +135,7 @@ def test_every_way_is_the_rule(pair, name, sampling):
     one = decoded(pair, router, PROMPTS[0], how)[0]
     same(told(one), expected[0])
     if pair.slm.is_fused:
-        same(told(decoded(pair.with_graphs(GraphPlan()), router, PROMPTS[0], how)[0]), expected[0])
+        same(told(decoded(pair.with_graphs(), router, PROMPTS[0], how)[0]), expected[0])
 
     for memory in [None] if sampling else [None, Memory()]:
         for _ in range(1 if memory is None else 2):  # once more when all is known
@@ -227,7 +226,7 @@ def test_what_ends_a_run_and_what_a_model_reads_for_it(tiny_pair):
 
 
 def test_a_pass_that_fails_ends_all_and_its_seats_are_not_lent_again(tiny_pair, monkeypatch):
-    graphs = tiny_pair.with_graphs(GraphPlan())
+    graphs = tiny_pair.with_graphs()
     list(decode_batch(graphs, MaxProbabilityRouter(), PROMPTS, DecodeSettings(0.5, 3), batch_size=2))
     used = set(map(id, graphs.slm._seats._idle))
     assert used
@@ -252,7 +251,7 @@ def test_cut_back_anywhere_and_gone_on(pair, pattern, cuts):
     free = dataclasses.replace(pair, eos_ids=frozenset())
     router, how, prompt = PatternRouter([PROMPTS[0]], [pattern]), DecodeSettings(0.5, N), PROMPTS[0]
     expected = by_the_rule(free, router, prompt, how)
-    for made in [free, free.with_graphs(GraphPlan())] if free.slm.is_fused else [free]:
+    for made in [free, free.with_graphs()] if free.slm.is_fused else [free]:
         decoder = Decoder(made, 1, Pace(1))
         s = decoder.admit(prompt, router, how)
         for n_steps, length in cuts:

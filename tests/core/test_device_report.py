@@ -24,7 +24,7 @@ from citer_core.measuring.report.budget import ENDLESS, Budget
 from citer_core.measuring.report.folder import ReportFolder, about_here, code_hash
 from citer_core.measuring.report.order import Step, run_steps, steps_of
 from citer_core.measuring.report.parts import PARTS, read_report
-from citer_core.measuring.report.paths import paths_for, switched_paths
+from citer_core.measuring.report.paths import paths_for
 from citer_core.measuring.report.stored import stored_reports
 from citer_core.measuring.report.words import problems
 from citer_core.models.mailbox import Mailbox
@@ -47,7 +47,6 @@ SMALLEST = dataclasses.replace(
     copy_bytes=1 << 16,
     matrix=16,
     profile=ProfilePlan((1, 4), (16, 32), 1, n_problems=1, n_prompt=4, n_written=6, n_runs=1),
-    with_compile=False,
 )
 BARE = {"torch", "transformers", "tokenizers", "safetensors", "numpy", "huggingface_hub", "tqdm"}
 ABOUT = {"hardware": "a device", "torch": "1", "transformers": "2"}
@@ -56,7 +55,6 @@ ABOUT = {"hardware": "a device", "torch": "1", "transformers": "2"}
 def small_numbers(patch):
     """Copies and clocks of a moment; what they give is not what is tested."""
     patch.setattr(plan, "tiny_plan", lambda: SMALLEST)
-    patch.setattr(order, "switched_paths", lambda device: switched_paths(device)[:1])  # test_replayed has all of them
     patch.setattr("citer_core.measuring.device_probe.MIB", 2**12)
     patch.setattr("citer_core.measuring.profile.MIB", 2**12)
     patch.setattr("citer_core.measuring.report.facts.SIZES", (2**12,))
@@ -84,8 +82,7 @@ def test_every_part_is_there_and_says_where_it_comes_from(written):
     with pytest.MonkeyPatch.context() as patch:
         small_numbers(patch)
         asked = {(step.part, step.name) for step in steps_of(Bench("cpu", SMALLEST), "")}
-    assert {name for _, name in asked} >= {"tokens, graphs, products", "tiny: runs, graphs, products"}
-    assert {(part, name) for part, named in results.items() for name in named} == asked and len(asked) == 20
+    assert {(part, name) for part, named in results.items() for name in named} == asked and len(asked) == 18
     for result in (result for named in results.values() for result in named.values()):
         about = result["about"]
         assert (about["torch"], about["device"]) == (torch.__version__, "cpu") and about["code"].endswith(code_hash())
@@ -130,7 +127,7 @@ def test_a_second_run_keeps_what_is_there_and_does_what_is_missing(written, tmp_
         (folder / f"{part}.json").write_text(text, encoding="utf-8")
     assert main(["device-report", "--output-dir", str(folder), "--device", "cpu"]) == 0
     told = capsys.readouterr().err
-    assert told.count("there already") == 19 and "device, facts ..." in told
+    assert told.count("there already") == 17 and "device, facts ..." in told
     assert {part: (folder / f"{part}.json").read_text(encoding="utf-8") for part in kept} == kept
     assert (folder / "device.json").exists()
 

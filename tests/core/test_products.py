@@ -1,16 +1,12 @@
-"""Products of a few rows in bfloat16: exact whichever way is taken, the fastest way chosen, and kept."""
+"""Products of a few rows in bfloat16: exact whichever way is taken, and the fastest way chosen."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 import torch
 
-from citer_core.models import product_store
-from citer_core.models.product_store import known_products
 from citer_core.models.products import (
     PLAIN,
     ROW_CLASSES,
@@ -101,33 +97,3 @@ def test_every_kind_and_class_of_rows_is_measured():
         for rows, measured in by_rows.items():
             assert set(measured.bytes_per_s) == set(ways_for(rows)) and measured.way in ways_for(rows)
             assert min(measured.bytes_per_s.values()) > 0
-
-
-def test_a_measurement_is_kept_for_the_next_start_and_belongs_to_a_number_of_threads(tmp_path, monkeypatch):
-    asked = []
-
-    def measure(shapes):
-        asked.append(shapes)
-        by_rows = {rows: Measured(PLAIN, dict.fromkeys(ways_for(rows), 1500000000.0)) for rows in ROW_CLASSES}
-        return dict.fromkeys(shapes, by_rows)
-
-    monkeypatch.setattr(product_store, "measure_products", measure)
-    file = tmp_path / "new" / "products.json"
-    first = known_products(SHAPES, file)
-    assert known_products(SHAPES, file) == first and len(asked) == 1
-    known_products({"wide": (32, 128)}, file)
-    monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
-    known_products(SHAPES, file)
-    assert len(asked) == 3 and known_products(SHAPES, file) == first and len(asked) == 3
-    assert [path.name for path in file.parent.iterdir()] == ["products.json"]
-
-
-def test_a_file_that_is_damaged_or_cannot_be_written_costs_a_measurement(tmp_path, caplog):
-    file = tmp_path / "products.json"
-    by_hand = {"way": "eval", "bytes_per_s": {}}
-    for text in ("{", "[]", json.dumps({"entries": [{"key": "x", "kinds": {"wide": {"1": by_hand}}}]}), "\ud800"):
-        file.write_bytes(text.encode("utf-8", "surrogatepass"))
-        assert set(known_products(SHAPES, file)) == set(SHAPES)
-    assert caplog.text.count("measured again") == 4
-    assert set(known_products(SHAPES, Path(tmp_path / "products.json" / "below.json"))) == set(SHAPES)
-    assert "cannot be kept" in caplog.text

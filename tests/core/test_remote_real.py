@@ -17,7 +17,6 @@ from citer_core.labelling.labels import LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.models.pair import load_pair
-from citer_core.models.remote_pair import load_remote_pair
 from citer_core.routing.decode import decode, decode_batch
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.tasks.datasets import read_rows
@@ -30,7 +29,7 @@ N_PROBLEMS = 15
 
 @pytest.fixture(scope="module")
 def pairs():
-    return load_pair(), load_remote_pair("embedded", LlmServer(URL))
+    return load_pair(), load_pair(server=LlmServer(URL))
 
 
 def prompts(pair):

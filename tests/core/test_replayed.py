@@ -13,11 +13,10 @@ import torch
 
 from citer_core.fork import Fork
 from citer_core.models import seat as seats_module
-from citer_core.models.captured import GraphPlan, call_again
+from citer_core.models.captured import call_again
 from citer_core.models.fused_decoder import FusedDecoder
 from citer_core.models.pair import ModelPair, load_pair
-from citer_core.models.seat import Seat
-from citer_core.models.seats import MOST_IDLE
+from citer_core.models.seat import MOST_IDLE, Seat
 from citer_core.models.transfer import as_bits
 from citer_core.routing import readout
 from citer_core.routing.catalog import load_routers
@@ -34,12 +33,6 @@ from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import decoded, random_prompts, uncached
 from tests.scripted_router import ScriptedRouter
 
-PLANS = {
-    "default": GraphPlan(),
-    "in turn": GraphPlan(ahead=False),
-    "products": GraphPlan(attention="products"),
-    "whole, chunks": GraphPlan(stepped=False, longest=64),
-}
 SAMPLED = {"temperature": 0.9, "top_p": 0.8, "seed": 4}
 SAMPLINGS = {"greedy": {}, "sampled": SAMPLED}
 NO_SECONDS = dict.fromkeys(("slm_s", "router_s", "llm_s"), 0.0)
@@ -52,8 +45,7 @@ def endless(tiny_pair):
 
 @pytest.fixture(scope="module")
 def replayed(endless):
-    """The pair under each plan."""
-    return {name: endless.with_graphs(plan) for name, plan in PLANS.items()}
+    return endless.with_graphs()
 
 
 def exact(event):
@@ -99,8 +91,7 @@ def test_every_router(endless, replayed, sampling):
         settings = DecodeSettings(threshold=threshold, max_new_tokens=20, **sampling)
         expected = decoded(endless, router, prompt, settings)
         n_both += {event.source for event in expected[0]} == {"slm", "llm"}
-        for pair in list(replayed.values())[: 1 if sampling else None]:
-            assert_same(decoded(pair, router, prompt, settings), expected)
+        assert_same(decoded(replayed, router, prompt, settings), expected)
     assert n_both >= 6
 
 
@@ -132,15 +123,13 @@ def computed_hand_offs(roomy):
     return handed_over(roomy, random_prompts(1)[0])
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_hand_offs_of_every_width(roomy, computed_hand_offs, plan):
+def test_hand_offs_of_every_width(roomy, computed_hand_offs):
     """The LLM catches up with 1, 2, ... 40 tokens, of which it wrote one: all widths, past two rooms."""
     prompt = random_prompts(1)[0]
-    found = handed_over(roomy.with_graphs(plan), prompt)
+    found = handed_over(roomy.with_graphs(), prompt)
     assert_same(found, computed_hand_offs)
     assert [e.llm_tokens_fed for e in found[0] if e.source == "llm"] == [len(prompt), *range(2, 41)]
-    if plan == GraphPlan():
-        assert [e.token_id for e in found[0]][:60] == uncached(roomy, prompt, EVERY_WIDTH, 60)
+    assert [e.token_id for e in found[0]][:60] == uncached(roomy, prompt, EVERY_WIDTH, 60)
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS)
@@ -153,20 +142,19 @@ def test_forks_and_continuations_from_the_middle(endless, replayed, router_class
         shared = tuple(parent[:n_shared])
         for fork in (Fork(shared), Fork(shared, source="llm"), Fork(shared, source="slm", token_id=77)):
             expected = decoded(endless, router, prompt, settings, fork=fork)
-            pair = replayed["in turn" if n_shared == 2 else "default"]
-            assert_same(decoded(pair, router, prompt, settings, fork=fork), expected)
+            assert_same(decoded(replayed, router, prompt, settings, fork=fork), expected)
 
 
 def test_query_level_forks_look_at_the_prompt(endless, replayed):
     router, prompt = new_routers(endless)["query-level"], random_prompts(1)[0]
     settings = DecodeSettings(threshold=0.0, max_new_tokens=20)
     parent, _ = decoded(endless, router, prompt, settings)
-    branch, _ = decoded(replayed["default"], router, prompt, settings, fork=Fork(tuple(parent[:7])))
+    branch, _ = decoded(replayed, router, prompt, settings, fork=Fork(tuple(parent[:7])))
     assert [e.slm_confidence for e in branch] == pytest.approx([parent[0].slm_confidence] * 13, abs=2e-5)
 
 
 def test_ends_of_text_the_end_of_the_context_and_a_stop(tiny_pair):
-    pair = tiny_pair.with_graphs(GraphPlan())
+    pair = tiny_pair.with_graphs()
     router, settings = EntropyRouter(), DecodeSettings(threshold=0.3, max_new_tokens=60, temperature=1.5, seed=2)
     n_ended = 0
     for number, prompt in enumerate(random_prompts(8)):
@@ -192,11 +180,11 @@ def test_the_room_is_as_long_as_the_context(tiny_pair):
     settings = DecodeSettings(threshold=0.3, max_new_tokens=60)
     expected = decoded(tiny_pair, EntropyRouter(), prompt, settings)
     assert len(expected[0]) == 1
-    assert_same(decoded(tiny_pair.with_graphs(GraphPlan()), EntropyRouter(), prompt, settings), expected)
+    assert_same(decoded(tiny_pair.with_graphs(), EntropyRouter(), prompt, settings), expected)
 
 
 def test_runs_side_by_side_and_runs_that_are_left(endless):
-    pair, settings = endless.with_graphs(GraphPlan()), DecodeSettings(threshold=0.3, max_new_tokens=30)
+    pair, settings = endless.with_graphs(), DecodeSettings(threshold=0.3, max_new_tokens=30)
     router, prompts = EntropyRouter(), random_prompts(4)
     expected = [decoded(endless, router, prompt, settings)[0] for prompt in prompts]
     for _ in range(2):
@@ -213,7 +201,7 @@ def test_runs_side_by_side_and_runs_that_are_left(endless):
 
 
 def test_one_seat_serves_many_routers_and_samplings(endless):
-    pair = endless.with_graphs(GraphPlan())
+    pair = endless.with_graphs()
     routers = [EntropyRouter(), MaxProbabilityRouter(), *(EntropyRouter() for _ in range(12))]
     prompt = random_prompts(1)[0]
     for router in [*routers, *routers[:2]]:
@@ -225,7 +213,7 @@ def test_one_seat_serves_many_routers_and_samplings(endless):
 
 def test_only_one_of_the_models_is_replayed(endless):
     router = BidirectionalEntropyRouter()
-    both, prompt = endless.with_graphs(GraphPlan()), random_prompts(1)[0]
+    both, prompt = endless.with_graphs(), random_prompts(1)[0]
     settings = DecodeSettings(middle_threshold(endless, router, prompt), max_new_tokens=30)
     expected = decoded(endless, router, prompt, settings)
     for which in ("slm", "llm"):
@@ -238,7 +226,7 @@ def test_in_bfloat16_the_same_text_gets_the_same_scores(tokenizer):
     models = (tiny_qwen2(1).bfloat16(), tiny_llama(2).bfloat16())
     plain = ModelPair.assemble("half", *models, tokenizer)
     plain = dataclasses.replace(plain, eos_ids=frozenset())
-    pair, router, prompt = plain.with_graphs(GraphPlan()), MaxProbabilityRouter(), random_prompts(1)[0]
+    pair, router, prompt = plain.with_graphs(), MaxProbabilityRouter(), random_prompts(1)[0]
     settings = DecodeSettings(threshold=0.5, max_new_tokens=24)
     parent, _ = decoded(plain, router, prompt, settings)
     for n_shared, event in enumerate(parent):
@@ -256,7 +244,7 @@ def bundled():
 
 
 def test_the_bundled_pair_with_its_router(bundled):
-    pair = bundled.with_graphs(GraphPlan())
+    pair = bundled.with_graphs()
     assert pair.slm.is_replayed and pair.llm.is_replayed
     router = next(iter(load_routers(bundled)[0].values()))
     for row in bundled_rows("math")[:2] + bundled_rows("mc")[:1]:
@@ -265,9 +253,8 @@ def test_the_bundled_pair_with_its_router(bundled):
         assert_same(decoded(pair, router, prompt, settings), decoded(bundled, router, prompt, settings))
 
 
-@pytest.mark.parametrize("attention", ["masked", "products"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_a_pass_asks_the_host_nothing_and_sends_it_nothing(monkeypatch, attention, dtype):
+def test_a_pass_asks_the_host_nothing_and_sends_it_nothing(monkeypatch, dtype):
     """On the meta device, where no number can be read, and no tensor of a CPU can be mixed in."""
 
     class Box:
@@ -282,7 +269,7 @@ def test_a_pass_asks_the_host_nothing_and_sends_it_nothing(monkeypatch, attentio
     with torch.device("meta"):
         model = tiny_qwen2(1).to(dtype)
     head = model.get_output_embeddings().weight.detach().t()
-    seat = Seat(FusedDecoder(model), lambda hidden: torch.mm(hidden, head), 600, GraphPlan(attention=attention))
+    seat = Seat(FusedDecoder(model), lambda hidden: torch.mm(hidden, head), 600)
     with torch.inference_mode():
         for router in training_free_routers().values():
             for is_sampled in (False, True):

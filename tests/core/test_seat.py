@@ -16,22 +16,14 @@ import torch
 
 from citer_core.errors import PairError
 from citer_core.models import captured, language_model, seat
-from citer_core.models.captured import GraphPlan, OwnStream, call_again
+from citer_core.models.captured import OwnStream, call_again
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import load_pair
-from citer_core.models.seat import MOST_READOUTS, N_NUMBERS
-from citer_core.models.seats import MOST_IDLE
+from citer_core.models.seat import MOST_IDLE, MOST_READOUTS, N_NUMBERS
 from citer_core.types import PairOptions
 from tests.core.conftest import tiny_llama, tiny_mistral, tiny_qwen2
 
 ZEROS = [0] * N_NUMBERS
-PLANS = {
-    "masked": GraphPlan(),
-    "products": GraphPlan(attention="products"),
-    "whole": GraphPlan(stepped=False),
-    "chunks": GraphPlan(longest=1000),
-    "narrow": GraphPlan(widths=(1, 3), longest=7),
-}
 MODELS = {
     "qwen2": lambda: tiny_qwen2(1),
     "one key head": lambda: tiny_llama(2, num_key_value_heads=1),
@@ -54,11 +46,10 @@ def cached(cache, n):
     return torch.stack([layer.rows[:n] for layer in cache.layers()])
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_passes_of_any_width_are_the_computed_ones(make, plan):
+def test_passes_of_any_width_are_the_computed_ones(make):
     """Logits and states after each, and at the end the cache: nothing else is in it, the padding neither."""
-    lm = LanguageModel(make(), 1536, graphs=plan)
+    lm = LanguageModel(make(), 1536, graphs=True)
     assert lm.is_replayed
     ids = random_ids(5 + sum(WIDTHS))
     cache = lm.new_cache()
@@ -80,20 +71,19 @@ def test_passes_of_any_width_are_the_computed_ones(make, plan):
 def test_in_bfloat16_they_differ_by_its_rounding():
     """A wrong pass is off by the spread of the logits; the rounding of two orders of the same sums is far from that."""
     model = tiny_qwen2(1).bfloat16()
-    for plan in (GraphPlan(), GraphPlan(attention="products")):
-        lm = LanguageModel(model, 1536, graphs=plan)
-        assert lm.is_replayed
-        ids, cache = random_ids(300), lm.new_cache()
-        with lm.seat(300) as seat:
-            for n in [20, 1, 1, 3, 16, 11, 1, 30, 5, 1]:
-                new = ids[seat.n_read : seat.n_read + n]
-                seat.step(new, nothing, ZEROS)
-                logits, _ = lm.forward([new], cache)
-                assert (seat.logits - logits).float().square().mean().sqrt() < 0.05 * logits.float().std()
+    lm = LanguageModel(model, 1536, graphs=True)
+    assert lm.is_replayed
+    ids, cache = random_ids(300), lm.new_cache()
+    with lm.seat(300) as seat:
+        for n in [20, 1, 1, 3, 16, 11, 1, 30, 5, 1]:
+            new = ids[seat.n_read : seat.n_read + n]
+            seat.step(new, nothing, ZEROS)
+            logits, _ = lm.forward([new], cache)
+            assert (seat.logits - logits).float().square().mean().sqrt() < 0.05 * logits.float().std()
 
 
 def test_the_last_position_of_the_room_is_read_also_by_a_padded_pass():
-    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=GraphPlan())
+    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=True)
     ids = random_ids(256)
     for last in (1, 3, 9):  # a padded pass has positions behind the end of the memory
         cache = lm.new_cache()
@@ -108,10 +98,9 @@ def test_the_last_position_of_the_room_is_read_also_by_a_padded_pass():
 
 
 @torch.inference_mode()
-@pytest.mark.parametrize("attention", ["masked", "products"])
-def test_padding_that_is_no_number_harms_nobody(attention):
+def test_padding_that_is_no_number_harms_nobody():
     """Its keys and values lie where no attention looks, or a NaN times a weight of zero would spoil the others."""
-    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=GraphPlan(attention=attention))
+    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=True)
     ids, expected = random_ids(40), []
     for spoilt in (False, True):
         with lm.seat(40) as seat:
@@ -126,7 +115,7 @@ def test_padding_that_is_no_number_harms_nobody(attention):
 
 
 def test_a_seat_is_empty_again_whatever_was_in_it():
-    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=GraphPlan())
+    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=True)
     ids = random_ids(30)
 
     def answers():
@@ -152,7 +141,7 @@ def test_a_graph_is_captured_once_for_each_width_and_room(monkeypatch):
         return call_again(compute)
 
     monkeypatch.setattr(seat, "capture_for", lambda device: counting)
-    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=GraphPlan())
+    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=True)
     del n_captured[:]
     ids = random_ids(600)
     for _ in range(3):
@@ -163,16 +152,10 @@ def test_a_graph_is_captured_once_for_each_width_and_room(monkeypatch):
                 place.step(ids[place.n_read : place.n_read + n], readout, ZEROS)
     assert place.n_read == 577
     assert len(n_captured) == 5 * 3  # widths 1 to 16 at 256, 512 and 1,024
-    whole = lm.with_graphs(GraphPlan(stepped=False))
-    del n_captured[:]
-    with whole.seat(600) as place:
-        for n in [1, 2, 3, 4, 7, 1, 16, 10] * 13:
-            place.step(ids[place.n_read : place.n_read + n], nothing, ZEROS)
-    assert len(n_captured) == 5
 
 
 def test_seats_are_lent_to_one_run_each_and_few_are_kept():
-    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=GraphPlan())
+    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=True)
     with lm.seat(300) as three, lm.seat(100) as one, lm.seat(100) as two:
         assert one is not two and three.capacity == 512
     with lm.seat(300) as again:
@@ -190,7 +173,7 @@ def test_seats_are_lent_to_one_run_each_and_few_are_kept():
 
 
 def test_threads_are_lent_different_seats_and_read_their_own_text():
-    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=GraphPlan())
+    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=True)
     texts = [random_ids(40, seed) for seed in range(4)]
     together = threading.Barrier(4)
     found = {}
@@ -215,7 +198,7 @@ def test_threads_are_lent_different_seats_and_read_their_own_text():
 
 def test_the_readouts_that_are_not_used_go_and_all_graphs_with_the_first_of_them():
     """No graph outlives another that was captured on its stream: their products share a workspace."""
-    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=GraphPlan())
+    lm = LanguageModel(tiny_qwen2(1), 1536, graphs=True)
     with lm.seat(100) as seat:
         for key in range(MOST_READOUTS + 1):
             readout = seat.readout(key, lambda: lambda: None)
@@ -245,7 +228,7 @@ def test_everything_goes_with_the_model_without_a_collection():
     gc.collect()
     gc.disable()
     try:
-        lm = LanguageModel(tiny_qwen2(1), 1536, graphs=GraphPlan())
+        lm = LanguageModel(tiny_qwen2(1), 1536, graphs=True)
         with lm.seat(100) as place:
             place.step([5, 6, 7], place.readout("a", lambda: lambda: None), ZEROS)
         seat_gone, rows_gone = weakref.ref(place), weakref.ref(place._cache.layers()[0].rows)
@@ -262,7 +245,7 @@ def test_what_cannot_be_captured_is_computed_and_what_disagrees_is_not_replayed(
         raise RuntimeError("operation not permitted when stream is capturing")
 
     monkeypatch.setattr(seat, "capture_for", lambda device: fails)
-    lm = LanguageModel(model, 1536, graphs=GraphPlan())
+    lm = LanguageModel(model, 1536, graphs=True)
     assert lm.is_replayed and "not permitted" in caplog.text
     with lm.seat(30) as place:
         place.read(ids[:20])
@@ -270,19 +253,19 @@ def test_what_cannot_be_captured_is_computed_and_what_disagrees_is_not_replayed(
         theirs = lm.forward([ids], lm.new_cache())[0]
         torch.testing.assert_close(place.logits, theirs, rtol=1e-4, atol=1e-4)
     monkeypatch.setattr(seat, "capture_for", lambda device: lambda compute: nothing)
-    lm = LanguageModel(model, 1536, graphs=GraphPlan())
+    lm = LanguageModel(model, 1536, graphs=True)
     assert lm.is_fused and not lm.is_replayed and "disagree" in caplog.text
     monkeypatch.undo()
     monkeypatch.setattr(language_model.FusedDecoder, "supports", lambda _model: False)
-    lm = LanguageModel(model, 1536, graphs=GraphPlan())
+    lm = LanguageModel(model, 1536, graphs=True)
     with lm.seat(30) as place:
         assert place is None and not lm.is_replayed
 
 
 def test_the_same_weights_with_graphs_and_without():
     plain = LanguageModel(tiny_qwen2(1), 1536)
-    replayed = plain.with_graphs(GraphPlan())
-    assert replayed.is_replayed and not plain.is_replayed and not replayed.with_graphs(None).is_replayed
+    replayed = plain.with_graphs()
+    assert replayed.is_replayed and not plain.is_replayed and not replayed.with_graphs(graphs=False).is_replayed
     assert replayed._fused is plain._fused
 
 

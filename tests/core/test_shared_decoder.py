@@ -14,7 +14,6 @@ import pytest
 from citer_core.engine import Engine
 from citer_core.errors import ServerError
 from citer_core.fork import Fork
-from citer_core.models.captured import GraphPlan
 from citer_core.models.reader import Reader
 from citer_core.routing.routers import training_free_routers
 from citer_core.serving import lanes, shared_decoder
@@ -117,7 +116,7 @@ def test_runs_that_come_and_are_cancelled_at_random_from_many_threads(engine, sh
 
 def test_passes_that_are_replayed_give_the_same(engine):
     """Each run has a seat of its own, as on a GPU."""
-    graphs = Engine(engine.pair.with_graphs(GraphPlan()), training_free_routers())
+    graphs = Engine(engine.pair.with_graphs(), training_free_routers())
     decoder = SharedDecoder(graphs, n_slots=3)
     runs = [
         (alone, together) for (alone, _), (_, together) in zip(drawn(engine, 3, 12), drawn(graphs, 3, 12), strict=True)

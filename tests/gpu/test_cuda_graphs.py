@@ -11,7 +11,6 @@ import torch
 from transformers import AutoTokenizer
 
 from citer_core.assets import ASSETS
-from citer_core.models.captured import GraphPlan
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.routing.catalog import load_routers
 from citer_core.routing.decode import decode, decode_batch
@@ -25,12 +24,6 @@ from tests.core.examples import decoded, random_prompts
 from tests.scripted_router import ScriptedRouter
 
 pytestmark = pytest.mark.gpu
-PLANS = {
-    "default": GraphPlan(),
-    "in turn": GraphPlan(ahead=False),
-    "products": GraphPlan(attention="products"),
-    "whole, chunks": GraphPlan(stepped=False, longest=64),
-}
 SAMPLINGS = {"greedy": {}, "sampled": {"temperature": 0.9, "top_p": 0.8, "seed": 4}}
 
 
@@ -58,12 +51,11 @@ def assert_captured(pair):
         assert graphs and all(hasattr(graph, "graph") for graph in graphs)
 
 
-@pytest.mark.parametrize("plan", PLANS.values(), ids=PLANS)
-def test_hand_offs_of_every_width(pair, plan):
+def test_hand_offs_of_every_width(pair):
     pattern = "".join("S" * (n - 1) + "L" for n in range(1, 41))
     script = [0.1 if c == "L" else 0.9 for c in pattern]
     settings = DecodeSettings(threshold=0.5, max_new_tokens=len(pattern))
-    replayed, prompt = pair.with_graphs(plan), random_prompts(1)[0]
+    replayed, prompt = pair.with_graphs(), random_prompts(1)[0]
     expected, _ = decoded(pair, ScriptedRouter(script), prompt, settings)
     for _ in range(2):  # captured, and then only replayed
         found, _ = decoded(replayed, ScriptedRouter(script), prompt, settings)
@@ -76,7 +68,7 @@ def test_hand_offs_of_every_width(pair, plan):
 def test_every_router_is_captured(pair, name, sampling):
     router = training_free_routers()[name]
     settings = DecodeSettings(threshold=0.4, max_new_tokens=40, **sampling)
-    replayed, prompt = pair.with_graphs(GraphPlan()), random_prompts(1)[0]
+    replayed, prompt = pair.with_graphs(), random_prompts(1)[0]
     expected, _ = decoded(pair, router, prompt, settings)
     found, _ = decoded(replayed, router, prompt, settings)
     assert tokens(found) == tokens(expected)
@@ -104,7 +96,7 @@ def test_the_bundled_pair_with_its_router(dtype):
 
 def test_nobody_waits_but_for_the_mailbox(pair):
     """torch raises at whatever else would make the host wait; the mailbox waits for its own event."""
-    replayed, prompt, router = pair.with_graphs(GraphPlan()), random_prompts(1)[0], EntropyRouter()
+    replayed, prompt, router = pair.with_graphs(), random_prompts(1)[0], EntropyRouter()
     scored, _ = decoded(pair, router, prompt, DecodeSettings(threshold=0.0, max_new_tokens=60))
     middle = sorted(event.slm_confidence for event in scored)[30]
     settings = DecodeSettings(threshold=middle, max_new_tokens=60)
@@ -128,7 +120,7 @@ class Other(Router):
 
 
 def test_a_router_outside_the_pass_crosses_with_the_rest(pair):
-    replayed, prompt = pair.with_graphs(GraphPlan()), random_prompts(1)[0]
+    replayed, prompt = pair.with_graphs(), random_prompts(1)[0]
     settings = DecodeSettings(threshold=0.5, max_new_tokens=30)
     expected, _ = decoded(pair, Other(), prompt, settings)
     assert tokens(decoded(replayed, Other(), prompt, settings)[0]) == tokens(expected)
@@ -136,7 +128,7 @@ def test_a_router_outside_the_pass_crosses_with_the_rest(pair):
 
 def test_threads_share_a_device(pair):
     """Each captures while the others decode, computed passes and batches among them."""
-    replayed, settings = pair.with_graphs(GraphPlan()), DecodeSettings(threshold=0.3, max_new_tokens=120)
+    replayed, settings = pair.with_graphs(), DecodeSettings(threshold=0.3, max_new_tokens=120)
     prompts, router = random_prompts(6), EntropyRouter()
     expected = [tokens(decoded(pair, router, prompt, settings)[0]) for prompt in prompts]
     found, failures = {}, []
@@ -164,7 +156,7 @@ def test_threads_share_a_device(pair):
 
 
 def test_runs_side_by_side_in_one_thread(pair):
-    replayed, settings = pair.with_graphs(GraphPlan()), DecodeSettings(threshold=0.3, max_new_tokens=40)
+    replayed, settings = pair.with_graphs(), DecodeSettings(threshold=0.3, max_new_tokens=40)
     router, prompts = EntropyRouter(), random_prompts(4)
     expected = [tokens(decoded(pair, router, prompt, settings)[0]) for prompt in prompts]
     runs = [decode(replayed, router, prompt, settings) for prompt in prompts]
@@ -180,7 +172,7 @@ def test_memory_is_given_back_with_the_pair(tokenizer):
         torch.cuda.empty_cache()
         held.append(torch.cuda.memory_reserved())
         models = (tiny_qwen2(1).to("cuda"), tiny_llama(2).to("cuda"))
-        pair = ModelPair.assemble("tiny", *models, tokenizer, graphs=GraphPlan())
+        pair = ModelPair.assemble("tiny", *models, tokenizer, graphs=True)
         decoded(pair, router, random_prompts(1)[0], settings)
         assert_captured(pair)
         del pair, models

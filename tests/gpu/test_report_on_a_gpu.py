@@ -10,7 +10,7 @@ import torch
 from citer_core.measuring.report import batches, correctness, memory, plan, shapes, waits
 from citer_core.measuring.report.bench import Bench
 from citer_core.measuring.report.budget import ENDLESS
-from citer_core.measuring.report.paths import EAGER, paths_for, switched_paths
+from citer_core.measuring.report.paths import EAGER, paths_for
 
 pytestmark = pytest.mark.gpu
 SMALL = dataclasses.replace(plan.tiny_plan(), dtype="bfloat16", n_prompts=20, n_checked=48, n_written=48)
@@ -22,7 +22,7 @@ def bench():
     return Bench("cuda", SMALL)
 
 
-@pytest.mark.parametrize("path", [*paths_for("cuda"), *switched_paths("cuda")], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", paths_for("cuda"), ids=lambda path: path.name)
 def test_tokens_are_those_of_transformers(bench, path):
     found = correctness.check_tokens(bench, path, ENDLESS)
     assert found["is_right"], found["compared"]

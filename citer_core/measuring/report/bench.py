@@ -64,7 +64,7 @@ class Bench:
             self.release()
             self._pair, self._name = make(), name
         if self._path != path:  # the weights stay; what was made for the other way goes
-            self._path, self._pair = path, self._pair.with_graphs(path.graphs)
+            self._path, self._pair = path, self._pair.with_graphs(graphs=path.graphs)
             give_back()
         return self._pair
 

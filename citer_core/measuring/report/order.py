@@ -16,11 +16,11 @@ import torch
 
 from citer_core.errors import MachineError
 from citer_core.gate.excerpt import clean
-from citer_core.measuring.report import batches, compiled, correctness, decoding, facts, memory, passes, profiles, waits
+from citer_core.measuring.report import batches, correctness, decoding, facts, memory, passes, profiles, waits
 from citer_core.measuring.report.bench import Bench
 from citer_core.measuring.report.budget import Budget, Turn
 from citer_core.measuring.report.folder import ReportFolder
-from citer_core.measuring.report.paths import paths_for, switched_paths
+from citer_core.measuring.report.paths import paths_for
 from citer_core.measuring.report.shapes import PairShape
 from citer_core.system_memory import give_back
 
@@ -74,9 +74,7 @@ def steps_of(bench: Bench, command: str) -> list[Step]:
         Step("batches", "batches", 4, _bound(batches.measure_batches, bench)),
         *[Step("runs", f"at once, {way.name}", 2, _bound(batches.measure_runs, bench, way)) for way in ways],
         *[Step("memory", way.name, 1, _bound(memory.watch_memory, bench, way)) for way in ways],
-        *_switch_steps(bench),
         *[step for shape in plan.shapes[1:] for step in _speed_steps(bench, shape, 3)],
-        *([Step("speed", "compiled", 6, _bound(compiled.measure_compiled, bench))] if plan.with_compile else []),
     ]
 
 
@@ -91,17 +89,6 @@ def _speed_steps(bench: Bench, shape: PairShape, weight: float) -> list[Step]:
         ]
     references = _bound(decoding.measure_references, bench, shape, eager)
     return [*steps, Step("speed", f"{shape.name}: references", weight, references)]
-
-
-def _switch_steps(bench: Bench) -> list[Step]:
-    """Each switch of the graphs: runs of the first pair, and whether the tokens are right."""
-    ways, shape = switched_paths(str(bench.device)), bench.plan.shapes[0]
-    runs = [(way, _bound(decoding.measure_routed, bench, shape, way)) for way in ways]
-    tokens = [(way, _bound(correctness.check_tokens, bench, way)) for way in ways]
-    return [
-        *[Step("speed", f"{shape.name}: runs, {way.name}", 2, work) for way, work in runs],
-        *[Step("correctness", f"tokens, {way.name}", 1, work) for way, work in tokens],
-    ]
 
 
 def run_steps(folder: ReportFolder, steps: list[Step], seconds: float) -> Iterator[Told]:

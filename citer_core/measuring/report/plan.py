@@ -29,7 +29,6 @@ class ReportPlan:
         copy_bytes: of the copy that bandwidth is measured by.
         matrix: rows of the product that arithmetic is measured by; 0 for the device's own.
         profile: of each pair that gets one.
-        with_compile: whether `torch.compile` is tried, which takes minutes.
     """
 
     shapes: tuple[PairShape, ...]
@@ -48,7 +47,6 @@ class ReportPlan:
     copy_bytes: int = 2 << 30
     matrix: int = 0
     profile: ProfilePlan = ProfilePlan(n_rounds=7, n_runs=3)  # noqa: RUF009 - frozen
-    with_compile: bool = True
 
 
 def tiny_plan() -> ReportPlan:
