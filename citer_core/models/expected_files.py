@@ -9,15 +9,15 @@ what is in the files.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from citer_core.assets import ASSETS
-from citer_core.errors import ModelFileError
+from citer_core.errors import GateError, ModelFileError
 from citer_core.gate.excerpt import clean
+from citer_core.gate.fields import MapOf, Record, Text
+from citer_core.gate.json_file import read_json
 from citer_core.models.hashes import sha256_of
 
 NOTE = "citer.json"
@@ -27,6 +27,7 @@ BUNDLED = ASSETS / "models"
 BUNDLED_FOLDERS = ("slm", "llm", "tokenizer")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _MAX_CARD_BYTES = 1_000_000
+_CARD = Record({}, {FILES: MapOf(Text(64), most=10_000)})
 
 
 def sums_of(folder: Path, names: Iterable[str]) -> dict[str, str]:
@@ -79,30 +80,14 @@ def check_files(folder: Path) -> None:
 
 def _files_in(card: Path, prefix: str) -> dict[str, str]:
     """What a card says of the files whose names begin with `prefix`, without it."""
-    document = _document(card)
-    files = document.get(FILES, {})
-    if not isinstance(files, dict):
-        raise _damaged(card)
-    found: dict[str, str] = {}
-    for name, sha256 in files.items():
-        if not name.startswith(prefix):
-            continue
-        plain = name.removeprefix(prefix)
-        if plain != PurePosixPath(plain).name or not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):
-            raise _damaged(card)
-        found[plain] = sha256
-    return found
-
-
-def _document(card: Path) -> dict[str, Any]:
     try:
-        with card.open("rb") as file:
-            document = json.loads(file.read(_MAX_CARD_BYTES).decode("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        files = _CARD.read(read_json(card, max_bytes=_MAX_CARD_BYTES), card.name).get(FILES, {})
+    except GateError as error:
         raise _damaged(card) from error
-    if not isinstance(document, dict):
+    found = {name.removeprefix(prefix): sha256 for name, sha256 in files.items() if name.startswith(prefix)}
+    if any(name != PurePosixPath(name).name or not _SHA256.fullmatch(sha256) for name, sha256 in found.items()):
         raise _damaged(card)
-    return document
+    return found
 
 
 def _damaged(card: Path) -> ModelFileError:

@@ -11,7 +11,7 @@ from pathlib import Path
 from citer_core.config import cache_folder
 from citer_core.models import store
 from citer_core.models.memory import model_bytes
-from citer_core.models.presets import PRESETS, PresetModel, known_disk_bytes, parse_pair
+from citer_core.models.presets import known_disk_bytes, parse_pair, preset_model
 from citer_core.models.sources import CONVERSION, GgufSource, ModelSource
 
 ON_TOP = 1.1  # activations and the framework, of weights and cache
@@ -56,7 +56,7 @@ def needs_of(pair: str, dtype: str, llm_quantization: str | None = None) -> Pair
     paths = [store.find(source) for source in sources]
     missing = list(dict.fromkeys(source for source, path in zip(sources, paths, strict=True) if path is None))
     fetched = [known_disk_bytes(source) for source in missing]
-    models = [_preset_model(source) for source in sources]
+    models = [preset_model(source) for source in sources]
     unpacked = [_to_unpack(source, path, dtype) for source, path in zip(sources, paths, strict=True)]
     memory = peak = None
     slm, llm = models
@@ -73,11 +73,6 @@ def needs_of(pair: str, dtype: str, llm_quantization: str | None = None) -> Pair
         memory_bytes=memory,
         peak_bytes=peak,
     )
-
-
-def _preset_model(source: ModelSource) -> PresetModel | None:
-    models = (model for preset in PRESETS.values() for model in (preset.slm, preset.llm))
-    return next((model for model in models if model.source == source), None)
 
 
 def _to_unpack(source: ModelSource, path: Path | None, dtype: str) -> bool:

@@ -166,24 +166,23 @@ def known_disk_bytes(source: ModelSource) -> int | None:
     """How much there is to download for a source; None where no preset knows it."""
     if isinstance(source, GgufSource) and source.n_bytes is not None:
         return source.n_bytes
-    sizes = (model.disk_bytes for model in _models() if model.source == source)
-    return next(sizes, None)
+    model = preset_model(source)
+    return None if model is None else model.disk_bytes
 
 
 def _named(text: str) -> tuple[str, ModelSource]:
-    source = _with_known_hash(parse_source(text))
+    source = parse_source(text)
+    if isinstance(source, GgufSource) and source.repo_id is not None:
+        known = preset_model(source)  # the same file of the hub, with what the preset knows of it
+        source = source if known is None else known.source
     return source.short_name, source
 
 
-def _with_known_hash(source: ModelSource) -> ModelSource:
-    """The same file of the hub as in a preset, with what the preset knows of it."""
-    if isinstance(source, GgufSource) and source.repo_id is not None:
-        return next((model.source for model in _models() if str(model.source) == str(source)), source)
-    return source
-
-
-def _models() -> list[PresetModel]:
-    return [model for preset in PRESETS.values() for model in (preset.slm, preset.llm)]
+def preset_model(source: ModelSource) -> PresetModel | None:
+    """The model of a named pair that has this source, whatever else is known of it; None where there is none."""
+    models = (model for preset in PRESETS.values() for model in (preset.slm, preset.llm))
+    same = (model for model in models if (type(model.source), str(model.source)) == (type(source), str(source)))
+    return next(same, None)
 
 
 def preset_of(title: str) -> str | None:

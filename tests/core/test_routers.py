@@ -9,7 +9,7 @@ import sys
 import pytest
 import torch
 
-from citer_core.models.row_parts import row_parts
+from citer_core.models.greedy import row_parts
 from citer_core.routing import routers
 from citer_core.routing.decode import decode
 from citer_core.routing.decoder import sequence_key
