@@ -29,15 +29,15 @@ own_scratch()  # gradio reads where it is when it is imported
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C while this is being read ends it without a traceback
 with without_proxies(), large_import("citer_core.ui.server"):
-    from citer_core.ui.lines import Lines
-    from citer_core.ui.page_traffic import PageTraffic
+    from citer_core.ui.jobs import Lines
     from citer_core.ui.pair.engine_slot import EngineSlot
     from citer_core.ui.pair.offers import PairOffers
     from citer_core.ui.pair.switch import PairSwitch
     from citer_core.ui.run.desk import RunDesk
-    from citer_core.ui.run.registry import RunRegistry
+    from citer_core.ui.run.order import RunRegistry
     from citer_core.ui.server import PageServer
     from citer_core.ui.stopping import Stopping
+    from citer_core.web.page_traffic import PageTraffic
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine

@@ -2,7 +2,7 @@
  * Shapes of the data that several modules share, for TypeScript's checker alone: nothing of this reaches a browser.
  *
  * What the server sends is described where it is made: traces in `citer_core/trace.py`, messages of a run in
- * `citer_core/ui/streaming.py`, pairs and their changes in `citer_core/ui/pair`.
+ * `citer_core/ui/messages.py`, pairs and their changes in `citer_core/ui/pair`.
  */
 
 type TokenEvent = import("./run/decision.js").TokenEvent;

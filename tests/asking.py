@@ -6,7 +6,7 @@ import json
 from contextlib import aclosing
 from typing import Any
 
-from citer_core.ui.events.asking import Answers, Visitor, lines
+from citer_core.ui.asking import Answers, Visitor, lines
 from tests.loops import run_async
 
 PAGE, OTHER_PAGE = (Visitor(name, "127.0.0.1", None) for name in ("page", "another"))

@@ -250,7 +250,7 @@ from citer_core.routing.server import sampling_at
 from citer_core.routing.sampling import choose_token
 from citer_core.trace import RoutingTrace
 from citer_core.ui.form import explore
-from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.problems import ProblemBook
 from citer_core.ui.run.asked import read_asked
 
 assert Path(citer_core.__file__).is_relative_to(Path.cwd())

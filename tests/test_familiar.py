@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.ui.familiar import LIMITS, Familiar
+from citer_core.ui.about_pair import LIMITS, Familiar
 
 STRANGE = [
     ("math", "Why is the sky blue?"),

@@ -7,7 +7,6 @@ import json
 import pytest
 
 from citer_core.errors import DatasetError
-from citer_core.ui.labels.jobs import LabelJobs
 from citer_core.ui.labels.rows import MAX_FILE_BYTES, MAX_ROWS, bundled_row, bundled_set, pasted_rows, rows_of_file
 
 MATH = {"problem": "What is 2 + 3?", "solution": "$2+3=5$, so $\\boxed{5}$."}
@@ -81,16 +80,3 @@ def test_bundled_problems_are_found_by_their_key():
     for key in (None, "", "math", "math 0", "math 201", "poem 1", "math x"):
         with pytest.raises(DatasetError, match="Pick one"):
             bundled_row(key)
-
-
-def test_a_page_has_one_analysis_at_a_time_and_sees_only_its_own():
-    jobs = LabelJobs(n_kept=3)
-    first, other = jobs.begin("page"), jobs.begin("another page")
-    assert not first.is_cancelled()
-    second = jobs.begin("page")
-    assert first.is_cancelled() and not second.is_cancelled() and not other.is_cancelled()
-    assert jobs.get(second.id) is second and jobs.get("guess") is jobs.get(7) is None
-    jobs.cancel_session("page")
-    assert second.is_cancelled()
-    jobs.begin("x"), jobs.begin("y")
-    assert jobs.get(first.id) is None  # the oldest made room

@@ -26,9 +26,9 @@ from citer_core.memory_keeper import MemoryKeeper
 from citer_core.system_memory import resident_bytes
 from citer_core.serving.line import WaitingLine
 from citer_core.ui.pair.engine_slot import EngineSlot
-from citer_core.ui.job_line import JobLine
-from citer_core.ui.events.asking import Visitor
-from citer_core.ui.events.labels import LabelEvents
+from citer_core.ui.jobs import JobLine
+from citer_core.ui.asking import Visitor
+from citer_core.ui.labels import answers
 from citer_core.ui.labels.rows import LabelInput, bundled_set
 
 torch.set_num_threads(1)
@@ -40,12 +40,11 @@ some = LabelInput("some of them", source.rows[: int(sys.argv[1])])
 found = []
 
 def read(visitor):
-    events = LabelEvents(slot, JobLine(WaitingLine(1)))
-    job = events._jobs.begin(visitor)
+    answers.source_of = lambda _: some
+    events = answers.about_labels(JobLine(WaitingLine(1), slot), slot)
 
     async def listen():
-        work = lambda: events._messages(job, lambda: some)
-        async for message in events._in_line(work, job, Visitor(visitor, "", None)):
+        async for message in events["labels"](b"{}", Visitor(visitor, "", None)):
             last = message
         found.append(len(json.loads(last)["problems"]))
 

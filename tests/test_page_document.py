@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.ui.document import Document, hash_of, usual_props
-from citer_core.ui.first_paint import opening_text
+from citer_core.ui.document import Document, hash_of, opening_text, usual_props
 from citer_core.ui.presets import opening_of, read_presets
 from citer_core.ui.views import API, EXPLORE, LABELS, VIEWS
 from tests.traces import opening_run

@@ -19,8 +19,8 @@ from citer_core.serving.line import WaitingLine
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import problem_from_row
 from citer_core.tasks.prompts import row_completion
-from citer_core.ui.events.labels import LabelEvents
-from citer_core.ui.job_line import JobLine
+from citer_core.ui.jobs import JobLine
+from citer_core.ui.labels.answers import about_labels
 from citer_core.ui.labels.messages import analysis_body
 from citer_core.ui.labels.stored import (
     DATASETS,
@@ -106,17 +106,17 @@ def test_tokens_of_a_recording_are_rolled_out_by_its_own_pair_only(engine):
     assert slot.wait(60) is not None
     ours = next(entry for entry in read_stored() if entry.rows == "mc" and entry.pair == engine.pair_info.name)
     other = StoredLabels(**index_entry(file="other.json", pair="Another pair", pair_revision="a-b", rows="math"))
-    events = LabelEvents(slot, JobLine(WaitingLine(1)), [ours, other])
+    roll_out = about_labels(JobLine(WaitingLine(1), slot), slot, [ours, other])["roll_out"]
 
     def rolled_out(**asked):
-        given = {"analysis": ours.id, "index": 0, "router": "max-probability", "tau": 0.9, **asked}
-        return last(events.rolled_out, given)
+        given = {"of": {"stored": ours.id}, "index": 0, "router": "max-probability", "tau": 0.9, **asked}
+        return last(roll_out, given)
 
     final = rolled_out(index=ours.n_tokens - 1)["rollout"]
     assert final["index"] == ours.n_tokens - 1 and final["slm"]["token"] == ""  # the end of the last problem
     assert "pick the problem again" in rolled_out(index=ours.n_tokens)["notice"]
-    assert "pick the problem again" in rolled_out(analysis=f"{STORED}guess")["notice"]
-    refused = rolled_out(analysis=other.id)
+    assert "pick the problem again" in rolled_out(of={"stored": f"{STORED}guess"})["notice"]
+    refused = rolled_out(of={"stored": other.id})
     assert "Another pair" in refused["notice"] and refused["needs"]["title"] == "Another pair"
 
 

@@ -18,11 +18,12 @@ from citer_core.serving.line import WaitingLine
 from citer_core.tasks.problems import problem_from_text
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings
+from citer_core.ui.asking import Visitor, address_of, at_once
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.run.desk import RunDesk
-from citer_core.ui.run.order import EVENT_BYTES, Order
-from citer_core.ui.run.registry import RunRegistry, address_of, session_of
+from citer_core.ui.run.order import EVENT_BYTES, Order, RunRegistry
 from citer_core.ui.run.stream import follow, missing_part
+from tests.asking import last
 from tests.damaged_traces import recorded
 from tests.fakes import FakeEngine, FakeRun
 from tests.loops import run_async
@@ -162,8 +163,8 @@ def test_a_listener_that_goes_away_leaves_the_run_however_it_goes(slow: FakeEngi
 
 def test_two_callers_without_a_session_never_share_one() -> None:
     nobody = SimpleNamespace(session_hash=None)
-    assert len({session_of(nobody), session_of(nobody), session_of(None), session_of(None)}) == 4
-    assert session_of(SimpleNamespace(session_hash="page")) == "page"
+    assert len({Visitor.of(asker).tab for asker in (nobody, nobody, None, None)}) == 4
+    assert Visitor.of(SimpleNamespace(session_hash="page")).tab == "page"
 
 
 def test_addresses_are_those_of_connections() -> None:
@@ -239,7 +240,7 @@ def test_a_full_line_refuses_or_makes_room_and_says_so(slow: FakeEngine) -> None
                  {"run": "a", "base": -1}, {"run": "a", "base": 10**9}, {"run": ["a"], "base": 0}]
 )  # fmt: skip
 def test_whatever_a_browser_asks_for_is_answered(slow: FakeEngine, request_: object) -> None:
-    assert missing_part(desk_of(slow), request_)["error"]
+    assert last(at_once(lambda asked: missing_part(desk_of(slow), asked)), request_)["error"]
 
 
 def ended_order(n_events: int, at: float) -> Order:

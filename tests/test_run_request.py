@@ -10,8 +10,8 @@ import pytest
 from citer_core.errors import CiterError
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
-from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run.request import INSIDE, branch_request, probe_request
+from citer_core.ui.problems import ProblemBook
+from citer_core.ui.run.asked import INSIDE, branch_request, probe_request
 from tests.fakes import FakeEngine
 
 BOOK = ProblemBook({})

@@ -343,7 +343,7 @@ export class Page {
 
 /** @param {PageProps} props @param {Transport} transport */
 export async function mountPage(props, transport) {
-  document.body.dataset.drawing = ""; // from here on this script says when the page is seen (`first_paint.py`)
+  document.body.dataset.drawing = ""; // from here on this script says when the page is seen (`document.py`)
   await nextTask();
   const page = new Page(props, transport);
   window.citer = page;

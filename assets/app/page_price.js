@@ -3,7 +3,7 @@
  *
  * Pure: must not know the DOM. What is no rate of a device changes nothing, and is said.
  *
- * @typedef {PageProps["pricing"]} PriceList from `citer_core/ui/pricing.py`
+ * @typedef {PageProps["pricing"]} PriceList from `citer_core/ui/form.py`
  * @typedef {import("../run/run_look.js").PriceChoice} PriceChoice
  */
 

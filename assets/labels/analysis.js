@@ -4,7 +4,8 @@
  * Pure: must not know the DOM. See `citer_core/ui/labels/messages.py` for the message.
  *
  * @typedef {Object} Analysis
- * @property {string} id
+ * @property {string} [pair] which read it just now; that of a recorded one is in the index
+ * @property {string} [pair_revision]
  * @property {string} title
  * @property {number} n tokens of all problems
  * @property {{id: string|null, kind: string, question: string, answer: string, n: number, start: number}[]} problems
@@ -33,7 +34,9 @@
  * @property {number|null} ece
  *
  * @typedef {Object} AnalysisMessage
- * @property {string} analysis
+ * @property {string} analysis the name of a recorded one
+ * @property {string} [pair]
+ * @property {string} [pair_revision]
  * @property {string} title
  * @property {string[]} words
  * @property {{id: string|null, kind: string, question: string, answer: string, n: number}[]} problems
@@ -123,7 +126,8 @@ export function unpack(message) {
     return placed;
   });
   return {
-    id: message.analysis,
+    pair: message.pair,
+    pair_revision: message.pair_revision,
     title: message.title,
     n,
     problems,

@@ -27,7 +27,6 @@ import { formatTauExact } from "./threshold_panel.js";
  *
  * @typedef {Object} RollOut both branches of a token
  * @property {false} [busy]
- * @property {string} analysis
  * @property {number} index
  * @property {string} router
  * @property {number} tau

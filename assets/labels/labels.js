@@ -33,7 +33,6 @@ import { bestThreshold, cellOf, confusion, tauForCount } from "./verdict.js";
  * @typedef {import("./detail_panel.js").RollOut} RollOut
  */
 
-const STORED = "stored:";
 /** Tokens that an answer hangs on: digits, the letter of a choice. Another word is often as good. */
 const MATTERS = /\d|^\s*[A-J]$/;
 /**
@@ -48,6 +47,9 @@ const LOST = "The answer was lost on the way. Try again.";
 class Labels {
   /** @type {AbortController|null} of the analysis that is listened to */
   reading = null;
+  rolling = new AbortController();
+  /** @type {object} what the server is asked with for what is shown, of which it keeps nothing */
+  of = {};
   wanted = readLabelsLink(location.search);
 
   /** @param {Element} root @param {Page} page */
@@ -155,25 +157,28 @@ class Labels {
     try {
       for await (const message of this.page.transport.ask(what, asked, signal)) {
         if (signal?.aborted) return;
-        this.receive(message);
+        this.receive(message, asked);
       }
     } catch (error) {
       if (!signal?.aborted) this.notice(error instanceof RefusedError ? messageOf(error) : LOST, "error");
     }
   }
 
-  /** @param {any} message */
-  receive(message) {
+  /** @param {any} message @param {object} [asked] what it answers; nothing for what is recorded */
+  receive(message, asked) {
     if (message.rollout) this.rolledOut(message.rollout);
-    else if (message.analysis) this.#take(message);
+    else if (message.analysis) this.#take(message, asked);
     else if (message.progress) this.progress(message.progress);
     else if (message.notice !== undefined) this.notice(message.notice, message.level, message.needs);
   }
 
-  /** @param {AnalysisMessage} message */
-  #take(message) {
+  /** @param {AnalysisMessage} message @param {object} [asked] */
+  #take(message, asked) {
     try {
-      this.show(unpack(message));
+      const analysis = unpack(message);
+      if (asked) this.source.leave(`${analysis.title}, read just now by the loaded pair`);
+      this.of = asked ?? { stored: message.analysis };
+      this.show(analysis);
     } catch (error) {
       if (!(error instanceof AnalysisError)) throw error;
       this.notice(error.message, "error");
@@ -200,7 +205,6 @@ class Labels {
   show(analysis) {
     this.notice("");
     const { view } = this;
-    if (!analysis.id.startsWith(STORED)) this.source.leave(`${analysis.title}, read just now by the loaded pair`);
     const known = analysis.routers.some((router) => router.name === view.router);
     if (!known) Object.assign(view, { router: analysis.routers[0].name, tau: analysis.routers[0].tau });
     // Held against the free baseline where that is asked as often, unless a person has chosen somebody else.
@@ -209,6 +213,8 @@ class Labels {
       Object.assign(view, { other, matched: other !== "" });
     }
     Object.assign(view, { analysis, cell: null, problem: 0, selected: null });
+    this.rolling.abort();
+    this.rolling = new AbortController();
     this.rollouts.clear();
     this.body.hidden = false;
     if (this.#openWanted(analysis)) return;
@@ -242,7 +248,6 @@ class Labels {
 
   /** @param {RollOut} result */
   rolledOut(result) {
-    if (result.analysis !== this.view.analysis?.id) return;
     this.rollouts.set(result.index, result);
     setText(this.announcer, `Both branches are rolled out. The label: ${result.verdict}.`);
     this.draw();
@@ -351,7 +356,8 @@ class Labels {
     }
     this.rollouts.set(index, { busy: true });
     this.notice("");
-    this.#listen("roll_out", { analysis: analysis.id, index, router, tau });
+    const { pair, pair_revision } = analysis;
+    this.#listen("roll_out", { of: this.of, pair, pair_revision, index, router, tau }, this.rolling.signal);
     this.draw();
   }
 

@@ -65,7 +65,7 @@ export class TextPanel {
     );
     /** @type {HTMLElement[]} */
     this.nodes = [];
-    /** @type {string|null} */
+    /** @type {LabelView["analysis"]|null} */
     this.shown = null;
     /** @type {number|null} */
     this.tabStop = null;
@@ -111,8 +111,7 @@ export class TextPanel {
     const all = nRisks.toLocaleString("en-US");
     setText(this.riskPlace, !nRisks ? "▲ no risk at this τ" : place ? `▲ risk ${place} of ${all}` : `▲ ${all} risks`);
     this.riskBefore.disabled = this.riskNext.disabled = nRisks === 0;
-    const key = `${analysis.id}/${view.problem}`;
-    if (key !== this.shown) this.#fill(view, key);
+    if (analysis !== this.shown || view.problem !== this.number) this.#fill(view);
     for (let k = 0; k < this.nodes.length; k++) {
       const index = this.first + k;
       const node = this.nodes[k];
@@ -127,11 +126,11 @@ export class TextPanel {
     this.text.dataset.filtered = String(view.cell !== null);
   }
 
-  /** @param {LabelView} view @param {string} key */
-  #fill(view, key) {
+  /** @param {LabelView} view */
+  #fill(view) {
     const { analysis } = view;
     const problem = analysis.problems[view.problem];
-    this.shown = key;
+    this.shown = analysis;
     this.number = view.problem;
     this.first = problem.start;
     this.nodes = [];

@@ -149,7 +149,7 @@ class Profile {
   /** The recorded profile that is chosen. */
   async recorded() {
     try {
-      this.receive(await this.page.ask("profile", this.choice?.value ?? null));
+      this.receive(await this.page.ask("profile", { profile: this.choice?.value }));
     } catch (error) {
       this.say(`The recorded profile could not be read (${messageOf(error)}). Try again.`, "error");
     }

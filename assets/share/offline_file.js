@@ -1,6 +1,6 @@
 /**
  * Puts a trace, and what is kept beside it, into the one-file pages, whose templates the server joins
- * (`citer_core/offline.py`, `citer_core/ui/site/one_file.py`), and the bundled pair's files into the second.
+ * (`citer_core/offline.py`, `citer_core/ui/one_file.py`), and the bundled pair's files into the second.
  *
  * Must not know the viewer.
  */

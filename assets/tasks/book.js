@@ -1,6 +1,6 @@
 /**
  * The bundled problems that a person can pick from, and the way from a text to a problem whose answer may be known; the
- * mirror of `citer_core/ui/problem_book.py`. Must not know where the rows come from.
+ * mirror of `citer_core/ui/problems.py`. Must not know where the rows come from.
  *
  * @typedef {import("./problems.js").Problem & {solution?: string}} Problem
  */

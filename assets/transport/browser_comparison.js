@@ -1,6 +1,6 @@
 /**
  * A live comparison of the bundled pair in this browser: one way after another, as the messages that a server gives
- * (`citer_core/ui/compare/live.py`); without speculative decoding, which the browser's engine has not.
+ * (`citer_core/ui/compare.py`); without speculative decoding, which the browser's engine has not.
  *
  * Must not know the document. A comparison and a run of Explore share one decoder: the later one ends the other.
  *

@@ -1,5 +1,5 @@
 /**
- * Cases and labels of a run that this browser asked both models about; the mirror of `citer_core/ui/run/truth.py`.
+ * Cases and labels of a run that this browser asked both models about; the mirror of `citer_core/ui/run/answers.py`.
  *
  * Must not know models: they have said what they say, and here are problems and answers.
  *

@@ -20,16 +20,15 @@ from citer_core.errors import ModelFileError
 from citer_core.files import need_folder, write_whole
 from citer_core.joined_script import JoinedScript, import_map_of
 from citer_core.offline import offline_template
-from citer_core.ui.about import how_it_works
 from citer_core.ui.about_pair import about_bundled
 from citer_core.ui.document import ENTRY, Document, usual_props
-from citer_core.ui.evidence.messages import evidence_message
+from citer_core.ui.evidence import evidence_message
+from citer_core.ui.messages import Message
 from citer_core.ui.one_file import one_file_template
 from citer_core.ui.page_assets import plotly_script
 from citer_core.ui.presets import presets_to_show
-from citer_core.ui.profile.recorded import RecordedProfiles
-from citer_core.ui.streaming import Message
-from citer_core.ui.views import COMPARE, EVIDENCE, EXPLORE, LABELS, LEARN, PROFILE
+from citer_core.ui.profile import RecordedProfiles
+from citer_core.ui.views import COMPARE, EVIDENCE, EXPLORE, LABELS, LEARN, PROFILE, how_it_works
 
 ROOMS = (
     *("run", "tasks", "engine", "transport", "viewer", "inside", "app", "share"),

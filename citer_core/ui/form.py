@@ -1,19 +1,56 @@
-"""The form of the page as HTML: plain elements, with the ids that `assets/app/form.js` looks for.
+"""The form of the page as HTML: plain elements, with the ids that `assets/app/form.js` looks for; and what a run can be
+priced for, as the JSON that the viewer's cost model reads.
 
-A setting's control is made of its row in the table.
+A setting's control is made of its row in the table. Re-pricing happens in the browser: a trace holds decisions, and any
+pair's numbers can be laid over them.
 """
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from html import escape
+from typing import Any
 
+from citer_core.cost import (
+    H100_SXM,
+    LLAMA31_8B,
+    LLAMA31_70B,
+    QWEN2_1_5B,
+    QWEN2_72B,
+    ModelSpec,
+    mlp_router_params,
+)
 from citer_core.decode_settings import SETTINGS
 from citer_core.gate.fields import Whole
 from citer_core.ui.about_pair import about_bundled
-from citer_core.ui.pricing import DATA_SHEET_GB_PER_S, DATA_SHEET_TFLOPS, PRICE_NAMES
+
+THIS_PAIR = "This pair"
+
+DATA_SHEET_GB_PER_S = H100_SXM.bandwidth / 1e9
+
+DATA_SHEET_TFLOPS = H100_SXM.peak_flops / 1e12
+
+
+def _price(slm: ModelSpec, llm: ModelSpec) -> dict[str, Any]:
+    label = f"{slm.name} / {llm.name.rsplit('-', 1)[-1]}"
+    router_params = mlp_router_params(slm.hidden_size)
+    return {"label": label, "slm": asdict(slm), "llm": asdict(llm), "routerParams": router_params}
+
+
+PRICES = [_price(QWEN2_1_5B, QWEN2_72B), _price(LLAMA31_8B, LLAMA31_70B)]
+
+PRICE_NAMES = [THIS_PAIR, *(price["label"] for price in PRICES)]
+
+
+def price_list() -> dict[str, Any]:
+    """What `page.js` needs: the pairs, how the run's own is called, and the device unless a person says otherwise."""
+    return {"pairs": PRICES, "own": THIS_PAIR, "device": asdict(H100_SXM)}
+
 
 DATA_TYPE_CHOICES = [("Math", "math"), ("Multiple choice", "mc"), ("Free text", "open")]
+
 SAMPLE_QUESTION = "Mia buys 4 pens at 12 dollars each and 3 books at 25 dollars each. How many dollars does Mia spend?"
+
 TAU = """
 <div class="cx-tau-group">
 <div id="cx-histogram"></div>
@@ -28,6 +65,7 @@ TAU = """
 <p id="cx-advice" hidden></p>
 </div>
 """
+
 CONTROLS = """
 <div id="cx-controls"><div id="cx-problem">
 <div id="cx-prompt"><label><span>Problem</span><textarea rows="3">{question}</textarea>

@@ -31,47 +31,42 @@ from citer_core.config import AppConfig
 from citer_core.errors import CiterError, SettingError, TraceError
 from citer_core.joined_script import JoinedScript, import_map_of
 from citer_core.models.presets import parse_pair
-from citer_core.ui.about import how_it_works
-from citer_core.ui.address import OTHER_PORT, check_address
-from citer_core.ui.api_words import api_words
-from citer_core.ui.document import ENTRY, Document, usual_props
-from citer_core.ui.events.asking import Answers, Asking
-from citer_core.ui.events.assets import about_assets
-from citer_core.ui.events.comparing import about_comparing
-from citer_core.ui.events.labels import LabelEvents
-from citer_core.ui.events.pairs import about_pairs
-from citer_core.ui.events.profiles import about_profiles
-from citer_core.ui.events.route_trace import route_trace_endpoint
-from citer_core.ui.events.runs import about_runs
-from citer_core.ui.events.tools import (
+from citer_core.offline import offline_template
+from citer_core.ui.about_pair import Familiar
+from citer_core.ui.api import (
     RecordedRuns,
     list_presets_endpoint,
     list_routers_endpoint,
     probe_endpoint,
     replay_endpoint,
+    route_trace_endpoint,
 )
-from citer_core.ui.familiar import Familiar
-from citer_core.ui.job_line import JobLine
+from citer_core.ui.asking import Answers, Asking, at_once
+from citer_core.ui.compare import about_comparing
+from citer_core.ui.document import ENTRY, Document, usual_props
+from citer_core.ui.jobs import JOB_CAPACITY, JobLine, Lines
+from citer_core.ui.labels.answers import about_labels
 from citer_core.ui.labels.stored import StoredLabels, read_stored
-from citer_core.ui.lines import JOB_CAPACITY, Lines
+from citer_core.ui.messages import UNEXPECTED, Message
+from citer_core.ui.one_file import one_file_template
 from citer_core.ui.page_assets import chapters, file_url, files_root, page_files, plotly_script
-from citer_core.ui.page_traffic import PageTraffic
-from citer_core.ui.pair.books import PairBooks
 from citer_core.ui.pair.engine_slot import EngineSlot
-from citer_core.ui.pair.switch import PairSwitch
+from citer_core.ui.pair.switch import PairSwitch, about_pairs
 from citer_core.ui.presets import presets_to_show, recorded_problems
-from citer_core.ui.profile.recorded import RecordedProfiles
+from citer_core.ui.problems import PairBooks
+from citer_core.ui.profile import RecordedProfiles, about_profiles
+from citer_core.ui.run.answers import about_runs
 from citer_core.ui.run.desk import RunDesk
-from citer_core.ui.run.registry import RunRegistry
-from citer_core.ui.streaming import UNEXPECTED
-from citer_core.ui.views import API, LEARN, VIEWS
+from citer_core.ui.run.order import RunRegistry
+from citer_core.ui.views import API, LEARN, VIEWS, api_words, how_it_works
 from citer_core.web.door import Door
 from citer_core.web.health import Health
 from citer_core.web.json_shape import SHORT_CHARS
 from citer_core.web.named_text import NamedText
 from citer_core.web.open_routes import RUN_BYTES
-from citer_core.web.own_address import without_proxies
+from citer_core.web.own_address import OTHER_PORT, check_address, without_proxies
 from citer_core.web.page_route import page_route
+from citer_core.web.page_traffic import PageTraffic
 
 logger = logging.getLogger(__name__)
 # A worker has the policy of its own answer, not that of the page: it may compile its products and fetch our files.
@@ -109,7 +104,7 @@ class PageServer:
         self._config = config
         lines = lines or Lines.of(config)
         desk = desk or RunDesk(slot, lines.runs, RunRegistry())
-        line = JobLine(lines.jobs)
+        line = JobLine(lines.jobs, slot)
         presets = presets_to_show(ASSETS / "traces")
         books = PairBooks.read(ASSETS / "datasets", recorded_problems(presets))
         profiles = RecordedProfiles(ASSETS / "benchmarks")
@@ -118,11 +113,13 @@ class PageServer:
         familiar = Familiar([*books.bundled.questions, *(preset.question for preset in presets if preset.pair == own)])
         answers: dict[str, Answers] = {
             **about_runs(desk, line, slot, books.bundled),
-            **about_pairs(switch, familiar),
-            **about_assets(books, switch),
-            **about_comparing(line, slot, books.bundled),
-            **LabelEvents(slot, line, recorded).answers,
+            **about_pairs(switch, books, familiar),
+            **about_comparing(line, books.bundled),
+            **about_labels(line, slot, recorded),
             **about_profiles(profiles, slot, may_measure=config.may_measure),
+            "evidence": at_once(lambda _: _evidence()),
+            "offline_page": at_once(lambda _: {"template": offline_template()}),
+            "one_file_page": at_once(lambda _: {"template": one_file_template()}),
         }
         runs = RecordedRuns(ASSETS / "traces", presets)
         self._functions: dict[str, Callable[..., Any]] = {
@@ -310,6 +307,12 @@ def exposed(function: Callable[..., Any]) -> Callable[..., Any]:
 def serves_mcp(config: AppConfig) -> bool:
     """Whether the endpoints are MCP tools too: wanted, and the package that speaks it is there."""
     return config.mcp and importlib.util.find_spec("mcp") is not None
+
+
+def _evidence() -> Message:
+    from citer_core.ui.evidence import evidence_message  # pandas and the files: when somebody wants them
+
+    return evidence_message()
 
 
 async def _favicon(_: Request) -> Response:

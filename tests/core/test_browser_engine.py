@@ -22,8 +22,8 @@ from citer_core.tasks.problems import Problem
 from citer_core.text import decoder_of
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, TokenEvent
-from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run.truth import truth_message
+from citer_core.ui.problems import ProblemBook
+from citer_core.ui.run.answers import truth_message
 from tests.sampling import few_or_all
 
 ROOT = Path(__file__).resolve().parents[2]

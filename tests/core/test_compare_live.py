@@ -8,16 +8,14 @@ import pytest
 
 from citer_core.comparison import compare
 from citer_core.engine import Engine
-from citer_core.errors import CiterError, ModelFileError, PromptError
+from citer_core.errors import CiterError, PromptError
 from citer_core.routing.routers.entropy import EntropyRouter
 from citer_core.routing.routers.max_probability import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
-from citer_core.ui.compare import live
-from citer_core.ui.compare.asked import AskedComparison, read_comparison
-from citer_core.ui.compare.live import compared
-from citer_core.ui.pair.engine_slot import EngineSlot
-from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui import compare as compare_view
+from citer_core.ui.compare import AskedComparison, compared, read_comparison
+from citer_core.ui.problems import ProblemBook
 
 PROBLEM = problem_from_text("1 + 1?", "math", "2")
 ROUTERS = (("max-probability", 0.7), ("entropy", 0.4))
@@ -35,20 +33,14 @@ def engine(tiny_pair):
     return Engine(tiny_pair, {"max-probability": MaxProbabilityRouter(), "entropy": EntropyRouter()})
 
 
-def slot_of(load) -> EngineSlot:
-    slot = EngineSlot(load)
-    slot.fill()
-    return slot
-
-
 def messages_of(engine, *, together, is_cancelled=lambda: False, **settings):
     asked = AskedComparison(PROBLEM, ROUTERS, DecodeSettings(max_new_tokens=30, **settings), together)
-    return [json.loads(json.dumps(m)) for m in compared(slot_of(lambda: engine), asked, is_cancelled)]
+    return [json.loads(json.dumps(m)) for m in compared(asked, engine, is_cancelled)]
 
 
 @pytest.mark.parametrize("together", [False, True])
 def test_columns_are_those_of_single_runs_however_they_take_turns(engine, together, monkeypatch):
-    monkeypatch.setattr(live, "INTERVAL_S", 0.0)  # a message for every turn
+    monkeypatch.setattr(compare_view, "INTERVAL_S", 0.0)  # a message for every turn
     first, *news, last = messages_of(engine, together=together)
     runs, speculative = compare(engine, PROBLEM, ROUTERS, max_new_tokens=30)
     assert (first["is_done"], last["is_done"]) == (False, True)
@@ -88,7 +80,7 @@ def test_sampled_ways_are_sampled_as_single_runs_are_and_nothing_is_drafted(engi
 
 
 def test_it_ends_at_the_next_token(engine, monkeypatch):
-    monkeypatch.setattr(live, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(compare_view, "INTERVAL_S", 0.0)
     flags = iter([False] * 3 + [True] * 100)
     messages = messages_of(engine, together=False, is_cancelled=lambda: next(flags))
     assert len(messages) < 6 and not messages[-1].get("is_done")
@@ -99,13 +91,7 @@ def test_what_goes_wrong_is_raised_in_words(engine):
         problem_from_text("word " * 2000, "open"), ROUTERS, DecodeSettings(max_new_tokens=30), together=False
     )
     with pytest.raises(PromptError):
-        list(compared(slot_of(lambda: engine), asked, lambda: False))
-
-    def load():
-        raise ModelFileError("The weights are not there.")
-
-    with pytest.raises(ModelFileError, match="not there"):
-        list(compared(slot_of(load), asked, lambda: False))
+        list(compared(asked, engine, lambda: False))
 
 
 def test_a_request_is_read():

@@ -11,7 +11,7 @@ from citer_core.decode_settings import MAX_SETTINGS_CHARS, SETTINGS, DecodeSetti
 from citer_core.errors import CiterError, SettingError
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.ui.form import explore
-from citer_core.ui.problem_book import ProblemBook
+from citer_core.ui.problems import ProblemBook
 from citer_core.ui.run.asked import read_asked
 
 BOOK = ProblemBook({})

@@ -32,7 +32,7 @@ from citer_core.evidence.rounds import on_the_way
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
-from citer_core.ui.evidence.messages import lead
+from citer_core.ui.evidence import lead
 from tests.core.chapter_tables import part
 from tests.core.stored_evidence import RIGHT, N, accuracy_part, evaluated, every_part
 
@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[2]
 ONE_WORDING = ASSETS / "benchmarks" / "evidence" / "one-wording" / "matched_shares.json"
 WITHOUT_TORCH = """
 import json, sys
-from citer_core.ui.evidence.messages import evidence_message
+from citer_core.ui.evidence import evidence_message
 print(json.dumps(evidence_message(), allow_nan=False))
 sys.exit("torch" in sys.modules)
 """

@@ -17,8 +17,8 @@ from citer_core.models.remote_lm import RemoteLM
 from citer_core.routing.next_tokens import N_SHOWN, Draw
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.types import DecodeSettings, TokenEvent
-from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run.request import NEXT, probe_request
+from citer_core.ui.problems import ProblemBook
+from citer_core.ui.run.asked import NEXT, probe_request
 from tests.core.test_browser_engine import ask_node, order_of
 
 PROBLEM = bundled_rows("math")[0].problem

@@ -16,8 +16,7 @@ from citer_core.types import DecodeSettings
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.pair.offers import PairOffers
 from citer_core.ui.pair.switch import PairSwitch
-from citer_core.ui.run.order import Order
-from citer_core.ui.run.registry import RunRegistry
+from citer_core.ui.run.order import Order, RunRegistry
 from tests.core.conftest import tiny_qwen2
 from tests.forked import Forked
 from tests.sampling import few_or_all

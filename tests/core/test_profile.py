@@ -22,7 +22,7 @@ from citer_core.measuring.profile_numbers import ProductLine
 from citer_core.measuring.profile_plan import ProfilePlan
 from citer_core.measuring.profile_words import big_numbers, headline, limits, provenance, sentences, tables
 from citer_core.routing.routers import training_free_routers
-from citer_core.ui.profile.messages import SHARES, profile_message
+from citer_core.ui.profile import SHARES, profile_message
 
 STORED = ASSETS / "benchmarks" / "profile.json"
 TINY = ProfilePlan((1, 4), (16, 64), n_rounds=2, n_problems=2, n_prompt=8, n_written=12, n_runs=1, seed=3)

@@ -9,8 +9,8 @@ from citer_core.evaluation.label_view import label_texts
 from citer_core.evaluation.run_labels import label_run
 from citer_core.labelling.teacher_forcing import Example, example_of
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run.truth import NO_SOLUTION, truth_message
+from citer_core.ui.problems import ProblemBook
+from citer_core.ui.run.answers import NO_SOLUTION, truth_message
 
 
 @pytest.fixture(scope="module")

@@ -28,15 +28,14 @@ from citer_core.replay import replay
 from citer_core.tasks.answers import check_answer, extract_answer
 from citer_core.tasks.problems import Problem, problem_from_row, problem_from_text
 from citer_core.trace import RoutingTrace
-from citer_core.ui.events.labels import ROLL_OUT
-from citer_core.ui.events.tools import RecordedRuns, replay_endpoint
+from citer_core.ui.api import RecordedRuns, replay_endpoint
+from citer_core.ui.labels.answers import _token_of
 from citer_core.ui.labels.rows import bundled_row, pasted_rows, rows_of_file
 from citer_core.ui.pair.offers import PairOffers
 from citer_core.ui.presets import read_presets
-from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run.asked import asked_run, read_asked
-from citer_core.ui.run.registry import RunRegistry
-from citer_core.ui.run.request import INSIDE, NEXT, branch_request, probe_request
+from citer_core.ui.problems import ProblemBook
+from citer_core.ui.run.asked import INSIDE, NEXT, asked_run, branch_request, probe_request, read_asked
+from citer_core.ui.run.order import RunRegistry
 from citer_core.ui.run.stream import missing_part
 from tests.damaged_traces import recorded
 from tests.mutations import ODD, any_json, changed, garbled
@@ -147,7 +146,7 @@ def _requests() -> list[Target]:
     trace_text = documents({**whole, "events": whole["events"][:3]})
     settings = {"threshold": 0.7, "max_new_tokens": 9, "temperature": 0, "top_p": 1, "seed": 0}
     asked = {"question": "1 + 1?", "data_type": "math", "router": "citer", "settings": settings}
-    roll_out = {"analysis": "x", "index": 1, "router": "c", "tau": 0.5}
+    roll_out = {"of": {"problem": "math 1"}, "index": 1, "router": "c", "tau": 0.5, "pair": "x", "pair_revision": "a-b"}
     return [
         Target("branch request", documents(branch) | anything, lambda text: branch_request(text, BOOK)),
         Target("probe request", documents(probe) | anything, lambda text: probe_request(text, BOOK)),
@@ -171,12 +170,12 @@ def _requests() -> list[Target]:
             lambda given: DecodeSettings(**given),
         ),
         Target(
-            "missing part", anything | arguments({"run": "x", "base": 1}),
+            "missing part", arguments({"run": "x", "base": 1}),
             lambda given: missing_part(desk, given),
         ),
         Target(
-            "roll-out request", anything | arguments(roll_out),
-            lambda given: ROLL_OUT.read(given, "it"),
+            "roll-out request", documents(roll_out) | anything,
+            lambda text: _token_of(text, {}),
         ),
         Target("excerpt", anything, lambda value: excerpt(value).encode()),
     ]  # fmt: skip

@@ -43,9 +43,9 @@ from citer_core.tasks.datasets import validate_rows
 from citer_core.training.iterate import _read
 from citer_core.training.run_folder import open_work_dir
 from citer_core.ui.about_pair import how_well
-from citer_core.ui.pair.books import _samples
 from citer_core.ui.presets import read_presets, recorded_problems
-from citer_core.ui.profile.messages import profile_message
+from citer_core.ui.problems import _samples
+from citer_core.ui.profile import profile_message
 from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import ROWS
 from tests.core.test_gguf import write_gguf

@@ -22,12 +22,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, Playwright, expect, sync_playwright
 
-import citer_core.ui.events.labels
 from citer_core.config import AppConfig
 from citer_core.tasks.problems import Problem
 from citer_core.trace import RoutingTrace
@@ -364,10 +362,9 @@ def windows(browser: Browser, at: str) -> Iterator[Callable[..., Visitor]]:
 @pytest.fixture(scope="session")
 def labelled(make_shared_server: Callable[..., Served]) -> Served:
     """A server with the bundled pair."""
-    from tests.ui.labels import RealEngine, SeenJobs  # torch, which most tests of the page do without
+    from tests.ui.labels import RealEngine  # torch, which most tests of the page do without
 
-    with mock.patch.object(citer_core.ui.events.labels, "LabelJobs", SeenJobs):
-        server = make_shared_server(RealEngine())
+    server = make_shared_server(RealEngine())
     server.may_load.set()
     assert server.slot.wait(60) is not None
     return server

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from playwright.sync_api import expect
@@ -12,7 +12,6 @@ from citer_core.engine import Engine
 from citer_core.evaluation.label_view import LabelledText, label_texts
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.ui.labels.jobs import LabelJob, LabelJobs
 from tests.ui.conftest import Served, Visitor
 
 FIRST_PROBLEM = "math 2"
@@ -29,17 +28,6 @@ class RealEngine:
     def load(self) -> Engine:
         self.engine = Engine.load()
         return self.engine
-
-
-class SeenJobs(LabelJobs):
-    """Lets a test look at the jobs of all pages."""
-
-    seen: ClassVar[list[LabelJob]] = []
-
-    def begin(self, session: str) -> LabelJob:
-        job = super().begin(session)
-        self.seen.append(job)
-        return job
 
 
 def labelled_text(served: Served, key: str) -> LabelledText:

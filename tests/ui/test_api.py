@@ -17,7 +17,7 @@ from citer_core.replay import replay
 from citer_core.routing.probe import ProbedToken
 from citer_core.trace import RoutingTrace
 from citer_core.types import Candidate
-from citer_core.ui.api_words import CURL_EXAMPLE, PYTHON_EXAMPLE
+from citer_core.ui.views import CURL_EXAMPLE, PYTHON_EXAMPLE
 from tests.traces import recorded
 from tests.ui.conftest import Served
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from citer_core.ui.evidence.messages import evidence_message
+from citer_core.ui.evidence import evidence_message
 from tests.ui.conftest import Visitor
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from citer_core.evaluation import label_view
 from citer_core.tasks.datasets import bundled_rows
 from tests.ui.conftest import HOSTILE, Served, Visitor
-from tests.ui.labels import FIRST_PROBLEM, VIEW, SeenJobs, matrix, open_own, paste, pick, rows_of
+from tests.ui.labels import FIRST_PROBLEM, VIEW, matrix, open_own, paste, pick, rows_of
 
 pytestmark = pytest.mark.ui
 # The brackets after the hostile text would be the box's otherwise.
@@ -37,18 +38,15 @@ SEE_PROGRESS = """() => {
 def test_nothing_of_the_tab_is_loaded_before_it_is_opened(visit: Callable[..., Visitor], labelled: Served) -> None:
     visitor = visit(url=labelled.url)
     visitor.page.wait_for_timeout(500)
-    n_jobs = len(SeenJobs.seen)
     assert not [url for url in visitor.requests if "/labels/" in url or "plotly" in url]
     visitor.open_view("Labels")
     expect(visitor.page.locator(".cl-reading h3")).to_have_text("200 math problems", timeout=10_000)
-    assert len(SeenJobs.seen) == n_jobs  # what is recorded is nobody's job
     pick(visitor, FIRST_PROBLEM)
-    n_jobs = len(SeenJobs.seen)
     visitor.open_view("Explore")
     expect(visitor.tokens.first).to_be_visible()  # the live viewer stays what it was
     visitor.open_view("Labels")
     expect(visitor.page.locator(".cl-text .cl-t").first).to_be_visible()
-    assert len(SeenJobs.seen) == n_jobs
+    assert len([url for url in visitor.requests if url.endswith("/ask/labels")]) == 1  # what is recorded asks nobody
     assert len([url for url in visitor.requests if "/labelled/" in url]) == 1
 
 
@@ -118,20 +116,30 @@ def test_a_file_and_a_set(open_tab: Callable[..., Visitor], tmp_path: Any, monke
 
 
 @pytest.mark.parametrize("how", ["leave", "pick another"])
-def test_a_running_set_ends_when_nobody_waits_for_it(open_tab: Callable[..., Visitor], how: str) -> None:
+def test_a_running_set_ends_when_nobody_waits_for_it(
+    open_tab: Callable[..., Visitor], how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[Any] = []
+    label_texts = label_view.label_texts
+
+    def counted(*args: Any, is_cancelled: Callable[[], bool]) -> Any:
+        for text in label_texts(*args, is_cancelled=is_cancelled):
+            read.append(is_cancelled)
+            yield text
+
+    monkeypatch.setattr(label_view, "label_texts", counted)
     visitor = open_tab()
     open_own(visitor)
     visitor.page.locator("#cx-labels-mc").click()
     expect(visitor.page.locator("#cx-labels progress")).to_be_visible(timeout=10_000)
-    job = SeenJobs.seen[-1]
     if how == "leave":
         visitor.page.close()
     else:
         pick(visitor, "math 3")
     deadline = time.monotonic() + 3
-    while not job.is_cancelled():
+    while not (read and read[0]()):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    n_read = len(job.texts)
+    n_read = len(read)
     time.sleep(1.5)
-    assert len(job.texts) <= n_read + 20 and len(job.texts) < 200
+    assert len(read) <= n_read + 21 and len(read) < 200  # with the one that was picked

@@ -19,12 +19,10 @@ from citer_core.errors import ModelFileError
 from citer_core.measuring.profile_file import read_profile
 from citer_core.measuring.profile_words import big_numbers, headline
 from citer_core.measuring.report.folder import ReportFolder
-from citer_core.ui.events import profiles
-from citer_core.ui.events.profiles import about_profiles, measure_messages
+from citer_core.ui import profile as profiles
+from citer_core.ui.measurement import Measurement
 from citer_core.ui.pair.engine_slot import EngineSlot
-from citer_core.ui.profile.measurement import Measurement
-from citer_core.ui.profile.messages import profile_message, progress_message
-from citer_core.ui.profile.recorded import RecordedProfiles
+from citer_core.ui.profile import RecordedProfiles, about_profiles, measure_messages, profile_message, progress_message
 from tests.asking import last
 from tests.ui.conftest import Visitor
 
@@ -56,9 +54,12 @@ def test_where_a_report_is_stored_its_profiles_can_be_chosen(tmp_path: Path) -> 
     report.store("profile", "bundled", {"profile": json.loads(profile) | {"pair": "Another pair"}}, 0.0)
     stored = RecordedProfiles(tmp_path)
     asked = about_profiles(stored, failing_slot(ModelFileError("none")), may_measure=False)["profile"]
-    assert [last(asked, choice)["profile"]["pair"] for choice in stored.choices()] == ["Bundled pair", "Another pair"]
+    assert [last(asked, {"profile": choice})["profile"]["pair"] for choice in stored.choices()] == [
+        "Bundled pair",
+        "Another pair",
+    ]
     for odd in (None, "nothing of that name", 7, ["Bundled pair"]):
-        assert last(asked, odd)["profile"]["pair"] == "Bundled pair"
+        assert last(asked, {"profile": odd})["profile"]["pair"] == "Bundled pair"
 
 
 def test_who_may_not_measure_is_told_how_to() -> None:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from playwright.sync_api import expect
 
-from citer_core.ui.streaming import UNEXPECTED
+from citer_core.ui.messages import UNEXPECTED
 from citer_core.web.unread import NO_SESSION
 from tests.ui.conftest import Served, Visitor
 from tests.ui.endpoints import JSON, function, post
@@ -154,7 +154,7 @@ def test_an_unexpected_error_is_answered_calmly(
     def broken(*_: object) -> None:
         raise RuntimeError(f"broken in {ROOT}")
 
-    monkeypatch.setattr("citer_core.ui.events.runs.missing_part", broken)
+    monkeypatch.setattr("citer_core.ui.run.answers.missing_part", broken)
     with caplog.at_level(logging.INFO):
         answer = function(served, "fetch_run", {})
     assert answer.json()["notice"] == UNEXPECTED and str(ROOT) not in answer.text

@@ -7,12 +7,11 @@ float32 in base64, because a tau may equal one and a rounded one would be decide
 from __future__ import annotations
 
 import base64
-import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from citer_core.ui.streaming import Message
+from citer_core.ui.messages import Message
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,10 +32,7 @@ def progress_message(title: str, n_done: int, n_problems: int) -> Message:
 
 
 def analysis_body(title: str, pair: ModelPair, routers: Sequence[Router], texts: Sequence[LabelledText]) -> Message:
-    """Everything that the tab shows of some labelled texts; moving tau or changing the router then needs no request.
-
-    The same for everybody; `addressed` makes a page's own message of it.
-    """
+    """Everything that the tab shows of some labelled texts; moving tau or changing the router then needs no request."""
     words = _Words()
     label = _joined([text.label for text in texts])
     confidences = {router.name: _joined([text.confidence[router.name] for text in texts]) for router in routers}
@@ -68,21 +64,10 @@ def analysis_body(title: str, pair: ModelPair, routers: Sequence[Router], texts:
     }
 
 
-def addressed(body: str, job_id: str) -> str:
-    """The message of one job.
-
-    Args:
-        body: an encoded `analysis_body`.
-        job_id: of the job, whose page may then ask for roll-outs.
-    """
-    return f'{{"analysis":{json.dumps(job_id)},{body[1:]}'
-
-
-def rollout_message(job_id: str, index: int, router: str, tau: float, label: int, branches: Branches) -> Message:
+def rollout_message(index: int, router: str, tau: float, label: int, branches: Branches) -> Message:
     """Both branches of one token."""
     return {
         "rollout": {
-            "analysis": job_id,
             "index": index,
             "router": router,
             "tau": tau,

@@ -2,7 +2,7 @@
 
 One change at a time, for the whole server: two pairs in memory are enough. The old pair serves until the new one is
 ready, or, where there is no room for both, until its last run has ended. Whatever goes wrong, it goes on or comes back.
-Must not import torch; the loader that it is given does.
+Must not import torch; the loader that it is given does. Below it, what a page may ask about pairs.
 """
 
 from __future__ import annotations
@@ -10,16 +10,21 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from citer_core.errors import CiterError, ModelFileError, SettingError, StoppedError
 from citer_core.models.presets import EMBEDDED, parse_pair
 from citer_core.system_memory import MEMORY_FULL, give_back, is_out_of_memory
+from citer_core.tasks.problems import MAX_PROMPT_CHARS
 from citer_core.types import LoadProgress, LoadStage
+from citer_core.ui.about_pair import Familiar, about_bundled, what_it_can
+from citer_core.ui.asking import Answers, at_once
+from citer_core.ui.messages import Message
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.pair.offers import PairOffers, Room
+from citer_core.ui.problems import PairBooks
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -252,3 +257,35 @@ class PairSwitch:
         change.stage = stage  # last: it is what others look at
         change.over.set()
         logger.info("change to %s: %s. %s", change.pair, stage, message)
+
+
+def about_pairs(switch: PairSwitch, books: PairBooks, familiar: Familiar) -> Mapping[str, Answers]:
+    """What may be asked, by name: the loaded pair, the others, the change to one, and what suits it or does not.
+
+    Args:
+        switch: of the page.
+        books: problems to pick from.
+        familiar: judges what the bundled pair is asked.
+    """
+
+    def offered(asked: dict[str, Any]) -> Message:
+        is_bundled = switch.holds_bundled or asked.get("bundled") is True
+        status = switch.status()
+        is_there = status["state"] == "ready" and not switch.holds_bundled
+        about = what_it_can(status["pair"], chat=status["is_chat"]) if is_there else about_bundled()
+        return {"about": about, "problems": books.offered(is_bundled=is_bundled)}
+
+    def foreign_problem(asked: dict[str, Any]) -> Message:
+        question, data_type = asked.get("question"), asked.get("data_type")
+        if not switch.holds_bundled or not isinstance(question, str) or not isinstance(data_type, str):
+            return {"warning": None}
+        return {"warning": familiar.warning(question[:MAX_PROMPT_CHARS], data_type)}
+
+    return {
+        "engine_status": at_once(lambda _: switch.status()),
+        "list_pairs": at_once(lambda _: switch.listed()),
+        "change_pair": at_once(lambda asked: {"change": switch.begin(asked.get("pair"), asked.get("dtype", ""))}),
+        "cancel_change": at_once(lambda asked: {"cancelled": switch.cancel(asked.get("token"))}),
+        "offered": at_once(offered),
+        "foreign_problem": at_once(foreign_problem),
+    }

@@ -1,7 +1,9 @@
 """`RunDesk`: takes orders for runs, gives each its turn, and ends those that nobody waits for any more.
 
 One thread makes the runs whose turn has come, another one reads the answers of those that have ended and looks after
-the ones that were left; visitors have none. Must not import gradio or torch. Called by the page's handlers and the API.
+the ones that were left; visitors have none. Each that has ended is one line of the log, with the id of the request that
+asked; no text of a question or an answer, and of the run's id, which is the permission to see it, only the beginning.
+Must not import gradio or torch. Called by the page's handlers and the API.
 """
 
 from __future__ import annotations
@@ -15,19 +17,46 @@ from typing import TYPE_CHECKING
 
 from citer_core.errors import CiterError, LineFullError, SettingError, StoppedError
 from citer_core.serving.line import LOST, WaitingLine
+from citer_core.trace import RoutingTrace
+from citer_core.ui.messages import UNEXPECTED
 from citer_core.ui.pair.engine_slot import EngineSlot, Lease
-from citer_core.ui.run.log import log_run
-from citer_core.ui.run.order import Order, Start
-from citer_core.ui.run.registry import RunRegistry
-from citer_core.ui.streaming import UNEXPECTED
+from citer_core.ui.run.order import Order, RunRegistry, Start
 
 if TYPE_CHECKING:
     from citer_core.run import Run
 
+
 logger = logging.getLogger(__name__)
+
+SHOWN_CHARS = 6
+
+
+def log_run(run_id: str, trace: RoutingTrace, seconds: float, request_id: str | None) -> None:
+    """Logs a run that has ended, however it did.
+
+    Args:
+        run_id: of the run.
+        trace: the whole run.
+        seconds: since its first step.
+        request_id: of whoever asked; None in a direct call.
+    """
+    fields = {
+        "run": run_id[:SHOWN_CHARS],
+        "finish": trace.finish_reason,
+        "tokens": trace.n_tokens,
+        "llm_tokens": sum(event.source == "llm" for event in trace.events),
+        "seconds": round(seconds, 3),
+        "request_id": request_id,
+    }
+    logger.info("run", extra={"fields": fields})
+
+
 GRACE_S = 20.0  # a page that is reloaded, or whose network is gone for a moment, finds its run again
+
 LOOK_S = 1.0
+
 WAIT_S = 0.25
+
 STOPPED = "Stopped before its first token."
 
 

@@ -1,7 +1,9 @@
-"""`Order`: a run that somebody asked for, from the waiting line to its end, whoever looks at it meanwhile.
+"""`Order`: a run that somebody asked for, from the waiting line to its end, whoever looks at it meanwhile; and
+`RunRegistry`: the orders of all sessions by id, for a reload, for the repair of a gap, and for Stop.
 
 A page may go away and come back, or look at it twice: an order does not depend on it. It has its id, which is the run's
-too, before there is a run. Called by `desk`, which moves it on, and `streaming`, which shows it. Knows no gradio.
+too, before there is a run. What has ended is bounded in number, in bytes and in time, because a page can be left open
+for weeks. Called by `desk`, which moves an order on, and `stream`, which shows it. Knows no gradio.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ import secrets
 import threading
 import time
 import zlib
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
@@ -25,7 +28,9 @@ if TYPE_CHECKING:
     from citer_core.run import Run
     from citer_core.serving.line import Ticket
 
+
 RUN_BYTES, EVENT_BYTES = 8_000, 2_500  # of a kept run, and of each event with both models' candidates, about
+
 Start = Callable[["Engine"], "Run"]
 
 
@@ -156,3 +161,78 @@ class Order:
             self.run = None
             self.ended_at = time.monotonic()
         self.changed()
+
+
+KEPT_RUNS = 512
+
+KEPT_BYTES = 64_000_000
+
+KEPT_S = 300.0
+
+FRESH_S = 3.0  # who follows a run, or asked for it, reads its end by then
+
+
+class RunRegistry:
+    """The latest orders of all sessions; an id is unguessable and therefore the permission to see the run.
+
+    Args:
+        n_kept, n_bytes, kept_s: bounds of what has ended: number, bytes, seconds. What goes on is always kept; the
+            waiting line bounds it.
+        clock: gives seconds; tests have their own.
+    """
+
+    def __init__(
+        self,
+        n_kept: int = KEPT_RUNS,
+        n_bytes: int = KEPT_BYTES,
+        kept_s: float = KEPT_S,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._n_kept, self._n_bytes, self._kept_s, self._clock = n_kept, n_bytes, kept_s, clock
+        self._lock = threading.Lock()
+        self._orders: OrderedDict[str, Order] = OrderedDict()
+
+    def add(self, order: Order) -> None:
+        """Keeps it."""
+        with self._lock:
+            self._orders[order.id] = order
+            self._tidy()
+
+    def get(self, order_id: object) -> Order | None:
+        """The order of that id, if it is still kept."""
+        with self._lock:
+            return self._orders.get(order_id) if isinstance(order_id, str) else None
+
+    def tidy(self) -> None:
+        """Forgets what is too old, or too much, and packs what is read seldom from now on."""
+        packed_by = self._clock() - FRESH_S
+        with self._lock:
+            self._tidy()
+            ended = [order for order in self._orders.values() if order.ended_at is not None]
+        for order in ended:
+            if order.ended_at is not None and order.ended_at < packed_by:
+                order.pack()
+
+    def live(self) -> list[Order]:
+        """Those that go on."""
+        with self._lock:
+            return [order for order in self._orders.values() if order.ended_at is None]
+
+    @property
+    def n_bytes(self) -> int:
+        """Of what has ended."""
+        with self._lock:
+            return sum(order.n_bytes for order in self._orders.values() if order.ended_at is not None)
+
+    def __len__(self) -> int:
+        return len(self._orders)
+
+    def _tidy(self) -> None:
+        ended = sorted((order.ended_at, order.id) for order in self._orders.values() if order.ended_at is not None)
+        n_bytes = sum(self._orders[order_id].n_bytes for _, order_id in ended)
+        n_kept, oldest = len(ended), self._clock() - self._kept_s
+        for ended_at, order_id in ended:
+            if n_kept <= self._n_kept and n_bytes <= self._n_bytes and ended_at >= oldest:
+                break
+            n_bytes -= self._orders.pop(order_id).n_bytes
+            n_kept -= 1

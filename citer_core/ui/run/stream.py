@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
 
 from citer_core.errors import StoppedError
 from citer_core.serving.wake import Wake
 from citer_core.trace import event_to_dict
 from citer_core.types import MAX_NEW_TOKENS
-from citer_core.ui.pair.other import error_notice
+from citer_core.ui.messages import Message, error_notice, notice, place_notice
 from citer_core.ui.run.desk import RunDesk
 from citer_core.ui.run.order import Order
-from citer_core.ui.streaming import Message, notice, place_notice
 
 INTERVAL_S = 0.1
 CROWD = 8  # so many more that run make messages come half as often: all of them cost what a few cost
@@ -86,17 +86,17 @@ def waiting_message(desk: RunDesk, order: Order) -> Message:
     return {**message, "run": order.id}
 
 
-def missing_part(desk: RunDesk, request: object) -> Message:
+def missing_part(desk: RunDesk, request: Mapping[str, Any]) -> Message:
     """Answers a viewer that missed a message, or came back: everything of its run from token `base` on.
 
     Args:
         desk: where the run was asked for.
-        request: `{"run": id, "base": n}` from the browser, so anything at all.
+        request: `{"run": id, "base": n}` from the browser, so with any values, or none.
 
     Returns:
         A message, or what it waits for, or `{"error": text}` where the request is wrong or the run is gone.
     """
-    run_id, base = (request.get("run"), request.get("base")) if isinstance(request, dict) else (None, None)
+    run_id, base = request.get("run"), request.get("base")
     if not isinstance(run_id, str) or not isinstance(base, int) or isinstance(base, bool):
         return {"error": 'Ask for {"run": id, "base": number of tokens that are there}.'}
     order = desk.registry.get(run_id)

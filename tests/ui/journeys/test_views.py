@@ -18,7 +18,7 @@ from citer_core.assets import ASSETS
 from citer_core.comparison import Comparison, read_comparisons
 from citer_core.cost import H100_SXM
 from citer_core.evaluation.curves import confusion
-from citer_core.ui.evidence.messages import evidence_message
+from citer_core.ui.evidence import evidence_message
 from citer_core.ui.labels.stored import FOLDER, FREE, read_stored
 from tests.traces import opening_run, recorded
 from tests.ui.axe import overflow

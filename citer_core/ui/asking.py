@@ -6,6 +6,7 @@ reader who is slow; the connection holds back whoever writes. Knows what may be 
 
 from __future__ import annotations
 
+import ipaddress
 import logging
 import re
 import secrets
@@ -21,11 +22,9 @@ from starlette.routing import Route
 
 from citer_core.errors import CiterError, GateError, SettingError
 from citer_core.gate.json_text import parse_json
-from citer_core.ui.pair.other import error_notice
-from citer_core.ui.run.log import request_id_of
-from citer_core.ui.run.registry import address_of
-from citer_core.ui.streaming import UNEXPECTED, Message, encode, notice
+from citer_core.ui.messages import UNEXPECTED, Message, encode, error_notice, notice
 from citer_core.web.open_routes import ASK, SMALL_BYTES
+from citer_core.web.request_log import REQUEST_ID
 
 logger = logging.getLogger(__name__)
 TAB = "x-citer-tab"
@@ -40,7 +39,8 @@ class Visitor:
     """Who asks.
 
     Attributes:
-        tab: of which page, as it says itself; one of its own where it says nothing.
+        tab: of which page, as it says itself, or a program's session; one of its own where there is none, so that no
+            two callers ever share one.
         address: from where, for fairness.
         request_id: for the log.
     """
@@ -50,24 +50,37 @@ class Visitor:
     request_id: str | None
 
     @classmethod
-    def of(cls, request: Request) -> Visitor:
-        """The visitor behind a request."""
-        tab = request.headers.get(TAB, "")
-        is_named = _TAB.fullmatch(tab) is not None
-        return cls(
-            tab if is_named else f"nobody-{secrets.token_urlsafe(12)}", address_of(request), request_id_of(request)
-        )
+    def of(cls, request: Any) -> Visitor:
+        """The visitor behind a request of a page or of a program; None is a direct call."""
+        headers = getattr(request, "headers", None) or {}
+        tab = headers.get(TAB, "")
+        session = getattr(request, "session_hash", None) or (tab if _TAB.fullmatch(tab) else "")
+        return cls(session or f"nobody-{secrets.token_urlsafe(12)}", address_of(request), headers.get(REQUEST_ID))
+
+
+def address_of(request: object) -> str:
+    """Where a request comes from, for fairness: an IPv4 address, or an IPv6 network, which is one connection's."""
+    client = getattr(request, "client", None)
+    host = str(getattr(client, "host", "") or "")
+    try:
+        address = ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return host
+    if address.version == 4:
+        return str(address)
+    mapped = address.ipv4_mapped
+    return str(mapped or ipaddress.ip_network((address, 64), strict=False))
 
 
 # What is asked (JSON, not read yet) and by whom; gives messages, or texts that are encoded already.
 Answers = Callable[[bytes, Visitor], AsyncIterator[Message | str]]
 
 
-def at_once(answer: Callable[[Any], Message]) -> Answers:
+def at_once(answer: Callable[[dict[str, Any]], Message]) -> Answers:
     """Something small that is asked and answered in one message, computed in a thread.
 
     Args:
-        answer: takes what was asked, which may be any JSON.
+        answer: takes the object that was asked, whose values may be any JSON; an empty one where it was none.
     """
 
     async def answers(body: bytes, _: Visitor) -> AsyncIterator[Message | str]:
@@ -75,7 +88,7 @@ def at_once(answer: Callable[[Any], Message]) -> Answers:
             asked = parse_json(body, max_chars=SMALL_BYTES)
         except GateError as error:
             raise SettingError(f"What is asked cannot be read: {error}") from None
-        yield await run_in_threadpool(answer, asked)
+        yield await run_in_threadpool(answer, asked if isinstance(asked, dict) else {})
 
     return answers
 

@@ -1,40 +1,82 @@
-"""Runs: a new one, a branch of one that has ended, what was missed of one, its end; and what the models say of one.
+"""What the page asks about runs: a new one, a branch of one that has ended, what was missed of one, its end; and what
+the models say of one, its labels included where its problem has a known solution.
 
 Runs and branches wait in line with all others, and go on for a while where nobody reads on: a page may come back.
+Imports torch only when it is asked, with an engine there.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from starlette.concurrency import run_in_threadpool
 
-from citer_core.errors import RouterError, SettingError, TraceError
+from citer_core.errors import CiterError, RouterError, SettingError, TraceError
 from citer_core.gate.excerpt import excerpt
 from citer_core.gate.fields import Record
-from citer_core.ui.events.asking import Answers, Visitor, at_once
-from citer_core.ui.job_line import JobLine
+from citer_core.tasks.prompts import DataType
+from citer_core.ui.asking import Answers, Visitor, at_once
+from citer_core.ui.jobs import LOADING, IsEnded, JobLine, Steps
+from citer_core.ui.messages import Message, check_pair
 from citer_core.ui.pair.engine_slot import EngineSlot
-from citer_core.ui.pair.other import check_pair
-from citer_core.ui.problem_book import ProblemBook
-from citer_core.ui.run.asked import read_asked
+from citer_core.ui.problems import ProblemBook
+from citer_core.ui.run.asked import (
+    INSIDE,
+    NEXT,
+    PROBE,
+    BranchRequest,
+    ProbeRequest,
+    branch_request,
+    probe_request,
+    read_asked,
+)
 from citer_core.ui.run.desk import RunDesk
 from citer_core.ui.run.order import Start
-from citer_core.ui.run.request import INSIDE, NEXT, PROBE, BranchRequest, ProbeRequest, branch_request, probe_request
 from citer_core.ui.run.stream import follow, missing_part
-from citer_core.ui.run.truth import truth_message
-from citer_core.ui.streaming import Message
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
     from citer_core.run import Run
 
-LOADING = "The models are still loading: try again in a moment."
-WAIT_S = 0.25
+
+NO_SOLUTION = "No worked solution of this problem is known here, and a label compares tokens with one."
+
+
+def truth_message(
+    engine: Engine, row: Mapping[str, Any] | None, data_type: DataType, token_ids: Sequence[int]
+) -> Message:
+    """Case, label and true token of the run's first tokens, as far as they are defined.
+
+    Args:
+        engine: has the models.
+        row: the problem with its solution; None where none is known.
+        data_type: of the row.
+        token_ids: what the run wrote.
+
+    Returns:
+        `case` and `label`, a digit per token, `true`, its text, null for the end of the text, and `shared`, how many of
+        them the run has too; or `why` there are none.
+    """
+    if row is None:
+        return {"why": NO_SOLUTION}
+    from citer_core.evaluation.run_labels import label_run
+    from citer_core.labelling.teacher_forcing import example_of
+
+    try:
+        found = label_run(engine.pair, example_of(row, data_type, engine.pair), token_ids)
+    except CiterError as error:
+        return {"why": str(error)}
+    eos_ids = engine.pair.eos_ids
+    return {
+        "shared": found.n_shared,
+        "case": "".join(map(str, found.case)),
+        "label": "".join(map(str, found.label)),
+        "true": [None if i in eos_ids else engine.pair.token_text(i) for i in found.truth_ids],
+    }
 
 
 def about_runs(desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook) -> Mapping[str, Answers]:
@@ -83,25 +125,14 @@ def about_runs(desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook
             yield message
 
     def after_a_run(form: Record, answer: Callable[[Engine, ProblemBook, ProbeRequest], Message]) -> Answers:
-        async def answers(body: bytes, visitor: Visitor) -> AsyncIterator[Message | str]:
-            asked = await run_in_threadpool(probe_request, body, book, form)
+        def work(asked: ProbeRequest, engine: Engine, _: IsEnded) -> Steps:
+            _check_same(engine, asked)
+            yield answer(engine, book, asked)
 
-            def work() -> Iterator[Message]:
-                with slot.lease() as lease:
-                    engine = lease.wait(WAIT_S)
-                    if engine is None:
-                        raise SettingError(LOADING)
-                    _check_same(engine, asked)
-                    yield answer(engine, book, asked)
+        return line.answers(lambda body: probe_request(body, book, form), work)
 
-            async with aclosing(line.run(work, visitor.tab, visitor.address)) as messages:
-                async for message in messages:
-                    yield message
-
-        return answers
-
-    def stop_run(asked: Any) -> Message:
-        order = desk.registry.get(asked.get("run") if isinstance(asked, dict) else None)
+    def stop_run(asked: dict[str, Any]) -> Message:
+        order = desk.registry.get(asked.get("run"))
         if order is not None:
             desk.cancel(order)
         return {"stopped": order is not None}

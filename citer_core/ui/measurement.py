@@ -13,12 +13,16 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 
 from citer_core.serving.wake import Wake
-from citer_core.ui.streaming import Message
+from citer_core.ui.messages import Message
 
 KEPT_S = 600.0
+
 KEEP_S = 5.0
+
 EVERY_S = 0.1
+
 MOST_FOLLOWERS = 200
+
 # Steps of a measurement; the argument says whether it should end.
 Measure = Callable[[Callable[[], bool]], Iterator[Message]]
 

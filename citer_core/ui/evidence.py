@@ -22,7 +22,7 @@ from citer_core.evidence.lesson import lesson
 from citer_core.evidence.regime import NEAR, Regime
 from citer_core.evidence.regimes import regimes
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.ui.streaming import Message, notice
+from citer_core.ui.messages import Message, notice
 
 SHOWN = (
     "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",

@@ -11,7 +11,9 @@ import time
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 QUIET_S = 0.1  # without a request, and a page that was being opened is open, or its reader's network is slow
+
 PATIENCE_S = 1.2  # in all: a page that many ask for all the time must get its models too
+
 STEP_S = 0.01
 
 

@@ -1,0 +1,190 @@
+"""The view Compare: what a live comparison is asked with, and its messages: the document without its tokens, then what
+is new of each column, then all of it.
+
+    {"question": "1 + 1?", "data_type": "math", "together": true, "routers": [{"router": "citer", "threshold": 0.9}],
+     "settings": {"max_new_tokens": 128, "temperature": 0}}
+
+The ways are decoded one after another, or each gets a token (or a pass) in turn. One job for all of them, which waits
+in line with the other jobs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from citer_core.comparison import Comparison, slim_event, ways_of
+from citer_core.decode_settings import DecodeSettings
+from citer_core.errors import GateError, SettingError
+from citer_core.gate.excerpt import excerpt
+from citer_core.gate.json_text import parse_json
+from citer_core.speculation import SpeculativeTrace
+from citer_core.tasks.problems import Problem
+from citer_core.trace import RoutingTrace
+from citer_core.ui.asking import Answers
+from citer_core.ui.jobs import IsEnded, JobLine, Steps
+from citer_core.ui.messages import Message
+from citer_core.ui.problems import ProblemBook
+from citer_core.ui.run.asked import MAX_REQUEST_CHARS, asked_run
+
+if TYPE_CHECKING:
+    from citer_core.engine import Engine
+    from citer_core.run import Run
+
+INTERVAL_S = 0.1
+LOADING = "The models are loading; the comparison starts as soon as they are ready."
+MOST_ROUTERS = 2
+NAMES = ("question", "data_type", "together", "routers", "settings")
+_numbers = itertools.count()
+_Steps = Generator[dict[str, Any], None, "RoutingTrace | SpeculativeTrace"]
+
+
+def about_comparing(line: JobLine, book: ProblemBook) -> Mapping[str, Answers]:
+    """What may be asked, by name.
+
+    Args:
+        line: where comparisons take turns with other jobs.
+        book: the bundled problems, whose answers are known.
+    """
+    return {"compare": line.answers(lambda body: read_comparison(book, body), compared, loading=LOADING)}
+
+
+@dataclass(frozen=True, slots=True)
+class AskedComparison:
+    """One problem for all, and settings but for tau; `routers` has names with taus; `together` gives tokens in turn."""
+
+    problem: Problem
+    routers: tuple[tuple[str, float], ...]
+    settings: DecodeSettings
+    together: bool
+
+
+def read_comparison(book: ProblemBook, text: object) -> AskedComparison:
+    """Reads the browser's request.
+
+    Args:
+        book: the bundled problems, whose answers are known.
+        text: the object above as JSON.
+
+    Raises:
+        CiterError: it is none; it names something else; a value is of another kind or outside its range.
+    """
+    try:
+        given = parse_json(text, max_chars=MAX_REQUEST_CHARS)
+    except GateError as error:
+        raise SettingError(f"The request for a comparison cannot be read: {error}") from None
+    if not isinstance(given, Mapping) or any(name not in NAMES for name in given):
+        raise SettingError(f"A comparison is asked with an object that may hold {', '.join(NAMES)}.")
+    together, routers = given.get("together", False), given.get("routers", [])
+    if not isinstance(together, bool):
+        raise SettingError(f"together is {excerpt(together)}: give true or false.")
+    if not isinstance(routers, list) or not 1 <= len(routers) <= MOST_ROUTERS:
+        raise SettingError(f"routers is {excerpt(routers)}: give a list of 1 to {MOST_ROUTERS} of them.")
+    shared = given.get("settings", {})
+    if not isinstance(shared, Mapping) or "threshold" in shared:
+        raise SettingError("settings holds those of decoding that all ways share; each router has its tau.")
+    asked = []
+    for entry in routers:
+        if not isinstance(entry, Mapping) or entry.keys() != {"router", "threshold"}:
+            raise SettingError('A router to compare is {"router": name, "threshold": tau}.')
+        asked.append(
+            asked_run(
+                book,
+                question=given.get("question"),
+                data_type=given.get("data_type"),
+                router=entry["router"],
+                settings={**shared, "threshold": entry["threshold"]},
+            )
+        )
+    for one in asked:
+        if not one.router or not 0 < one.settings.threshold < 1:
+            raise SettingError("Give each router by its name and a tau between 0 and 1: both ends are there anyway.")
+    routers = tuple((one.router or "", one.settings.threshold) for one in asked)
+    return AskedComparison(asked[0].problem, routers, asked[0].settings, together)
+
+
+def compared(asked: AskedComparison, engine: Engine, is_ended: IsEnded) -> Steps:
+    """All messages of one comparison.
+
+    Args:
+        asked: what is compared.
+        engine: has the models.
+        is_ended: asked between tokens.
+
+    Raises:
+        CiterError: a router is not there, the prompt is too long, a model failed.
+    """
+    number = next(_numbers)
+    begun, steps = _begun(engine, asked, is_ended)
+    yield {"comparison": number, "document": _document(begun, asked).to_dict(), "is_done": False}
+    ended: list[RoutingTrace | SpeculativeTrace] = list(begun)
+    new: dict[int, list[dict[str, Any]]] = {}
+    bases = [0] * len(steps)
+    told_at = time.monotonic()
+
+    def news() -> Message:
+        columns = [{"column": k, "base": bases[k], "items": items} for k, items in new.items()]
+        for k, items in new.items():
+            bases[k] += len(items)
+        new.clear()
+        return {"comparison": number, "columns": columns}
+
+    waiting = list(range(len(steps)))
+    while waiting:
+        for k in list(waiting) if asked.together else waiting[:1]:
+            try:
+                new.setdefault(k, []).append(next(steps[k]))
+            except StopIteration as stop:
+                ended[k] = stop.value
+                waiting.remove(k)
+        if new and time.monotonic() - told_at >= INTERVAL_S:
+            told_at = time.monotonic()
+            yield news()
+        if is_ended():
+            return
+    yield {"comparison": number, "document": _document(ended, asked).to_dict(), "is_done": True}
+
+
+def _begun(
+    engine: Engine, asked: AskedComparison, is_ended: IsEnded
+) -> tuple[list[RoutingTrace | SpeculativeTrace], list[_Steps]]:
+    """What each way is before its first token, and its steps."""
+    begun: list[RoutingTrace | SpeculativeTrace] = []
+    steps: list[_Steps] = []
+    settings = asked.settings
+    for router, tau in ways_of(engine, asked.routers):
+        run = engine.start(asked.problem, router=router, settings=replace(settings, threshold=tau))
+        begun.append(run.trace())
+
+        def events(run: Run = run) -> _Steps:
+            for event in run:
+                yield slim_event(event)
+                if is_ended():
+                    run.cancel()
+            return run.trace()
+
+        steps.append(events())
+    if engine.llm_is_here and settings.temperature == 0:  # drafts are accepted greedily here, and not sampled
+        begun.append(engine.begun_speculation(asked.problem, max_new_tokens=settings.max_new_tokens))
+
+        def passes() -> _Steps:
+            work = engine.speculate(asked.problem, max_new_tokens=settings.max_new_tokens, is_cancelled=is_ended)
+            while True:
+                try:
+                    one = next(work)
+                except StopIteration as stop:
+                    trace: SpeculativeTrace = stop.value
+                    return trace
+                yield one.to_dict()
+
+        steps.append(passes())
+    return begun, steps
+
+
+def _document(ended: list[RoutingTrace | SpeculativeTrace], asked: AskedComparison) -> Comparison:
+    runs = tuple(one for one in ended if isinstance(one, RoutingTrace))
+    speculative = next((one for one in ended if isinstance(one, SpeculativeTrace)), None)
+    return Comparison("Live", asked.problem.data_type, runs, speculative)

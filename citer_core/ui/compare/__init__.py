@@ -1,1 +1,0 @@
-"""The Compare tab: one problem answered in several ways, recorded or live."""

@@ -1,1 +1,0 @@
-"""The view Evidence: stored results as curves, and the questions that they answer."""

@@ -1,1 +1,0 @@
-"""The tab "Is routing worth it here?": a recorded profile, and one of this device."""
