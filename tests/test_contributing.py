@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -51,7 +52,9 @@ class Edit:
     def apply(self, folder: Path) -> None:
         """Changes the only file of that name below a folder; of a new one the panels' folder is the place."""
         if self.how == "new":
-            (next(folder.rglob("panels.js")).parent / self.file).write_text(self.code, encoding="utf-8")
+            place = folder if "/" in self.file else next(folder.rglob("panels.js")).parent
+            (place / self.file).parent.mkdir(exist_ok=True)
+            (place / self.file).write_text(self.code, encoding="utf-8")
             return
         (path,) = folder.rglob(self.file)
         text = path.read_text(encoding="utf-8")
@@ -173,6 +176,28 @@ def test_a_panel(browser_modules):
     assert shown.splitlines() == ['""', "Longest stretch by one model: 3 tokens."]
 
 
+@needs_node
+def test_a_view(browser_modules):
+    row, module, filled = edits("Add a view")
+    (browser_modules / "views.py").write_text((ROOT / "citer_core/ui/views.py").read_text(encoding="utf-8"))
+    for edit in (row, module, filled):
+        edit.apply(browser_modules)
+    views = runpy.run_path(str(browser_modules / "views.py"))
+    assert '<a href="?view=variety" data-view="variety">Variety</a>' in views["header"](views["VIEWS"])
+    assert 'id="cx-tab-variety"' in views["panels"](views["VIEWS"], {}) and "variety" in views["FOLDERS"]
+    names = JoinedScript.of(browser_modules / "app" / "app.js", Path.as_posix).module_text
+    assert "variety/variety.js" in names
+    shown = node(
+        f"""
+        const {{ mountVariety }} = await import("{url_of(browser_modules, "variety.js")}");
+        const panel = {{ replaceChildren: (child) => console.log(child.textContent) }};
+        const events = [" a", "b", " a"].map((text) => ({{ text }}));
+        await mountVariety(panel, {{ viewer: {{ trace: () => ({{ events }}) }} }});
+        """
+    )
+    assert shown == "2 different tokens."
+
+
 @pytest.fixture(scope="module")
 def with_min_p(tmp_path_factory) -> Path:
     """A copy of the package and the page's modules with the example's setting; the rest of the assets are links."""
@@ -181,10 +206,11 @@ def with_min_p(tmp_path_factory) -> Path:
     (folder / "assets").mkdir()
     for path in ASSETS.iterdir():
         (folder / "assets" / path.name).symlink_to(path)
-    (folder / "assets" / "run").unlink()
-    shutil.copytree(ASSETS / "run", folder / "assets" / "run")
+    for room in ("run", "engine"):
+        (folder / "assets" / room).unlink()
+        shutil.copytree(ASSETS / room, folder / "assets" / room)
     for edit in edits("Add a setting of decoding"):
-        edit.apply(folder / "citer_core")
+        edit.apply(folder / ("assets" if edit.file.endswith(".js") else "citer_core"))
     in_copy(folder, "import runpy; runpy.run_module('citer_core.trace_schema_js', run_name='__main__')")
     return folder
 
@@ -205,10 +231,10 @@ def settings_table() -> set[str]:
 
 
 def test_a_setting_changes_the_files_of_its_table_alone(with_min_p):
-    assert len(settings_table()) == 3
+    assert len(settings_table()) == 4
     changed = {
         path.relative_to(with_min_p).as_posix()
-        for room in ("citer_core", "assets/run")
+        for room in ("citer_core", "assets/run", "assets/engine")
         for path in (with_min_p / room).rglob("*")
         if path.is_file()
         and path.suffix != ".pyc"
@@ -228,7 +254,7 @@ def test_no_other_file_knows_a_setting_by_its_name():
         for path in files
         if re.search(r"\btop_p\b|\btopP\b|top-p", path.read_text(encoding="utf-8")) and path.name != "make_cot.py"
     }
-    assert naming == settings_table() - {"citer_core/routing/sampling.py"}
+    assert naming == settings_table() - {"citer_core/routing/sampling.py", "assets/engine/sampling.js"}
 
 
 USES_MIN_P = """
@@ -300,6 +326,23 @@ def test_a_setting_is_everywhere_that_a_person_meets_it(with_min_p):
 
 
 @needs_node
+def test_the_bundled_pairs_engine_takes_the_new_setting(with_min_p):
+    sampling = url_of(with_min_p / "assets" / "engine", "sampling.js")
+    drawn = node(
+        f"""
+        const {{ drawnAt, refuseUnknownSettings }} = await import("{sampling}");
+        const settings = {{ threshold: 0.7, max_new_tokens: 9, temperature: 1, top_p: 1, seed: 5, min_p: 0.5 }};
+        refuseUnknownSettings(settings);
+        const logits = Float32Array.from([0.4, 0.3, 0.17, 0.13], Math.log);
+        const drawn = (how) => Array.from({{ length: 200 }}, (_, index) => drawnAt(logits, how, index).id);
+        const some = [settings, {{ ...settings, min_p: 0 }}].map((how) => [...new Set(drawn(how))].sort());
+        console.log(JSON.stringify(some));
+        """
+    )
+    assert json.loads(drawn) == [[0, 1], [0, 1, 2, 3]]  # as in Python
+
+
+@needs_node
 def test_a_link_carries_the_new_setting_and_checks_it(with_min_p):
     shutil.copytree(ASSETS / "app", with_min_p / "linked" / "app")
     shutil.copytree(with_min_p / "assets" / "run", with_min_p / "linked" / "run")
@@ -323,7 +366,7 @@ def test_all_of_them_pass_the_type_checker(tmp_path, with_min_p):
     shutil.copytree(ASSETS, tmp_path / "assets", ignore=lambda _, names: [n for n in names if n.endswith(OTHER)])
     shutil.copy(with_min_p / "assets" / "run" / "trace_schema.js", tmp_path / "assets" / "run")
     shutil.copy(ROOT / "tsconfig.json", tmp_path)
-    for edit in (*edits("Add a counter"), *edits("Add a panel")):
+    for edit in (*edits("Add a counter"), *edits("Add a panel"), *edits("Add a view")[1:]):
         edit.apply(tmp_path / "assets")
     done = subprocess.run(["node", TSC, "--project", tmp_path], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout

@@ -1,4 +1,4 @@
-"""`Asking`: what a page asks its server, under one address, and how the answer travels: messages, one JSON text a line.
+"""What a page asks its server, under one address, and how the answer travels: messages, one JSON text a line.
 
 An answer lasts as long as the page reads it: whoever goes away closes the generator behind it. Nothing is kept for a
 reader who is slow; the connection holds back whoever writes. Knows what may be asked by its name alone.
@@ -93,26 +93,17 @@ def at_once(answer: Callable[[dict[str, Any]], Message]) -> Answers:
     return answers
 
 
-class Asking:
-    """The address.
+def asking_route(known: Mapping[str, Answers]) -> Route:
+    """The address for what may be asked, by its name."""
 
-    Args:
-        known: what may be asked, by its name.
-    """
-
-    def __init__(self, known: Mapping[str, Answers]) -> None:
-        self._known = known
-
-    def route(self) -> Route:
-        """Answers for it."""
-        return Route(f"{ASK}{{name}}", self._answer, methods=["POST"])
-
-    async def _answer(self, request: Request) -> Response:
-        answers = self._known.get(request.path_params["name"])
+    async def answer(request: Request) -> Response:
+        answers = known.get(request.path_params["name"])
         if answers is None:
             return PlainTextResponse(NOTHING, 404)
         told = lines(answers, await request.body(), Visitor.of(request))
         return StreamingResponse(told, media_type="application/x-ndjson", headers=HEADERS)
+
+    return Route(f"{ASK}{{name}}", answer, methods=["POST"])
 
 
 async def lines(answers: Answers, body: bytes, visitor: Visitor) -> AsyncGenerator[str, None]:

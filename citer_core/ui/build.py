@@ -25,21 +25,17 @@ from citer_core.ui.document import ENTRY, Document, usual_props
 from citer_core.ui.evidence import evidence_message
 from citer_core.ui.messages import Message
 from citer_core.ui.one_file import one_file_template
-from citer_core.ui.page_assets import plotly_script
+from citer_core.ui.page_assets import SCRIPTS, path_in_assets, plotly_script
 from citer_core.ui.presets import presets_to_show
 from citer_core.ui.profile import RecordedProfiles
-from citer_core.ui.views import COMPARE, EVIDENCE, EXPLORE, LABELS, LEARN, PROFILE, how_it_works
+from citer_core.ui.views import API, LABELS, LEARN, VIEWS, how_it_works
+from citer_core.ui.views import FOLDERS as VIEW_FOLDERS
 
-ROOMS = (
-    *("run", "tasks", "engine", "transport", "viewer", "inside", "app", "share"),
-    *("learn", "labels", "compare", "evidence", "profile"),
-)
-FOLDERS = (*ROOMS, *MODEL_FILES, "routers/embedded", "datasets", "traces", "traces/probes", "comparisons")
+FOLDERS = (*SCRIPTS, *MODEL_FILES, "routers/embedded", "datasets", "traces", "traces/probes", "comparisons")
 SUFFIXES = frozenset({".js", ".css", ".svg", ".json", ".jsonl", ".safetensors"})
-VIEWS = (EXPLORE, COMPARE, LABELS, EVIDENCE, PROFILE, LEARN)
 LATER = (
-    *("traces", "labels/", "plotly", "routers", "learn", "share", "answers/", "app/", "engine/", "datasets", "inside"),
-    *("compar", "evidence", "profile"),
+    *("traces", "plotly", "routers", "share", "answers/", "app/", "engine/", "datasets", "inside", "comparisons/"),
+    *(f"{name}/" for name in VIEW_FOLDERS),
 )
 SPACE = """---
 title: CITER
@@ -92,7 +88,7 @@ def build_site(folder: Path, labels: Mapping[str, str]) -> list[Path]:
                 write_whole(written[-1], file.read_bytes())
     written.append(folder / "plotly.min.js")
     write_whole(written[-1], plotly_script().read_bytes())
-    joined = JoinedScript.of(ENTRY, _url)
+    joined = JoinedScript.of(ENTRY, path_in_assets)
     script = named("page", joined.module_text)
     facts = pair_facts("./", named("worker", engine_script()))
     if facts is None:
@@ -117,10 +113,10 @@ def build_site(folder: Path, labels: Mapping[str, str]) -> list[Path]:
     write("README.md", SPACE.format(version=citer_core.__version__))
     document = Document(
         props,
-        [view for view in VIEWS if stored or view is not LABELS],
-        {LEARN.name: how_it_works(chapters_here=False)},
+        [view for view in VIEWS if view is not API and (stored or view is not LABELS)],
+        {LEARN.name: how_it_works()},
         script=script,
-        import_map=import_map_of([_url(module) for module in joined.modules], script),
+        import_map=import_map_of([path_in_assets(module) for module in joined.modules], script),
         presets=presets_to_show(ASSETS / "traces"),
         traces="traces",
         head='<link rel="icon" href="app/favicon.svg"><link rel="manifest" href="site.webmanifest">',
@@ -149,14 +145,10 @@ def _sound(message: Message, name: str) -> Message:
     return message
 
 
-def _url(path: Path) -> str:
-    return path.resolve().relative_to(ASSETS.resolve()).as_posix()
-
-
 def _manifest() -> dict[str, Any]:
     icon = {"src": "app/favicon.svg", "sizes": "any", "type": "image/svg+xml"}
     return {
-        "name": "CITER: two models write one answer", "short_name": "CITER", "start_url": "./", "scope": "./",
+        "name": "CITER: two models write one answer", "short_name": "CITER", "startpath_in_assets": "./", "scope": "./",
         "display": "standalone", "background_color": "#ffffff", "theme_color": "#ffffff", "icons": [icon],
     }  # fmt: skip
 
@@ -168,7 +160,7 @@ def _service_worker(folder: Path, files: list[Path], document: str) -> str:
     for file in sorted(set(files) - {folder / "README.md", folder / "index.html"}):
         names.append(file.relative_to(folder).as_posix())
         digest.update(names[-1].encode() + hashlib.sha256(file.read_bytes()).digest())
-    joined = {_url(path) for room in ROOMS for path in (ASSETS / room).glob("*.js")}
+    joined = {path_in_assets(path) for room in SCRIPTS for path in (ASSETS / room).glob("*.js")}
     first = [name for name in names if name not in joined and not name.startswith((*LATER, "models"))]
     later = [name for name in names if name not in first]
     kept = {"first": ["./", *first], "later": later}

@@ -80,25 +80,13 @@ class Measurement:
                     yield message
                 if going is None:
                     return
-                if not self.is_followed_by(session, wake):
-                    return  # stopped for this page
+                if self._followers.get(session) is not wake:
+                    return  # the same page asked again
                 await asyncio.sleep(EVERY_S)  # the latest step is enough
                 if not await wake.wait(KEEP_S):
                     shown = -1  # a message is where gradio notices that a page is gone
         finally:
             self._leave(session, wake)
-
-    def stop(self, session: str) -> None:
-        """This page wants no more of it; it ends where nobody else does. From any thread."""
-        with self._lock:
-            wake = self._followers.get(session)
-        if wake is not None:
-            self._leave(session, wake)
-            wake()
-
-    def is_followed_by(self, session: str, wake: Wake) -> bool:
-        """Whether that page still wants it."""
-        return self._followers.get(session) is wake
 
     def _join(self, session: str, wake: Wake) -> None:
         with self._lock:

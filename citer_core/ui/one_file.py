@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import functools
-from pathlib import Path
 
 from citer_core.assets import ASSETS
 from citer_core.browser_pair import engine_script, held_files, pair_facts
@@ -19,6 +18,7 @@ from citer_core.trace import RoutingTrace
 from citer_core.ui.about_pair import about_bundled
 from citer_core.ui.document import as_data, data_block, hash_of, inline_script, inline_text, styles, usual_props
 from citer_core.ui.form import SAMPLE_QUESTION, explore
+from citer_core.ui.page_assets import path_in_assets
 from citer_core.ui.views import header
 
 FILES_PLACE = "CITER-FILES-GO-HERE"
@@ -37,7 +37,7 @@ def one_file_template() -> str:
     facts = pair_facts("./", "")
     if facts is None:
         raise ModelFileError("The bundled pair's files or their card are damaged: install again.")
-    script = f"\n{JoinedScript.of(ASSETS / 'app' / 'one_file.js', _url).text}\n"
+    script = f"\n{JoinedScript.of(ASSETS / 'app' / 'one_file.js', path_in_assets).text}\n"
     policy = (
         f"default-src 'none'; script-src {hash_of(script)} {hash_of(inline_text('theme.js'))} 'wasm-unsafe-eval'; "
         "worker-src blob:; style-src 'unsafe-inline'; img-src blob: data:"
@@ -82,7 +82,3 @@ def _with_files() -> str:
     files = {path: base64.b64encode((ASSETS / path).read_bytes()).decode() for path in held_files()}
     before, after = one_file_template().split(FILES_PLACE)
     return before + as_data(files) + after
-
-
-def _url(path: Path) -> str:
-    return path.resolve().relative_to(ASSETS.resolve()).as_posix()

@@ -7,12 +7,13 @@ import importlib.util
 from pathlib import Path
 
 from citer_core.assets import ASSETS
+from citer_core.ui.views import FOLDERS as VIEW_FOLDERS
 from citer_core.web.chapters import Chapters
 from citer_core.web.page_files import PageFiles
 
+SCRIPTS = ("run", "tasks", "engine", "transport", "viewer", "inside", "app", "share", *VIEW_FOLDERS)
 FOLDERS = (
-    *("run", "tasks", "engine", "transport", "viewer", "inside", "app", "share", "learn", "labels", "profile"),
-    *("compare", "evidence", "comparisons", "traces", "labelled"),
+    *(*SCRIPTS, "comparisons", "traces", "labelled"),
     *("models/slm", "models/llm", "models/tokenizer", "routers/embedded", "datasets"),
 )
 CHAPTERS = "use pairs method evidence speed gpu server api publish security faults files".split()
@@ -37,6 +38,11 @@ def chapters() -> Chapters:
 def file_url(path: Path) -> str:
     """The address of one of them, relative to the document, so that it works under a proxy's path too."""
     return page_files().url(path)
+
+
+def path_in_assets(path: Path) -> str:
+    """The address of one of them where all of `assets` lies beside the document."""
+    return path.resolve().relative_to(ASSETS.resolve()).as_posix()
 
 
 def files_root() -> str:

@@ -12,12 +12,13 @@ import importlib.util
 import inspect
 import logging
 import os
-from collections.abc import Callable, Mapping
-from contextlib import aclosing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 from dataclasses import asdict
 from typing import Any
 
 import gradio as gr
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
@@ -41,7 +42,7 @@ from citer_core.ui.api import (
     replay_endpoint,
     route_trace_endpoint,
 )
-from citer_core.ui.asking import Answers, Asking, at_once
+from citer_core.ui.asking import Answers, asking_route, at_once
 from citer_core.ui.compare import about_comparing
 from citer_core.ui.document import ENTRY, Document, usual_props
 from citer_core.ui.jobs import JOB_CAPACITY, JobLine, Lines
@@ -145,7 +146,7 @@ class PageServer:
         self.document = Document(
             props,
             VIEWS,
-            {LEARN.name: how_it_works(chapters_here=True), API.name: api_words(has_mcp=serves_mcp(config))},
+            {LEARN.name: how_it_works(chapters().links()), API.name: api_words(has_mcp=serves_mcp(config))},
             script=page_script.url,
             import_map=import_map_of([file_url(module) for module in script.modules], page_script.url),
             presets=presets,
@@ -155,7 +156,7 @@ class PageServer:
         health = Health(slot.status, n_running=lines.n_running, n_waiting=lines.n_waiting)
         routes = [
             page_route(self.document, config.web.frame_ancestors),
-            Asking(answers).route(),
+            asking_route(answers),
             *(text.route() for text in (page_script, worker)),
             page_files().route(),
             chapters().route(),
@@ -255,44 +256,34 @@ def limits_of(function: Callable[..., Any]) -> Mapping[object, int]:
     }
 
 
+@contextmanager
+def _said() -> Iterator[None]:
+    """What is raised inside, as gradio says it."""
+    try:
+        yield
+    except CiterError as error:
+        raise gr.Error(str(error), print_exception=False) from error
+    except Exception as error:
+        logger.error("a call of the API failed", exc_info=error)
+        raise gr.Error(UNEXPECTED, print_exception=False) from error
+
+
 def exposed(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function as gradio takes it: it is given gradio's request, and its errors are messages, not tracebacks."""
 
-    def said(error: Exception) -> gr.Error:
-        if not isinstance(error, CiterError):
-            logger.error("a call of the API failed", exc_info=error)
-        return gr.Error(str(error) if isinstance(error, CiterError) else UNEXPECTED, print_exception=False)
+    async def stream(*given: Any, **named: Any) -> Any:
+        with _said():
+            async with aclosing(function(*given, **named)) as answers:
+                async for answer in answers:
+                    yield answer
 
-    wrapped: Callable[..., Any]
-    if inspect.isasyncgenfunction(function):
-
-        async def stream(*given: Any, **named: Any) -> Any:
-            try:
-                async with aclosing(function(*given, **named)) as answers:
-                    async for answer in answers:
-                        yield answer
-            except Exception as error:
-                raise said(error) from error
-
-        wrapped = stream
-    elif inspect.iscoroutinefunction(function):
-
-        async def wait(*given: Any, **named: Any) -> Any:
-            try:
+    async def wait(*given: Any, **named: Any) -> Any:
+        with _said():
+            if inspect.iscoroutinefunction(function):
                 return await function(*given, **named)
-            except Exception as error:
-                raise said(error) from error
+            return await run_in_threadpool(function, *given, **named)
 
-        wrapped = wait
-    else:
-
-        def call(*given: Any, **named: Any) -> Any:
-            try:
-                return function(*given, **named)
-            except Exception as error:
-                raise said(error) from error
-
-        wrapped = call
+    wrapped: Callable[..., Any] = stream if inspect.isasyncgenfunction(function) else wait
     functools.update_wrapper(wrapped, function)
     signature = inspect.signature(function)
     if "request" in function.__annotations__:

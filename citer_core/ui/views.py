@@ -13,7 +13,6 @@ from html import escape
 
 from citer_core import __version__
 from citer_core.decode_settings import SETTINGS
-from citer_core.ui.page_assets import chapters
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,25 +27,23 @@ class View:
 
     name: str
     title: str
-    panel: str = ""
     is_headed: bool = True
 
 
 EXPLORE = View("explore", "Explore")
-
-COMPARE = View("compare", "Compare", is_headed=False)
-
 LABELS = View("labels", "Labels", is_headed=False)
-
-EVIDENCE = View("evidence", "Evidence")
-
-PROFILE = View("profile", "Worth it here?")
-
 LEARN = View("learn", "Learn")
-
-API = View("api", "API")
-
-VIEWS = (EXPLORE, COMPARE, LABELS, EVIDENCE, PROFILE, LEARN, API)
+API = View("api", "API")  # of a server
+VIEWS = (
+    EXPLORE,
+    View("compare", "Compare", is_headed=False),
+    LABELS,
+    View("evidence", "Evidence"),
+    View("profile", "Worth it here?"),
+    LEARN,
+    API,
+)
+FOLDERS = tuple(view.name for view in VIEWS if view not in (EXPLORE, API))  # of `assets`: a view's modules and styles
 
 TAGLINE = "A small model writes. Where a router expects it to fail, a large one writes the token."
 
@@ -127,12 +124,10 @@ HOW_IT_WORKS = """
 """
 
 
-def how_it_works(*, chapters_here: bool) -> str:
-    """The section, with links to the chapters where they are served."""
-    links = " · ".join(
-        f'<a href="{escape(url)}" target="_blank">{escape(title)}</a>' for url, title in chapters().links()
-    )
-    return HOW_IT_WORKS.replace("{more}", f"<h3>Read on</h3><p>{links}</p>" if chapters_here else "")
+def how_it_works(chapters: Sequence[tuple[str, str]] = ()) -> str:
+    """The section, with links to the chapters where they are served: address and title of each."""
+    links = " · ".join(f'<a href="{escape(url)}" target="_blank">{escape(title)}</a>' for url, title in chapters)
+    return HOW_IT_WORKS.replace("{more}", f"<h3>Read on</h3><p>{links}</p>" if chapters else "")
 
 
 PYTHON_EXAMPLE = """import json

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import weakref
 
 import pytest
@@ -105,7 +106,9 @@ def change(n_changes, pairs):
         tokens = run_once(slot, registry)
         assert (tokens == first) is (number % 2 == 0), "each pair writes its own text, and the same again"
         models.append(weakref.ref(slot.wait(0).pair.llm.model))
-    slot.settle(WAIT_S)
+    for thread in threading.enumerate():
+        if thread.name == "engine-reaper":
+            thread.join(WAIT_S)
     assert [model() is None for model in models] == [True] * n_changes + [False]
     give_back()  # as before the first change: what the last run let go of is no pair's
     after = resident_bytes()

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from citer_core.errors import CiterError, ModelFileError, ServerError
 from citer_core.memory_keeper import MemoryKeeper
@@ -22,7 +22,7 @@ from citer_core.system_memory import MEMORY_FULL, give_back, is_out_of_memory
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
-    from citer_core.run import Run
+    from citer_core.serving.shared_decoder import SharedDecoder
 
 logger = logging.getLogger(__name__)
 FAILED = "The models could not be loaded. The recorded runs still work; the server's log says what went wrong."
@@ -31,16 +31,6 @@ NO_ROOM = f"There was not enough memory: {MEMORY_FULL}"
 GONE_TRIES, GONE_S = 20, 0.25
 RETRY_S = 10.0
 N_RUNS = 32
-
-
-class RunDecoder(Protocol):
-    """Decodes runs beside each other; see `citer_core.serving.shared_decoder`."""
-
-    def submit(self, run: Run) -> None:
-        """Returns at once; the run's events appear in it."""
-
-    def close(self) -> None:
-        """Ends what is going on."""
 
 
 @dataclass(eq=False)
@@ -55,7 +45,7 @@ class Tenancy:
     """
 
     engine: Engine | None
-    decoder: RunDecoder | None = None
+    decoder: SharedDecoder | None = None
     n_leases: int = 0
     unused: threading.Event = field(default_factory=threading.Event)
 
@@ -85,7 +75,7 @@ class Lease:
             self._tenancy = self._slot._take(timeout_s)
         return self._tenancy.engine if self._tenancy else None
 
-    def decoder(self) -> RunDecoder:
+    def decoder(self) -> SharedDecoder:
         """Where this engine decodes the runs of all visitors; only after `wait` gave an engine."""
         assert self._tenancy is not None, "there is an engine first"
         return self._slot._decoder_of(self._tenancy)
@@ -133,7 +123,6 @@ class EngineSlot:
         self._will_retry = False
         self._closed_for = ""
         self._generation = 0
-        self._reaper: threading.Thread | None = None
 
     def start(self) -> None:
         """Begins to load in the background; further calls do nothing.
@@ -217,7 +206,7 @@ class EngineSlot:
         if self._keeper is not None:
             self._keeper.end()
 
-    def _decoder_of(self, tenancy: Tenancy) -> RunDecoder:
+    def _decoder_of(self, tenancy: Tenancy) -> SharedDecoder:
         with self._changed:
             if tenancy.decoder is None:
                 assert tenancy.engine is not None, "a lease keeps the engine"
@@ -277,13 +266,7 @@ class EngineSlot:
     def retire(self, tenancy: Tenancy | None) -> None:
         """Frees a replaced engine once its last lease has ended, in the background; returns at once."""
         if tenancy is not None:
-            self._reaper = threading.Thread(target=_free, args=(tenancy,), name="engine-reaper", daemon=True)
-            self._reaper.start()
-
-    def settle(self, timeout_s: float) -> None:
-        """Waits until the engine that was retired last is gone, for `timeout_s` at most."""
-        if self._reaper is not None:
-            self._reaper.join(timeout_s)
+            threading.Thread(target=_free, args=(tenancy,), name="engine-reaper", daemon=True).start()
 
     # ------------------------------------------------------------ those who look
 
