@@ -119,12 +119,14 @@ def test_a_file_and_a_set(open_tab: Callable[..., Visitor], tmp_path: Any, monke
 def test_a_running_set_ends_when_nobody_waits_for_it(
     open_tab: Callable[..., Visitor], how: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    is_ended: list[Callable[[], bool]] = []
     read: list[Any] = []
     label_texts = label_view.label_texts
 
     def counted(*args: Any, is_cancelled: Callable[[], bool]) -> Any:
+        is_ended.append(is_cancelled)
         for text in label_texts(*args, is_cancelled=is_cancelled):
-            read.append(is_cancelled)
+            read.append(text)
             yield text
 
     monkeypatch.setattr(label_view, "label_texts", counted)
@@ -137,7 +139,7 @@ def test_a_running_set_ends_when_nobody_waits_for_it(
     else:
         pick(visitor, "math 3")
     deadline = time.monotonic() + 3
-    while not (read and read[0]()):
+    while not (is_ended and is_ended[0]()):
         assert time.monotonic() < deadline
         time.sleep(0.05)
     n_read = len(read)
