@@ -25,7 +25,7 @@ from typing import Any
 
 from citer_core.ui.build import build_site
 from tests.browser import LAUNCH_ARGS, provide_browser
-from tests.ui.conftest import free_port
+from tests.http_visitor import free_port
 
 LIGHTHOUSE = "lighthouse@13.5.0"
 ROOT = Path(__file__).resolve().parents[1]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
@@ -12,32 +10,22 @@ FADES_ARE_OVER = """document.getAnimations().every((animation) =>
   animation.playState !== 'running' || animation.effect.getComputedTiming().endTime === Infinity)"""
 
 
-def findings(page: Page, context: str | None = None, tags: tuple[str, ...] = ()) -> list[dict[str, Any]]:
-    """What axe finds in `context` (a selector), or on the whole page: violations as axe describes them.
+def findings(page: Page, context: str | None = None, *, with_advice: bool = False) -> list[tuple[str, str]]:
+    """What axe finds in `context` (a selector), or on the whole page: rule and markup.
 
     Args:
         page: as it is shown; what fades is waited for, as half-faded text has too little contrast for an instant.
         context: a selector.
-        tags: only rules with one of these; else all that axe runs by itself.
+        with_advice: all that axe says; else what breaks WCAG 2 at A or AA, at any weight, and what else is grave.
     """
     page.wait_for_function(FADES_ARE_OVER)
     # What passed is neither described nor sent: on a page of thousands of tokens that takes most of the time.
-    options: dict[str, Any] = {"resultTypes": ["violations"]} | ({"runOnly": list(tags)} if tags else {})
-    return list(Axe().run(page, context=context, options=options).response["violations"])
-
-
-def grave(page: Page, context: str | None = None) -> list[tuple[str, str]]:
-    """Serious and critical findings: rule and markup."""
-    found = findings(page, context)
-    return [(v["id"], n["html"][:160]) for v in found if v["impact"] in ("serious", "critical") for n in v["nodes"]]
-
-
-def strict(page: Page, context: str | None = None) -> list[tuple[str, str]]:
-    """What `violations` and `grave` find, read once: any weight against WCAG 2 at A and AA, else what is grave."""
+    # Whether all lies in some region is advice, and is asked of every element.
+    options = {"resultTypes": ["violations"], "rules": {"region": {"enabled": with_advice}}}
     return [
         (v["id"], n["html"][:160])
-        for v in findings(page, context)
-        if v["impact"] in ("serious", "critical") or not set(WCAG_AA).isdisjoint(v["tags"])
+        for v in Axe().run(page, context=context, options=options).response["violations"]
+        if with_advice or v["impact"] in ("serious", "critical") or not set(WCAG_AA).isdisjoint(v["tags"])
         for n in v["nodes"]
     ]
 
@@ -68,11 +56,6 @@ REPEATED = """() => {
 def repeated_ids(page: Page) -> list[str]:
     """Ids that more than one element has: a label, a link or a script finds the first only. Axe no longer asks."""
     return list(page.evaluate(REPEATED))
-
-
-def violations(page: Page, context: str | None = None, tags: tuple[str, ...] = WCAG_AA) -> list[tuple[str, str]]:
-    """Findings of any weight, against WCAG 2 at levels A and AA or other rules: rule and markup."""
-    return [(v["id"], n["html"][:160]) for v in findings(page, context, tags) for n in v["nodes"]]
 
 
 TARGET_PX = 44

@@ -7,7 +7,7 @@ import socket
 import threading
 from urllib.parse import urlsplit
 
-from tests.ui.conftest import free_port
+from tests.http_visitor import free_port
 
 
 class CutLine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -12,7 +13,8 @@ from citer_core.engine import Engine
 from citer_core.evaluation.label_view import LabelledText, label_texts
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.tasks.datasets import bundled_rows
-from tests.ui.conftest import Served, Visitor
+from tests.ui.serving import Served
+from tests.ui.visitor import Visitor
 
 FIRST_PROBLEM = "math 2"
 OWN = "Read something else with the loaded pair"
@@ -30,6 +32,7 @@ class RealEngine:
         return self.engine
 
 
+@functools.cache
 def labelled_text(served: Served, key: str) -> LabelledText:
     """What the tab shows of a bundled problem, computed here."""
     engine = served.slot.wait(0)

@@ -19,7 +19,7 @@ from citer_core.trace import RoutingTrace
 from citer_core.types import Candidate
 from citer_core.ui.views import CURL_EXAMPLE, PYTHON_EXAMPLE
 from tests.traces import recorded
-from tests.ui.conftest import Served
+from tests.ui.serving import Served
 
 pytestmark = pytest.mark.ui
 

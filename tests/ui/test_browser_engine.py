@@ -13,7 +13,7 @@ from playwright.sync_api import Browser
 from citer_core.assets import ASSETS
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
-from tests.ui.conftest import hosted
+from tests.ui.serving import hosted
 
 pytestmark = pytest.mark.ui
 ROOT = Path(__file__).resolve().parents[2]

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Route, expect
 
 from citer_core.tasks.datasets import bundled_rows
-from citer_core.trace import RoutingTrace
 from tests.fakes import FakeEngine
 from tests.traces import recorded
-from tests.ui.conftest import Served, Visitor, script
+from tests.ui.serving import Served, script
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 READY = "window.citer.browser.client?.state === 'ready'"
 STATUS = re.compile(r"/citer/ask/(engine_status|foreign_problem)")  # what a page asks by itself
 
 
-def shown(visitor: Visitor) -> RoutingTrace:
-    return RoutingTrace.from_json(json.dumps(visitor.page.evaluate("window.citer.viewer.trace()")))
-
-
 def move(visitor: Visitor, tau: float) -> None:
+    """In one go: who types it moves it to each of what stands there meanwhile."""
     number = visitor.page.locator("#cx-tau input[type=number]")
     number.fill(f"{tau:g}")
     number.press("Enter")
@@ -34,34 +30,23 @@ def move(visitor: Visitor, tau: float) -> None:
 @pytest.fixture(scope="module")
 def without_models(make_server: Callable[..., Served]) -> Any:
     """A page whose models do not come while it is looked at."""
-    served = make_server(FakeEngine(script))
+    served = make_server(FakeEngine(script), loads_after_s=3600)
     yield served
     served.may_load.set()
-
-
-def test_somebody_who_only_looks_loads_neither_the_models_nor_the_choices(
-    browser: Browser, without_models: Served
-) -> None:
-    visitor = Visitor(browser, without_models.url, computes="browser")
-    page = visitor.page
-    chosen = re.compile(r"\.safetensors|datasets/.*\.jsonl")
-    expect(visitor.tokens.first).to_be_visible(timeout=15_000)
-    expect(page.locator("#cx-device")).to_have_attribute("data-state", "loading", timeout=20_000)
-    page.wait_for_timeout(1000)
-    assert [url for url in visitor.requests if chosen.search(url)] == []
-    page.mouse.move(1, 1)
-    page.wait_for_function(f"() => {READY}", timeout=30_000)
-    fetched = " ".join(url for url in visitor.requests if chosen.search(url))
-    assert "datasets/math.jsonl" in fetched, "not even when somebody is there"
-    visitor.context.close()
 
 
 def test_a_page_without_its_server_writes_at_every_tau_and_generates(browser: Browser, without_models: Served) -> None:
     visitor = Visitor(browser, without_models.url, computes="browser")
     page, complaints = visitor.page, visitor.complaints
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
+    # Somebody who only looks loads neither the models nor the choices.
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "loading", timeout=20_000)
+    visitor.rest()
+    chosen = re.compile(r"\.safetensors|datasets/.*\.jsonl")
+    assert [url for url in visitor.requests if chosen.search(url)] == []
     page.locator('.cx-preset[data-file="bakery.json"]').click()
     page.wait_for_function(f"() => {READY}", timeout=30_000)
+    assert any("datasets/math.jsonl" in url for url in visitor.requests), "not even when somebody is there"
     n_before = len(visitor.requests)
 
     # Tau is alive: the text of either model alone, as recorded by Python, its verdict, and nothing hatched.
@@ -70,16 +55,16 @@ def test_a_page_without_its_server_writes_at_every_tau_and_generates(browser: Br
         move(visitor, tau)
         expect(sentence).to_contain_text(f"τ {tau}.00, written in this browser", timeout=15_000)
         alone = recorded(name)
-        assert shown(visitor).key == alone.key and shown(visitor).answer == alone.answer
+        assert visitor.shown().key == alone.key and visitor.shown().answer == alone.answer
         expect(page.locator(".cv-text .cv-hyp")).to_have_count(0)
         expect(page.locator(".cv-mode")).to_have_text("Rewritten here")
         counted = page.locator(".cv-answer .cv-verdict").inner_text()
         assert ("Right" in counted) == bool(alone.answer and alone.answer.is_correct)
-    assert shown(visitor).settings.threshold == 1
+    assert visitor.shown().settings.threshold == 1
     page.get_by_role("button", name="Keep it as a branch").click()
     expect(page.locator(".cv-branch")).to_have_count(2)
     page.get_by_role("button", name="Original").first.click()
-    assert shown(visitor).key == recorded("bakery").key
+    assert visitor.shown().key == recorded("bakery").key
     expect(page.locator(".cv-mode")).to_have_text("Recorded")
 
     # Generate, with a verdict where the answer is known.
@@ -87,7 +72,7 @@ def test_a_page_without_its_server_writes_at_every_tau_and_generates(browser: Br
     visitor.ask(problem.question)
     visitor.wait_live()
     visitor.wait_idle()
-    trace = shown(visitor)
+    trace = visitor.shown()
     assert trace.prompt.text == problem.prompt and trace.answer is not None
     assert trace.answer.true_answer == problem.true_answer and trace.answer.is_correct is not None
     assert trace.pair.revision == recorded("bakery").pair.revision and "WebAssembly" in trace.record.hardware
@@ -153,7 +138,7 @@ def test_tau_that_moved_while_the_pair_loads_does_not_end_the_run_that_is_asked_
     expect(sentence).to_contain_text("τ 0.30, written in this browser")
     visitor.page.get_by_role("button", name="Back to the run’s τ 0.57").click()
     expect(sentence).to_contain_text("Written at τ 0.57")
-    trace = shown(visitor)
+    trace = visitor.shown()
     assert trace.prompt.text == problem.prompt and trace.settings.threshold == 0.57
     assert trace.finish_reason == "eos" and trace.parent is None
     assert visitor.page.locator(".cv-mode").inner_text() == "Live"
@@ -169,56 +154,51 @@ def test_a_run_that_is_stopped_before_the_pair_is_here_is_not_written(loading: A
     # The run that is on the screen follows tau, as if nothing else had been asked for.
     sentence = visitor.page.locator(".cv-notice .cv-sentence")
     expect(sentence).to_contain_text("τ 0.00, written in this browser", timeout=30_000)
-    assert shown(visitor).key == recorded("bakery-slm").key
+    assert visitor.shown().key == recorded("bakery-slm").key
     assert visitor.page.evaluate("window.citer.run") is None
 
 
-@pytest.fixture
-def held(browser: Browser, without_models: Served) -> Iterator[Visitor]:
-    """A visitor who looks at a recorded run, and whose pair is there; what it says is held back till it is released."""
+def test_what_comes_late_is_not_shown_in_place_of_another_run_or_of_one_that_was_stopped(
+    browser: Browser, without_models: Served
+) -> None:
     visitor = Visitor(browser, without_models.url, computes="browser")
     page = visitor.page
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
     page.locator('.cx-preset[data-file="bakery.json"]').click()
     page.wait_for_function(f"() => {READY}", timeout=30_000)
+
+    def release() -> None:
+        page.evaluate("window.release()")
+        page.evaluate("new Promise(requestAnimationFrame)")
+
     page.evaluate(HOLD)
-    yield visitor
-    visitor.leave()
-    assert visitor.complaints == []
-
-
-def test_a_text_that_comes_late_is_not_shown_in_place_of_another_run(held: Visitor) -> None:
-    page = held.page
-    move(held, 0)
+    move(visitor, 0)
     page.wait_for_function("() => window.isWritten()", timeout=15_000)
     page.locator('.cx-preset[data-file="trip.json"]').click()
     page.wait_for_function("() => window.citer.viewer.view.isPending === false")
-    before = shown(held).key
+    before = visitor.shown().key
     assert before == recorded("trip").key
-    page.evaluate("window.release()")
-    page.wait_for_timeout(200)
-    assert shown(held).key == before
+    release()
+    assert visitor.shown().key == before
 
-
-def test_a_run_that_is_stopped_before_its_first_token_is_here_is_not_shown(held: Visitor) -> None:
-    page = held.page
-    held.ask(bundled_rows("math")[3].problem.question)
+    # Stopped before its first token is here.
+    page.evaluate(HOLD)
+    visitor.ask(bundled_rows("math")[3].problem.question)
     page.wait_for_function("() => window.isWritten()", timeout=15_000)
     page.locator("button#cx-stop").click()
-    held.wait_idle()
-    page.evaluate("window.release()")
-    page.wait_for_timeout(200)
-    assert shown(held).key == recorded("bakery").key
+    visitor.wait_idle()
+    release()
+    assert visitor.shown().key == before
     assert page.locator(".cv-mode").inner_text() == "Recorded"
+    visitor.leave()
+    assert visitor.complaints == []
 
 
 def test_tau_that_moved_while_a_run_is_shown_token_by_token_is_followed_once_it_is_whole(
     browser: Browser, without_models: Served
 ) -> None:
-    visitor = Visitor(browser, without_models.url, computes="browser")
+    visitor = Visitor(browser, without_models.url, computes="browser", moves=True)
     page = visitor.page
-    page.emulate_media(reduced_motion="no-preference")
-    page.reload(wait_until="load")
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
     visitor.ask(bundled_rows("math")[3].problem.question)
     page.wait_for_function("() => window.citer.viewer.view.isComing && !window.citer.isLive", timeout=30_000)

@@ -15,7 +15,8 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from citer_core.ui.build import build_site
-from tests.ui.conftest import READY, Files, Visitor, until
+from tests.ui.serving import Files
+from tests.ui.visitor import READY, Visitor, until
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 ROOT = Path(__file__).resolve().parents[2]

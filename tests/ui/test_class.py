@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import time
 from collections import Counter
@@ -16,7 +17,7 @@ from citer_core.trace import RoutingTrace
 from tests.fakes import FakeEngine
 from tests.loops import run_async
 from tests.ui.class_load import a_class, a_run, figures, listen, request_for
-from tests.ui.conftest import Served
+from tests.ui.serving import Served
 
 pytestmark = pytest.mark.ui
 N_PLACES = 6
@@ -42,8 +43,8 @@ def room(make_server: Callable[..., Served]) -> Served:
     served = make_server(
         FakeEngine(lambda p: " word" * 4000 if "endless" in p.question else words(p.question), delay_s=0.01),
         n_concurrent_runs=N_PLACES,
-        grace_s=1.0,
     )
+    served.desk.grace_s = 1.0
     served.may_load.set()
     assert served.slot.wait(30) is not None
     return served
@@ -158,13 +159,13 @@ def test_measuring_holds_up_nobody(quiet: Served, monkeypatch: pytest.MonkeyPatc
 
     def endless(*_: Any, **__: Any) -> Any:
         begun.append(1)
-        for number in range(10_000):
+        for number in itertools.count():
             time.sleep(0.02)
             yield type("Progress", (), {"done": 0.5, "doing": f"round {number}"})
 
     monkeypatch.setattr("citer_core.measuring.profile.profile_pair", endless)
 
-    async def ask() -> tuple[int, float]:
+    async def ask() -> int:
         async with httpx.AsyncClient(base_url=quiet.url, timeout=30) as client:
 
             async def measuring(number: int) -> bool:
@@ -174,14 +175,11 @@ def test_measuring_holds_up_nobody(quiet: Served, monkeypatch: pytest.MonkeyPatc
                 return False
 
             seen = sum(await asyncio.gather(*(measuring(number) for number in range(20))))
-            began = time.monotonic()
             run = await a_run(client, "beside-it", "beside it", request_for("beside it", threshold=TAU))
-            assert run.end is not None and not run.faults
-            return seen, time.monotonic() - began
+            assert run.end is not None and not run.faults  # the measurement has not ended, and never would
+            return seen
 
-    seen, seconds = run_async(ask())
-    assert seen == 20 and len(begun) == 1
-    assert seconds < 10
+    assert run_async(ask()) == 20 and len(begun) == 1
 
 
 @pytest.mark.slow

@@ -5,30 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from citer_core.assets import ASSETS
 from citer_core.comparison import Comparison, read_comparisons
-from tests.ui.conftest import Visitor
+from tests.ui.visitor import Visitor
 
 FOLDER = ASSETS / "comparisons"
 FIRST = read_comparisons(FOLDER)[0]
 pytestmark = pytest.mark.ui
 
 
-def opened(visitor: Visitor) -> Page:
+def test_which_file_is_shown_and_what_speculative_decoding_is_said_to_write(visit: Callable[..., Visitor]) -> None:
+    visitor = visit()
     visitor.open_view("Compare")
-    expect(visitor.page.locator(".cq-column").first).to_be_visible(timeout=20_000)
-    return visitor.page
-
-
-def test_the_comparison_that_was_chosen_last_is_shown_whichever_file_comes_first(visit: Callable[..., Visitor]) -> None:
-    page = opened(visit())
+    page = visitor.page
+    expect(page.locator(".cq-column").first).to_be_visible(timeout=20_000)
+    # The comparison that was chosen last is shown, whichever file comes first.
     late, last = (Comparison.read(FOLDER / one["file"]) for one in read_comparisons(FOLDER)[1:3])
     page.evaluate("""() => {
       const [ask, files] = [window.fetch, []];
-      window.fetch = (...how) => new Promise((give) => files.push(() => give(ask(...how))));
+      window.fetch = (...how) => new Promise((give) => files.push(async () => {
+        const answer = await ask(...how), copy = answer.clone();
+        give(answer);
+        return (await copy.text()).length;
+      }));
       window.release = (place) => files[place]();
+      window.restore = () => { window.fetch = ask; };
     }""")
     picker, question = page.get_by_label("Recorded problem"), page.locator(".cq-question")
     for comparison in (late, last):
@@ -36,15 +39,12 @@ def test_the_comparison_that_was_chosen_last_is_shown_whichever_file_comes_first
     page.evaluate("window.release(1)")
     expect(question).to_have_text(last.runs[0].prompt.question)
     page.evaluate("window.release(0)")
-    page.wait_for_timeout(300)
+    visitor.rest()
     expect(question).to_have_text(last.runs[0].prompt.question)
     assert picker.evaluate("one => one.selectedOptions[0].label") == last.title
+    page.evaluate("window.restore()")
 
-
-def test_where_rounding_turned_a_choice_speculative_decoding_is_not_said_to_write_the_llms_text(
-    visit: Callable[..., Visitor],
-) -> None:
-    page = opened(visit())
+    # Where rounding turned a choice it is not said to write the LLM's text.
     claim = page.locator(".cq-findings li", has_text="keeps the LLM's distribution")
     expect(claim).to_contain_text("token for token. Routing does not")
     for file in ("qwen-yeast.json", "qwen-umbrella.json"):

@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from citer_core.ui.evidence import evidence_message
-from tests.ui.conftest import Visitor
+from tests.ui.visitor import Visitor
 
 
 @pytest.mark.ui

@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from tests.traces import opening_run
 from tests.ui.axe import overflow
-from tests.ui.conftest import Served, Visitor
+from tests.ui.serving import Served
+from tests.ui.visitor import Visitor, wait_until
 
 pytestmark = pytest.mark.ui
 SIZES = [(1440, 900), (1920, 1080), (390, 844)]
@@ -147,12 +148,14 @@ def test_sheets_that_come_late_move_nothing(browser: Browser, served: Served) ->
     context = browser.new_context(viewport={"width": 1920, "height": 1080})
     page = context.new_page()
 
-    def late(route: Route) -> None:
-        page.wait_for_timeout(1500)
+    held: list[Route] = []
+    page.route(re.compile(r"/page\.css"), lambda route: held.append(route))
+    scripts: list[str] = []
+    page.on("requestfinished", lambda request: scripts.extend(re.findall("/citer/page-", request.url)))
+    page.goto(served.url, wait_until="commit")
+    wait_until(lambda: page.evaluate("1") and len(held) > 0 and len(scripts) > 0)
+    for route in held:
         route.continue_()
-
-    page.route(re.compile(r"/page\.css"), late)
-    page.goto(served.url)
     expect(page.locator(".citer-viewer .cv-t").first).to_be_visible(timeout=20_000)
     shift, moved = page.evaluate(SHIFT)
     context.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
@@ -19,8 +20,10 @@ from citer_core.models.presets import EMBEDDED, PRESETS
 from citer_core.ui.pair import offers as pair_offers
 from citer_core.web.settings import WebSettings
 from tests.fakes import FakeEngine
-from tests.ui.conftest import Served, Visitor, free_port, script
+from tests.http_visitor import free_port
 from tests.ui.endpoints import JSON, function
+from tests.ui.serving import Served, script
+from tests.ui.visitor import Visitor, wait_until
 
 pytestmark = pytest.mark.ui
 Make = Callable[..., Served]
@@ -180,6 +183,6 @@ def test_a_page_that_may_not_frame_ours_shows_nothing(browser: Browser, served: 
     page.on("console", lambda message: refused.append(message.text))
     page.goto(foreign(FRAME.format(url=served.url)))
     expect(page.frame_locator("iframe").locator("#cx-viewer")).to_have_count(0)
-    page.wait_for_timeout(300)
+    said = re.compile("frame-ancestors|X-Frame-Options")
+    wait_until(lambda: page.evaluate("1") and any(map(said.search, refused)))
     context.close()
-    assert any("frame-ancestors" in text or "X-Frame-Options" in text for text in refused)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -11,60 +10,32 @@ from playwright.sync_api import Browser, expect
 
 from citer_core.web.settings import WebSettings
 from tests.fakes import FakeEngine, FakeRun
-from tests.ui.conftest import Served, Visitor, script
 from tests.ui.cut_line import CutLine
-from tests.ui.test_page import wait_until
+from tests.ui.endpoints import going
+from tests.ui.serving import Served, script
+from tests.ui.visitor import Visitor, wait_until
 
 pytestmark = pytest.mark.ui
-Enter = Callable[..., Visitor]
+PATIENT_S = 60.0  # a grace that no reload on a busy machine is longer than
 
 
 @pytest.fixture(scope="module")
-def room(make_server: Callable[..., Served]) -> Served:
-    """Two places, and three seconds of grace."""
-    served = make_server(FakeEngine(script, delay_s=0.03), grace_s=3.0)
-    served.may_load.set()
-    assert served.slot.wait(30) is not None
-    return served
-
-
-@pytest.fixture(scope="module")
-def patient_room(make_server: Callable[..., Served]) -> Served:
-    """Two places, and a grace that no reload on a busy machine is longer than."""
-    served = make_server(FakeEngine(script), grace_s=60.0)
+def served(make_server: Callable[..., Served]) -> Served:
+    """Two places, and two more in the line. A relay has a port of its own, and a server answers to names it knows."""
+    served = make_server(FakeEngine(script), n_queued_runs=2, web=WebSettings(allowed_hosts=("127.0.0.1",)))
     served.may_load.set()
     assert served.slot.wait(30) is not None
     return served
 
 
 @pytest.fixture
-def enter(browser: Browser, room: Served) -> Iterator[Enter]:
-    """Opens windows; in the end all runs are ended."""
-    yield from windows(browser, room)
-
-
-@pytest.fixture
-def enter_patient(browser: Browser, patient_room: Served) -> Iterator[Enter]:
-    """The same where nobody's place is lost."""
-    yield from windows(browser, patient_room)
-
-
-def windows(browser: Browser, room: Served) -> Iterator[Enter]:
-    visitors: list[Visitor] = []
-
-    def opened(url: str | None = None) -> Visitor:
-        visitor = Visitor(browser, url or room.url)
-        expect(visitor.tokens.first).to_be_visible(timeout=15_000)
-        visitors.append(visitor)
-        return visitor
-
-    yield opened
-    room.engine.delay_s = 0.03
-    for visitor in visitors:
-        visitor.leave()
-    for run in room.engine.runs:
+def room(served: Served) -> Iterator[Served]:
+    """The same; in the end all runs are ended."""
+    served.desk.grace_s, served.engine.delay_s = PATIENT_S, 0.1
+    yield served
+    for run in served.engine.runs:
         run.cancel()
-    wait_until(lambda: all(run.finish_reason for run in room.engine.runs), 5.0)
+    wait_until(lambda: all(run.finish_reason for run in served.engine.runs))
 
 
 def run_of(served: Served, question: str) -> FakeRun:
@@ -73,106 +44,84 @@ def run_of(served: Served, question: str) -> FakeRun:
     return found[0]
 
 
-def test_a_reload_during_a_run_goes_on_where_it_was(enter: Enter, room: Served) -> None:
-    visitor = enter()
+def test_a_reload_goes_on_where_it_was_and_a_closed_pages_run_ends(visit: Callable[..., Visitor], room: Served) -> None:
+    visitor = visit()
+    page = visitor.page
     visitor.ask("A long story that is reloaded.")
     visitor.wait_live()
-    visitor.page.reload()
+    page.reload()
     visitor.wait_live()
-    expect(visitor.page.locator("#cx-prompt textarea")).to_have_value("A long story that is reloaded.")
-    expect(visitor.page.locator("button#cx-stop")).to_be_enabled()
-    n_tokens = visitor.tokens.count()
-    wait_until(lambda: visitor.tokens.count() > n_tokens, 5.0)  # not only what was there: it goes on
+    expect(page.locator("#cx-prompt textarea")).to_have_value("A long story that is reloaded.")
+    expect(page.locator("button#cx-stop")).to_be_enabled()
     run = run_of(room, "A long story that is reloaded.")
-    visitor.page.wait_for_timeout(4_000)  # longer than the grace: asking for the run keeps it
+    # It goes on, for longer than the grace: asking for the run keeps it.
+    room.desk.grace_s = 3.0
+    n_tokens = visitor.tokens.count() + 40
+    wait_until(lambda: visitor.tokens.count() > n_tokens)
     assert run.finish_reason is None
-    visitor.page.locator("button#cx-stop").click()
+    room.desk.grace_s, room.engine.delay_s = PATIENT_S, 0.02
+    page.locator("button#cx-stop").click()
     visitor.wait_idle()
     assert visitor.text() == run.trace().completion and run.finish_reason == "cancelled"
 
-
-def test_a_reload_after_the_end_shows_the_run_and_another_one_makes_it_forgotten(enter: Enter, room: Served) -> None:
-    visitor = enter()
+    # A run that is over is shown again too, until another one takes its place.
     visitor.ask("A short one.")
-    expect(visitor.page.locator(".citer-viewer")).to_contain_text("answer 42", timeout=10_000)
+    expect(page.locator(".citer-viewer")).to_contain_text("answer 42", timeout=10_000)
     visitor.wait_idle()
-    visitor.page.reload()
+    page.reload()
     visitor.wait_live()
     visitor.wait_idle()
     assert visitor.text() == run_of(room, "A short one.").trace().completion
-    expect(visitor.page.locator(".citer-viewer")).to_contain_text("answer 42")
-    visitor.page.locator(".cx-preset").nth(1).click()
-    expect(visitor.page.locator(".cv-mode")).to_have_text("Recorded")
-    visitor.page.reload()
+    expect(page.locator(".citer-viewer")).to_contain_text("answer 42")
+    page.locator(".cx-preset").nth(1).click()
+    expect(page.locator(".cv-mode")).to_have_text("Recorded")
+    page.reload()
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
-    expect(visitor.page.locator(".cv-mode")).to_have_text("Recorded")
+    expect(page.locator(".cv-mode")).to_have_text("Recorded")
 
-
-def test_places_are_shown_and_a_reload_keeps_the_place(enter_patient: Enter, patient_room: Served) -> None:
-    enter, room = enter_patient, patient_room
-    room.engine.delay_s = 0.3
-    going = [enter(), enter()]
-    for visitor in going:
-        visitor.ask("A long story.")
-        visitor.wait_live()
-    first, second = enter(), enter()
-    first.ask("I am first.")
-    expect(first.page.locator("#cx-notice")).to_contain_text("You are next in line", timeout=10_000)
-    second.ask("I am second.")
-    expect(second.page.locator("#cx-notice")).to_contain_text("You are 2nd in line", timeout=10_000)
-    second.page.reload()
-    expect(second.page.locator("#cx-notice")).to_contain_text("You are 2nd in line", timeout=15_000)
-    expect(second.page.locator("#cx-prompt textarea")).to_have_value("I am second.")
-    room.engine.delay_s = 0.03
-    going[0].page.locator("button#cx-stop").click()
-    first.wait_live()
-    expect(first.page.locator("#cx-notice")).to_be_empty()
-    going[1].page.locator("button#cx-stop").click()
-    second.wait_live()
-    second.wait_idle()
-    assert second.text() == run_of(room, "I am second.").trace().completion
-    assert re.search(r"about \d+ s|not known yet", second.page.locator("#cx-notice").inner_text()) is None
-
-
-def test_stop_leaves_the_line_after_a_reload_too(enter_patient: Enter, patient_room: Served) -> None:
-    enter, room = enter_patient, patient_room
-    room.engine.delay_s = 0.3
-    for _ in range(2):
-        going = enter()
-        going.ask("A long story.")
-        going.wait_live()
-    waiting = enter()
-    waiting.ask("I wait and give up.")
-    expect(waiting.page.locator("#cx-notice")).to_contain_text("You are next in line", timeout=10_000)
-    waiting.page.reload()
-    expect(waiting.page.locator("#cx-notice")).to_contain_text("You are next in line", timeout=15_000)
-    # The page shows at once that it does not wait any more; the line has heard of it when the server has answered.
-    with waiting.page.expect_response(lambda answer: answer.url.endswith("ask/stop_run")):
-        waiting.page.locator("button#cx-stop").click()
-    waiting.wait_idle()
-    expect(waiting.page.locator("#cx-notice")).to_be_empty()
-    for run in room.engine.runs:
-        run.cancel()
-    waiting.page.wait_for_timeout(500)
-    assert "I wait and give up." not in [run.problem.question for run in room.engine.runs]
-
-
-def test_a_closed_pages_run_ends_after_its_grace(enter: Enter, room: Served) -> None:
-    visitor = enter()
     visitor.ask("A long story that nobody waits for.")
     visitor.wait_live()
     run = run_of(room, "A long story that nobody waits for.")
-    visitor.page.close()
-    time.sleep(1.5)
-    assert run.finish_reason is None, "it might be a reload"
-    wait_until(lambda: run.finish_reason is not None, 8.0)
-    assert run.finish_reason == "cancelled"
+    room.desk.grace_s = 0.5
+    page.close()
+    wait_until(lambda: run.finish_reason == "cancelled")
 
 
-def test_a_connection_that_comes_back_brings_the_run_back(browser: Browser, make_server: Callable[..., Served]) -> None:
-    # The relay has a port of its own, and the server answers to the names that it knows.
-    room = make_server(FakeEngine(script, delay_s=0.05), web=WebSettings(allowed_hosts=("127.0.0.1",)))
-    room.may_load.set()
+def test_a_reload_keeps_the_place_stop_leaves_the_line_and_a_full_one_is_said(
+    visit: Callable[..., Visitor], room: Served
+) -> None:
+    room.engine.delay_s = 0.3
+    with going(room) as runs:
+        first, second, refused = visit(), visit(), visit()
+        for visitor, question, said in (
+            (first, "I wait and give up.", "You are next in line"),
+            (second, "I am second.", "You are 2nd in line"),
+            (refused, "I am refused.", "2 runs are waiting"),
+        ):
+            visitor.ask(question)
+            expect(visitor.page.locator("#cx-notice")).to_contain_text(said, timeout=10_000)
+        refused.wait_idle()
+        for visitor, said in ((first, "You are next in line"), (second, "You are 2nd in line")):
+            visitor.page.reload()
+            expect(visitor.page.locator("#cx-notice")).to_contain_text(said, timeout=15_000)
+        expect(second.page.locator("#cx-prompt textarea")).to_have_value("I am second.")
+        # The page shows at once that it does not wait any more; the line has heard of it when the server has answered.
+        with first.page.expect_response(lambda answer: answer.url.endswith("ask/stop_run")):
+            first.page.locator("button#cx-stop").click()
+        first.wait_idle()
+        expect(first.page.locator("#cx-notice")).to_be_empty()
+        notice = second.page.locator("#cx-notice")
+        expect(notice).to_contain_text("You are next in line", timeout=15_000)
+        room.engine.delay_s = 0.03
+        runs[0].cancel()
+        second.wait_live()
+        second.wait_idle()
+        assert second.text() == run_of(room, "I am second.").trace().completion
+        assert re.search(r"about \d+ s|not known yet", notice.inner_text()) is None
+    assert {run.problem.question for run in room.engine.runs}.isdisjoint(("I wait and give up.", "I am refused."))
+
+
+def test_a_connection_that_comes_back_brings_the_run_back(browser: Browser, room: Served) -> None:
     line = CutLine(room.url)
     visitor = Visitor(browser, line.url)
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
@@ -182,16 +131,12 @@ def test_a_connection_that_comes_back_brings_the_run_back(browser: Browser, make
     line.cut()
     notice = visitor.page.locator("#cx-notice")
     expect(notice).to_contain_text("connection to the server is lost", timeout=15_000)
+    assert run.finish_reason is None, "nobody ended it"
     line.mend()
     expect(notice).to_contain_text("The connection is back", timeout=15_000)
+    room.engine.delay_s = 0
     visitor.wait_idle()
-    ends_by = time.monotonic() + 30
-    while run.finish_reason is None and time.monotonic() < ends_by:
-        time.sleep(0.05)
-    assert run.finish_reason == "length", "nobody ended it"
-    # The page asks for what is new every 0.4 s.
-    shown = "window.citer?.viewer.trace()?.finish_reason"
-    wait_until(lambda: visitor.page.evaluate(shown) == run.finish_reason, 10.0)
-    assert visitor.text() == run.trace().completion
+    wait_until(lambda: visitor.page.evaluate("window.citer?.viewer.trace()?.finish_reason") == "length")
+    assert visitor.text() == run.trace().completion and run.finish_reason == "length"
     line.cut()
     visitor.leave()

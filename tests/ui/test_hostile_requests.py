@@ -22,7 +22,7 @@ from tests.damaged_traces import recorded
 from tests.fakes import FakeEngine
 from tests.own_time import OwnTime
 from tests.traces import opening_run
-from tests.ui.conftest import Served, script
+from tests.ui.serving import Served, script
 
 pytestmark = pytest.mark.ui
 needs_mcp = pytest.mark.skipif(importlib.util.find_spec("mcp") is None, reason="gradio's extra mcp is not installed")

@@ -8,7 +8,7 @@ from typing import Any
 from gradio.queueing import Queue
 
 from citer_core.ui.server import QUEUE_LOOK_S
-from tests.ui.conftest import Served
+from tests.ui.serving import Served
 
 
 def test_the_queue_is_looked_at_a_hundred_times_a_second_and_not_a_thousand(

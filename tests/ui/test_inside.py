@@ -12,8 +12,9 @@ from playwright.sync_api import Page, expect
 from citer_core.cost import H100_SXM, CostModel
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
-from tests.ui.axe import grave
-from tests.ui.conftest import Served, Visitor
+from tests.ui.axe import findings
+from tests.ui.serving import Served
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 PROBLEM = bundled_rows("math")[2].problem
@@ -79,7 +80,7 @@ def test_the_inside_of_a_token(visit: Callable[..., Visitor], labelled: Served, 
     dialog = page.get_by_role("dialog", name=re.compile("Who writes after"))
     expect(dialog).to_be_visible()
     expect(dialog.get_by_role("button", name="Close")).to_be_focused()
-    assert is_alone(page) and grave(page, ".cv-inside") == []
+    assert is_alone(page) and findings(page, ".cv-inside") == []
     page.keyboard.press("ArrowLeft")
     expect(dialog.locator(".ci-place")).to_have_text(f"token {at} of {len(events)}")
     expect(dialog.get_by_role("status")).to_contain_text(f"Token {at},")
@@ -88,13 +89,13 @@ def test_the_inside_of_a_token(visit: Callable[..., Visitor], labelled: Served, 
     expect(page.get_by_role("button", name="See inside this decision")).to_be_focused()
     assert not is_alone(page) and page.evaluate("window.citer.viewer.view.pinned") == at - 1
 
+    if computes == "browser":
+        a_router_without_layers_says_what_it_reads(visitor)
 
-def test_a_router_without_layers_says_what_it_reads(visit: Callable[..., Visitor], labelled: Served) -> None:
-    visitor = visit(url=labelled.url, computes="browser")
+
+def a_router_without_layers_says_what_it_reads(visitor: Visitor) -> None:
     page = visitor.page
-    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
     page.evaluate("window.citer.moveTau(0.8)")
-    page.locator("#cx-settings summary").click()
     page.select_option("#cx-router select", "entropy")
     visitor.ask(PROBLEM.question)
     visitor.wait_live()

@@ -9,27 +9,24 @@ from playwright.sync_api import expect
 
 from citer_core.evaluation.label_view import LabelledText
 from citer_core.tasks.datasets import bundled_rows
-from tests.ui.conftest import Served, Visitor
 from tests.ui.labels import labelled_text
+from tests.ui.serving import Served
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 NUMBER = 97  # the LLM alone writes 32 tokens of its known solution; the SLM alone leaves it where it matters
 KEY = f"mc {NUMBER}"
 
 
-def probed(visit: Callable[..., Visitor], labelled: Served, tau: float) -> Visitor:
-    """A finished run of that question, with the LLM asked everywhere."""
-    visitor = visit(url=labelled.url)
+def probe(visitor: Visitor, tau: float) -> None:
+    """Finishes a run of that question, with the LLM asked everywhere."""
     page = visitor.page
-    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
-    page.get_by_label("Multiple choice").check()
     page.evaluate(f"window.citer.moveTau({tau})")
     visitor.ask(bundled_rows("mc")[NUMBER - 1].problem.question)
     visitor.wait_live()
     visitor.wait_idle()
     page.get_by_role("button", name="Ask the LLM everywhere").click()
     expect(page.locator(".cv-closer")).to_contain_text("That pass is not in the cost.", timeout=20_000)
-    return visitor
 
 
 def truth_at(visitor: Visitor, index: int) -> str:
@@ -44,11 +41,14 @@ def leaves_at(visitor: Visitor, text: LabelledText) -> int:
     return next(index for index, (ours, true) in enumerate(pairs) if ours != true)
 
 
-def test_every_token_of_the_solution_has_the_label_of_the_labels_tab(
+def test_every_token_of_the_solution_has_the_label_of_the_labels_tab_and_none_after_it(
     visit: Callable[..., Visitor], labelled: Served
 ) -> None:
+    visitor = visit(url=labelled.url)
+    expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    visitor.page.get_by_label("Multiple choice").check()
     text = labelled_text(labelled, KEY)
-    visitor = probed(visit, labelled, 1)
+    probe(visitor, 1)
     at = leaves_at(visitor, text)
     assert at >= 30 and visitor.text().startswith("".join(text.pieces[:at]))
     n_critical = 0
@@ -60,12 +60,8 @@ def test_every_token_of_the_solution_has_the_label_of_the_labels_tab(
     assert n_critical > 0
     assert text.case[at] == 3 and "Case 3:" in truth_at(visitor, at)
 
-
-def test_after_the_token_that_leaves_the_solution_there_is_none(
-    visit: Callable[..., Visitor], labelled: Served
-) -> None:
-    text = labelled_text(labelled, KEY)
-    visitor = probed(visit, labelled, 0)
+    # After the token that leaves the solution there is none.
+    probe(visitor, 0)
     at = leaves_at(visitor, text)
     said = truth_at(visitor, at)
     assert "The run leaves it here: the true token is" in said and text.pieces[at].strip() in said

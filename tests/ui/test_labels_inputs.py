@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
 from citer_core.evaluation import label_view
 from citer_core.tasks.datasets import bundled_rows
-from tests.ui.conftest import HOSTILE, Served, Visitor
 from tests.ui.labels import FIRST_PROBLEM, VIEW, matrix, open_own, paste, pick, rows_of
+from tests.ui.serving import HOSTILE, Served
+from tests.ui.visitor import Visitor, wait_until
 
 pytestmark = pytest.mark.ui
 # The brackets after the hostile text would be the box's otherwise.
@@ -35,9 +37,12 @@ SEE_PROGRESS = """() => {
 }"""
 
 
-def test_nothing_of_the_tab_is_loaded_before_it_is_opened(visit: Callable[..., Visitor], labelled: Served) -> None:
+def test_what_the_tab_is_given(
+    visit: Callable[..., Visitor], labelled: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One window for all: nothing before it is opened, rows, files, a whole set, and sets that nobody waits for."""
     visitor = visit(url=labelled.url)
-    visitor.page.wait_for_timeout(500)
+    visitor.rest()
     assert not [url for url in visitor.requests if "/labels/" in url or "plotly" in url]
     visitor.open_view("Labels")
     expect(visitor.page.locator(".cl-reading h3")).to_have_text("200 math problems", timeout=10_000)
@@ -49,9 +54,6 @@ def test_nothing_of_the_tab_is_loaded_before_it_is_opened(visit: Callable[..., V
     assert len([url for url in visitor.requests if url.endswith("/ask/labels")]) == 1  # what is recorded asks nobody
     assert len([url for url in visitor.requests if "/labelled/" in url]) == 1
 
-
-def test_a_pasted_row_a_bad_row_and_hostile_text(open_tab: Callable[..., Visitor]) -> None:
-    visitor = open_tab()
     paste(visitor, json.dumps(MC_ROW))
     expect(visitor.page.locator(".cl-reading h3")).to_have_text("pasted row", timeout=10_000)
     expect(visitor.page.locator(".cl-question")).to_contain_text("Which is a fruit?")
@@ -69,11 +71,8 @@ def test_a_pasted_row_a_bad_row_and_hostile_text(open_tab: Callable[..., Visitor
     visitor.page.get_by_role("button", name="Roll out both branches").click()
     expect(visitor.page.locator(".cl-conclusion")).to_be_visible(timeout=20_000)
     assert visitor.page.evaluate("window.hacked") is None
+    visitor.page.locator(".cl-search").fill("")
 
-
-def test_a_file_and_a_set(open_tab: Callable[..., Visitor], tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    visitor = open_tab()
-    open_own(visitor)
     good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
     lines = [json.dumps(row.row) for row in (*bundled_rows("math")[:3], *bundled_rows("mc")[:2])]
     good.write_text("\n".join(lines), encoding="utf-8")
@@ -88,23 +87,20 @@ def test_a_file_and_a_set(open_tab: Callable[..., Visitor], tmp_path: Any, monke
         chooser.value.set_files(path)
 
     upload(binary)
-    expect(visitor.page.locator("#cx-labels .cl-status")).to_have_text(
-        "binary.jsonl is not UTF-8: save it with that encoding."
-    )
+    expect(status).to_have_text("binary.jsonl is not UTF-8: save it with that encoding.")
     upload(large)
-    expect(visitor.page.locator("#cx-labels .cl-status")).to_contain_text(
-        "large.jsonl has 4.1 MB; the page takes up to 4 MB"
-    )
+    expect(status).to_contain_text("large.jsonl has 4.1 MB; the page takes up to 4 MB")
     upload(bad)
-    expect(visitor.page.locator("#cx-labels .cl-status")).to_contain_text("Row 2: it has neither", timeout=10_000)
+    expect(status).to_contain_text("Row 2: it has neither", timeout=10_000)
     upload(good)
     expect(visitor.page.locator(".cl-reading h3")).to_have_text("good.jsonl", timeout=10_000)
     expect(visitor.page.locator(".cl-place")).to_contain_text("of 5")
-    monkeypatch.setattr("citer_core.ui.labels.rows.MAX_ROWS", 40)  # the recorded set has all of them
     visitor.page.evaluate(SEE_PROGRESS)
-    visitor.page.locator("#cx-labels-math").click()
-    visitor.page.wait_for_function("() => window.sawProgress", timeout=20_000)
-    expect(visitor.page.locator(".cl-reading h3")).to_have_text("40 math problems", timeout=60_000)
+    with monkeypatch.context() as patch:
+        patch.setattr("citer_core.ui.labels.rows.MAX_ROWS", 40)  # the recorded set has all of them
+        visitor.page.locator("#cx-labels-math").click()
+        visitor.page.wait_for_function("() => window.sawProgress", timeout=20_000)
+        expect(visitor.page.locator(".cl-reading h3")).to_have_text("40 math problems", timeout=60_000)
     assert sum(matrix(visitor).values()) == visitor.page.evaluate(f"{VIEW}.view.analysis.n") > 2_000
     risks = matrix(visitor)["risk"]
     visitor.page.locator("[data-cell=risk]").click()
@@ -114,11 +110,6 @@ def test_a_file_and_a_set(open_tab: Callable[..., Visitor], tmp_path: Any, monke
     expect(token).to_be_visible()
     expect(token).to_have_class(re.compile(r"\bcl-risk\b"))
 
-
-@pytest.mark.parametrize("how", ["leave", "pick another"])
-def test_a_running_set_ends_when_nobody_waits_for_it(
-    open_tab: Callable[..., Visitor], how: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
     is_ended: list[Callable[[], bool]] = []
     read: list[Any] = []
     label_texts = label_view.label_texts
@@ -130,18 +121,16 @@ def test_a_running_set_ends_when_nobody_waits_for_it(
             yield text
 
     monkeypatch.setattr(label_view, "label_texts", counted)
-    visitor = open_tab()
-    open_own(visitor)
-    visitor.page.locator("#cx-labels-mc").click()
-    expect(visitor.page.locator("#cx-labels progress")).to_be_visible(timeout=10_000)
-    if how == "leave":
-        visitor.page.close()
-    else:
-        pick(visitor, "math 3")
-    deadline = time.monotonic() + 3
-    while not (is_ended and is_ended[0]()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    n_read = len(read)
-    time.sleep(1.5)
-    assert len(read) <= n_read + 21 and len(read) < 200  # with the one that was picked
+    # A set that is being read ends when its page asks for something else, and when it leaves.
+    for leave in (lambda: pick(visitor, "math 3"), visitor.page.close):
+        is_ended.clear()
+        read.clear()
+        open_own(visitor)
+        visitor.page.locator("#cx-labels-mc").click()
+        expect(visitor.page.locator("#cx-labels progress")).to_be_visible(timeout=10_000)
+        wait_until(lambda: is_ended)
+        whole = is_ended[0]
+        leave()
+        wait_until(whole)
+        wait_until(lambda: httpx.get(f"{labelled.url}healthz", timeout=30).json()["n_running"] == 0)
+        assert len(read) < 200

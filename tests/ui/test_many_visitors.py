@@ -19,8 +19,9 @@ from playwright.sync_api import Browser, expect
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.ui.build import build_site
 from tests.fakes import FakeEngine
-from tests.ui.conftest import Files, Served, Visitor, script, until
-from tests.ui.test_browser_pair import READY, STATUS, shown
+from tests.ui.serving import Files, Served, script
+from tests.ui.test_browser_pair import READY, STATUS
+from tests.ui.visitor import Visitor, until
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 N_OF_FILES, N_OF_PAGE, AT_ONCE = 200, 50, 10
@@ -103,7 +104,7 @@ def test_50_visitors_who_generate_compute_nothing_on_the_server(
         for visitor, problem, n in zip(visitors, problems[first:], before, strict=False):
             expect(visitor.page.locator(".cv-mode")).to_have_text("Live", timeout=60_000)
             expect(visitor.page.locator("button#cx-generate")).to_be_enabled(timeout=60_000)
-            trace = shown(visitor)
+            trace = visitor.shown()
             assert trace.prompt.text == problem.prompt and "WebAssembly" in trace.record.hardware
             assert [asked for asked in visitor.requests[n:] if not STATUS.search(asked)] == []
         for visitor in visitors:

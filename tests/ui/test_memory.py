@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser import LAUNCH_ARGS, provide_browser
 from tests.fakes import FakeEngine
-from tests.ui.conftest import Served, Visitor, script
+from tests.ui.serving import Served, script
+from tests.ui.visitor import Visitor
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 N_RUNS = 50

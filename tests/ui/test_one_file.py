@@ -13,8 +13,9 @@ from citer_core.browser_pair import one_file_bytes
 from citer_core.cli.main import main
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
-from tests.ui.axe import overflow, violations
-from tests.ui.conftest import READY, Visitor, hosted, until
+from tests.ui.axe import findings, overflow
+from tests.ui.serving import hosted
+from tests.ui.visitor import READY, Visitor, until
 
 pytestmark = pytest.mark.ui
 
@@ -37,7 +38,7 @@ def test_a_page_of_the_command_generates_from_the_disk(browser: Browser, tmp_pat
     assert visitor.shown().events[3].forced
     page.locator("#cx-theme").click()
     for _ in range(2):
-        assert violations(page, tags=()) == [] and overflow(page) == 0
+        assert findings(page, with_advice=True) == [] and overflow(page) == 0
         page.set_viewport_size({"width": 390, "height": 844})
     assert page.get_by_role("button", name="Page").count() == 0  # it is one
     visitor.leave()
@@ -61,7 +62,8 @@ def test_the_page_hands_one_out(browser: Browser, site: Path, tmp_path: Path) ->
     opened = Visitor(browser, kept.as_uri())
     expect(opened.page.locator("[data-filter=llm]")).to_be_attached(timeout=20_000)
     expect(opened.page.locator("#cx-bandwidth")).to_have_value("935.5")
-    writes_by_itself(opened, trace)
+    assert opened.shown().key == trace.key
+    until(opened.page, f"({READY})()")  # and writes as the command's does
     opened.leave()
     assert opened.complaints == []
 

@@ -10,7 +10,8 @@ import statistics
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.ui.conftest import Served, Visitor
+from tests.ui.serving import Served
+from tests.ui.visitor import Visitor
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 N_TRIES = 5

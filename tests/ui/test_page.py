@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -11,19 +10,11 @@ from playwright.sync_api import Browser, expect
 
 from citer_core.errors import RouterError, ServerError
 from tests.fakes import FakeEngine
-from tests.ui.conftest import HOSTILE, Served, Visitor, script
+from tests.ui.serving import HOSTILE, Served, script
+from tests.ui.visitor import Visitor, wait_until
 
 pytestmark = pytest.mark.ui
 Visit = Callable[..., Visitor]
-
-
-def wait_until(holds: Callable[[], bool], within_s: float) -> float:
-    """Seconds until `holds`; fails after `within_s`."""
-    start = time.monotonic()
-    while not holds():
-        assert time.monotonic() - start < within_s, f"not within {within_s} s"
-        time.sleep(0.02)
-    return time.monotonic() - start
 
 
 def test_the_first_recorded_run_is_shown_before_any_model_is_loaded(
@@ -59,79 +50,78 @@ def test_an_engine_that_cannot_be_loaded_leaves_the_recorded_runs(
     visitor.leave()
 
 
-def test_a_router_that_does_not_fit_is_said_and_the_page_goes_on(
-    browser: Browser, make_server: Callable[..., Served]
+def test_a_router_that_does_not_fit_a_failing_model_and_a_lost_server_are_said_and_the_page_goes_on(
+    visit: Visit, make_server: Callable[..., Served]
 ) -> None:
     engine = FakeEngine(script)
     engine.problems = (RouterError('The router "mine" reads hidden states of 64 numbers, but the SLM gives 96.'),)
     served = make_server(engine)
     served.may_load.set()
-    visitor = Visitor(browser, served.url)
-    expect(visitor.page.locator("#cx-notice")).to_contain_text('router "mine" reads', timeout=10_000)
+    visitor = visit(url=served.url)
+    page, viewer = visitor.page, visitor.page.locator(".citer-viewer")
+    expect(page.locator("#cx-notice")).to_contain_text('router "mine" reads', timeout=10_000)
     visitor.ask("A good question.")
     visitor.wait_live()
     visitor.wait_idle()
     assert "42" in visitor.text()
-    visitor.leave()
+    # What was written is kept, and what broke may come back.
+    lost = "The LLM's server gave no answer. Start it again if it has ended, and run again."
+    engine.fail_at = 3
+    for error, said in ((RuntimeError("secret path"), "went wrong on the server"), (ServerError(lost), lost)):
+        engine.error = error
+        visitor.ask(f"This will break: {type(error).__name__}.")
+        expect(viewer).to_contain_text(said, timeout=10_000)
+        visitor.wait_idle()
+        assert page.evaluate("window.citer.viewer.events.length") == 3
+        expect(page.locator("body")).not_to_contain_text("secret path")
+    visitor.tokens.nth(1).click()
+    expect(page.locator(".cv-inspector")).to_contain_text("Token 2 of 3")
+    engine.fail_at = None
+    page.locator("button#cx-generate").click()
+    expect(viewer).not_to_contain_text(lost)
+    visitor.wait_idle()
+    assert page.evaluate("window.citer.viewer.events.length") > 3
 
 
-def test_a_run_streams_and_ends_with_its_answer(visit: Visit, served: Served) -> None:
+def test_a_run_streams_is_stopped_and_ends_whole_whatever_it_writes_and_is_lost(visit: Visit, served: Served) -> None:
     visitor = visit()
+    page = visitor.page
+    stop = page.locator("button#cx-stop")
     visitor.ask("A long story, twelve words of it.")
     visitor.wait_live()
-    counts = []
+    run = served.engine.runs[-1]
     for _ in range(4):
-        counts.append(visitor.tokens.count())
-        time.sleep(0.4)
-    assert counts == sorted(set(counts)), "tokens arrive while the run goes on"
-    visitor.page.locator("button#cx-stop").click()
-    visitor.wait_idle()
-    visitor.ask("A short one.")
-    expect(visitor.page.locator(".citer-viewer")).to_contain_text("answer 42", timeout=10_000)
-    visitor.wait_idle()
-    run = served.engine.runs[-1]
-    assert visitor.text() == run.trace().completion
-    assert run.finish_reason == "eos"
-
-
-def test_stop_ends_the_run_within_a_second_and_keeps_what_was_written(visit: Visit, served: Served) -> None:
-    visitor = visit()
-    visitor.ask("A long story to be stopped.")
-    visitor.wait_live()
-    run = served.engine.runs[-1]
-    visitor.page.locator("button#cx-stop").click()
-    assert wait_until(lambda: run.finish_reason is not None, 1.0) <= 1.0
-    assert run.finish_reason == "cancelled"
+        n_tokens = visitor.tokens.count()
+        wait_until(lambda n=n_tokens: visitor.tokens.count() > n)  # type: ignore[misc]
+        assert run.finish_reason is None, "tokens arrive while the run goes on"
+    stop.click()
+    wait_until(lambda: run.finish_reason == "cancelled")
     visitor.wait_idle()
     assert visitor.text() == run.trace().completion
-    assert visitor.page.evaluate("window.citer.viewer.trace().finish_reason") == "cancelled"
+    assert page.evaluate("window.citer.viewer.trace().finish_reason") == "cancelled"
 
-
-def test_tau_recolours_a_finished_run_without_a_request(visit: Visit) -> None:
-    visitor = visit()
-    visitor.begins()
-    slider = visitor.page.locator("#cx-tau input[type=range]")
-    slider.focus()
-    visitor.page.wait_for_timeout(500)
-    visitor.requests.clear()
-    recorded = float(slider.input_value())
-    for _ in range(10):
-        slider.press("ArrowLeft")
-    expect(visitor.page.locator(".citer-viewer")).to_contain_text(f"At τ {recorded - 0.1:.2f}")
-    visitor.page.wait_for_timeout(300)
-    assert visitor.requests == []
-
-
-def test_hostile_text_is_shown_literally(visit: Visit, served: Served) -> None:
-    visitor = visit()
     visitor.ask(f"hostile {HOSTILE}")
     visitor.wait_live()
     visitor.wait_idle()
     run = served.engine.runs[-1]
-    assert visitor.text() == run.trace().completion
-    assert "<script>window.hacked=1</script>" in visitor.page.locator(".citer-viewer").inner_text()
-    assert visitor.page.evaluate("window.hacked === undefined")
-    assert visitor.page.locator(".citer-viewer img, .citer-viewer script").count() == 0
+    assert visitor.text() == run.trace().completion and run.finish_reason == "eos"
+    expect(page.locator(".citer-viewer")).to_contain_text("answer 42")
+    assert "<script>window.hacked=1</script>" in page.locator(".citer-viewer").inner_text()
+    assert page.evaluate("window.hacked === undefined")
+    assert page.locator(".citer-viewer img, .citer-viewer script").count() == 0
+
+    # A lost message is fetched again.
+    page.evaluate(
+        """() => { const page = window.citer, receive = page.viewer.receive.bind(page.viewer); window.nMessages = 0;
+           page.viewer.receive = (message) => { if (window.nMessages++ % 3 !== 1) receive(message); }; }"""
+    )
+    visitor.ask("Some messages of this long story get lost.")
+    page.wait_for_function("() => window.nMessages > 9")
+    stop.click()
+    visitor.wait_idle()
+    run = served.engine.runs[-1]
+    wait_until(lambda: run.finish_reason == "cancelled")
+    wait_until(lambda: visitor.text() == run.trace().completion)
 
 
 def test_two_visitors_see_only_their_own_run(visit: Visit, served: Served) -> None:
@@ -146,54 +136,6 @@ def test_two_visitors_see_only_their_own_run(visit: Visit, served: Served) -> No
     by_question = {run.problem.question: run.trace().completion for run in served.engine.runs}
     assert one.text() == by_question["I ask something."]
     assert other.text() == by_question["The other one asks something else entirely."]
-
-
-def test_a_lost_message_is_fetched_again(visit: Visit, served: Served) -> None:
-    visitor = visit()
-    visitor.page.evaluate(
-        """() => { const page = window.citer, receive = page.viewer.receive.bind(page.viewer); let n = 0;
-           page.viewer.receive = (message) => { if (n++ % 3 !== 1) receive(message); }; }"""
-    )
-    visitor.ask("Some messages of this long story get lost.")
-    visitor.wait_live()
-    visitor.page.wait_for_timeout(1500)
-    visitor.page.locator("button#cx-stop").click()
-    visitor.wait_idle()
-    written = served.engine.runs[-1].trace().completion
-    assert visitor.text() == written
-
-
-def test_a_failing_model_keeps_what_was_written(browser: Browser, make_server: Callable[..., Served]) -> None:
-    served = make_server(FakeEngine(script, fail_at=3, error=RuntimeError("secret path")))
-    served.may_load.set()
-    visitor = Visitor(browser, served.url)
-    visitor.ask("This will break.")
-    expect(visitor.page.locator(".citer-viewer")).to_contain_text("went wrong on the server", timeout=10_000)
-    expect(visitor.page.locator("body")).not_to_contain_text("secret path")
-    assert visitor.page.evaluate("window.citer.viewer.events.length") == 3
-    visitor.leave()
-
-
-def test_a_lost_server_keeps_what_was_written_and_may_come_back(
-    browser: Browser, make_server: Callable[..., Served]
-) -> None:
-    lost = "The LLM's server gave no answer. Start it again if it has ended, and run again."
-    served = make_server(FakeEngine(script, fail_at=3, error=ServerError(lost)))
-    served.may_load.set()
-    visitor = Visitor(browser, served.url)
-    visitor.ask("This will break.")
-    expect(visitor.page.locator(".citer-viewer")).to_contain_text(lost, timeout=10_000)
-    visitor.wait_idle()
-    assert visitor.page.evaluate("window.citer.viewer.events.length") == 3
-    visitor.tokens.nth(1).click()
-    expect(visitor.page.locator(".cv-inspector")).to_contain_text("Token 2 of 3")
-    served.engine.fail_at = None
-    visitor.page.locator("button#cx-generate").click()
-    expect(visitor.page.locator(".citer-viewer")).not_to_contain_text(lost)
-    visitor.wait_idle()
-    assert visitor.page.evaluate("window.citer.viewer.events.length") > 3
-    assert visitor.complaints == []
-    visitor.leave()
 
 
 class ServedEngine(FakeEngine):
@@ -232,30 +174,3 @@ def test_a_server_that_comes_up_late_is_waited_for_and_offers_what_it_can(
     expect(page.get_by_role("button", name="Flip:")).to_be_visible()
     expect(page.get_by_role("button", name="Ask the LLM everywhere")).to_have_count(0)
     visitor.leave()
-
-
-def test_a_full_line_is_said_and_stop_leaves_the_line(browser: Browser, make_server: Callable[..., Served]) -> None:
-    served = make_server(FakeEngine(script, delay_s=0.05), n_queued_runs=1)
-    served.may_load.set()
-    visitors = [Visitor(browser, served.url) for _ in range(4)]
-    for visitor in visitors:
-        expect(visitor.tokens.first).to_be_visible(timeout=15_000)
-    for running in visitors[:2]:
-        running.ask("A long story.")
-        running.wait_live()
-    waiting, refused = visitors[2:]
-    waiting.ask("I wait.")
-    expect(waiting.page.locator("#cx-notice")).to_contain_text("You are next in line", timeout=10_000)
-    refused.ask("I am refused.")
-    expect(refused.page.locator("#cx-notice")).to_contain_text("1 runs are waiting", timeout=10_000)
-    refused.wait_idle()
-    waiting.page.locator("button#cx-stop").click()
-    waiting.wait_idle()
-    expect(waiting.page.locator("#cx-notice")).to_be_empty()
-    for running in visitors[:2]:
-        running.page.locator("button#cx-stop").click()
-        running.wait_idle()
-    for visitor in visitors:
-        visitor.leave()
-    wait_until(lambda: all(run.finish_reason for run in served.engine.runs), 2.0)
-    assert "I wait." not in [run.problem.question for run in served.engine.runs]

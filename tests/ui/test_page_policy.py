@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Browser, expect
 
-from tests.ui.conftest import Served
+from tests.ui.serving import Served
+from tests.ui.visitor import wait_until
 
 pytestmark = pytest.mark.ui
 
@@ -32,7 +33,10 @@ def test_injected_markup_runs_nothing(browser: Browser, served: Served) -> None:
           document.head.append(far);
         }"""
     )
-    page.wait_for_timeout(300)
-    assert page.evaluate("window.hacked === undefined")
-    assert len([text for text in violations if "Content Security Policy" in text]) >= 3
+
+    def is_undone() -> bool:
+        assert page.evaluate("window.hacked === undefined")
+        return sum("Content Security Policy" in text for text in violations) >= 3
+
+    wait_until(is_undone)
     context.close()

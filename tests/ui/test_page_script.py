@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
-from tests.ui.conftest import Visitor
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 Visit = Callable[..., Visitor]

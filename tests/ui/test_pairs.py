@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
@@ -27,9 +26,11 @@ from citer_core.ui.pair.switch import PairSwitch
 from citer_core.ui.server import PageServer
 from tests.core.conftest import tiny_qwen2
 from tests.fakes import FakeEngine
+from tests.http_visitor import free_port
 from tests.traces import opening_run
-from tests.ui.axe import violations
-from tests.ui.conftest import SLOW_TOKEN_S, Served, Visitor, free_port, script
+from tests.ui.axe import findings
+from tests.ui.serving import SLOW_TOKEN_S, Served, script
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 CODER = "qwen2.5-coder-0.5b-1.5b"
@@ -85,20 +86,15 @@ def changing(gate: Gate, make_server: Callable[..., Served]) -> Served:
 
 
 @pytest.fixture
-def come(browser: Browser) -> Iterator[Callable[..., Visitor]]:
-    """Opens windows, and sees to it that none of them had anything to complain about."""
-    visitors: list[Visitor] = []
+def come(visit: Callable[..., Visitor]) -> Callable[..., Visitor]:
+    """Opens windows in which the pair is there."""
 
-    def open_window(url: str, **how: Any) -> Visitor:
-        visitor = Visitor(browser, url, **how)
-        visitors.append(visitor)
+    def open_window(url: str) -> Visitor:
+        visitor = visit(url=url)
         expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=60_000)
         return visitor
 
-    yield open_window
-    for visitor in visitors:
-        visitor.leave()
-    assert [complaint for visitor in visitors for complaint in visitor.complaints] == []
+    return open_window
 
 
 def open_picker(page: Page) -> None:
@@ -110,11 +106,7 @@ def choose(page: Page, name: str) -> None:
     page.locator(f'.cx-pairs input[value="{name}"]').check()
 
 
-@pytest.mark.parametrize(("theme", "width"), [("light", 1280), ("dark", 390)])
-def test_the_picker_says_what_each_pair_needs(come: Any, changing: Served, theme: str, width: int) -> None:
-    page = come(changing.url, theme=theme, width=width).page
-    expect(page.locator("#cx-pair")).to_have_text(BUNDLED)
-    open_picker(page)
+def says_what_each_needs(page: Page) -> None:
     dialog = page.get_by_role("dialog", name="Pair of models")
     expect(dialog).to_contain_text("16.0 GB of memory free")
     card = page.locator(".cx-pairs-card", has_text=TITLE)
@@ -130,15 +122,25 @@ def test_the_picker_says_what_each_pair_needs(come: Any, changing: Served, theme
     expect(page.locator(".cx-pairs-load")).to_be_disabled()
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     assert page.evaluate("(d => d.scrollWidth <= d.clientWidth)(document.querySelector('dialog.cx-pairs'))")
-    assert violations(page, ".cx-pairs", tags=()) == []
-    page.keyboard.press("Escape")
-    expect(dialog).to_be_hidden()
-    expect(page.locator("#cx-pair")).to_be_focused()
+    assert findings(page, ".cx-pairs", with_advice=True) == []
 
 
-def test_by_keyboard_alone(come: Any, changing: Served, gate: Gate) -> None:
-    page = come(changing.url).page
-    page.locator("#cx-pair").focus()
+def test_the_picker(come: Any, changing: Served, gate: Gate) -> None:
+    """What it says, by the keyboard alone, to a second asker, after a failure, and for a run of another pair."""
+    first = come(changing.url)
+    page, state = first.page, first.page.locator(".cx-pairs-state")
+    dialog = page.get_by_role("dialog", name="Pair of models")
+    for width in (1280, 390):
+        if width == 390:
+            first.head("#cx-theme")
+            page.set_viewport_size({"width": width, "height": 900})
+        expect(page.locator("#cx-pair")).to_have_text(BUNDLED)
+        open_picker(page)
+        says_what_each_needs(page)
+        page.keyboard.press("Escape")
+        expect(dialog).to_be_hidden()
+        expect(page.locator("#cx-pair")).to_be_focused()
+
     page.keyboard.press("Enter")
     expect(page.locator(".cx-pairs-card").first).to_be_visible(timeout=20_000)
     page.locator(f'.cx-pairs input[value="{CODER}"]').focus()
@@ -147,8 +149,60 @@ def test_by_keyboard_alone(come: Any, changing: Served, gate: Gate) -> None:
     page.keyboard.press("Enter")
     expect(page.locator(".cx-pairs-foot button", has_text="Cancel")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.locator(".cx-pairs-state")).to_have_text(f"Cancelled. {BUNDLED} goes on.", timeout=10_000)
+    expect(state).to_have_text(f"Cancelled. {BUNDLED} goes on.", timeout=10_000)
     assert page.evaluate("document.querySelector('dialog.cx-pairs').contains(document.activeElement)")
+
+    second = come(changing.url)
+    open_picker(second.page)
+    for visitor in (first, second):
+        choose(visitor.page, CODER)
+    page.locator(".cx-pairs-load").click()
+    expect(state).to_contain_text("Downloading", timeout=10_000)
+    load = second.page.locator(".cx-pairs-load")
+    if load.is_visible() and load.is_enabled():  # it may have noticed by itself already
+        load.click()
+    expect(second.page.locator(".cx-pairs-state")).to_contain_text(f"{TITLE}", timeout=15_000)
+    expect(second.page.locator(".cx-pairs-foot progress")).to_be_visible(timeout=15_000)
+    expect(second.page.locator(".cx-pairs-foot button", has_text="Cancel")).to_be_hidden()
+    # Nor with what it is told: the id is everybody's, and cancels nothing.
+    told = second.page.evaluate("window.citer.pairs.status.change")
+    for key in ({"id": told["id"]}, {"token": told["id"]}, {}):
+        assert second.page.evaluate("(key) => window.citer.ask('cancel_change', key)", key) == {"cancelled": False}
+    # A reload does not take it from whoever began it.
+    page.reload()
+    open_picker(page)
+    page.locator(".cx-pairs-foot button", has_text="Cancel").click()
+    for visitor in (first, second):
+        expect(visitor.page.locator(".cx-pairs-state")).to_have_text(f"Cancelled. {BUNDLED} goes on.", timeout=15_000)
+
+    gate.error = RuntimeError("secret path")
+    gate.may_go.set()
+    choose(page, CODER)
+    page.locator(".cx-pairs-load").click()
+    expect(state).to_contain_text(f"{TITLE} could not be loaded", timeout=10_000)
+    expect(state).to_contain_text(f"{BUNDLED} goes on.")
+    expect(page.locator("body")).not_to_contain_text("secret path")
+    page.keyboard.press("Escape")
+    first.ask("A short one.")
+    first.wait_live()
+    first.wait_idle()
+    assert "42" in first.text()
+
+    # A finished run plays without its pair; to flip a token of it the pair is needed.
+    page.evaluate(
+        """(title) => {
+          const view = window.citer.viewer.trace();
+          view.pair = {...view.pair, name: title, revision: "another"};
+          window.citer.recorded.showImported(view);
+        }""",
+        TITLE,
+    )
+    page.locator(".cv-t").nth(2).click()
+    page.locator("button", has_text="Let the LLM write it").or_(page.locator("button", has_text="Flip")).first.click()
+    notice = page.locator("#cx-notice")
+    expect(notice).to_contain_text(f"This run was made by {TITLE}, and {BUNDLED} is loaded.", timeout=10_000)
+    notice.locator("button", has_text="Change the pair").click()
+    expect(page.locator(f'.cx-pairs input[value="{CODER}"]')).to_be_checked(timeout=20_000)
 
 
 def test_a_change_seen_from_two_sessions_fails_no_stream(come: Any, changing: Served, gate: Gate) -> None:
@@ -167,6 +221,7 @@ def test_a_change_seen_from_two_sessions_fails_no_stream(come: Any, changing: Se
     # The stream of the other session is the old pair's, to its end.
     run = changing.engine.runs[-1]
     assert run.finish_reason is None, "the change was done under a run"
+    changing.engine.delay_s = 0
     streaming.wait_idle()
     assert run.finish_reason == "length" and streaming.text() == run.trace().completion
     assert streaming.page.evaluate("window.citer.viewer.trace().pair.name") == BUNDLED
@@ -188,76 +243,8 @@ def test_a_change_seen_from_two_sessions_fails_no_stream(come: Any, changing: Se
     assert gate.engines[CODER].runs[-1].router_info.name == "entropy"
 
 
-def test_a_failure_is_said_and_the_old_pair_goes_on(come: Any, changing: Served, gate: Gate) -> None:
-    gate.error = RuntimeError("secret path")
-    gate.may_go.set()
-    visitor = come(changing.url)
-    open_picker(visitor.page)
-    choose(visitor.page, CODER)
-    visitor.page.locator(".cx-pairs-load").click()
-    state = visitor.page.locator(".cx-pairs-state")
-    expect(state).to_contain_text(f"{TITLE} could not be loaded", timeout=10_000)
-    expect(state).to_contain_text(f"{BUNDLED} goes on.")
-    expect(visitor.page.locator("body")).not_to_contain_text("secret path")
-    visitor.page.keyboard.press("Escape")
-    visitor.ask("A short one.")
-    visitor.wait_live()
-    visitor.wait_idle()
-    assert "42" in visitor.text()
-
-
-def test_a_second_asker_is_told(come: Any, changing: Served, gate: Gate) -> None:
-    first, second = come(changing.url), come(changing.url)
-    for visitor in (first, second):
-        open_picker(visitor.page)
-        choose(visitor.page, CODER)
-    first.page.locator(".cx-pairs-load").click()
-    expect(first.page.locator(".cx-pairs-state")).to_contain_text("Downloading", timeout=10_000)
-    load = second.page.locator(".cx-pairs-load")
-    if load.is_visible() and load.is_enabled():  # it may have noticed by itself already
-        load.click()
-    expect(second.page.locator(".cx-pairs-state")).to_contain_text(f"{TITLE}", timeout=15_000)
-    expect(second.page.locator(".cx-pairs-foot progress")).to_be_visible(timeout=15_000)
-    expect(second.page.locator(".cx-pairs-foot button", has_text="Cancel")).to_be_hidden()
-    # Nor with what it is told: the id is everybody's, and cancels nothing.
-    told = second.page.evaluate("window.citer.pairs.status.change")
-    for key in ({"id": told["id"]}, {"token": told["id"]}, {}):
-        assert second.page.evaluate("(key) => window.citer.ask('cancel_change', key)", key) == {"cancelled": False}
-    # A reload does not take it from whoever began it.
-    first.page.reload()
-    open_picker(first.page)
-    first.page.locator(".cx-pairs-foot button", has_text="Cancel").click()
-    for visitor in (first, second):
-        expect(visitor.page.locator(".cx-pairs-state")).to_have_text(f"Cancelled. {BUNDLED} goes on.", timeout=15_000)
-
-
-def test_a_run_of_another_pair_says_which_and_offers_it(come: Any, changing: Served) -> None:
-    """A finished run plays without its pair; to flip a token of it the pair is needed."""
-    visitor = come(changing.url)
-    visitor.ask("A short one.")
-    visitor.wait_live()
-    visitor.wait_idle()
-    page = visitor.page
-    page.evaluate(
-        """(title) => {
-          const view = window.citer.viewer.trace();
-          view.pair = {...view.pair, name: title, revision: "another"};
-          window.citer.recorded.showImported(view);
-        }""",
-        TITLE,
-    )
-    page.locator(".cv-t").nth(2).click()
-    page.locator("button", has_text="Let the LLM write it").or_(page.locator("button", has_text="Flip")).first.click()
-    notice = page.locator("#cx-notice")
-    expect(notice).to_contain_text(f"This run was made by {TITLE}, and {BUNDLED} is loaded.", timeout=10_000)
-    notice.locator("button", has_text="Change the pair").click()
-    expect(page.locator(f'.cx-pairs input[value="{CODER}"]')).to_be_checked(timeout=20_000)
-
-
-def test_where_the_pair_stays_the_picker_says_why(come: Any, make_server: Callable[..., Served]) -> None:
-    served = make_server(FakeEngine(script), pairs="fixed")
-    served.may_load.set()
-    page = come(served.url).page
+def test_where_the_pair_stays_the_picker_says_why(visit: Callable[..., Visitor]) -> None:
+    page = visit().page
     page.locator("#cx-pair").click()
     expect(page.locator(".cx-pairs-note")).to_contain_text("CITER_PAIRS=fixed")
     expect(page.locator(".cx-pairs-load")).to_be_hidden()
@@ -271,20 +258,22 @@ def test_two_real_pairs_of_ones_own(
 
     tokenizer = AutoTokenizer.from_pretrained(ASSETS / "models" / "tokenizer")
     halves = []
-    for seed in range(4):
+    for seed in range(2):
         folder = tmp_path_factory.mktemp(f"model{seed}") / f"model{seed}"
         tiny_qwen2(seed).save_pretrained(folder)
         tokenizer.save_pretrained(folder)
         halves.append(str(folder))
-    first, second = ",".join(halves[:2]), ",".join(halves[2:])
+    first = ",".join(halves)
     problem = problem_from_text("Tell me how many there are.", "math")
     settings = DecodeSettings(threshold=0.5, max_new_tokens=256)
     reference = Engine.load(first).start(problem, router="random", settings=settings)
     expected = [event.token_id for event in reference]
     step = Decoder.step
 
+    is_over = threading.Event()
+
     def slow(decoder: Decoder) -> Any:
-        time.sleep(0.02)  # a pace at which a change fits under a run
+        is_over.wait(0.02)  # a pace at which a change fits under a run
         return step(decoder)
 
     monkeypatch.setattr(Decoder, "step", slow)
@@ -308,16 +297,17 @@ def test_two_real_pairs_of_ones_own(
     streaming.ask("Tell me how many there are.")
     streaming.wait_live()
     open_picker(changer.page)
-    for label, folder in (("SLM", halves[2]), ("LLM", halves[3])):
+    for label, folder in (("SLM", halves[1]), ("LLM", halves[0])):
         changer.page.locator(f'.cx-pairs input[aria-label="{label}"]').fill(folder)
     changer.page.locator('.cx-pairs input[value="float32"]').check()
-    for label, folder in (("SLM", halves[2]), ("LLM", halves[3])):
+    for label, folder in (("SLM", halves[1]), ("LLM", halves[0])):
         expect(changer.page.locator(f'.cx-pairs input[aria-label="{label}"]')).to_have_value(folder)
     changer.page.locator(".cx-pairs-load").click()
-    expect(changer.page.locator(".cx-pairs-state")).to_have_text("model2 / model3 is loaded.", timeout=30_000)
+    expect(changer.page.locator(".cx-pairs-state")).to_have_text("model1 / model0 is loaded.", timeout=30_000)
     assert streaming.page.evaluate("window.citer.isLive"), "the change was done under a run"
+    is_over.set()
     streaming.wait_idle()
     tokens = streaming.page.evaluate("window.citer.viewer.events.map((event) => event.token_id)")
     assert tokens == expected
-    expect(streaming.page.locator("#cx-pair")).to_have_text("model2 / model3", timeout=15_000)
-    assert second == f"{halves[2]},{halves[3]}" and slot.status()["pair"] == "model2 / model3"
+    expect(streaming.page.locator("#cx-pair")).to_have_text("model1 / model0", timeout=15_000)
+    assert slot.status()["pair"] == "model1 / model0"

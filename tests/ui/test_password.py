@@ -10,8 +10,9 @@ from playwright.sync_api import Browser, expect
 
 from citer_core.web.settings import WebSettings
 from tests.fakes import FakeEngine
-from tests.ui.conftest import Served, Visitor, script
 from tests.ui.endpoints import post
+from tests.ui.serving import Served, script
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 Make = Callable[..., Served]

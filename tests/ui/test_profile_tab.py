@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import threading
 import time
@@ -24,7 +25,8 @@ from citer_core.ui.measurement import Measurement
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.profile import RecordedProfiles, about_profiles, measure_messages, profile_message, progress_message
 from tests.asking import last
-from tests.ui.conftest import Visitor
+from tests.ui.axe import overflow
+from tests.ui.visitor import Visitor
 
 
 def failing_slot(error: Exception) -> EngineSlot:
@@ -69,47 +71,36 @@ def test_who_may_not_measure_is_told_how_to() -> None:
 
 
 @pytest.mark.ui
-def test_a_chosen_profile_is_shown(visit: Callable[..., Visitor]) -> None:
-    visitor = visit()
-    visitor.open_view("Worth it here?")
-    choice = visitor.page.get_by_role("combobox", name="Recorded profile")
-    expect(choice).to_be_visible(timeout=20_000)
-    names = choice.locator("option").all_text_contents()
-    choice.select_option(names[1])
-    pair, _, _ = names[1].partition(",")
-    expect(visitor.page.locator(".citer-profile .cp-kind")).to_contain_text(pair, timeout=20_000)
-
-
-@pytest.mark.ui
-def test_recorded_profile(visit: Callable[..., Visitor]) -> None:
+def test_a_recorded_profile_is_shown_and_another_can_be_chosen(visit: Callable[..., Visitor]) -> None:
     visitor = visit(width=390)
     page = visitor.page
-    assert page.locator(".citer-profile").count() == 0  # nothing before it is opened
+    view, kind = page.locator(".citer-profile"), page.locator(".citer-profile .cp-kind")
+    assert view.count() == 0  # nothing before it is opened
     visitor.open_view("Worth it here?")
     stored = read_profile(ASSETS / "benchmarks" / "profile.json")
-    expect(page.locator(".citer-profile h2")).to_have_text(headline(stored), timeout=20_000)
-    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
-    expect(page.locator(".citer-profile .cp-top .cl-note")).to_contain_text(stored.date)
-    expect(page.locator(".citer-profile .cp-top code")).to_have_text(stored.command)
-    numbers = [number.value for number in big_numbers(stored)]
-    expect(page.locator(".citer-profile .cp-number")).to_have_text(numbers)
-    expect(page.locator(".citer-profile .cp-number").first).to_be_in_viewport()
-    expect(page.locator('.citer-profile .cl-plot[data-drawn="true"]')).to_have_count(2, timeout=30_000)
+    expect(view.locator("h2")).to_have_text(headline(stored), timeout=20_000)
+    expect(kind).to_contain_text("Recorded")
+    expect(view.locator(".cp-top .cl-note")).to_contain_text(stored.date)
+    expect(view.locator(".cp-top code")).to_have_text(stored.command)
+    expect(view.locator(".cp-number")).to_have_text([number.value for number in big_numbers(stored)])
+    expect(view.locator(".cp-number").first).to_be_in_viewport()
+    expect(view.locator('.cl-plot[data-drawn="true"]')).to_have_count(2, timeout=30_000)
     page.get_by_text("All numbers as tables").click()
-    expect(page.locator(".citer-profile table")).to_have_count(6)
-    assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
-
-
-@pytest.fixture
-def anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All tests share a server, which would hand out again what it measured for another one."""
-    monkeypatch.setattr(Measurement, "recent", lambda *_: None)
+    expect(view.locator("table")).to_have_count(6)
+    assert overflow(page) <= 0
+    choice = page.get_by_role("combobox", name="Recorded profile")
+    names = choice.locator("option").all_text_contents()
+    choice.select_option(names[1])
+    expect(kind).to_contain_text(names[1].partition(",")[0], timeout=20_000)
 
 
 @pytest.mark.ui
-@pytest.mark.usefixtures("anew")
-def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Progress, then the new profile in place of the recorded one; the numbers are those of the server."""
+def test_measured_on_demand_stopped_and_ended_with_its_page(
+    visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Progress, then the new profile; where a measurement is ended, what was shown before it stays."""
+    # All tests share a server, which would hand out again what it measured for another one.
+    monkeypatch.setattr(Measurement, "recent", lambda *_: None)
     stored = read_profile(ASSETS / "benchmarks" / "profile.json")
     profile = replace(stored, break_even=replace(stored.break_even, time=0.123))
 
@@ -117,72 +108,48 @@ def test_measured_on_demand(visit: Callable[..., Visitor], monkeypatch: pytest.M
         yield progress_message(0.5, "forward passes")
         yield profile_message(profile, "live")
 
-    monkeypatch.setattr(profiles, "measure_messages", measured)
     visitor = visit()
     page = visitor.page
+    kind, status = page.locator(".citer-profile .cp-kind"), page.locator(".citer-profile .cl-status")
+    measure, stop = page.locator("button#cx-profile-measure"), page.locator("button#cx-stop")
     visitor.open_view("Worth it here?")
-    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded", timeout=20_000)
-    page.locator("button#cx-profile-measure").click()
-    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Measured just now", timeout=20_000)
+    expect(kind).to_contain_text("Recorded", timeout=20_000)
+    with monkeypatch.context() as patch:
+        patch.setattr(profiles, "measure_messages", measured)
+        measure.click()
+        expect(kind).to_contain_text("Measured just now", timeout=20_000)
     expect(page.locator(".citer-profile h2")).to_contain_text("12%")
     page.locator("button#cx-profile-recorded").click()
-    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded", timeout=20_000)
+    expect(kind).to_contain_text("Recorded", timeout=20_000)
 
-
-@pytest.mark.ui
-@pytest.mark.usefixtures("anew")
-@pytest.mark.parametrize("button", ["button#cx-profile-stop", "button#cx-stop"])
-def test_stop_ends_a_measurement(visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch, button: str) -> None:
-    """Its own button and the page's; what was shown before stays, and another one can be asked for."""
-    n_steps, ended = iter(range(10_000)), threading.Event()
+    ended = threading.Event()
 
     def endless(*_: Any, **__: Any) -> Any:
         try:
-            for number in n_steps:
+            for number in itertools.count():
                 time.sleep(0.02)
                 yield SimpleNamespace(done=0.5, doing=f"round {number}")
         finally:
             ended.set()
 
     monkeypatch.setattr("citer_core.measuring.profile.profile_pair", endless)
-    visitor = visit()
-    page = visitor.page
-    visitor.open_view("Worth it here?")
-    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded", timeout=20_000)
-    expect(page.locator("button#cx-profile-stop")).to_be_hidden()
-    expect(page.locator("button#cx-stop")).to_be_disabled()
-    page.locator("button#cx-profile-measure").click()
-    status = page.locator(".citer-profile .cl-status")
-    expect(status).to_contain_text("Measuring: round", timeout=20_000)
-    expect(page.locator("button#cx-generate")).to_be_enabled()
-    if button == "button#cx-stop":
-        visitor.open_view("Explore")
-    page.locator(button).click()
-    expect(status).to_contain_text("was stopped", timeout=10_000)
-    assert ended.wait(5)
-    visitor.open_view("Worth it here?")
-    expect(page.locator(".citer-profile .cp-kind")).to_contain_text("Recorded")
-    expect(page.locator("button#cx-profile-measure")).to_be_enabled()
-    expect(page.locator("button#cx-stop")).to_be_disabled()
-
-
-@pytest.mark.ui
-@pytest.mark.usefixtures("anew")
-def test_a_closed_page_ends_its_measurement(visit: Callable[..., Visitor], monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = threading.Event()
-
-    def endless(*_: Any, **__: Any) -> Any:
-        try:
-            while True:
-                time.sleep(0.02)
-                yield SimpleNamespace(done=0.5, doing="a round")
-        finally:
-            ended.set()
-
-    monkeypatch.setattr("citer_core.measuring.profile.profile_pair", endless)
-    visitor = visit()
-    visitor.open_view("Worth it here?")
-    visitor.page.locator("button#cx-profile-measure").click()
-    expect(visitor.page.locator(".citer-profile .cl-status")).to_contain_text("Measuring", timeout=20_000)
-    visitor.page.close()
+    for button in ("button#cx-profile-stop", "button#cx-stop"):  # its own button and the page's
+        expect(page.locator("button#cx-profile-stop")).to_be_hidden()
+        expect(stop).to_be_disabled()
+        measure.click()
+        expect(status).to_contain_text("Measuring: round", timeout=20_000)
+        expect(page.locator("button#cx-generate")).to_be_enabled()
+        if button == "button#cx-stop":
+            visitor.open_view("Explore")
+        page.locator(button).click()
+        expect(status).to_contain_text("was stopped", timeout=10_000)
+        assert ended.wait(5)
+        ended.clear()
+        visitor.open_view("Worth it here?")
+        expect(kind).to_contain_text("Recorded")
+        expect(measure).to_be_enabled()
+        expect(stop).to_be_disabled()
+    measure.click()
+    expect(status).to_contain_text("Measuring", timeout=20_000)
+    page.close()
     assert ended.wait(10)

@@ -1,34 +1,29 @@
-"""Recorded runs on the page: what a chosen one brings, and what one of another pair leaves alone."""
+"""On a page with the runs of every pair: what one of another pair leaves alone, and the pace at which runs are shown.
+
+What is outside of what the loaded pair knows is flagged.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
-from tests.fakes import FakeEngine
-from tests.ui.conftest import Served, Visitor, script
+from citer_core.assets import ASSETS
+from citer_core.ui.presets import read_presets
+from tests.fakes import PAIR, FakeEngine
+from tests.ui.serving import Served, script
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
-Visit = Callable[..., Visitor]
-
-
-def test_a_preset_plays_and_brings_its_problem_and_tau(visit: Visit) -> None:
-    visitor = visit()
-    card = visitor.page.locator('.cx-preset[data-pair="Bundled pair"]').nth(1)
-    card.click()
-    expect(card).to_have_attribute("aria-pressed", "true")
-    question, tau = visitor.page.evaluate(
-        "(() => { const t = window.citer.viewer.trace(); return [t.prompt.question, t.settings.threshold]; })()"
-    )
-    expect(visitor.page.locator("#cx-prompt textarea")).to_have_value(question)
-    expect(visitor.page.locator("#cx-tau input[type=range]")).to_have_value(f"{tau:g}")
+SHOWN = "window.citer.viewer.view.shown"
+WRITTEN = "window.citer.viewer.events.length"
 
 
 @pytest.fixture(scope="module")
 def all_runs(make_server: Callable[..., Served]) -> Served:
-    """A page whose first recorded runs are another pair's than the loaded one."""
+    """A pair whose runs are over at once, as the bundled one's are; the first recorded runs are another pair's."""
     served = make_server(FakeEngine(script), all_runs=True)
     served.may_load.set()
     return served
@@ -74,16 +69,80 @@ def test_tau_is_never_moved_unasked_and_the_box_holds_the_problem_of_the_run(
 
 
 def test_a_tau_that_came_by_link_is_kept_beside_a_run_of_another_pair(browser: Browser, all_runs: Served) -> None:
-    first = Visitor(browser, all_runs.url)
-    card = first.page.locator('.cx-preset:not([data-pair="Bundled pair"])').first
-    card.click()
-    expect(card).to_have_attribute("aria-pressed", "true")
-    tau = first.page.evaluate("window.citer.viewer.trace().settings.threshold")
-    first.leave()
+    tau = next(preset.tau for preset in read_presets(ASSETS / "traces") if preset.pair != PAIR.name)
     visitor = Visitor(browser, f"{all_runs.url}?type=open&q=By+link%3F&at={tau:g}")
     expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
     expect(visitor.page.locator(".cv-question")).to_have_text("By link?")
     visitor.wait_idle()
     run = all_runs.engine.runs[-1]
     assert (run.problem.question, run.settings.threshold) == ("By link?", tau)
+    visitor.leave()
+
+
+def wait_written(page: Page) -> None:
+    """Until the server has written the run whole."""
+    page.wait_for_function("() => window.citer.isLive === false && window.citer.run !== null", timeout=20_000)
+
+
+def test_a_run_that_is_over_at_once_is_shown_token_by_token_and_held_and_at_once(
+    browser: Browser, all_runs: Served
+) -> None:
+    visitor = Visitor(browser, all_runs.url, moves=True)
+    page = visitor.page
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    instant = page.get_by_role("button", name="Instant")
+    expect(instant).to_have_attribute("aria-pressed", "false")
+    visitor.ask("A long story, told at once.")
+    wait_written(page)
+    n_tokens = page.evaluate(WRITTEN)
+    first = page.evaluate(SHOWN)
+    assert n_tokens > 150 and first < n_tokens
+    page.wait_for_function(f"() => {SHOWN} > {first}")
+    # Stop holds what is shown, though the server has long been done; play goes on.
+    page.locator("button#cx-stop").click()
+    held = page.evaluate(SHOWN)
+    assert first < held < n_tokens
+    expect(page.locator(".cv-sentence")).to_have_text(f"Held at token {held} of {n_tokens}: play shows the rest.")
+    for _ in range(20):
+        page.evaluate("new Promise(requestAnimationFrame)")
+    assert page.evaluate(SHOWN) == held
+    expect(page.locator("button#cx-stop")).to_be_disabled()
+    page.get_by_role("button", name="Play").click()
+    page.wait_for_function(f"() => {SHOWN} > {held}")
+    # Another one, shown whole with one press, which the next page remembers.
+    visitor.ask("A long story, told at once again.")
+    page.wait_for_function(f"() => {SHOWN} > 2 && {SHOWN} < {WRITTEN}")
+    instant.click()
+    page.wait_for_function(f"() => {SHOWN} === {WRITTEN}")
+    wait_written(page)
+    expect(page.locator(".cv-answer")).to_be_visible()
+    page.reload(wait_until="load")
+    expect(instant).to_have_attribute("aria-pressed", "true", timeout=20_000)
+    assert visitor.complaints == []
+    visitor.leave()
+
+
+def test_what_the_pair_does_not_know_is_said_kindly_and_a_run_of_another_pair_is_offered(
+    browser: Browser, all_runs: Served
+) -> None:
+    visitor = Visitor(browser, all_runs.url)
+    page = visitor.page
+    expect(page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
+    visitor.ask("Why is the sky blue?")
+    expect(page.locator("#cx-outside")).to_contain_text("This is outside what the bundled pair knows")
+    expect(page.locator(".cv-outside")).to_have_text("outside what this pair knows")
+    visitor.wait_live()
+    visitor.wait_idle()
+    assert "42" in visitor.text()  # shown all the same, under the flag
+    expect(page.locator(".cv-outside")).to_be_visible()
+    page.locator("#cx-outside button").click()
+    expect(page.locator(".cv-mode")).to_have_text("Recorded")
+    expect(page.locator("#cx-outside")).to_be_empty()
+    expect(page.locator(".cv-outside")).to_be_hidden()
+    assert page.evaluate("window.citer.viewer.trace().pair.name") != "Bundled pair"
+    visitor.ask("Nora buys 7 cakes at 12 dollars each.")
+    visitor.wait_live()
+    visitor.wait_idle()
+    expect(page.locator("#cx-outside")).to_be_empty()
+    assert visitor.complaints == []
     visitor.leave()

@@ -12,9 +12,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.fakes import FakeEngine
-from tests.http_visitor import HttpVisitor
+from tests.http_visitor import HttpVisitor, free_port
 from tests.reverse_proxy import Nginx, find_nginx
-from tests.ui.conftest import SLOW_TOKEN_S, Served, Visitor, free_port, script
+from tests.ui.serving import SLOW_TOKEN_S, Served, script
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 PREFIX = "/demo"
@@ -60,6 +61,7 @@ def test_the_page_works_under_its_path(proxied: str, visit: Callable[..., Visito
     assert "We read" in visitor.text()
     page.locator(".cx-preset").nth(1).click()
     expect(page.locator(".cv-mode")).to_have_text("Recorded")
+    assert page.evaluate("window.citer.link.address()").startswith(proxied)
     visitor.open_view("Worth it here?")
     expect(page.locator('.citer-profile .cl-plot[data-drawn="true"]')).to_have_count(2, timeout=30_000)
     visitor.open_view("Learn")
@@ -68,14 +70,6 @@ def test_the_page_works_under_its_path(proxied: str, visit: Callable[..., Visito
     assert httpx.get(f"{proxied}config").json()["root"] == proxied.rstrip("/"), "for programs"
     moved = httpx.get(proxied.rstrip("/"))
     assert moved.status_code == 301 and moved.headers["location"].endswith(f"{PREFIX}/")
-
-
-def test_a_link_to_a_run_carries_the_path(proxied: str, visit: Callable[..., Visitor]) -> None:
-    visitor = visit(url=proxied)
-    visitor.page.locator(".cx-preset").nth(2).click()
-    expect(visitor.page.locator(".cx-preset").nth(2)).to_have_attribute("aria-pressed", "true")
-    link = visitor.page.evaluate("window.citer.link.address?.() ?? location.href")
-    assert link.startswith(proxied)
 
 
 def test_tokens_come_through_as_they_are_written(proxied: str) -> None:

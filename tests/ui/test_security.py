@@ -15,8 +15,9 @@ from playwright.sync_api import expect
 
 from citer_core.ui.messages import UNEXPECTED
 from citer_core.web.unread import NO_SESSION
-from tests.ui.conftest import Served, Visitor
 from tests.ui.endpoints import JSON, function, post
+from tests.ui.serving import Served
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 Visit = Callable[..., Visitor]
@@ -49,16 +50,17 @@ def routes_of(app: Any) -> Iterator[tuple[str, str]]:
 
 def test_only_what_the_page_needs_is_open(served: Served, pages: Any) -> None:
     found = set()
-    for method, template in routes_of(pages[served.url]._server):
-        path = re.sub(r"\{[^}]+\}", "x", template)
-        # Some streams never end, so nothing of them is read.
-        with httpx.stream(method, served.url.rstrip("/") + path) as answer:
-            # What is refused by the door itself; a missing file, session or body is gradio's own business.
-            is_closed = answer.status_code in (404, 405) and answer.headers.get("connection") == "close"
-            if is_closed and answer.read() and answer.json()["detail"] == NO_SESSION:
-                is_closed = False  # a stream is open to those who asked for an event
-        if not is_closed and not path.startswith("/citer/"):
-            found.add(f"{method} {template}")
+    with httpx.Client(base_url=served.url) as client:  # to make one takes longer than to ask
+        for method, template in routes_of(pages[served.url]._server):
+            path = re.sub(r"\{[^}]+\}", "x", template)
+            # Some streams never end, so nothing of them is read.
+            with client.stream(method, path) as answer:
+                # What is refused by the door itself; a missing file, session or body is gradio's own business.
+                is_closed = answer.status_code in (404, 405) and answer.headers.get("connection") == "close"
+                if is_closed and answer.read() and answer.json()["detail"] == NO_SESSION:
+                    is_closed = False  # a stream is open to those who asked for an event
+            if not is_closed and not path.startswith("/citer/"):
+                found.add(f"{method} {template}")
     assert found == NEEDED
 
 
@@ -113,32 +115,21 @@ def test_the_counts_of_what_others_ask_are_not_public(served: Served) -> None:
         assert httpx.get(f"{served.url}{path}").status_code == 404
 
 
-def test_health_is_public_and_says_the_version_that_the_page_shows(served: Served, visit: Visit) -> None:
-    served.slot.wait(30)
-    health = httpx.get(f"{served.url}healthz").json()
-    assert health["state"] == "ready" and health["pair"] == "Bundled pair"
-    assert health["n_running"] >= 0 and health["n_waiting"] >= 0 and health["uptime_s"] > 0
-    expect(visit().page.locator(".cx-version")).to_have_text(f"v{health['version']}")
-
-
 # ------------------------------------------------------------ what is shown
 
 
-def test_no_path_of_this_machine_is_shown(served: Served, visit: Visit) -> None:
+def test_no_path_of_this_machine_is_shown_and_the_version_is_that_of_health(served: Served, visit: Visit) -> None:
     visitor = visit()
+    health = httpx.get(f"{served.url}healthz").json()
+    assert health["state"] == "ready" and health["pair"] == "Bundled pair"
+    assert health["n_running"] >= 0 and health["n_waiting"] >= 0 and health["uptime_s"] > 0
+    expect(visitor.page.locator(".cx-version")).to_have_text(f"v{health['version']}")
     for tab in ("Labels", "Learn", "API"):
         visitor.open_view(tab)
     fetched = [url for url in set(visitor.requests) if not re.search("/ask/|plotly", url)]
-    texts = {url: httpx.get(url).text for url in fetched}
-    for path in (
-        "",
-        "config",
-        "gradio_api/info",
-        "healthz",
-        "nothing",
-        "citer/assets/0/x",
-    ):
-        texts[path] = httpx.get(f"{served.url}{path}").text
+    more = ("", "config", "gradio_api/info", "healthz", "nothing", "citer/assets/0/x")
+    with httpx.Client(base_url=served.url) as client:
+        texts = {url: client.get(url).text for url in (*fetched, *more)}
     texts["broken"] = function(served, "fetch_run", {"run": "x" * 50}).text
     texts["no function"] = function(served, "__init__", None).text
     texts["urls"] = "\n".join(visitor.requests)

@@ -8,7 +8,7 @@ import pytest
 
 from citer_core.ui.server import MOST_SESSIONS
 from tests.http_visitor import HttpVisitor
-from tests.ui.conftest import Served
+from tests.ui.serving import Served
 
 pytestmark = pytest.mark.ui
 

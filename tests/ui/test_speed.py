@@ -17,7 +17,8 @@ from playwright.sync_api import Browser, Page, expect
 from citer_core.trace import event_to_dict
 from citer_core.types import Candidate, TokenEvent
 from tests.fakes import FakeEngine
-from tests.ui.conftest import Served, Visitor
+from tests.ui.serving import Served
+from tests.ui.visitor import Visitor
 
 pytestmark = [pytest.mark.ui, pytest.mark.slow]
 N_TOKENS = 4000

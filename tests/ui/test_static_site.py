@@ -9,7 +9,8 @@ from playwright.sync_api import Browser, expect
 
 from citer_core.ui.build import needed_bytes
 from tests.traces import recorded
-from tests.ui.conftest import READY, Visitor, hosted, until
+from tests.ui.serving import hosted
+from tests.ui.visitor import READY, Visitor, until
 
 pytestmark = pytest.mark.ui
 KEPT = "caches.keys().then((names) => caches.open(names[0])).then((cache) => cache.keys()).then((kept) => kept.length)"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import Visitor
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 FRAGMENTS = "(nodes) => nodes.map((node) => node.getClientRects().length)"
@@ -22,9 +22,18 @@ def wrapped(page: Page) -> list[int]:
     ]
 
 
-def test_a_pinned_token(visit: Callable[..., Visitor]) -> None:
-    page = visit(width=390).page
-    expect(page.locator(".cv-text .cv-t").first).to_be_visible()
+def test_what_is_drawn_around_it(visit: Callable[..., Visitor]) -> None:
+    page = visit(width=1440).page
+    a_token_under_the_mouse(page)
+    a_selection_outlives_the_mouse(page)
+    page.mouse.move(1, 1)
+    page.set_viewport_size({"width": 390, "height": 900})
+    tokens_that_another_tau_gives_to_the_other_model(page)
+    page.evaluate("window.citer.moveTau(window.citer.viewer.trace().settings.threshold)")
+    a_pinned_token(page)
+
+
+def a_pinned_token(page: Page) -> None:
     written = page.locator(".cv-text").text_content()
     places = wrapped(page)
     assert places, "no line begins with a token that has a space"
@@ -39,9 +48,7 @@ def test_a_pinned_token(visit: Callable[..., Visitor]) -> None:
     assert wrapped(page) == places
 
 
-def test_a_token_under_the_mouse(visit: Callable[..., Visitor]) -> None:
-    page = visit(width=1440).page
-    expect(page.locator(".cv-text .cv-t").first).to_be_visible()
+def a_token_under_the_mouse(page: Page) -> None:
     place = wrapped(page)[0]
     token = page.locator(f".cv-text .cv-t[data-i='{place}']")
     # Its middle lies between its two lines, so the mouse goes to the second of them.
@@ -56,9 +63,7 @@ def test_a_token_under_the_mouse(visit: Callable[..., Visitor]) -> None:
     assert token.locator(".cv-word").evaluate_all(FRAGMENTS) == [1]
 
 
-def test_a_selection_outlives_the_mouse(visit: Callable[..., Visitor]) -> None:
-    page = visit(width=1440).page
-    expect(page.locator(".cv-text .cv-t").nth(9)).to_be_visible()
+def a_selection_outlives_the_mouse(page: Page) -> None:
     tokens = page.locator(".cv-text .cv-t")
     first, *_, last = (k for k, text in enumerate(tokens.all_text_contents()[:20]) if text[0] == " " and len(text) > 3)
     selected = page.evaluate(
@@ -76,9 +81,7 @@ def test_a_selection_outlives_the_mouse(visit: Callable[..., Visitor]) -> None:
     assert page.evaluate("document.getSelection().toString()") == selected
 
 
-def test_tokens_that_another_tau_gives_to_the_other_model(visit: Callable[..., Visitor]) -> None:
-    page = visit(width=390).page
-    expect(page.locator(".cv-text .cv-t").first).to_be_visible()
+def tokens_that_another_tau_gives_to_the_other_model(page: Page) -> None:
     places = wrapped(page)
     page.evaluate("window.citer.moveTau(1)")
     flips = page.locator(".cv-text .cv-t.cv-flip")

@@ -10,9 +10,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from citer_core.tasks.datasets import bundled_rows
-from tests.ui.axe import grave, overflow, repeated_ids, shorten, small_targets, strict, type_sizes
-from tests.ui.conftest import Visitor
+from tests.ui.axe import findings, overflow, repeated_ids, shorten, small_targets, type_sizes
 from tests.ui.labels import open_own
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 Enter = Callable[..., Visitor]
@@ -30,7 +30,7 @@ def test_nothing_grave_anywhere(enter: Enter, look: dict[str, Any], is_served: b
     found: dict[str, object] = {}
 
     def see(state: str, context: str | None = None) -> None:
-        found[state] = (overflow(page), grave(page, context))
+        found[state] = (overflow(page), findings(page, context))
 
     def measure(name: str) -> None:
         """As a view opens: few sizes of type, on a phone nothing too small."""
@@ -38,12 +38,8 @@ def test_nothing_grave_anywhere(enter: Enter, look: dict[str, Any], is_served: b
         found[f"the view {name}"] = (overflow(page), small_targets(page) if width < 768 else [])
         found[f"sizes in {name}"] = (0, [] if len(sizes) <= MOST_SIZES else [sizes])
 
-    def look_at_view(name: str, context: str | None = None) -> None:
-        """Nothing of any weight."""
-        found[f"all of the view {name}"] = (overflow(page), strict(page, context))
-
     measure("Explore")
-    look_at_view("Explore")
+    see("all of the view Explore")
     finished_run(visitor)
     see("a finished run at another tau, pinned, probed, with two branches compared and the settings open")
     page.locator(".cv-branch-tools").get_by_role("button", name="Rename Branch 1").click()
@@ -58,7 +54,7 @@ def test_nothing_grave_anywhere(enter: Enter, look: dict[str, Any], is_served: b
         visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
     visitor.head("#cx-copy-link")
     expect(page.locator("#cx-copy-link")).to_have_text("Link copied")
-    see("a refused import and a copied link")
+    see("a refused import and a copied link", ".cx-export-said, #cx-copy-link")
 
     visitor.head("#cx-present")
     expect(page.locator(".citer-presenter")).to_be_visible()  # its script is loaded when it is first wanted
@@ -76,10 +72,8 @@ def test_nothing_grave_anywhere(enter: Enter, look: dict[str, Any], is_served: b
     for step in range(1, N_TOUR_STEPS + 1):
         expect(card).to_have_attribute("data-step", str(step))
         found[f"targets at step {step} of the tour"] = (0, small_targets(page, ".citer-tour") if width < 768 else [])
-        if step in (1, 5):  # beside a row of cards and beside the slider; the card itself at every step
-            see(f"step {step} of the tour")
-        else:
-            see(f"step {step} of the tour", ".citer-tour")
+        if step in (1, 5):  # beside a row of cards and beside the slider; the card is the same one at every step
+            see(f"step {step} of the tour", ".citer-tour, .cx-tour-here")
         page.get_by_role("button", name="Skip this step").click()
     expect(card).to_have_attribute("data-step", "end")
     see("the end of the tour", ".citer-tour")
@@ -94,7 +88,7 @@ def test_nothing_grave_anywhere(enter: Enter, look: dict[str, Any], is_served: b
         settled(visitor, name, is_served)
         shorten(page)
         expect(page.locator(OPEN_VIEW)).to_have_count(1)
-        look_at_view(name, OPEN_VIEW)
+        see(f"all of the view {name}", OPEN_VIEW)
     found["ids that stand twice"] = (0, repeated_ids(page))
 
     expect.set_options(timeout=5_000)

@@ -14,7 +14,8 @@ from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import Problem
 from citer_core.types import DecodeSettings
 from tests.traces import recorded
-from tests.ui.conftest import Visitor
+from tests.ui.conftest import on_one_host
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 Enter = Callable[..., Visitor]
@@ -127,6 +128,7 @@ def test_generate_flip_branch_and_probe(enter: Enter, engine: Engine) -> None:
         expect(said).to_contain_text(f"Not defined here: the run left the known solution at token {n_labelled}")
 
 
+@on_one_host("served")
 def test_what_a_person_may_do_with_a_recorded_run_needs_no_request(enter: Enter) -> None:
     """Search, jumps, a budget, the pace, the key of the figures, a price, and the way to the glossary."""
     visitor = enter()
@@ -240,7 +242,7 @@ def test_a_problem_is_found_by_its_number_by_its_words_and_in_the_list(enter: En
         expect(notice).to_contain_text(message)
         expect(notice).to_be_in_viewport(ratio=0.99)
         visitor.wait_idle()
-    page.wait_for_timeout(700)  # the screen reader's region lags behind
+    assert page.evaluate("window.citer.viewer.announcer.toSay") == ""  # the screen reader's region lags behind
     expect(page.get_by_role("status").filter(has_text="Waiting for the first token")).to_have_count(0)
     expect(visitor.tokens.first).to_be_visible()
 

@@ -14,7 +14,8 @@ from playwright.sync_api import expect
 
 from citer_core.trace import RoutingTrace
 from tests.traces import opening_run, recorded
-from tests.ui.conftest import Visitor, type_over
+from tests.ui.conftest import on_one_host
+from tests.ui.visitor import Visitor, type_over
 
 pytestmark = pytest.mark.ui
 Enter = Callable[..., Visitor]
@@ -174,6 +175,7 @@ def test_a_link_with_a_problem_asks_it_and_a_bad_link_is_answered_calmly(
     expect(notice).to_contain_text(unwritten if is_served else far, timeout=20_000)
 
 
+@on_one_host("served")
 def test_a_run_is_printed_in_the_colours_of_paper(enter: Enter) -> None:
     visitor = enter(theme="dark")
     page = visitor.page

@@ -22,8 +22,9 @@ from citer_core.ui.evidence import evidence_message
 from citer_core.ui.labels.stored import FOLDER, FREE, read_stored
 from tests.traces import opening_run, recorded
 from tests.ui.axe import overflow
-from tests.ui.conftest import Visitor, type_over
+from tests.ui.conftest import on_one_host
 from tests.ui.labels import VIEW, matrix, settle
+from tests.ui.visitor import Visitor, type_over
 
 pytestmark = pytest.mark.ui
 Enter = Callable[..., Visitor]
@@ -163,6 +164,7 @@ def column(text: str) -> Any:
     return np.frombuffer(base64.b64decode(text), "<f4").astype(np.float64)
 
 
+@on_one_host("served")
 def test_labels(enter: Enter) -> None:
     """The recorded labels: shown at once and without a model, with what they say, and from risk to risk."""
     visitor = enter()
@@ -206,6 +208,7 @@ def test_labels(enter: Enter) -> None:
     opens_as_it_was_left(page, ".cl-text .cl-t", {"labels", "router", "tau", "problem", "tok"})
 
 
+@on_one_host("static")
 def test_evidence(enter: Enter) -> None:
     """Curves, points and questions: drawn from what is stored, every choice of it, and a point's way to Explore."""
     content = evidence_message()["evidence"]
@@ -300,6 +303,7 @@ def test_evidence(enter: Enter) -> None:
         expect(page.locator("#cx-router select")).to_have_value(chosen["router"])
 
 
+@on_one_host("served")
 def test_learn(enter: Enter) -> None:
     visitor = enter()
     page = visitor.page

@@ -9,7 +9,8 @@ from playwright.sync_api import expect
 
 from tests.traces import opening_run
 from tests.ui.axe import overflow
-from tests.ui.conftest import Visitor
+from tests.ui.conftest import on_one_host
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 Enter = Callable[..., Visitor]
@@ -117,6 +118,7 @@ def test_every_step_of_the_tour_ends_when_it_has_been_done(enter: Enter, look: d
     visitor.wait_idle()
 
 
+@on_one_host("served")
 def test_the_tour_by_keyboard_skipped_and_ended(enter: Enter) -> None:
     page = enter().page
     page.locator("#cx-tour").press("Enter")
@@ -142,6 +144,7 @@ def test_the_tour_by_keyboard_skipped_and_ended(enter: Enter) -> None:
     expect(page.locator("#cx-tour")).to_be_focused()
 
 
+@on_one_host("static")
 def test_presenting_by_keys_and_in_every_view(enter: Enter, is_served: bool) -> None:
     visitor = enter()
     page = visitor.page
@@ -231,6 +234,7 @@ def test_every_stop_of_the_tab_key_can_be_seen(enter: Enter, look: dict[str, obj
     assert page.evaluate(STOP)["name"] == names[-2]
 
 
+@on_one_host("served")
 def test_arrows_go_along_a_row_of_cards_and_enter_plays_one(enter: Enter) -> None:
     page = enter().page
     cards = page.locator(".cx-preset")
