@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, Route, expect
 from tests.traces import opening_run
 from tests.ui.axe import overflow
 from tests.ui.serving import Served
-from tests.ui.visitor import Visitor, wait_until
+from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 SIZES = [(1440, 900), (1920, 1080), (390, 844)]
@@ -141,25 +141,6 @@ def test_once_the_script_has_begun_nothing_is_seen_before_the_run_is_there(brows
     expect(page.locator(".citer-viewer .cv-t").first).to_be_visible(timeout=20_000)
     assert page.evaluate(IS_SEEN)
     context.close()
-
-
-def test_sheets_that_come_late_move_nothing(browser: Browser, served: Served) -> None:
-    """Nothing is drawn without them: Gradio's own frame has other margins, and what stood in it moved by 16 px."""
-    context = browser.new_context(viewport={"width": 1920, "height": 1080})
-    page = context.new_page()
-
-    held: list[Route] = []
-    page.route(re.compile(r"/page\.css"), lambda route: held.append(route))
-    scripts: list[str] = []
-    page.on("requestfinished", lambda request: scripts.extend(re.findall("/citer/page-", request.url)))
-    page.goto(served.url, wait_until="commit")
-    wait_until(lambda: page.evaluate("1") and len(held) > 0 and len(scripts) > 0)
-    for route in held:
-        route.continue_()
-    expect(page.locator(".citer-viewer .cv-t").first).to_be_visible(timeout=20_000)
-    shift, moved = page.evaluate(SHIFT)
-    context.close()
-    assert shift < MOST_SHIFT, moved
 
 
 # Of the name, the question and each token: place, size, colours and text.
