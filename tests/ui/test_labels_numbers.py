@@ -43,8 +43,6 @@ def every_token_has_its_case_and_its_verdict_at_any_tau_without_a_request(visito
     for key in ("ArrowRight", "ArrowRight", "ArrowLeft", "ArrowRight"):
         visitor.page.keyboard.press(key)
     visitor.page.wait_for_function(f"() => {VIEW}.view.selected === {chosen + 2}")
-    visitor.page.locator(".cl-charts").scroll_into_view_if_needed()
-    expect(visitor.page.locator(".cl-plot[data-drawn]")).to_have_count(4, timeout=15_000)
     visitor.requests.clear()
     for tau in (0, 0.3, float(confidence[0]), 0.97, 1):
         set_tau(visitor, tau)

@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from citer_core.tasks.datasets import bundled_rows
 from tests.ui.axe import findings, overflow, repeated_ids, shorten, small_targets, type_sizes
+from tests.ui.conftest import on_one_host
 from tests.ui.labels import open_own
 from tests.ui.visitor import Visitor
 
@@ -22,6 +23,7 @@ N_TOUR_STEPS = 9
 MOST_SIZES = 6  # of type, in a view
 
 
+@on_one_host("served")
 def test_nothing_grave_anywhere(enter: Enter, look: dict[str, Any], is_served: bool, tmp_path: Path) -> None:
     visitor = enter(**look)
     page, width = visitor.page, look["width"]
@@ -81,6 +83,10 @@ def test_nothing_grave_anywhere(enter: Enter, look: dict[str, Any], is_served: b
     expect(card).to_have_count(0)
 
     # Last: whatever a view has drawn stays in the page. What is around the views has been looked at by now.
+    # And in the other theme and width; in these ones the views are among the slow tests, as is all of it on files.
+    visitor.head("#cx-theme")
+    width = 390 if width > 390 else 1280
+    page.set_viewport_size({"width": width, "height": 900})
     for name in VIEWS if is_served else [view for view in VIEWS if view != "API"]:
         visitor.open_view(name)
         arrived(page, name)
