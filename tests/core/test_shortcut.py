@@ -76,12 +76,15 @@ def test_the_table_by_hand(tiny_pair, examples, monkeypatch):
 def test_a_draw_is_seeded_and_no_larger_than_it_may_be(tiny_pair, examples, monkeypatch):
     drawn = []
 
-    def record(pair, given, starts, policy):
-        drawn.append([(s.example, s.position) for s in starts])
+    def all_right(pair, given, starts, policy):
         return ((i, RIGHT) for i, _ in enumerate(starts))
 
+    def record(pair, given, starts, policy):
+        drawn.append([(s.example, s.position) for s in starts])
+        return all_right(pair, given, starts, policy)
+
     monkeypatch.setattr(outcomes, "roll_out", record)
-    monkeypatch.setattr("citer_core.labelling.labels.roll_out", lambda *_: iter(()))
+    monkeypatch.setattr("citer_core.labelling.labels.roll_out", all_right)
     reports = [compare_branches(tiny_pair, examples, POLICY, 2, seed) for seed in (0, 0, 1)]
     assert drawn[:3] == drawn[3:6] != drawn[6:]
     assert all(len(set(places)) <= 2 for places in drawn)
