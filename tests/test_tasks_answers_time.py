@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -118,3 +120,20 @@ def test_long_answers_are_compared_at_once_and_not_kept() -> None:
         with OwnTime() as spent:
             assert not same_answer("5", text) and same_answer(text + "?", text + "?")
         assert spent.seconds < 1.0
+
+
+WAITS = """
+import time
+from citer_core.tasks import math_worker
+math_worker.SECONDS_PER_PAIR = 0.2
+math_worker.same = lambda *_: time.sleep(0.6) or True
+math_worker.main()
+"""
+
+
+def test_a_machine_that_does_something_else_changes_no_verdict() -> None:
+    """A pair may take so much of the processor's time, and wait for it as long as it must."""
+    done = subprocess.run(
+        [sys.executable, "-c", WAITS], input='["1", "x"]\n', capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout) == (0, "true\n"), done.stderr

@@ -37,7 +37,7 @@ def same_answer(true_answer: str, predicted: str) -> bool:
 
     Returns:
         Whether they are equal; False for what cannot be read, differs and is longer than 500 characters, or takes more
-        than 5 seconds or 2 GiB to compare.
+        than 5 seconds of the processor's time or 2 GiB to compare.
     """
     if max(len(true_answer), len(predicted)) > MAX_ANSWER_CHARS:
         return true_answer == predicted
