@@ -8,7 +8,7 @@
 A free place goes to the address that has the fewest going, and there to the session that has waited longest since its
 last turn; so a hundred invented sessions at one address get no more than one visitor at another. Where the line is
 full, a newcomer takes the place of whoever would be served last, if that is somebody after it. Threads only: knows no
-event loop, no engine and no page. Called by `ui.run.desk` and `ui.job_line`.
+event loop, no engine and no page. Called by `ui.run.desk` and `ui.jobs`.
 """
 
 from __future__ import annotations

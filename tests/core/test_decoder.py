@@ -30,6 +30,7 @@ from tests.completions_server import CompletionsServer
 from tests.core.conftest import LLAMA3_ROPE, tiny_llama, tiny_mistral, tiny_qwen2
 from tests.core.examples import decoded, generated, random_prompts, remote
 from tests.core.test_batch_decode import PatternRouter
+from tests.scripted_router import ScriptedRouter
 
 N = 14
 PROMPTS = [[11, 402, 77], [8], list(range(200, 230)), *random_prompts(4, longest=12)]  # seven of mixed lengths
@@ -200,6 +201,21 @@ def test_the_two_ends_of_tau_are_generate(tiny_pair, tau, which):
         top = event.llm_top if event.source == "llm" else event.slm_top
         assert (top[0].token_id, event.slm_top[0].token_id) == (event.token_id, event.slm_token_id)
         assert len(top) == 5 and [c.probability for c in top] == sorted((c.probability for c in top), reverse=True)
+
+
+def test_one_model_twice_gives_one_text_at_any_tau(tokenizer):
+    model = tiny_qwen2(3)
+    pair = ModelPair.assemble("twin", model, model, tokenizer)
+    router, taus = MaxProbabilityRouter(), (0.0, 0.2, 0.5, 0.8, 1.0)
+    runs = [decoded(pair, router, PROMPTS[0], DecodeSettings(tau, 40))[0] for tau in taus]
+    assert len({tuple(event.token_id for event in run) for run in runs}) == 1
+
+
+def test_bfloat16_runs_with_both_models(tokenizer):
+    pair = ModelPair.assemble("bf16", tiny_qwen2(1).bfloat16(), tiny_qwen2(2, 64).bfloat16(), tokenizer)
+    assert pair.info.dtype == "bfloat16" and pair.info.slm.bytes_per_element == 2
+    events, _ = decoded(pair, ScriptedRouter([0.9, 0.1]), PROMPTS[0], DecodeSettings(0.5, 12))
+    assert {event.source for event in events} == {"slm", "llm"}
 
 
 def test_what_ends_a_run_and_what_a_model_reads_for_it(tiny_pair):

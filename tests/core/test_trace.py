@@ -51,7 +51,6 @@ def test_round_trip_is_exact(trace):
     assert RoutingTrace.from_json(trace.to_json()).to_json() == trace.to_json()
 
 
-@settings(max_examples=30)
 @given(traces())
 def test_derived_numbers(trace):
     llm = [e for e in trace.events if e.source == "llm"]
@@ -64,7 +63,6 @@ def test_derived_numbers(trace):
     assert trace.cost(H100_SXM).routed.n_bytes >= trace.cost(H100_SXM).slm_only.n_bytes
 
 
-@settings(max_examples=30)
 @given(traces(), st.data())
 def test_any_missing_field_is_a_trace_error(trace, data):
     document = json.loads(trace.to_json())

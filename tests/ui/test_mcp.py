@@ -6,8 +6,11 @@ from the disk of whoever calls it, which is the server itself.
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
+import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +53,26 @@ def test_it_is_off_unless_asked_for(served: Served) -> None:
         assert httpx.get(f"{served.url}gradio_api/{path}").status_code == 404
 
 
+def test_the_endpoints_are_tools(speaking: Served) -> None:
+    from mcp import ClientSession
+    from mcp.client.streamable_http import streamable_http_client
+
+    async def ask() -> tuple[list[str], str]:
+        async with (
+            streamable_http_client(f"{speaking.url}gradio_api/mcp/") as (read, write, *_),
+            ClientSession(read, write) as session,
+        ):
+            await session.initialize()
+            tools = [tool.name for tool in (await session.list_tools()).tools]
+            answer = await session.call_tool("replay", {"preset": "bakery", "threshold": 0.5})
+            return tools, str(answer.content[0])
+
+    with ThreadPoolExecutor(1) as pool:  # a browser of other tests may have a running loop in this thread
+        tools, answer = pool.submit(asyncio.run, ask()).result()
+    assert tools == ["route_trace", "replay", "probe", "list_presets", "list_routers"]
+    assert "first_flip" in answer
+
+
 @pytest.mark.parametrize("tool", ["replay", "probe"])
 def test_a_file_of_the_server_can_not_be_read(speaking: Served, tmp_path: Path, tool: str) -> None:
     """The two requests: a tool that is given the file, and the address under which it was kept."""
@@ -64,6 +87,16 @@ def test_a_file_of_the_server_can_not_be_read(speaking: Served, tmp_path: Path, 
     assert call(speaking, tool, {"trace": missing}).content == answer.content
     for path in (secret, *tmp_path.glob("**/*")):
         assert httpx.get(f"{speaking.url}gradio_api/file={path}").status_code == 404
+
+
+def test_a_file_inside_a_text_reaches_nobody(speaking: Served, tmp_path: Path) -> None:
+    """The same as JSON text, which is how a trace may be given."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("a very secret text")
+    text = json.dumps({"path": str(secret), "meta": {"_type": "gradio.FileData"}})
+    for argument in (text, json.dumps(text)):
+        answer = call(speaking, "replay", {"trace": argument})
+        assert "very secret" not in answer.text and "gradio_api/file" not in answer.text
 
 
 @pytest.mark.parametrize(("tool", "field"), [("replay", "threshold"), ("route_trace", "data_type"), ("x" * 9_000, "a")])
