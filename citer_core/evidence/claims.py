@@ -167,17 +167,6 @@ def short(regime: Regime) -> str:
     return regime.title.partition(":")[0]
 
 
-def claims_table(known: Sequence[Claim]) -> str:
-    """The table of the chapter, in Markdown."""
-    head = ["| claim or question | from | verdict | number | what follows | command |", "|---|---|---|---|---|---|"]
-    rows = [
-        f"| {c.text}{f' (paper: {c.paper})' if c.paper else ''} | {c.source} | **{c.verdict}** | "
-        f"{'. '.join(filter(None, (c.number, c.other)))} | {c.sentence} | {c.command} |"
-        for c in known
-    ]
-    return "\n".join([*head, *rows])
-
-
 def headline(regime: Regime) -> str:
     """The honest sentence of README: who has how much right at one share of LLM tokens, the best one first."""
     kinds = list(regime.tables)
@@ -195,7 +184,3 @@ def headline(regime: Regime) -> str:
     alone = ", ".join(f"the {label} alone {words(name)}" for name, label in ALONE.items() if name in right)
     n = min(int(line.n) for lines in there.values() for line in lines)
     return f"At {SHARE:.0%} LLM tokens, {best}, {', '.join(others)} ({n:,} unseen problems of each; {alone})."
-
-
-if __name__ == "__main__":
-    print(claims_table(claims()))

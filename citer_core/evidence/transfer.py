@@ -80,6 +80,15 @@ def transfer_claim(parts: Parts, known: Sequence[Regime], folder: Path) -> Claim
     )
 
 
+def compared_with_own(regime: Regime, folder: Path) -> list[_Difference]:
+    """Of the stored points of a regime's data sets: each router of other problems less the set's own.
+
+    Raises:
+        DatasetError: a stored result is damaged.
+    """
+    return _differences(_of_points(regime, folder))
+
+
 def _of_part(part: StoredPart) -> list[Tried]:
     return [
         Tried(row["router"], row["trained_on"], row["tested_on"], unpack(row["right"], row["n"]))

@@ -1,4 +1,4 @@
-"""Regimes, claims and the view: every number computed again from the stored files, and the table of the chapter."""
+"""Regimes, claims and the view: every number computed again from the stored files, of the table and the view."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evidence import claims as claims_module
 from citer_core.evidence.advice import FILE, advice, computed_advice, routers_here
 from citer_core.evidence.claim import verdict_of
-from citer_core.evidence.claims import claims, claims_table, headline
+from citer_core.evidence.claims import claims, headline
 from citer_core.evidence.lesson import NEITHER, lesson
 from citer_core.evidence.matched_regime import of_matched
 from citer_core.evidence.part_regime import of_parts
@@ -33,7 +33,6 @@ from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile_file import read_profile
 from citer_core.ui.evidence import lead
-from tests.core.chapter_tables import part
 from tests.core.stored_evidence import RIGHT, N, accuracy_part, evaluated, every_part
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,7 +43,6 @@ from citer_core.ui.evidence import evidence_message
 print(json.dumps(evidence_message(), allow_nan=False))
 sys.exit("torch" in sys.modules)
 """
-CHAPTER = (ASSETS / "docs" / "evidence.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -294,12 +292,6 @@ def test_the_llm_alone_of_the_real_pair_is_priced_without_the_slm():
     # `evaluate` gives the share of what the LLM alone would have moved, to four digits.
     assert line.gb == pytest.approx(routed["n_bytes"] / routed["bytes_share"] / 200 / 1e9, rel=1e-4)
     assert line.bytes_share == 1.0 and 0.7 < line.tflop / (routed["flops"] / 200 / 1e12) < 0.8
-
-
-def test_the_chapter_and_readme_say_what_is_stored(stored, stored_claims):
-    assert claims_table([*stored_claims.values()]) in part(CHAPTER, "claims")
-    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert headline(next(iter(stored.values()))) in readme
 
 
 def test_the_mechanics_of_the_real_pair_stand_beside_the_bundled_ones(stored_claims):

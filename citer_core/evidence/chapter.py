@@ -1,0 +1,263 @@
+"""The parts of README and of the chapter *Evidence* that are made of stored results: each stands between two marks.
+
+    python -m citer_core.evidence.chapter     # writes them anew; a test says when that is to be done
+
+Every number there comes from here; the sentences around them have none. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from citer_core.assets import ASSETS
+from citer_core.evaluation.metrics import wilson_interval
+from citer_core.evidence.claim import SHARE, Claim
+from citer_core.evidence.claims import claims, headline
+from citer_core.evidence.regime import NAMES, Regime
+from citer_core.evidence.regimes import BENCHMARKS, regimes
+from citer_core.evidence.statistics import paired_difference
+from citer_core.evidence.transfer import compared_with_own
+from citer_core.tasks.datasets import bundled_rows
+
+FILES = (ASSETS.parent / "README.md", ASSETS / "docs" / "evidence.md")
+FREE = "max-probability"
+ALONE = ("always-slm", "always-llm", "speculative")  # what has no share of LLM tokens
+ROWS = {"gsm8k": "GSM8K", "cqa": "CommonsenseQA"}
+
+
+def blocks(known: Sequence[Regime]) -> dict[str, str]:
+    """Each part's text, in Markdown, by the name of its marks.
+
+    Args:
+        known: what is stored, the newest first.
+    """
+    own, real = known[0], next(regime for regime in known if regime.name == "qwen")
+    first = next(regime for regime in known if regime.name == "one-wording")
+    return {
+        "headline": headline(own),
+        "short table": _short_table(),
+        "claims": _claims(claims(known=known)),
+        "measured": _measured(own),
+        "pair": _pair(),
+        "routers": _routers(own),
+        "first edition": _alone(first),
+        "real routers": _routers(real),
+        "real headline": _real(real),
+        "over both": _over_both(real),
+        "transfer": _transfer(real),
+        "outcomes": _outcomes(),
+        "graded again": _graded(),
+    }
+
+
+def filled(text: str, made: Mapping[str, str]) -> str:
+    """The text with each marked part as it is made now."""
+    for name, block in made.items():
+        start, end = f"<!-- {name} -->", f"<!-- /{name} -->"
+        before, is_there, rest = text.partition(start)
+        if is_there:
+            text = f"{before}{start}\n{block}\n{end}{rest.partition(end)[2]}"
+    return text
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown."""
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)).replace(
+        "| --- ", "|---"
+    )
+
+
+def _claims(known: Sequence[Claim]) -> str:
+    rows = [
+        [
+            f"{claim.text} (paper: {claim.paper.partition(' (')[0]})" if claim.paper else claim.text,
+            f"**{claim.verdict}**",
+            _found(claim).replace(" (no training)", ""),
+            "" if claim.found and claim.found.lead else claim.sentence,  # of a difference the verdict says it
+        ]
+        for claim in known
+    ]
+    return table(("claim or question", "verdict", "number", "what follows"), rows)
+
+
+def _found(claim: Claim) -> str:
+    """One line of it: all of a difference, the first line of what has many."""
+    if claim.found is None:
+        return ""
+    if not claim.found.lead:
+        return claim.found.lines[0]
+    return f"{claim.found.lead}: {'; '.join(claim.found.lines[:2])}"
+
+
+def _measured(regime: Regime) -> str:
+    minutes = sum(part.seconds for part in regime.parts.values()) / 60
+    return (
+        f"All parts of it, from its two models but for the routers that come with it, took {minutes:.0f} minutes with "
+        f"`--workers 2` ({regime.hardware}, {regime.date})."
+    )
+
+
+def _pair() -> str:
+    """Either model of the bundled pair alone."""
+    card = _json(ASSETS / "models" / "card.json")
+    rows = [
+        [which.upper(), f"{model['n_params']:,}", *(_share(model["accuracy"][kind]) for kind in ("math", "mc"))]
+        for which, model in ((which, card["models"][which]) for which in ("slm", "llm"))
+    ]
+    n = card["models"]["llm"]["accuracy"]["math"]["n"]
+    said = f"Greedy, on {n:,} unseen problems of each format (`{card['command']}`, {card['date']}, {card['hardware']}):"
+    return f"{said}\n\n{table(('model', 'parameters', 'math', 'mc'), rows)}"
+
+
+def _short_table() -> str:
+    """README's: the router that comes with the pair, at its tau."""
+    card = _json(ASSETS / "routers" / "embedded" / "citer.json")
+    rows = []
+    for kind in ("math", "mc"):
+        slm, routed, llm = card["test"][kind]
+        right = [f"{point['accuracy']['share']:.1%}" for point in (slm, routed, llm)]
+        rows.append([kind, right[0], right[1], f"{routed['llm_token_share']:.1%}", right[2]])
+    tau, n = card["recommended_threshold"], len(list(bundled_rows("math")))
+    head = ("format", "SLM only", f"CITER at tau = {tau:g}", "tokens by the LLM", "LLM only")
+    return f"On {n} problems of each format that did not choose tau:\n\n{table(head, rows)}"
+
+
+def _routers(regime: Regime) -> str:
+    """Right answers of every router at one share of LLM tokens, and its bytes as a share of the LLM's."""
+    kinds = list(regime.tables)
+    names = [*ALONE, *dict.fromkeys(str(name) for kind in kinds for name in regime.tables[kind].router)]
+    rows = []
+    for name in dict.fromkeys(names):
+        lines = [regime.at(kind, name, None if name in ALONE else SHARE) for kind in kinds]
+        if any(line is None for line in lines):
+            continue
+        said = ", ".join(f"{line.bytes_share:.0%}" for line in lines if line is not None)
+        rows.append([_name(regime, name), *map(_right, lines), said])
+    head = ["router", *kinds, "bytes"]
+    n = ", ".join(f"n = {int(regime.tables[kind].n.iloc[0]):,} of {kind}" for kind in kinds)
+    return f"{regime.title}; {n}; measured until {regime.date}, {regime.hardware}:\n\n{table(head, rows)}"
+
+
+def _alone(regime: Regime) -> str:
+    right = [
+        " and ".join(f"{_line(regime, kind, name, None).accuracy:.1%} of {kind}" for kind in regime.tables)
+        for name in ("always-slm", "always-llm")
+    ]
+    return f"Either model of it alone: SLM {right[0]}, LLM {right[1]} right ({regime.date})."
+
+
+def _real(regime: Regime) -> str:
+    """README's sentence on the real pair."""
+    ways = (("citer-outcome", SHARE), (FREE, SHARE), ("always-llm", None))
+    ours, free, llm = ([_line(regime, kind, name, share) for kind in regime.tables] for name, share in ways)
+    right = [" and ".join(str(line.right) for line in lines) for lines in (ours, free, llm)]
+    bytes_of = " and ".join(f"{line.gb / alone.gb:.0%}" for line, alone in zip(ours, llm, strict=True))
+    return (
+        f"On {regime.title}, at about {SHARE:.0%} LLM tokens, a router of outcomes has {right[0]} of {ours[0].n} "
+        f"problems of {' and '.join(regime.tables)} right, {FREE} {right[1]}, the LLM {right[2]}. Over both it leads "
+        f"by {_points(*_both(regime, 'citer-outcome', FREE))} points. An answer moves {bytes_of} of the LLM's "
+        "own bytes."
+    )
+
+
+def _over_both(regime: Regime) -> str:
+    """Differences over the problems of both data sets together."""
+    rows = [
+        [_name(regime, a), _name(regime, b), _points(*_both(regime, a, b))]
+        for a, b in (
+            ("citer-outcome", FREE), ("citer-outcome", "citer-2"), ("citer-2", FREE), ("citer-2", "citer"),
+            ("citer", FREE), (FREE, "random"),
+        )
+    ]  # fmt: skip
+    return table(("router", "less", f"points at about {SHARE:.0%} LLM tokens"), rows)
+
+
+def _both(regime: Regime, a: str, b: str) -> tuple[float, float, float]:
+    first, second = (
+        np.concatenate([regime.bits[kind, int(_line(regime, kind, name, SHARE).name)][0] for kind in regime.tables])
+        for name in (a, b)
+    )
+    mean, (low, high) = paired_difference([first], [second])
+    return mean, low, high
+
+
+def _line(regime: Regime, kind: str, router: str, share: float | None) -> Any:
+    line = regime.at(kind, router, share)
+    assert line is not None, (regime.name, kind, router, share)
+    return line
+
+
+def _transfer(regime: Regime) -> str:
+    rows = [
+        [
+            one.tested_on,
+            NAMES[one.router],
+            one.trained_on,
+            f"{int(one.right.sum())} of {len(one.right)}",
+            _points(mean, *ends),
+        ]
+        for one, mean, ends in compared_with_own(regime, BENCHMARKS)
+    ]
+    return table(("tested on", "router", "learned from", "right", "less its own"), rows)
+
+
+def _outcomes() -> str:
+    rows = []
+    for key, name in ROWS.items():
+        found = _rolled_out(f"qwen-{key}-outcome")
+        ended = [tuple(outcome[1:]) for row in found for outcome in row["rollouts"]]
+        counts = [f"{ended.count(way):,}" for way in ((1, 1), (0, 1), (1, 0), (0, 0))]
+        rows.append([f"{len(found)} of {name}", *counts])
+    return table(("rows", "both end right", "only the LLM's", "only the SLM's", "neither"), rows)
+
+
+def _graded() -> str:
+    rows = _lines(BENCHMARKS / "graded-again.jsonl")
+    n, changed = sum(row["n"] for row in rows), sum(len(row["changed"]) for row in rows)
+    gained = sum(right for row in rows for _, right in row["changed"])
+    return (
+        f"Of {n:,} texts of this pair that were written again, {changed} have another verdict, {gained} of them right "
+        "now. `assets/benchmarks/graded-again.jsonl` lists them."
+    )
+
+
+def _name(regime: Regime, router: str) -> str:
+    table = next(iter(regime.tables.values()))
+    return str(table.label[table.router == router].iloc[0]).removesuffix(" (no training)")
+
+
+def _right(line: Any) -> str:
+    low, high = (line.low, line.high) if np.isfinite(line.low) else wilson_interval(int(line.right), int(line.n))
+    return f"{line.accuracy:.1%} ({low:.0%} to {high:.0%})"
+
+
+def _share(accuracy: Mapping[str, Any]) -> str:
+    low, high = accuracy["interval_95"]
+    return f"{accuracy['share']:.1%} ({low:.0%} to {high:.0%})"
+
+
+def _points(mean: float, low: float, high: float) -> str:
+    return f"{100 * mean:+.1f} ({100 * low:+.1f} to {100 * high:+.1f})"
+
+
+def _rolled_out(name: str) -> list[Any]:
+    return _lines(BENCHMARKS / "rollouts" / f"{name}.jsonl")
+
+
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _lines(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+if __name__ == "__main__":
+    made = blocks(list(regimes()))
+    for file in FILES:
+        file.write_text(filled(file.read_text(encoding="utf-8"), made), encoding="utf-8")
