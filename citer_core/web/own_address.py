@@ -54,7 +54,7 @@ def check_address(host: str, port: int) -> None:
             raise SettingError(_refusal(port, error)) from error
 
 
-OTHER_HOST = "Give --host 127.0.0.1 for this machine alone, or --host 0.0.0.0 for whoever reaches it."
+OTHER_HOST = "Give --host 127.0.0.1 for this machine alone, or --host 0.0.0.0 for all who reach it."
 
 
 def _refusal(port: int, error: OSError) -> str:
