@@ -179,7 +179,7 @@ interface NextRequest extends RunAbout {
   text?: string;
 }
 
-/** A pair that somebody needs, beside a notice. */
+/** A pair that is needed, beside a notice. */
 interface Needs {
   pair: string | null;
 }

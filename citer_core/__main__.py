@@ -11,7 +11,7 @@ def program() -> None:
         import signal
 
         # Ctrl-C ends the process at once while the program is still being read: NumPy, when it is interrupted on its
-        # way in, says instead that its installation is broken. Whoever had it ignored, as `nohup` does, goes on so.
+        # way in, says instead that its installation is broken. Where it was ignored, as under `nohup`, it stays so.
         is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if is_ours:
             signal.signal(signal.SIGINT, signal.SIG_DFL)

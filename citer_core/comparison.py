@@ -40,7 +40,7 @@ class Comparison:
 
     Attributes:
         title, subtitle: for people.
-        runs: at least one, in the order in which they are shown; without candidates, which nobody looks at here.
+        runs: at least one, in the order in which they are shown; without candidates, which are not shown here.
         speculative: None where the pair cannot (an LLM on a server).
     """
 

@@ -277,7 +277,7 @@ def cache_folder(environment: Mapping[str, str] | None = None) -> Path:
     Who has no home, as a user id without a name, has a folder of its own among the temporary ones.
 
     Raises:
-        SettingError: there is one of that name which is somebody else's.
+        SettingError: there is one of that name which belongs to another user.
     """
     env = os.environ if environment is None else environment
     try:

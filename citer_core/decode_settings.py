@@ -127,7 +127,7 @@ SETTINGS: dict[str, Setting] = {one.name: one.metadata[_KEY] for one in fields(D
 
 
 def read_settings(given: object) -> dict[str, Any]:
-    """Some of the settings by name, as somebody sent them; `DecodeSettings(**...)` checks their values.
+    """Some of the settings by name, as they were sent; `DecodeSettings(**...)` checks their values.
 
     Args:
         given: an object, or one as JSON text; nothing and "" name none. A setting that it does not name has its

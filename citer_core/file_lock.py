@@ -24,7 +24,7 @@ with contextlib.suppress(ImportError):
     _fcntl = importlib.import_module("fcntl")
 with contextlib.suppress(ImportError):
     _msvcrt = importlib.import_module("msvcrt")
-# Windows locks bytes, and nobody else could read one that is locked: one far behind the end harms nobody.
+# Windows locks bytes, and a locked byte cannot be read by others: so one far behind the end is locked.
 _FAR = 1 << 40
 _BUSY = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 
@@ -77,7 +77,7 @@ def only_writer(path: Path) -> Iterator[None]:
 
 
 def forget_killed_writer(path: Path) -> None:
-    """Removes what a killed process left of its lock of an output that is complete, so that nobody takes it again."""
+    """Removes what a killed process left of its lock of a complete output, so that no process takes it again."""
     if path.with_name(f".{path.name}.lock").exists():
         with contextlib.suppress(SettingError), only_writer(path):
             pass

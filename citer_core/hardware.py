@@ -1,8 +1,8 @@
 """What this process computes on: its name, and of a processor the cores by affinity and quota, and number formats.
 
-Imports torch only to name the device, when somebody has it loaded. A container that may use two cores of ninety-six
-still sees ninety-six, and as many threads would wait for each other most of the time. Called by whoever decides about
-threads, or stores a measurement.
+Imports torch only to name the device, when it is loaded already. A container that may use two cores of ninety-six
+still sees ninety-six, and as many threads would wait for each other most of the time. Called where threads are
+chosen or a measurement is stored.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class JoinedScript:
     """Modules that were joined.
 
     Attributes:
-        modules: their files, each before whoever needs it.
+        modules: their files, each before those that need it.
         exports: all names that any of them exports.
     """
 

@@ -1,7 +1,7 @@
-"""What killed processes have left in our cache, and clearing it: `NAME.PID.partial`, which nobody goes on with.
+"""What killed processes have left in our cache, and clearing it: `NAME.PID.partial`, which no process resumes.
 
-Downloads are not of these: what has come of a file is kept and resumed (`models.download`). Whoever writes under a name
-with its process number removes it at an ordinary end, so that only SIGKILL, a full memory or a lost machine leave it.
+Downloads are not of these: a part of a file is kept and resumed (`models.download`). A process that writes such a
+name removes it at an ordinary end, so that only SIGKILL, a full memory or a lost machine leave it.
 Called at the start of the page and before a conversion. Standard library only.
 """
 

@@ -194,7 +194,7 @@ def read_index(folder: Path) -> list[dict[str, Any]]:
                 raise GateError(
                     f"It names the file {excerpt(entry['file'])}, which is not a plain name ending in .json."
                 )
-            # Also what its card opens: a question that nobody could have asked would fail when it is shown.
+            # Also what its card opens: an impossible question would fail when it is shown.
             problem_from_text(entry["question"], entry["data_type"], entry["true_answer"])
     except InputError as error:
         raise TraceError(

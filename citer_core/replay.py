@@ -23,7 +23,7 @@ from citer_core.cost import H100_SXM, Cost, CostModel, CostSummary, DeviceSpec
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, Source, TokenEvent, prefers_llm
 
-# Why the exact part ends: the token would be another one; nobody knows what the LLM would have written; or the
+# Why the exact part ends: the token would be another one; it is unknown what the LLM would have written; or the
 # confidence that decides the token depends on who wrote the ones before.
 Doubt = Literal["other", "unknown", "confidence"]
 
@@ -115,11 +115,11 @@ def clear_first(top: Sequence[Sequence[Any]]) -> int | None:
 
 
 def llm_tokens_of(trace: RoutingTrace, probe: Sequence[dict[str, Any]] | None = None) -> tuple[int | None, ...]:
-    """What the LLM wrote or would have written at each position, in the run's own context; None where nobody knows.
+    """What the LLM wrote or would have written at each position, in the run's own context; None where it is unknown.
 
     Args:
         trace: a finished run.
-        probe: what both models said at every token (`ProbedToken.to_dict`), where somebody asked. It tells the LLM's
+        probe: what both models said at every token (`ProbedToken.to_dict`), where it was probed. It tells the LLM's
             greedy token, so nothing of a run that was sampled.
     """
     is_greedy = trace.settings.temperature == 0.0
@@ -145,7 +145,7 @@ def replay(
 
     A forced token stays forced, and at the run's own tau everything stays as it was. The LLM's cache is replayed too,
     since what it must catch up on depends on when it was last called. A router that reads the LLM has it called at
-    every token, whoever writes.
+    every token, whichever model writes.
 
     Args:
         trace: a run with its confidences.
@@ -156,7 +156,7 @@ def replay(
     Raises:
         SettingError: the threshold is no number from 0 to 1.
     """
-    DecodeSettings(threshold=threshold)  # whoever gives a tau gets the same message about it
+    DecodeSettings(threshold=threshold)  # every given tau gets the same message
     llm_ids = llm_tokens_of(trace, probe)
     # A branch may have begun at another tau than it went on with: its first tokens are its own all the same.
     is_own = threshold == trace.settings.threshold

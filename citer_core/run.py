@@ -1,6 +1,6 @@
 """`Run`: one routed run in progress, from the request to its trace.
 
-Whoever decodes it records events and its end; any number of threads look at them meanwhile. A run is iterated, once, to
+The decoder records its events and its end; any number of threads look at them meanwhile. A run is iterated, once, to
 decode it here and now, or handed to `citer_core.serving`, which decodes many together. Knows nothing about pages,
 sessions or queues. Made by `citer_core.engine`.
 """
@@ -99,7 +99,7 @@ class Run:
             self.finish(reason, error)
 
     def begin(self) -> None:
-        """For whoever decodes it, once: the events that it shares with its parent are there from now on."""
+        """Called once by the decoder: the events that it shares with its parent are there from now on."""
         with self._changed:
             assert not self._has_begun and self.finish_reason is None, "a run decodes once"
             self._has_begun = True
@@ -127,7 +127,7 @@ class Run:
         return "cancelled"
 
     def record(self, events: Sequence[TokenEvent]) -> None:
-        """Adds what was decoded, for all who look and wait; only whoever decodes it calls this."""
+        """Adds what was decoded, for all who look and wait; only the decoder calls this."""
         with self._changed:
             assert self.finish_reason is None, "it has ended"
             self._events.extend(events)
@@ -213,7 +213,7 @@ class Run:
             try:
                 callback()
             except Exception:
-                logger.exception("somebody who waits for run %s is not told any more", self.id[:6])
+                logger.exception("a listener of run %s failed and is told nothing more", self.id[:6])
                 with self._changed:
                     self._watchers.pop(number, None)
 

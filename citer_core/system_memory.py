@@ -1,7 +1,7 @@
 """Memory of this process and of its machine: what is free for it, what it holds, and giving back what it let go.
 
 Reads Linux's own files; elsewhere nothing is known, and that is what is said. Imports torch only for a GPU, which
-nobody asks about before torch is there. Called by whoever loads and frees pairs.
+is asked about only once torch is there. Called where pairs are loaded and freed.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def share_one_heap() -> None:
 
     glibc gives each thread a heap of its own, sixteen on two cores, and `trim` hands back what is free inside of these
     but not their ends: each kept tens of MB of the largest thing that was ever computed in it. Big blocks are rare, and
-    Python's own are taken under the interpreter's lock, so hardly anybody waits for the one heap.
+    Python's own are taken under the interpreter's lock, so threads hardly wait for the one heap.
     """
     with contextlib.suppress(AttributeError, OSError, TypeError):  # as above
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)

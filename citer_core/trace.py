@@ -58,7 +58,7 @@ class RouterInfo:
         name: in the registry.
         revision: hash of its weights; "" where it has none.
         n_params: its parameters.
-        reads_llm: it has the LLM called at every token, whoever writes.
+        reads_llm: it has the LLM called at every token, whichever model writes.
         depends_on_writers: its confidence depends on who wrote the tokens before, so it is known for these writers
             only.
     """

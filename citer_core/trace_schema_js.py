@@ -91,7 +91,7 @@ def _module(header: str, constants: dict[str, Any]) -> str:
 
 
 def _row_of(name: str, setting: Setting) -> dict[str, Any]:
-    """What the browser needs of a setting: the rest is only for whoever makes its control, on the server."""
+    """What the browser needs of a setting: the rest is only for making its control, on the server."""
     return {
         "kind": table_of(setting.kind),
         "default": setting.default,

@@ -37,7 +37,7 @@ def gpu_seconds(max_new_tokens: int, llm_share: float = 1.0) -> int:
 
     Args:
         max_new_tokens: of the request.
-        llm_share: of its tokens that the LLM may write, in [0, 1]; 1 where nobody knows.
+        llm_share: of its tokens that the LLM may write, in [0, 1]; 1 where it is unknown.
     """
     seconds = START_S + max_new_tokens * (SLM_TOKEN_S + min(1.0, max(0.0, llm_share)) * LLM_TOKEN_S)
     return round(min(LONGEST_S, max(SHORTEST_S, seconds)))

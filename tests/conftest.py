@@ -19,7 +19,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 LONG_FIRST = ("tests/ui/journeys/", "tests/ui/", "tests/core/test_bundled_pair.py", "tests/faults/")
 
 
-@pytest.hookimpl(trylast=True)  # when all that nobody asked for are gone: nobody else waits for torch
+@pytest.hookimpl(trylast=True)  # after the unselected tests are gone: the others do not wait for torch
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=_place)  # stable: all else stays as it stood
     marked = [item for item in items if item.get_closest_marker("gpu")]

@@ -1,6 +1,6 @@
 """Finds Firefox, or installs Debian's package where we are root, and lets Playwright drive it.
 
-Playwright has a Firefox of its own, which nobody uses. The one that people have it drives by WebDriver BiDi, but for
+Playwright has a Firefox of its own, not the one that people use. That one it drives by WebDriver BiDi, but for
 one command that this Firefox does not know yet: a relay between the two answers it. `python -m tests.firefox` prints
 Firefox's path; `python -m tests.firefox PATH ...` is Firefox with the relay, as Playwright starts it.
 """
@@ -65,7 +65,7 @@ def launch_firefox(playwright: Any) -> Iterator[Any]:
 
 
 async def relay(command: list[str]) -> None:
-    """Runs Firefox, and stands between it and whoever connects to the address that this prints."""
+    """Runs Firefox, and relays between it and the client of the address that this prints."""
     from websockets.asyncio.client import connect
     from websockets.asyncio.server import serve
 

@@ -76,7 +76,7 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
     def communicate(self, timeout: float = 120) -> tuple[str | None, str | None]:
-        """Whoever takes longer is killed, as its return code then says."""
+        """A process that takes longer is killed, as its return code then says."""
         late = threading.Timer(timeout, self.kill)
         late.start()
         with ThreadPoolExecutor(2) as both:

@@ -59,7 +59,7 @@ class Nginx:
         temporary = "".join(
             f"{what}_temp_path {folder}/{what};\n" for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         )
-        # Workers as whoever tests, who owns the folder; root's would change to a user who may not enter it.
+        # Workers run as this user, who owns the folder; root's would change to a user who may not enter it.
         user = "user root;\n" if hasattr(os, "geteuid") and os.geteuid() == 0 else ""
         (folder / "nginx.conf").write_text(
             f"{user}daemon off;\nworker_processes 1;\npid {folder}/pid;\nerror_log {folder}/error.log;\n"

@@ -17,9 +17,9 @@ async def application(scope: Any, _receive: Any, _send: Any) -> None:
 def ask(traffic: PageTraffic, kind: str) -> None:
     """One request of this kind, which has to get through."""
     scope: dict[str, Any] = {"type": kind}
-    nobody: Any = None
+    unused: Any = None
     # Without an event loop, of which a thread of tests may have one already: nothing here has to be waited for.
-    answered = traffic.watch(application)(scope, nobody, nobody)
+    answered = traffic.watch(application)(scope, unused, unused)
     with pytest.raises(StopIteration):
         answered.__await__().__next__()
     assert scope["reached"]
@@ -31,7 +31,7 @@ def waited(traffic: PageTraffic) -> float:
     return time.monotonic() - start
 
 
-def test_nobody_waits_for_a_page_that_nobody_asks_for() -> None:
+def test_there_is_no_wait_for_a_page_without_requests() -> None:
     traffic = PageTraffic(quiet_s=30.0, patience_s=30.0)
     assert waited(traffic) < 5.0
     ask(traffic, "lifespan")

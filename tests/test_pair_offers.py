@@ -23,7 +23,7 @@ GB = 10**9
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """Nobody's own models are looked at; `here` holds the sources that are taken to be on this machine."""
+    """The user's own models are not read; `here` holds the sources that are taken to be on this machine."""
     here: set = set()
     monkeypatch.setenv("CITER_CACHE", str(tmp_path))
     found = store.find

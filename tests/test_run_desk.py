@@ -114,14 +114,14 @@ def test_stop_takes_a_waiting_run_out_of_the_line_and_ends_a_going_one(slow: Fak
     until(lambda: going.events_since(0))
     desk.cancel(waiting)
     assert desk.line.n_waiting() == 0 and waiting.ended_at
-    assert listen(desk, waiting) == [], "whoever stopped it knows"
+    assert listen(desk, waiting) == [], "the page that stopped it knows"
     desk.cancel(going)
     until(lambda: going.ended_at)
     assert listen(desk, going)[-1]["end"]["finish_reason"] == "cancelled"
     assert desk.line.n_running() == 0
 
 
-def test_a_run_that_nobody_looks_at_ends_after_its_grace_and_not_before(slow: FakeEngine) -> None:
+def test_a_run_without_a_reader_ends_after_its_grace_and_not_before(slow: FakeEngine) -> None:
     desk = desk_of(slow, n_places=1, grace_s=1.5)
     left, waiting = desk.ask(start_long, "a", ""), desk.ask(start, "b", "")
     until(lambda: left.head)
@@ -129,13 +129,13 @@ def test_a_run_that_nobody_looks_at_ends_after_its_grace_and_not_before(slow: Fa
         time.sleep(0.5)
         missing_part(desk, {"run": left.id, "base": 0})
     assert left.ended_at is None
-    assert waiting.ended_at is not None, "nobody looked at this one"
+    assert waiting.ended_at is not None, "this one had no reader"
     until(lambda: left.ended_at, 6)
     assert left.trace is not None and left.trace.finish_reason == "cancelled"
 
 
 def test_a_listener_that_goes_away_leaves_the_run_however_it_goes(slow: FakeEngine) -> None:
-    """A server cancels the answer to whoever has closed it; a page that is reloaded comes back for its run."""
+    """A server cancels the answer to a page that has closed it; a page that is reloaded comes back for its run."""
     desk = desk_of(slow)
     left, closed = desk.ask(start_long, "a", ""), desk.ask(start_long, "b", "")
 
@@ -162,8 +162,8 @@ def test_a_listener_that_goes_away_leaves_the_run_however_it_goes(slow: FakeEngi
 
 
 def test_two_callers_without_a_session_never_share_one() -> None:
-    nobody = SimpleNamespace(session_hash=None)
-    assert len({Visitor.of(asker).tab for asker in (nobody, nobody, None, None)}) == 4
+    unnamed = SimpleNamespace(session_hash=None)
+    assert len({Visitor.of(asker).tab for asker in (unnamed, unnamed, None, None)}) == 4
     assert Visitor.of(SimpleNamespace(session_hash="page")).tab == "page"
 
 
@@ -277,7 +277,7 @@ def test_what_is_kept_for_long_is_a_fraction_of_it_and_still_the_whole_run(slow:
     assert missing_part(desk, {"run": order.id, "base": 0}) == message
 
 
-def test_kept_runs_take_no_more_than_they_say_and_little_once_nobody_reads_their_end() -> None:
+def test_kept_runs_take_no_more_than_they_say_and_little_without_readers() -> None:
     # The least of three: threads that other tests left in this process allocate too.
     packed, fresh, said_fresh, said = min(_bytes_of_kept_runs() for _ in range(3))
     assert fresh < said_fresh and packed < min(said, fresh / 4)

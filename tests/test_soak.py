@@ -64,7 +64,7 @@ def use(url: str, n_runs: int, n_visits: int, first: int) -> None:
 
 
 def at_rest(server: ServerProcess, folder: Path) -> dict[str, int]:
-    """What the process holds once nobody asks for anything."""
+    """What the process holds once there are no requests."""
     time.sleep(REST_S)
     return {**server.counts(), "temporary_files": sum(path.is_file() for path in folder.rglob("*"))}
 

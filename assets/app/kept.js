@@ -36,7 +36,7 @@ export function keep(key, value) {
   }
 }
 
-/** Whether a person has chosen the dark theme or, where nobody chose, the other answer. @param {boolean} otherwise */
+/** Whether a person has chosen the dark theme or, without a choice, the other answer. @param {boolean} otherwise */
 export function wantsDark(otherwise) {
   const wanted = kept(THEME_KEY);
   return wanted ? wanted === "dark" : otherwise;

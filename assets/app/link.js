@@ -1,7 +1,7 @@
 /**
  * A link that opens the page where a person left it: preset or problem, settings, tau, pinned token, how it is shown.
  *
- * Pure: must not know the DOM or Gradio. A link comes from anybody, so every value is checked as it is read, against
+ * Pure: must not know the DOM or Gradio. A link may be from any sender, so every value is checked when it is read, by
  * the server's own table; one that is out of range is as good as absent, and named. Called by page.js.
  *
  * @typedef {Object} LinkState

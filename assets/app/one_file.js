@@ -1,5 +1,5 @@
 /**
- * The page in one file, with a run, the bundled pair and what decodes it inside: it asks nobody for anything.
+ * The page in one file, with a run, the bundled pair and what decodes it inside: it makes no requests.
  *
  * The entry that `citer_core/ui/one_file.py` joins with everything it imports.
  */

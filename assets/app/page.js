@@ -2,7 +2,7 @@
  * The page around the viewer: presets, tau and its histogram, prices, start and stop, downloads.
  *
  * Glue only: the viewer draws, `form.js` has the controls, `page_exports.js` takes a run away and back. A transport is
- * asked for what this page cannot do by itself; moving tau or a price asks nobody.
+ * asked for what this page cannot do by itself; moving tau or a price makes no request.
  */
 
 import { PageLink } from "./page_link.js";
@@ -54,7 +54,7 @@ export class Page {
   wasDrawn = () => {};
   /** @type {Promise<void>} */
   firstDrawn = new Promise((resolve) => (this.wasDrawn = resolve));
-  somebody = firstSign();
+  firstUse = firstSign();
 
   /** @param {PageProps} props @param {Transport} transport */
   constructor(props, transport) {
@@ -95,7 +95,7 @@ export class Page {
       button?.addEventListener("click", () => act(button));
     };
     on("cx-copy-link", () => this.link.copy());
-    // Few people need these two, so nobody waits for them.
+    // Few people need these two, so they are loaded when asked for.
     on("cx-tour", async (button) => (await import("../learn/tour.js")).startTour(this, button));
     on("cx-present", async (button) => (await import("../learn/presenter.js")).present(this, button));
     this.outside = new PageOutside(this);
@@ -246,7 +246,7 @@ export class Page {
     } else if (this.isStarting) {
       if (this.waiting) {
         this.replaced.add(this.waiting);
-        // it is taken out of the line too when nobody looks
+        // it leaves the line also when no page reads it
         this.ask("stop_run", { run: this.waiting }).catch(() => {});
         this.notice("");
       }
@@ -273,7 +273,7 @@ export class Page {
     }
   }
 
-  /** Nobody waits for a first token any more. */
+  /** The wait for a first token is over. */
   giveUp() {
     if (this.isStarting) this.viewer.setStatus("");
     this.isStarting = false;

@@ -57,8 +57,8 @@ export class PageBrowser {
     if (this.facts.is_only) this.control.choose("browser");
     else this.control.show();
     // What is seen first comes first: the connection and the processor are its own until then. Beside a server nothing
-    // is fetched for somebody who only looks; a page that has none keeps its files for later times without a network.
-    this.prepared = Promise.all([page.firstDrawn, this.facts.is_only || page.somebody])
+    // is fetched for a visitor who only looks; a page that has none keeps its files for later times without a network.
+    this.prepared = Promise.all([page.firstDrawn, this.facts.is_only || page.firstUse])
       .then(() => new Promise((resolve) => setTimeout(resolve, FIRST_RUN_MS)))
       .then(() => this.prepare());
   }
@@ -93,7 +93,7 @@ export class PageBrowser {
     if (this.generates) this.page.thresholds = { ...this.facts?.thresholds, ...this.page.thresholds };
   }
 
-  /** Loads the pair while nobody waits for it, unless the visitor's connection is to be spared. */
+  /** Loads the pair before it is needed, unless the visitor's connection is to be spared. */
   prepare() {
     const connection = /** @type {{connection?: {saveData?: boolean}}} */ (navigator).connection;
     return this.generates && !connection?.saveData ? this.load() : null;

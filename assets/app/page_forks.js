@@ -1,7 +1,7 @@
 /**
  * Branches that a link names, written again one after another over the run on the screen.
  *
- * Only this browser's own decoder writes them: an address that somebody sends must not spend a server's compute. Must
+ * Only this browser's own decoder writes them: an address that was sent must not spend a server's compute. Must
  * not know how an address spells them; called by page_link.js.
  */
 

@@ -2,7 +2,7 @@
  * Copy link and its way back: what page.js does with `link.js`, and for another view what that view says of itself.
  *
  * A link to a recorded run shows it at once. A link to a live run fills the controls in and is written as soon as
- * somebody is there to write it; when that run ends, tau and token are restored.
+ * an engine is there to write it; when that run ends, tau and token are restored.
  *
  * @typedef {import("../run/run_look.js").PriceChoice} PriceChoice
  */
@@ -115,7 +115,7 @@ export class PageLink {
     return true;
   }
 
-  /** Writes what the link asks for, once and where somebody can. */
+  /** Writes what the link asks for, once and where an engine can. */
   compute() {
     const { page, state } = this;
     if (!state?.problem || this.isComputing || !(page.browser.generates || page.pairs.status?.state === "ready"))
@@ -148,7 +148,7 @@ export class PageLink {
   }
 
   /**
-   * The link's router where the loaded engine has it and nobody has chosen another since, else the one that is chosen.
+   * The link's router where the loaded engine has it and no other was chosen since, else the one that is chosen.
    * @param {string|null} chosen
    */
   router(chosen) {

@@ -122,11 +122,11 @@ export class PagePairs {
     this.title = status.pair ?? this.title;
   }
 
-  /** Problems to pick from, once there is somebody to choose from them. */
+  /** Problems to pick from, once the page is used. */
   async #offerProblems() {
     const number = ++this.nFills;
     const { page } = this;
-    await page.somebody;
+    await page.firstUse;
     try {
       const offered = await page.ask("offered");
       if (number === this.nFills) page.form.offerProblems(offered);

@@ -106,7 +106,7 @@ const STAGE_WORDS = {
 /**
  * How far a change is.
  * @param {PairChange} change
- * @returns {{words: string, share: number|null}} `share` of the download, null where nobody can say
+ * @returns {{words: string, share: number|null}} `share` of the download, null where it is unknown
  */
 export function progressOf(change) {
   if (change.is_over) return { words: change.message, share: 1 };

@@ -1,6 +1,6 @@
 /**
- * A row of cards as one stop of the Tab key, with arrows between them, as in any toolbar: nobody presses Tab thirty
- * times to come to the problem.
+ * A row of cards as one stop of the Tab key, with arrows between them, as in any toolbar: the problem is one
+ * Tab away and not thirty.
  */
 
 import { part } from "../viewer/dom.js";

@@ -1,10 +1,10 @@
-/** When the page does what can wait: in a task of its own, or once there is somebody. Must not know what it does. */
+/** When the page does what can wait: in a task of its own, or once the page is used. Must not know what it does. */
 
 // What a person, or a tool that stands for one, does before any choice on the page.
 const SIGNS = ["pointermove", "pointerdown", "touchstart", "wheel", "keydown", "input", "click"];
 
 /**
- * The first sign of somebody who uses the page: most who open one only look, and need none of what they might choose.
+ * The first sign that a person uses the page: most only look, and need none of what they might choose.
  * @returns {Promise<void>}
  */
 export function firstSign() {

@@ -2,7 +2,7 @@
  * The decode loop: one text, two models, one decision per token; the mirror of `citer_core/routing/decoder.py` for a
  * set of one.
  *
- * Ids in, events out, one at a time: whoever iterates may stop at any token. Knows nothing about workers or pages.
+ * Ids in, events out, one at a time: the caller may stop at any token. Knows nothing about workers or pages.
  *
  * @typedef {import("./pair.js").BrowserPair} BrowserPair
  * @typedef {import("./features.js").Router} Router

@@ -2,7 +2,7 @@
  * One memory for all numbers, and the functions that compute on it: `kernel_code.js`, instantiated.
  *
  * Places are counted in floats from the start of the memory. It grows while models are loaded, and `floats` is another
- * array then: whoever computes takes it anew at each call. Knows matrices, but no model.
+ * array then: callers take it anew at each call. Knows matrices, but no model.
  *
  * @typedef {(x: number, xStride: number, w: number, wStride: number, y: number, yStride: number, nRows: number,
  *   nIn: number, nPanels: number, adds: number) => void} Product
@@ -38,7 +38,7 @@ export class Kernel {
     this.memory = memory;
     this.code = code;
     this.floats = new Float32Array(memory.buffer);
-    this.used = PANEL; // place 0 is nobody's
+    this.used = PANEL; // place 0 is not used
   }
 
   /**

@@ -1,7 +1,7 @@
 /**
  * The two models, their tokenizer and their routers, loaded from the files of `assets` and nothing else.
  *
- * Whoever calls says how a file is fetched. Knows nothing about runs.
+ * The caller says how a file is fetched. Knows nothing about runs.
  *
  * @typedef {import("./features.js").Router} Router
  * @typedef {(path: string) => Promise<ArrayBuffer>} FetchFile by its path below `assets`

@@ -3,7 +3,7 @@
  * `citer_core/evaluation/run_labels.py`.
  *
  * The label of case 3 is whether the SLM, going on alone, still reaches the right answer. What it wrote is given here;
- * whoever knows answers says whether it is right (`../transport/run_truth.js`).
+ * `../transport/run_truth.js` says whether it is right.
  *
  * @typedef {import("./pair.js").BrowserPair} BrowserPair
  * @typedef {import("./features.js").Router} Router

@@ -76,7 +76,7 @@ class Evidence {
     /** @type {AxisName} */
     this.axis = "share";
     this.isListening = false;
-    /** Curves that somebody showed or hid, by router: kept from pair to pair. @type {Map<string, boolean>} */
+    /** Curves that a person showed or hid, by router: kept from pair to pair. @type {Map<string, boolean>} */
     this.toggled = new Map();
     this.key = new CurveKey(
       (series) => this.toggle(series),

@@ -29,7 +29,7 @@
  * @property {string} router its name, which is the same of every pair, as labels are not
  * @property {EvidencePoint[]} points in the order of their cost
  * @property {boolean} isAlone
- * @property {boolean} isFirst whether it is shown until somebody hides it
+ * @property {boolean} isFirst whether it is shown until it is hidden
  * @property {boolean} hasLine
  * @property {"slm"|"llm"|"cost"|"muted"} tone of the palette
  * @property {string} dash

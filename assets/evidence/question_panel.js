@@ -1,7 +1,7 @@
 /**
  * One question as the view shows it: what follows, the number, the figure as a table whose numbers are drawn too.
  *
- * Must not know what is asked. A figure is its own table, so whoever cannot see it reads the same rows.
+ * Must not know what is asked. A figure is its own table, so a screen reader reads the same rows.
  *
  * @typedef {import("./intervals.js").Figure} Figure
  * @typedef {import("./intervals.js").FigureRow} FigureRow
@@ -29,7 +29,7 @@ import { button, html, svg, withCode } from "../viewer/dom.js";
 import { download } from "../share/page_export.js";
 import { figureCsv, groupsOf, intervalText, scaleOf } from "./intervals.js";
 
-/** A figure with more rows is opened by whoever wants it; on a phone, all figures are. */
+/** A figure with more rows is closed until it is pressed; on a phone, all figures are. */
 const MOST_ROWS = 12;
 const NARROW = "(max-width: 640px)";
 const COLUMNS = ["ce-col-label", "ce-col-line", "ce-col-value", "ce-col-range"];

@@ -2,7 +2,7 @@
  * The inside of one decision, over the whole window: what the SLM offers, the router on its state with its numbers, who
  * writes, what the LLM reads first, and what all that moved.
  *
- * Fetched when somebody asks for it. Who computes is not its business (`app/page_branches.js`); tokens, tau and costs
+ * Fetched when it is opened. Who computes is not its business (`app/page_branches.js`); tokens, tau and costs
  * are the viewer's, so what is shown is the token that is pinned there, and its keys move it.
  */
 

@@ -155,7 +155,7 @@ class Profile {
     }
   }
 
-  /** Follows the server's measurement, until it ends or somebody wants no more of it. */
+  /** Follows the server's measurement, until it ends or is cancelled. */
   async #measure() {
     const own = (this.measurement = new AbortController());
     this.#measuring(true);

@@ -23,10 +23,10 @@
  * @property {boolean} [forced] a person chose the writer or the token
  *
  * @typedef {Object} RunFacts what a replay must know of a run beside its events
- * @property {boolean} readsLlm the router has the LLM called at every token, whoever writes
+ * @property {boolean} readsLlm the router has the LLM called at every token, whichever model writes
  * @property {boolean} dependsOnWriters the router's confidence depends on who wrote the tokens before
  * @property {number|null} runTau at its own tau everything stays as it was, whatever tau a branch began with
- * @property {(number|null)[]} llmIds what the LLM wrote or would have written at each token; null where nobody knows
+ * @property {(number|null)[]} llmIds what the LLM wrote or would have written at each token; null where it is unknown
  *
  * @typedef {Object} Replay
  * @property {Uint8Array|number[]} isLlm 1 where the LLM writes
@@ -100,7 +100,7 @@ export function asRecorded(events) {
  * What a replay must know of a run.
  * @param {TraceHead|null} head the trace without its events
  * @param {TokenEvent[]} events
- * @param {ProbedToken[]|null} probe what both models said at every token, where somebody asked; it tells the LLM's
+ * @param {ProbedToken[]|null} probe what both models said at every token, where it was probed; it tells the LLM's
  *   greedy token, so nothing of a run that was sampled
  * @returns {RunFacts}
  */

@@ -77,7 +77,7 @@ export class RunView {
     this.forkAt = rest?.parent?.fork ?? null;
     /** @type {Uint8Array|null} */
     this.changed = null;
-    /** @type {ProbedToken[]|null} what both models said at each token, where somebody asked after the run */
+    /** @type {ProbedToken[]|null} what both models said at each token, where it was probed after the run */
     this.probe = null;
     /** @type {Trace|null} the run that this one is at another tau, where it was written again under a moved tau */
     this.origin = null;

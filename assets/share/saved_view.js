@@ -1,8 +1,8 @@
 /**
  * What a one-file page keeps beside its run: tau, the pinned token, how the run is shown, its price and its branches.
  *
- * Must not know the document that holds it. What is read passes the same gate as a trace, and is bounded: a page that
- * somebody sends is somebody's.
+ * Must not know the document that holds it. What is read passes the same gate as a trace, and is bounded: the page may
+ * come from any sender.
  *
  * @typedef {{name: string, parent: number|null, fork: number}} SavedBranch `parent`: its place in the list
  * @typedef {import("../run/run_look.js").RunLook & {schema: string, threshold: number|null, token: number|null,

@@ -1,6 +1,6 @@
 /**
  * The page's side of the worker that decodes: loads the bundled pair once, hands requests on, and gives what comes back
- * to whoever asked. Must not know the page, the viewer, or what a run is shown for.
+ * to the caller. Must not know the page, the viewer, or what a run is shown for.
  *
  * @typedef {import("../engine/protocol.js").EngineReply} EngineReply
  * @typedef {import("../engine/protocol.js").EngineRequest} EngineRequest

@@ -51,7 +51,7 @@ export class ServerTransport {
         if (done) return;
       }
     } finally {
-      reader.cancel().catch(() => {}); // whoever stops listening closes the answer
+      reader.cancel().catch(() => {}); // a reader that stops closes the answer
     }
   }
 }

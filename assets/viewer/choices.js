@@ -1,6 +1,6 @@
 /**
  * What may be written at the pinned token: both models' most probable tokens, and a token of one's own. A run keeps
- * five of each model that was asked; the rest is computed when somebody wants it.
+ * five of each model that was asked; the rest is computed on demand.
  *
  * Must not know who computes; it is told `NextTokens` or why there are none. Called by the inspector.
  */
@@ -15,7 +15,7 @@ const MOST_TYPED = 256;
 const small = (p) => (p >= 0.005 ? probability(p) : p < 0.0001 ? "<0.0001" : p.toPrecision(1));
 
 export class Choices {
-  /** Somebody wants more than the run keeps; of the next tokens too. */
+  /** More than the run keeps is shown; of the next tokens too. */
   isOpen = false;
   /** @type {string|null} the token that is pinned, of the run that is shown */
   place = null;

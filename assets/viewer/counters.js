@@ -27,7 +27,7 @@ export function decisiveWords({ nDecisive, nDecisiveUnknown }) {
 
 /**
  * Tokens a second: the run's own as it was measured, or under another price an estimate of that price's. The measured
- * number of one pair never stands beside another one's bytes; nor has anybody timed decisions that were never made.
+ * number of one pair never stands beside another one's bytes; and decisions that were never made have no time.
  * @param {RunView} view
  * @returns {{label: string, perSecond: number|null}}
  */

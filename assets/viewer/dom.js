@@ -88,7 +88,7 @@ export function part(place, selector) {
 }
 
 /**
- * A stylesheet that is fetched when somebody needs it; once, however often it is asked for.
+ * A stylesheet that is fetched when it is needed; once, however often it is asked for.
  * @param {string} href absolute
  * @returns {Promise<void>} when it is there, or cannot be had
  */

@@ -18,7 +18,7 @@ export const code = (text) => html("bdi", { class: "cv-code" }, visibleText(text
 
 /**
  * How the token was chosen among all.
- * @param {RunView} view @param {number} index @param {NextTokens|null} found null where nobody has asked
+ * @param {RunView} view @param {number} index @param {NextTokens|null} found null where it was not asked
  */
 export function drawBlock(view, index, found) {
   const settings = view.head?.settings;

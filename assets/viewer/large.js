@@ -1,7 +1,7 @@
 /**
  * A panel as large as the window, and back again: one mechanism for all of them, one panel at a time.
  *
- * The panel stays where it is in the document, so whoever draws it goes on; `.cv-large` of viewer.css lays it over the
+ * The panel stays where it is in the document, so its drawing goes on; `.cv-large` of viewer.css lays it over the
  * window and takes everything else from eyes, keys and screen readers. Must not know what is in a panel.
  */
 

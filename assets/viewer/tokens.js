@@ -215,7 +215,7 @@ export class TokenPanel {
       this.nodes[this.hovered ?? -1]?.removeAttribute("data-hover");
       const hovered = this.nodes[view.hovered ?? -1];
       hovered?.setAttribute("data-hover", "");
-      // Text that somebody selects has to stay where it is: what is moved falls out of the selection.
+      // Selected text has to stay where it is: what is moved falls out of the selection.
       if (hovered && document.getSelection()?.isCollapsed !== false) setWordApart(hovered);
       this.hovered = view.hovered;
     }

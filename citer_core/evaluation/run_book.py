@@ -183,7 +183,7 @@ class RunBook:
             for n_points, (router, tau) in enumerate(wanted, 1):
                 self._decode(router, asked, tau, numbers)
                 tell(numbers, n_points)
-            self._memories.pop((asked.name, numbers.start, numbers.stop), None)  # nobody comes back to it
+            self._memories.pop((asked.name, numbers.start, numbers.stop), None)  # it is not used again
 
     def _parts(self, asked: ProblemSet) -> Iterator[range]:
         """The problems of one memory each."""

@@ -1,4 +1,4 @@
-"""How a value from outside is said in a message: short, quoted, cleaned. Called by whoever refuses one.
+"""How a value from outside is said in a message: short, quoted, cleaned. Called where one is refused.
 
 A message goes to a page, a terminal and a log. So nothing in it may break a line, turn the writing direction or be of
 any length; and a list or an object, which may hold what its sender never wrote, is only named.

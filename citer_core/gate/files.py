@@ -1,4 +1,4 @@
-"""A file that somebody gave, read whole but never more than was said. Called before `parse_json`."""
+"""A file from outside, read whole up to a bound. Called before `parse_json`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One part of a folder of labels, read: tensors and rows of the kinds, shapes and ranges that training relies on.
 
 Called by `label_files`, which knows what a folder is made of. A part comes from a disk that may have failed, or from
-somebody else's machine.
+another machine.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class _Said:
 
 
 def _llm_reads(pair: ModelPair, batch: Sequence[Example], *, keep_logits: bool) -> Iterator[_Said]:
-    """What the LLM says of each example; a server is asked at once and waited for when somebody wants to know."""
+    """What the LLM says of each example; a server is asked at once and waited for when the answer is needed."""
     keep = [len(example.truth_ids) for example in batch]
     if isinstance(pair.llm, RemoteLM) and not keep_logits:
         reading = ask_to_read(pair.llm, [example.prompt_ids + example.truth_ids for example in batch], keep)

@@ -1,4 +1,4 @@
-"""A checkpoint's config.json, looked at before transformers builds what it says: numbers that nobody's model has, and
+"""A checkpoint's config.json, looked at before transformers builds what it says: numbers that no model has, and
 sizes that its weights cannot fill. Building first would take the memory first. Called by `checkpoint`.
 """
 

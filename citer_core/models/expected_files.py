@@ -3,7 +3,7 @@
     FOLDER/citer.json         beside weights that this project converted or trained: "files" {name: SHA-256}
     FOLDER/../card.json       of the pair that ships: "files" {"llm/model.safetensors": SHA-256, ...}
 
-A folder of somebody else's has neither, and is taken as it is. Called by whatever reads a folder; knows nothing about
+A folder from elsewhere has neither, and is taken as it is. Called by whatever reads a folder; knows nothing about
 what is in the files.
 """
 

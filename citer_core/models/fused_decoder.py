@@ -192,8 +192,8 @@ class FusedDecoder:
             kept: [M] int64, of which tokens the state is wanted, in which order; None for all as they are.
 
         Returns:
-            [M, H]. What comes after the last block's attention is computed for these tokens only: nobody reads the
-            others' states there, and their keys and values are in the cache by then.
+            [M, H]. What comes after the last block's attention is computed for these tokens only: the others'
+            states there are not read, and their keys and values are in the cache by then.
         """
         # Sizes by `shape`: the length of a tensor takes as long as a small operation.
         n_tokens, dim = ids.shape[0], self._heads.dim

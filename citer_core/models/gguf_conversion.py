@@ -82,7 +82,7 @@ def convert(path: Path, dtype: str) -> Path:
             f"{path.name} is a GGUF file, and the package that unpacks it is missing: run `pip install {GGUF_PIN}`."
         )
     partial = target.with_name(f"{target.name}.{os.getpid()}.partial")
-    clear_leftovers(cache_folder())  # of conversions that were killed: gigabytes that nobody would find
+    clear_leftovers(cache_folder())  # of conversions that were killed: gigabytes that would stay unnoticed
     log.info("converting %s to %s, once: this takes a minute or a few", path.name, dtype)
     start = time.perf_counter()
     try:

@@ -1,6 +1,6 @@
 """`LanguageModel`: a transformers model seen as one function, ids in, logits and the state behind them out.
 
-Shared by all runs; a cache belongs to whoever asked for it, and what is kept here for one goes when it goes. Knows
+Shared by all runs; a cache belongs to its caller, and what is kept here for one goes when it goes. Knows
 nothing about routing.
 """
 

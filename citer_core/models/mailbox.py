@@ -60,7 +60,7 @@ class Mailbox:
         self._bits.narrow(0, place, 1).copy_(as_bits(value))
 
     def post(self) -> None:
-        """Sends what is in it on its way to the host, behind all that the device was given to do; nobody waits."""
+        """Sends what is in it on its way to the host, behind all that the device was given to do, without waiting."""
         if self._on_cuda:
             self._host.copy_(self._bits, non_blocking=True)
             self._arrived.record(torch.cuda.current_stream(self._bits.device))

@@ -167,7 +167,7 @@ class ModelPair:
         if remote is None:
             llm_revision = weights_revision(llm)
         else:
-            served = remote.name.rsplit("/", 1)[-1]  # a path on the server is nobody's business
+            served = remote.name.rsplit("/", 1)[-1]  # a path on the server is not shown
             llm_name, llm_revision = f"{llm_name} (on a server, as {served})", f"{SERVER_REVISION}{served}"
             lengths += [] if remote.max_context is None else [remote.max_context]
         info = PairInfo(

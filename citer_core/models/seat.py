@@ -2,7 +2,7 @@
 
 All that changes from pass to pass (tokens, position, how much is padding, what a readout wants to know) lies in one
 tensor that is sent at each pass. A pass may be padded: the padding's keys and values go to spare rows, which no
-attention reads, so the cache holds what it would hold without. Whoever reads along hands over a `Readout`, which
+attention reads, so the cache holds what it would hold without. A caller that reads along hands over a `Readout`, which
 becomes part of what is captured. `Seats` lends them to one run each. Knows nothing about routing.
 """
 
@@ -63,7 +63,7 @@ class Seat:
         self._readouts: OrderedDict[Hashable, Any] = OrderedDict()
         self._inbox = torch.zeros(N_NUMBERS + 2 + WIDTHS[-1], dtype=torch.long, device=decoder.device)
         self.numbers = self._inbox[:N_NUMBERS]
-        # Computed once to learn their sizes, from a token and a cache that are nobody's.
+        # Computed once to learn their sizes, from a token and a cache of no run.
         self.hidden = decoder.hidden_states([[0]], decoder.new_cache())
         self.logits = logits_of(self.hidden).clone()
 

@@ -71,7 +71,7 @@ class ServerClient:
         if server.api_key:
             self._headers["Authorization"] = f"Bearer {server.api_key}"
         self._idle: list[http.client.HTTPConnection] = []
-        # Waiting happens in a thread of its own, so that whoever asked can stop waiting at any time, whatever the
+        # Waiting happens in a thread of its own, so that the caller can stop waiting at any time, whatever the
         # network does. Threads are started as they are needed and kept.
         self._threads = ThreadPoolExecutor(N_THREADS, thread_name_prefix="llm-server")
         self.close = weakref.finalize(self, _close, self._idle, self._threads)

@@ -1,4 +1,4 @@
-"""Numbers between host and device: as few crossings as there are moments at which somebody has to wait.
+"""Numbers between host and device: as few crossings as there are moments at which the host has to wait.
 
 On a CPU there is nothing to cross, and nothing is packed. Knows nothing about models.
 """

@@ -68,7 +68,7 @@ class RouterFeatures:
 
     @cached_property
     def log_probs(self) -> Tensor:
-        """[B, V] float32, log-probabilities of the next token; computed once, and only if somebody asks."""
+        """[B, V] float32, log-probabilities of the next token; computed once, and only if needed."""
         return torch.log_softmax(self.logits.float(), dim=-1)
 
     @cached_property

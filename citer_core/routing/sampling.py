@@ -2,7 +2,7 @@
 
 Sampling inverts the cumulative distribution at a uniform number that is a function of (seed, position) alone. Both
 models look at the same number, so a run can be replayed or branched at any token and the positions before it come out
-the same, whoever was asked there. Knows nothing about models or routing.
+the same, whichever model was asked there. Knows nothing about models or routing.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ class StoredRouter(Router):
         """[B] float32, the log-odds of preferring the SLM; training and inference both compute them here."""
 
     def layers(self, _features: RouterFeatures) -> tuple[nn.Sequential, Tensor] | None:
-        """For whoever looks inside: a layer, ReLU and a layer to one number, and the [B, n] that they read; None where
+        """For the view of a decision: a layer, ReLU and a layer to one number, and the [B, n] that they read; None if
         it computes otherwise. What else is in the logit is added to that number.
         """
         return None

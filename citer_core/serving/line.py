@@ -7,7 +7,7 @@
 
 A free place goes to the address that has the fewest going, and there to the session that has waited longest since its
 last turn; so a hundred invented sessions at one address get no more than one visitor at another. Where the line is
-full, a newcomer takes the place of whoever would be served last, if that is somebody after it. Threads only: knows no
+full, a newcomer takes the place of the ticket that would be served last, if that is after it. Threads only: knows no
 event loop, no engine and no page. Called by `ui.run.desk` and `ui.jobs`.
 """
 
@@ -52,7 +52,7 @@ class Ticket:
 
     @property
     def place(self) -> int:
-        """1 for the next one; 0 for whoever does not wait."""
+        """1 for the next one; 0 for one that does not wait."""
         return self._line._place(self)
 
     @property

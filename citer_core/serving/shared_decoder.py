@@ -3,10 +3,10 @@
     decoder = SharedDecoder(engine)
     decoder.submit(engine.start(problem, settings=settings))    # returns at once; look at the run
 
-Whoever submits holds the lease on the engine until the run has ended, and closes the decoder when the engine makes way
+The caller of `submit` holds a lease on the engine until the run has ended, and closes the decoder when it makes way
 for another. The decoder itself keeps no engine: a run that is under way keeps its models, and an idle decoder keeps
-none. Events are only ever appended to a run, so that nobody who reads slowly holds up anybody. Knows nothing about
-sessions, fairness or pages: whoever calls decides whose run comes next, and `n_free` says when.
+none. Events are only appended to a run, so a slow reader does not hold up others. Knows nothing about
+sessions, fairness or pages: the caller decides whose run comes next, and `n_free` says when.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class SharedDecoder:
             return self._n_elsewhere + len(self._queue) + (self._lanes.n_live if self._lanes is not None else 0)
 
     def submit(self, run: Run) -> None:
-        """Takes a run that nobody has begun and returns at once; its events appear in it as they are decoded.
+        """Takes a run that has not begun and returns at once; its events appear in it as they are decoded.
 
         Where it cannot be decoded, it ends with reason `error` and says why.
         """
@@ -159,7 +159,7 @@ class SharedDecoder:
                 if self._queue or (self._lanes is not None and self._lanes.n_live):
                     return True
                 if self._is_left:
-                    self._thread = None  # a run that somebody still has starts another
+                    self._thread = None  # a run that is still held elsewhere starts another
                     return False
                 if not self._changed.wait(IDLE_S if self._lanes is not None else None):
                     break

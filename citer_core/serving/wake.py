@@ -22,7 +22,7 @@ class Wake:
         if self._is_told:
             return
         self._is_told = True
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody sleeps there any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nothing sleeps there any more
             self._loop.call_soon_threadsafe(self._event.set)
 
     async def wait(self, timeout_s: float) -> bool:

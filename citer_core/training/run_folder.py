@@ -1,7 +1,7 @@
 """The folder of an unfinished fine-tuning: whose it is, and where to go on. Knows nothing about models.
 
 Trainer keeps optimizer and random states there with torch.save. Its loader reads tensors only (`weights_only`), and is
-only pointed at a folder whose run.json is this run's own, so that nobody else's files are resumed by accident.
+only pointed at a folder whose run.json is this run's own, so that no other run's files are resumed by accident.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ and its docstring is what people and language models read there. All answer with
 An object would be searched by gradio for what looks like a file of its own, on the way in and out; and its MCP server
 would write an answer as Python does, not as JSON.
 
-No `from __future__ import annotations` here: whoever exposes a function reads its types without resolving strings.
+No `from __future__ import annotations` here: the code that exposes a function does not resolve strings in types.
 """
 
 import asyncio
@@ -80,7 +80,7 @@ def route_trace_endpoint(desk: RunDesk, slot: EngineSlot, book: ProblemBook) -> 
         data_type: Literal["math", "mc", "open"] = "math",
         settings: str = "",
         router: str = "",
-        request: Any = None,  # filled in by whoever exposes it, and hidden
+        request: Any = None,  # filled in by the code that exposes it, and hidden
     ) -> str:
         """Answers a question with both models and yields the routed run as a trace, growing until complete.
         The LLM writes a token when slm_confidence < threshold (tau): 0 gives every token to the SLM, 1 to the LLM.
@@ -226,7 +226,7 @@ def probe_endpoint(line: JobLine, slot: EngineSlot, runs: RecordedRuns) -> Calla
     async def probe(
         trace: str = "",
         preset: str = "",
-        request: Any = None,  # filled in by whoever exposes it, and hidden
+        request: Any = None,  # filled in by the code that exposes it, and hidden
     ) -> str:
         """Asks the LLM at every token of a finished run, in one pass over its text; nothing is generated.
         The run must have been made by the pair that this server has loaded, or be a recorded run with a probe.
@@ -242,7 +242,7 @@ def probe_endpoint(line: JobLine, slot: EngineSlot, runs: RecordedRuns) -> Calla
         """
         if not is_given(trace) and (stored := runs.probe(preset)) is not None:
             return json_of(stored)
-        run = runs.trace(trace, preset)  # before anybody waits for the models
+        run = runs.trace(trace, preset)  # before the wait for the models
         await wait_loaded(slot)
         answer: list[dict[str, Any]] = []
         visitor = Visitor.of(request)

@@ -1,7 +1,7 @@
 """What a page asks its server, under one address, and how the answer travels: messages, one JSON text a line.
 
-An answer lasts as long as the page reads it: whoever goes away closes the generator behind it. Nothing is kept for a
-reader who is slow; the connection holds back whoever writes. Knows what may be asked by its name alone.
+An answer lasts as long as the page reads it: when the reader leaves, the generator behind it is closed. Nothing is kept
+for a slow reader; the connection holds the writer back. Knows what may be asked by its name alone.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Visitor:
         headers = getattr(request, "headers", None) or {}
         tab = headers.get(TAB, "")
         session = getattr(request, "session_hash", None) or (tab if _TAB.fullmatch(tab) else "")
-        return cls(session or f"nobody-{secrets.token_urlsafe(12)}", address_of(request), headers.get(REQUEST_ID))
+        return cls(session or f"anonymous-{secrets.token_urlsafe(12)}", address_of(request), headers.get(REQUEST_ID))
 
 
 def address_of(request: object) -> str:

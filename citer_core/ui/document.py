@@ -1,4 +1,4 @@
-"""The page's document, for whoever serves it and for the page as files: the same but for what each host can answer.
+"""The page's document, for a server and for the page as files: the same but for what each host can answer.
 
 Everything that the first screen needs is in it, so that it comes soon and in one piece: styles, the opening run's text,
 what the script is to know. Addresses are relative, so that it works anywhere.

@@ -99,7 +99,7 @@ CONTROLS = """
 
 
 def explore(question: str, data_type: str, tau: float, cards: str = "") -> str:
-    """The view Explore; `question` opens in the editor, so that nobody faces an empty box; `cards` are recorded."""
+    """The view Explore; `question` opens in the editor, so that it is never empty; `cards` are recorded."""
     return f"""<div id="cx-explore"><div id="cx-first"><div id="cx-hero">
 <div id="cx-run"><div id="cx-viewer"><div class="cx-viewer"></div></div></div>
 <div id="cx-side"><div id="cx-figures"></div>{TAU.format(tau=f"{tau:g}")}</div>

@@ -1,7 +1,7 @@
 """`JobLine`: the longer computations that are no runs (labels, roll-outs, probes), a few at a time, each in a thread;
 `Lines`: where visitors of one server wait, one line for runs and one for these.
 
-Whoever waits or listens has no thread. What a job writes comes to its page as it is written; a page that goes away ends
+Waiting and listening take no thread. What a job writes comes to its page as it is written; a page that goes away ends
 its job at its next step. Knows no models but that there is an engine.
 """
 
@@ -69,7 +69,7 @@ LOADING = "The models are still loading: try again in a moment."
 
 Steps = Iterator[Message | str]
 
-IsEnded = Callable[[], bool]  # asked between steps: whether nobody wants the rest
+IsEnded = Callable[[], bool]  # asked between steps: whether the rest is unwanted
 
 Asked = TypeVar("Asked")
 

@@ -1,6 +1,6 @@
 """`Measurement`: one quick profile of this device at a time for the whole server; all who ask see the same one.
 
-It takes most of the device for a minute, so nobody may start a second one: who asks meanwhile follows the one that is
+It takes most of the device for a minute, so no second one may start: who asks meanwhile follows the one that is
 going on, and who asks within some minutes gets its result, once. It ends early when the last page that follows it is
 gone. Runs and other jobs go on beside it. Knows no models.
 """
@@ -128,7 +128,7 @@ class Measurement:
         """A step, or None at the end."""
         with self._lock:
             if self._going is not ended:
-                return  # nobody follows this one any more
+                return  # this one has no followers any more
             if message is None:
                 self._going = None
             else:

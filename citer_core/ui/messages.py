@@ -28,7 +28,7 @@ def notice(text: str, level: str = "error") -> Message:
 
 
 def place_notice(place: int, seconds: float | None) -> Message:
-    """Where in the line somebody is, with the numbers too.
+    """A visitor's place in the line, with the numbers too.
 
     Args:
         place: 1 for the next one.

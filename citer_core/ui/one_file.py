@@ -1,5 +1,5 @@
 """`one_file_page`: the page in one file, with a run, the bundled pair and its decoder inside. It opens from a disk,
-generates there, and asks nobody for anything.
+generates there, and makes no requests.
 
 Called by the command line, and by the page, which fills the template in by itself.
 """

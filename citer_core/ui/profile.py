@@ -2,7 +2,7 @@
 tables, and what the two charts draw.
 
 Everything that a person reads is computed here; the browser only draws. There is one measurement at a time for the
-whole server (`measurement`), beside which runs go on; it ends where nobody reads on. Imports torch only where an engine
+whole server (`measurement`), beside which runs go on; it ends without a reader. Imports torch only where an engine
 is there already.
 """
 
@@ -155,7 +155,7 @@ WAIT_S = 0.25
 
 NOT_HERE = (
     "Measuring takes most of the device for a minute, so visitors of this page may not start it. Run "
-    "`python -m citer_core profile --quick` on a machine of yours; whoever serves this page may set CITER_MEASURE=1."
+    "`python -m citer_core profile --quick` on a machine of yours; the operator of this page may set CITER_MEASURE=1."
 )
 
 TOO_MANY = "A measurement is going on and too many follow it already: its result can be asked for in a minute."

@@ -72,12 +72,12 @@ from citer_core.web.page_traffic import PageTraffic
 logger = logging.getLogger(__name__)
 # A worker has the policy of its own answer, not that of the page: it may compile its products and fetch our files.
 WORKER_POLICY = "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; connect-src 'self'"
-# Gradio's queue takes everybody: whoever waits does so in a line of ours, which is fair and says how long. Beside all
+# Gradio's queue takes all events: visitors wait in a line of ours, which is fair and says how long. Beside those
 # who wait there, some events need a moment.
 SPARE_EVENTS = 100
 WORKER_THREADS = 40
 MOST_SESSIONS = 200  # of programs, whose state gradio keeps
-# Gradio looks a thousand times a second whether an event has come, which takes 6 to 9% of a core for nobody.
+# Gradio looks a thousand times a second whether an event has come, which takes 6 to 9% of a core without visitors.
 QUEUE_LOOK_S = 0.01
 
 
@@ -89,7 +89,7 @@ class PageServer:
         slot: of the engine.
         switch: changes what is in it.
         lines: where visitors wait; None makes them.
-        desk: over these lines, for whoever ends the process; None makes it.
+        desk: over these lines, for the end of the process; None makes it.
         traffic: notices the requests.
     """
 
@@ -185,7 +185,7 @@ class PageServer:
             forget=self._forget,
             is_known=self._is_known,
         )
-        if not config.web.is_proxied:  # else uvicorn believes whoever is on this machine where a request comes from
+        if not config.web.is_proxied:  # else uvicorn believes a client on this machine about where a request comes from
             os.environ["FORWARDED_ALLOW_IPS"] = ""
         try:
             with without_proxies():
@@ -214,7 +214,7 @@ class PageServer:
         blocks = self._server.get_blocks()
         blocks._queue.sleep_when_free = QUEUE_LOOK_S
         server: Any = blocks.server
-        server.config.encoded_headers = []  # which server it is, and its version, is nobody's business
+        server.config.encoded_headers = []  # the server's name and version are not told
         limiter: Any = blocks.limiter
         limiter.total_tokens = WORKER_THREADS  # events that wait have none, so real threads can be few
         return str(url)
@@ -232,14 +232,14 @@ class PageServer:
         return None if found is None else limits_of(found)
 
     async def _forget(self, session: str) -> None:
-        """Ends the events of a program's session that nobody listens to, and drops what they gave."""
+        """Ends the events of a program's session without a listener, and drops what they gave."""
         queue: Any = self._server.get_blocks()._queue
         await queue.clean_events(session_hash=session)
         queue.pending_event_ids_session.pop(session, None)
         queue.pending_messages_per_session.pop(session, None)
 
     def _is_known(self, scope: Scope) -> bool:
-        """Whether a request has the cookie of somebody who has logged in."""
+        """Whether a request has the cookie of a visitor who has logged in."""
         app: Any = self._server
         cookies = Request(scope).cookies
         names = (f"access-token-{app.cookie_id}", f"access-token-unsecure-{app.cookie_id}")
@@ -301,7 +301,7 @@ def serves_mcp(config: AppConfig) -> bool:
 
 
 def _evidence() -> Message:
-    from citer_core.ui.evidence import evidence_message  # pandas and the files: when somebody wants them
+    from citer_core.ui.evidence import evidence_message  # pandas and the files: when they are needed
 
     return evidence_message()
 

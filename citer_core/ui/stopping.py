@@ -1,4 +1,4 @@
-"""`Stopping`: how a page's process ends when it is told to: runs say so to whoever reads them, then the server closes.
+"""`Stopping`: how a page's process ends when it is told to: runs say so to their readers, then the server closes.
 
 SIGTERM and Ctrl-C ask for it; a second one, or `PATIENCE_S` without an end, ends the process on the spot. Called
 by `app`.

@@ -1,4 +1,4 @@
-"""`Bodies`: reads the body of a request before anybody else does: its kind, its size, its time, its shape.
+"""`Bodies`: reads the body of a request before all others: its kind, its size, its time, its shape.
 
 What is read is handed on as one piece. A body is bounded, and so are all that are being read together, so that many
 slow ones cannot fill the memory. Called for what `open_routes` let through.

@@ -1,4 +1,4 @@
-"""`Chapters`: the project's Markdown files as plain pages, for whoever reads where there is no network.
+"""`Chapters`: the project's Markdown files as plain pages, which can be read without a network.
 
 HTML in the Markdown is shown as text, so a chapter can bring no script. Addresses keep the folders that the files have,
 so a link from one chapter to another works here as it does in the repository. Called by the page; knows no gradio.

@@ -39,7 +39,7 @@ class Door:
         limits: of the fields of the page's functions.
         has_mcp: whether MCP's routes are open.
         forget: drops what waits for a session.
-        is_known: whether a request comes from somebody who has logged in.
+        is_known: whether a request comes from a visitor who has logged in.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Door:
         door = SecurityHeaders(RequestLog(door), settings.frame_ancestors)
 
         async def entered(scope: Scope, receive: Receive, send: Send) -> None:
-            if scope["type"] == "websocket":  # nobody speaks that here
+            if scope["type"] == "websocket":  # not used here
                 await send({"type": "websocket.close", "code": 1008})
             elif scope["type"] == "http":
                 await door(scope, receive, send)

@@ -1,7 +1,7 @@
 """`Health`: the answer of `/healthz`, made of numbers that others give it.
 
 200 while the page can be used, which it can while the models are still loading (recorded runs), and 503 once there is
-no pair to generate with and none is on its way. Whoever waits for the models looks at `state`.
+no pair to generate with and none is on its way. To wait for the models, look at `state`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a JSON body may look like, whoever reads it later: how deep, which session, no files, and how long each field.
+"""What a JSON body may look like, for every later reader: how deep, which session, no files, and how long each field.
 
 Knows gradio's forms of a request by the names of their fields. Called by `bodies`.
 """
@@ -22,8 +22,8 @@ NO_SESSION = "session_hash is a text of up to 64 letters, digits, - and _."
 NO_FUNCTION = "There is no such function: the API tab of the page lists those that there are."
 TOO_LONG = "A field is longer than it may be, or of another kind."
 SHORT_CHARS = 1_000
-# Of a function's number or name: how many characters each of its fields may have, in their order; None where nobody
-# knows it.
+# Of a function's number or name: how many characters each of its fields may have, in their order; None where it is
+# unknown.
 FieldLimits = Callable[[object], Mapping[object, int] | None]
 
 

@@ -1,4 +1,4 @@
-"""The process's log: lines for people or JSON objects, bounded, one line each whatever somebody sent.
+"""The process's log: lines for people or JSON objects, bounded, one line each whatever was sent.
 
 Nothing that is logged may be long or break out of its line: a traceback keeps its last calls and the beginning of each
 line. Called by `app`; knows the standard library only.

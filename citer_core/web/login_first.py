@@ -1,7 +1,7 @@
-"""`LoginFirst`: where the page has a password, what is behind it is answered to nobody else, and read from nobody else.
+"""`LoginFirst`: where the page has a password, only visitors who have logged in are answered, and only theirs is read.
 
 Who asks for the page itself is shown where to log in. Knows no password and no cookie: who built the page says whether
-a request is somebody's. Put before `bodies`.
+a request is of a visitor who has logged in. Put before `bodies`.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class LoginFirst:
 
     Args:
         app: what is asked by those who have logged in.
-        is_known: whether a request comes from somebody who has logged in.
+        is_known: whether a request comes from a visitor who has logged in.
     """
 
     def __init__(self, app: ASGIApp, is_known: Callable[[Scope], bool]) -> None:
         self._app, self._is_known = app, is_known
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Lets through whoever is known, and what is open."""
+        """Lets through known visitors, and what is open."""
         if not scope[OPENING].is_guarded or self._is_known(scope):
             await self._app(scope, receive, send)
         elif route_path(scope) == "/":

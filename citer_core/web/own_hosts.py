@@ -26,7 +26,7 @@ class OwnHosts:
 
     def __init__(self, host: str, port: int, settings: WebSettings) -> None:
         self._is_proxied = settings.is_proxied
-        # A server that others reach may be called anything, unless somebody has said what.
+        # A server that others reach may have any name, unless the names are set.
         bare = host.strip("[]").lower()
         self._takes_any = bare not in ("127.0.0.1", "localhost", "::1") and not settings.allowed_hosts
         names = {f"{name}:{port}" for name in LOOPBACK} | set(settings.allowed_hosts)
@@ -39,7 +39,7 @@ class OwnHosts:
         return self._takes_any or all(self._is_ours(name) for name in self._addressed(headers))
 
     def is_own_page(self, origin: str, headers: Headers) -> bool:
-        """Whether a page of that origin came from the very host that it now asks; `null` is nobody's."""
+        """Whether a page of that origin came from the very host that it now asks; `null` is no page's."""
         try:
             parts = urlsplit(origin)
             asker = parts.hostname, parts.port or STANDARD_PORTS.get(parts.scheme)

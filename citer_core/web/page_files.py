@@ -46,7 +46,7 @@ class PageFiles:
         self._version = self._hash()
 
     def _hash(self) -> str:
-        # Nobody forges these files, so a checksum tells one state from another; it costs a tenth of SHA-256 of 8 MB.
+        # These files are not forged, so a checksum tells one state from another; it costs a tenth of SHA-256 of 8 MB.
         digest = hashlib.sha256()
         for name, file in self._files.items():
             content = file.read_bytes()

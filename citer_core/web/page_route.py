@@ -1,4 +1,4 @@
-"""The page's own address: one document for everybody, with its policy, compressed for whoever takes that."""
+"""The page's own address: one document for all visitors, with its policy, compressed where the browser takes that."""
 
 from __future__ import annotations
 

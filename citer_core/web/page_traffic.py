@@ -1,7 +1,7 @@
 """`PageTraffic`: lets the page's requests go first where a long piece of work shares the interpreter with them.
 
 Opening the page takes some eighty small requests. While another thread imports torch, each of them waits several times
-for the interpreter, and the first recorded run comes a third later; so whoever imports waits for a gap, within reason.
+for the interpreter, and the first recorded run comes a third later; so the import waits for a gap, within reason.
 """
 
 from __future__ import annotations

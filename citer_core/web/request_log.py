@@ -1,4 +1,4 @@
-"""`RequestLog`: gives every request an id, notes the ones of interest, and answers for what nobody caught.
+"""`RequestLog`: gives every request an id, notes the ones of interest, and answers for uncaught exceptions.
 
 A line holds method, path, status, milliseconds, bytes and id; never a query, a header or a body. The id comes back in
 `X-Request-ID` and stands in the headers that handlers see, so that a run's line has it too.
@@ -78,7 +78,7 @@ class RequestLog:
 
 
 def _is_of_interest(method: str, path: str) -> bool:
-    """Whoever opens the page, and whoever has something done."""
+    """Requests that open the page, and those that have something done."""
     return path == "/" or (method not in ("GET", "HEAD") and not path.startswith(_QUIET))
 
 

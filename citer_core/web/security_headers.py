@@ -14,7 +14,7 @@ from citer_core.web.refusal import route_path
 
 POLICY = "Content-Security-Policy"
 OFF = ("accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "microphone", "midi", "payment", "usb")
-# Gradio lets other sites read its answers; nobody needs that, and a page with a password must not.
+# Gradio lets other sites read its answers; that is not needed, and a page with a password must not.
 FOREIGN_READS = ("access-control-allow-origin", "access-control-allow-credentials")
 
 

@@ -1,8 +1,8 @@
 """`Unread`: how many answers may wait for a reader, and for how long.
 
-Gradio keeps what an event gave until the session's stream is read, for ever if nobody reads it; an answer may have
-megabytes. So a session has few events that are not answered, those whose session nobody listens to are bounded, and
-what nobody comes for is dropped. Knows the routes of the queue. Called behind `bodies`.
+Gradio keeps what an event gave until the session's stream is read, for ever if it is not read; an answer may have
+megabytes. So a session has few unanswered events, those of sessions without a listener are bounded, and
+what is not fetched is dropped. Knows the routes of the queue. Called behind `bodies`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EVENT = re.compile(rb'"event_id":"([^"]+)"')
 
 @dataclass(slots=True)
 class _Session:
-    """What one session waits for, since when nobody listens to it, and from where it asks."""
+    """What one session waits for, since when it has no listener, and from where it asks."""
 
     address: str
     open: set[str] = field(default_factory=set)  # events

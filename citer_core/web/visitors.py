@@ -14,7 +14,7 @@ from citer_core.web.own_hosts import OwnHosts
 from citer_core.web.refusal import refuse, route_path
 
 OWN_SITE = ("same-origin", "none")
-# Believed by gradio from anybody; so they are taken away where no proxy of ours can have set them.
+# Believed by gradio from any client; so they are removed where no proxy of ours can have set them.
 FORWARDED = (b"x-forwarded-host", b"x-forwarded-proto", b"x-forwarded-prefix", b"forwarded")
 NEVER = (b"x-gradio-server",)  # what gradio would make the page's root
 WRONG_HOST = (

@@ -53,7 +53,7 @@ def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_res
         assert float(cells["TFLOP (est.)"]) == pytest.approx(row["flops"] / 1e12, rel=0.01)
     by_id = {row["id"]: row for row in rows}
     assert by_id["margin tau 0"]["llm_token_share"] == 0.0 and by_id["random tau 1"]["llm_token_share"] == 1.0
-    # Both ends are the same text whoever scored it, and the table agrees with a run of `route`.
+    # Both ends are the same text for every router, and the table agrees with a run of `route`.
     for tau in (0, 1):
         assert by_id[f"margin tau {tau}"]["accuracy"] == by_id[f"random tau {tau}"]["accuracy"]
     routed = tmp_path / "routed.jsonl"

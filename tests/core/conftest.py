@@ -121,7 +121,7 @@ def server(tiny_pair, monkeypatch):
 
 @pytest.fixture
 def empty_caches(tmp_path, monkeypatch):
-    """Nobody's own models are looked at, and no test reaches the hub."""
+    """The user's own models are not read, and no test reaches the hub."""
     monkeypatch.setenv("CITER_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(store, "_cached_snapshot", lambda repo_id: None)
     monkeypatch.setattr(store, "_cached_file", lambda repo_id, name: None)

@@ -30,7 +30,7 @@ PATTERNS = ["S", "L", "SL", "SSSSSSSL", "LLS", "SSLLLSSSSSLS", "LSSSSSSSSSSSSS",
 
 
 class PatternRouter(Router):
-    """Follows a pattern of its own for every prompt, whoever is in the batch with it."""
+    """Follows a pattern of its own for every prompt, whatever else is in the batch."""
 
     name, label = "pattern", "Pattern"
 
@@ -155,7 +155,7 @@ def test_rows_that_need_the_llm_wait_for_each_other(tiny_pair, monkeypatch):
 
 
 def test_examples_in_front_of_every_question_are_read_once(tiny_pair, monkeypatch):
-    """And each run costs what it would cost alone, whoever was there before it."""
+    """And each run costs what it would cost alone, whatever was there before it."""
     shots = [(17 * k) % 1535 + 1 for k in range(60)]
     prompts = [[*shots, 20 + n, 3 * n + 1] for n in range(12)]
     pair, router, settings_ = free(tiny_pair), PatternRouter(prompts, PATTERNS), DecodeSettings(0.5, 12)
@@ -255,7 +255,7 @@ def test_others_fill_the_passes_while_some_wait_for_the_llm(tiny_pair, monkeypat
     batched(pair, router, prompts, DecodeSettings(0.5, 12), 4)
     assert max(rows["llm"]) == 4
     n_full = next(i for i, n in enumerate(rows["slm"]) if n < 4)
-    assert 4 * n_full >= 0.75 * 12 * 12  # of what is written; the last ones have nobody left to fill up with
+    assert 4 * n_full >= 0.75 * 12 * 12  # of what is written; the last ones have no others left to fill up with
 
 
 # --- what is counted

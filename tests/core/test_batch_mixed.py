@@ -140,7 +140,7 @@ def test_each_sequence_says_itself_when_it_is_cancelled(tiny_pair):
         assert sequence.token_ids == ids
 
 
-# --- nobody waits without end
+# --- no sequence waits without end
 
 
 class Often(Router):

@@ -50,13 +50,13 @@ class Batches:
 # --- the prediction
 
 
-def test_a_user_alone_waits_for_nobody():
+def test_a_user_alone_does_not_wait():
     found = closed_loop(SERVICE, Load(1, 1.0, 0.004))
     assert (found.mean_s, found.p50_s, found.p95_s) == tuple(pytest.approx(0.016) for _ in range(3))
     assert found.tokens_per_s == pytest.approx(1 / 0.020, rel=0.001)
 
 
-def test_a_delay_is_waited_for_and_holds_nobody_up():
+def test_a_delay_is_waited_for_and_holds_up_no_other():
     alone = closed_loop(Service(0.012, 0.004, 0.006), Load(1, 1.0, 0.004))
     assert alone.mean_s == pytest.approx(0.022) and alone.tokens_per_s == pytest.approx(1 / 0.026, rel=0.001)
     crowded, without = (closed_loop(Service(0.012, 0.004, delay), Load(64, 0.2, 0.001)) for delay in (0.006, 0.0))

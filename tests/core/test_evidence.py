@@ -117,7 +117,7 @@ def test_decisive_tokens_save_whatever_the_llm_can_solve(engine, n_each):
     runs = decisive_runs(engine.pair, problems, plan)
     for run, by_slm, by_llm in zip(runs, slm, llm, strict=True):
         assert run.is_right == (by_slm.answer.is_correct or by_llm.answer.is_correct)
-        if by_slm.answer.is_correct or not by_llm.answer.is_correct:  # no help is needed, or nobody could give it
+        if by_slm.answer.is_correct or not by_llm.answer.is_correct:  # no help is needed, or the LLM could not give it
             assert run.n_llm_tokens == 0 and run.work == Workload.of(by_slm.events)
     saved = [r for r, s in zip(runs, slm, strict=True) if r.is_right and not s.answer.is_correct]
     assert saved and all(0 < run.n_llm_tokens < 0.4 * run.n_tokens for run in saved)
@@ -202,7 +202,7 @@ def test_further_seeds_and_variations_are_compared_at_fewer_shares():
 
 
 def test_what_is_compared_and_what_of_it_the_page_has(tiny_pair):
-    """Two seeds of the first router, one of which the page has; one variation; and whoever needs no training."""
+    """Two seeds of the first router, one of which the page has; one variation; and those that need no training."""
     first, second, other = (trained_router(tiny_pair, seed) for seed in range(3))
     of_page = {"citer": first, "co-llm": other, **load_routers(tiny_pair)[0]}
     own = {"citer@0": first, "citer@1": second, "co-llm@0": second, "varied@0": other}

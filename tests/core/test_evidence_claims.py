@@ -305,7 +305,7 @@ def test_the_mechanics_of_the_real_pair_stand_beside_the_bundled_ones(stored_cla
     assert "Elsewhere" not in found["overhead"].number and len(found["overhead"].figures) == 2
 
 
-def test_the_headline_begins_with_whoever_is_best():
+def test_the_headline_begins_with_the_best():
     said = headline(of_parts("a-set", {"accuracy": accuracy_part()}))
     assert said == (
         "At 10% LLM tokens, the free max-probability baseline has 90.0% of math and 90.0% of mc right, CITER as "

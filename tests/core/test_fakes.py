@@ -1,6 +1,6 @@
 """The scripted engine has the real one's interface: the same public names, and calls that take the same arguments.
 
-Whoever adds a member to `Engine`, `Run` or the decoder gives it to the fake one too, or says here that no test with a
+A new member of `Engine`, `Run` or the decoder is given to the fake one too, or named here because no test with a
 fake one needs it; a member that is renamed or takes other arguments fails here rather than nowhere.
 """
 
@@ -16,7 +16,7 @@ from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from tests.fakes import FakeEngine
 
-# What only the real ones have: it needs models, or is for whoever decodes.
+# What only the real ones have: it needs models, or is for the decoder.
 NOT_FAKED = {
     "Engine": {"inside", "on_zero_gpu"},
     "Run": {"begin", "is_cancelled", "pair", "prompt_ids", "record", "remote", "finish", "router", "steps", "wait"},

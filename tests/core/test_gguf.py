@@ -171,7 +171,7 @@ QUESTIONS = [
 def _available_gb():
     meminfo = Path("/proc/meminfo")
     if not meminfo.exists():
-        return 1e9  # nobody tells: try
+        return 1e9  # unknown: try
     line = next(line for line in meminfo.read_text().splitlines() if line.startswith("MemAvailable"))
     return int(line.split()[1]) / 1e6
 

@@ -175,7 +175,7 @@ def test_labels_of_another_run_are_not_mixed(tiny_pair, copied, monkeypatch, wha
     assert contents(copied) == before
 
 
-def test_the_batch_of_rollouts_is_nobodys_business(tiny_pair, copied):
+def test_the_batch_of_rollouts_may_differ(tiny_pair, copied):
     policy = dataclasses.replace(SETTINGS.policy, batch_size=1)
     assert label(tiny_pair, copied, settings=dataclasses.replace(SETTINGS, policy=policy)) == [2, 4, 6]
 

@@ -88,7 +88,7 @@ def test_a_lost_server_ends_a_data_set_run_and_its_rows_stay(folders, server, to
         assert "another-llm" in capfd.readouterr().err
 
 
-def test_nobody_there_is_found_before_the_first_token(folders, server, tmp_path, capfd):
+def test_a_missing_server_is_found_before_the_first_token(folders, server, tmp_path, capfd):
     server.kill()
     assert main(dataset(folders, server, tmp_path / "out.jsonl")) == 3
     assert "nothing listens there" in capfd.readouterr().err

@@ -95,7 +95,7 @@ def test_a_url_without_v1_is_explained(tiny_pair, server):
         RemoteLM.connect(LlmServer(server.url.removesuffix("/v1")), tiny_pair.tokenizer)
 
 
-def test_nobody_there(tiny_pair, server):
+def test_a_missing_server(tiny_pair, server):
     server.kill()
     with pytest.raises(ServerError, match="nothing listens there") as error:
         connect(server, tiny_pair.tokenizer)

@@ -107,7 +107,7 @@ def entropy_after(lm, ids):
 
 
 def test_the_llms_entropy_reaches_the_router_at_the_token_after_its_own(tiny_pair):
-    """Every score of a run, again from full forwards of whoever wrote last."""
+    """Every score of a run, again from full forwards of the model that wrote last."""
     router, prompt, seen = FREE["bidirectional-entropy"], [11, 402, 77], []
     events = list(decode(tiny_pair, router, prompt, DecodeSettings(0.05, 25)))
     ids = list(prompt)

@@ -98,7 +98,7 @@ def test_the_last_position_of_the_room_is_read_also_by_a_padded_pass():
 
 
 @torch.inference_mode()
-def test_padding_that_is_no_number_harms_nobody():
+def test_padding_that_is_no_number_does_no_harm():
     """Its keys and values lie where no attention looks, or a NaN times a weight of zero would spoil the others."""
     lm = LanguageModel(tiny_qwen2(1), 1536, graphs=True)
     ids, expected = random_ids(40), []

@@ -70,7 +70,7 @@ def same(one, other):
 
 
 def test_sixty_runs_at_once_are_sixty_runs_alone(engine, shared):
-    """With somebody who looks on at every change: no event is lost, doubled or out of order."""
+    """With a watcher at every change: no event is lost, doubled or out of order."""
     runs, seen = drawn(engine, 1, 60), {}
     for alone, together in runs:
         list(alone)
@@ -203,7 +203,7 @@ def test_a_pass_that_fails_ends_its_runs_and_the_next_ones_are_whole(engine, sha
     same(ended(again), alone)
 
 
-def test_a_listener_that_fails_is_not_called_again_and_harms_nobody(engine, shared, caplog):
+def test_a_listener_that_fails_is_not_called_again_and_does_no_harm(engine, shared, caplog):
     run = engine.start(problem(1), settings=DecodeSettings(1.0, 8))
     calls = []
 

@@ -91,7 +91,7 @@ def test_a_config_of_nonsense_is_a_message_before_it_is_memory(folder, changes):
     assert spent.seconds < 2
 
 
-def test_no_code_of_a_checkpoint_is_run_and_nobody_is_asked(folder, monkeypatch):
+def test_no_code_of_a_checkpoint_is_run_and_no_question_is_asked(folder, monkeypatch):
     (folder / "mine.py").write_text("raise SystemExit('run')\n")
     edit_config(folder, model_type="mine", auto_map={"AutoConfig": "mine.C", "AutoModelForCausalLM": "mine.M"})
     monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("a question on the terminal"))

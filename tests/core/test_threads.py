@@ -121,7 +121,7 @@ def test_without_a_choice_a_batch_changes_nothing(n_threads):
         assert torch.get_num_threads() == 1
 
 
-def test_only_small_pairs_that_nobody_chose_for_may_take_more():
+def test_only_small_pairs_without_a_choice_may_take_more():
     assert choose_threads(SMALL_BYTES, 2, never).of_batches == 2
     assert choose_threads(SMALL_BYTES, 1, never).of_batches is None
     assert choose_threads(0, 2, never).of_batches is None, "nothing is on the processor"

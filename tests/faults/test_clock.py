@@ -11,7 +11,7 @@ from tests.core.examples import remote
 from tests.fakes import FakeEngine, use
 from tests.faults.table import ROOT
 
-# The day goes into cards and traces, and the hour into the log, for people; nobody reads them back.
+# The day goes into cards and traces, and the hour into the log, for people; the program does not read them back.
 NAMES = {"time", "time_ns"}
 CLOCKS = {f"time.{name}" for name in NAMES}
 # Compares the date of a file with when this process began, both by the clock; only of files with its own number.

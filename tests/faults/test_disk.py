@@ -317,7 +317,7 @@ def test_a_folder_that_cannot_be_written(row, tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("what", ["a folder", "a device", "a pipe"])
 def test_an_output_that_is_no_file(row, tmp_path, monkeypatch, capsys, what):
-    """A device is read without an end, and a pipe waits for somebody for ever."""
+    """A device is read without an end, and a pipe waits for a writer without end."""
     engine = use(monkeypatch, FakeEngine())
     place = {"a folder": tmp_path, "a device": Path("/dev/null"), "a pipe": tmp_path / "pipe"}[what]
     if what == "a pipe":
@@ -332,7 +332,7 @@ def test_an_output_that_is_no_file(row, tmp_path, monkeypatch, capsys, what):
 
 
 def test_a_cache_that_cannot_be_read(row, tmp_path, monkeypatch, capsys):
-    """A hub cache that belongs to somebody else, is a file, or is on a disk that is gone."""
+    """A hub cache that belongs to another user, is a file, or is on a disk that is gone."""
     (tmp_path / "file").write_text("no folder", encoding="utf-8")
     process = child(
         *("route", "--question", "1+1?", "--pair", "nobody/slm,nobody/llm"), code=HUB_ANEW + COMMAND,

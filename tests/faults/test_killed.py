@@ -194,7 +194,7 @@ def test_unpacking_gguf(row, tmp_path, monkeypatch, caplog):
         again = convert(tmp_path / "tiny.gguf", "float32")
     row.said(caplog.text)
     assert files(again) == files(whole)
-    assert [path.name for path in (killed / "converted").iterdir()] == [again.name], "gigabytes nobody would find"
+    assert [path.name for path in (killed / "converted").iterdir()] == [again.name], "gigabytes that are left"
 
 
 def test_fine_tuning(row, tmp_path, tokenizer_folder):
@@ -228,7 +228,7 @@ def tokenizer_folder():
 
 
 def test_the_child_that_checks_answers_ends_with_its_parent(row, tmp_path):
-    """A kill -9 runs no clean-up; the child notices by itself that nobody asks any more."""
+    """A kill -9 runs no clean-up; the child notices by itself that its parent is gone."""
     code = (
         "import sys, time; from citer_core.tasks import equivalence as e\n"
         "print(e.same_answer('\\\\frac{1}{2}', '\\\\frac{2}{4}x'), e._WORKER._process.pid, flush=True); time.sleep(60)"
@@ -253,6 +253,6 @@ def is_alive(pid: int) -> bool:
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
-    if sys.platform == "linux":  # nobody may have fetched its exit code: then it is no process any more, but a number
+    if sys.platform == "linux":  # its exit code may not have been fetched: then it is a zombie
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] != "Z"
     return True

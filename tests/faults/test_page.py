@@ -1,4 +1,4 @@
-"""The page's process: its port, and its end while somebody reads."""
+"""The page's process: its port, and its end during a run."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ runpy.run_path("app.py", run_name="__main__")
 
 
 def test_a_port_that_is_taken_between(row):
-    """Somebody takes it after our look at it and before the server's."""
+    """It is taken after our check and before the server's."""
     process = child("--port", str(free_port()), code=TAKEN)
     said = process.communicate(timeout=120)[1]
     assert process.returncode == 2

@@ -120,7 +120,7 @@ def test_nan(row, tiny_pair, server, name):
 
 
 class Raw:
-    """Sends bytes of one's own to whoever asks, for as long as it is open."""
+    """Answers each request with given bytes, for as long as it is open."""
 
     def __init__(self, head: bytes, block: bytes, pause_s: float = 0.0) -> None:
         self.head, self.block, self.pause_s, self.n_sent, self.is_over = head, block, pause_s, 0, False

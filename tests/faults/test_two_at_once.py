@@ -107,7 +107,7 @@ def test_fine_tuning(row, tmp_path, capsys):
 
 
 def test_a_lock_is_only_as_old_as_its_process(row, tmp_path):
-    """What a kill leaves of a lock holds nobody up, many who come at once are let in one by one, and none is left."""
+    """A killed process's lock blocks no other, many processes at once enter one by one, and no lock file is left."""
     out = tmp_path / "out"
     end(holding(out))
     assert (tmp_path / ".out.lock").exists()
@@ -132,7 +132,7 @@ def test_a_lock_is_only_as_old_as_its_process(row, tmp_path):
     out.write_text("0", encoding="utf-8")
     crowd = [child(str(out), code=code) for _ in range(3)]
     assert [(process.communicate(timeout=60)[1], process.returncode) for process in crowd] == [("", 0)] * 3
-    assert out.read_text(encoding="utf-8") == "120", "nobody wrote between another's reading and writing"
+    assert out.read_text(encoding="utf-8") == "120", "no process wrote between another's reading and writing"
 
 
 def test_without_locks(row, tmp_path, monkeypatch):

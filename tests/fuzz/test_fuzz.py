@@ -26,7 +26,7 @@ TARGETS = targets(Path(_FOLDER.name))
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_of_ones_own(tmp_path_factory: pytest.TempPathFactory):
-    """Nobody's own models are looked at, and no network is asked."""
+    """The user's own models are not read, and no network is asked."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CITER_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("HF_HUB_OFFLINE", "1")

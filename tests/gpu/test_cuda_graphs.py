@@ -94,7 +94,7 @@ def test_the_bundled_pair_with_its_router(dtype):
     assert n_same == n_all if dtype == "float32" else n_same >= 0.7 * n_all
 
 
-def test_nobody_waits_but_for_the_mailbox(pair):
+def test_the_host_waits_for_the_mailbox_only(pair):
     """torch raises at whatever else would make the host wait; the mailbox waits for its own event."""
     replayed, prompt, router = pair.with_graphs(), random_prompts(1)[0], EntropyRouter()
     scored, _ = decoded(pair, router, prompt, DecodeSettings(threshold=0.0, max_new_tokens=60))

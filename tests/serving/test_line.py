@@ -75,7 +75,7 @@ def test_fifty_sessions_with_five_runs_each_are_all_taken_and_served_in_rounds()
     assert Counter(served) == {f"s{page}": 5 for page in range(50)}
     for n_served in range(1, len(served)):
         counts = Counter(served[:n_served])
-        # The one going counts too, so nobody is more than two turns ahead of another one.
+        # The one going counts too, so none is more than two turns ahead of another one.
         assert max(counts.values()) - min(counts.get(f"s{page}", 0) for page in range(50)) <= 2
 
 
@@ -119,12 +119,12 @@ def test_a_hundred_invented_sessions_at_one_address_get_what_one_visitor_gets() 
 
 
 def test_long_runs_of_one_address_do_not_take_all_places() -> None:
-    """Turns alone would not be fair: whoever holds a place for longer would hold more of them."""
+    """Turns alone would not be fair: those who hold a place for longer would hold more of them."""
     line, clock = WaitingLine(8, clock=(clock := Clock())), clock
     tickets = [line.join(f"long {i}", "192.0.2.1") for i in range(40)]
     tickets += [line.join(f"short {i}", "198.51.100.1") for i in range(40)]
     for _ in range(8):
-        finish_one(line, tickets)  # those that went before anybody else was there
+        finish_one(line, tickets)  # those that went before others were there
     for _ in range(30):  # only short ones end
         clock.now += 1
         next(ticket for ticket in tickets if ticket.is_going and ticket.session.startswith("short")).leave()
@@ -146,7 +146,7 @@ def test_a_class_behind_one_address_fills_the_line_and_a_newcomer_elsewhere_stil
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_places_are_unique_and_never_get_worse_while_nobody_new_comes(seed: int) -> None:
+def test_places_are_unique_and_never_get_worse_without_newcomers(seed: int) -> None:
     draw = random.Random(seed)
     line = WaitingLine(draw.randint(1, 6))
     tickets = [
@@ -164,7 +164,7 @@ def test_places_are_unique_and_never_get_worse_while_nobody_new_comes(seed: int)
         assert max(sessions.values(), default=1) == 1
         n_free = line.n_places - line.n_running()
         if n_free:
-            assert all((t.address, t.session) in sessions for t in waiting), "a place is free and somebody could go"
+            assert all((t.address, t.session) in sessions for t in waiting), "a place is free and a ticket could go"
         first = {}
         for ticket in waiting:
             first.setdefault((ticket.address, ticket.session), ticket)
@@ -178,7 +178,7 @@ def test_places_are_unique_and_never_get_worse_while_nobody_new_comes(seed: int)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_nobody_who_is_alone_at_an_address_is_overtaken_twice_by_the_same_visitor(seed: int) -> None:
+def test_a_visitor_alone_at_an_address_is_not_overtaken_twice_by_the_same_one(seed: int) -> None:
     """Whatever joins and ends: between joining and its turn, no other address gets more than two turns more."""
     draw = random.Random(seed)
     line = WaitingLine(3)

@@ -23,7 +23,7 @@ def test_no_news_is_lost_between_a_thread_and_a_sleeper() -> None:
         thread = threading.Thread(target=write)
         thread.start()
         while len(seen) < n_news:
-            assert await wake.wait(10), "news came and nobody was woken"
+            assert await wake.wait(10), "news came and no waiter was woken"
             n_waits += 1
             seen += written[len(seen) :]
         thread.join()

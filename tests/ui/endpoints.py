@@ -15,7 +15,7 @@ from tests.ui.serving import N_CONCURRENT, Served
 from tests.ui.visitor import wait_until
 
 JSON = {"Content-Type": "application/json"}
-TLS = ssl.create_default_context()  # which takes longer to make than to ask, and nobody here speaks it
+TLS = ssl.create_default_context()  # which takes longer to make than to ask, and is not used here
 
 
 def post(served: Served, path: str, document: Any = None, **how: Any) -> httpx.Response:

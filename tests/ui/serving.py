@@ -66,7 +66,7 @@ def bundled_presets(folder: Path) -> list[Preset]:
 
 
 def closed(pages: dict[str, Any]) -> None:
-    """Closes servers, all at once: each waits a while for whoever still listens."""
+    """Closes servers, all at once: each waits a while for its last listeners."""
     with ThreadPoolExecutor(max(1, len(pages))) as together:
         for _ in together.map(lambda page: page.close(), pages.values()):
             pass

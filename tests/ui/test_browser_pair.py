@@ -39,14 +39,14 @@ def test_a_page_without_its_server_writes_at_every_tau_and_generates(browser: Br
     visitor = Visitor(browser, without_models.url, computes="browser")
     page, complaints = visitor.page, visitor.complaints
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
-    # Somebody who only looks loads neither the models nor the choices.
+    # A visitor who only looks loads neither the models nor the choices.
     expect(page.locator("#cx-device")).to_have_attribute("data-state", "loading", timeout=20_000)
     visitor.rest()
     chosen = re.compile(r"\.safetensors|datasets/.*\.jsonl")
     assert [url for url in visitor.requests if chosen.search(url)] == []
     page.locator('.cx-preset[data-file="bakery.json"]').click()
     page.wait_for_function(f"() => {READY}", timeout=30_000)
-    assert any("datasets/math.jsonl" in url for url in visitor.requests), "not even when somebody is there"
+    assert any("datasets/math.jsonl" in url for url in visitor.requests), "not even when the page is used"
     n_before = len(visitor.requests)
 
     # Tau is alive: the text of either model alone, as recorded by Python, its verdict, and nothing hatched.

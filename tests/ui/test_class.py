@@ -1,4 +1,4 @@
-"""A class in front of one server: nobody is refused, nothing is lost, all know their place."""
+"""A class in front of one server: no visitor is refused, no run is lost, each knows its place."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ def test_all_who_wait_know_their_place_and_a_full_line_says_so_calmly(make_serve
     places, refused = run_async(crowd(206))
     for run in served.engine.runs:
         run.cancel()
-    # They hear of it at different moments, between which nobody left: so every place is told, and none twice.
+    # They hear of it at different moments, between which none left: so every place is told, and none twice.
     assert places == Counter(range(1, 201))
     assert len(refused) == 4 and all("200 runs are waiting already" in text for text in refused)
 
 
 def test_callers_without_a_session_do_not_end_each_other(quiet: Served) -> None:
-    """`/call` without a session hash: each is somebody of its own, in the line and when one of them goes away."""
+    """`/call` without a session hash: each is a visitor of its own, in the line and when one of them goes away."""
 
     async def call(client: httpx.AsyncClient, question: str) -> str:
         body = {"question": question, "data_type": "open"}
@@ -146,14 +146,14 @@ def test_many_calls_of_one_page_gain_nothing(quiet: Served) -> None:
         return most
 
     assert 0 < run_async(storm()) <= N_PLACES
-    # Nobody looks at what they began, so all of it ends by itself.
+    # Their runs have no reader, so they end by themselves.
     end = time.monotonic() + 15
     while any(run.finish_reason is None for run in quiet.engine.runs):
-        assert time.monotonic() < end, "they go on for nobody"
+        assert time.monotonic() < end, "they go on without a reader"
         time.sleep(0.05)
 
 
-def test_measuring_holds_up_nobody(quiet: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_measuring_holds_up_no_run(quiet: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     """20 pages ask for a measurement: there is one, all of them see it, and runs go on beside it."""
     begun: list[int] = []
 

@@ -79,9 +79,9 @@ def test_a_reload_goes_on_where_it_was_and_a_closed_pages_run_ends(visit: Callab
     expect(visitor.tokens.first).to_be_visible(timeout=15_000)
     expect(page.locator(".cv-mode")).to_have_text("Recorded")
 
-    visitor.ask("A long story that nobody waits for.")
+    visitor.ask("A long story without a reader.")
     visitor.wait_live()
-    run = run_of(room, "A long story that nobody waits for.")
+    run = run_of(room, "A long story without a reader.")
     room.desk.grace_s = 0.5
     page.close()
     wait_until(lambda: run.finish_reason == "cancelled")
@@ -131,7 +131,7 @@ def test_a_connection_that_comes_back_brings_the_run_back(browser: Browser, room
     line.cut()
     notice = visitor.page.locator("#cx-notice")
     expect(notice).to_contain_text("connection to the server is lost", timeout=15_000)
-    assert run.finish_reason is None, "nobody ended it"
+    assert run.finish_reason is None, "it was not ended"
     line.mend()
     expect(notice).to_contain_text("The connection is back", timeout=15_000)
     room.engine.delay_s = 0

@@ -40,7 +40,7 @@ def server(make_server: Callable[..., Served]) -> Served:
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    """A file that nobody gave to the server."""
+    """A file that was not given to the server."""
     path = tmp_path / "secret.txt"
     path.write_text(SECRET, encoding="utf-8")
     return path

@@ -1,4 +1,4 @@
-"""A page that nobody uses leaves the processor alone."""
+"""A page that is not used hardly uses the processor."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def test_the_inside_of_a_token(visit: Callable[..., Visitor], labelled: Served, 
     visitor.ask(PROBLEM.question)
     visitor.wait_live()
     visitor.wait_idle()
-    assert not any("inside/" in url for url in visitor.requests)  # which is fetched when somebody asks
+    assert not any("inside/" in url for url in visitor.requests)  # which is fetched when it is opened
     events = page.evaluate("window.citer.viewer.events")
     at = next(e["index"] for e in reversed(events) if e["llm_tokens_fed"] > 1)
     open_inside(page, at)

@@ -40,7 +40,7 @@ SEE_PROGRESS = """() => {
 def test_what_the_tab_is_given(
     visit: Callable[..., Visitor], labelled: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One window for all: nothing before it is opened, rows, files, a whole set, and sets that nobody waits for."""
+    """One window for all: nothing before it is opened, rows, files, a whole set, and sets that have been left."""
     visitor = visit(url=labelled.url)
     visitor.rest()
     assert not [url for url in visitor.requests if "/labels/" in url or "plotly" in url]
@@ -51,7 +51,7 @@ def test_what_the_tab_is_given(
     expect(visitor.tokens.first).to_be_visible()  # the live viewer stays what it was
     visitor.open_view("Labels")
     expect(visitor.page.locator(".cl-text .cl-t").first).to_be_visible()
-    assert len([url for url in visitor.requests if url.endswith("/ask/labels")]) == 1  # what is recorded asks nobody
+    assert len([url for url in visitor.requests if url.endswith("/ask/labels")]) == 1  # a recorded set makes no request
     assert len([url for url in visitor.requests if "/labelled/" in url]) == 1
 
     paste(visitor, json.dumps(MC_ROW))

@@ -1,7 +1,7 @@
 """MCP: off unless asked for; on, it is asked by programs only, and hands out no file of the server.
 
 Gradio's MCP server takes an object in the form of its own file data, anywhere in an argument, for a file to be uploaded
-from the disk of whoever calls it, which is the server itself.
+from the disk of the caller, which is the server itself.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def test_a_file_of_the_server_can_not_be_read(speaking: Served, tmp_path: Path, 
         assert httpx.get(f"{speaking.url}gradio_api/file={path}").status_code == 404
 
 
-def test_a_file_inside_a_text_reaches_nobody(speaking: Served, tmp_path: Path) -> None:
+def test_a_file_inside_a_text_is_not_read(speaking: Served, tmp_path: Path) -> None:
     """The same as JSON text, which is how a trace may be given."""
     secret = tmp_path / "secret.txt"
     secret.write_text("a very secret text")

@@ -168,7 +168,7 @@ def test_the_picker(come: Any, changing: Served, gate: Gate) -> None:
     told = second.page.evaluate("window.citer.pairs.status.change")
     for key in ({"id": told["id"]}, {"token": told["id"]}, {}):
         assert second.page.evaluate("(key) => window.citer.ask('cancel_change', key)", key) == {"cancelled": False}
-    # A reload does not take it from whoever began it.
+    # A reload does not take it from the page that began it.
     page.reload()
     open_picker(page)
     page.locator(".cx-pairs-foot button", has_text="Cancel").click()

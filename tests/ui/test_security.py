@@ -96,7 +96,7 @@ def test_nothing_is_kept_of_what_is_uploaded(served: Served) -> None:
     assert list(Path(tempfile.gettempdir()).glob("**/x.bin")) == before
 
 
-def test_nobody_can_hand_in_a_file_of_the_server(served: Served, tmp_path: Path) -> None:
+def test_no_visitor_can_hand_in_a_file_of_the_server(served: Served, tmp_path: Path) -> None:
     """Gradio takes such an object for a file wherever it stands, copies it, and fetches its address."""
     secret = tmp_path / "secret.json"
     secret.write_text("{}")

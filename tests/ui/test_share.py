@@ -115,7 +115,7 @@ def test_a_page_of_one_file_opens_as_it_was_left(visit: Visit, browser: Browser,
     expect(again.locator(".cv-branch")).to_have_count(2)
     assert opened.complaints == []
 
-    # What somebody has spoiled is left out, and the run shown.
+    # Damaged values are left out, and the run is shown.
     text = kept.read_text(encoding="utf-8")
     assert text.count('"token":5') == 1
     kept.write_text(text.replace('"token":5', '"token":-5'), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The page as files on any web server: it asks nobody else, and works when its host is gone."""
+"""The page as files on any web server: it asks no other host, and works when its own is gone."""
 
 from __future__ import annotations
 

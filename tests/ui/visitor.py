@@ -113,7 +113,7 @@ class Visitor:
         number.press("Enter")
 
     def begins(self) -> None:
-        """Gives the first sign of somebody who uses the page, and waits for what the page fetches then."""
+        """Uses the page for the first time, and waits for what it fetches then."""
         expect(self.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
         self.page.mouse.move(1, 1)
         expect(self.page.locator("#cx-problems option")).to_have_count(400)

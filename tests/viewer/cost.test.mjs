@@ -126,7 +126,7 @@ test("a price is of what was chosen, on what was typed", () => {
   const priced = priceOf(list, "Large", 2000, 500);
   assert.deepEqual(priced.pricing, { ...pair, device: list.device });
   assert.match(priced.said, /^Does not fit/);
-  const own = priceOf(list, "Large", 1000, 500); // whose memory nobody has said
+  const own = priceOf(list, "Large", 1000, 500); // whose memory is not known
   assert.deepEqual([own.said, own.pricing.device.name, own.pricing.device.bandwidth], ["", "your device", 1e12]);
   assert.equal(priceOf(list, "This pair", 1000, 500).pricing.slm, undefined);
   for (const wrong of [0, -1, NaN, undefined, 1e9 + 1]) {

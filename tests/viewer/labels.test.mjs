@@ -207,7 +207,7 @@ test("the next risk is the next one, and behind the last comes the first", () =>
   assert.equal(nextInCell(viewOf({ tau: 1 }), "risk", null, 1), null);
 });
 
-test("the finding names whoever leaves fewer risks first, at the same share", () => {
+test("the finding names the one that leaves fewer risks first, at the same share", () => {
   const labels = [0, 0, 1, 1, 1, 1];
   const analysisOf = (names, ...confidences) => ({
     n: 6,

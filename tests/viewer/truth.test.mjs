@@ -37,6 +37,6 @@ test("what a person chose is no decision of the router", () => {
 });
 
 test("where no solution is known it says so", () => {
-  view.truth = { why: "Nobody knows." };
-  assert.deepEqual(truthLines(view, 0), ["Not defined for this run. Nobody knows."]);
+  view.truth = { why: "It is unknown." };
+  assert.deepEqual(truthLines(view, 0), ["Not defined for this run. It is unknown."]);
 });

@@ -1,4 +1,4 @@
-"""Bodies: kind, size, time and shape are looked at before anybody parses them."""
+"""Bodies: kind, size, time and shape are checked before they are parsed."""
 
 from __future__ import annotations
 
@@ -182,6 +182,6 @@ def test_a_session_is_a_short_name(session: object) -> None:
     assert post(JOIN, {"fn_index": 0, "data": [], "session_hash": "k3j9x0q2abc"}).status == 200
 
 
-def test_what_a_page_asks_is_bounded_and_read_by_whoever_answers() -> None:
+def test_what_a_page_asks_is_bounded_and_read_by_its_answer() -> None:
     assert post(PAGE, b"no JSON").status == 200
     assert post(PAGE, b"x" * (RUN_BYTES + 1)).status == 413

@@ -88,7 +88,7 @@ def test_every_answer_has_id_and_headers(app: Starlette) -> None:
         assert "frame-ancestors 'self'" in answer.headers["content-security-policy"]
 
 
-def test_nobody_speaks_websocket_here(app: Starlette) -> None:
+def test_a_websocket_is_refused(app: Starlette) -> None:
     sent: list[Any] = []
 
     async def receive() -> Any:

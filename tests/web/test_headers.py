@@ -43,7 +43,7 @@ def test_what_is_said_inside_is_kept() -> None:
     assert answer.headers["cache-control"] == "max-age=1" and answer.headers[CSP] == "default-src 'self'"
 
 
-def test_the_page_has_its_policy_and_is_compressed_for_whoever_takes_that() -> None:
+def test_the_page_has_its_policy_and_is_compressed_where_that_is_accepted() -> None:
     page = SimpleNamespace(body=b"<p>page</p>" * 99, policy="default-src 'none'; script-src 'sha256-x'")
     page.compressed = gzip.compress(page.body)
     app = SecurityHeaders(Starlette(routes=[page_route(page, SPACE_FRAMES)]), SPACE_FRAMES)

@@ -65,7 +65,7 @@ def test_a_refusal_says_why(caplog: pytest.LogCaptureFixture) -> None:
     assert line["status"] == 404 and "nothing here" in str(line["refused"])
 
 
-def test_what_nobody_caught_is_answered_without_a_word_of_it(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_uncaught_exception_is_answered_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
     async def broken(scope: Scope, receive: Receive, send: Send) -> None:
         raise OSError("/home/secret/" + "x" * 1_000_000)
 

@@ -11,7 +11,7 @@ from citer_core.web.settings import SPACE_FRAMES, WebSettings
 KEY = "sk-secret-12345"
 
 
-def test_nothing_is_opened_unless_somebody_says_so() -> None:
+def test_nothing_is_opened_unless_it_is_set() -> None:
     config = AppConfig.read(environment={})
     assert config.web == WebSettings() and not config.mcp
     assert not config.web.accounts and not config.web.is_proxied and config.web.frame_ancestors == ("'self'",)

@@ -1,4 +1,4 @@
-"""Unread: answers that nobody comes for do not fill the memory, and whoever reads is let in."""
+"""Unread: answers that are not fetched do not fill the memory, and readers are let in."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def live(story: Any) -> None:
         pool.submit(asyncio.run, story()).result()
 
 
-def test_what_nobody_reads_is_bounded_for_a_session_for_an_address_and_in_all_and_then_dropped() -> None:
-    """200 posts that nobody listened to took 760 MB, for ever."""
+def test_what_is_not_read_is_bounded_for_a_session_for_an_address_and_in_all_and_then_dropped() -> None:
+    """200 posts without a listener took 760 MB, for ever."""
 
     async def story() -> None:
         queue = Queue()
@@ -104,7 +104,7 @@ def test_a_session_that_is_read_is_let_in_and_kept() -> None:
         await asyncio.sleep(0.01)
         assert [await queue.ask("POST", JOIN, "a") for _ in range(70)].count(200) == unread.MOST_OF_A_SESSION
         await asyncio.sleep(0.3)
-        assert queue.forgotten == [], "somebody listens"
+        assert queue.forgotten == [], "it has a listener"
         queue.closing.set()
         assert await stream == 200
         await asyncio.sleep(0.3)

@@ -1,4 +1,4 @@
-"""Entropy both ways, after R-Stitch (arXiv 2507.17307): whoever is writing hands over when the other should."""
+"""Entropy both ways, after R-Stitch (arXiv 2507.17307): the model that writes hands over when the other should."""
 
 from __future__ import annotations
 

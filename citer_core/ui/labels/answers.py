@@ -1,7 +1,7 @@
 """Labels of what a person picks, pastes or opens, and both branches of a token; `LabelStore`: the analyses of bundled
 problems, which are the same for everybody.
 
-Nothing else is kept for a page: whoever rolls out a token says of what it is, and that text is read again. Imports
+Nothing else is kept for a page: a request to roll out a token names its text, which is read again. Imports
 torch only where an engine is there already.
 """
 
@@ -70,7 +70,7 @@ class LabelStore:
                 self._kept.popitem(last=False)
 
     def turn(self, name: str) -> threading.Lock:
-        """To be held by whoever reads this, so that others wait for the result; one per name of a bundled thing."""
+        """Held while a thread reads this, so that others wait for the result; one per name of a bundled set."""
         with self._lock:
             return self._turns.setdefault(name, threading.Lock())
 
@@ -82,7 +82,7 @@ class LabelStore:
 
 PROGRESS_S = 0.2
 
-TURN_S = 20.0  # after which whoever waits for another visitor's reading reads for himself
+TURN_S = 20.0  # after which a visitor who waits for another's reading gets an own one
 
 MAX_TOKENS = 60_000  # of all ground truths: about 4 MB for the browser
 
@@ -180,7 +180,7 @@ def _shared(store: LabelStore, source: LabelInput, engine: Engine, is_ended: IsE
     while not (is_mine := turn.acquire(timeout=WAIT_S)) and time.monotonic() < patient_until:
         if is_ended():
             return
-        yield notice("Somebody else has just asked for the same: it is being read.", "wait")
+        yield notice("Another visitor has just asked for the same: it is being read.", "wait")
     try:
         if (found := store.get(engine, source.title)) is not None:
             yield found.decode()

@@ -1,6 +1,6 @@
 """What the Labels tab can be given: bundled problems, a pasted row or a file, as rows with a ground truth.
 
-The format of a row is seen from its fields, so nobody has to say it. Every error names the row and what to do. Knows no
+The format of a row is seen from its fields, so it need not be given. Every error names the row and what to do. Knows no
 models.
 """
 

@@ -2,7 +2,7 @@
 
 A recording reads one problem after another and keeps each in `NAME.rows.jsonl` until the last one is there, so the same
 command goes on where it was. A recording of the same pair, rows and routers is left alone. Imports no torch for those
-who only read. Called by the tab, the command line and whoever writes the page as files.
+who only read. Called by the tab, the command line and the writer of the static page.
 """
 
 from __future__ import annotations

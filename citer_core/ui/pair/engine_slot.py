@@ -1,6 +1,6 @@
 """`EngineSlot`: the place where the engine is, filled in the background so that the page opens at once; and `Lease`.
 
-Whoever computes with the engine holds a lease on it. Another engine may take its place at any time (`switch`): who
+A run holds a lease on the engine while it computes. Another engine may take its place at any time (`switch`): who
 holds a lease goes on with the engine that it has, and the old one is freed when the last of them is done. Must not
 import torch: the loader that it is given does, in its own thread. Knows no pair by name.
 """
@@ -41,7 +41,7 @@ class Tenancy:
         engine: None once it is to be freed.
         decoder: of the runs of all visitors; made for the first of them.
         n_leases: who computes with it.
-        unused: set while nobody does.
+        unused: set while there is no lease.
     """
 
     engine: Engine | None
@@ -172,7 +172,7 @@ class EngineSlot:
     # ------------------------------------------------------------ those who compute
 
     def lease(self) -> Lease:
-        """For whoever is about to compute."""
+        """Taken before computing."""
         return Lease(self)
 
     def wait(self, timeout_s: float) -> Engine | None:
@@ -232,7 +232,7 @@ class EngineSlot:
         return before
 
     def fail(self, error: CiterError, *, will_retry: bool = False) -> None:
-        """There is no engine, and this is why; perhaps there will be one without anybody's doing."""
+        """There is no engine, and this is why; perhaps there will be one by itself."""
         with self._changed:
             self._error, self._will_retry, self._closed_for = error, will_retry, ""
             self._changed.notify_all()
@@ -257,7 +257,7 @@ class EngineSlot:
             self._changed.notify_all()
 
     def take_out(self) -> None:
-        """Frees the engine, on which nobody may hold a lease any more; returns when its memory has come back."""
+        """Frees the engine, which must have no lease any more; returns when its memory has come back."""
         with self._changed:
             tenancy, self._tenancy = self._tenancy, None
         if tenancy is not None:

@@ -25,7 +25,7 @@ HERE_ONLY = (
 )
 ZERO_GPU = "On ZeroGPU the models are placed on the GPU when the Space starts, so it is chosen there (CITER_PAIR)."
 ON_SERVER = "The LLM of this page runs on a server of its own, so the pair is chosen when the page is started."
-FIXED = "Whoever runs this server has fixed the pair (CITER_PAIRS=fixed)."
+FIXED = "The operator of this server has fixed the pair (CITER_PAIRS=fixed)."
 
 
 class PairOffers:
@@ -93,7 +93,7 @@ class PairOffers:
         if not isinstance(pair, str) or not isinstance(dtype, str) or len(pair) > 500:
             raise SettingError('Ask for {"pair": name, "dtype": "float32" or "bfloat16"}.')
         pair = pair.strip()
-        # Before anything is made of the name: whether there is such a folder here is nobody's business then.
+        # Before the name is used: a visitor must not learn whether there is such a folder here.
         if pair not in PRESETS and not self.allows_own:
             raise SettingError("This server takes pairs from its list only; CITER_PAIRS=any lets visitors name models.")
         choice = parse_pair(pair)

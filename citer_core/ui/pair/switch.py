@@ -52,7 +52,7 @@ class Change:
 
     Attributes:
         id: by which pages that see it know it again.
-        token: who has it may cancel; only whoever began the change is given it.
+        token: who has it may cancel; only the page that began the change is given it.
         done, total: bytes while it downloads.
         message: what came of it, or what is special about now.
     """
@@ -76,7 +76,7 @@ class Change:
         return self.stage in ENDED
 
     def check(self) -> None:
-        """Ends the change here if somebody wants that."""
+        """Ends the change here if it was cancelled."""
         if self.cancelled.is_set():
             raise StoppedError("Cancelled.")
 
@@ -111,7 +111,7 @@ class PairSwitch:
         """Begins a change in the background.
 
         Returns:
-            Its state, as `status` has it, and `token`, which `cancel` asks for and nobody else is told.
+            Its state, as `status` has it, and `token`, which `cancel` asks for and no other page is told.
 
         Raises:
             CiterError: it is not possible or not allowed (see `PairOffers.check`), or another one is going on.
@@ -222,7 +222,7 @@ class PairSwitch:
         return tell
 
     def _make_room(self, change: Change) -> None:
-        """Frees the old pair once nobody computes with it; new runs wait meanwhile."""
+        """Frees the old pair once no run uses it; new runs wait meanwhile."""
         change.stage = "wait"
         old = self._slot.close(f"Changing to {change.title}")
         try:

@@ -1,7 +1,7 @@
 """What the page asks about runs: a new one, a branch of one that has ended, what was missed of one, its end; and what
 the models say of one, its labels included where its problem has a known solution.
 
-Runs and branches wait in line with all others, and go on for a while where nobody reads on: a page may come back.
+Runs and branches wait in line with all others, and go on for a while without a reader: a page may come back.
 Imports torch only when it is asked, with an engine there.
 """
 

@@ -3,7 +3,7 @@ holds: one object keyed by name in, checked values out.
 
     {"question": "1 + 1?", "data_type": "math", "router": "citer", "settings": {"threshold": 0.7}}
 
-Nobody holds a program to the kinds that the form shows, so every field is read by the gate, with the kinds of the
+A program need not keep to the kinds that the form shows, so every field is read by the gate, with the kinds of the
 trace's own table; what can be derived (texts, cache lengths, verdicts) is derived again by the engine. Knows the
 problem book and the trace's form, no engine.
 """
@@ -29,7 +29,7 @@ from citer_core.ui.problems import ProblemBook
 
 MAX_ROUTER_CHARS = 200
 
-MAX_REQUEST_CHARS = 1_000_000  # a question that is too long is told so by whoever reads questions
+MAX_REQUEST_CHARS = 1_000_000  # a question that is too long is refused where questions are read
 
 NAMES = ("question", "data_type", "router", "settings", "true_answer")
 
@@ -153,7 +153,7 @@ class BranchRequest:
     """A branch to be run: what was asked, who decides, and from where it goes on.
 
     Attributes:
-        prompt_text: what the models read then, as the browser says; whoever has the pair compares it with its own.
+        prompt_text: what the models read then, as the browser says; an engine with the pair compares it with its own.
     """
 
     problem: Problem

@@ -1,4 +1,4 @@
-"""`RunDesk`: takes orders for runs, gives each its turn, and ends those that nobody waits for any more.
+"""`RunDesk`: takes orders for runs, gives each its turn, and ends those that have no reader any more.
 
 One thread makes the runs whose turn has come, another one reads the answers of those that have ended and looks after
 the ones that were left; visitors have none. Each that has ended is one line of the log, with the id of the request that
@@ -38,7 +38,7 @@ def log_run(run_id: str, trace: RoutingTrace, seconds: float, request_id: str | 
         run_id: of the run.
         trace: the whole run.
         seconds: since its first step.
-        request_id: of whoever asked; None in a direct call.
+        request_id: of the request; None in a direct call.
     """
     fields = {
         "run": run_id[:SHOWN_CHARS],
@@ -67,7 +67,7 @@ class RunDesk:
         slot: of the engine.
         line: who is next.
         registry: where an order is found by its id.
-        grace_s: how long an order goes on at which nobody looks.
+        grace_s: how long an order goes on without a reader.
     """
 
     def __init__(self, slot: EngineSlot, line: WaitingLine, registry: RunRegistry, *, grace_s: float = GRACE_S) -> None:
@@ -81,7 +81,7 @@ class RunDesk:
         self._farewell = ""
 
     def ask(self, start: Start, session: str, address: str, request_id: str | None = None) -> Order:
-        """Takes an order; it goes on by itself until it ends, is cancelled, or nobody has looked for a while.
+        """Takes an order; it goes on by itself until it ends, is cancelled, or has had no reader for a while.
 
         Args:
             start: makes the run from the engine, in a thread of the desk; may raise `CiterError`.
@@ -132,7 +132,7 @@ class RunDesk:
         """Ends every live order, and refuses each that is still to come: the process is about to end.
 
         Args:
-            why: in words for whoever waits for such a run.
+            why: in words for the readers of such runs.
 
         Returns:
             How many were live.

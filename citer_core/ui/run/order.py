@@ -1,4 +1,4 @@
-"""`Order`: a run that somebody asked for, from the waiting line to its end, whoever looks at it meanwhile; and
+"""`Order`: a run that was asked for, from the waiting line to its end, with or without a reader; and
 `RunRegistry`: the orders of all sessions by id, for a reload, for the repair of a gap, and for Stop.
 
 A page may go away and come back, or look at it twice: an order does not depend on it. It has its id, which is the run's
@@ -43,13 +43,13 @@ class Order:
         request_id: of who asked; None in a direct call.
         began_at: when it was asked for, and from its first step on, when that was.
         ticket: its place in the line; None until it has one.
-        is_cancelled: somebody wants it to end.
+        is_cancelled: it is to end.
         head: the trace without events; None until the run has begun.
         error: why there never was a run; None where there is one, or may be yet.
         why_early: why the run ended early, in words for a person; None where it did not.
         n_bytes: about how much it keeps, once it has ended.
         ended_at: by the monotonic clock; None while it goes on. What came of it is known by then.
-        seen_at: when somebody last looked.
+        seen_at: when a page last read it.
     """
 
     def __init__(self, start: Start, request_id: str | None = None) -> None:
@@ -73,12 +73,12 @@ class Order:
         self._watchers: list[Callable[[], None]] = []
 
     def seen(self) -> None:
-        """Somebody is there who wants it."""
+        """It has a reader now."""
         self.seen_at = time.monotonic()
 
     @contextlib.contextmanager
     def watched(self, callback: Callable[[], None]) -> Iterator[None]:
-        """Somebody is there for as long as this lasts, and `callback` is called whenever there is news."""
+        """It has a reader for as long as this lasts, and `callback` is called whenever there is news."""
         stop = self.on_change(callback)
         with self._lock:
             self._n_watching += 1
@@ -91,7 +91,7 @@ class Order:
             self.seen()
 
     def left_s(self) -> float:
-        """For how many seconds nobody has looked."""
+        """For how many seconds it has had no reader."""
         return 0.0 if self._n_watching else time.monotonic() - self.seen_at
 
     def on_change(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -124,7 +124,7 @@ class Order:
         if trace is None or self._packed is not None:
             return
         packed = zlib.compress(json.dumps([event_to_dict(event) for event in trace.events]).encode(), 1)
-        self._packed = packed  # first: whoever looks meanwhile has the events twice rather than not at all
+        self._packed = packed  # first: a reader between the two lines has the events twice rather than not at all
         self._trace = replace(trace, events=())
         self.n_bytes = RUN_BYTES + len(packed)
 

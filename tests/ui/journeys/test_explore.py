@@ -210,7 +210,7 @@ def test_a_problem_is_found_by_its_number_by_its_words_and_in_the_list(enter: En
     picker, editor = page.locator("#cx-picker input"), page.locator("#cx-prompt textarea")
     expect(picker).to_have_attribute("list", "cx-problems")
     picker.click()
-    # The problems come at the first sign of somebody who uses the page.
+    # The problems come when the page is first used.
     expect(page.locator("#cx-problems option")).to_have_count(400)
     before = editor.input_value()
     for words in ("no such words anywhere", "museum"):
@@ -233,7 +233,7 @@ def test_a_problem_is_found_by_its_number_by_its_words_and_in_the_list(enter: En
     answer = visitor.shown().answer
     assert answer is not None and answer.true_answer == bundled_rows("mc")[16].problem.true_answer
 
-    # What cannot be asked is answered calmly, in view, and nobody is said to wait.
+    # What cannot be asked is answered calmly, in view, and no wait is shown.
     page.set_viewport_size({"width": 1440, "height": 900})
     notice = page.locator("#cx-notice")
     for text, message in (("", "The question is empty"), ("  \n", "empty"), ("x" * 100_000, "100,000 characters"),

@@ -180,7 +180,7 @@ def test_a_run_is_printed_in_the_colours_of_paper(enter: Enter) -> None:
     visitor = enter(theme="dark")
     page = visitor.page
     if visitor.context.browser.browser_type.name == "firefox":
-        pytest.skip("Firefox shows nobody what it would print")
+        pytest.skip("Firefox does not show what it would print")
     visitor.tokens.nth(5).click()
     expect(page.locator(".cv-inspector")).to_be_visible()
     sheet = page.pdf(format="A4", margin=dict.fromkeys(("top", "bottom", "left", "right"), "12mm"))

@@ -231,7 +231,7 @@ def test_evidence(enter: Enter) -> None:
         "all => all.map((one) => one.querySelectorAll('.ce-drawn tbody th[scope=row]').length)"
     )
     assert n_rows == [sum(len(figure["rows"]) for figure in claim["figures"]) for claim in content["claims"]]
-    # Commands are code, wherever they stand: nobody reads a backtick.
+    # Commands are code, wherever they stand, without backticks.
     commands = [claim["command"].strip("`") for claim in content["claims"] if claim["command"]]
     assert commands == page.locator(".ce-question .ce-said > :last-child code").all_inner_texts()
     expect(page.locator(".citer-evidence")).not_to_contain_text("`")
