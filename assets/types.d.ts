@@ -287,7 +287,7 @@ interface PageProps {
   pricing: { device: DeviceSpec; own: string; pairs: (Pricing & { label: string })[] };
   browser_pair: import("./transport/engine_client.js").PairFacts | null;
   comparisons: import("./compare/compare.js").StoredProblem[];
-  labels: import("./labels/source_panel.js").StoredLabels[];
+  labels: import("./labels/labels.js").StoredLabels[];
   profiles: string[];
   may_measure: boolean;
   /** address of plotly.js; a page in one file has none, and no charts */

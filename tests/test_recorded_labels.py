@@ -22,7 +22,7 @@ from citer_core.tasks.prompts import row_completion
 from citer_core.ui.jobs import JobLine
 from citer_core.ui.labels.answers import about_labels
 from citer_core.ui.labels.messages import analysis_body
-from citer_core.ui.labels.stored import (
+from citer_core.ui.labels.recorded_labels import (
     DATASETS,
     FOLDER,
     STORED,

@@ -97,7 +97,7 @@ export function buildLink(base, { preset, problem, tau, token, look = usualLook(
  * @param {string[]} refused is added to
  * @returns {number|null} null where there is none, or none of this kind
  */
-function numberIn(query, key, kind, refused) {
+export function numberIn(query, key, kind, refused) {
   const text = query.get(key)?.trim();
   if (!text) return null;
   const value = Number(text);

@@ -9,6 +9,7 @@
  */
 
 import { html, setText } from "../viewer/dom.js";
+import { keep, kept } from "../app/kept.js";
 import { drawRound, nRounds, readScore, scoreWords, scored } from "./blind.js";
 import { verdictOf } from "./findings.js";
 
@@ -17,56 +18,36 @@ const ANSWERS = /** @type {[Choice, string][]} */ ([
   ["tie", "No difference"],
   ["second", "B is better"],
 ]);
-
 const SCORE_KEY = "citer-blind-score";
 
-/** @returns {BlindScore} of earlier visits, where they may be remembered */
-function keptScore() {
-  try {
-    return readScore(localStorage.getItem(SCORE_KEY));
-  } catch {
-    return {};
-  }
-}
-
-/** @param {BlindScore} score */
-function keepScore(score) {
-  try {
-    localStorage.setItem(SCORE_KEY, JSON.stringify(score));
-  } catch {
-    // Full, or not allowed here: the score lasts as long as the page.
-  }
-}
+/** @param {string} words @param {() => void} onclick */
+const mainButton = (words, onclick) => html("button", { type: "button", class: "cq-button cq-main", onclick }, words);
 
 export class BlindPanel {
   /** @type {import("./blind.js").BlindRound|null} */
   round = null;
-  /** @type {BlindScore} */
-  score = keptScore();
+  /** @type {BlindScore} of earlier visits too, where they may be remembered */
+  score = readScore(kept(SCORE_KEY));
 
   /** @param {{onRound: () => void, columns: () => Column[]}} on */
   constructor(on) {
     this.on = on;
-    this.start = html("button", { type: "button", class: "cq-button", "aria-pressed": "false" }, "Blind test");
-    this.start.addEventListener("click", () => (this.round ? this.stop() : this.draw()));
+    this.start = html("button", {
+      type: "button",
+      class: "cq-button",
+      onclick: () => (this.round ? this.stop() : this.draw()),
+    });
     this.words = html("p", { class: "cq-note", role: "status" });
-    this.answers = html("div", { class: "cq-row" });
-    for (const [choice, name] of ANSWERS) {
-      const button = html("button", { type: "button", class: "cq-button cq-main" }, name);
-      button.addEventListener("click", () => this.answer(choice));
-      this.answers.append(button);
-    }
-    this.again = html("button", { type: "button", class: "cq-button cq-main" }, "Another pair");
-    this.again.addEventListener("click", () => this.draw());
-    this.forget = html("button", { type: "button", class: "cq-button" }, "Start the score anew");
-    this.forget.addEventListener("click", () => this.forgetScore());
-    this.root = html(
-      "div",
-      { class: "cq-blind-panel", hidden: true },
-      this.words,
-      this.answers,
-      html("div", { class: "cq-row" }, this.again, this.forget),
+    const answers = ANSWERS.map(([choice, name]) => mainButton(name, () => this.answer(choice)));
+    this.answers = html("div", { class: "cq-row" }, ...answers);
+    this.again = mainButton("Another pair", () => this.draw());
+    this.forget = html(
+      "button",
+      { type: "button", class: "cq-button", onclick: () => this.forgetScore() },
+      "Start the score anew",
     );
+    const next = html("div", { class: "cq-row" }, this.again, this.forget);
+    this.root = html("div", { class: "cq-blind-panel" }, this.words, this.answers, next);
     this.#update("");
   }
 
@@ -98,7 +79,7 @@ export class BlindPanel {
     if (!this.round || this.round.choice !== null || !left || !right) return;
     this.round = { ...this.round, choice };
     this.score = scored(this.score, left, right, choice);
-    keepScore(this.score);
+    keep(SCORE_KEY, JSON.stringify(this.score));
     const who = [left, right].map((column, k) => {
       const verdict = verdictOf(column);
       return `${"AB"[k]} was ${column.name}${verdict ? `, ${verdict}` : ""}`;
@@ -109,7 +90,7 @@ export class BlindPanel {
 
   forgetScore() {
     this.score = {};
-    keepScore(this.score);
+    keep(SCORE_KEY, JSON.stringify(this.score));
     this.#update("The score begins anew.");
   }
 

@@ -53,8 +53,9 @@ export class CarriedRun {
 
   /** @param {(asked: Partial<AskedComparison>) => void} onTake */
   constructor(onTake) {
-    this.root = html("button", { type: "button", class: "cq-button", hidden: true }, "Take the run from Explore");
-    this.root.addEventListener("click", () => this.run && onTake(askedOf(this.run)));
+    const onclick = () => this.run && onTake(askedOf(this.run));
+    this.root = html("button", { type: "button", class: "cq-button", onclick }, "Take the run from Explore");
+    this.root.hidden = true;
   }
 
   /** @param {Trace|null} run @param {Prompt|undefined} prompt of the comparison @param {Column[]} offered */

@@ -7,7 +7,7 @@
  * @typedef {import("./columns.js").Cell} Cell
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { html, options, setText } from "../viewer/dom.js";
 import { quantity } from "../run/format.js";
 import { SPACED, fillTokenText, setWordApart, spellTex } from "../viewer/text.js";
 import { lengthOf, verdictOf } from "./findings.js";
@@ -18,7 +18,7 @@ const FIGURES = /** @type {const} */ ([
   ["seconds", "in the models", "measured"],
 ]);
 const LOOKS = { slm: "cq-slm", llm: "cq-llm", accepted: "cq-slm cq-kept", rejected: "cq-slm cq-rejected" };
-const VERDICT_MARKS = { right: "✓ right", wrong: "✗ wrong" };
+const VERDICT_MARKS = { right: "✓ right", wrong: "✗ wrong", "": "" };
 
 export class ColumnPanel {
   /** @type {Column|null} */
@@ -29,10 +29,16 @@ export class ColumnPanel {
 
   /** @param {{onChoose: (id: string) => void, onRemove: () => void}} on */
   constructor(on) {
-    this.select = html("select", { class: "cq-select", "aria-label": "Who writes this column" });
-    this.select.addEventListener("change", () => on.onChoose(this.select.value));
-    this.remove = html("button", { type: "button", class: "cq-icon", "aria-label": "Remove this column" }, "×");
-    this.remove.addEventListener("click", () => on.onRemove());
+    this.select = html("select", {
+      class: "cq-select",
+      "aria-label": "Who writes this column",
+      onchange: () => on.onChoose(this.select.value),
+    });
+    this.remove = html(
+      "button",
+      { type: "button", class: "cq-icon", "aria-label": "Remove this column", onclick: () => on.onRemove() },
+      "×",
+    );
     this.name = html("h3", { class: "cq-name" });
     this.about = html("p", { class: "cq-small" });
     this.text = html("div", { class: "cq-text" });
@@ -40,18 +46,14 @@ export class ColumnPanel {
     this.length = html("span", { class: "cq-small" });
     this.values = FIGURES.map(() => html("dd", {}));
     this.bars = FIGURES.map(() => html("span", { class: "cq-bar", "aria-hidden": "true" }));
-    this.figures = html(
-      "dl",
-      { class: "cq-figures" },
-      ...FIGURES.map(([, name, how], k) =>
-        html("div", { class: "cq-figure" }, html("dt", { title: how }, name), this.values[k], this.bars[k]),
-      ),
+    const figures = FIGURES.map(([, name, how], k) =>
+      html("div", { class: "cq-figure" }, html("dt", { title: how }, name), this.values[k], this.bars[k]),
     );
-    this.head = html("header", { class: "cq-head" }, this.name, this.select, this.remove);
+    this.figures = html("dl", { class: "cq-figures" }, ...figures);
     this.root = html(
       "section",
       { class: "cq-column" },
-      this.head,
+      html("header", { class: "cq-head" }, this.name, this.select, this.remove),
       this.text,
       html("p", { class: "cq-outcome" }, this.verdict, this.length),
       this.figures,
@@ -62,21 +64,21 @@ export class ColumnPanel {
   /**
    * @param {Column} column
    * @param {Column[]} offered what may stand here instead
-   * @param {{firstDifference: number, most: import("./columns.js").Reading, hidden: string|null,
-   *   canRemove: boolean, isMath: boolean}} how where its text leaves the LLM's (-1: nowhere); the greatest figures of
-   *   all columns; in a blind test its letter; whether it may go; whether signs of LaTeX are spelled
+   * @param {{firstDifference: number, beside: Column[], hidden: string|null, canRemove: boolean, isMath: boolean}} how
+   *   where its text leaves the LLM's (-1: nowhere); all that are shown; in a blind test its letter; whether it may go;
+   *   whether signs of LaTeX are spelled
    */
-  show(column, offered, { firstDifference, most, hidden, canRemove, isMath }) {
+  show(column, offered, { firstDifference, beside, hidden, canRemove, isMath }) {
     this.column = column;
     this.drawn = { shown: -1, settled: -1 };
     this.root.dataset.way = hidden ? "hidden" : column.way;
-    this.select.replaceChildren(
-      ...offered.map(({ id, name }) => html("option", { value: id, selected: id === column.id }, name)),
-    );
+    this.select.replaceChildren(...options(offered.map(({ id, name }) => [id, name])));
+    this.select.value = column.id;
     this.select.hidden = hidden !== null;
     this.name.hidden = hidden === null;
-    setText(this.name, hidden ? `Text ${hidden}` : column.name);
-    this.root.setAttribute("aria-label", hidden ? `Text ${hidden}` : column.name);
+    const name = hidden ? `Text ${hidden}` : column.name;
+    setText(this.name, name);
+    this.root.setAttribute("aria-label", name);
     this.remove.hidden = !canRemove || hidden !== null;
     this.#drawTokens(column.cells, hidden ? -1 : firstDifference, isMath);
     for (const element of [this.figures, this.about, this.verdict, this.length]) element.hidden = hidden !== null;
@@ -84,10 +86,11 @@ export class ColumnPanel {
     setText(this.length, lengthOf(column));
     const verdict = verdictOf(column);
     this.verdict.dataset.is = verdict;
-    setText(this.verdict, verdict ? VERDICT_MARKS[verdict === "right" ? "right" : "wrong"] : "");
+    setText(this.verdict, VERDICT_MARKS[verdict]);
     FIGURES.forEach(([key], k) => {
       setText(this.values[k], quantity(key, column.total[key]));
-      this.bars[k].style.setProperty("--share", String(most[key] ? column.total[key] / most[key] : 0));
+      const most = Math.max(...beside.map(({ total }) => total[key]));
+      this.bars[k].style.setProperty("--share", String(most ? column.total[key] / most : 0));
     });
   }
 
@@ -95,10 +98,8 @@ export class ColumnPanel {
   #drawTokens(cells, firstDifference, isMath) {
     let isMarked = false;
     // Spaces that mean something are kept; without them none is drawn at the end of a line.
-    this.text.classList.toggle(
-      "cq-spaced",
-      cells.some((cell) => SPACED.test(cell.text)),
-    );
+    const isSpaced = cells.some((cell) => SPACED.test(cell.text));
+    this.text.classList.toggle("cq-spaced", isSpaced);
     /** @type {HTMLElement|undefined} */
     let before;
     this.nodes = cells.map((cell, i) => {

@@ -41,7 +41,7 @@ export const SPECULATIVE = "speculative";
 const AT = "@"; // between a router and its tau, in a column's name
 const NOTHING_YET = { bytes: 0, flops: 0, seconds: 0, tokens: 0 };
 
-/** @param {Trace} run @returns {Way} */
+/** @param {Trace} run */
 function wayOf({ settings: { threshold } }) {
   if (threshold === 0) return "slm";
   return threshold === 1 ? "llm" : "routed";
@@ -74,49 +74,38 @@ export function runColumn(run, device) {
   const { slm, llm } = run.pair;
   const costs = new CostModel({ slm, llm, device, routerParams: run.router.n_params });
   const reading = { ...NOTHING_YET };
-  let nLlm = 0;
   const cells = run.events.map((event) => {
     const cost = way === "routed" ? costs.step(event) : costs.alone(way === "slm" ? slm : llm, event);
     reading.bytes += cost.bytes;
     reading.flops += cost.flops;
-    reading.seconds += secondsOf(event, way);
+    reading.seconds += way === "routed" ? event.slm_s + event.router_s + event.llm_s : event[`${way}_s`];
     reading.tokens += 1;
-    nLlm += Number(event.source === "llm");
     /** @type {Cell} */
     const cell = { text: event.text, kind: event.source, place: event.index, at: { ...reading }, settled: null };
     return cell;
   });
-  const n = run.events.length;
-  const share = n ? nLlm / n : 0;
-  const about = {
-    slm: "Every token by the small model.",
-    llm: "Every token by the large model.",
-    routed: `${percent(share, 0)} of the tokens by the LLM: where confidence is below τ.`,
-  };
   return {
     id: idOf(run),
     way,
-    name: nameOf(way, run.router.name, run.settings.threshold),
+    ...wordsOn(run, way),
     cells,
     ids: run.events.map((event) => event.token_id),
     total: reading,
     answer: run.answer ?? null,
     finish: run.finish_reason,
-    about: about[/** @type {"slm"|"llm"|"routed"} */ (way)],
     hardware: hardwareOf(run.record),
   };
 }
 
-/** @param {Way} way @param {string} router @param {number} tau */
-function nameOf(way, router, tau) {
-  if (way === "slm") return "SLM alone";
-  return way === "llm" ? "LLM alone" : `${router} at τ ${formatTau(tau)}`;
-}
-
-/** @param {TokenEvent} event @param {Way} way */
-function secondsOf(event, way) {
-  if (way === "slm") return event.slm_s;
-  return way === "llm" ? event.llm_s : event.slm_s + event.router_s + event.llm_s;
+/** What a column is called, and who wrote it. @param {Trace} run @param {"slm"|"llm"|"routed"} way */
+function wordsOn({ events, router, settings }, way) {
+  if (way === "slm") return { name: "SLM alone", about: "Every token by the small model." };
+  if (way === "llm") return { name: "LLM alone", about: "Every token by the large model." };
+  const share = events.filter(({ source }) => source === "llm").length / Math.max(1, events.length);
+  return {
+    name: `${router.name} at τ ${formatTau(settings.threshold)}`,
+    about: `${percent(share, 0)} of the tokens by the LLM: where confidence is below τ.`,
+  };
 }
 
 /** @param {{date: string, hardware: string}|undefined} record */

@@ -1,5 +1,5 @@
 /**
- * The Compare tab: one problem, its columns on one clock, the blind test, and a live comparison.
+ * The view Compare: one problem, its columns on one clock, the blind test, and a live comparison.
  *
  * Must not know who writes the live ones. Recorded comparisons are fetched.
  *
@@ -11,29 +11,38 @@
  *   columns?: {column: number, base: number, items: object[]}[]}} CompareMessage
  */
 
-import { html, part, setText, stylesheet } from "../viewer/dom.js";
+import { html, options, setText, stylesheet } from "../viewer/dom.js";
 import { largeButton } from "../viewer/large.js";
+import { StoredChoice } from "../viewer/stored_choice.js";
 import { messageOf } from "../run/format.js";
 import { BlindPanel } from "./blind_panel.js";
 import { CarriedRun } from "./carried_run.js";
 import { ColumnPanel } from "./column_panel.js";
 import { CLOCKS, SPECULATIVE, chosenColumns, columnsOf, firstDifference, standAt } from "./columns.js";
-import { MOST_ROUTERS, comparisonInAddress, readCompareLink } from "./compare_link.js";
+import { MOST_COLUMNS, MOST_ROUTERS, comparisonInAddress, readCompareLink } from "./compare_link.js";
 import { checkComparison, parseComparison } from "./comparison_file.js";
 import { findings } from "./findings.js";
 import { LiveForm, grown } from "./live_form.js";
 import { Player } from "./player.js";
 
-const MOST_COLUMNS = 4;
 const SCALE = 1000;
 const CLOCK_NAMES = { bytes: "memory moved", seconds: "measured time", tokens: "token by token" };
 const STOPPED = "Stopped: what was written until then is shown.";
+const NOTHING_STORED = "There are no recorded comparisons here. Write a problem live below.";
 const LETTERS = ["A", "B"];
+/** Look of a token, and what it says. */
+const LEGEND = [
+  ["cq-slm", "by the SLM"],
+  ["cq-llm", "by the LLM"],
+  ["cq-slm cq-kept", "drafted, kept by the LLM"],
+  ["cq-slm cq-rejected", "drafted, rejected"],
+  ["cq-slm cq-differs", "first token that is not the LLM's"],
+];
 
 export class Compare {
   /** @type {Comparison|null} */
   comparison = null;
-  /** @type {StoredProblem|null} */
+  /** @type {string|null} the recorded problem that is shown, or was before a live one */
   problem = null;
   /** @type {Column[]} all that there is of this problem */
   offered = [];
@@ -45,75 +54,65 @@ export class Compare {
   clock = "bytes";
   isLive = false;
   isFilling = false;
-  nOpened = 0;
   /** @type {AskedComparison|null} what the live comparison was asked with */
   asked = null;
   /** @type {string[]} columns that a link wants of the next live comparison */
   wanted = [];
-
   /** @type {AbortController|null} of the live comparison that is listened to */
   listening = null;
+  player = new Player(
+    (place) => this.reveal(place),
+    (isPlaying) => setText(this.play, isPlaying ? "❚❚ Pause" : "▶ Play"),
+  );
+  blind = new BlindPanel({ onRound: () => this.draw(), columns: () => this.offered });
+  form = new LiveForm({
+    onAsk: (asked) => this.ask(asked),
+    onStop: () => this.listening?.abort(),
+    measured: (kind) => this.#measured(kind),
+  });
+  carried = new CarriedRun((asked) => this.fillForm(asked));
+  play = html("button", { type: "button", class: "cq-button cq-main", onclick: () => this.player.toggle() }, "▶ Play");
+  slider = html("input", {
+    type: "range",
+    class: "cq-range",
+    min: 0,
+    max: SCALE,
+    value: SCALE,
+    step: 1,
+    "aria-label": "How far the clock has come",
+    oninput: () => this.player.moveTo(Number(this.slider.value) / SCALE),
+  });
+  clocks = html(
+    "select",
+    { class: "cq-select", "aria-label": "What the clock counts", onchange: () => this.#chooseClock() },
+    ...options(CLOCKS.map((clock) => [clock, `Clock: ${CLOCK_NAMES[clock]}`])),
+  );
+  add = html("button", { type: "button", class: "cq-button", onclick: () => this.addColumn() }, "Add a column");
+  question = html("p", { class: "cq-question" });
+  grid = html("div", { class: "cq-grid" });
+  sentences = html("ul", { class: "cq-findings" });
+  source = html("p", { class: "cq-small" });
+  note = html("p", { class: "cq-note", role: "status" });
 
   /** @param {HTMLElement} root @param {Page} page */
   constructor(root, page) {
     this.root = root;
     this.page = page;
     this.device = page.pricing.device;
-    this.problems = page.props.comparisons;
-    this.player = new Player(
-      (place) => this.reveal(place),
-      (isPlaying) => {
-        if (this.play) setText(this.play, isPlaying ? "❚❚ Pause" : "▶ Play");
-      },
-    );
-    this.blind = new BlindPanel({ onRound: () => this.draw(), columns: () => this.offered });
-    this.form = new LiveForm({
-      onAsk: (asked) => this.ask(asked),
-      onStop: () => this.listening?.abort(),
-      measured: (kind) => this.#measured(kind),
+    this.picker = new StoredChoice(page.props.comparisons, "A problem of your own", (file) => this.open(file), {
+      class: "cq-select",
+      "aria-label": "Recorded problem",
     });
-    this.carried = new CarriedRun((asked) => this.fillForm(asked));
     this.form.root.addEventListener("toggle", () => {
       if (this.form.root.open && !this.isFilling) this.#openForm();
       this.isFilling = false;
     });
-    this.#build();
     root.classList.add("cv-panel");
-  }
-
-  #build() {
-    const groups = new Map(this.problems.map(({ pair }) => [pair, html("optgroup", { label: pair })]));
-    for (const { file, title, pair } of this.problems) groups.get(pair)?.append(html("option", { value: file }, title));
-    const own = html("option", { value: "", hidden: true }, "A problem of your own");
-    this.picker = html("select", { class: "cq-select", "aria-label": "Recorded problem" }, own, ...groups.values());
-    this.picker.addEventListener("change", () => this.open(this.picker?.value ?? ""));
-    this.play = html("button", { type: "button", class: "cq-button cq-main" }, "▶ Play");
-    this.play.addEventListener("click", () => this.player.toggle());
-    this.slider = html("input", { type: "range", class: "cq-range", min: 0, max: SCALE, value: SCALE, step: 1 });
-    this.slider.setAttribute("aria-label", "How far the clock has come");
-    this.slider.addEventListener("input", () => this.player.moveTo(Number(this.slider?.value) / SCALE));
-    this.clocks = html(
-      "select",
-      { class: "cq-select", "aria-label": "What the clock counts" },
-      ...CLOCKS.map((clock) => html("option", { value: clock }, `Clock: ${CLOCK_NAMES[clock]}`)),
-    );
-    this.clocks.addEventListener("change", () => {
-      this.clock = CLOCKS.find((clock) => clock === this.clocks?.value) ?? "bytes";
-      this.reveal(this.player.place);
-    });
-    this.add = html("button", { type: "button", class: "cq-button" }, "Add a column");
-    this.add.addEventListener("click", () => this.addColumn());
-    this.question = html("p", { class: "cq-question" });
-    this.kind = html("p", { class: "cq-small" });
-    this.grid = html("div", { class: "cq-grid" });
-    this.sentences = html("ul", { class: "cq-findings" });
-    this.source = html("p", { class: "cq-small" });
-    this.note = html("p", { class: "cq-note", role: "status" });
-    this.root.replaceChildren(
+    root.replaceChildren(
       html(
         "div",
         { class: "cq-top" },
-        this.picker,
+        this.picker.root,
         this.add,
         this.blind.start,
         this.carried.root,
@@ -124,7 +123,7 @@ export class Compare {
       this.note,
       this.blind.root,
       this.grid,
-      legend(),
+      html("p", { class: "cq-legend" }, ...LEGEND.map(legendKey)),
       this.sentences,
       this.source,
       this.form.root,
@@ -133,27 +132,22 @@ export class Compare {
 
   /** The last one that was asked for is shown. @param {string} file @param {string[]} asked columns */
   async open(file, asked = this.chosen) {
-    const problem = this.problems.find((one) => one.file === file) ?? this.problems[0];
-    if (!problem) {
-      this.say("There are no recorded comparisons here. Write a problem live below.");
+    if (!this.picker.files.length) {
+      this.say(NOTHING_STORED);
       return;
     }
-    const number = ++this.nOpened;
-    try {
-      const response = await fetch(new URL(problem.url, document.baseURI));
-      if (!response.ok) throw new Error(`the server answered ${response.status}`);
-      const text = await response.text();
-      if (number !== this.nOpened) return;
-      const comparison = parseComparison(text);
-      this.problem = problem;
-      this.isLive = false;
-      if (this.picker) this.picker.value = problem.file;
-      this.show(comparison, asked);
-      this.say("");
-    } catch (error) {
-      if (number !== this.nOpened) return;
-      this.say(`This comparison could not be opened (${messageOf(error)}). Choose another one, or reload the page.`);
-    }
+    await this.picker.open(
+      file,
+      (text) => {
+        const comparison = parseComparison(text);
+        this.problem = this.picker.name;
+        this.isLive = false;
+        this.show(comparison, asked);
+        this.say("");
+      },
+      (error) =>
+        this.say(`This comparison could not be opened (${messageOf(error)}). Choose another one, or reload the page.`),
+    );
   }
 
   /** @param {Comparison} comparison @param {string[]} asked */
@@ -162,9 +156,8 @@ export class Compare {
     this.offered = columnsOf(comparison, this.device);
     this.chosen = chosenColumns(this.offered, asked, this.isLive ? MOST_ROUTERS : 1);
     const [{ prompt }] = comparison.runs;
-    setText(part(this.root, ".cq-question"), prompt.question);
+    setText(this.question, prompt.question);
     if (!this.isLive) this.form.fill(prompt.question, prompt.data_type);
-    else if (this.picker) this.picker.value = ""; // which names another problem
     this.blind.reset();
     this.draw();
     this.offerRun();
@@ -182,19 +175,14 @@ export class Compare {
     const ids = round ? round.pair : this.chosen;
     const shown = ids.flatMap((id) => this.offered.filter((column) => column.id === id));
     const reference = this.offered.find(({ way }) => way === "llm");
-    const most = { bytes: 0, flops: 0, seconds: 0, tokens: 0 };
-    for (const { total } of shown) {
-      for (const key of /** @type {(keyof typeof most)[]} */ (Object.keys(most)))
-        most[key] = Math.max(most[key], total[key]);
-    }
     while (this.panels.length < shown.length) this.panels.push(this.#panel(this.panels.length));
     this.panels.length = shown.length;
-    this.grid?.replaceChildren(...this.panels.map(({ root }) => root));
-    this.grid?.style.setProperty("--columns", String(shown.length));
+    this.grid.replaceChildren(...this.panels.map(({ root }) => root));
+    this.grid.style.setProperty("--columns", String(shown.length));
     shown.forEach((column, k) =>
       this.panels[k].show(column, this.offered, {
         firstDifference: reference ? firstDifference(column.ids, reference.ids) : -1,
-        most,
+        beside: shown,
         hidden: isHidden ? LETTERS[k] : null,
         canRemove: round === null && shown.length > 1,
         isMath: this.comparison?.runs[0].prompt.data_type === "math",
@@ -204,18 +192,15 @@ export class Compare {
     // What speaks against routing is said whether or not its column is shown.
     const other = this.offered.filter((column) => column.way === SPECULATIVE && !shown.includes(column));
     const said = isHidden ? [] : findings([...shown, ...other]);
-    this.sentences?.replaceChildren(...said.map((text) => html("li", {}, text)));
+    this.sentences.replaceChildren(...said.map((text) => html("li", {}, text)));
     const hardware = [...new Set(shown.map((column) => column.hardware))].join("; ");
-    const kind = this.isLive ? "Written live" : "Recorded";
-    if (this.source) {
-      setText(
-        this.source,
-        `${kind}: ${this.comparison?.runs[0].pair.name}.${sampledWords(this.comparison)} ` +
-          `Seconds were measured on ${hardware}; bytes and operations ` +
-          "are estimated from each pass.",
-      );
-    }
-    if (this.add) this.add.hidden = round !== null || shown.length >= Math.min(MOST_COLUMNS, this.offered.length);
+    setText(
+      this.source,
+      `${this.isLive ? "Written live" : "Recorded"}: ${this.comparison?.runs[0].pair.name}.` +
+        `${sampledWords(this.comparison)} Seconds were measured on ${hardware}; bytes and operations are estimated ` +
+        "from each pass.",
+    );
+    this.add.hidden = round !== null || shown.length >= Math.min(MOST_COLUMNS, this.offered.length);
     this.reveal(this.player.place);
   }
 
@@ -225,6 +210,11 @@ export class Compare {
       onChoose: (id) => this.choose(this.chosen.map((old, at) => (at === k ? id : old))),
       onRemove: () => this.choose(this.chosen.filter((_, at) => at !== k)),
     });
+  }
+
+  #chooseClock() {
+    this.clock = CLOCKS.find((clock) => clock === this.clocks.value) ?? "bytes";
+    this.reveal(this.player.place);
   }
 
   /** @param {string[]} ids */
@@ -244,22 +234,21 @@ export class Compare {
     // A blind test that showed who is ahead would not be blind.
     const clock = this.root.classList.contains("cq-blind") ? "tokens" : this.clock;
     const last = Math.max(0, ...columns.map(({ total }) => total[clock]));
-    for (const panel of this.panels) {
-      if (panel.column) panel.reveal(standAt(panel.column, clock, place >= 1 ? Infinity : place * last));
-    }
-    if (this.slider) this.slider.value = String(Math.round(place * SCALE));
+    const time = place >= 1 ? Infinity : place * last;
+    columns.forEach((column, k) => this.panels[k].reveal(standAt(column, clock, time)));
+    this.slider.value = String(Math.round(place * SCALE));
   }
 
   /** @param {string} text */
   say(text) {
-    if (this.note) setText(this.note, text);
+    setText(this.note, text);
   }
 
   /** A recorded problem, or what a live one was asked with, with these columns. */
   inAddress() {
-    const problem = this.isLive ? null : (this.problem?.file.replace(/\.json$/, "") ?? null);
-    const live = this.isLive ? this.asked : null;
-    return comparisonInAddress({ problem, columns: this.chosen, clock: this.clock, live });
+    const { isLive, problem, chosen, clock, asked } = this;
+    const live = isLive ? asked : null;
+    return comparisonInAddress({ problem: isLive ? null : problem, columns: chosen, clock, live });
   }
 
   // ------------------------------------------------------------ live
@@ -322,7 +311,7 @@ export class Compare {
     if (message.document !== undefined) {
       try {
         const comparison = checkComparison(message.document);
-        this.nOpened++;
+        this.picker.leave();
         this.isLive = true;
         const isSame = this.comparison?.title === comparison.title;
         this.show(comparison, isSame ? this.chosen : this.wanted);
@@ -345,19 +334,9 @@ function sampledWords(comparison) {
   return temperature > 0 ? ` Sampled at temperature ${temperature}, seed ${seed}.` : "";
 }
 
-function legend() {
-  /** @param {string} look @param {string} text */
-  const key = (look, text) => html("span", { class: "cq-key" }, html("span", { class: `cq-t ${look}` }, "token"), text);
-  return html(
-    "p",
-    { class: "cq-legend" },
-    key("cq-slm", "by the SLM"),
-    key("cq-llm", "by the LLM"),
-    key("cq-slm cq-kept", "drafted, kept by the LLM"),
-    key("cq-slm cq-rejected", "drafted, rejected"),
-    key("cq-slm cq-differs", "first token that is not the LLM's"),
-  );
-}
+/** @param {string[]} key */
+const legendKey = ([look, text]) =>
+  html("span", { class: "cq-key" }, html("span", { class: `cq-t ${look}` }, "token"), text);
 
 /** Called when the view is first opened. @param {HTMLElement} panel @param {Page} page */
 export async function mountCompare(panel, page) {
@@ -366,7 +345,7 @@ export async function mountCompare(panel, page) {
   // The run travels along, and may have become another one while somebody was elsewhere.
   new MutationObserver(() => compare.offerRun()).observe(document.body, { attributeFilter: ["data-view"] });
   const { problem, columns, clock, live } = readCompareLink(location.search);
-  if (clock && compare.clocks) compare.clocks.value = compare.clock = clock;
+  if (clock) compare.clocks.value = compare.clock = clock;
   await compare.open(problem ? `${problem}.json` : "", columns);
   if (live) {
     await compare.fillForm(live);

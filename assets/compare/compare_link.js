@@ -11,11 +11,11 @@
  */
 
 import { CLOCKS } from "./columns.js";
-import { GateError, readKind } from "../run/gate.js";
+import { numberIn } from "../app/link.js";
 import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
 import { SHARED, sharedSettings } from "./shared_settings.js";
 
-const MOST_COLUMNS = 4;
+export const MOST_COLUMNS = 4;
 export const MOST_ROUTERS = 2;
 const MOST_QUESTION = 4000; // an address has to carry it
 const MAX_CHARS = 200;
@@ -51,6 +51,9 @@ export function readCompareLink(search) {
 }
 
 /** @param {SettingName} name */
+const kindOf = (name) => /** @type {import("../run/gate.js").NumberKind} */ (SETTINGS_TABLE[name].kind);
+
+/** @param {SettingName} name */
 const keyOf = (name) => `live_${SETTINGS_TABLE[name].link}`;
 
 /** @param {URLSearchParams} query @returns {AskedComparison|null} */
@@ -71,19 +74,6 @@ function liveIn(query) {
     data_type: types.find((name) => name === query.get("live_type")) ?? types[0],
     routers: routers.slice(0, MOST_ROUTERS),
     together: query.get("together") === "1",
-    settings: sharedSettings((name) => settingIn(query, name)),
+    settings: sharedSettings((name) => numberIn(query, keyOf(name), kindOf(name), [])),
   };
-}
-
-/** A setting in its range, else as it usually is. @param {URLSearchParams} query @param {SettingName} name */
-function settingIn(query, name) {
-  const { kind, default: usual } = SETTINGS_TABLE[name];
-  const given = query.get(keyOf(name))?.trim();
-  if (!given) return usual;
-  try {
-    return Number(readKind(/** @type {import("../run/gate.js").Kind} */ (kind), Number(given), name));
-  } catch (error) {
-    if (error instanceof GateError) return usual;
-    throw error;
-  }
 }

@@ -9,7 +9,7 @@
 import { firstDifference } from "./columns.js";
 import { percent, plural, quantity } from "../run/format.js";
 
-/** "right", "wrong" or "" where nobody knows. @param {Column} column */
+/** "" where nobody knows. @param {Column} column @returns {"right"|"wrong"|""} */
 export function verdictOf({ answer }) {
   if (answer?.is_correct == null) return "";
   return answer.is_correct ? "right" : "wrong";
@@ -52,17 +52,11 @@ export function findings(columns) {
 
 /** Who is right, in a sentence; nothing where the answer is not known. @param {Column[]} columns */
 function judged(columns) {
-  /** @param {string} verdict */
-  const names = (verdict) =>
-    columns
-      .filter((column) => verdictOf(column) === verdict)
-      .map(({ name }) => name)
-      .join(", ");
-  const said = [
-    ["Right", names("right")],
-    ["Wrong", names("wrong")],
-  ].filter(([, who]) => who);
-  return said.length ? [`${said.map((pair) => pair.join(": ")).join(". ")}.`] : [];
+  const said = ["Right", "Wrong"].flatMap((word) => {
+    const names = columns.filter((column) => verdictOf(column) === word.toLowerCase()).map(({ name }) => name);
+    return names.length ? [`${word}: ${names.join(", ")}.`] : [];
+  });
+  return said.length ? [said.join(" ")] : [];
 }
 
 /** Where it is not the LLM's text after all. @param {Column} speculative @param {Column|undefined} llm */

@@ -10,18 +10,21 @@
  * @typedef {{router: string, share_wanted: number|null, tau: number, n: number}} MeasuredPoint of the evidence
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { html, options, setText } from "../viewer/dom.js";
 import { formatTau, messageOf, percent, shortTau } from "../run/format.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
 import { OF_SAMPLING, sharedSettings } from "./shared_settings.js";
 
 /** Shares of LLM tokens that every router of the bundled pair was measured at. */
 const SHARES = [0.05, 0.1, 0.2, 0.3];
-const KINDS = [
+const KINDS = /** @type {const} */ ([
   ["math", "Math"],
   ["mc", "Multiple choice"],
   ["open", "Free text"],
-];
+]);
+const SAMPLED =
+  "At each place every way draws by the same random number. Speculative decoding is compared greedily only.";
+const IN_TURN = "a token each in turn, instead of one after another";
 
 /** @param {string} label @param {HTMLElement} control */
 const field = (label, control) =>
@@ -30,23 +33,29 @@ const field = (label, control) =>
 /** A setting's name for people. @param {string} name */
 const inWords = (name) => (name[0].toUpperCase() + name.slice(1)).replaceAll("_", "-");
 
+/** @param {Record<string, number>} range @param {() => void} [oninput] */
+const numberInput = (range, oninput) => html("input", { class: "cq-input cq-tau", type: "number", ...range, oninput });
+
 /** @param {SettingName} name */
 function settingInput(name) {
   const { kind, default: value } = SETTINGS_TABLE[name];
   const step = kind.kind === "whole" ? 1 : 0.01;
-  return numberInput({
-    min: "openLow" in kind && kind.openLow ? kind.low + step : kind.low,
-    max: kind.high,
-    step,
-    value,
-  });
+  const min = "openLow" in kind && kind.openLow ? kind.low + step : kind.low;
+  return numberInput({ min, max: kind.high, step, value });
 }
 
-/** @param {Record<string, number>} range */
-const numberInput = (range) => html("input", { class: "cq-input cq-tau", type: "number", ...range });
+/** @param {readonly (readonly [string|number, string])[]} offered @param {() => void} onchange */
+const choice = (offered, onchange) => html("select", { class: "cq-select", onchange }, ...options(offered));
+
+/** @param {...HTMLElement} controls */
+const row = (...controls) => html("div", { class: "cq-row" }, ...controls);
 
 export class LiveForm {
   others = sharedSettings(() => undefined);
+  /** @type {LiveStatus|null} */
+  status = null;
+  /** @type {Partial<AskedComparison>|null} what came before there were routers */
+  untaken = null;
 
   /**
    * @param {{onAsk: (asked: AskedComparison) => void, onStop: () => void,
@@ -55,56 +64,31 @@ export class LiveForm {
   constructor({ onAsk, onStop, measured }) {
     this.measured = measured;
     this.question = html("textarea", { class: "cq-input", rows: 3, "aria-label": "The problem" });
-    this.kind = html(
-      "select",
-      { class: "cq-select" },
-      ...KINDS.map(([value, name]) => html("option", { value }, name)),
-    );
-    this.routers = [0, 1].map(() => ({
-      name: html("select", { class: "cq-select" }),
-      tau: numberInput({ min: 0.01, max: 0.99, step: 0.01 }),
+    this.kind = choice(KINDS, () => this.#sameShare());
+    this.routers = [0, 1].map((k) => ({
+      name: choice([], () => this.#chosen(k)),
+      tau: numberInput({ min: 0.01, max: 0.99, step: 0.01 }, () => (this.share.value = "")),
     }));
-    this.share = html(
-      "select",
-      { class: "cq-select" },
-      html("option", { value: "" }, "each its own τ"),
-      ...SHARES.map((share) => html("option", { value: share }, `${percent(share, 0)} for both`)),
-    );
-    for (const control of [this.share, this.kind]) control.addEventListener("change", () => this.#sameShare());
+    const shares = SHARES.map((share) => /** @type {const} */ ([share, `${percent(share, 0)} for both`]));
+    this.share = choice([["", "each its own τ"], ...shares], () => this.#sameShare());
     this.together = html("input", { type: "checkbox" });
     this.settings = Object.fromEntries(OF_SAMPLING.map((name) => [name, settingInput(name)]));
     this.temperature = this.settings.temperature;
-    this.sampling = html(
-      "div",
-      { class: "cq-row", hidden: true },
-      ...OF_SAMPLING.filter((name) => name !== "temperature").map((name) => field(inWords(name), this.settings[name])),
-      html(
-        "p",
-        { class: "cq-small" },
-        "At each place every way draws by the same random number. Speculative decoding is compared greedily only.",
-      ),
-    );
     this.temperature.addEventListener("input", () => this.#showSampling());
-    this.turns = html(
-      "label",
-      { class: "cq-check" },
-      this.together,
-      "a token each in turn, instead of one after another",
+    const drawn = OF_SAMPLING.filter((name) => name !== "temperature");
+    this.sampling = row(
+      ...drawn.map((name) => field(inWords(name), this.settings[name])),
+      html("p", { class: "cq-small" }, SAMPLED),
     );
-    this.go = html("button", { type: "button", class: "cq-button cq-main" }, "Write it now, in every way");
-    this.stop = html("button", { type: "button", class: "cq-button", hidden: true }, "Stop");
+    this.turns = html("label", { class: "cq-check" }, this.together, IN_TURN);
+    this.go = html(
+      "button",
+      { type: "button", class: "cq-button cq-main", onclick: () => onAsk(this.asked()) },
+      "Write it now, in every way",
+    );
+    this.stop = html("button", { type: "button", class: "cq-button", hidden: true, onclick: onStop }, "Stop");
     this.note = html("p", { class: "cq-note", role: "status" });
-    this.go.addEventListener("click", () => onAsk(this.asked()));
-    this.stop.addEventListener("click", () => onStop());
-    this.routers.forEach(({ name, tau }) => {
-      name.addEventListener("change", () => {
-        const usual = this.status?.thresholds?.[name.value];
-        if (usual !== undefined) tau.value = String(usual);
-        this.#sameShare();
-      });
-      tau.addEventListener("input", () => (this.share.value = ""));
-    });
-    const rows = this.routers.flatMap(({ name, tau }, k) => [
+    const routers = this.routers.flatMap(({ name, tau }, k) => [
       field(k ? "and by the router" : "Routed by", name),
       field("at τ", tau),
     ]);
@@ -116,23 +100,21 @@ export class LiveForm {
         "div",
         { class: "cq-form" },
         field("Problem", this.question),
-        html("div", { class: "cq-row" }, field("Kind", this.kind), ...rows, field("LLM tokens", this.share)),
-        html(
-          "div",
-          { class: "cq-row" },
-          field("Temperature (0 is greedy)", this.temperature),
-          this.turns,
-          this.stop,
-          this.go,
-        ),
+        row(field("Kind", this.kind), ...routers, field("LLM tokens", this.share)),
+        row(field("Temperature (0 is greedy)", this.temperature), this.turns, this.stop, this.go),
         this.sampling,
         this.note,
       ),
     );
-    /** @type {LiveStatus|null} */
-    this.status = null;
-    /** @type {Partial<AskedComparison>|null} what came before there were routers */
-    this.untaken = null;
+    this.#showSampling();
+  }
+
+  /** Another router stands where it usually does. @param {number} k */
+  #chosen(k) {
+    const { name, tau } = this.routers[k];
+    const usual = this.status?.thresholds?.[name.value];
+    if (usual !== undefined) tau.value = String(usual);
+    this.#sameShare();
   }
 
   /** Each router gets the tau at which it gave that share to the LLM on the problems of the evidence. */
@@ -170,7 +152,7 @@ export class LiveForm {
     const usual = [status.default_router ?? names[0], names.find((name) => name === "max-probability")];
     this.routers.forEach(({ name, tau }, k) => {
       const offered = k ? ["", ...names] : names;
-      name.replaceChildren(...offered.map((value) => html("option", { value }, value || "no other")));
+      name.replaceChildren(...options(offered.map((value) => [value, value || "no other"])));
       name.value = usual[k] && usual[k] !== usual[k - 1] ? String(usual[k]) : offered[0];
       tau.value = formatTau(status.thresholds?.[name.value] ?? 0.7);
     });

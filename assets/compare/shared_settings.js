@@ -16,7 +16,7 @@ export const SHARED = NAMES.filter((name) => name !== "threshold");
 /** Those that say something only where tokens are drawn, the temperature that has them drawn first. */
 export const OF_SAMPLING = SHARED.filter((name) => SETTINGS_TABLE[name].forSampling);
 
-/** All of them. @param {(name: SettingName) => number|undefined} of what is given; nothing is as usual */
+/** All of them, as usual where nothing is given. @param {(name: SettingName) => number|null|undefined} of */
 export const sharedSettings = (of) =>
   /** @type {SharedSettings} */ (
     Object.fromEntries(SHARED.map((name) => [name, of(name) ?? SETTINGS_TABLE[name].default]))

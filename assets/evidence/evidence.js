@@ -8,11 +8,13 @@
 import { button, html, setText, stylesheet, withCode, withTerms } from "../viewer/dom.js";
 import { reachable } from "./chart_keys.js";
 import { CurveKey } from "./curve_key.js";
-import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, seriesOf, tableOf } from "./figures.js";
+import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, seriesOf, tableOf as cellsOf } from "./figures.js";
 import { download } from "../share/page_export.js";
 import { largeButton } from "../viewer/large.js";
+import { PLOT_CONFIG, onAnotherLook } from "../viewer/plot_frame.js";
 import { loadPlotly } from "../viewer/plotly.js";
 import { paletteOf } from "../viewer/plot_look.js";
+import { scrolling, tableOf } from "../viewer/table.js";
 import { messageOf } from "../run/format.js";
 import { figurePanel, questionPanel } from "./question_panel.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
@@ -41,7 +43,6 @@ import { answerOf } from "../transport/server.js";
  */
 
 const PAPER_WIDTH = 640; // pixels of a sheet between its margins
-const CONFIG = { displayModeBar: false, responsive: true };
 
 /**
  * A row of buttons of which one is pressed.
@@ -94,12 +95,7 @@ class Evidence {
     this.csv.addEventListener("click", () =>
       download(`citer-evidence-${this.regime}-${this.kind}.csv`, "text/csv", csvOf(this.points())),
     );
-    this.table = html("div", {
-      class: "cl-scroll cl-numbers",
-      tabindex: 0,
-      role: "region",
-      "aria-label": "All points as a table",
-    });
+    this.table = scrolling("All points as a table", "cl-numbers");
     this.lesson = html("section", { class: "ce-panel ce-lesson", hidden: true });
     this.questions = html("div", { class: "ce-questions" });
     const all = html(
@@ -144,7 +140,7 @@ class Evidence {
       this.body,
     );
     root.replaceChildren(this.root);
-    new MutationObserver(() => this.draw()).observe(document.body, { attributeFilter: ["class", "style"] });
+    onAnotherLook(() => this.draw());
   }
 
   /** @param {Notice & {evidence?: EvidenceMessage}} message */
@@ -259,26 +255,9 @@ class Evidence {
 
   fillTable() {
     const points = this.points();
-    const { head, rows } = tableOf(points);
-    this.table.replaceChildren(
-      html(
-        "table",
-        { class: "cl-table" },
-        html("thead", {}, html("tr", {}, ...[...head, "opens"].map((name) => html("th", { scope: "col" }, name)))),
-        html(
-          "tbody",
-          {},
-          ...rows.map((row, i) =>
-            html(
-              "tr",
-              {},
-              ...row.map((cell, k) => (k ? html("td", {}, cell) : html("th", { scope: "row" }, cell))),
-              html("td", {}, this.opening(points[i], "Explore")),
-            ),
-          ),
-        ),
-      ),
-    );
+    const { head, rows } = cellsOf(points);
+    const linked = rows.map((row, i) => [...row, this.opening(points[i], "Explore")]);
+    this.table.replaceChildren(tableOf({ head: [...head, "opens"], rows: linked }, { isNamed: true }));
   }
 
   /** Where this router and tau are shown; "" where the page does not have it. @param {EvidencePoint} point */
@@ -330,7 +309,7 @@ class Evidence {
         this.axis,
         paletteOf(this.plot.parentElement ?? this.root),
       );
-      await Plotly.react(this.plot, data, layout, CONFIG);
+      await Plotly.react(this.plot, data, layout, PLOT_CONFIG);
       this.plot.setAttribute("aria-label", `Accuracy against ${AXES[this.axis].title}. ${this.lead.textContent}`);
       this.plot.dataset.drawn = `${this.regime} ${this.kind} ${this.axis}`;
       if (this.isListening) return;

@@ -54,6 +54,8 @@
  * @property {Record<string, Curves>} curves
  */
 
+import { visibleText } from "../viewer/text.js";
+
 /** Little-endian float32 in base64. @param {string} text */
 export function floats(text) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
@@ -147,12 +149,20 @@ export function unpack(message) {
   };
 }
 
-/**
- * Is this the end-of-text token of its problem?
- * @param {Analysis} analysis
- * @param {number} index
- */
+/** Is this the end-of-text token of its problem? @param {Analysis} analysis @param {number} index */
 export function isEnd(analysis, index) {
-  const problem = analysis.problems[analysis.problemOf[index]];
-  return index === problem.start + problem.n - 1;
+  const { start, n } = analysis.problems[analysis.problemOf[index]];
+  return index === start + n - 1;
 }
+
+/** Which token of which problem it is, as people count. @param {Analysis} analysis @param {number} index */
+export function placeOf(analysis, index) {
+  const problem = analysis.problemOf[index];
+  return { place: index - analysis.problems[problem].start + 1, problem: problem + 1 };
+}
+
+/** What a model would have written, for labels. @param {string|null} token */
+export const modelWords = (token) => (token === null ? "end of text" : visibleText(token));
+
+/** A token in words, for labels. @param {Analysis} analysis @param {number} index */
+export const tokenWords = (analysis, index) => modelWords(isEnd(analysis, index) ? null : analysis.text[index]);

@@ -1,57 +1,129 @@
 /**
  * The four charts, drawn by plotly, each with its numbers as a table.
  *
- * Must not know what the figures hold (`figures.js`). Plotly is 5 MB: it is fetched when the charts come near the
+ * Must not know what the figures hold (`curve_charts.js`). Plotly is 5 MB: it is fetched when the charts come near the
  * screen. Colours are read from the page, and again when the theme changes.
  */
 
 import { html, setText } from "../viewer/dom.js";
 import { messageOf, percent } from "../run/format.js";
-import { histogramFigure, prFigure, reliabilityFigure, rocFigure } from "./figures.js";
-import { largeButton } from "../viewer/large.js";
-import { loadPlotly } from "../viewer/plotly.js";
+import { PlotFrame, onAnotherLook } from "../viewer/plot_frame.js";
 import { colorAt, paletteOf } from "../viewer/plot_look.js";
+import { loadPlotly } from "../viewer/plotly.js";
+import { scrolling, tableOf } from "../viewer/table.js";
+import { histogramFigure, priorOf, prFigure, reliabilityFigure, rocFigure } from "./curve_charts.js";
 
-/**
- * @typedef {import("./rows.js").LabelView} LabelView
- * @typedef {import("./verdict.js").Confusion} Confusion
- * @typedef {import("./verdict.js").BestThreshold} BestThreshold
- * @typedef {import("./figures.js").FigureView} FigureView
- * @typedef {import("./figures.js").ChartFigure} ChartFigure
- */
+/** @typedef {import("./label_view.js").LabelView} LabelView */
 
-/**
- * @typedef {Object} LabelChart
- * @property {string} title
- * @property {(view: FigureView) => ChartFigure} figure
- * @property {HTMLElement} plot
- * @property {HTMLElement} note
- * @property {HTMLElement} table
- * @property {HTMLDetailsElement} details
- * @property {HTMLElement} root
- */
-
-const CONFIG = { displayModeBar: false, responsive: true };
 const REDRAW_AFTER_MS = 60;
-/** @type {[string, string, (view: FigureView) => ChartFigure][]} */
-const CHARTS = [
-  ["roc", "ROC: what is caught for what is wasted", rocFigure],
-  ["pr", "Precision and recall of finding critical tokens", prFigure],
-  ["reliability", "Reliability: is the confidence honest?", reliabilityFigure],
-  ["histogram", "Confidence by label", histogramFigure],
-];
+const ONE_LABEL = "These tokens all have the same label, so there is nothing to separate. A whole set has both kinds.";
+
+/** @param {LabelView} view @param {"auc"|"average_precision"|"ece"} key */
+const each = ({ analysis, names }, key) =>
+  names.map((name) => `${analysis.curves[name][key]?.toFixed(3)} for ${name}`).join(", ");
+
+/** @param {LabelView} view */
+const hasBoth = ({ easyShare }) => easyShare > 0 && easyShare < 1;
+
+/** @param {LabelView} view */
+const rocWords = (view) =>
+  hasBoth(view)
+    ? `Area ${each(view, "auc")}: the chance that a random easy token has more confidence than a random critical one.`
+    : ONE_LABEL;
+
+/** @param {LabelView} view */
+const prWords = (view) =>
+  hasBoth(view)
+    ? `Average precision ${each(view, "average_precision")}; guessing would give ` +
+      `${(1 - view.easyShare).toFixed(3)}, the share of critical tokens.`
+    : ONE_LABEL;
+
+/** @param {LabelView} view */
+function reliabilityWords(view) {
+  const honest = `Calibration error ${each(view, "ece")}; bars are 95% intervals.`;
+  if (!priorOf(view)) return honest;
+  return (
+    `${honest} The confidence of ${view.router} is meant for equal priors, as its card says: as if easy and ` +
+    `critical tokens were equally many. Here ${percent(view.easyShare)} are easy, so against natural frequencies it ` +
+    "looks under-confident: points lie above the diagonal. That is intended; the dash-dotted line is where an honest " +
+    "router for equal priors would lie."
+  );
+}
+
+/** @param {LabelView} view */
+const histogramWords = ({ easyShare }) =>
+  `Left of τ the LLM writes. Heights are on a log scale: ${percent(easyShare)} of the tokens are easy.`;
+
+/** Name, title, figure, and what it shows in words. */
+const CHARTS = /** @type {const} */ ([
+  ["roc", "ROC: what is caught for what is wasted", rocFigure, rocWords],
+  ["pr", "Precision and recall of finding critical tokens", prFigure, prWords],
+  ["reliability", "Reliability: is the confidence honest?", reliabilityFigure, reliabilityWords],
+  ["histogram", "Confidence by label", histogramFigure, histogramWords],
+]);
+
+class LabelChart {
+  /** @type {LabelView|null} */
+  view = null;
+
+  /** @param {typeof CHARTS[number]} chart */
+  constructor([name, title, figure, words]) {
+    this.figure = figure;
+    this.words = words;
+    this.note = html("p", { class: "cl-caption" });
+    this.numbers = scrolling(`Numbers of the chart: ${title}`, "cl-numbers");
+    this.details = html(
+      "details",
+      { class: "cl-details", ontoggle: () => this.#fillTable() },
+      html("summary", {}, "The numbers"),
+      this.numbers,
+    );
+    this.frame = new PlotFrame(name, title, this.note, this.details);
+  }
+
+  /** @param {LabelView} view */
+  update(view) {
+    this.view = view;
+    setText(this.note, this.words(view));
+    this.#fillTable();
+  }
+
+  /** In the colours of where it stands, which may be as large as the window. @param {LabelView} view */
+  #figureOf(view) {
+    const { root } = this.frame;
+    return this.figure(view, {
+      ...paletteOf(root),
+      risk: colorAt(root, "risk"),
+      waste: colorAt(root, "waste"),
+      slmFill: colorAt(root, "slm-2"),
+      llmFill: colorAt(root, "llm-0"),
+    });
+  }
+
+  /** @param {PlotlyLibrary} plotly @param {LabelView} view */
+  draw(plotly, view) {
+    return this.frame.draw(plotly, this.#figureOf(view), this.note.textContent);
+  }
+
+  #fillTable() {
+    if (!this.details.open || !this.view) return;
+    const caption = html("caption", { class: "cl-sr" }, this.frame.title);
+    this.numbers.replaceChildren(tableOf(this.#figureOf(this.view).table, { caption }));
+  }
+}
 
 export class ChartsPanel {
+  charts = CHARTS.map((chart) => new LabelChart(chart));
+  /** @type {ReturnType<typeof setTimeout>|null} */
+  timer = null;
+  /** @type {LabelView|null} */
+  view = null;
+  isNear = false;
+
   /** @param {string} plotlyUrl */
   constructor(plotlyUrl) {
     this.plotlyUrl = plotlyUrl;
-    this.charts = CHARTS.map(([name, title, figure]) => this.#chart(name, title, figure));
-    this.root = html("section", { class: "cl-charts" }, ...this.charts.map((chart) => chart.root));
-    /** @type {ReturnType<typeof setTimeout>|null} */
-    this.timer = null;
-    /** @type {{view: LabelView, counts: Confusion, best: BestThreshold, bestCounts: Confusion}|null} */
-    this.shown = null;
-    this.isNear = false;
+    this.root = html("section", { class: "cl-charts" }, ...this.charts.map(({ frame }) => frame.root));
     new IntersectionObserver(
       (entries, observer) => {
         if (!entries.some((entry) => entry.isIntersecting)) return;
@@ -61,160 +133,30 @@ export class ChartsPanel {
       },
       { rootMargin: "400px" },
     ).observe(this.root);
-    new MutationObserver(() => this.#later()).observe(document.body, { attributeFilter: ["class", "style"] });
+    onAnotherLook(() => this.#later());
   }
 
-  /** @param {string} name @param {string} title @param {(view: FigureView) => ChartFigure} figure */
-  #chart(name, title, figure) {
-    const plot = html("div", { class: "cl-plot", role: "img", "aria-label": title });
-    const note = html("p", { class: "cl-caption" });
-    const table = html("div", {
-      class: "cl-scroll cl-numbers",
-      tabindex: 0,
-      role: "region",
-      "aria-label": `Numbers of the chart: ${title}`,
-    });
-    const details = html("details", { class: "cl-details" }, html("summary", {}, "The numbers"), table);
-    details.addEventListener("toggle", () => this.#fillTable(chart));
-    const root = html(
-      "figure",
-      { class: "cl-chart cv-panel", "data-chart": name },
-      html("figcaption", { class: "cl-label" }, title),
-      largeButton(title),
-      plot,
-      note,
-      details,
-    );
-    /** @type {LabelChart} */
-    const chart = { title, figure, plot, note, table, details, root };
-    return chart;
-  }
-
-  /** @param {HTMLElement} root of a chart, which may be as large as the window */
-  #palette(root) {
-    /** @param {string} name */
-    const color = (name) => colorAt(root, name);
-    return {
-      ...paletteOf(root),
-      risk: color("risk"),
-      waste: color("waste"),
-      slmFill: color("slm-2"),
-      llmFill: color("llm-0"),
-    };
-  }
-
-  /**
-   * Remembers what to draw; the drawing itself waits until a drag pauses for a moment.
-   * @param {LabelView} view
-   * @param {Confusion} counts
-   * @param {BestThreshold} best
-   * @param {Confusion} bestCounts
-   */
-  update(view, counts, best, bestCounts) {
-    const shown = { view, counts, best, bestCounts };
-    this.shown = shown;
-    this.#words(view);
+  /** What to draw; the drawing itself waits until a drag pauses for a moment. @param {LabelView} view */
+  update(view) {
+    this.view = view;
+    for (const chart of this.charts) chart.update(view);
     this.#later();
   }
 
   #later() {
-    if (this.timer === null && this.isNear && this.shown) this.timer = setTimeout(() => this.#draw(), REDRAW_AFTER_MS);
-  }
-
-  /**
-   * @param {NonNullable<typeof this.shown>} shown
-   * @param {HTMLElement} root of the chart
-   * @returns {FigureView}
-   */
-  #input({ view, counts, best, bestCounts }, root) {
-    const names = [view.router, ...(view.other && view.other !== view.router ? [view.other] : [])];
-    const nEasy = view.analysis.label.reduce((sum, label) => sum + label, 0);
-    return {
-      names,
-      curves: names.map((name) => view.analysis.curves[name]),
-      now: counts,
-      best: bestCounts,
-      tau: view.tau,
-      bestTau: best.tau,
-      easyShare: nEasy / view.analysis.n,
-      showShift: this.#equalPriors(view) !== "",
-      palette: this.#palette(root),
-    };
-  }
-
-  /** What the router's card says of priors; "" where it says nothing. @param {LabelView} view */
-  #equalPriors(view) {
-    return view.analysis.routers.find((router) => router.name === view.router)?.prior ?? "";
-  }
-
-  /** @param {LabelView} view */
-  #words(view) {
-    const nEasy = view.analysis.label.reduce((sum, label) => sum + label, 0);
-    const hasBoth = nEasy > 0 && nEasy < view.analysis.n;
-    const [roc, pr, reliability, histogram] = this.charts;
-    const missing =
-      "These tokens all have the same label, so there is nothing to separate. A whole set has both kinds.";
-    const names = [view.router, ...(view.other && view.other !== view.router ? [view.other] : [])];
-    /** @param {"auc"|"average_precision"|"ece"} key */
-    const each = (key) => names.map((name) => `${view.analysis.curves[name][key]?.toFixed(3)} for ${name}`).join(", ");
-    setText(
-      roc.note,
-      hasBoth
-        ? `Area ${each("auc")}: the chance that a random easy token has more confidence than a random critical one.`
-        : missing,
-    );
-    setText(
-      pr.note,
-      hasBoth
-        ? `Average precision ${each("average_precision")}; guessing would give ` +
-            `${(1 - nEasy / view.analysis.n).toFixed(3)}, the share of critical tokens.`
-        : missing,
-    );
-    const honest = `Calibration error ${each("ece")}; bars are 95% intervals.`;
-    const prior =
-      `The confidence of ${view.router} is meant for equal priors, as its card says: as if easy and ` +
-      `critical tokens were equally many. Here ${percent(nEasy / view.analysis.n, 1)} are easy, so ` +
-      "against natural frequencies it looks under-confident: points lie above the diagonal. That is " +
-      "intended; the dash-dotted line is where an honest router for equal priors would lie.";
-    setText(reliability.note, this.#equalPriors(view) ? `${honest} ${prior}` : honest);
-    setText(
-      histogram.note,
-      `Left of τ the LLM writes. Heights are on a log scale: ${percent(nEasy / view.analysis.n, 1)} of ` +
-        "the tokens are easy.",
-    );
-    for (const chart of this.charts) this.#fillTable(chart);
+    if (this.timer === null && this.isNear && this.view) this.timer = setTimeout(() => this.#draw(), REDRAW_AFTER_MS);
   }
 
   async #draw() {
     this.timer = null;
-    const { shown } = this;
-    if (!shown) return;
+    const { view } = this;
+    if (!view) return;
     try {
-      const Plotly = await loadPlotly(this.plotlyUrl);
-      for (const chart of this.charts) {
-        const { data, layout } = chart.figure(this.#input(shown, chart.root));
-        await Plotly.react(chart.plot, data, layout, CONFIG);
-        chart.plot.setAttribute("aria-label", `${chart.title}. ${chart.note.textContent}`);
-        chart.plot.dataset.drawn = "true";
-      }
+      const plotly = await loadPlotly(this.plotlyUrl);
+      for (const chart of this.charts) await chart.draw(plotly, view);
     } catch (error) {
-      for (const chart of this.charts)
-        setText(chart.note, `The chart could not be drawn (${messageOf(error)}); its numbers are below.`);
+      for (const { note } of this.charts)
+        setText(note, `The chart could not be drawn (${messageOf(error)}); its numbers are below.`);
     }
-  }
-
-  /** @param {LabelChart} chart */
-  #fillTable(chart) {
-    if (!chart.details.open || !this.shown) return;
-    const { head, rows } = chart.figure(this.#input(this.shown, chart.root)).table;
-    chart.table.replaceChildren(
-      html(
-        "table",
-        { class: "cl-table" },
-        html("caption", { class: "cl-sr" }, chart.title),
-        html("thead", {}, html("tr", {}, ...head.map((name) => html("th", { scope: "col" }, name)))),
-        html("tbody", {}, ...rows.map((row) => html("tr", {}, ...row.map((value) => html("td", {}, value))))),
-      ),
-    );
   }
 }

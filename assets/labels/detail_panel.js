@@ -7,14 +7,15 @@
 
 import { prefersLlm } from "../run/decision.js";
 import { button, html } from "../viewer/dom.js";
-import { FINISH_WORDS, plural, probability } from "../run/format.js";
+import { FINISH_WORDS, WRITER_NAMES, plural, probability } from "../run/format.js";
 import { fillTokenText, visibleText } from "../viewer/text.js";
 import { caseWords, labelWords } from "../viewer/truth.js";
-import { verdictOfToken } from "./rows.js";
-import { VERDICT_WORDS, tokenWords } from "./text_panel.js";
+import { modelWords, tokenWords } from "./analysis.js";
+import { verdictOfToken } from "./label_view.js";
+import { VERDICT_WORDS, hiddenMark } from "./text_panel.js";
 import { formatTauExact } from "./threshold_panel.js";
 
-/** @typedef {import("./rows.js").LabelView} LabelView */
+/** @typedef {import("./label_view.js").LabelView} LabelView */
 
 /**
  * @typedef {Object} RollOutBranch
@@ -36,10 +37,16 @@ import { formatTauExact } from "./threshold_panel.js";
  * @property {Writer} preferred
  */
 
+const NOTHING = "Choose a token to see what both models would have written there, and to roll out both branches.";
+/** @param {string} look @param {...(string|Node)} words */
+const paragraph = (look, ...words) => html("p", { class: look }, ...words);
+/** @param {...Node} parts */
+const two = (...parts) => html("div", { class: "cl-two" }, ...parts);
+
 export class DetailPanel {
-  /** @param {{onRollOut: (index: number) => void}} on */
-  constructor(on) {
-    this.on = on;
+  /** @param {import("./label_view.js").LabelActions} labels */
+  constructor(labels) {
+    this.labels = labels;
     this.root = html("section", { class: "cl-detail" });
   }
 
@@ -47,149 +54,110 @@ export class DetailPanel {
   update(view, rollout) {
     const { analysis, selected: i } = view;
     if (i === null) {
-      this.root.replaceChildren(
-        html(
-          "p",
-          { class: "cl-small" },
-          "Choose a token to see what both models would have written there, and to roll out both branches.",
-        ),
-      );
+      this.root.replaceChildren(paragraph("cl-small", NOTHING));
       return;
     }
-    const problem = analysis.problems[analysis.problemOf[i]];
-    const token = html("bdi", { class: "cl-quote" }, tokenWords(analysis, i));
-    const words = VERDICT_WORDS[verdictOfToken(view, i)];
-    /** @param {string} name @param {number} tau */
-    const decide = (name, tau) => {
-      const confidence = analysis.confidence[name][i];
-      // Beside tau two decimals may look equal and still decide.
-      const shown = Math.abs(confidence - tau) < 0.005 ? confidence.toFixed(6) : probability(confidence);
-      return (
-        `${name}: confidence ${shown} at τ ${formatTauExact(tau)}, so the ` +
-        `${prefersLlm(confidence, tau) ? "LLM" : "SLM"} writes.`
-      );
-    };
+    const { start, n } = analysis.problems[analysis.problemOf[i]];
+    const verdict = verdictOfToken(view, i);
+    const words = VERDICT_WORDS[verdict];
+    const other = view.other ? ` ${decision(view, view.other, view.otherTau, i)}` : "";
     this.root.replaceChildren(
-      html("h4", { class: "cl-label" }, `Token ${i - problem.start + 1} of ${problem.n}: `, token),
-      html(
-        "p",
-        { class: `cl-verdict cl-verdict-${verdictOfToken(view, i)}` },
-        `${words[0].toUpperCase()}${words.slice(1)}.`,
+      html("h4", { class: "cl-label" }, `Token ${i - start + 1} of ${n}: `, quoted(tokenWords(analysis, i))),
+      paragraph(`cl-verdict cl-verdict-${verdict}`, `${words[0].toUpperCase()}${words.slice(1)}.`),
+      two(
+        model("slm", analysis.slm[i], analysis.slmProbability[i], analysis.slmTruthProbability[i]),
+        model("llm", analysis.llm[i], analysis.llmProbability[i], analysis.llmTruthProbability[i]),
       ),
-      html(
-        "div",
-        { class: "cl-two" },
-        model("SLM", "slm", analysis.slm[i], analysis.slmProbability[i], analysis.slmTruthProbability[i]),
-        model("LLM", "llm", analysis.llm[i], analysis.llmProbability[i], analysis.llmTruthProbability[i]),
-      ),
-      html(
-        "p",
-        { class: "cl-small" },
-        `${caseWords(analysis.caseOf[i])} ${labelWords(analysis.caseOf[i], analysis.label[i])}`,
-      ),
-      html(
-        "p",
-        { class: "cl-small" },
-        decide(view.router, view.tau),
-        view.other ? ` ${decide(view.other, view.otherTau)}` : "",
-      ),
+      paragraph("cl-small", `${caseWords(analysis.caseOf[i])} ${labelWords(analysis.caseOf[i], analysis.label[i])}`),
+      paragraph("cl-small", decision(view, view.router, view.tau, i), other),
       this.#branches(view, i, rollout),
     );
   }
 
   /** @param {LabelView} view @param {number} i @param {RollOut|{busy: true}|undefined} rollout */
-  #branches(view, i, rollout) {
-    const ask = button(rollout?.busy ? "Rolling out …" : "Roll out both branches", "cl-action", {
+  #branches({ analysis, router, tau }, i, rollout) {
+    const isBusy = Boolean(rollout?.busy);
+    const ask = button(isBusy ? "Rolling out …" : "Roll out both branches", "cl-action", {
       "data-rollout": true,
+      disabled: isBusy,
+      onclick: () => this.labels.rollOut(i),
     });
-    ask.disabled = Boolean(rollout?.busy);
-    ask.addEventListener("click", () => this.on.onRollOut(i));
-    const note = html(
-      "p",
-      { class: "cl-caption" },
-      "From the true text before it, each model’s token in turn, then routed decoding with " +
-        `${view.router} at τ ${formatTauExact(view.tau)}, greedily.`,
-    );
-    if (!rollout || rollout.busy) return html("div", { class: "cl-branches" }, ask, note);
-    const same = view.analysis.slm[i] === view.analysis.llm[i];
+    if (!rollout || rollout.busy) {
+      const how =
+        "From the true text before it, each model’s token in turn, then routed decoding with " +
+        `${router} at τ ${formatTauExact(tau)}, greedily.`;
+      return html("div", { class: "cl-branches" }, ask, paragraph("cl-caption", how));
+    }
+    const isSame = analysis.slm[i] === analysis.llm[i];
+    const same = isSame ? " Both models write the same token here, so the branches are the same." : "";
+    const made =
+      `Rolled out with ${rollout.router} at τ ${formatTauExact(rollout.tau)}, greedily, from the true text before ` +
+      `the token.${same}`;
     return html(
       "div",
       { class: "cl-branches" },
       ask,
-      html(
-        "p",
-        { class: "cl-caption" },
-        `Rolled out with ${rollout.router} at τ ${formatTauExact(rollout.tau)}, greedily, from the true ` +
-          "text before the " +
-          `token.${same ? " Both models write the same token here, so the branches are the same." : ""}`,
-      ),
-      html(
-        "div",
-        { class: "cl-two" },
-        branch("The SLM writes", rollout.slm, "slm"),
-        branch("The LLM writes", rollout.llm, "llm"),
-      ),
-      html(
-        "p",
-        { class: "cl-conclusion", "data-verdict": rollout.verdict },
-        conclusion(rollout, view.analysis.label[i]),
-      ),
+      paragraph("cl-caption", made),
+      two(branch("slm", rollout.slm), branch("llm", rollout.llm)),
+      html("p", { class: "cl-conclusion", "data-verdict": rollout.verdict }, conclusion(rollout, analysis.label[i])),
     );
   }
 }
 
 /**
- * @param {string} name
- * @param {Writer} writer
- * @param {string|null} token
- * @param {number} chance
- * @param {number} truth
+ * Who writes a token.
+ * @param {LabelView} view
+ * @param {string} router
+ * @param {number} tau
+ * @param {number} i
  */
-function model(name, writer, token, chance, truth) {
-  return html(
-    "div",
-    { class: `cl-model cl-model-${writer}` },
-    html("span", { class: "cl-note" }, `${name} would write`),
-    html("bdi", { class: "cl-quote" }, token === null ? "end of text" : visibleText(token)),
-    html(
-      "span",
-      { class: "cl-note" },
-      `with probability ${probability(chance)}; the true token has ${probability(truth)}`,
-    ),
-  );
+function decision({ analysis }, router, tau, i) {
+  const confidence = analysis.confidence[router][i];
+  // Beside tau two decimals may look equal and still decide.
+  const shown = Math.abs(confidence - tau) < 0.005 ? confidence.toFixed(6) : probability(confidence);
+  const writer = prefersLlm(confidence, tau) ? "LLM" : "SLM";
+  return `${router}: confidence ${shown} at τ ${formatTauExact(tau)}, so the ${writer} writes.`;
 }
 
-/** @param {string} title @param {RollOutBranch} result @param {Writer} writer */
-function branch(title, result, writer) {
-  const text = html("p", { class: "cl-branch-text" });
-  const own = html("span", { class: `cl-t cl-${writer} cl-c3` });
-  if (result.token === "") own.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "end" }));
-  else fillTokenText(own, result.token);
-  text.append("… ", own);
-  for (const [piece, source] of result.pieces) {
-    if (piece === "") continue;
-    const node = html("span", { class: `cl-t cl-${source} cl-c0` });
-    fillTokenText(node, piece);
-    text.append(node);
-  }
-  const how = result.finish === "eos" ? "" : ` It ${FINISH_WORDS[result.finish]}.`;
-  const answer = result.answer === null ? "no answer" : visibleText(result.answer);
+/** @param {string} words */
+const quoted = (words) => html("bdi", { class: "cl-quote" }, words);
+/** @param {string} words */
+const note = (words) => html("span", { class: "cl-note" }, words);
+
+/** @param {Writer} writer @param {string|null} token @param {number} chance @param {number} truth */
+const model = (writer, token, chance, truth) =>
+  html(
+    "div",
+    { class: `cl-model cl-model-${writer}` },
+    note(`${WRITER_NAMES[writer]} would write`),
+    quoted(modelWords(token)),
+    note(`with probability ${probability(chance)}; the true token has ${probability(truth)}`),
+  );
+
+/** @param {string} text @param {Writer} writer @param {string} certainty */
+function piece(text, writer, certainty) {
+  const node = html("span", { class: `cl-t cl-${writer} ${certainty}` });
+  fillTokenText(node, text);
+  return node;
+}
+
+/** @param {Writer} writer of the first token @param {RollOutBranch} result */
+function branch(writer, { token, pieces, finish, answer, correct, n_llm: nLlm }) {
+  const own = piece(token, writer, "cl-c3");
+  if (token === "") own.append(hiddenMark("end"));
+  const after = pieces.flatMap(([text, source]) => (text ? [piece(text, source, "cl-c0")] : []));
+  const how = finish === "eos" ? "" : ` It ${FINISH_WORDS[finish]}.`;
   return html(
     "div",
     { class: "cl-branch" },
-    html("span", { class: "cl-note" }, title),
-    text,
-    html(
-      "p",
-      { class: `cl-answer cl-answer-${result.correct ? "right" : "wrong"}` },
-      `${result.correct ? "✓ right" : "✗ wrong"}: `,
-      html("bdi", {}, answer),
+    note(`The ${WRITER_NAMES[writer]} writes`),
+    paragraph("cl-branch-text", "… ", own, ...after),
+    paragraph(
+      `cl-answer cl-answer-${correct ? "right" : "wrong"}`,
+      `${correct ? "✓ right" : "✗ wrong"}: `,
+      html("bdi", {}, answer === null ? "no answer" : visibleText(answer)),
     ),
-    html(
-      "p",
-      { class: "cl-caption" },
-      `${plural(result.pieces.length, "token")} after it, ${result.n_llm} by the LLM.${how}`,
-    ),
+    paragraph("cl-caption", `${plural(pieces.length, "token")} after it, ${nLlm} by the LLM.${how}`),
   );
 }
 

@@ -1,36 +1,45 @@
 /**
- * The Labels tab: a ground truth with cases, labels and verdicts, everything that follows from tau, and both branches
+ * The view Labels: a ground truth with cases, labels and verdicts, everything that follows from tau, and both branches
  * of a token.
  *
  * Owns the state and decides when which panel draws; the panels draw and call back. Only a roll-out or rows of one's
  * own ask the server; tau, routers, cells, sorting and search do not.
  */
 
-import { html, setText, stylesheet, withTerms } from "../viewer/dom.js";
+import { html, setText, stylesheet, withCode, withTerms } from "../viewer/dom.js";
 import { messageOf, probability } from "../run/format.js";
 import { RefusedError } from "../transport/server.js";
 import { largeButton } from "../viewer/large.js";
+import { StoredChoice } from "../viewer/stored_choice.js";
 import { Tooltip } from "../viewer/tooltip.js";
-import { AnalysisError, unpack } from "./analysis.js";
+import { AnalysisError, tokenWords, unpack } from "./analysis.js";
 import { ChartsPanel } from "./charts_panel.js";
-import { ComparePanel } from "./compare_panel.js";
 import { DetailPanel } from "./detail_panel.js";
 import { findingOf, rivalOf } from "./finding.js";
+import { decided, inCell, nextInCell, tokensIn, verdictOfToken } from "./label_view.js";
 import { labelsInAddress, readLabelsLink } from "./labels_link.js";
 import { OwnRows } from "./own_rows.js";
-import { differs, inCell, nextInCell } from "./rows.js";
-import { SourcePanel } from "./source_panel.js";
 import { TablePanel } from "./table_panel.js";
-import { TextPanel, VERDICT_WORDS, tokenWords } from "./text_panel.js";
+import { TextPanel, VERDICT_WORDS } from "./text_panel.js";
 import { ThresholdPanel } from "./threshold_panel.js";
-import { bestThreshold, cellOf, confusion, tauForCount } from "./verdict.js";
+import { TwoRouters } from "./two_routers.js";
 
 /**
- * @typedef {import("./rows.js").LabelView} LabelView
- * @typedef {import("./rows.js").LabelState} LabelState
+ * @typedef {import("./label_view.js").LabelView} LabelView
+ * @typedef {import("./label_view.js").LabelState} LabelState
+ * @typedef {import("./label_view.js").ReadState} ReadState
  * @typedef {import("./analysis.js").Analysis} Analysis
  * @typedef {import("./analysis.js").AnalysisMessage} AnalysisMessage
  * @typedef {import("./detail_panel.js").RollOut} RollOut
+ *
+ * @typedef {Object} StoredLabels as `citer_core/ui/labels/recorded_labels.py` lists them
+ * @property {string} url
+ * @property {string} file
+ * @property {string} title
+ * @property {string} pair
+ * @property {string} [date]
+ * @property {string} [hardware]
+ * @property {string} [command]
  */
 
 /** Tokens that an answer hangs on: digits, the letter of a choice. Another word is often as good. */
@@ -51,63 +60,43 @@ class Labels {
   /** @type {object} what the server is asked with for what is shown, of which it keeps nothing */
   of = {};
   wanted = readLabelsLink(location.search);
+  /** @type {Map<number, RollOut|{busy: true}>} */
+  rollouts = new Map();
+  /** @type {number|null} */
+  frame = null;
+  /** @type {LabelState} */
+  view = {
+    analysis: null,
+    router: "",
+    other: "",
+    tau: 0.7,
+    matched: false,
+    ratio: 10,
+    cell: null,
+    problem: 0,
+    selected: null,
+  };
+  status = html("p", { class: "cl-status", role: "status" }, "Opening the recorded labels.");
+  bar = html("progress", { class: "cl-progress", max: 1, value: 0, "aria-label": "Problems read", hidden: true });
+  lead = html("p", { class: "cl-finding" });
+  more = html("p", { class: "cl-small" });
+  measured = html("a", { href: "?view=evidence" }, "How often the labels are right: Evidence");
+  from = html("p", { class: "cl-caption" });
+  announcer = html("p", { class: "cl-sr", role: "status" });
+  text = new TextPanel(this);
+  threshold = new ThresholdPanel(this);
+  detail = new DetailPanel(this);
+  routers = new TwoRouters(this);
+  table = new TablePanel(this);
 
   /** @param {Element} root @param {Page} page */
   constructor(root, page) {
     const { plotly, labels: stored } = page.props;
     this.page = page;
-    /** @type {LabelState} */
-    this.view = {
-      analysis: null,
-      router: "",
-      other: "",
-      tau: 0.7,
-      otherTau: 0.7,
-      matched: false,
-      ratio: 10,
-      cell: null,
-      problem: 0,
-      selected: null,
-    };
-    /** @type {Map<number, RollOut|{busy: true}>} */
-    this.rollouts = new Map();
-    /** @type {number|null} */
-    this.frame = null;
-    this.status = html("p", { class: "cl-status", role: "status" }, "Opening the recorded labels.");
-    this.bar = html("progress", {
-      class: "cl-progress",
-      max: 1,
-      value: 0,
-      "aria-label": "Problems read",
-      hidden: true,
-    });
-    this.source = new SourcePanel(stored, {
-      onText: (text) => this.receive(JSON.parse(text)),
-      onError: (message) => this.notice(message, "error"),
-    });
-    this.lead = html("p", { class: "cl-finding" });
-    this.more = html("p", { class: "cl-small" });
-    this.measured = html("a", { href: "?view=evidence" }, "How often the labels are right: Evidence");
-    this.text = new TextPanel({
-      onSelect: (i) => this.select(i),
-      onProblem: (n) => this.showProblem(n),
-      onRisk: (step) => this.stepRisk(step),
-      onHover: (node, i) => this.hover(node, i),
-    });
-    this.threshold = new ThresholdPanel({
-      onRouter: (name) => this.chooseRouter(name),
-      onTau: (tau) => this.setTau(tau),
-      onCell: (cell) => this.chooseCell(cell),
-      onRatio: (ratio) => this.change({ ratio }),
-    });
-    this.detail = new DetailPanel({ onRollOut: (i) => this.rollOut(i) });
-    this.compare = new ComparePanel({
-      onOther: (other) => this.change({ other, cell: this.view.cell === "differs" ? null : this.view.cell }),
-      onMatch: (matched) => this.change({ matched }),
-      onDiffers: () => this.chooseCell("differs"),
-    });
     this.charts = new ChartsPanel(plotly);
-    this.table = new TablePanel({ onSelect: (i) => this.select(i, true), onCell: (cell) => this.change({ cell }) });
+    this.stored = new StoredChoice(stored, "Read just now", (file) => this.open(file), {
+      class: "cl-select cl-source-choice",
+    });
     this.body = html(
       "div",
       { class: "cl-body", hidden: true },
@@ -118,16 +107,10 @@ class Labels {
         html("div", { class: "cl-left cv-panel" }, largeButton("The text"), this.text.root, this.detail.root),
         this.threshold.root,
       ),
-      this.compare.root,
+      this.routers.root,
       this.charts.root,
       this.table.root,
     );
-    this.announcer = html("p", { class: "cl-sr", role: "status" });
-    this.own = new OwnRows(page, {
-      onRead: (asked) => this.read(asked),
-      onError: (message) => this.notice(message, "error"),
-    });
-    this.own.root.open = stored.length === 0;
     this.root = html(
       "div",
       { class: "citer-labels", role: "region", "aria-label": "Labels" },
@@ -138,12 +121,37 @@ class Labels {
     );
     this.tooltip = new Tooltip(this.root);
     this.root.append(this.tooltip.root);
+    const own = new OwnRows(page, {
+      onRead: (asked) => this.read(asked),
+      onError: (message) => this.notice(message, "error"),
+    });
+    own.root.open = stored.length === 0;
+    const label = html("span", { class: "cl-label" }, "Recorded labels");
+    const source = html(
+      "div",
+      { class: "cl-source", hidden: stored.length === 0 },
+      html("label", { class: "cl-source-label" }, label, this.stored.root),
+      this.from,
+    );
     const canRead = page.transport.offers.has("labels");
-    const choices = html("div", { class: "citer-labels" }, this.source.root, canRead ? this.own.root : null);
-    root.replaceChildren(choices, this.root);
+    root.replaceChildren(html("div", { class: "citer-labels" }, source, canRead ? own.root : null), this.root);
   }
 
-  // ------------------------------------------------------------ from the server
+  // ------------------------------------------------------------ what is read
+
+  /** What is recorded needs no model. @param {string} file */
+  async open(file) {
+    if (!this.stored.files.length) return;
+    await this.stored.open(
+      file,
+      (text, { pair, date, hardware, command }) => {
+        const said = date ? `${pair}, recorded ${date} on ${hardware} with \`${command}\`` : pair;
+        this.from.replaceChildren(...withCode(said));
+        this.receive(JSON.parse(text));
+      },
+      (error) => this.notice(`These labels could not be read (${messageOf(error)}). Try again.`, "error"),
+    );
+  }
 
   /** Has the server read something else; what it was reading for this page ends. @param {object} asked */
   async read(asked) {
@@ -176,7 +184,10 @@ class Labels {
   #take(message, asked) {
     try {
       const analysis = unpack(message);
-      if (asked) this.source.leave(`${analysis.title}, read just now by the loaded pair`);
+      if (asked) {
+        this.stored.leave();
+        setText(this.from, `${analysis.title}, read just now by the loaded pair`);
+      }
       this.of = asked ?? { stored: message.analysis };
       this.show(analysis);
     } catch (error) {
@@ -219,8 +230,7 @@ class Labels {
     this.body.hidden = false;
     if (this.#openWanted(analysis)) return;
     // Something to look at: the first risk in a number or a choice, or any, or else the first critical token.
-    const ready = this.#ready;
-    const risks = [...analysis.text.keys()].filter((i) => inCell(ready, "risk", i));
+    const risks = tokensIn(this.#decided, "risk");
     const first = risks.find((i) => MATTERS.test(analysis.text[i])) ?? risks[0] ?? analysis.label.indexOf(0);
     if (first >= 0) Object.assign(view, { selected: first, problem: analysis.problemOf[first] });
     this.draw();
@@ -243,7 +253,7 @@ class Labels {
     const { analysis, router, tau, problem, selected } = this.view;
     const start = analysis?.problems[problem]?.start ?? 0;
     const token = selected === null ? null : selected - start;
-    return labelsInAddress({ source: this.source.shown, router, tau, problem, token });
+    return labelsInAddress({ source: this.stored.name, router, tau, problem, token });
   }
 
   /** @param {RollOut} result */
@@ -266,22 +276,27 @@ class Labels {
     this.frame ??= requestAnimationFrame(() => this.draw());
   }
 
-  /** @param {number} tau */
-  setTau(tau) {
-    this.change({ tau });
-  }
-
   /** @param {string} name */
   chooseRouter(name) {
     const router = this.#ready.analysis.routers.find((candidate) => candidate.name === name);
     if (router) this.change({ router: name, tau: router.tau });
   }
 
-  /** What is shown; panels call back only while there is an analysis. @returns {LabelView} */
+  /** @param {string} other */
+  chooseOther(other) {
+    this.change({ other, cell: this.view.cell === "differs" ? null : this.view.cell });
+  }
+
+  /** What is shown; panels call back only while there is an analysis. @returns {ReadState} */
   get #ready() {
     const { view } = this;
     if (!view.analysis) throw new Error("There is no analysis yet.");
-    return /** @type {LabelView} */ (view);
+    return /** @type {ReadState} */ (view);
+  }
+
+  /** That, and what follows from it. */
+  get #decided() {
+    return decided(this.#ready);
   }
 
   /**
@@ -289,21 +304,17 @@ class Labels {
    * @param {string} cell
    */
   chooseCell(cell) {
-    const view = this.#ready;
+    const view = this.#decided;
     const next = view.cell === cell ? null : cell;
     this.change({ cell: next });
     if (next === null || (view.selected !== null && inCell(view, next, view.selected))) return;
-    const { start } = view.analysis.problems[view.problem];
-    const { n } = view.analysis;
-    for (let k = 0; k < n; k++) {
-      const i = (start + k) % n;
-      if (inCell(view, next, i)) return this.select(i);
-    }
+    const first = nextInCell(view, next, view.analysis.problems[view.problem].start - 1, 1);
+    if (first !== null) this.select(first);
   }
 
   /** To the next risk, or the one before; behind the last one comes the first. @param {1|-1} step */
   stepRisk(step) {
-    const view = this.#ready;
+    const view = this.#decided;
     const { start, n } = view.analysis.problems[view.problem];
     const from = view.selected ?? (step > 0 ? start - 1 : start + n);
     const next = nextInCell(view, "risk", from, step);
@@ -329,20 +340,19 @@ class Labels {
       return;
     }
     if (this.tooltip.anchor === node) return;
-    const { analysis, router, tau } = this.#ready;
-    const confidence = analysis.confidence[router][index];
-    /** @param {string|null} text */
-    const token = (text) => (text === null ? "end of text" : text);
+    const view = this.#ready;
+    const { caseOf, label, confidence, slm, llm, slmProbability, llmProbability } = view.analysis;
+    const shown = probability(confidence[view.router][index]);
+    /** @param {string} name @param {string|null} token @param {number} p */
+    const model = (name, token, p) => `${name} ${token ?? "end of text"} (${probability(p)})`;
     this.tooltip.show(node, [
       {
-        text: `${tokenWords(analysis, index)}  ${VERDICT_WORDS[cellOf(analysis.label[index], confidence, tau)]}`,
+        text: `${tokenWords(view.analysis, index)}  ${VERDICT_WORDS[verdictOfToken(view, index)]}`,
         className: "cl-strong",
       },
-      { text: `case ${analysis.caseOf[index]}, label ${analysis.label[index]}, confidence ${probability(confidence)}` },
+      { text: `case ${caseOf[index]}, label ${label[index]}, confidence ${shown}` },
       {
-        text:
-          `SLM ${token(analysis.slm[index])} (${probability(analysis.slmProbability[index])}), LLM ` +
-          `${token(analysis.llm[index])} (${probability(analysis.llmProbability[index])})`,
+        text: `${model("SLM", slm[index], slmProbability[index])}, ${model("LLM", llm[index], llmProbability[index])}`,
       },
     ]);
   }
@@ -367,24 +377,12 @@ class Labels {
     if (this.frame !== null) cancelAnimationFrame(this.frame);
     this.frame = null;
     if (!this.view.analysis) return;
-    const view = this.#ready;
-    const { analysis } = view;
-    const confidence = analysis.confidence[view.router];
-    const counts = confusion(confidence, analysis.label, view.tau);
-    const other = view.other ? analysis.confidence[view.other] : null;
-    view.otherTau = other && view.matched ? tauForCount(other, counts.waste + counts.caught) : view.tau;
-    const best = bestThreshold(confidence, analysis.label, view.ratio);
-    let nDiffer = 0;
-    if (other) for (let i = 0; i < analysis.n; i++) nDiffer += Number(differs(view, i));
-    const { lead, more } = findingOf(analysis, view.router, view.tau);
+    const view = this.#decided;
+    const { lead, more } = findingOf(view.analysis, view.router, view.tau);
     setText(this.lead, lead);
     this.more.replaceChildren(...withTerms(`${more} `), this.measured);
-    this.text.update(view, counts.risk);
-    this.threshold.update(view, counts, best);
     this.detail.update(view, this.rollouts.get(view.selected ?? -1));
-    this.compare.update(view, counts, other ? confusion(other, analysis.label, view.otherTau) : null, nDiffer);
-    this.charts.update(view, counts, best, confusion(confidence, analysis.label, best.tau));
-    this.table.update(view);
+    for (const panel of [this.text, this.threshold, this.routers, this.charts, this.table]) panel.update(view);
   }
 }
 
@@ -392,6 +390,6 @@ class Labels {
 export async function mountLabels(panel, page) {
   await stylesheet(new URL("./labels.css", import.meta.url).href);
   const labels = new Labels(panel, page);
-  await labels.source.open(labels.source.placeOf(labels.wanted.source));
+  await labels.open(`${labels.wanted.source}.json`);
   return labels;
 }

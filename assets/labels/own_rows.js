@@ -1,14 +1,15 @@
 /**
  * What a person has the loaded pair read instead of recorded labels: a bundled problem, a whole set, a row, a file.
  *
- * Must not know what comes of it.
+ * Must not know what comes of it. A file is read here, in the browser: the server takes texts, no files.
  */
 
+import { messageOf } from "../run/format.js";
 import { problemTitle } from "../tasks/book.js";
 import { html } from "../viewer/dom.js";
 import { SearchBox } from "../viewer/search_box.js";
-import { FileInput } from "./file_input.js";
 
+const MAX_FILE_BYTES = 4_000_000;
 const PASTE_HINT = '{"problem": "What is 2 + 3?", "solution": "$2+3=5$. The final answer is $\\\\boxed{5}$."}';
 const PASTE_INFO =
   "math: problem, solution with a final \\boxed{}. mc: question, choices {text, label}, answerKey, cot. The format " +
@@ -18,12 +19,8 @@ const SETS = [
   ["mc", "All 200 questions"],
 ];
 
-/** @param {string} id @param {string} words @param {() => void} act */
-function action(id, words, act) {
-  const one = html("button", { type: "button", class: "cx-quiet", id }, words);
-  one.addEventListener("click", act);
-  return one;
-}
+/** @param {string} id @param {string} words @param {() => void} onclick */
+const action = (id, words, onclick) => html("button", { type: "button", class: "cx-quiet", id, onclick }, words);
 
 export class OwnRows {
   /**
@@ -32,7 +29,24 @@ export class OwnRows {
    *   server is asked for
    */
   constructor(page, { onRead, onError }) {
-    const file = new FileInput({ onFile: (chosen) => onRead({ file: chosen }), onError });
+    const file = html("input", {
+      type: "file",
+      accept: ".jsonl,.json",
+      hidden: true,
+      tabindex: "-1",
+      "aria-label": "A file of rows",
+      class: "cl-file",
+      onchange: async () => {
+        const [chosen] = file.files ?? [];
+        if (!chosen) return;
+        try {
+          onRead({ file: { name: chosen.name, text: await textOf(chosen) } });
+        } catch (error) {
+          onError(`${chosen.name} ${messageOf(error)}`);
+        }
+        file.value = "";
+      },
+    });
     /** @type {SearchBox<{key: string}>} */
     const picker = new SearchBox("cx-labels-problems", "", ({ key }) => onRead({ problem: key }));
     const paste = html("textarea", { rows: 3, placeholder: PASTE_HINT });
@@ -57,11 +71,28 @@ export class OwnRows {
         "div",
         { id: "cx-labels-own-buttons", class: "cx-row" },
         action("cx-labels-read", "Read this row", () => onRead({ text: paste.value })),
-        action("cx-labels-open", "Open JSON Lines, up to 200 rows", () => file.root.click()),
+        action("cx-labels-open", "Open JSON Lines, up to 200 rows", () => file.click()),
       ),
-      file.root,
+      file,
     );
     this.root.addEventListener("toggle", () => fill(page, picker), { once: true });
+  }
+}
+
+/**
+ * @param {File} file
+ * @throws {Error} what is wrong with it, after its name
+ */
+async function textOf(file) {
+  if (file.size > MAX_FILE_BYTES) {
+    const [size, most] = [(file.size / 1e6).toFixed(1), MAX_FILE_BYTES / 1e6];
+    throw new Error(`has ${size} MB; the page takes up to ${most} MB. Cut it into parts.`);
+  }
+  const bytes = await file.arrayBuffer();
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw new Error("is not UTF-8: save it with that encoding.");
   }
 }
 

@@ -2,175 +2,67 @@
  * The token table's rows: which tokens, in which order, and the same as CSV.
  *
  * Pure: must not know the DOM. A row is a token's index; its values are looked up when they are needed.
- */
-
-import { isEnd } from "./analysis.js";
-import { cellOf } from "./verdict.js";
-
-/**
- * @typedef {import("./analysis.js").Analysis} Analysis
- * @typedef {import("./verdict.js").Cell} Cell
  *
- * @typedef {Object} LabelState what the tab shows, and how
- * @property {Analysis|null} analysis
- * @property {string} router
- * @property {string} other the second router; "" is none
- * @property {number} tau
- * @property {number} otherTau
- * @property {boolean} matched whether the second router stands where it asks the LLM as often as the first
- * @property {number} ratio how many wastes one risk is worth
- * @property {string|null} cell
- * @property {number} problem
- * @property {number|null} selected
- *
- * @typedef {LabelState & {analysis: Analysis}} LabelView the same once there is an analysis
- * @typedef {{query: string, column: string, descending: boolean}} RowOrder
+ * @typedef {import("./label_view.js").LabelView} LabelView
+ * @typedef {keyof typeof COLUMNS} ColumnName
+ * @typedef {{query: string, column: ColumnName, descending: boolean}} RowOrder
  * @typedef {string|number} RowValue
  */
 
-/** @type {Record<Cell, string>} */
-export const CELL_WORDS = { kept: "kept by the SLM", waste: "waste", risk: "risk", caught: "caught by the LLM" };
+import { csvText } from "../run/csv.js";
+import { isEnd } from "./analysis.js";
+import { tokensIn, verdictOfToken } from "./label_view.js";
+import { cellOf } from "./verdict.js";
 
-/** Is it right who writes this token? @param {LabelView} view @param {number} i @returns {Cell} */
-export function verdictOfToken(view, i) {
-  const { analysis } = view;
-  return cellOf(analysis.label[i], analysis.confidence[view.router][i], view.tau);
-}
-
-/**
- * The value of a column for one token; numbers sort as numbers.
- * @param {LabelView} view
- * @param {string} column
- * @param {number} i
- */
-export function valueOf(view, column, i) {
-  const { analysis } = view;
-  switch (column) {
-    case "index":
-      return i;
-    case "problem":
-      return analysis.problemOf[i];
-    case "token":
-      return analysis.text[i];
-    case "case":
-      return analysis.caseOf[i];
-    case "label":
-      return analysis.label[i];
-    case "confidence":
-      return analysis.confidence[view.router][i];
-    case "other":
-      return analysis.confidence[view.other]?.[i] ?? NaN;
-    case "verdict":
-      return verdictOfToken(view, i);
-    case "slm":
-      return analysis.slm[i] ?? "";
-    case "llm":
-      return analysis.llm[i] ?? "";
-    case "slm_probability":
-      return analysis.slmProbability[i];
-    case "llm_probability":
-      return analysis.llmProbability[i];
-    default:
-      throw new Error(`no column ${column}`);
-  }
-}
-
-/**
- * Do the two routers decide differently?
- * @param {LabelView} view
- * @param {number} i
- */
-export function differs(view, i) {
-  const { analysis, router, other, tau, otherTau } = view;
-  if (!other) return false;
-  const label = 1;
-  return cellOf(label, analysis.confidence[router][i], tau) !== cellOf(label, analysis.confidence[other][i], otherTau);
-}
-
-/**
- * Is the token in the chosen cell? Null chooses all.
- * @param {LabelView} view
- * @param {string|null} cell
- * @param {number} i
- */
-export function inCell(view, cell, i) {
-  if (cell === null) return true;
-  return cell === "differs" ? differs(view, i) : verdictOfToken(view, i) === cell;
-}
-
-/**
- * The next token of a cell, going round at the end; null where the cell is empty.
- * @param {LabelView} view
- * @param {string} cell
- * @param {number|null} from exclusive; null is before the first token
- * @param {1|-1} step
- */
-export function nextInCell(view, cell, from, step) {
-  const { n } = view.analysis;
-  for (let k = 1; k <= n; k++) {
-    const i = ((((from ?? -1) + step * k) % n) + n) % n;
-    if (inCell(view, cell, i)) return i;
-  }
-  return null;
-}
-
-/**
- * Which of its cell's tokens one is, from 1, in the order of the text; 0 where it is none of them.
- * @param {LabelView} view
- * @param {string} cell
- * @param {number|null} index
- */
-export function placeInCell(view, cell, index) {
-  if (index === null || !inCell(view, cell, index)) return 0;
-  let place = 0;
-  for (let i = 0; i <= index; i++) place += Number(inCell(view, cell, i));
-  return place;
-}
+/** The value of each column for one token; numbers sort as numbers. */
+export const COLUMNS = /** @satisfies {Record<string, (view: LabelView, i: number) => RowValue>} */ ({
+  index: (_view, i) => i,
+  token: ({ analysis }, i) => analysis.text[i],
+  case: ({ analysis }, i) => analysis.caseOf[i],
+  label: ({ analysis }, i) => analysis.label[i],
+  confidence: ({ analysis, router }, i) => analysis.confidence[router][i],
+  other: ({ analysis, other }, i) => analysis.confidence[other]?.[i] ?? NaN,
+  verdict: verdictOfToken,
+  slm: ({ analysis }, i) => analysis.slm[i] ?? "",
+  slm_probability: ({ analysis }, i) => analysis.slmProbability[i],
+  llm: ({ analysis }, i) => analysis.llm[i] ?? "",
+  llm_probability: ({ analysis }, i) => analysis.llmProbability[i],
+});
 
 /**
  * Indices of the rows to show.
- * @param {RowOrder & {cell: string|null}} how
- * @param {LabelView} view
+ * @param {LabelView} view whose cell is shown
+ * @param {RowOrder} how
  * @returns {number[]}
  */
-export function selectRows(view, how) {
-  const { analysis } = view;
-  const query = how.query.toLowerCase();
-  /** @param {string|null} text */
-  const matches = (text) => text !== null && text.toLowerCase().includes(query);
-  const found = [];
-  for (let i = 0; i < analysis.n; i++) {
-    if (!inCell(view, how.cell, i)) continue;
-    if (query && !matches(analysis.text[i]) && !matches(analysis.slm[i]) && !matches(analysis.llm[i])) continue;
-    found.push(i);
-  }
-  if (how.column === "index") return how.descending ? found.reverse() : found;
-  /** @type {Map<number, RowValue>} */
-  const keys = new Map(found.map((i) => [i, valueOf(view, how.column, i)]));
-  /** @param {number} i @returns {RowValue} */
-  const keyOf = (i) => keys.get(i) ?? "";
-  const sign = how.descending ? -1 : 1;
+export function selectRows(view, { query, column, descending }) {
+  const { text, slm, llm } = view.analysis;
+  const wanted = query.toLowerCase();
+  const found = tokensIn(view, view.cell).filter(
+    (i) => !query || [text[i], slm[i], llm[i]].some((token) => token?.toLowerCase().includes(wanted)),
+  );
+  if (column === "index") return descending ? found.reverse() : found;
+  /** @type {RowValue[]} */
+  const keys = [];
+  for (const i of found) keys[i] = COLUMNS[column](view, i);
+  const sign = descending ? -1 : 1;
   /** @param {RowValue} a @param {RowValue} b */
   const order = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : a < b ? -1 : Number(a > b));
-  return found.sort((a, b) => sign * order(keyOf(a), keyOf(b)) || a - b);
+  return found.sort((a, b) => sign * order(keys[a], keys[b]) || a - b);
 }
 
-/** @param {string} text */
-const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
-/**
- * A token as a JSON string: spaces and line ends stay visible, and `=` or `+` does not become a formula.
- * @param {string} text
- */
-const cellText = (text) => quoted(JSON.stringify(text));
+const END = "end of text";
 
 /**
  * The rows as CSV, every number unrounded.
  * @param {LabelView} view
  * @param {number[]} rows
  */
-export function toCsv(view, rows) {
-  const { analysis } = view;
-  const names = [view.router, ...(view.other ? [view.other] : [])];
+export function toCsv({ analysis, names, router, tau, otherTau }, rows) {
+  /** As a JSON string: spaces and line ends stay visible, and `=` or `+` becomes no formula. @param {string} text */
+  const literal = (text) => JSON.stringify(text);
+  /** @param {string|null} token */
+  const written = (token) => (token === null ? END : literal(token));
   const head = [
     "problem",
     "position",
@@ -186,26 +78,26 @@ export function toCsv(view, rows) {
     ...names.flatMap((name) => [`confidence ${name}`, `tau ${name}`, `verdict ${name}`]),
   ];
   const lines = rows.map((i) => {
-    const problem = analysis.problems[analysis.problemOf[i]];
+    const number = analysis.problemOf[i];
+    const problem = analysis.problems[number];
     const decided = names.flatMap((name) => {
-      const tau = name === view.router ? view.tau : view.otherTau;
-      const confidence = analysis.confidence[name][i];
-      return [confidence, tau, cellOf(analysis.label[i], confidence, tau)];
+      const [confidence, at] = [analysis.confidence[name][i], name === router ? tau : otherTau];
+      return [confidence, at, cellOf(analysis.label[i], confidence, at)];
     });
     return [
-      quoted(problem.id ?? String(analysis.problemOf[i] + 1)),
+      problem.id ?? String(number + 1),
       i - problem.start + 1,
-      isEnd(analysis, i) ? "end of text" : cellText(analysis.text[i]),
+      isEnd(analysis, i) ? END : literal(analysis.text[i]),
       analysis.caseOf[i],
       analysis.label[i],
-      analysis.slm[i] === null ? "end of text" : cellText(analysis.slm[i]),
+      written(analysis.slm[i]),
       analysis.slmProbability[i],
       analysis.slmTruthProbability[i],
-      analysis.llm[i] === null ? "end of text" : cellText(analysis.llm[i]),
+      written(analysis.llm[i]),
       analysis.llmProbability[i],
       analysis.llmTruthProbability[i],
       ...decided,
-    ].join(",");
+    ];
   });
-  return `${[head.map(quoted).join(","), ...lines].join("\r\n")}\r\n`;
+  return csvText(head, lines);
 }

@@ -5,63 +5,100 @@
  */
 
 import { button, html, setText } from "../viewer/dom.js";
-import { plural, probability } from "../run/format.js";
-import { visibleText } from "../viewer/text.js";
-import { CELL_WORDS, selectRows, toCsv, verdictOfToken } from "./rows.js";
-import { tokenWords } from "./text_panel.js";
+import { count, plural, probability } from "../run/format.js";
+import { scrolling } from "../viewer/table.js";
+import { modelWords, placeOf, tokenWords } from "./analysis.js";
+import { verdictOfToken } from "./label_view.js";
+import { COLUMNS, selectRows, toCsv } from "./rows.js";
+import { MARKS } from "./verdict.js";
 import { download } from "../share/page_export.js";
 
 /**
- * @typedef {import("./rows.js").LabelView} LabelView
- * @typedef {import("./rows.js").RowOrder} RowOrder
+ * @typedef {import("./label_view.js").LabelView} LabelView
+ * @typedef {import("./rows.js").ColumnName} ColumnName
  * @typedef {import("./verdict.js").Cell} Cell
  */
 
 const PAGE = 50;
-const COLUMNS = [
-  ["index", "#"],
-  ["token", "token"],
-  ["case", "case"],
-  ["label", "label"],
-  ["confidence", "confidence"],
-  ["other", "second router"],
-  ["verdict", "verdict"],
-  ["slm", "SLM token"],
-  ["slm_probability", "p"],
-  ["llm", "LLM token"],
-  ["llm_probability", "p"],
-];
-/** @type {Record<string, string>} */
-const NAMES = {
-  slm_probability: "probability of the SLM token",
-  llm_probability: "probability of the LLM token",
-  index: "position",
-};
+/** @type {Record<Cell, string>} */
+const CELL_WORDS = { kept: "kept by the SLM", waste: "waste", risk: "risk", caught: "caught by the LLM" };
+
+/** @param {string} text */
+const code = (text) => html("bdi", { class: "cl-code" }, text);
+
+/** @param {"slm"|"llm"} model @returns {(view: LabelView, i: number) => Node} */
+const tokenOf = (model) => (view, i) => code(modelWords(view.analysis[model][i]));
+
+/** @param {ColumnName} column @returns {(view: LabelView, i: number) => string} */
+const chance = (column) => (view, i) => probability(Number(COLUMNS[column](view, i)));
+
+/** @param {LabelView} view @param {number} i */
+function verdict(view, i) {
+  const cell = verdictOfToken(view, i);
+  return html("span", { class: `cl-verdict-${cell}` }, `${MARKS[cell]}${CELL_WORDS[cell]}`);
+}
+
+/** What leads to a token. @param {LabelView} view @param {number} i */
+function pick({ analysis }, i) {
+  const { place, problem } = placeOf(analysis, i);
+  const where = analysis.problems.length > 1 ? ` of problem ${problem}` : "";
+  const token = tokenWords(analysis, i);
+  const name = `Show token ${place}${where}: ${token}`;
+  return html("button", { type: "button", class: "cl-pick", "aria-label": name }, code(token));
+}
+
+/** @param {LabelView} view @param {number} i */
+function position({ analysis }, i) {
+  const { place, problem } = placeOf(analysis, i);
+  return analysis.problems.length > 1 ? `${problem}.${place}` : String(place);
+}
+
+/** Title, cell, and the name where the title says too little. */
+const SHOWN = /** @type {Record<ColumnName, [string, ((view: LabelView, i: number) => string|Node)?, string?]>} */ ({
+  index: ["#", position, "position"],
+  token: ["token", pick],
+  case: ["case"],
+  label: ["label"],
+  confidence: ["confidence", chance("confidence")],
+  other: ["second router", chance("other")],
+  verdict: ["verdict", verdict],
+  slm: ["SLM token", tokenOf("slm")],
+  slm_probability: ["p", chance("slm_probability"), "probability of the SLM token"],
+  llm: ["LLM token", tokenOf("llm")],
+  llm_probability: ["p", chance("llm_probability"), "probability of the LLM token"],
+});
+const NAMES = /** @type {ColumnName[]} */ (Object.keys(SHOWN));
 
 export class TablePanel {
-  /** @param {{onSelect: (index: number) => void, onCell: (cell: null) => void}} on */
-  constructor(on) {
-    this.on = on;
-    /** @type {LabelView|null} */
-    this.view = null;
-    /** @type {number[]} */
-    this.rows = [];
-    /** @type {string|null} */
-    this.cell = null;
-    this.how = { query: "", column: "index", descending: false };
-    this.size = PAGE;
+  /** @type {LabelView|null} */
+  view = null;
+  /** @type {number[]} */
+  rows = [];
+  how = { query: "", column: /** @type {ColumnName} */ ("index"), descending: false };
+  size = PAGE;
+
+  /** @param {import("./label_view.js").LabelActions} labels */
+  constructor(labels) {
     this.search = html("input", {
       type: "search",
       class: "cl-search",
       placeholder: "Search tokens",
       "aria-label": "Search the tokens of both models and the ground truth",
+      oninput: () => this.#change({ query: this.search.value }),
     });
     this.count = html("p", { class: "cl-small", role: "status" });
-    this.clear = button("Show all cells", "cl-action");
-    this.csv = button("Download table (CSV)", "cl-action");
-    this.more = button("Show more", "cl-action");
-    this.headers = Object.fromEntries(COLUMNS.map(([column, title]) => [column, this.#header(column, title)]));
+    this.clear = button("Show all cells", "cl-action", { onclick: () => labels.change({ cell: null }) });
+    const csv = button("Download table (CSV)", "cl-action", {
+      onclick: () => this.view && download("citer-labels.csv", "text/csv", toCsv(this.view, this.rows)),
+    });
+    this.more = button("Show more", "cl-action", { onclick: () => this.#draw(this.size + 4 * PAGE) });
+    this.headers = NAMES.map((column) => this.#header(column));
     this.body = html("tbody", {});
+    this.body.addEventListener("click", (event) => {
+      const row = event.target instanceof Element ? event.target.closest("tr") : null;
+      if (row && getSelection()?.isCollapsed) labels.select(Number(row.dataset.i), true);
+    });
+    const head = html("thead", {}, html("tr", {}, ...this.headers.map((header) => header.root)));
     this.root = html(
       "section",
       { class: "cl-tokens" },
@@ -69,53 +106,34 @@ export class TablePanel {
         "div",
         { class: "cl-row cl-wrap" },
         html("h3", { class: "cl-heading" }, "All tokens"),
-        html("div", { class: "cl-row cl-wrap" }, this.search, this.csv),
+        html("div", { class: "cl-row cl-wrap" }, this.search, csv),
       ),
       html("div", { class: "cl-row cl-wrap" }, this.count, this.clear),
-      html(
-        "div",
-        { class: "cl-scroll", tabindex: 0, role: "region", "aria-label": "Token table" },
-        html(
-          "table",
-          { class: "cl-table cl-token-table" },
-          html("thead", {}, html("tr", {}, ...Object.values(this.headers).map((header) => header.root))),
-          this.body,
-        ),
-      ),
+      scrolling("Token table", "", html("table", { class: "cl-table cl-token-table" }, head, this.body)),
       this.more,
     );
-    this.search.addEventListener("input", () => this.#change({ query: this.search.value }));
-    this.clear.addEventListener("click", () => on.onCell(null));
-    this.csv.addEventListener("click", () => {
-      if (this.view) download("citer-labels.csv", "text/csv", toCsv(this.view, this.rows));
-    });
-    this.more.addEventListener("click", () => {
-      this.size += 4 * PAGE;
-      this.#draw();
-    });
-    this.body.addEventListener("click", (event) => {
-      const row = event.target instanceof Element ? event.target.closest("tr") : null;
-      if (row && getSelection()?.isCollapsed) on.onSelect(Number(row.dataset.i));
-    });
   }
 
-  /** @param {string} column @param {string} title */
-  #header(column, title) {
+  /** @param {ColumnName} column */
+  #header(column) {
+    const [title, , name = title] = SHOWN[column];
     const arrow = html("span", { class: "cl-arrow", "aria-hidden": "true" });
     const sort = html(
       "button",
-      { type: "button", class: "cl-sort", "data-column": column, "aria-label": `Sort by ${NAMES[column] ?? title}` },
+      {
+        type: "button",
+        class: "cl-sort",
+        "data-column": column,
+        "aria-label": `Sort by ${name}`,
+        onclick: () => this.#change({ column, descending: this.how.column === column && !this.how.descending }),
+      },
       title,
       arrow,
     );
-    const root = html("th", { scope: "col", "aria-sort": "none" }, sort);
-    sort.addEventListener("click", () =>
-      this.#change({ column, descending: this.how.column === column && !this.how.descending }),
-    );
-    return { root, arrow };
+    return { column, arrow, root: html("th", { scope: "col" }, sort) };
   }
 
-  /** @param {Partial<RowOrder>} how */
+  /** @param {Partial<import("./rows.js").RowOrder>} how */
   #change(how) {
     Object.assign(this.how, how);
     this.size = PAGE;
@@ -124,72 +142,46 @@ export class TablePanel {
 
   /** @param {LabelView} view */
   update(view) {
-    if (this.view?.analysis !== view.analysis || this.cell !== view.cell) this.size = PAGE;
+    const { how } = this;
+    if (this.view?.analysis !== view.analysis || this.view.cell !== view.cell) this.size = PAGE;
     this.view = view;
-    this.cell = view.cell;
-    if (!view.other && this.how.column === "other") Object.assign(this.how, { column: "index", descending: false });
-    this.rows = selectRows(view, { ...this.how, cell: view.cell });
+    if (!view.other && how.column === "other") Object.assign(how, { column: "index", descending: false });
+    this.rows = selectRows(view, how);
     const words = CELL_WORDS[/** @type {Cell} */ (view.cell)] ?? "decided differently";
-    setText(
-      this.count,
-      plural(this.rows.length, "token") +
-        (view.cell ? `: ${words}` : "") +
-        (this.how.query ? `, with “${this.how.query}”` : ""),
-    );
+    const ofCell = view.cell ? `: ${words}` : "";
+    setText(this.count, plural(this.rows.length, "token") + ofCell + (how.query ? `, with “${how.query}”` : ""));
     this.clear.hidden = view.cell === null;
-    for (const [column, header] of Object.entries(this.headers)) {
-      const isKey = this.how.column === column;
-      header.root.setAttribute("aria-sort", isKey ? (this.how.descending ? "descending" : "ascending") : "none");
-      setText(header.arrow, isKey ? (this.how.descending ? " ↓" : " ↑") : "");
-      header.root.hidden = column === "other" && !view.other;
+    for (const { column, arrow, root } of this.headers) {
+      const order = how.column !== column ? "none" : how.descending ? "descending" : "ascending";
+      root.setAttribute("aria-sort", order);
+      setText(arrow, { none: "", ascending: " ↑", descending: " ↓" }[order]);
+      root.hidden = column === "other" && !view.other;
     }
     this.#draw();
   }
 
-  #draw() {
+  /** @param {number} size how many rows at most */
+  #draw(size = this.size) {
+    this.size = size;
     const { view } = this;
     if (!view) return;
-    const { analysis } = view;
-    const many = analysis.problems.length > 1;
-    /** @param {string|null} token */
-    const shownToken = (token) =>
-      html("bdi", { class: "cl-code" }, token === null ? "end of text" : visibleText(token));
+    const columns = NAMES.filter((column) => column !== "other" || view.other);
     this.body.replaceChildren(
-      ...this.rows.slice(0, this.size).map((i) => {
-        const problem = analysis.problems[analysis.problemOf[i]];
-        const place = i - problem.start + 1;
-        const verdict = verdictOfToken(view, i);
-        const mark = { kept: "", waste: "○ ", risk: "▲ ", caught: "" }[verdict];
-        const pick = html(
-          "button",
-          {
-            type: "button",
-            class: "cl-pick",
-            "aria-label":
-              `Show token ${place}${many ? ` of problem ${analysis.problemOf[i] + 1}` : ""}: ` +
-              `${tokenWords(analysis, i)}`,
-          },
-          html("bdi", { class: "cl-code" }, tokenWords(analysis, i)),
-        );
-        return html(
-          "tr",
-          { "data-i": i, "data-selected": i === view.selected ? "true" : null },
-          html("td", {}, many ? `${analysis.problemOf[i] + 1}.${place}` : String(place)),
-          html("td", {}, pick),
-          html("td", {}, String(analysis.caseOf[i])),
-          html("td", {}, String(analysis.label[i])),
-          html("td", {}, probability(analysis.confidence[view.router][i])),
-          view.other ? html("td", {}, probability(analysis.confidence[view.other][i])) : null,
-          html("td", { class: `cl-verdict-${verdict}` }, `${mark}${CELL_WORDS[verdict]}`),
-          html("td", {}, shownToken(analysis.slm[i])),
-          html("td", {}, probability(analysis.slmProbability[i])),
-          html("td", {}, shownToken(analysis.llm[i])),
-          html("td", {}, probability(analysis.llmProbability[i])),
-        );
-      }),
+      ...this.rows
+        .slice(0, size)
+        .map((i) =>
+          html(
+            "tr",
+            { "data-i": i, "data-selected": i === view.selected ? "true" : null },
+            ...columns.map((column) => html("td", {}, (SHOWN[column][1] ?? plain(column))(view, i))),
+          ),
+        ),
     );
-    const left = this.rows.length - this.size;
+    const left = this.rows.length - size;
     this.more.hidden = left <= 0;
-    setText(this.more, `Show more (${Math.max(0, left).toLocaleString("en-US")} left)`);
+    setText(this.more, `Show more (${count(Math.max(0, left))} left)`);
   }
 }
+
+/** @param {ColumnName} column @returns {(view: LabelView, i: number) => string} */
+const plain = (column) => (view, i) => String(COLUMNS[column](view, i));

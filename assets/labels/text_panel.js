@@ -8,14 +8,13 @@
 
 import { certaintyStep, prefersLlm } from "../run/decision.js";
 import { button, html, setText } from "../viewer/dom.js";
-import { plural, probability } from "../run/format.js";
-import { SPACED, SPACE_BEFORE, fillTokenText, spellTex, visibleText } from "../viewer/text.js";
-import { isEnd } from "./analysis.js";
-import { inCell, placeInCell, verdictOfToken } from "./rows.js";
+import { count, plural, probability } from "../run/format.js";
+import { SPACED, SPACE_BEFORE, fillTokenText, spellTex } from "../viewer/text.js";
+import { isEnd, tokenWords } from "./analysis.js";
+import { inCell, tokensIn, verdictOfToken } from "./label_view.js";
 
 /**
- * @typedef {import("./rows.js").LabelView} LabelView
- * @typedef {import("./analysis.js").Analysis} Analysis
+ * @typedef {import("./label_view.js").LabelView} LabelView
  * @typedef {import("./verdict.js").Cell} Cell
  */
 
@@ -27,65 +26,74 @@ export const VERDICT_WORDS = {
   risk: "risk: critical, given to the SLM",
 };
 
-/**
- * A token in words, for labels.
- * @param {Analysis} analysis
- * @param {number} index
- */
-export const tokenWords = (analysis, index) =>
-  isEnd(analysis, index) ? "end of text" : visibleText(analysis.text[index]);
+/** Look of a token, its case and what they say. @type {[string, number|null, string][]} */
+const LEGEND = [
+  ["cl-slm cl-c2", null, "SLM writes at τ"],
+  ["cl-llm cl-c2", null, "LLM writes"],
+  ["cl-slm cl-c2 cl-risk", null, "risk: critical, kept by the SLM"],
+  ["cl-llm cl-c2 cl-waste", null, "waste: easy, given to the LLM"],
+  ["cl-plain", null, "case 1: the SLM is right"],
+  ["cl-plain", 2, "case 2: only the LLM is right"],
+  ["cl-plain", 3, "case 3: both are wrong"],
+];
 
 export class TextPanel {
-  /**
-   * @param {{onSelect: (index: number) => void, onProblem: (number: number) => void, onRisk: (step: 1|-1) => void,
-   *   onHover: (node: Element|null, index: number|null) => void}} on
-   */
-  constructor(on) {
-    this.on = on;
-    this.question = html("p", { class: "cl-question" });
-    this.previous = button("‹", "cl-step", { "aria-label": "Previous problem" });
-    this.next = button("›", "cl-step", { "aria-label": "Next problem" });
+  /** @type {HTMLElement[]} */
+  nodes = [];
+  /** @type {LabelView["analysis"]|null} */
+  shown = null;
+  /** @type {number|null} */
+  tabStop = null;
+  number = 0;
+  first = 0;
+
+  /** @param {import("./label_view.js").LabelActions} labels */
+  constructor(labels) {
+    this.labels = labels;
+    /** @param {string} label @param {() => void} onclick */
+    const step = (label, onclick) =>
+      button(label.startsWith("Next") ? "›" : "‹", "cl-step", { "aria-label": label, onclick });
+    this.previous = step("Previous problem", () => labels.showProblem(this.number - 1));
+    this.next = step("Next problem", () => labels.showProblem(this.number + 1));
     this.place = html("span", { class: "cl-place" });
     this.nav = html("div", { class: "cl-nav" }, this.previous, this.place, this.next);
-    this.riskBefore = button("‹", "cl-step", { "aria-label": "Previous risk" });
-    this.riskNext = button("Next risk ›", "cl-action");
+    this.riskBefore = step("Previous risk", () => labels.stepRisk(-1));
+    this.riskNext = button("Next risk ›", "cl-action", { onclick: () => labels.stepRisk(1) });
     this.riskPlace = html("span", { class: "cl-small" });
-    this.risks = html("div", { class: "cl-nav" }, this.riskPlace, this.riskBefore, this.riskNext);
     this.title = html("h3", { class: "cl-heading" });
+    this.question = html("p", { class: "cl-question" });
     this.answer = html("p", { class: "cl-caption" });
-    this.text = html("div", { class: "cl-text", role: "group", "aria-label": "Ground truth, token by token" });
+    this.text = html("div", {
+      class: "cl-text",
+      role: "group",
+      "aria-label": "Ground truth, token by token",
+      onclick: (event) => this.#at(event, (index) => labels.select(index)),
+      onpointerover: (event) => this.#at(event, (index, node) => labels.hover(node, index)),
+      onpointerleave: () => labels.hover(null, null),
+      onkeydown: (event) => this.#key(event),
+    });
     this.root = html(
       "section",
       { class: "cl-reading" },
-      html("div", { class: "cl-row cl-wrap" }, this.title, this.risks, this.nav),
+      html(
+        "div",
+        { class: "cl-row cl-wrap" },
+        this.title,
+        html("div", { class: "cl-nav" }, this.riskPlace, this.riskBefore, this.riskNext),
+        this.nav,
+      ),
       this.question,
       this.text,
-      legend(),
+      html("div", { class: "cl-legend" }, ...LEGEND.map(legendKey)),
       this.answer,
     );
-    /** @type {HTMLElement[]} */
-    this.nodes = [];
-    /** @type {LabelView["analysis"]|null} */
-    this.shown = null;
-    /** @type {number|null} */
-    this.tabStop = null;
-    this.number = 0;
-    this.first = 0;
-    this.previous.addEventListener("click", () => on.onProblem(this.number - 1));
-    this.next.addEventListener("click", () => on.onProblem(this.number + 1));
-    this.riskBefore.addEventListener("click", () => on.onRisk(-1));
-    this.riskNext.addEventListener("click", () => on.onRisk(1));
-    this.text.addEventListener("click", (event) => this.#at(event, (index) => on.onSelect(index)));
-    this.text.addEventListener("pointerover", (event) => this.#at(event, (index, node) => on.onHover(node, index)));
-    this.text.addEventListener("pointerleave", () => on.onHover(null, null));
-    this.text.addEventListener("keydown", (event) => this.#key(event));
   }
 
   /** @param {Event} event @param {(index: number, node: HTMLElement) => void} use */
   #at(event, use) {
     const node = event.target instanceof Element ? event.target.closest(".cl-t") : null;
     if (node instanceof HTMLElement) use(Number(node.dataset.i), node);
-    else if (event.type === "pointerover") this.on.onHover(null, null);
+    else if (event.type === "pointerover") this.labels.hover(null, null);
   }
 
   /** @param {KeyboardEvent} event */
@@ -98,19 +106,20 @@ export class TextPanel {
     if (step === undefined && event.key !== "Enter" && event.key !== " ") return;
     event.preventDefault();
     const next = Math.max(this.first, Math.min(this.first + this.nodes.length - 1, index + (step ?? 0)));
-    this.on.onSelect(next);
+    this.labels.select(next);
     const node = this.nodes[next - this.first];
     node.tabIndex = 0; // the drawing that makes it the tab stop comes a frame later
     node.focus({ preventScroll: true });
   }
 
-  /** @param {LabelView} view @param {number} nRisks at this tau */
-  update(view, nRisks) {
-    const { analysis } = view;
-    const place = placeInCell(view, "risk", view.selected);
-    const all = nRisks.toLocaleString("en-US");
-    setText(this.riskPlace, !nRisks ? "▲ no risk at this τ" : place ? `▲ risk ${place} of ${all}` : `▲ ${all} risks`);
-    this.riskBefore.disabled = this.riskNext.disabled = nRisks === 0;
+  /** @param {LabelView} view */
+  update(view) {
+    const { analysis, counts } = view;
+    const place = tokensIn(view, "risk").indexOf(view.selected ?? -1) + 1;
+    const all = count(counts.risk);
+    const risks = place ? `▲ risk ${place} of ${all}` : `▲ ${all} risks`;
+    setText(this.riskPlace, counts.risk ? risks : "▲ no risk at this τ");
+    this.riskBefore.disabled = this.riskNext.disabled = counts.risk === 0;
     if (analysis !== this.shown || view.problem !== this.number) this.#fill(view);
     for (let k = 0; k < this.nodes.length; k++) {
       const index = this.first + k;
@@ -133,7 +142,6 @@ export class TextPanel {
     this.shown = analysis;
     this.number = view.problem;
     this.first = problem.start;
-    this.nodes = [];
     this.tabStop = null;
     setText(this.question, problem.question);
     setText(this.place, `Problem ${view.problem + 1} of ${analysis.problems.length}`);
@@ -142,28 +150,23 @@ export class TextPanel {
     this.next.disabled = view.problem + 1 === analysis.problems.length;
     setText(this.title, analysis.title);
     setText(this.answer, `${plural(problem.n, "token")}, the end included. Right answer: ${problem.answer}.`);
-    const fragment = document.createDocumentFragment();
+    const tokens = analysis.text.slice(problem.start, problem.start + problem.n);
+    const isSpaced = tokens.some((text) => SPACED.test(text));
+    this.text.classList.toggle("cl-spaced", isSpaced);
     /** @type {HTMLElement|undefined} */
     let before;
-    for (let i = problem.start; i < problem.start + problem.n; i++) {
-      const text = analysis.text[i];
+    this.nodes = tokens.map((text, k) => {
+      const i = problem.start + k;
       const space = SPACE_BEFORE.test(text) ? " " : "";
       const word = html("span", { class: "cl-w" });
-      if (isEnd(analysis, i)) word.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "end" }));
-      else if (text === "") word.append(html("span", { class: "cv-mark cv-mark-hidden", "data-mark": "•" }));
+      if (isEnd(analysis, i)) word.append(hiddenMark("end"));
+      else if (text === "") word.append(hiddenMark("•"));
       else if (!spellTex(word, text.slice(space.length), before)) fillTokenText(word, text.slice(space.length));
-      const node = html("span", { "data-i": i }, space, word);
-      if (analysis.caseOf[i] > 1) node.dataset.case = String(analysis.caseOf[i]);
       before = word;
-      this.nodes.push(node);
-      fragment.append(node);
-    }
-    const tokens = analysis.text.slice(problem.start, problem.start + problem.n);
-    this.text.classList.toggle(
-      "cl-spaced",
-      tokens.some((text) => SPACED.test(text)),
-    );
-    this.text.replaceChildren(fragment);
+      const ofCase = analysis.caseOf[i];
+      return html("span", { "data-i": i, "data-case": ofCase > 1 && ofCase }, space, word);
+    });
+    this.text.replaceChildren(...this.nodes);
   }
 
   /** @param {LabelView} view @param {number} i */
@@ -188,38 +191,20 @@ export class TextPanel {
     node.tabIndex = 0;
     node.setAttribute("role", "button");
     node.setAttribute("aria-pressed", String(index === view.selected));
-    const confidence = probability(view.analysis.confidence[view.router][index]);
-    node.setAttribute(
-      "aria-label",
-      `${tokenWords(view.analysis, index)}, token ${index - this.first + 1}, case ` +
-        `${view.analysis.caseOf[index]}, confidence ${confidence}, ` +
-        `${VERDICT_WORDS[verdictOfToken(view, index)]}`,
-    );
+    const { analysis, router } = view;
+    const confidence = probability(analysis.confidence[router][index]);
+    const place = `${tokenWords(analysis, index)}, token ${index - this.first + 1}, case ${analysis.caseOf[index]}`;
+    const verdict = VERDICT_WORDS[verdictOfToken(view, index)];
+    node.setAttribute("aria-label", `${place}, confidence ${confidence}, ${verdict}`);
   }
 }
 
-function legend() {
-  /** @param {string} className @param {Record<string, number>} dataset @param {...string} words */
-  const key = (className, dataset, ...words) =>
-    html(
-      "span",
-      { class: "cl-key" },
-      html(
-        "span",
-        { class: `cl-t ${className}`, "aria-hidden": "true", ...dataset },
-        html("span", { class: "cl-w" }, "abc"),
-      ),
-      ...words,
-    );
-  return html(
-    "div",
-    { class: "cl-legend" },
-    key("cl-slm cl-c2", {}, "SLM writes at τ"),
-    key("cl-llm cl-c2", {}, "LLM writes"),
-    key("cl-slm cl-c2 cl-risk", {}, "risk: critical, kept by the SLM"),
-    key("cl-llm cl-c2 cl-waste", {}, "waste: easy, given to the LLM"),
-    key("cl-plain", {}, "case 1: the SLM is right"),
-    key("cl-plain", { "data-case": 2 }, "case 2: only the LLM is right"),
-    key("cl-plain", { "data-case": 3 }, "case 3: both are wrong"),
-  );
+/** Of what has no letters. @param {string} sign */
+export const hiddenMark = (sign) => html("span", { class: "cv-mark cv-mark-hidden", "data-mark": sign });
+
+/** @param {[string, number|null, string]} key */
+function legendKey([look, ofCase, words]) {
+  const word = html("span", { class: "cl-w" }, "abc");
+  const token = html("span", { class: `cl-t ${look}`, "aria-hidden": "true", "data-case": ofCase }, word);
+  return html("span", { class: "cl-key" }, token, words);
 }

@@ -7,9 +7,10 @@
 
 import { button, html, setText, stylesheet, withCode } from "../viewer/dom.js";
 import { passesFigure, sharesFigure } from "./figures.js";
-import { largeButton } from "../viewer/large.js";
+import { PlotFrame, onAnotherLook } from "../viewer/plot_frame.js";
 import { loadPlotly } from "../viewer/plotly.js";
 import { paletteOf } from "../viewer/plot_look.js";
+import { scrolling, tableOf } from "../viewer/table.js";
 import { messageOf } from "../run/format.js";
 
 /**
@@ -30,29 +31,13 @@ import { messageOf } from "../run/format.js";
  * @typedef {(profile: ProfileMessage, palette: ChartPalette) => Figure} ProfileFigure
  */
 
-const CONFIG = { displayModeBar: false, responsive: true };
 const STOPPED = "The measurement was stopped: nothing was kept.";
 const KINDS = { recorded: "Recorded", live: "Measured just now" };
 
 /** @param {ProfileTable} how */
 function table({ title, head, rows }) {
-  return html(
-    "div",
-    { class: "cl-scroll cl-numbers", tabindex: 0, role: "region", "aria-label": title },
-    html(
-      "table",
-      { class: "cl-table" },
-      html("caption", { class: "cl-label cp-caption" }, title),
-      html("thead", {}, html("tr", {}, ...head.map((name) => html("th", { scope: "col" }, name)))),
-      html(
-        "tbody",
-        {},
-        ...rows.map((row) =>
-          html("tr", {}, ...row.map((cell, k) => (k ? html("td", {}, cell) : html("th", { scope: "row" }, cell)))),
-        ),
-      ),
-    ),
-  );
+  const caption = html("caption", { class: "cl-label cp-caption" }, title);
+  return scrolling(title, "cl-numbers", tableOf({ head, rows }, { caption, isNamed: true }));
 }
 
 class Profile {
@@ -89,17 +74,7 @@ class Profile {
       ],
       ["passes", "Time of one forward pass", (profile, palette) => passesFigure(profile.passes, palette)],
     ];
-    this.charts = charts.map(([name, title, figure]) => {
-      const plot = html("div", { class: "cl-plot", role: "img", "aria-label": title });
-      const root = html(
-        "figure",
-        { class: "cl-chart cv-panel", "data-chart": name },
-        html("figcaption", { class: "cl-label" }, title),
-        largeButton(title),
-        plot,
-      );
-      return { title, figure, plot, root };
-    });
+    this.charts = charts.map(([name, title, figure]) => ({ figure, frame: new PlotFrame(name, title) }));
     this.body = html(
       "div",
       { class: "cl-body", hidden: true },
@@ -110,7 +85,7 @@ class Profile {
         this.numbers,
         html("p", { class: "cp-top" }, this.kind, this.provenance),
       ),
-      html("section", { class: "cl-charts" }, ...this.charts.map((chart) => chart.root)),
+      html("section", { class: "cl-charts" }, ...this.charts.map(({ frame }) => frame.root)),
       html("section", { class: "cp-panel" }, html("h3", { class: "cl-heading" }, "Why, and the limits"), this.reasons),
       html("details", { class: "cl-details cp-numbers" }, html("summary", {}, "All numbers as tables"), this.tables),
     );
@@ -122,7 +97,7 @@ class Profile {
       this.body,
     );
     root.replaceChildren(this.#controls(profiles), this.root);
-    new MutationObserver(() => this.draw()).observe(document.body, { attributeFilter: ["class", "style"] });
+    onAnotherLook(() => this.draw());
   }
 
   /** What there is to see, and to measure where that is offered. @param {string[]} profiles */
@@ -224,13 +199,9 @@ class Profile {
   async draw() {
     if (!this.profile) return;
     try {
-      const Plotly = await loadPlotly(this.plotlyUrl);
-      for (const chart of this.charts) {
-        const { data, layout } = chart.figure(this.profile, paletteOf(chart.root));
-        await Plotly.react(chart.plot, data, layout, CONFIG);
-        chart.plot.setAttribute("aria-label", `${chart.title}. ${this.profile.headline}`);
-        chart.plot.dataset.drawn = "true";
-      }
+      const plotly = await loadPlotly(this.plotlyUrl);
+      for (const { figure, frame } of this.charts)
+        await frame.draw(plotly, figure(this.profile, paletteOf(frame.root)), this.profile.headline);
     } catch (error) {
       this.say(`The charts could not be drawn (${messageOf(error)}); the tables hold their numbers.`, "error");
     }

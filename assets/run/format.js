@@ -89,6 +89,9 @@ export function formatTau(value) {
   return short.toFixed(Math.max(2, String(short).split(".")[1]?.length ?? 0));
 }
 
+/** "15,493". @param {number} n */
+export const count = (n) => n.toLocaleString("en-US");
+
 /**
  * "1 token", "37 tokens".
  * @param {number} n
@@ -96,7 +99,7 @@ export function formatTau(value) {
  * @param {string} [nouns] of more than one
  */
 export function plural(n, noun, nouns = `${noun}s`) {
-  return `${n.toLocaleString("en-US")} ${n === 1 ? noun : nouns}`;
+  return `${count(n)} ${n === 1 ? noun : nouns}`;
 }
 
 export const WRITER_NAMES = { slm: "SLM", llm: "LLM" };

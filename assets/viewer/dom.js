@@ -5,8 +5,9 @@
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
 /**
- * @typedef {Record<string, string|number|boolean|null|undefined>|null} Attributes those that are null or false are left
- *   out, true is an attribute without a value
+ * @typedef {(event: any) => void} Listener
+ * @typedef {Record<string, string|number|boolean|null|undefined|Listener>|null} Attributes those that are null or false
+ *   are left out, true is an attribute without a value, and a function listens: `onclick` to clicks
  * @typedef {string|Node|null|undefined} Child
  */
 
@@ -20,7 +21,8 @@ const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 function build(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
-    node.setAttribute(name, value === true ? "" : String(value));
+    if (typeof value === "function") node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : String(value));
   }
   node.append(...children.filter((child) => child !== null && child !== undefined));
   return node;
@@ -70,6 +72,9 @@ export const withCode = (words) =>
 export function button(label, className, attributes = {}) {
   return html("button", { type: "button", class: `cv-button ${className}`, ...attributes }, label);
 }
+
+/** What a select offers: each value with its name. @param {readonly (readonly [string|number, string])[]} choices */
+export const options = (choices) => choices.map(([value, name]) => html("option", { value }, name));
 
 /** All elements of the document that a selector names. @param {string} selector @returns {HTMLElement[]} */
 export const allOf = (selector) =>

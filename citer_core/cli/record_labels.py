@@ -51,8 +51,8 @@ def run(args: argparse.Namespace) -> int:
     Raises:
         CiterError: wrong input, before anything is loaded.
     """
+    from citer_core.ui.labels.recorded_labels import record_labels, rows_called, rows_in_file
     from citer_core.ui.labels.rows import SET_NAMES  # gradio's room, of which only this needs something
-    from citer_core.ui.labels.stored import record_labels, rows_called, rows_in_file
 
     sources = {rows: rows_called(rows) if rows in SET_NAMES else rows_in_file(Path(rows)) for rows in args.rows}
     engine = load_engine(args)

@@ -48,6 +48,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _labels() -> dict[str, str]:
     """The recorded labels."""
-    from citer_core.ui.labels.stored import FOLDER, read_stored
+    from citer_core.ui.labels.recorded_labels import FOLDER, read_stored
 
     return {f"{one.pair}: {one.title}": (FOLDER / one.file).read_text(encoding="utf-8") for one in read_stored()}

@@ -1,8 +1,7 @@
-"""How a router's confidences separate labelled tokens: confusion, ROC, precision-recall, and the tau that costs least.
+"""How a router's confidences separate labelled tokens, at every tau at once: ROC, precision-recall, reliability.
 
-The tokens to be found are the critical ones (label 0): the LLM should write them. At a tau, a critical token kept by
-the SLM is a *risk*, an easy one (label 1) handed to the LLM a *waste*. Pure functions of numbers; `assets/labels/
-verdict.js` repeats `confusion` and `best_threshold` in the browser, and a test holds both to each other.
+The tokens to be found are the critical ones (label 0): the LLM should write them. Pure functions of numbers. What holds
+at one tau, and the tau that costs least, is computed where tau moves, in the browser (`assets/labels/verdict.js`).
 """
 
 from __future__ import annotations
@@ -20,33 +19,6 @@ Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 N_HISTOGRAM_BINS = 20
 MAX_DECIMALS = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Confusion:
-    """Tokens by label and writer at one tau.
-
-    Attributes:
-        kept: easy, by the SLM.
-        waste: easy, by the LLM.
-        caught: critical, by the LLM.
-        risk: critical, by the SLM.
-    """
-
-    kept: int
-    waste: int
-    caught: int
-    risk: int
-
-
-@dataclass(frozen=True, slots=True)
-class BestThreshold:
-    """The tau of least cost, `ratio * risk + waste`; among equals the one with the fewest LLM tokens."""
-
-    tau: float
-    cost: float
-    risk: int
-    waste: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,38 +65,6 @@ class _Cuts:
         if k == 0:
             return 0.0
         return 1.0 if k == len(self.edges) else shortest_between(float(self.edges[k - 1]), float(self.edges[k]))
-
-
-def confusion(confidence: Floats, label: Counts, tau: float) -> Confusion:
-    """Counts tokens by label and by who writes them at `tau`.
-
-    Args:
-        confidence: [N] in [0, 1]; float32 values must come unrounded, because a tau may equal one.
-        label: [N] in {0, 1}.
-        tau: in [0, 1]; the rule is `citer_core.types.prefers_llm`.
-    """
-    by_llm = (confidence < tau) | (tau >= 1.0)
-    easy = label == 1
-    return Confusion(
-        kept=int((easy & ~by_llm).sum()),
-        waste=int((easy & by_llm).sum()),
-        caught=int((~easy & by_llm).sum()),
-        risk=int((~easy & ~by_llm).sum()),
-    )
-
-
-def best_threshold(confidence: Floats, label: Counts, ratio: float) -> BestThreshold:
-    """The tau at which `ratio * risk + waste` is least.
-
-    Args:
-        confidence, label: see `confusion`.
-        ratio: above 0, how many wastes one risk is worth.
-    """
-    cuts = _cuts(confidence, label)
-    risk = cuts.caught[-1] - cuts.caught
-    cost = ratio * risk + cuts.waste
-    k = int(cost.argmin())
-    return BestThreshold(cuts.tau(k), float(cost[k]), int(risk[k]), int(cuts.waste[k]))
 
 
 def curves_of(confidence: Floats, label: Counts) -> RouterCurves:

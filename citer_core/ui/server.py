@@ -47,7 +47,7 @@ from citer_core.ui.compare import about_comparing
 from citer_core.ui.document import ENTRY, Document, usual_props
 from citer_core.ui.jobs import JOB_CAPACITY, JobLine, Lines
 from citer_core.ui.labels.answers import about_labels
-from citer_core.ui.labels.stored import StoredLabels, read_stored
+from citer_core.ui.labels.recorded_labels import StoredLabels, read_stored
 from citer_core.ui.messages import UNEXPECTED, Message
 from citer_core.ui.one_file import one_file_template
 from citer_core.ui.page_assets import chapters, file_url, files_root, page_files, plotly_script

@@ -10,14 +10,12 @@ import subprocess
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, precision_recall_curve, roc_auc_score, roc_curve
 
 from citer_core.assets import ASSETS
 from citer_core.errors import DatasetError
 from citer_core.evaluation.branches import Branch, Branches, roll_out_branches
-from citer_core.evaluation.curves import best_threshold, confusion, curves_of, shortest_between
+from citer_core.evaluation.curves import curves_of, shortest_between
 from citer_core.evaluation.label_view import label_texts
 from citer_core.labelling.teacher_forcing import example_from_text, example_of
 from citer_core.routing.decode import decode
@@ -26,9 +24,11 @@ from citer_core.tasks.answers import check_answer
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import row_completion
 from citer_core.types import DecodeSettings, prefers_llm
+from tests.label_verdicts import BestThreshold, Confusion, best_threshold, confusion
 from tests.sampling import few_or_all
 
 N_EACH = 10
+needs_node = pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 ROUTERS = ("citer", "max-probability", "entropy", "margin", "random", "disagreement")
 
 
@@ -133,19 +133,6 @@ def test_it_ends_early_when_it_is_cancelled(engine):
 # ---------------------------------------------------------------- curves
 
 
-def by_hand(confidence, label, tau):
-    cells = {"kept": 0, "waste": 0, "caught": 0, "risk": 0}
-    for c, y in zip(confidence.tolist(), label.tolist(), strict=True):
-        by_llm = prefers_llm(c, tau)
-        cells[("waste" if by_llm else "kept") if y == 1 else ("caught" if by_llm else "risk")] += 1
-    return cells
-
-
-def cells_of(confidence, label, tau):
-    found = confusion(confidence, label, tau)
-    return {name: getattr(found, name) for name in ("kept", "waste", "caught", "risk")}
-
-
 def test_curves_of_the_bundled_problems_are_sklearns(columns):
     label, confidences = columns
     for confidence in confidences.values():
@@ -171,44 +158,21 @@ def test_every_point_of_a_curve_is_the_confusion_at_its_tau(columns):
     for confidence in confidences.values():
         curves = curves_of(confidence, label)
         for tau, wasted, caught in curves.roc:
-            cells = by_hand(confidence, label, tau)
-            assert (cells["waste"] / n_easy, cells["caught"] / n_critical) == pytest.approx((wasted, caught))
+            cells = confusion(confidence, label, tau)
+            assert (cells.waste / n_easy, cells.caught / n_critical) == pytest.approx((wasted, caught))
         for tau, recall, precision in curves.pr:
-            cells = by_hand(confidence, label, tau)
-            assert cells["caught"] / n_critical == pytest.approx(recall)
-            assert cells["caught"] / (cells["caught"] + cells["waste"]) == pytest.approx(precision)
+            cells = confusion(confidence, label, tau)
+            assert cells.caught / n_critical == pytest.approx(recall)
+            assert cells.caught / (cells.caught + cells.waste) == pytest.approx(precision)
 
 
 TOP = float(np.float32(1) - np.float32(2**-24))  # the largest float32 below 1
-scores = st.lists(
-    st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.7, float(np.float32(0.7)), 0.999999, TOP, 1.0]), st.booleans()),
-    min_size=1,
-    max_size=40,
-)
+SCORES = (0.0, 0.1, 0.5, 0.7, float(np.float32(0.7)), 0.999999, TOP, 1.0)
 
 
-@settings(max_examples=200)
-@given(scores, st.sampled_from([0.5, 1, 3, 10, 100]))
-def test_confusion_and_best_tau_by_trying_every_tau(pairs, ratio):
-    confidence = np.array([float(c) for c, _ in pairs])
-    label = np.array([int(y) for _, y in pairs])
-    taus = sorted({0.0, 1.0, *confidence, *np.nextafter(confidence, 0), *np.nextafter(confidence, 2).clip(max=1)})
-    costs = []
-    for tau in taus:
-        cells = by_hand(confidence, label, tau)
-        assert cells_of(confidence, label, tau) == cells
-        costs.append(ratio * cells["risk"] + cells["waste"])
-    best = best_threshold(confidence, label, ratio)
-    cells = by_hand(confidence, label, best.tau)
-    assert (best.risk, best.waste) == (cells["risk"], cells["waste"])
-    assert best.cost == ratio * best.risk + best.waste == min(costs)
-
-
-def test_one_kind_of_label_has_no_curve_but_a_best_tau():
+def test_one_kind_of_label_has_no_curve():
     easy = curves_of(np.array([0.2, 0.9]), np.array([1, 1]))
     assert math.isnan(easy.auc) and math.isnan(easy.average_precision) and easy.roc == easy.pr == []
-    assert best_threshold(np.array([0.2, 0.9]), np.array([1, 1]), 10).tau == 0.0
-    assert best_threshold(np.array([0.2, 1.0]), np.array([0, 0]), 10).tau == 1.0
 
 
 def test_the_suggested_tau_is_short_and_inside():
@@ -218,19 +182,19 @@ def test_the_suggested_tau_is_short_and_inside():
     assert TOP < shortest_between(TOP, 1.0) < 1.0
 
 
-@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-def test_the_browser_computes_the_same_numbers(columns):
-    label, confidences = columns
-    rng = np.random.default_rng(0)
-    cases = [(confidence, label) for confidence in confidences.values()]
-    cases += [(np.float32(rng.integers(0, 6, 50) / 5).astype(np.float64), rng.integers(0, 2, 50)) for _ in range(20)]
-    taus = [0.0, 0.2, 0.95, 1.0]
+def in_the_browser(cases):
+    """Cells at each tau and the best tau for each ratio, as the page computes them."""
     asked = [
-        {"confidence": c.tolist(), "label": y.tolist(), "taus": [*taus, float(c[0])], "ratios": [1, 10, 60]}
-        for c, y in cases
+        {
+            "confidence": list(map(float, c)),
+            "label": list(map(int, y)),
+            "taus": list(map(float, taus)),
+            "ratios": ratios,
+        }
+        for c, y, taus, ratios in cases
     ]
     script = f"""
-      import {{ confusion, bestThreshold, tauForCount }} from {json.dumps((ASSETS / "labels" / "verdict.js").as_uri())};
+      import {{ confusion, bestThreshold }} from {json.dumps((ASSETS / "labels" / "verdict.js").as_uri())};
       let text = "";
       for await (const chunk of process.stdin) text += chunk;
       console.log(JSON.stringify(JSON.parse(text).map(({{ confidence, label, taus, ratios }}) => ({{
@@ -240,11 +204,44 @@ def test_the_browser_computes_the_same_numbers(columns):
     """
     command = ["node", "--no-warnings", "--input-type=module", "--eval", script]
     answer = subprocess.run(command, input=json.dumps(asked), capture_output=True, text=True, check=True, timeout=60)
-    for case, found in zip(asked, json.loads(answer.stdout), strict=True):
-        c, y = np.array(case["confidence"]), np.array(case["label"])
-        assert found["cells"] == [cells_of(c, y, tau) for tau in case["taus"]]
-        best = [best_threshold(c, y, ratio) for ratio in case["ratios"]]
-        assert found["best"] == [{"tau": b.tau, "cost": b.cost, "risk": b.risk, "waste": b.waste} for b in best]
+    for case, found in zip(cases, json.loads(answer.stdout), strict=True):
+        yield case, [Confusion(**cells) for cells in found["cells"]], [BestThreshold(**best) for best in found["best"]]
+
+
+@needs_node
+def test_the_page_counts_as_the_rule_does_and_suggests_the_best_tau(columns):
+    label, confidences = columns
+    rng = np.random.default_rng(0)
+    cases = [(c, label, [0.0, 0.2, 0.95, 1.0, c[0]], [1, 10, 60]) for c in confidences.values()]
+    cases += [([0.2, 0.9], [1, 1], [], [10]), ([0.2, 1.0], [0, 0], [], [10])]
+    for _ in range(20):
+        c = np.float32(rng.integers(0, 6, 50) / 5).astype(np.float64)
+        cases.append((c, rng.integers(0, 2, 50), [0.2, c[0]], [1, 10, 60]))
+    for (c, y, taus, ratios), cells, best in in_the_browser(cases):
+        assert cells == [confusion(c, y, tau) for tau in taus]
+        assert best == [best_threshold(c, y, ratio) for ratio in ratios]
+
+
+@needs_node
+def test_no_tau_is_better_than_the_one_that_is_suggested():
+    """Where confidences touch each other and both ends, every tau that can decide otherwise is tried."""
+    rng = np.random.default_rng(1)
+    cases = []
+    for _ in range(200):
+        n = rng.integers(1, 41)
+        c = rng.choice(SCORES, n)
+        taus = sorted({0.0, 1.0, *c, *np.nextafter(c, 0), *np.nextafter(c, 2).clip(max=1)})
+        cases.append((c, rng.integers(0, 2, n), taus, [float(rng.choice([0.5, 1, 3, 10, 100]))]))
+    for (c, y, taus, (ratio,)), cells, (best,) in in_the_browser(cases):
+        assert cells == [confusion(c, y, tau) for tau in taus]
+        by_llm = [sum(prefers_llm(float(one), tau) for one in c) for tau in taus]
+        assert [one.waste + one.caught for one in cells] == by_llm
+        there = confusion(c, y, best.tau)
+        assert (best.risk, best.waste, best.cost) == (there.risk, there.waste, ratio * there.risk + there.waste)
+        costs = [ratio * one.risk + one.waste for one in cells]
+        assert best.cost == min(costs)
+        equals = [one for one, cost in zip(cells, costs, strict=True) if cost == best.cost]
+        assert there.waste + there.caught == min(one.waste + one.caught for one in equals)
 
 
 # ---------------------------------------------------------------- branches

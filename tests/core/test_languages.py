@@ -14,7 +14,7 @@ from citer_core.evidence.languages import language_claim
 from citer_core.evidence.statistics import paired_difference
 from citer_core.tasks.datasets import read_rows
 from citer_core.tasks.problems import problem_from_row
-from citer_core.ui.labels.stored import rows_in_file
+from citer_core.ui.labels.recorded_labels import rows_in_file
 from tests.core.stored_evidence import evaluated
 
 DATASETS = ASSETS / "datasets"

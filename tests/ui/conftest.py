@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Browser, Playwright, expect, sync_playwright
 
 from citer_core.ui.build import build_site
-from citer_core.ui.labels.stored import FOLDER, read_stored
+from citer_core.ui.labels.recorded_labels import FOLDER, read_stored
 from tests.browser import LAUNCH_ARGS, provide_browser
 from tests.fakes import FakeEngine
 from tests.firefox import launch_firefox

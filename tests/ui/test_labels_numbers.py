@@ -11,7 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from citer_core.evaluation.branches import roll_out_branches
-from citer_core.evaluation.curves import best_threshold, confusion
+from tests.label_verdicts import best_threshold, confusion
 from tests.ui.labels import CELLS, FIRST_PROBLEM, VIEW, labelled_text, matrix, numbers_of, pick, rows_of, set_tau
 from tests.ui.serving import Served
 from tests.ui.visitor import Visitor

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from citer_core.evaluation.branches import roll_out_branches
-from citer_core.ui.labels.stored import FOLDER, read_stored
+from citer_core.ui.labels.recorded_labels import FOLDER, read_stored
 from tests.ui.labels import VIEW, labelled_text, matrix
 from tests.ui.serving import Served
 from tests.ui.visitor import Visitor

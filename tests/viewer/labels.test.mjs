@@ -4,8 +4,9 @@ import test from "node:test";
 import { shortestBetween } from "../../assets/run/cut.js";
 import { floats, isEnd, unpack } from "../../assets/labels/analysis.js";
 import { findingOf, rivalOf } from "../../assets/labels/finding.js";
-import { histogramFigure, prFigure, reliabilityFigure, rocFigure, shifted } from "../../assets/labels/figures.js";
-import { differs, inCell, nextInCell, placeInCell, selectRows, toCsv } from "../../assets/labels/rows.js";
+import { histogramFigure, prFigure, reliabilityFigure, rocFigure, shifted } from "../../assets/labels/curve_charts.js";
+import { decided, differs, inCell, nextInCell, tokensIn } from "../../assets/labels/label_view.js";
+import { selectRows, toCsv } from "../../assets/labels/rows.js";
 import { CELLS, bestThreshold, cellOf, confusion, tauForCount } from "../../assets/labels/verdict.js";
 
 const base64 = (values) => Buffer.from(Float32Array.from(values).buffer).toString("base64");
@@ -42,15 +43,20 @@ function message() {
   };
 }
 
-const viewOf = (more = {}) => ({
-  analysis: unpack(message()),
-  router: "a",
-  other: "",
-  tau: 0.7,
-  otherTau: 0.7,
-  ...more,
-});
-const ALL = { cell: null, query: "", column: "index", descending: false };
+const viewOf = (more = {}) =>
+  decided({
+    analysis: unpack(message()),
+    router: "a",
+    other: "",
+    tau: 0.7,
+    matched: false,
+    ratio: 10,
+    cell: null,
+    problem: 0,
+    selected: null,
+    ...more,
+  });
+const ALL = { query: "", column: "index", descending: false };
 
 test("confidences arrive bit by bit", () => {
   assert.deepEqual([...floats(base64(CONFIDENCE))], CONFIDENCE.map(Math.fround));
@@ -84,7 +90,8 @@ test("each cell selects exactly its tokens, and together they are all", () => {
     const view = viewOf({ tau });
     const { analysis } = view;
     const counts = confusion(analysis.confidence.a, analysis.label, tau);
-    const rows = CELLS.map((cell) => selectRows(view, { ...ALL, cell }));
+    const rows = CELLS.map((cell) => selectRows({ ...view, cell }, ALL));
+    assert.deepEqual(view.counts, counts);
     CELLS.forEach((cell, k) => {
       assert.equal(rows[k].length, counts[cell]);
       for (const i of rows[k]) assert.equal(cellOf(analysis.label[i], analysis.confidence.a[i], tau), cell);
@@ -126,14 +133,23 @@ test("the second router can be set to as many LLM tokens", () => {
   assert.equal(tauForCount([0.5, 0.5, 0.5], 1), 0); // ties go together
 });
 
+test("what follows from a choice is of both routers, the second one at as many LLM tokens", () => {
+  const view = viewOf({ other: "b", matched: true });
+  assert.equal(view.otherTau, tauForCount(OTHER.map(Math.fround), view.counts.waste + view.counts.caught));
+  assert.deepEqual(view.otherCounts, confusion(view.analysis.confidence.b, view.analysis.label, view.otherTau));
+  assert.deepEqual(view.bestCounts, confusion(view.analysis.confidence.a, view.analysis.label, view.best.tau));
+  assert.deepEqual([view.names, view.easyShare], [["a", "b"], 5 / 8]);
+  assert.deepEqual([viewOf().otherCounts, viewOf().names], [null, ["a"]]);
+});
+
 test("rows are filtered, searched and sorted", () => {
-  const view = viewOf({ other: "b", otherTau: 0.7 });
+  const view = viewOf({ other: "b" });
   assert.deepEqual(selectRows(view, { ...ALL, query: "=1" }), [1, 6]);
   assert.deepEqual(selectRows(view, { ...ALL, query: "<B>" }), [2, 5]); // also what a model would have written
   assert.deepEqual(selectRows(view, { ...ALL, column: "confidence" })[0], 6);
   assert.deepEqual(selectRows(view, { ...ALL, column: "confidence", descending: true })[0], 5);
   assert.deepEqual(selectRows(view, { ...ALL, descending: true })[0], 7);
-  assert.deepEqual(selectRows(view, { ...ALL, cell: "differs" }), [0, 2, 4, 6, 7]); // 0.7 as float32 is below 0.7
+  assert.deepEqual(selectRows({ ...view, cell: "differs" }, ALL), [0, 2, 4, 6, 7]); // 0.7 as float32 is below 0.7
   assert.equal(differs(viewOf(), 0), false);
   assert.equal(inCell(view, null, 0), true);
 });
@@ -171,40 +187,33 @@ test("figures name their axes and series differ without colour", () => {
     critical: new Array(20).fill(1),
   };
   const palette = new Proxy({}, { get: (_, name) => String(name) });
-  const now = confusion(CONFIDENCE, [...LABEL].map(Number), 0.7);
-  const input = {
-    curves: [curves, curves],
-    names: ["a", "b"],
-    now,
-    best: now,
-    tau: 0.7,
-    bestTau: 0.2,
-    easyShare: 0.9,
-    showShift: true,
-    palette,
-  };
+  const view = viewOf({ other: "b" });
+  view.analysis.curves = { a: curves, b: curves };
   for (const figure of [rocFigure, prFigure, reliabilityFigure, histogramFigure]) {
-    const { layout, data, table } = figure(input);
+    const { layout, data, table } = figure(view, palette);
     assert.ok(layout.xaxis.title.text && layout.yaxis.title.text);
     assert.ok(data.length >= 2 && table.rows.length > 0);
     assert.ok(table.rows.every((row) => row.length === table.head.length));
   }
-  const [first, second] = rocFigure(input).data.filter((series) => series.mode === "lines" && series.name !== "chance");
+  const [first, second] = rocFigure(view, palette).data.filter(
+    (series) => series.mode === "lines" && series.name !== "chance",
+  );
   assert.notEqual(first.line.dash, second.line.dash);
+  // Where a card says that its confidence is for equal priors, the line is drawn that such a router would lie on.
+  const lines = (router) => reliabilityFigure({ ...view, router }, palette).data.map(({ name }) => name);
+  assert.deepEqual(lines("a"), ["honest", "a", "b"]);
+  assert.deepEqual(lines("b"), ["honest", "honest at equal priors", "a", "b"]);
 });
 
 test("the next risk is the next one, and behind the last comes the first", () => {
   const view = viewOf({ tau: 0.15 }); // risks are the tokens of label 0: 2, 4 and 7
   const seen = [];
-  for (let at = null, k = 0; k < 4; k++) seen.push((at = nextInCell(view, "risk", at, 1)));
+  for (let at = -1, k = 0; k < 4; k++) seen.push((at = nextInCell(view, "risk", at, 1)));
   assert.deepEqual(seen, [2, 4, 7, 2]);
   assert.equal(nextInCell(view, "risk", 2, -1), 7);
   assert.equal(nextInCell(view, "risk", 5, -1), 4);
-  assert.deepEqual(
-    [2, 4, 7, 3, null].map((i) => placeInCell(view, "risk", i)),
-    [1, 2, 3, 0, 0],
-  );
-  assert.equal(nextInCell(viewOf({ tau: 1 }), "risk", null, 1), null);
+  assert.deepEqual(tokensIn(view, "risk"), [2, 4, 7]);
+  assert.equal(nextInCell(viewOf({ tau: 1 }), "risk", -1, 1), null);
 });
 
 test("the finding names the one that leaves fewer risks first, at the same share", () => {

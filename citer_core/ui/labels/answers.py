@@ -25,8 +25,8 @@ from citer_core.models.same_pair import is_same_run
 from citer_core.ui.asking import Answers, Visitor
 from citer_core.ui.jobs import WAIT_S, IsEnded, JobLine, Steps
 from citer_core.ui.labels.messages import analysis_body, progress_message, rollout_message
+from citer_core.ui.labels.recorded_labels import StoredLabels, rows_called
 from citer_core.ui.labels.rows import LabelInput, bundled_row, bundled_set, pasted_rows, rows_of_file
-from citer_core.ui.labels.stored import StoredLabels, rows_called
 from citer_core.ui.messages import Message, OtherPairError, encode, notice
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.web.open_routes import RUN_BYTES

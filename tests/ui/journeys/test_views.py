@@ -17,9 +17,9 @@ from playwright.sync_api import Page, expect
 from citer_core.assets import ASSETS
 from citer_core.comparison import Comparison, read_comparisons
 from citer_core.cost import H100_SXM
-from citer_core.evaluation.curves import confusion
 from citer_core.ui.evidence import evidence_message
-from citer_core.ui.labels.stored import FOLDER, FREE, read_stored
+from citer_core.ui.labels.recorded_labels import FOLDER, FREE, read_stored
+from tests.label_verdicts import confusion
 from tests.traces import opening_run, recorded
 from tests.ui.axe import overflow
 from tests.ui.conftest import on_one_host
