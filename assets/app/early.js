@@ -11,7 +11,7 @@
 
 import { SPACED, fillTokenText, spellTex } from "../viewer/text.js";
 import { html } from "../viewer/dom.js";
-import { RUN_KEY, keptSize, tabStorage, useSize, wantsDark } from "./kept.js";
+import { RUN_KEY, keptSize, tabStorage, useSize, wantsDark } from "../viewer/kept.js";
 
 /** @param {EarlyRun} run */
 function early({ question, is_math, tokens }) {

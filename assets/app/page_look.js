@@ -5,7 +5,7 @@
  */
 
 import { part } from "../viewer/dom.js";
-import { SIZES, SIZE_KEY, THEME_KEY, keep, keptSize, useSize, wantsDark } from "./kept.js";
+import { SIZES, SIZE_KEY, THEME_KEY, keep, keptSize, useSize, wantsDark } from "../viewer/kept.js";
 
 /** Wires both, as they were left. */
 export function watchLook() {

@@ -6,7 +6,7 @@
  * so it stays in this tab's `sessionStorage`.
  */
 
-import { RUN_KEY, tabStorage } from "./kept.js";
+import { RUN_KEY, tabStorage } from "../viewer/kept.js";
 
 /**
  * @typedef {{run: string|null, asked: Asked|null, search: string, isLost: boolean}} KeptRun

@@ -9,7 +9,7 @@
  */
 
 import { html, setText } from "../viewer/dom.js";
-import { keep, kept } from "../app/kept.js";
+import { keep, kept } from "../viewer/kept.js";
 import { drawRound, nRounds, readScore, scoreWords, scored } from "./blind.js";
 import { verdictOf } from "./findings.js";
 
