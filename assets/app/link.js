@@ -19,7 +19,7 @@
  */
 
 import { FORK_SHOWN, forkInLink, readForks } from "./link_forks.js";
-import { GateError, readKind } from "../run/gate.js";
+import { GateError, numberOf, readOrRefuse } from "../run/gate.js";
 import { DEVICE_RATE, FILTER, usualLook } from "../run/run_look.js";
 import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
 
@@ -90,37 +90,8 @@ export function buildLink(base, { preset, problem, tau, token, look = usualLook(
   return `${base}?${query}`;
 }
 
-/**
- * @param {URLSearchParams} query
- * @param {string} key
- * @param {NumberKind} kind
- * @param {string[]} refused is added to
- * @returns {number|null} null where there is none, or none of this kind
- */
-export function numberIn(query, key, kind, refused) {
-  const text = query.get(key)?.trim();
-  if (!text) return null;
-  const value = Number(text);
-  const found = checked(key, kind, Number.isNaN(value) ? text : value, refused);
-  return found === null ? null : Number(found);
-}
-
-/**
- * @param {string} key
- * @param {import("../run/gate.js").Kind} kind
- * @param {unknown} value
- * @param {string[]} refused is added to
- * @returns {unknown} null where it is not of this kind
- */
-function checked(key, kind, value, refused) {
-  try {
-    return readKind(kind, value, NAMES[key] ?? key);
-  } catch (error) {
-    if (!(error instanceof GateError)) throw error;
-    refused.push(error.message);
-    return null;
-  }
-}
+/** @param {URLSearchParams} query @param {string} key @param {NumberKind} kind @param {string[]} refused is added to */
+const numberIn = (query, key, kind, refused) => numberOf(query, key, kind, refused, NAMES[key]);
 
 /**
  * @param {URLSearchParams} query
@@ -132,7 +103,9 @@ function checked(key, kind, value, refused) {
 function choiceIn(query, key, names, refused) {
   const text = query.get(key);
   const wanted = names.map((name) => `"${name}"`).join(" or ") || "left out";
-  return text ? /** @type {string|null} */ (checked(key, { kind: "choice", names, wanted }, text, refused)) : null;
+  return text
+    ? /** @type {string|null} */ (readOrRefuse({ kind: "choice", names, wanted }, text, NAMES[key] ?? key, refused))
+    : null;
 }
 
 /**
@@ -195,7 +168,7 @@ export function readLink(search, pairs = []) {
     refused,
   };
   if (state.preset || question === null) return state;
-  const dataType = checked("type", DATA_TYPE, query.get("type") ?? "math", refused);
+  const dataType = readOrRefuse(DATA_TYPE, query.get("type") ?? "math", NAMES.type ?? "type", refused);
   const given = SETTINGS.map(([name, { kind, link, default: usual }]) => [
     name,
     numberIn(query, link, kind, refused) ?? (name === "threshold" ? state.tau : null) ?? usual,

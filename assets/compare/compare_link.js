@@ -11,7 +11,7 @@
  */
 
 import { CLOCKS } from "./columns.js";
-import { numberIn } from "../app/link.js";
+import { numberOf } from "../run/gate.js";
 import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
 import { SHARED, sharedSettings } from "./shared_settings.js";
 
@@ -74,6 +74,6 @@ function liveIn(query) {
     data_type: types.find((name) => name === query.get("live_type")) ?? types[0],
     routers: routers.slice(0, MOST_ROUTERS),
     together: query.get("together") === "1",
-    settings: sharedSettings((name) => numberIn(query, keyOf(name), kindOf(name), [])),
+    settings: sharedSettings((name) => numberOf(query, keyOf(name), kindOf(name), [])),
   };
 }

@@ -194,3 +194,35 @@ function readRecord({ required, optional, wanted }, value, where) {
   }
   return found;
 }
+
+/**
+ * @param {Kind} kind
+ * @param {unknown} value
+ * @param {string} where
+ * @param {string[]} refused is added to
+ * @returns {unknown} null where it is not of this kind
+ */
+export function readOrRefuse(kind, value, where, refused) {
+  try {
+    return readKind(kind, value, where);
+  } catch (error) {
+    if (!(error instanceof GateError)) throw error;
+    refused.push(error.message);
+    return null;
+  }
+}
+
+/**
+ * @param {URLSearchParams} query of an address
+ * @param {string} key
+ * @param {NumberKind} kind
+ * @param {string[]} refused is added to
+ * @returns {number|null} null where there is none, or none of this kind
+ */
+export function numberOf(query, key, kind, refused, where = key) {
+  const text = query.get(key)?.trim();
+  if (!text) return null;
+  const value = Number(text);
+  const found = readOrRefuse(kind, Number.isNaN(value) ? text : value, where, refused);
+  return found === null ? null : Number(found);
+}
