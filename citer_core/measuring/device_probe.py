@@ -22,6 +22,28 @@ from citer_core.models.language_model import LanguageModel
 
 MIB = 2**20
 
+# Data sheets' memory bandwidth in bytes/s, by a part of the name that torch gives; the first that fits is taken.
+DATA_SHEETS = {
+    "H200": 4.8e12,
+    "H100 NVL": 3.9e12,
+    "H100 PCIe": 2.0e12,
+    "H100": 3.35e12,
+    "A100-SXM4-80GB": 2.039e12,
+    "A100-PCIE-40GB": 1.555e12,
+    "A100-SXM4-40GB": 1.555e12,
+    "L40S": 864e9,
+    "L4": 300e9,
+    "A10G": 600e9,
+    "T4": 320e9,
+    "RTX 4090": 1008e9,
+    "RTX 3090": 936e9,
+}
+
+
+def data_sheet_bandwidth(device_name: str) -> float | None:
+    """Bytes/s as the vendor states them; None for a device that is not in the list (processors depend on the board)."""
+    return next((bandwidth for part, bandwidth in DATA_SHEETS.items() if part in device_name), None)
+
 
 def clock_for(device: torch.device) -> tuple[Clock, Callable[[], float]]:
     """The clock that measures work on a device, and its name: `thread` or `wall`."""

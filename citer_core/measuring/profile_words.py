@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from citer_core.measuring.break_even import MAX_BATCH
-from citer_core.measuring.crossing import Crossing, measured_crossing
-from citer_core.measuring.profile_numbers import Profile
+from citer_core.measuring.profile_numbers import Crossing, Profile, measured_crossing
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
-"""Reports that are kept beside the project's other measurements: their devices and profiles, for whoever shows them.
-
-A report is a folder in `assets/benchmarks`. No torch. Called by the page.
+"""Reads a report, a folder with a file for each part: the results, for whoever goes on with them, and the devices and
+profiles of those that are kept in `assets/benchmarks`, for the page. No torch.
 """
 
 from __future__ import annotations
@@ -8,17 +7,21 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from citer_core.errors import GateError, ProfileError
 from citer_core.gate.excerpt import clean
 from citer_core.gate.fields import ListOf, Real, Record, Text
-from citer_core.measuring.profile_file import check_profile
-from citer_core.measuring.profile_numbers import Profile
-from citer_core.measuring.report.parts import Result, read_report
+from citer_core.gate.json_file import read_json
+from citer_core.measuring.profile_numbers import Profile, check_profile
 from citer_core.measuring.report.words import bandwidth_sentences
 
 logger = logging.getLogger(__name__)
+SCHEMA, SCHEMA_VERSION = "citer-device-report", 1
+PARTS = ("device", "correctness", "speed", "waits", "profile", "batches", "runs", "memory")
+MOST_BYTES = 20_000_000
 MOST_REPORTS = 50
+Result = dict[str, Any]
 _SHARE, _SPEED = Real(-1e6, 1e6), Real(0.0, 1e9)
 _ALONE = Record({"tokens_per_s": _SPEED, "bandwidth_share": _SHARE})
 _ROUTED = Record(
@@ -34,6 +37,42 @@ _RUNS = Record(
         "routed": ListOf(_ROUTED, most=100, least=1),
     }
 )
+
+
+def part_path(folder: Path, part: str) -> Path:
+    """The file of one part."""
+    return folder / f"{part}.json"
+
+
+def _read_part(path: Path) -> dict[str, Result]:
+    """The results in one file by their names, each with an `about` of texts.
+
+    Raises:
+        ProfileError: it is not a part of a report of this version.
+    """
+    try:
+        document = read_json(path, max_bytes=MOST_BYTES)
+    except GateError as error:
+        raise ProfileError(f"{path} cannot be read as a part of a report ({error}).") from error
+    is_ours = isinstance(document, dict) and document.get("schema") == SCHEMA
+    results = document.get("results") if is_ours and document.get("schema_version") == SCHEMA_VERSION else None
+    if not isinstance(results, dict) or not all(map(_is_result, results.values())):
+        raise ProfileError(f"{path} is not a part of a device report of version {SCHEMA_VERSION}.")
+    return results
+
+
+def read_report(folder: Path) -> dict[str, dict[str, Result]]:
+    """All parts that a folder has, by their names.
+
+    Raises:
+        ProfileError: one of them cannot be read.
+    """
+    return {part: _read_part(path) for part in PARTS if (path := part_path(folder, part)).exists()}
+
+
+def _is_result(result: object) -> bool:
+    about = result.get("about") if isinstance(result, dict) else None
+    return isinstance(about, dict) and all(isinstance(about.get(name), str) for name in ("date", "hardware"))
 
 
 @dataclass(frozen=True, slots=True)
