@@ -10,12 +10,12 @@ from typing import Any
 import torch
 
 from citer_core.cost import H100_SXM, CostModel, CostSummary
+from citer_core.measuring.device_probe import AloneText
 from citer_core.measuring.pipeline_benchmark import about, generate
 from citer_core.measuring.rounds import Rounds
 from citer_core.measuring.script_router import HALF, ScriptRouter, even_script
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
-from citer_core.models.reader import Reader
 from citer_core.routing.decode import decode
 from citer_core.routing.router import Router
 from citer_core.types import DecodeSettings, TokenEvent
@@ -107,12 +107,8 @@ def decode_benchmark(
 
 def passes_alone(lm: LanguageModel, prompt: Sequence[int], n_new: int) -> None:
     """Greedy decoding with nothing but our own forward passes: what the LLM costs inside the routed loop."""
-    with torch.inference_mode(), lm.seat(len(prompt) + n_new) as seat:
-        if seat is not None:
-            seat.read(prompt)
-            for _ in range(n_new - 1):
-                seat.feed([int(seat.logits.argmax())])
-            return
-        ids, reader = list(prompt), Reader(lm)
-        for _ in range(n_new):
-            ids.append(int(reader.read([ids]).logits.argmax()))
+    with torch.inference_mode():
+        text = AloneText(lm, len(prompt) + n_new)
+        logits = text.feed(list(prompt))
+        for _ in range(n_new - 1):
+            logits = text.feed([int(logits.argmax())])

@@ -22,25 +22,10 @@ from citer_core.engine import Engine
 from citer_core.errors import SettingError
 from citer_core.hardware import hardware_in_words
 from citer_core.labelling.teacher_forcing import Example, example_of, teacher_force
+from citer_core.measuring import device_probe
 from citer_core.measuring import profile_numbers as numbers
 from citer_core.measuring.break_even import RoutedCosts, break_even_share_of_bytes
-from citer_core.measuring.device_probe import (
-    MIB,
-    clock_for,
-    copy_bandwidth,
-    data_sheet_bandwidth,
-    pass_times,
-    peak_flops,
-    seconds_of,
-)
-from citer_core.measuring.profile_numbers import (
-    ROUTER_BYTES_PER_PARAM,
-    Agreement,
-    ModelProfile,
-    Probe,
-    Profile,
-    ProfilePlan,
-)
+from citer_core.measuring.profile_numbers import ROUTER_BYTES_PER_PARAM, Profile, ProfilePlan
 from citer_core.measuring.rounds import Rounds, timed
 from citer_core.measuring.script_router import HALF, ScriptRouter, even_script
 from citer_core.measuring.step_cost import PassTime, StepCost, fit_step_cost, verdict_of
@@ -116,7 +101,7 @@ def profile_pair(
     fits = {which: fit_step_cost(times) for which, times in passes.items()}
     yield Progress(0.6, "router and hand-over")
     router_s, switch_s = small_parts(pair, router, plan.n_rounds)
-    agreement: Agreement | None = None
+    agreement: numbers.Agreement | None = None
     if with_agreement:
         yield Progress(0.65, "agreement of the two models")
         chosen = sample_examples(pair, plan.n_problems, plan.seed) if examples is None else examples
@@ -132,7 +117,7 @@ def profile_pair(
         pair_revision=pair.info.revision,
         dtype=pair.info.dtype,
         device=pair.info.device,
-        clock=clock_for(pair.slm.device)[0],
+        clock=device_probe.clock_for(pair.slm.device)[0],
         plan=plan,
         probe=probe,
         slm=_model(pair.info.slm, passes["slm"], fits["slm"], context, probe),
@@ -156,15 +141,20 @@ def cpu_in_words() -> str:
     return hardware_in_words() if not torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
 
 
-def _probe(pair: ModelPair, plan: ProfilePlan) -> Probe:
+def _probe(pair: ModelPair, plan: ProfilePlan) -> numbers.Probe:
     device = pair.slm.device
-    large = (2048 if device.type == "cuda" else 256) * MIB
+    sheet = device_probe.data_sheet_bandwidth(hardware_in_words()) if device.type == "cuda" else None
+    large = (2048 if device.type == "cuda" else 256) * device_probe.MIB
     sizes = sorted({pair.info.slm.weight_bytes, pair.info.llm.weight_bytes, large} - {0})
     chosen = pair.products_chosen()
-    return Probe(
-        copy=tuple(numbers.CopySpeed(size, copy_bandwidth(device, min(size, large), plan.n_rounds)) for size in sizes),
-        peak_flops=peak_flops(device, getattr(torch, pair.info.dtype), plan.n_rounds),
-        data_sheet_bytes_per_s=data_sheet_bandwidth(hardware_in_words()) if device.type == "cuda" else None,
+
+    def copy_of(size: int) -> numbers.CopySpeed:
+        return numbers.CopySpeed(size, device_probe.copy_bandwidth(device, min(size, large), plan.n_rounds))
+
+    return numbers.Probe(
+        copy=tuple(map(copy_of, sizes)),
+        peak_flops=device_probe.peak_flops(device, getattr(torch, pair.info.dtype), plan.n_rounds),
+        data_sheet_bytes_per_s=sheet,
         threads=torch.get_num_threads(),
         products={which: tuple(numbers.ProductLine(**line) for line in lines) for which, lines in chosen.items()},
     )
@@ -174,7 +164,7 @@ def _passes(pair: ModelPair, plan: ProfilePlan, n_warm_up: int) -> Generator[Pro
     """The timed passes of both models."""
     models = {"slm": pair.slm, "llm": pair.local_llm}
     passes: dict[str, list[PassTime]] = {}
-    measured = pass_times(models, plan.n_new, plan.contexts, plan.n_rounds, plan.seed, n_warm_up=n_warm_up)
+    measured = device_probe.pass_times(models, plan.n_new, plan.contexts, plan.n_rounds, plan.seed, n_warm_up=n_warm_up)
     for number, so_far in enumerate(measured, start=1):
         passes = so_far
         yield Progress(0.05 + 0.5 * number / plan.n_rounds, f"forward passes, round {number} of {plan.n_rounds}")
@@ -196,10 +186,10 @@ def small_parts(pair: ModelPair, router: Router, n_rounds: int) -> tuple[float, 
     def candidates() -> torch.Tensor:
         return top_tokens(torch.log_softmax(llm_logits.float(), dim=-1).view(-1), TOP_K)[0]
 
-    return seconds_of(confidence, 10 * n_rounds), seconds_of(candidates, 10 * n_rounds)
+    return device_probe.seconds_of(confidence, 10 * n_rounds), device_probe.seconds_of(candidates, 10 * n_rounds)
 
 
-def _agreement(pair: ModelPair, examples: Sequence[Example], data: str) -> Agreement:
+def _agreement(pair: ModelPair, examples: Sequence[Example], data: str) -> numbers.Agreement:
     """Top-1 agreement on true prefixes, token by token."""
     same = slm_right = llm_right = n_tokens = 0
     for forced in teacher_force(pair, examples):
@@ -209,7 +199,7 @@ def _agreement(pair: ModelPair, examples: Sequence[Example], data: str) -> Agree
         llm_right += int((forced.llm_ids == forced.truth_ids).sum())
     if n_tokens == 0:
         raise SettingError("There is no problem to compare the two models on: give one at least.")
-    return Agreement(
+    return numbers.Agreement(
         n_examples=len(examples),
         n_tokens=n_tokens,
         slm_is_llm=same / n_tokens,
@@ -234,7 +224,7 @@ def _runs(pair: ModelPair, router: Router, plan: ProfilePlan) -> Generator[Progr
     for share in (0.0, *plan.shares):
         script = ScriptRouter(router, even_script(share, plan.n_written), pair.slm.device)
         works[_name(share)] = partial(run, endless, script)
-    rounds = Rounds(works, clock_for(pair.slm.device)[1])
+    rounds = Rounds(works, device_probe.clock_for(pair.slm.device)[1])
     yield Progress(0.7, "decoding")
     for number in rounds.run(plan.n_runs):
         yield Progress(0.75 + 0.2 * number / plan.n_runs, f"decoding, round {number} of {plan.n_runs}")
@@ -250,12 +240,14 @@ def _name(share: float) -> str:
     return f"routed at {share:.0%}"
 
 
-def _model(spec: ModelSpec, passes: list[PassTime], fit: StepCost, context: int, probe: Probe) -> ModelProfile:
+def _model(
+    spec: ModelSpec, passes: list[PassTime], fit: StepCost, context: int, probe: numbers.Probe
+) -> numbers.ModelProfile:
     n_bytes, flops = spec.forward_bytes(1, context), spec.forward_flops(1, context)
     # The copy of about as many bytes: a small model lives in the caches of a large processor.
     copy = min(probe.copy, key=lambda copied: abs(copied.n_bytes - spec.weight_bytes))
     verdict = verdict_of(fit, context, n_bytes, flops, copy.bytes_per_s, probe.peak_flops)
-    return ModelProfile(
+    return numbers.ModelProfile(
         name=spec.name,
         n_params=spec.n_params,
         passes=tuple(passes),
@@ -273,7 +265,7 @@ def _break_even(
     router: Router,
     plan: ProfilePlan,
     context: int,
-    agreement: Agreement | None,
+    agreement: numbers.Agreement | None,
 ) -> numbers.BreakEven:
     slm, llm, router_bytes = pair.info.slm, pair.info.llm, router.n_params * ROUTER_BYTES_PER_PARAM
 

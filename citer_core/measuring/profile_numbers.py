@@ -327,14 +327,15 @@ class Crossing:
         saves_at: the largest measured share up to which every run saved time; None where none did.
         loses_at: the smallest measured share behind it, whose run did not; None where all saved time.
         at: between the two, on a straight line; None where only one of them is there.
-        low, high: of that point: over the rounds of measuring where these are known, else `saves_at` and `loses_at`.
+        low, high: of that point: over the rounds of measuring where these are known, else `saves_at` and `loses_at`;
+            where there is no such point, of all that was measured.
     """
 
     saves_at: float | None
     loses_at: float | None
     at: float | None
-    low: float | None
-    high: float | None
+    low: float
+    high: float
 
 
 def measured_crossing(check: Sequence[RunCheck]) -> Crossing | None:
@@ -348,7 +349,7 @@ def measured_crossing(check: Sequence[RunCheck]) -> Crossing | None:
     saves_at = shares[first - 1] if first else None
     loses_at = shares[first] if first < len(rows) else None
     if saves_at is None or loses_at is None:
-        return Crossing(saves_at, loses_at, None, None, None)
+        return Crossing(saves_at, loses_at, None, shares[0], shares[-1])
     low, high = saves_at, loses_at
     fast = [row.lowest_of_llm_alone for row in rows]
     slow = [row.highest_of_llm_alone for row in rows]

@@ -18,7 +18,7 @@ from citer_core.cost import LLAMA31_8B
 from citer_core.errors import MachineError, SettingError
 from citer_core.measuring import script_router
 from citer_core.measuring.profile_numbers import ProfilePlan, read_profile
-from citer_core.measuring.report import correctness, plan, shapes, steps, waits
+from citer_core.measuring.report import correctness, device, plan, shapes, steps
 from citer_core.measuring.report.bench import Bench, Case, paths_for
 from citer_core.measuring.report.budget import ENDLESS, Budget
 from citer_core.measuring.report.folder import ReportFolder, about_here, code_hash
@@ -54,7 +54,6 @@ def small_numbers(patch):
     """Copies and clocks of a moment; what they give is not what is tested."""
     patch.setattr(plan, "tiny_plan", lambda: SMALLEST)
     patch.setattr("citer_core.measuring.device_probe.MIB", 2**12)
-    patch.setattr("citer_core.measuring.profile.MIB", 2**12)
     patch.setattr("citer_core.measuring.report.device.SIZES", (2**12,))
     for module in ("bench", "device"):  # a collection of all that the tests have made takes half a second, each time
         patch.setattr(f"citer_core.measuring.report.{module}.give_back", lambda: None)
@@ -255,14 +254,14 @@ def test_waits_are_counted_by_the_line_that_waits(monkeypatch):
     modes = []
     monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
     monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
-    with waits.counted(is_gpu=True) as places:
+    with device.counted(is_gpu=True) as places:
         for _ in range(3):
             warnings.warn("called a synchronizing CUDA operation", stacklevel=1)
         warnings.warn("something else", stacklevel=1)
     assert modes == ["warn", 0]
     ((place, n_waits),) = places.items()
     assert n_waits == 3 and place.startswith("tests/core/test_device_report.py:")
-    with waits.counted(is_gpu=True) as places:
+    with device.counted(is_gpu=True) as places:
         mailbox = Mailbox(torch.device("cpu"), 1, 1)
         mailbox.read()
         mailbox.read()

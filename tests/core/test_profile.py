@@ -30,7 +30,6 @@ def measured(tiny_pair):
     engine = Engine(tiny_pair, training_free_routers())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("citer_core.measuring.device_probe.MIB", 2**12)
-        patch.setattr("citer_core.measuring.profile.MIB", 2**12)
         steps, told = profile_pair(engine, TINY, command="a test"), []
         while True:
             try:
@@ -272,6 +271,11 @@ def test_damaged_profile(tmp_path, document):
     path = tmp_path / "p.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(ProfileError, match=r"p\.json cannot be used: slm\.fit\.fixed_s is nothing.*Make one with"):
+        read_profile(path)
+    document["slm"]["fit"]["fixed_s"] = 0.001
+    del document["plan"]["n_new"]  # has a default, which would say what was not measured
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ProfileError, match=r"plan\.n_new is missing"):
         read_profile(path)
     del document["llm"]
     path.write_text(json.dumps(document), encoding="utf-8")

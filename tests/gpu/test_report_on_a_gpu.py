@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 import torch
 
-from citer_core.measuring.report import batches, correctness, device, plan, shapes, waits
+from citer_core.measuring.report import correctness, device, plan, shapes, speed
 from citer_core.measuring.report.bench import EAGER, Bench, Case, paths_for
 from citer_core.measuring.report.budget import ENDLESS
 
@@ -41,7 +41,7 @@ def test_weights_are_made_on_the_device_in_bfloat16():
 
 
 def test_a_token_of_the_slm_is_waited_for_once(bench):
-    rows = waits.count_waits(Case(bench, SMALL.shapes[0]), ENDLESS)["rows"]
+    rows = device.count_waits(Case(bench, SMALL.shapes[0]), ENDLESS)["rows"]
     assert all(row["waits_per_token"] <= 1 for row in rows if row["asked_share"] == 0), rows
 
 
@@ -54,5 +54,5 @@ def test_memory_is_given_back(bench, number):
 
 
 def test_runs_at_once_write_what_a_batch_writes(bench):
-    rows = batches.measure_runs(Case(bench, SMALL.shapes[0], paths_for("cuda")[0]), ENDLESS)["rows"]
+    rows = speed.measure_runs(Case(bench, SMALL.shapes[0], paths_for("cuda")[0]), ENDLESS)["rows"]
     assert all(row["n_failed"] == 0 for row in rows), rows

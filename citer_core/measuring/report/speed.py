@@ -1,4 +1,6 @@
-"""Speed of passes and of whole runs, in each way of decoding, beside what the bytes say. Called by `steps`."""
+"""Speed of passes and of runs, in each way of decoding, beside what the bytes say: of one sequence, of batches of a
+data set, and of visitors who share one decoder. Called by `steps`.
+"""
 
 from __future__ import annotations
 
@@ -15,21 +17,24 @@ from citer_core.engine import Engine
 from citer_core.errors import CiterError
 from citer_core.measuring.decode_benchmark import passes_alone
 from citer_core.measuring.device_probe import pass_times
-from citer_core.measuring.pipeline_benchmark import generate
+from citer_core.measuring.pipeline_benchmark import class_benchmark, generate
 from citer_core.measuring.profile import profile_pair, small_parts
 from citer_core.measuring.report.bench import Case
 from citer_core.measuring.report.budget import Turn
-from citer_core.measuring.rounds import Rounds
+from citer_core.measuring.rounds import Rounds, timed
 from citer_core.measuring.script_router import ScriptRouter
 from citer_core.measuring.step_cost import PassTime, fit_step_cost
+from citer_core.models.batch import greedy_completions
 from citer_core.models.reader import Reader
 from citer_core.routing.catalog import load_routers
-from citer_core.routing.decode import decode
+from citer_core.routing.decode import decode, decode_batch
 from citer_core.routing.decoder import Decoder, sequence_key, sides_of
 from citer_core.routing.pace import Pace
 from citer_core.routing.router import RouterFeatures
+from citer_core.tasks.problems import problem_from_text
 
 REPREFILL_SHARE = 0.3
+BATCH_SHARE = 0.2
 ANY_TOKEN = 5
 
 
@@ -171,6 +176,62 @@ def measure_references(case: Case, turn: Turn) -> dict[str, Any]:
         **_about_runs(case),
         "runs": {name: _speed(case, seconds, n_bytes.get(name)) for name, seconds in rounds.seconds.items()},
         "caution": "Of random weights hardly any draft is accepted: assisted generation is a lower bound.",
+    }
+
+
+def measure_batches(case: Case, turn: Turn) -> dict[str, Any]:
+    """Tokens per second of batches, routed and by the LLM alone."""
+    plan = case.plan
+    sizes = (plan.batches[0], *plan.batches)  # the first once more before, not counted
+    rows = [_batch(case, size) for size in turn.each(sizes, least=2)]
+    return {"dtype": plan.dtype, "asked_share": BATCH_SHARE, "n_new": plan.n_written, "rows": rows[1:]}
+
+
+def _batch(case: Case, size: int) -> dict[str, Any]:
+    pair, prompts, router, settings = case.pair, case.prompts(size), case.script(BATCH_SHARE), case.settings
+    n_new = settings.max_new_tokens
+    routed_s, done = timed(lambda: list(decode_batch(pair, router, prompts, settings, batch_size=size)))
+    llm_s, alone = timed(
+        lambda: list(
+            greedy_completions(pair.local_llm, prompts, eos_ids=frozenset(), max_new_tokens=n_new, batch_size=size)
+        )
+    )
+    n_tokens = sum(len(one.steps) for one in done)
+    return {
+        "batch_size": size,
+        "n_tokens": n_tokens,
+        "llm_share": sum(one.n_llm_tokens for one in done) / n_tokens,
+        "routed_tokens_per_s": n_tokens / routed_s,
+        "llm_tokens_per_s": sum(len(ids) for _, ids in alone) / llm_s,
+        "speedup_over_llm": llm_s / routed_s,
+    }
+
+
+def measure_runs(case: Case, turn: Turn) -> dict[str, Any]:
+    """Runs of several visitors at once on one device: all of them in one pass, or, with graphs, one after another."""
+    router = case.script(BATCH_SHARE)
+    engine = Engine(case.pair, {router.name: router})
+    rows = [_at_once(case, engine, n_at_once) for n_at_once in turn.each(case.plan.n_at_once)]
+    return {"dtype": case.plan.dtype, "rows": rows}
+
+
+def _at_once(case: Case, engine: Engine, n_at_once: int) -> dict[str, Any]:
+    texts = [" ".join(f"t{token}" for token in prompt) for prompt in case.prompts(n_at_once)]
+    found = class_benchmark(
+        engine,
+        [problem_from_text(text, "open") for text in texts],
+        n_sessions=n_at_once,
+        n_runs=1,
+        max_new_tokens=case.settings.max_new_tokens,
+        n_rounds=1,
+    )
+    return {
+        "n_at_once": n_at_once,
+        "tokens_per_s": found["n_tokens"] / found["shared_s"] if found["shared_s"] else None,
+        "first_token_s": found["first_token_s"],
+        "whole_run_s": found["whole_run_s"],
+        "n_failed": found["n_failed"],
+        "same_tokens_as_batch": found["same_tokens"],
     }
 
 

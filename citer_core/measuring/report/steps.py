@@ -16,7 +16,7 @@ import torch
 
 from citer_core.errors import MachineError
 from citer_core.gate.excerpt import clean
-from citer_core.measuring.report import batches, correctness, device, speed, waits
+from citer_core.measuring.report import correctness, device, speed
 from citer_core.measuring.report.bench import Bench, Case, paths_for
 from citer_core.measuring.report.budget import Budget, Turn
 from citer_core.measuring.report.folder import ReportFolder
@@ -69,11 +69,11 @@ def steps_of(bench: Bench, command: str) -> list[Step]:
         _step("correctness", "batches", 3, correctness.check_batches, bundled),
         _step("correctness", "readings", 3, correctness.check_readings, bundled),
         *_speed_steps(bench, bench.plan.shapes[0], 6),
-        _step("waits", "waits", 1, waits.count_waits, first),
+        _step("waits", "waits", 1, device.count_waits, first),
         _step("profile", "shape", 4, profile, Case(bench, first.shape, graphs)),
         _step("profile", "bundled", 3, profile, Case(bench, None, graphs)),
-        _step("batches", "batches", 4, batches.measure_batches, first),
-        *(_step("runs", f"at once, {way.name}", 2, batches.measure_runs, case) for way, _, case in of_ways),
+        _step("batches", "batches", 4, speed.measure_batches, first),
+        *(_step("runs", f"at once, {way.name}", 2, speed.measure_runs, case) for way, _, case in of_ways),
         *(_step("memory", way.name, 1, device.watch_memory, case) for way, _, case in of_ways),
         *(step for shape in bench.plan.shapes[1:] for step in _speed_steps(bench, shape, 3)),
     ]
