@@ -99,7 +99,7 @@ def _measure(
     args: argparse.Namespace, engine: Engine, tell: Callable[[int, dict[str, Any] | None], None]
 ) -> dict[str, Any]:
     if args.what == "decode":
-        from citer_core.measuring.benchmark import decode_benchmark
+        from citer_core.measuring.decode_benchmark import decode_benchmark
 
         question, *others = _rows("math")
         shots = [row.problem.prompt + row_completion(row.row, "math") for row in others[: args.shots]]
@@ -110,7 +110,7 @@ def _measure(
     from citer_core.measuring import pipeline_benchmark
 
     if args.what == "class":
-        from citer_core.measuring.class_benchmark import class_benchmark
+        from citer_core.measuring.pipeline_benchmark import class_benchmark
 
         questions = [row.problem for pair in zip(_rows("math"), _rows("mc"), strict=True) for row in pair]
         return class_benchmark(engine, questions, max_new_tokens=args.max_new_tokens, n_rounds=args.rounds, tell=say)

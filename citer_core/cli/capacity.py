@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from citer_core.assets import ASSETS
 from citer_core.cli.tables import text_table
 from citer_core.measuring.capacity import Demand, Deployment, llm_only_deployment, routed_deployment
-from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_numbers import read_profile
 
 if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers

@@ -15,8 +15,8 @@ from citer_core.large_import import large_import
 
 if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers
-    from citer_core.measuring.report.order import Told
     from citer_core.measuring.report.plan import ReportPlan
+    from citer_core.measuring.report.steps import Told
 
 MINUTES = 25.0
 MOST_MINUTES = 1440.0
@@ -60,9 +60,9 @@ def run(args: argparse.Namespace) -> int:
     import torch
 
     from citer_core.measuring.report.bench import Bench
-    from citer_core.measuring.report.facts import device_name
+    from citer_core.measuring.report.device import device_name
     from citer_core.measuring.report.folder import ReportFolder, about_here
-    from citer_core.measuring.report.order import run_steps, steps_of
+    from citer_core.measuring.report.steps import run_steps, steps_of
     from citer_core.measuring.report.words import problems
 
     device = torch.device(_device(args.device))

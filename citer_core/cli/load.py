@@ -17,7 +17,7 @@ from citer_core.cli.tables import text_table
 from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
 from citer_core.measuring.closed_loop import Load, LoadPoint, closed_loop, random_arrivals
-from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_numbers import read_profile
 
 if TYPE_CHECKING:
     from citer_core.cli.command import Subparsers

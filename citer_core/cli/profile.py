@@ -69,7 +69,7 @@ def report(profile: Profile) -> str:
 
 def _measure(args: argparse.Namespace, engine: Engine) -> Profile:
     from citer_core.measuring.profile import profile_pair
-    from citer_core.measuring.profile_plan import ProfilePlan
+    from citer_core.measuring.profile_numbers import ProfilePlan
 
     plan = ProfilePlan.quick(args.seed) if args.quick else ProfilePlan(seed=args.seed)
     examples = _examples(args, engine)

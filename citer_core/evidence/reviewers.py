@@ -19,8 +19,7 @@ from citer_core.evidence.reach import of_reach, unanswered
 from citer_core.evidence.regime import Regime
 from citer_core.evidence.stored import StoredPart
 from citer_core.gate.json_file import read_json
-from citer_core.measuring.crossing import measured_crossing
-from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_numbers import measured_crossing, read_profile
 from citer_core.measuring.profile_words import crossings
 
 SHORTCUT = "shortcut_one_wording.json"  # the first edition's labels, tried by rolling both branches out

@@ -67,7 +67,7 @@ class RoutedCosts:
             paid = slm + self.router_s + n * share * self.switch_s
             return paid - (1 - share) ** n * llm.fixed_s - (1 - share) * n * read
 
-        return _root(lost)
+        return root(lost)
 
     def largest_batch(self, llm_share: float, n_cached: float) -> int:
         """The largest power of two up to `MAX_BATCH` of sequences at which that share still saves time; 0 for none."""
@@ -95,14 +95,13 @@ def break_even_share_of_bytes(slm: ModelSpec, llm: ModelSpec, router_bytes: floa
     return max(0.0, 1 - paid / llm.forward_bytes(1, n_context - 1))
 
 
-def _root(lost: Callable[[float], float]) -> float:
-    """Where a function that grows over [0, 1] crosses 0; the nearer end where it does not."""
-    if lost(0.0) >= 0:
-        return 0.0
-    if lost(1.0) <= 0:
-        return 1.0
-    low, high = 0.0, 1.0
+def root(grows: Callable[[float], float], low: float = 0.0, high: float = 1.0) -> float:
+    """Where a function that grows crosses 0; the nearer end where it does not."""
+    if grows(low) >= 0:
+        return low
+    if grows(high) <= 0:
+        return high
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if lost(middle) < 0 else (low, middle)
+        low, high = (middle, high) if grows(middle) < 0 else (low, middle)
     return (low + high) / 2

@@ -8,6 +8,7 @@ estimate throughout; `assets/learn/scaling.md` says what is assumed. Pure arithm
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -147,12 +148,9 @@ def routed_deployment(costs: RoutedCosts, demand: Demand) -> Deployment:
     def token_s(n_slm: int, n_llm: int) -> float:
         return slm(n_slm).mean_latency_s + share * llm(n_llm).mean_latency_s
 
-    target = 1 / demand.tokens_per_s
-    if (least := token_s(MAX_SERVERS, MAX_SERVERS)) > target:
-        raise _too_slow(demand, least)
     # LLM devices are the dear ones: as few as would do beside ever so many SLM replicas, then as few of those.
-    n_llm = _fewest(lambda n: token_s(MAX_SERVERS, n) <= target)
-    n_slm = _fewest(lambda n: token_s(n, n_llm) <= target)
+    n_llm = _fewest(demand, lambda n: token_s(MAX_SERVERS, n))
+    n_slm = _fewest(demand, lambda n: token_s(n, n_llm))
     small, large = slm(n_slm), llm(n_llm)
     # Only a share of the tokens waits for the LLM: the slowest twentieth of all is the slowest 5% / share of those.
     waiting = max(0.0, 1 - 0.05 / share)
@@ -172,27 +170,17 @@ def llm_only_deployment(costs: RoutedCosts, demand: Demand) -> Deployment:
     def llm(n: int) -> BatchServer:
         return BatchServer(costs.llm.fixed_s, per_token, rate / n, demand.max_batch)
 
-    target = 1 / demand.tokens_per_s
-    if llm(MAX_SERVERS).mean_latency_s > target:
-        raise _too_slow(demand, llm(MAX_SERVERS).mean_latency_s)
-    n_llm = _fewest(lambda n: llm(n).mean_latency_s <= target)
+    n_llm = _fewest(demand, lambda n: llm(n).mean_latency_s)
     server = llm(n_llm)
     return Deployment(0, n_llm, server.mean_latency_s, server.latency_s(0.95), 0.0, server.busy, server.batch)
 
 
-def _too_slow(demand: Demand, least_s: float) -> SettingError:
-    return SettingError(
-        f"{demand.tokens_per_s:g} tokens/s for each user cannot be reached with any number of these devices: a token "
-        f"takes {1000 * least_s:.1f} ms on idle ones. Ask for at most {1 / least_s:.1f} tokens/s."
-    )
-
-
-def _fewest(suffices: Callable[[int], bool]) -> int:
-    """The smallest number of devices that does; more never do worse."""
-    low, high = 0, 1
-    while not suffices(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if suffices(middle) else (middle, high)
-    return high
+def _fewest(demand: Demand, token_s: Callable[[int], float]) -> int:
+    """The smallest number of devices with which a token takes as long as is wanted at most; more never do worse."""
+    target, least = 1 / demand.tokens_per_s, token_s(MAX_SERVERS)
+    if least > target:
+        raise SettingError(
+            f"{demand.tokens_per_s:g} tokens/s for each user cannot be reached with any number of these devices: a "
+            f"token takes {1000 * least:.1f} ms on idle ones. Ask for at most {1 / least:.1f} tokens/s."
+        )
+    return 1 + bisect_left(range(1, MAX_SERVERS), True, key=lambda n: token_s(n) <= target)

@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import heapq
 import random
+import statistics
 from dataclasses import dataclass
 
 from citer_core.errors import SettingError
+from citer_core.measuring.break_even import root
 from citer_core.measuring.capacity import BatchServer
+from citer_core.measuring.rounds import quantile
 
 N_CALLS = 20_000
 NO_LIMIT = 1_000_000  # of calls in a pass: a server's own limit lies above the loads that are tried
@@ -109,19 +112,18 @@ def random_arrivals(service: Service, load: Load) -> LoadPoint:
     def server(rate: float) -> BatchServer:
         return BatchServer(service.fixed_s, service.per_call_s, rate, NO_LIMIT)
 
-    low, high = 0.0, load.users / (thinking_s + service.fixed_s + service.per_call_s)
-    for _ in range(60):
-        rate = (low + high) / 2
-        possible = load.users / (thinking_s + server(rate).mean_latency_s)
-        low, high = (rate, high) if possible > rate else (low, rate)
-    found = server(low)
+    def ahead(rate: float) -> float:
+        """Of the rate that is possible where calls wait as long as they do at this one."""
+        return rate - load.users / (thinking_s + server(rate).mean_latency_s)
+
+    rate = root(ahead, 0.0, load.users / (thinking_s + service.fixed_s + service.per_call_s))
+    found = server(rate)
     return LoadPoint(
-        low / load.llm_share / load.users, found.mean_latency_s, found.latency_s(0.5), found.latency_s(0.95)
+        rate / load.llm_share / load.users, found.mean_latency_s, found.latency_s(0.5), found.latency_s(0.95)
     )
 
 
 def load_point(latencies: list[float], tokens_per_s: float) -> LoadPoint:
     """Sums up calls; `latencies` in seconds, one at least, in any order."""
-    ranked = sorted(latencies)
-    p50, p95 = (ranked[min(len(ranked) - 1, int(q * len(ranked)))] for q in (0.5, 0.95))
-    return LoadPoint(tokens_per_s, sum(ranked) / len(ranked), p50, p95)
+    mean_s = statistics.fmean(latencies)
+    return LoadPoint(tokens_per_s, mean_s, quantile(latencies, 0.5), quantile(latencies, 0.95))

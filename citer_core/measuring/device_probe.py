@@ -22,6 +22,28 @@ from citer_core.models.language_model import LanguageModel
 
 MIB = 2**20
 
+# Data sheets' memory bandwidth in bytes/s, by a part of the name that torch gives; the first that fits is taken.
+DATA_SHEETS = {
+    "H200": 4.8e12,
+    "H100 NVL": 3.9e12,
+    "H100 PCIe": 2.0e12,
+    "H100": 3.35e12,
+    "A100-SXM4-80GB": 2.039e12,
+    "A100-PCIE-40GB": 1.555e12,
+    "A100-SXM4-40GB": 1.555e12,
+    "L40S": 864e9,
+    "L4": 300e9,
+    "A10G": 600e9,
+    "T4": 320e9,
+    "RTX 4090": 1008e9,
+    "RTX 3090": 936e9,
+}
+
+
+def data_sheet_bandwidth(device_name: str) -> float | None:
+    """Bytes/s as the vendor states them; None for a device that is not in the list (processors depend on the board)."""
+    return next((bandwidth for part, bandwidth in DATA_SHEETS.items() if part in device_name), None)
+
 
 def clock_for(device: torch.device) -> tuple[Clock, Callable[[], float]]:
     """The clock that measures work on a device, and its name: `thread` or `wall`."""
@@ -30,40 +52,38 @@ def clock_for(device: torch.device) -> tuple[Clock, Callable[[], float]]:
     return "wall", time.perf_counter
 
 
-class _Text:
-    """A text with its beginning cached, read on in the way in which the model's runs are decoded.
+class AloneText:
+    """A text that one model reads on, in the way in which the model's runs are decoded.
 
     Args:
         lm: replayed or not.
-        ids: [T] int64.
-        n_cached: tokens of the beginning.
+        n_positions: of the text, at most.
     """
 
-    def __init__(self, lm: LanguageModel, ids: torch.Tensor, n_cached: int) -> None:
-        self._lm, self._n_cached = lm, n_cached
-        self._ids = ids.tolist()
+    def __init__(self, lm: LanguageModel, n_positions: int) -> None:
+        self._lm, self._n_read = lm, 0
         self._lent = ExitStack()  # given back when this goes
-        self._seat = self._lent.enter_context(lm.seat(len(ids)))
+        self._seat = self._lent.enter_context(lm.seat(n_positions))
         self._cache = lm.new_cache()
-        if self._seat is not None:
-            self._seat.read(self._ids[:n_cached])
-        else:
-            lm.forward([self._ids[:n_cached]], self._cache)
 
-    def feed(self, n_new: int) -> torch.Tensor:
-        """[1, V] after so many more tokens."""
-        end = self._n_cached + n_new
+    def feed(self, ids: Sequence[int]) -> torch.Tensor:
+        """[1, V] behind these tokens."""
+        is_first, self._n_read = self._n_read == 0, self._n_read + len(ids)
         if self._seat is None:
-            return self._lm.forward([self._ids[self._n_cached : end]], self._cache)[0]
-        self._seat.feed(self._ids[self._n_cached : end])
+            return self._lm.forward([ids], self._cache)[0]
+        if is_first:
+            self._seat.read(ids)
+        else:
+            self._seat.feed(ids)
         return self._seat.logits
 
-    def rewind(self) -> None:
-        """Forgets them."""
+    def rewind(self, n_tokens: int) -> None:
+        """Forgets all but the first ones."""
+        self._n_read = n_tokens
         if self._seat is not None:
-            self._seat.rewind(self._n_cached)
+            self._seat.rewind(n_tokens)
         else:
-            self._cache.truncate(0, self._n_cached)
+            self._cache.truncate(0, n_tokens)
 
 
 def seconds_of(work: Callable[[], torch.Tensor], n_rounds: int) -> float:
@@ -132,14 +152,16 @@ def pass_times(
     """
     generator = torch.Generator().manual_seed(seed)
     n_ids = max(n_cached) + max(n_new)
-    text = {name: torch.randint(lm.vocab_size, (n_ids,), generator=generator) for name, lm in models.items()}
-    texts = {(name, n): _Text(lm, text[name][: n + max(n_new)], n) for name, lm in models.items() for n in n_cached}
+    ids = {name: torch.randint(lm.vocab_size, (n_ids,), generator=generator).tolist() for name, lm in models.items()}
+    texts = {(name, n): AloneText(lm, n + max(n_new)) for name, lm in models.items() for n in n_cached}
+    for (name, n), text in texts.items():
+        text.feed(ids[name][:n])
     times: dict[tuple[str, int, int], list[float]] = {}
     for round_number in range(n_warm_up + n_rounds):
         is_counted = round_number >= n_warm_up
         for new, cached, name in itertools.product(n_new, n_cached, models):
-            seconds = _timed(partial(texts[name, cached].feed, new))
-            texts[name, cached].rewind()
+            seconds = _timed(partial(texts[name, cached].feed, ids[name][cached : cached + new]))
+            texts[name, cached].rewind(cached)
             if is_counted:
                 times.setdefault((name, new, cached), []).append(seconds)
         if is_counted:

@@ -1,6 +1,8 @@
-"""Speed of the pipeline on one machine in one run: decoding in batches, and labelling, each beside its plain form.
+"""Speed of the pipeline on one machine in one run: batches, a class of visitors, and labelling, each beside another way
+to get the same.
 
-Each result says whether both forms gave the same tokens or cases. Knows nothing about where results are stored.
+Each result says whether both ways gave the same tokens or cases. Knows nothing about where results are stored, and of
+pages neither: gradio and the network come on top.
 """
 
 from __future__ import annotations
@@ -9,18 +11,28 @@ import datetime
 import statistics
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
+from transformers import GenerationConfig
 
 from citer_core.engine import Engine
 from citer_core.hardware import hardware_in_words
 from citer_core.labelling.teacher_forcing import Example, teacher_force
+from citer_core.measuring.rounds import Rounds, quantile, timed
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair
 from citer_core.routing.decode import decode, decode_batch
+from citer_core.run import Run
+from citer_core.serving.shared_decoder import SharedDecoder
+from citer_core.system_memory import resident_bytes
 from citer_core.tasks.problems import Problem
-from citer_core.types import DecodeSettings
+from citer_core.types import DecodeSettings, TokenEvent
+
+LONGEST_S = 600.0  # for one run
+Tell = Callable[[str], None]
 
 
 def batch_benchmark(
@@ -31,7 +43,7 @@ def batch_benchmark(
     batch_size: int = 16,
     max_new_tokens: int = 150,
     n_rounds: int = 3,
-    tell: Callable[[str], None] = lambda _: None,
+    tell: Tell = lambda _: None,
 ) -> dict[str, Any]:
     """Tokens per second of `decode_batch` beside one `decode` after another, under the default router.
 
@@ -49,28 +61,34 @@ def batch_benchmark(
     """
     pair, router = engine.pair, engine.router()
     prompts = [pair.encode(problem.prompt) for problem in problems]
+
+    def at(threshold: float) -> dict[str, Any]:
+        settings = DecodeSettings(threshold=threshold, max_new_tokens=max_new_tokens)
+
+        def batch() -> list[Any]:
+            done = decode_batch(pair, router, prompts, settings, batch_size=batch_size, may_vary_threads=True)
+            return sorted(done, key=lambda one: one.index)
+
+        def single() -> list[Any]:
+            return [list(decode(pair, router, prompt, settings)) for prompt in prompts]
+
+        rounds = Rounds({"single": single, "batch": batch})
+        for _ in rounds.run(n_rounds, n_warm_up=0):
+            pass
+        singles = [[_ids(events) for events in runs] for runs in rounds.results["single"]]
+        batches = [[list(done.token_ids) for done in runs] for runs in rounds.results["batch"]]
+        n_by_llm = sum(done.n_llm_tokens for done in rounds.results["batch"][-1])
+        return {
+            "llm_token_share": round(n_by_llm / sum(map(len, batches[-1])), 4),
+            "single_tokens_per_s": _tokens_per_s(singles, rounds.seconds["single"]),
+            "batch_tokens_per_s": _tokens_per_s(batches, rounds.seconds["batch"]),
+            "ratio": rounds.ratio("single", "batch"),
+            "same_tokens": singles == batches,
+        }
+
     rows = {}
     for threshold in thresholds:
-        settings = DecodeSettings(threshold=threshold, max_new_tokens=max_new_tokens)
-        single, batched, same, share = [], [], True, 0.0
-        for _ in range(n_rounds):
-            start = time.perf_counter()
-            alone = [[e.token_id for e in decode(pair, router, prompt, settings)] for prompt in prompts]
-            single.append(sum(map(len, alone)) / (time.perf_counter() - start))
-            start = time.perf_counter()
-            completions = decode_batch(pair, router, prompts, settings, batch_size=batch_size, may_vary_threads=True)
-            together = {c.index: c for c in completions}
-            n_tokens = sum(len(c.steps) for c in together.values())
-            batched.append(n_tokens / (time.perf_counter() - start))
-            same = same and all(together[i].token_ids == ids for i, ids in enumerate(alone))
-            share = sum(c.n_llm_tokens for c in together.values()) / n_tokens
-        rows[f"{threshold:g}"] = {
-            "llm_token_share": round(share, 4),
-            "single_tokens_per_s": round(statistics.median(single), 1),
-            "batch_tokens_per_s": round(statistics.median(batched), 1),
-            "ratio": round(statistics.median(b / s for b, s in zip(batched, single, strict=True)), 2),
-            "same_tokens": same,
-        }
+        rows[f"{threshold:g}"] = at(threshold)
         tell(f"tau {threshold:g}: {rows[f'{threshold:g}']}")
     return about(pair, "python -m citer_core bench --what batch") | {
         "router": router.name,
@@ -81,8 +99,125 @@ def batch_benchmark(
     }
 
 
+def _tokens_per_s(texts: Sequence[Sequence[list[int]]], seconds: Sequence[float]) -> float:
+    """The median over rounds, of which each wrote some texts."""
+    return round(statistics.median(sum(map(len, some)) / s for some, s in zip(texts, seconds, strict=True)), 1)
+
+
+@dataclass(slots=True)
+class _Watch:
+    """When a run was submitted, had its first token and ended."""
+
+    run: Run
+    submitted_s: float = 0.0
+    first_s: float | None = None
+    ended_s: float | None = None
+
+    def changed(self) -> None:
+        now = time.perf_counter()
+        if self.run.finish_reason is not None:
+            self.ended_s = now
+        elif self.first_s is None:
+            self.first_s = now
+
+
+def class_benchmark(
+    engine: Engine,
+    problems: Sequence[Problem],
+    *,
+    n_sessions: int = 50,
+    n_runs: int = 5,
+    max_new_tokens: int = 150,
+    n_slots: int = 32,
+    batch_size: int = 16,
+    n_rounds: int = 3,
+    tell: Tell = lambda _: None,
+) -> dict[str, Any]:
+    """A class at once: many small runs submitted together to one `SharedDecoder`, beside `run_batch` over the same.
+
+    Args:
+        engine: pair and router, at the tau that it recommends.
+        problems: at least one; they come again where there are fewer than runs.
+        n_sessions, n_runs: size of the class. Every session's runs are submitted before the first of them ends.
+        max_new_tokens: of each run.
+        n_slots: of the decoder.
+        batch_size: of `run_batch`.
+        n_rounds: each way is measured so often, in turns, after a round that is not counted; medians are given.
+        tell: told what each round came to.
+
+    Returns:
+        Wall seconds of both ways and their ratio, round by round the smallest and the largest, p50 and p95 of the wait
+        for the first token and for the end in the shared decoder, its resident memory, and whether texts were the same.
+    """
+    settings = DecodeSettings(threshold=engine.default_threshold(), max_new_tokens=max_new_tokens)
+    asked = [problems[number % len(problems)] for number in range(n_sessions * n_runs)]
+    decoder = SharedDecoder(engine, n_slots=n_slots)
+    rounds = Rounds[Any]({
+        "batch": lambda: dict(engine.run_batch(asked, settings=settings, batch_size=batch_size)),
+        "shared": lambda: _together(decoder, [engine.start(problem, settings=settings) for problem in asked]),
+    })  # fmt: skip
+    batch_s, shared_s = rounds.seconds["batch"], list[float]()
+    try:
+        for number in rounds.run(n_rounds):
+            if number:
+                watches = rounds.results["shared"][-1]
+                shared_s.append(max(watch.ended_s for watch in watches) - watches[0].submitted_s)
+                tell(f"round {number} of {n_rounds}: shared {shared_s[-1]:.2f} s, run_batch {batch_s[-1]:.2f} s")
+    finally:
+        decoder.close()
+    texts = [[_ids(watch.run.events_since(0)) for watch in watches] for watches in rounds.results["shared"]]
+    batches = [[_ids(traces[number].events) for number in range(len(asked))] for traces in rounds.results["batch"]]
+    watched = [watch for watches in rounds.results["shared"] for watch in watches]
+    ratios = [ours / theirs for ours, theirs in zip(shared_s, batch_s, strict=True)]
+    resident = resident_bytes()
+    return about(engine.pair, "python -m citer_core bench --what class") | {
+        "router": engine.default_router,
+        "threshold": settings.threshold,
+        "n_sessions": n_sessions,
+        "n_runs_each": n_runs,
+        "n_tokens": sum(map(len, texts[-1])),
+        "max_new_tokens": max_new_tokens,
+        "n_slots": n_slots,
+        "batch_size": batch_size,
+        "n_rounds": n_rounds,
+        "shared_s": round(statistics.median(shared_s), 2),
+        "run_batch_s": round(rounds.median("batch"), 2),
+        "ratio": round(statistics.median(ratios), 2),
+        "ratio_range": [round(min(ratios), 2), round(max(ratios), 2)],
+        "first_token_s": _spread([watch.first_s - watch.submitted_s for watch in watched if watch.first_s is not None]),
+        "whole_run_s": _spread([watch.ended_s - watch.submitted_s for watch in watched]),
+        "resident_mb": None if resident is None else round(resident / 1e6),
+        "n_failed": sum(watch.run.finish_reason not in ("eos", "length") for watch in watched),
+        "same_tokens": texts == batches,
+    }
+
+
+def _ids(events: Sequence[TokenEvent]) -> list[int]:
+    return [event.token_id for event in events]
+
+
+def _together(decoder: SharedDecoder, runs: Sequence[Run]) -> list[_Watch]:
+    """Submits all of them at once and waits for the last."""
+    watches = [_Watch(run) for run in runs]
+    for watch in watches:
+        watch.run.on_change(watch.changed)
+    for watch in watches:
+        watch.submitted_s = time.perf_counter()
+        decoder.submit(watch.run)
+    for watch in watches:
+        watch.run.wait(watch.run.settings.max_new_tokens, LONGEST_S)  # more than it can have: it waits for the end
+    while any(watch.ended_s is None for watch in watches):  # the last are told of their end
+        time.sleep(0.001)
+    return watches
+
+
+def _spread(seconds: Sequence[float]) -> dict[str, float]:
+    shares = {"p50": 0.5, "p95": 0.95, "max": 1.0}
+    return {name: round(quantile(seconds, share), 3) for name, share in shares.items()}
+
+
 def labelling_benchmark(
-    pair: ModelPair, examples: Sequence[Example], n_plain: int = 4, tell: Callable[[str], None] = lambda _: None
+    pair: ModelPair, examples: Sequence[Example], n_plain: int = 4, tell: Tell = lambda _: None
 ) -> dict[str, Any]:
     """Labelled tokens per second by teacher forcing, beside two one-token `generate` calls per token.
 
@@ -96,26 +231,26 @@ def labelling_benchmark(
         Both speeds, their ratio, and whether the cases were the same.
     """
     list(teacher_force(pair, examples[:2]))
-    start = time.perf_counter()
-    forced = list(teacher_force(pair, examples))
-    n_tokens = sum(len(truth.case) for truth in forced)
-    ours = n_tokens / (time.perf_counter() - start)
+    forced_s, forced = timed(lambda: [truth.case.tolist() for truth in teacher_force(pair, examples)])
+    n_tokens = sum(map(len, forced))
+    ours = n_tokens / forced_s
     tell(f"teacher-forced: {ours:.1f} tokens/s")
-    start = time.perf_counter()
-    plain = []
+    plain_s, plain = 0.0, list[list[int]]()
     for number, example in enumerate(examples[:n_plain], 1):
-        plain.append(_plain_cases(pair, example))
+        seconds, cases = timed(partial(_plain_cases, pair, example))
+        plain_s += seconds
+        plain.append(cases)
         tell(f"the plain way: {number} of {n_plain} examples")
-    n_plain_tokens = sum(map(len, plain))
-    theirs = n_plain_tokens / (time.perf_counter() - start)
+    n_tokens_plain = sum(map(len, plain))
+    theirs = n_tokens_plain / plain_s
     return about(pair, "python -m citer_core bench --what labels") | {
         "n_examples": len(examples),
         "n_tokens": n_tokens,
-        "n_tokens_plain": n_plain_tokens,
+        "n_tokens_plain": n_tokens_plain,
         "teacher_forced_tokens_per_s": round(ours, 1),
         "one_token_generate_tokens_per_s": round(theirs, 1),
         "ratio": round(ours / theirs, 1),
-        "same_cases": plain == [truth.case.tolist() for truth in forced[:n_plain]],
+        "same_cases": plain == forced[:n_plain],
     }
 
 
@@ -124,17 +259,40 @@ def _plain_cases(pair: ModelPair, example: Example) -> list[int]:
     cases = []
     for position, truth in enumerate(example.truth_ids):
         ids = example.prompt_ids + example.truth_ids[:position]
-        slm, llm = _next_token(pair.slm, ids), _next_token(pair.local_llm, ids)
-        cases.append(1 if slm == truth else 2 if llm == truth else 3)
+        slm, llm = generate(pair.slm, ids, 1), generate(pair.local_llm, ids, 1)
+        cases.append(1 if slm == [truth] else 2 if llm == [truth] else 3)
     return cases
 
 
-def _next_token(lm: LanguageModel, ids: Sequence[int]) -> int:
-    prompt = torch.tensor([list(ids)], device=lm.device)
+def generate(
+    lm: LanguageModel,
+    prompt: Sequence[int],
+    n_new: int,
+    *,
+    eos_ids: Sequence[int] | None = None,
+    assistant: LanguageModel | None = None,
+) -> list[int]:
+    """Greedy decoding by transformers' `generate`.
+
+    Args:
+        lm: the model.
+        prompt: token ids.
+        n_new: new tokens, at most.
+        eos_ids: that end a text; None lets nothing end it before.
+        assistant: that writes drafts.
+    """
+    ids = torch.tensor([list(prompt)], device=lm.device)
+    # An end of text that is no token: no logits processor has to see to it.
+    eos = [lm.model.config.vocab_size] if eos_ids is None else list(eos_ids)
+    config = GenerationConfig(do_sample=False, max_new_tokens=n_new, eos_token_id=eos, pad_token_id=0)
     output = lm.model.generate(
-        prompt, attention_mask=torch.ones_like(prompt), do_sample=False, max_new_tokens=1, pad_token_id=0
+        ids,
+        attention_mask=torch.ones_like(ids),
+        generation_config=config,
+        assistant_model=assistant.model if assistant else None,
     )
-    return int(output[0, -1])
+    written: list[int] = output[0, len(prompt) :].tolist()
+    return written
 
 
 def about(pair: ModelPair, command: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """`profile_pair`: measures a pair on this device and concludes up to which LLM share routing is worth it here.
 
 Measured: passes, router, loop, bandwidth, peak, agreement, decoding speeds. Estimated: bytes and FLOPs of a pass
-(`cost.py`), break-evens. The result is a `Profile` (`profile_numbers.py`; `profile_file.py` reads one back,
-`profile_words.py` says what it means). Called by the command line and by the page.
+(`cost.py`), break-evens. The result is a `Profile` (`profile_numbers.py`; `profile_words.py` says what
+it means). Called by the command line and by the page.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import dataclasses
 import datetime
 import random
 import statistics
-import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import torch
 
@@ -22,25 +22,13 @@ from citer_core.engine import Engine
 from citer_core.errors import SettingError
 from citer_core.hardware import hardware_in_words
 from citer_core.labelling.teacher_forcing import Example, example_of, teacher_force
-from citer_core.measuring.benchmark import PatternRouter
-from citer_core.measuring.bound import data_sheet_bandwidth, verdict_of
+from citer_core.measuring import device_probe
+from citer_core.measuring import profile_numbers as numbers
 from citer_core.measuring.break_even import RoutedCosts, break_even_share_of_bytes
-from citer_core.measuring.device_probe import MIB, clock_for, copy_bandwidth, pass_times, peak_flops, seconds_of
-from citer_core.measuring.profile_numbers import (
-    Agreement,
-    BatchShare,
-    BreakEven,
-    CopySpeed,
-    ModelProfile,
-    Probe,
-    ProductLine,
-    Profile,
-    RouterTime,
-    RunCheck,
-    SharesAt,
-)
-from citer_core.measuring.profile_plan import ProfilePlan
-from citer_core.measuring.step_cost import PassTime, StepCost, fit_step_cost
+from citer_core.measuring.profile_numbers import ROUTER_BYTES_PER_PARAM, Profile, ProfilePlan
+from citer_core.measuring.rounds import Rounds, timed
+from citer_core.measuring.script_router import HALF, ScriptRouter, even_script
+from citer_core.measuring.step_cost import PassTime, StepCost, fit_step_cost, verdict_of
 from citer_core.models.pair import ModelPair
 from citer_core.routing.candidates import TOP_K
 from citer_core.routing.decode import decode
@@ -49,11 +37,11 @@ from citer_core.routing.routers.constant import AlwaysSLMRouter
 from citer_core.routing.top_tokens import top_tokens
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import DataType
-from citer_core.types import DecodeSettings
+from citer_core.types import DecodeSettings, TokenEvent
 
 LLM_ALONE = "LLM alone, same loop"
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
-ROUTER_BYTES_PER_PARAM = 4  # routers run in float32, see `CostModel`
+Timed = tuple[float, list[TokenEvent]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +101,7 @@ def profile_pair(
     fits = {which: fit_step_cost(times) for which, times in passes.items()}
     yield Progress(0.6, "router and hand-over")
     router_s, switch_s = small_parts(pair, router, plan.n_rounds)
-    agreement: Agreement | None = None
+    agreement: numbers.Agreement | None = None
     if with_agreement:
         yield Progress(0.65, "agreement of the two models")
         chosen = sample_examples(pair, plan.n_problems, plan.seed) if examples is None else examples
@@ -129,12 +117,12 @@ def profile_pair(
         pair_revision=pair.info.revision,
         dtype=pair.info.dtype,
         device=pair.info.device,
-        clock=clock_for(pair.slm.device)[0],
+        clock=device_probe.clock_for(pair.slm.device)[0],
         plan=plan,
         probe=probe,
         slm=_model(pair.info.slm, passes["slm"], fits["slm"], context, probe),
         llm=_model(pair.info.llm, passes["llm"], fits["llm"], context, probe),
-        router=RouterTime(router.name, router.n_params, router_s),
+        router=numbers.RouterTime(router.name, router.n_params, router_s),
         loop_s=loop_s,
         switch_s=switch_s,
         agreement=agreement,
@@ -153,17 +141,22 @@ def cpu_in_words() -> str:
     return hardware_in_words() if not torch.cuda.is_available() else f"CPU, {torch.get_num_threads()} threads"
 
 
-def _probe(pair: ModelPair, plan: ProfilePlan) -> Probe:
+def _probe(pair: ModelPair, plan: ProfilePlan) -> numbers.Probe:
     device = pair.slm.device
-    large = (2048 if device.type == "cuda" else 256) * MIB
+    sheet = device_probe.data_sheet_bandwidth(hardware_in_words()) if device.type == "cuda" else None
+    large = (2048 if device.type == "cuda" else 256) * device_probe.MIB
     sizes = sorted({pair.info.slm.weight_bytes, pair.info.llm.weight_bytes, large} - {0})
     chosen = pair.products_chosen()
-    return Probe(
-        copy=tuple(CopySpeed(size, copy_bandwidth(device, min(size, large), plan.n_rounds)) for size in sizes),
-        peak_flops=peak_flops(device, getattr(torch, pair.info.dtype), plan.n_rounds),
-        data_sheet_bytes_per_s=data_sheet_bandwidth(hardware_in_words()) if device.type == "cuda" else None,
+
+    def copy_of(size: int) -> numbers.CopySpeed:
+        return numbers.CopySpeed(size, device_probe.copy_bandwidth(device, min(size, large), plan.n_rounds))
+
+    return numbers.Probe(
+        copy=tuple(map(copy_of, sizes)),
+        peak_flops=device_probe.peak_flops(device, getattr(torch, pair.info.dtype), plan.n_rounds),
+        data_sheet_bytes_per_s=sheet,
         threads=torch.get_num_threads(),
-        products={which: tuple(ProductLine(**line) for line in lines) for which, lines in chosen.items()},
+        products={which: tuple(numbers.ProductLine(**line) for line in lines) for which, lines in chosen.items()},
     )
 
 
@@ -171,7 +164,7 @@ def _passes(pair: ModelPair, plan: ProfilePlan, n_warm_up: int) -> Generator[Pro
     """The timed passes of both models."""
     models = {"slm": pair.slm, "llm": pair.local_llm}
     passes: dict[str, list[PassTime]] = {}
-    measured = pass_times(models, plan.n_new, plan.contexts, plan.n_rounds, plan.seed, n_warm_up=n_warm_up)
+    measured = device_probe.pass_times(models, plan.n_new, plan.contexts, plan.n_rounds, plan.seed, n_warm_up=n_warm_up)
     for number, so_far in enumerate(measured, start=1):
         passes = so_far
         yield Progress(0.05 + 0.5 * number / plan.n_rounds, f"forward passes, round {number} of {plan.n_rounds}")
@@ -193,10 +186,10 @@ def small_parts(pair: ModelPair, router: Router, n_rounds: int) -> tuple[float, 
     def candidates() -> torch.Tensor:
         return top_tokens(torch.log_softmax(llm_logits.float(), dim=-1).view(-1), TOP_K)[0]
 
-    return seconds_of(confidence, 10 * n_rounds), seconds_of(candidates, 10 * n_rounds)
+    return device_probe.seconds_of(confidence, 10 * n_rounds), device_probe.seconds_of(candidates, 10 * n_rounds)
 
 
-def _agreement(pair: ModelPair, examples: Sequence[Example], data: str) -> Agreement:
+def _agreement(pair: ModelPair, examples: Sequence[Example], data: str) -> numbers.Agreement:
     """Top-1 agreement on true prefixes, token by token."""
     same = slm_right = llm_right = n_tokens = 0
     for forced in teacher_force(pair, examples):
@@ -206,7 +199,7 @@ def _agreement(pair: ModelPair, examples: Sequence[Example], data: str) -> Agree
         llm_right += int((forced.llm_ids == forced.truth_ids).sum())
     if n_tokens == 0:
         raise SettingError("There is no problem to compare the two models on: give one at least.")
-    return Agreement(
+    return numbers.Agreement(
         n_examples=len(examples),
         n_tokens=n_tokens,
         slm_is_llm=same / n_tokens,
@@ -217,49 +210,44 @@ def _agreement(pair: ModelPair, examples: Sequence[Example], data: str) -> Agree
     )
 
 
-def _runs(
-    pair: ModelPair, router: Router, plan: ProfilePlan
-) -> Generator[Progress, None, tuple[dict[str, list[float]], float]]:
-    """Seconds of real decoding per contender and round, and of a step outside models and router (a median)."""
+def _runs(pair: ModelPair, router: Router, plan: ProfilePlan) -> Generator[Progress, None, tuple[Rounds[Timed], float]]:
+    """Real decoding of each contender, and seconds of a step outside models and router (a median)."""
     endless = dataclasses.replace(pair, eos_ids=frozenset())
     llm_alone = dataclasses.replace(endless, slm=pair.local_llm)
     prompt = [(7 + 13 * i) % pair.vocab_size for i in range(plan.n_prompt)]
-    settings = DecodeSettings(threshold=0.5, max_new_tokens=plan.n_written)
-    shares = (0.0, *plan.shares)
-    patterns = [PatternRouter(router, share) for share in shares]
-    slm_alone = AlwaysSLMRouter()
-    seconds: dict[str, list[float]] = {name: [] for name in (LLM_ALONE, *map(_name, shares))}
-    _, clock = clock_for(pair.slm.device)
-    outside = []
-    for number in range(plan.n_runs + 1):
-        yield Progress(0.7 + 0.3 * number / (plan.n_runs + 1), f"decoding, round {number} of {plan.n_runs}")
-        start = clock()
-        list(decode(llm_alone, slm_alone, prompt, settings))
-        measured = [clock() - start]
-        for share, pattern in zip(shares, patterns, strict=True):
-            start, on_wall = clock(), time.perf_counter()
-            events = list(decode(endless, pattern, prompt, settings))
-            measured.append(clock() - start)
-            if share == 0 and number:
-                # Events tell wall-clock time; their share of it carries over to the other clock.
-                inside = sum(e.slm_s + e.router_s for e in events) / (time.perf_counter() - on_wall)
-                outside.append((1 - inside) * measured[-1])
-        if number:
-            for name, value in zip(seconds, measured, strict=True):
-                seconds[name].append(value)
-    return seconds, statistics.median(outside) / plan.n_written
+    settings = DecodeSettings(threshold=HALF, max_new_tokens=plan.n_written)
+
+    def run(of: ModelPair, router: Router) -> Timed:
+        return timed(lambda: list(decode(of, router, prompt, settings)))
+
+    works: dict[str, Callable[[], Timed]] = {LLM_ALONE: partial(run, llm_alone, AlwaysSLMRouter())}
+    for share in (0.0, *plan.shares):
+        script = ScriptRouter(router, even_script(share, plan.n_written), pair.slm.device)
+        works[_name(share)] = partial(run, endless, script)
+    rounds = Rounds(works, device_probe.clock_for(pair.slm.device)[1])
+    yield Progress(0.7, "decoding")
+    for number in rounds.run(plan.n_runs):
+        yield Progress(0.75 + 0.2 * number / plan.n_runs, f"decoding, round {number} of {plan.n_runs}")
+    # Events tell wall-clock time; their share of it carries over to the other clock.
+    outside = [
+        (1 - sum(e.slm_s + e.router_s for e in events) / on_wall) * seconds
+        for (on_wall, events), seconds in zip(rounds.results[_name(0.0)], rounds.seconds[_name(0.0)], strict=True)
+    ]
+    return rounds, statistics.median(outside) / plan.n_written
 
 
 def _name(share: float) -> str:
     return f"routed at {share:.0%}"
 
 
-def _model(spec: ModelSpec, passes: list[PassTime], fit: StepCost, context: int, probe: Probe) -> ModelProfile:
+def _model(
+    spec: ModelSpec, passes: list[PassTime], fit: StepCost, context: int, probe: numbers.Probe
+) -> numbers.ModelProfile:
     n_bytes, flops = spec.forward_bytes(1, context), spec.forward_flops(1, context)
     # The copy of about as many bytes: a small model lives in the caches of a large processor.
     copy = min(probe.copy, key=lambda copied: abs(copied.n_bytes - spec.weight_bytes))
     verdict = verdict_of(fit, context, n_bytes, flops, copy.bytes_per_s, probe.peak_flops)
-    return ModelProfile(
+    return numbers.ModelProfile(
         name=spec.name,
         n_params=spec.n_params,
         passes=tuple(passes),
@@ -272,31 +260,35 @@ def _model(spec: ModelSpec, passes: list[PassTime], fit: StepCost, context: int,
 
 
 def _break_even(
-    pair: ModelPair, costs: RoutedCosts, router: Router, plan: ProfilePlan, context: int, agreement: Agreement | None
-) -> BreakEven:
+    pair: ModelPair,
+    costs: RoutedCosts,
+    router: Router,
+    plan: ProfilePlan,
+    context: int,
+    agreement: numbers.Agreement | None,
+) -> numbers.BreakEven:
     slm, llm, router_bytes = pair.info.slm, pair.info.llm, router.n_params * ROUTER_BYTES_PER_PARAM
 
-    def shares(n_cached: int) -> SharesAt:
+    def shares(n_cached: int) -> numbers.SharesAt:
         of_bytes = break_even_share_of_bytes(slm, llm, router_bytes, n_cached + 1)
-        return SharesAt(n_cached, costs.break_even_share(n_cached), of_bytes)
+        return numbers.SharesAt(n_cached, costs.break_even_share(n_cached), of_bytes)
 
-    return BreakEven(
+    return numbers.BreakEven(
         **asdict(shares(context)),
         by_context=tuple(shares(n_cached) for n_cached in plan.contexts),
-        by_batch=tuple(BatchShare(size, costs.break_even_share(context, size)) for size in BATCHES),
+        by_batch=tuple(numbers.BatchShare(size, costs.break_even_share(context, size)) for size in BATCHES),
         largest_batch=None if agreement is None else costs.largest_batch(agreement.needed_share, context),
     )
 
 
-def _check(costs: RoutedCosts, runs: dict[str, list[float]], plan: ProfilePlan) -> Iterator[RunCheck]:
+def _check(costs: RoutedCosts, runs: Rounds[Timed], plan: ProfilePlan) -> Iterator[numbers.RunCheck]:
     """What the fitted costs predict for each real run, beside what it took."""
-    alone = runs[LLM_ALONE]
     predicted_alone = predicted_run_s(costs, None, plan.n_prompt, plan.n_written)
-    for name, share in ((LLM_ALONE, None), *((_name(s), s) for s in (0.0, *plan.shares))):
+    for name, share in zip(runs.seconds, (None, 0.0, *plan.shares), strict=True):
         predicted = predicted_run_s(costs, share, plan.n_prompt, plan.n_written)
-        measured = statistics.median(runs[name])
-        ratios = [a / b for a, b in zip(runs[name], alone, strict=True)]
-        yield RunCheck(
+        measured = runs.median(name)
+        ratios = runs.ratios(name, LLM_ALONE)
+        yield numbers.RunCheck(
             run=name,
             llm_share=share,
             measured_tokens_per_s=plan.n_written / measured,

@@ -1,22 +1,74 @@
 """`Profile`: everything that was measured about a pair on a device, and what follows from it in numbers. No torch.
 
-Fields stand in the order in which a stored profile has them, so a profile and its file are each other's image. Made by
-`profile.py`, read back by `profile_file.py`; must not know either.
+Fields stand in the order in which a stored profile has them, so a profile and its file are each other's image: what a
+field may hold is said by its type, for the reader too. Made by `profile.py`, which this must not know; said in words by
+`profile_words.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
-from citer_core.measuring.bound import Bound
+from citer_core.errors import GateError, ProfileError, SettingError
+from citer_core.gate.dataclass_kind import AtLeast, kind_of
+from citer_core.gate.fields import MAX_NUMBER, Real, Whole
+from citer_core.gate.json_file import read_json
 from citer_core.measuring.break_even import RoutedCosts
-from citer_core.measuring.profile_plan import ProfilePlan
-from citer_core.measuring.step_cost import Clock, PassTime, StepCost
+from citer_core.measuring.step_cost import Bound, Clock, PassTime, Seconds, Share, StepCost
 
 SCHEMA: Final = "citer-profile"
 SCHEMA_VERSION: Final = 1
+MOST_BYTES = 20_000_000
+SHORTEST_S = 1e-9
+ROUTER_BYTES_PER_PARAM = 4  # routers run in float32, see `CostModel`
+Rate = Annotated[float, Real(0.0, 1e15)]  # a second
+
+
+@dataclass(frozen=True, slots=True)
+class ProfilePlan:
+    """How much is measured.
+
+    Attributes:
+        n_new: tokens fed by the timed passes.
+        contexts: cached tokens in front of them; those that the pair cannot hold are left out.
+        n_rounds: rounds of passes; medians are kept.
+        n_problems: bundled problems of each format that agreement is measured on.
+        n_prompt, n_written, n_runs: prompt and completion of the runs that check the prediction, and their rounds.
+        shares: LLM shares of those runs.
+        seed: of tokens and of the sample of problems.
+    """
+
+    n_new: tuple[int, ...] = (1, 2, 4, 8, 16, 32, 64)
+    contexts: tuple[int, ...] = (64, 128, 256, 512, 1024, 2048, 4096)
+    n_rounds: int = 15
+    n_problems: int = 40
+    n_prompt: int = 60
+    n_written: int = 120
+    n_runs: int = 7
+    shares: tuple[Share, ...] = (0.1, 0.3, 0.5, 0.6, 0.7, 1.0)
+    seed: Annotated[int, Whole(-MAX_NUMBER)] = 0
+
+    @classmethod
+    def quick(cls, seed: int = 0) -> ProfilePlan:
+        """A few seconds for a small pair."""
+        return cls((1, 2, 4, 8, 16, 32), (64, 256, 1024), 5, 8, 60, 60, 2, seed=seed)
+
+    def fitting(self, max_context: int) -> ProfilePlan:
+        """The part of the plan that a pair of that context can do; its whole length is among the contexts.
+
+        Raises:
+            SettingError: the pair's context is too short to measure anything.
+        """
+        room = max_context - max(self.n_new)
+        contexts = sorted({min(context, room) for context in self.contexts})
+        n_written = min(self.n_written, max_context - self.n_prompt)
+        if contexts[0] < 1 or n_written < 2:
+            raise SettingError(f"This pair reads {max_context} tokens: too few to profile it; {2 * 64} would do.")
+        return dataclasses.replace(self, contexts=tuple(contexts), n_written=n_written)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +76,7 @@ class CopySpeed:
     """Bandwidth of copying about `n_bytes`, which may fit a processor's caches."""
 
     n_bytes: int
-    bytes_per_s: float
+    bytes_per_s: Rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +86,7 @@ class ProductLine:
     kind: str
     rows: int
     way: str
-    gb_per_s: Mapping[str, float]
+    gb_per_s: Mapping[str, Rate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +101,9 @@ class Probe:
         products: by model, `slm` and `llm`; None in profiles from before it was measured.
     """
 
-    copy: tuple[CopySpeed, ...]
-    peak_flops: float
-    data_sheet_bytes_per_s: float | None
+    copy: Annotated[tuple[CopySpeed, ...], AtLeast(1)]
+    peak_flops: Annotated[float, Real(0.0, 1e18)]
+    data_sheet_bytes_per_s: Rate | None
     threads: int
     products: Mapping[str, tuple[ProductLine, ...]] | None = None
 
@@ -74,14 +126,14 @@ class ModelProfile:
     n_params: int
     passes: tuple[PassTime, ...]
     fit: StepCost
-    pass_bytes: int
-    achieved_bytes_per_s: float
-    copy_bytes_per_s: float
+    pass_bytes: Annotated[int, Whole(1)]
+    achieved_bytes_per_s: Rate
+    copy_bytes_per_s: Rate
     bound: Bound
     reason: str
-    bandwidth_share: float
-    compute_share: float
-    growth: float
+    bandwidth_share: Share
+    compute_share: Share
+    growth: Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +142,7 @@ class RouterTime:
 
     name: str
     n_params: int
-    seconds: float
+    seconds: Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +158,10 @@ class Agreement:
 
     n_examples: int
     n_tokens: int
-    slm_is_llm: float
-    slm_is_truth: float
-    llm_is_truth: float
-    needed_share: float
+    slm_is_llm: Share
+    slm_is_truth: Share
+    llm_is_truth: Share
+    needed_share: Share
     data: str
 
 
@@ -117,9 +169,9 @@ class Agreement:
 class SharesAt:
     """Up to which LLM share, in [0, 1], routing saves time and bytes with `n_context` tokens of context."""
 
-    n_context: int
-    time: float
-    bytes: float
+    n_context: Annotated[int, Whole(0, 10**9)]
+    time: Share
+    bytes: Share
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +179,11 @@ class BatchShare:
     """Up to which LLM share routing saves time for `batch_size` sequences in lockstep."""
 
     batch_size: int
-    time: float
+    time: Share
 
 
 @dataclass(frozen=True, slots=True)
-class BreakEven:
+class BreakEven(SharesAt):
     """The break-evens by fit.
 
     Attributes:
@@ -141,9 +193,6 @@ class BreakEven:
             known.
     """
 
-    n_context: int
-    time: float
-    bytes: float
     by_context: tuple[SharesAt, ...]
     by_batch: tuple[BatchShare, ...]
     largest_batch: int | None
@@ -164,14 +213,14 @@ class RunCheck:
     """
 
     run: str
-    llm_share: float | None
-    measured_tokens_per_s: float
-    predicted_tokens_per_s: float
-    measured_of_llm_alone: float
-    predicted_of_llm_alone: float
-    gap: float
-    lowest_of_llm_alone: float | None = None
-    highest_of_llm_alone: float | None = None
+    llm_share: Share | None
+    measured_tokens_per_s: Rate
+    predicted_tokens_per_s: Rate
+    measured_of_llm_alone: Share
+    predicted_of_llm_alone: Share
+    gap: Share
+    lowest_of_llm_alone: Share | None = None
+    highest_of_llm_alone: Share | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +251,8 @@ class Profile:
     slm: ModelProfile
     llm: ModelProfile
     router: RouterTime
-    loop_s: float
-    switch_s: float
+    loop_s: Seconds
+    switch_s: Seconds
     agreement: Agreement | None
     break_even: BreakEven
     check: tuple[RunCheck, ...]
@@ -223,3 +272,99 @@ class Profile:
                 if row[name] is None:
                     del row[name]
         return document
+
+
+_PROFILE = kind_of(Profile)
+AGAIN = "Make one with `python -m citer_core profile --output-file`."
+
+
+def read_profile(path: Path) -> Profile:
+    """A profile from its file.
+
+    Raises:
+        ProfileError: there is no such file, or it is not a profile of this version.
+    """
+    try:
+        data = read_json(path, max_bytes=MOST_BYTES)
+    except GateError as error:
+        raise ProfileError(f"{path} cannot be read as a profile ({error}). {AGAIN}") from error
+    return check_profile(data, str(path))
+
+
+def check_profile(data: object, path: str) -> Profile:
+    """A profile from the JSON value that a file holds.
+
+    Args:
+        data: the value.
+        path: where it was found, for messages.
+
+    Raises:
+        ProfileError: it is not a profile of this version.
+    """
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA or data.get("schema_version") != SCHEMA_VERSION:
+        raise ProfileError(f"{path} is not a profile of version {SCHEMA_VERSION}. {AGAIN}")
+    missing = [field.name for field in dataclasses.fields(Profile) if field.name not in data]
+    if missing:
+        raise ProfileError(f"{path} lacks {', '.join(missing)}: it was cut off. Make it again.")
+    try:
+        profile: Profile = _PROFILE.read(data, "")
+    except GateError as error:
+        raise ProfileError(f"{path} cannot be used: {error} {AGAIN}") from error
+    for which, fit in (("slm", profile.slm.fit), ("llm", profile.llm.fit)):
+        if fit.fixed_s + fit.per_token_s < SHORTEST_S:  # would be divided by
+            raise ProfileError(f"{path} cannot be used: by {which}.fit a pass takes no time. Make it again.")
+    return profile
+
+
+@dataclass(frozen=True, slots=True)
+class Crossing:
+    """The LLM share from which on real runs save no time any more: measured, not fitted; shares are in [0, 1].
+
+    Runs are measured at a few shares, so what is known is between which two of them time crosses that of the LLM alone;
+    where exactly is a straight line between the two, and said to be so.
+
+    Attributes:
+        saves_at: the largest measured share up to which every run saved time; None where none did.
+        loses_at: the smallest measured share behind it, whose run did not; None where all saved time.
+        at: between the two, on a straight line; None where only one of them is there.
+        low, high: of that point: over the rounds of measuring where these are known, else `saves_at` and `loses_at`;
+            where there is no such point, of all that was measured.
+    """
+
+    saves_at: float | None
+    loses_at: float | None
+    at: float | None
+    low: float
+    high: float
+
+
+def measured_crossing(check: Sequence[RunCheck]) -> Crossing | None:
+    """Of the runs that check a profile's prediction; None where none of them was routed."""
+    rows = sorted((row for row in check if row.llm_share is not None), key=lambda row: row.llm_share or 0.0)
+    if not rows:
+        return None
+    shares = [row.llm_share or 0.0 for row in rows]
+    middle = [row.measured_of_llm_alone for row in rows]
+    first = next((k for k, ratio in enumerate(middle) if ratio >= 1), len(rows))
+    saves_at = shares[first - 1] if first else None
+    loses_at = shares[first] if first < len(rows) else None
+    if saves_at is None or loses_at is None:
+        return Crossing(saves_at, loses_at, None, shares[0], shares[-1])
+    low, high = saves_at, loses_at
+    fast = [row.lowest_of_llm_alone for row in rows]
+    slow = [row.highest_of_llm_alone for row in rows]
+    known_fast, known_slow = [x for x in fast if x is not None], [x for x in slow if x is not None]
+    if len(known_fast) == len(known_slow) == len(rows):
+        low, high = _crossed(shares, known_slow), _crossed(shares, known_fast)
+    return Crossing(saves_at, loses_at, _crossed(shares, middle), low, high)
+
+
+def _crossed(shares: Sequence[float], ratios: Sequence[float]) -> float:
+    """The first share at which straight lines between the points reach 1; the nearer end where they do not."""
+    if ratios[0] >= 1:
+        return shares[0]
+    for k in range(1, len(shares)):
+        before, after = ratios[k - 1], ratios[k]
+        if after >= 1:
+            return shares[k - 1] + (shares[k] - shares[k - 1]) * (1 - before) / (after - before)
+    return shares[-1]

@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from citer_core.measuring.break_even import MAX_BATCH
-from citer_core.measuring.crossing import Crossing, measured_crossing
-from citer_core.measuring.profile_numbers import Profile
+from citer_core.measuring.profile_numbers import Crossing, ModelProfile, Profile, RunCheck, measured_crossing
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +44,7 @@ def crossings(profile: Profile) -> list[BigNumber]:
     found = []
     if crossing is not None:
         limit, _ = _limit(profile, crossing)
-        known = crossing.at is not None and crossing.low is not None and crossing.high is not None
-        note = f"measured, between {crossing.low:.0%} and {crossing.high:.0%}" if known else "measured"
+        note = "measured" if crossing.at is None else f"measured, {_between(crossing)}"
         found.append(BigNumber(f"{limit:.0%}", "LLM tokens up to which real runs save time", note))
     found.append(BigNumber(f"{even.time:.0%}", "where the fitted costs of single passes cross", "a fit, an estimate"))
     found.append(BigNumber(f"{even.bytes:.0%}", "LLM tokens up to which fewer bytes move", "an estimate"))
@@ -85,10 +83,13 @@ def _limit(profile: Profile, crossing: Crossing | None) -> tuple[float, str]:
         return fit, f"by the fit, an estimate: {fit:.0%}; no run was measured"
     if crossing.saves_at is None:
         return 0.0, f"every measured run did; {by_fit}"
-    if crossing.at is None or crossing.low is None or crossing.high is None:
+    if crossing.at is None:
         return crossing.saves_at, f"every measured run did; {by_fit}"
-    between = f"between {crossing.low:.0%} and {crossing.high:.0%}"
-    return crossing.at, f"measured, {between}; {by_fit}"
+    return crossing.at, f"measured, {_between(crossing)}; {by_fit}"
+
+
+def _between(crossing: Crossing) -> str:
+    return f"between {crossing.low:.0%} and {crossing.high:.0%}"
 
 
 def _up_to(crossing: Crossing | None, limit: float) -> str:
@@ -113,7 +114,7 @@ def crossing_sentence(profile: Profile) -> str:
 def copy_sentence(profile: Profile) -> str:
     """Why copies of several sizes have several bandwidths, and which one a model is held against."""
     copies = profile.probe.copy
-    said = ", ".join(f"{_size(copy.n_bytes)} at {copy.bytes_per_s / 1e9:.1f} GB/s" for copy in copies)
+    said = ", ".join(f"{_size(copy.n_bytes)} at {_gb(copy.bytes_per_s)} GB/s" for copy in copies)
     small, large = copies[0].bytes_per_s, copies[-1].bytes_per_s
     if small > 1.2 * large:
         why = "what is small stays in the processor's caches, the largest copy goes through main memory"
@@ -127,8 +128,12 @@ def copy_sentence(profile: Profile) -> str:
     )
 
 
+def _gb(n_bytes: float) -> str:
+    return f"{n_bytes / 1e9:.1f}"
+
+
 def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.1f} MB"
+    return f"{_gb(n_bytes)} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:.1f} MB"
 
 
 def sentences(profile: Profile) -> list[str]:
@@ -194,83 +199,68 @@ def limits(profile: Profile) -> list[str]:
 
 def tables(profile: Profile) -> list[Table]:
     """The numbers: parts, break-evens and the check of the prediction."""
-    even, context = profile.break_even, profile.break_even.n_context
-    costs = profile.costs
-    parts = []
-    for name, model in (("SLM", profile.slm), ("LLM", profile.llm)):
-        cost = model.fit
-        parts.append(
-            (
-                name,
-                f"{model.n_params:,}",
-                _ms(cost.seconds(1, context)),
-                _ms(cost.fixed_s),
-                _ms(cost.per_token_s),
-                _ms(1000 * cost.per_context_s),
-                f"{cost.error:.0%}",
-                f"{model.achieved_bytes_per_s / 1e9:.2f} of {model.copy_bytes_per_s / 1e9:.2f}",
-                model.bound,
-            )
-        )
-    head = (
-        "model", "parameters", "one token", "fixed", "per token fed", "per 1,000 of context", "fit off by",
-        "GB/s, of a copy of its size", "bound by",
-    )  # fmt: skip
+    even, context, costs, copies = profile.break_even, profile.break_even.n_context, profile.costs, profile.probe.copy
     other = (
         (f"router ({profile.router.name})", _ms(costs.router_s)),
         ("the rest of a step", _ms(costs.loop_s)),
         ("added by a call of the LLM", _ms(costs.switch_s)),
     )
-    shares = [(f"{row.n_context:,}", f"{row.time:.1%}", f"{row.bytes:.1%}") for row in even.by_context]
-    batches = [(str(row.batch_size), f"{row.time:.1%}") for row in even.by_batch]
-    check = [
-        (
-            row.run,
-            f"{row.measured_tokens_per_s:,.0f}",
-            f"{row.predicted_tokens_per_s:,.0f}",
-            f"{row.gap:+.0%}",
-            f"{row.measured_of_llm_alone:.2f}",
-            f"{row.predicted_of_llm_alone:.2f}",
-        )
-        for row in profile.check
-    ]
+    passes = Table(f"A forward pass at {context} tokens of context (measured, fitted)", (
+        "model", "parameters", "one token", "fixed", "per token fed", "per 1,000 of context", "fit off by",
+        "GB/s, of a copy of its size", "bound by",
+    ), (_pass_row("SLM", profile.slm, context), _pass_row("LLM", profile.llm, context)))  # fmt: skip
+    contexts = tuple((f"{row.n_context:,}", f"{row.time:.1%}", f"{row.bytes:.1%}") for row in even.by_context)
+    batches = tuple((str(row.batch_size), f"{row.time:.1%}") for row in even.by_batch)
+    check = ("run", "tokens/s measured", "predicted", "predicted time", "time of LLM alone: measured", "predicted")
     return [
-        Table(f"A forward pass at {context} tokens of context (measured, fitted)", head, tuple(parts)),
+        passes,
         Table("Beside the models (measured)", ("part", "time"), other),
         Table(
-            "Copies (measured)",
-            ("bytes", "GB/s"),
-            tuple((f"{copy.n_bytes:,}", f"{copy.bytes_per_s / 1e9:.1f}") for copy in profile.probe.copy),
+            "Copies (measured)", ("bytes", "GB/s"), tuple((f"{one.n_bytes:,}", _gb(one.bytes_per_s)) for one in copies)
         ),
-        Table("Saves up to this LLM share (estimated)", ("context", "time", "bytes"), tuple(shares)),
-        Table("Time, for sequences in lockstep (estimated)", ("sequences", "up to LLM share"), tuple(batches)),
+        Table("Saves up to this LLM share (estimated)", ("context", "time", "bytes"), contexts),
+        Table("Time, for sequences in lockstep (estimated)", ("sequences", "up to LLM share"), batches),
         *_products(profile),
-        Table(
-            "The prediction against real decoding",
-            ("run", "tokens/s measured", "predicted", "predicted time", "time of LLM alone: measured", "predicted"),
-            tuple(check),
-        ),
+        Table("The prediction against real decoding", check, tuple(map(_check_row, profile.check))),
     ]
+
+
+def _pass_row(name: str, model: ModelProfile, context: int) -> tuple[str, ...]:
+    fit = model.fit
+    return (
+        name,
+        f"{model.n_params:,}",
+        _ms(fit.seconds(1, context)),
+        _ms(fit.fixed_s),
+        _ms(fit.per_token_s),
+        _ms(1000 * fit.per_context_s),
+        f"{fit.error:.0%}",
+        f"{model.achieved_bytes_per_s / 1e9:.2f} of {model.copy_bytes_per_s / 1e9:.2f}",
+        model.bound,
+    )
+
+
+def _check_row(row: RunCheck) -> tuple[str, ...]:
+    return (
+        row.run,
+        f"{row.measured_tokens_per_s:,.0f}",
+        f"{row.predicted_tokens_per_s:,.0f}",
+        f"{row.gap:+.0%}",
+        f"{row.measured_of_llm_alone:.2f}",
+        f"{row.predicted_of_llm_alone:.2f}",
+    )
 
 
 def _products(profile: Profile) -> list[Table]:
     """Which product of few rows is the fastest here; profiles from before it was measured do not say."""
-    chosen = profile.probe.products or {}
-    rows = [
-        (
-            which.upper(),
-            line.kind,
-            str(line.rows),
-            line.way,
-            ", ".join(f"{way} {speed:g}" for way, speed in line.gb_per_s.items()),
-        )
-        for which, lines in chosen.items()
+    rows = tuple(
+        (model.upper(), line.kind, str(line.rows), line.way, ", ".join(f"{k} {v:g}" for k, v in line.gb_per_s.items()))
+        for model, lines in (profile.probe.products or {}).items()
         for line in lines
-    ]
-    if not rows:
-        return []
+    )
     head = ("model", "matrix", "up to rows", "fastest", "GB/s")
-    return [Table("Products of few rows in bfloat16 (measured, the fastest is taken)", head, tuple(rows))]
+    title = "Products of few rows in bfloat16 (measured, the fastest is taken)"
+    return [Table(title, head, rows)] if rows else []
 
 
 def provenance(profile: Profile) -> str:

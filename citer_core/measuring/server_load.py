@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from citer_core.measuring.closed_loop import Load, LoadPoint, Service, load_point
+from citer_core.measuring.rounds import quantile
 from citer_core.measuring.step_cost import PassTime, fit_step_cost
 from citer_core.models.remote_lm import RemoteToken
 
@@ -60,7 +61,7 @@ def pass_times(
                 for answer in [threads.submit(server.next_tokens, [prefix]) for prefix in prefixes]:
                     answer.result()
                 seconds[size].append(time.perf_counter() - start)
-    return [PassTime(size, 0, sorted(found)[len(found) // 10]) for size, found in seconds.items()]
+    return [PassTime(size, 0, quantile(found, 0.1)) for size, found in seconds.items()]
 
 
 def fit_service(times: Sequence[PassTime]) -> Service:

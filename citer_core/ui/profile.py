@@ -18,9 +18,7 @@ from typing import Any, Literal
 
 from citer_core.browser_pair import stored_advice
 from citer_core.errors import CiterError
-from citer_core.measuring.crossing import measured_crossing
-from citer_core.measuring.profile_file import read_profile
-from citer_core.measuring.profile_numbers import Profile
+from citer_core.measuring.profile_numbers import ROUTER_BYTES_PER_PARAM, Profile, measured_crossing, read_profile
 from citer_core.measuring.profile_words import big_numbers, headline, provenance, sentences, tables
 from citer_core.measuring.report.stored import StoredReport, stored_reports
 from citer_core.models.presets import EMBEDDED, PRESETS
@@ -32,8 +30,6 @@ from citer_core.ui.pair.engine_slot import EngineSlot
 Kind = Literal["recorded", "live"]
 
 SHARES = tuple(n / 40 for n in range(41))
-
-ROUTER_BYTES_PER_PARAM = 4
 
 
 def profile_message(profile: Profile, kind: Kind, more: Sequence[str] = ()) -> Message:
@@ -216,7 +212,7 @@ def measure_messages(slot: EngineSlot, *, is_stopped: Callable[[], bool] = lambd
                     return
                 yield notice("The models are loading; the measurement starts as soon as they are ready.", "wait")
             from citer_core.measuring.profile import profile_pair
-            from citer_core.measuring.profile_plan import ProfilePlan
+            from citer_core.measuring.profile_numbers import ProfilePlan
 
             steps = profile_pair(engine, ProfilePlan.quick(), command=COMMAND)
             while True:

@@ -16,16 +16,14 @@ from citer_core.assets import ASSETS
 from citer_core.cli.main import main
 from citer_core.cost import LLAMA31_8B
 from citer_core.errors import MachineError, SettingError
-from citer_core.measuring.profile_file import read_profile
-from citer_core.measuring.profile_plan import ProfilePlan
-from citer_core.measuring.report import correctness, order, plan, shapes, spread, waits
-from citer_core.measuring.report.bench import Bench
+from citer_core.measuring import script_router
+from citer_core.measuring.profile_numbers import ProfilePlan, read_profile
+from citer_core.measuring.report import correctness, device, plan, shapes, steps
+from citer_core.measuring.report.bench import Bench, Case, paths_for
 from citer_core.measuring.report.budget import ENDLESS, Budget
 from citer_core.measuring.report.folder import ReportFolder, about_here, code_hash
-from citer_core.measuring.report.order import Step, run_steps, steps_of
-from citer_core.measuring.report.parts import PARTS, read_report
-from citer_core.measuring.report.paths import paths_for
-from citer_core.measuring.report.stored import stored_reports
+from citer_core.measuring.report.steps import Step, run_steps, steps_of
+from citer_core.measuring.report.stored import PARTS, read_report, stored_reports
 from citer_core.measuring.report.words import problems
 from citer_core.models.mailbox import Mailbox
 from citer_core.routing.router import RouterFeatures
@@ -56,9 +54,8 @@ def small_numbers(patch):
     """Copies and clocks of a moment; what they give is not what is tested."""
     patch.setattr(plan, "tiny_plan", lambda: SMALLEST)
     patch.setattr("citer_core.measuring.device_probe.MIB", 2**12)
-    patch.setattr("citer_core.measuring.profile.MIB", 2**12)
-    patch.setattr("citer_core.measuring.report.facts.SIZES", (2**12,))
-    for module in ("bench", "memory"):  # a collection of all that the tests have made takes half a second, each time
+    patch.setattr("citer_core.measuring.report.device.SIZES", (2**12,))
+    for module in ("bench", "device"):  # a collection of all that the tests have made takes half a second, each time
         patch.setattr(f"citer_core.measuring.report.{module}.give_back", lambda: None)
 
 
@@ -132,7 +129,7 @@ def test_a_second_run_keeps_what_is_there_and_does_what_is_missing(written, tmp_
     assert (folder / "device.json").exists()
 
 
-def steps(*works):
+def steps_with(*works):
     return [Step("speed", f"step {number}", 1, work) for number, work in enumerate(works)]
 
 
@@ -145,12 +142,12 @@ def test_a_cut_leaves_what_was_done_and_a_failure_stops_nothing(tmp_path):
 
     first = ReportFolder(tmp_path, ABOUT)
     with pytest.raises(KeyboardInterrupt):
-        list(run_steps(first, steps(lambda _: {"a": 1}, fails, lambda _: {"a": 3}, is_cut), 60))
+        list(run_steps(first, steps_with(lambda _: {"a": 1}, fails, lambda _: {"a": 3}, is_cut), 60))
     results = read_report(tmp_path)["speed"]
     assert [results[name].get("a") for name in results] == [1, None, 3]
     assert results["step 1"]["error"] == "ValueError: no such" and problems({"speed": results}) != []
     again = ReportFolder(tmp_path, ABOUT)
-    told = list(run_steps(again, steps(*[lambda _: {"a": 9}] * 4), 60))
+    told = list(run_steps(again, steps_with(*[lambda _: {"a": 9}] * 4), 60))
     assert [one.outcome for one in told] == ["kept", "kept", "begun", "done", "begun", "done"]
     assert [one.step.name for one in told if one.outcome == "done"] == ["step 3", "step 1"], "what failed comes last"
     assert [result["a"] for result in read_report(tmp_path)["speed"].values()] == [1, 9, 3, 9]
@@ -162,16 +159,16 @@ def test_a_device_that_refuses_all_work_ends_the_call_with_a_sentence(tmp_path, 
     def lost(*_):
         raise torch.AcceleratorError("CUDA error: misaligned address")
 
-    monkeypatch.setattr(order, "give_back", lost)
+    monkeypatch.setattr(steps, "give_back", lost)
     with pytest.raises(MachineError, match="give the same command again"):
-        list(run_steps(ReportFolder(tmp_path, ABOUT), steps(lost, lambda _: {"a": 2}), 60))
+        list(run_steps(ReportFolder(tmp_path, ABOUT), steps_with(lost, lambda _: {"a": 2}), 60))
     monkeypatch.undo()
-    told = list(run_steps(ReportFolder(tmp_path, ABOUT), steps(lost, lambda _: {"a": 2}), 60))
+    told = list(run_steps(ReportFolder(tmp_path, ABOUT), steps_with(lost, lambda _: {"a": 2}), 60))
     assert [one.outcome for one in told] == ["begun", "done", "begun", "failed"]
 
 
 def test_without_time_the_last_are_dropped_and_nothing_is_written_of_them(tmp_path):
-    told = list(run_steps(ReportFolder(tmp_path, ABOUT), steps(lambda _: {}, lambda _: {}), 0))
+    told = list(run_steps(ReportFolder(tmp_path, ABOUT), steps_with(lambda _: {}, lambda _: {}), 0))
     assert [one.outcome for one in told] == ["dropped", "dropped"] and list(tmp_path.iterdir()) == []
 
 
@@ -209,7 +206,6 @@ def test_wrong_arguments_are_said_before_anything_is_measured(arguments, words, 
 
 def test_a_wrong_token_is_called_wrong(monkeypatch):
     """A tie is no error, a token that the writer would not have chosen is one."""
-    bench = Bench("cpu", SMALLEST)
     real = correctness.decode
 
     def off_by_one(pair, router, prompt, settings):
@@ -218,7 +214,7 @@ def test_a_wrong_token_is_called_wrong(monkeypatch):
             yield dataclasses.replace(event, token_id=(event.token_id + 1) % pair.vocab_size) if wrong else event
 
     monkeypatch.setattr(correctness, "decode", off_by_one)
-    found = correctness.check_tokens(bench, paths_for("cpu")[0], ENDLESS)
+    found = correctness.check_tokens(Case(Bench("cpu", SMALLEST), path=paths_for("cpu")[0]), ENDLESS)
     assert not found["is_right"]
     assert all(tally["n_wrong"] == 2 for tally in found["compared"].values())
     assert problems({"correctness": {"tokens": found}}) == ["correctness, tokens: tokens are wrong"]
@@ -240,13 +236,15 @@ def test_shapes_have_the_parameters_that_are_published():
 
 
 def test_scripts_are_spread_as_recorded_and_keep_their_share():
-    script = spread.script_for(0.25, 8, [0.9, 0.1, 0.8, 0.3])
-    assert script == (1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0)
+    script = script_router.recorded_script(0.25, 8, [0.9, 0.1, 0.8, 0.3])
+    assert script == [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
     for share in plan.SHARES:
-        assert spread.script_for(share, 96).count(0.0) == round(96 * share)
-    catch_ups = [len(run) for run in "".join("L" if c < 0.5 else "s" for c in spread.script_for(0.2, 96)).split("L")]
+        assert script_router.recorded_script(share, 96).count(0.0) == round(96 * share)
+    catch_ups = [
+        len(run) for run in "".join("L" if c < 0.5 else "s" for c in script_router.recorded_script(0.2, 96)).split("L")
+    ]
     assert len(set(catch_ups)) > 3, "evenly spread is what a recorded run is not"
-    router = spread.SpreadRouter(AlwaysSLMRouter(), (0.0, 1.0, 1.0), torch.device("cpu"))
+    router = script_router.ScriptRouter(AlwaysSLMRouter(), (0.0, 1.0, 1.0), torch.device("cpu"))
     states = torch.zeros(4, 2)
     features = RouterFeatures(states, states, sequence_key=torch.full((4,), 4), position=torch.arange(4))
     assert router.confidence(features).tolist() == [1.0, 1.0, 0.0, 1.0]
@@ -256,14 +254,14 @@ def test_waits_are_counted_by_the_line_that_waits(monkeypatch):
     modes = []
     monkeypatch.setattr(torch.cuda, "get_sync_debug_mode", lambda: 0)
     monkeypatch.setattr(torch.cuda, "set_sync_debug_mode", modes.append)
-    with waits.counted(is_gpu=True) as places:
+    with device.counted(is_gpu=True) as places:
         for _ in range(3):
             warnings.warn("called a synchronizing CUDA operation", stacklevel=1)
         warnings.warn("something else", stacklevel=1)
     assert modes == ["warn", 0]
     ((place, n_waits),) = places.items()
     assert n_waits == 3 and place.startswith("tests/core/test_device_report.py:")
-    with waits.counted(is_gpu=True) as places:
+    with device.counted(is_gpu=True) as places:
         mailbox = Mailbox(torch.device("cpu"), 1, 1)
         mailbox.read()
         mailbox.read()
@@ -343,7 +341,7 @@ def needs(*asked):
 def test_the_kit_needs_no_more_than_a_bare_machine_has():
     """Torch, transformers and what they bring: what is imported on the way to and in the report, all of it followed."""
     seen, others = needs("citer_core.cli.main", "citer_core.cli.device_report")
-    assert "citer_core.measuring.report.order" in seen and "citer_core.routing.decode" in seen
+    assert "citer_core.measuring.report.steps" in seen and "citer_core.routing.decode" in seen
     assert others <= BARE
 
 

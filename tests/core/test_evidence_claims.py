@@ -30,8 +30,7 @@ from citer_core.evidence.regime import NEAR, Difference, newcombe
 from citer_core.evidence.regimes import regimes
 from citer_core.evidence.rounds import on_the_way
 from citer_core.evidence.statistics import paired_difference, unpack
-from citer_core.measuring.crossing import measured_crossing
-from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_numbers import measured_crossing, read_profile
 from citer_core.ui.evidence import lead
 from tests.core.stored_evidence import RIGHT, N, accuracy_part, evaluated, every_part
 

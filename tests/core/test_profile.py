@@ -15,11 +15,8 @@ from citer_core.engine import Engine
 from citer_core.errors import ProfileError, SettingError
 from citer_core.measuring import device_probe
 from citer_core.measuring.break_even import break_even_share_of_bytes
-from citer_core.measuring.crossing import measured_crossing
 from citer_core.measuring.profile import predicted_run_s, profile_pair, reference_context
-from citer_core.measuring.profile_file import read_profile
-from citer_core.measuring.profile_numbers import ProductLine
-from citer_core.measuring.profile_plan import ProfilePlan
+from citer_core.measuring.profile_numbers import ProductLine, ProfilePlan, measured_crossing, read_profile
 from citer_core.measuring.profile_words import big_numbers, headline, limits, provenance, sentences, tables
 from citer_core.routing.routers import training_free_routers
 from citer_core.ui.profile import SHARES, profile_message
@@ -33,7 +30,6 @@ def measured(tiny_pair):
     engine = Engine(tiny_pair, training_free_routers())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("citer_core.measuring.device_probe.MIB", 2**12)
-        patch.setattr("citer_core.measuring.profile.MIB", 2**12)
         steps, told = profile_pair(engine, TINY, command="a test"), []
         while True:
             try:
@@ -275,6 +271,11 @@ def test_damaged_profile(tmp_path, document):
     path = tmp_path / "p.json"
     path.write_text(json.dumps(document), encoding="utf-8")
     with pytest.raises(ProfileError, match=r"p\.json cannot be used: slm\.fit\.fixed_s is nothing.*Make one with"):
+        read_profile(path)
+    document["slm"]["fit"]["fixed_s"] = 0.001
+    del document["plan"]["n_new"]  # has a default, which would say what was not measured
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(ProfileError, match=r"plan\.n_new is missing"):
         read_profile(path)
     del document["llm"]
     path.write_text(json.dumps(document), encoding="utf-8")

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.measuring.crossing import measured_crossing
-from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_numbers import measured_crossing, read_profile
 from tests.core.chapter_tables import card, part
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ from citer_core.cli import profile as profile_command
 from citer_core.cli.main import main
 from citer_core.engine import Engine
 from citer_core.errors import MachineError, ModelFileError
-from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_numbers import read_profile
 from citer_core.models import store
 from citer_core.models.gguf_conversion import convert
 from citer_core.models.sources import HubSource

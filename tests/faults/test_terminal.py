@@ -217,7 +217,7 @@ def test_numbers_that_are_none(row, tmp_path, monkeypatch, capsys):
 
     monkeypatch.setattr(Engine, "load", load)
     monkeypatch.setattr("citer_core.models.pair.load_pair", load)
-    monkeypatch.setattr("citer_core.measuring.report.order.run_steps", load)
+    monkeypatch.setattr("citer_core.measuring.report.steps.run_steps", load)
     dataset(tmp_path, 3)
     parser = build_parser()
     monkeypatch.setattr("citer_core.cli.main.build_parser", lambda: parser)  # once, or it takes most of the time

@@ -25,7 +25,7 @@ from citer_core.gate.excerpt import clean
 from citer_core.labelling.label_files import LabelSettings, label_dataset
 from citer_core.labelling.label_folders import load_label_folders, merge_labels
 from citer_core.labelling.rollouts import Policy
-from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_numbers import read_profile
 from citer_core.measuring.report.folder import ReportFolder
 from citer_core.measuring.report.stored import stored_reports
 from citer_core.models.checkpoint import eos_ids_of, load_model, load_tokenizer

@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError
-from citer_core.measuring.profile_file import read_profile
+from citer_core.measuring.profile_numbers import read_profile
 from citer_core.measuring.profile_words import big_numbers, headline
 from citer_core.measuring.report.folder import ReportFolder
 from citer_core.ui import profile as profiles

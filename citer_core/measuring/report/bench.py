@@ -1,25 +1,50 @@
-"""`Bench`: the device with the one pair that is on it, and its bandwidth. Called by the parts of the report."""
+"""`Bench`: the device with the one pair that is on it, and `Case`: that pair in one of the ways of decoding.
+
+Called by the measurements of the report.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+import time
+from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 
-from citer_core.engine import Engine
 from citer_core.measuring.device_probe import copy_bandwidth
-from citer_core.measuring.report.paths import DecodePath
 from citer_core.measuring.report.plan import SEED, ReportPlan
 from citer_core.measuring.report.shapes import PairShape, random_pair
-from citer_core.measuring.report.spread import SpreadRouter, script_for
+from citer_core.measuring.script_router import HALF, ScriptRouter, recorded_script
 from citer_core.models.pair import ModelPair, load_pair
-from citer_core.models.presets import EMBEDDED
 from citer_core.routing.catalog import load_routers
 from citer_core.routing.router import Router
 from citer_core.routing.routers.citer import CiterRouter
 from citer_core.system_memory import give_back
+from citer_core.types import DecodeSettings
+
+EAGER, GRAPHS = "eager", "graphs"
+STAND_IN = "no graph: the same passes, computed again on the same memory"
+
+
+@dataclass(frozen=True, slots=True)
+class DecodePath:
+    """A way in which a pair can be decoded on a device.
+
+    Attributes:
+        name: for the report.
+        graphs: whether passes are replayed; else they are computed anew.
+        note: what a reader has to know of it.
+    """
+
+    name: str
+    graphs: bool = False
+    note: str = ""
+
+
+def paths_for(device: str) -> tuple[DecodePath, DecodePath]:
+    """The ways that everything is measured in, the plain one first."""
+    return DecodePath(EAGER), DecodePath(GRAPHS, graphs=True, note="" if device.startswith("cuda") else STAND_IN)
 
 
 class Bench:
@@ -32,9 +57,9 @@ class Bench:
 
     def __init__(self, device: str, plan: ReportPlan) -> None:
         self.device, self.plan = torch.device(device), plan
-        self._name: str | None = None
-        self._path: DecodePath | None = None
         self._pair: ModelPair | None = None
+        self._shape: PairShape | None = None
+        self._path: DecodePath | None = None
 
     @cached_property
     def bandwidth(self) -> float:
@@ -46,47 +71,97 @@ class Bench:
         """Whether the device is one that graphs, streams and waits exist for."""
         return self.device.type == "cuda"
 
-    def bundled(self, path: DecodePath) -> ModelPair:
-        """The bundled pair in float32, whose tokens can be compared with anybody's."""
-        return self._held(EMBEDDED, path, lambda: load_pair(device=str(self.device)))
+    def clock(self) -> float:
+        """Seconds of a clock, when the device has done what was started on it."""
+        if self.is_gpu:
+            torch.cuda.synchronize(self.device)
+        return time.perf_counter()
 
-    def shaped(self, shape: PairShape, path: DecodePath) -> ModelPair:
-        """A pair with random weights that writes to the last token asked for."""
+    def held(self, shape: PairShape | None, path: DecodePath) -> ModelPair:
+        """A pair with random weights that writes to the last token asked for; without a shape the bundled pair.
 
-        def make() -> ModelPair:
-            pair = random_pair(shape, str(self.device), self.plan.dtype, seed=SEED)
-            return dataclasses.replace(pair, eos_ids=frozenset())
-
-        return self._held(shape.name, path, make)
-
-    def _held(self, name: str, path: DecodePath, make: Callable[[], ModelPair]) -> ModelPair:
-        if self._pair is None or self._name != name:
+        That one is in float32, so that its tokens can be compared with anybody's.
+        """
+        if self._pair is None or self._shape != shape:
             self.release()
-            self._pair, self._name = make(), name
+            self._pair, self._shape = self._made(shape), shape
         if self._path != path:  # the weights stay; what was made for the other way goes
             self._path, self._pair = path, self._pair.with_graphs(graphs=path.graphs)
             give_back()
         return self._pair
 
+    def _made(self, shape: PairShape | None) -> ModelPair:
+        if shape is None:
+            return load_pair(device=str(self.device))
+        pair = random_pair(shape, str(self.device), self.plan.dtype, seed=SEED)
+        return dataclasses.replace(pair, eos_ids=frozenset())
+
     def release(self) -> None:
         """Frees the pair, and gives its memory back as far as nobody else holds it."""
-        self._pair = self._name = self._path = None
+        self._pair = self._shape = self._path = None
         give_back()
 
-    def router(self, pair: ModelPair) -> Router:
-        """A trained router where the pair has one, else one of the same size with random weights."""
-        routers, _ = load_routers(pair)
+
+@dataclass(frozen=True)
+class Case:
+    """What a measurement is made on.
+
+    Attributes:
+        bench: the device.
+        shape: of the pair; None for the bundled one.
+        path: the way of decoding; None for the plain one, where there is no other to compare it with.
+    """
+
+    bench: Bench
+    shape: PairShape | None = None
+    path: DecodePath | None = None
+
+    @property
+    def about(self) -> dict[str, str]:
+        """What its result says of it."""
+        pair = {"pair": self.shape.name} if self.shape else {}
+        return pair | ({"path": self.path.name, "note": self.path.note} if self.path else {})
+
+    @property
+    def plan(self) -> ReportPlan:
+        """How much is measured."""
+        return self.bench.plan
+
+    @property
+    def pair(self) -> ModelPair:
+        """The pair, on the device until another one is asked for."""
+        return self.bench.held(self.shape, self.path or paths_for(str(self.bench.device))[0])
+
+    @property
+    def prompt(self) -> list[int]:
+        """That of the timed runs."""
+        return self.prompts(1)[0]
+
+    def prompts(self, n_prompts: int) -> list[list[int]]:
+        """Different ones of one length that repeat nothing at once, the same for every pair of one vocabulary."""
+        n_ids = self.pair.vocab_size - 2
+        places = range(self.plan.n_prompt)
+        return [[2 + (7 + 13 * place + 11 * number) % n_ids for place in places] for number in range(n_prompts)]
+
+    @property
+    def settings(self) -> DecodeSettings:
+        """Of runs by a script, as long as the plan wants them."""
+        n_written = self.plan.n_written if self.shape else self.plan.n_checked
+        return DecodeSettings(threshold=HALF, max_new_tokens=n_written)
+
+    @property
+    def router(self) -> Router:
+        """A trained one where the pair has it, else one of the same size with random weights."""
+        routers, _ = load_routers(self.pair)
         first = next(iter(routers.values()))
         if first.n_params:
             return first
         torch.manual_seed(SEED)
-        card = {"name": "citer", "label": "CITER, random weights", "hidden_size": pair.hidden_size}
-        return CiterRouter(CiterRouter.build(pair.hidden_size).to(self.device), card)
+        n_inputs = self.pair.hidden_size
+        card = {"name": "citer", "label": "CITER, random weights", "hidden_size": n_inputs}
+        return CiterRouter(CiterRouter.build(n_inputs).to(self.bench.device), card)
 
-    def spread(self, pair: ModelPair, share: float, n_tokens: int) -> SpreadRouter:
-        """A router that takes a real one's time and gives the LLM that share of any `n_tokens` in a row."""
-        return SpreadRouter(self.router(pair), script_for(share, n_tokens), self.device)
-
-    def engine(self, pair: ModelPair, router: Router) -> Engine:
-        """An engine with this router alone."""
-        return Engine(pair, {router.name: router})
+    def script(self, share: float) -> ScriptRouter:
+        """A router that takes a real one's time and gives the LLM that share of the tokens of a run."""
+        script = recorded_script(share, self.settings.max_new_tokens)
+        return ScriptRouter(self.router, script, self.bench.device)

@@ -1,13 +1,16 @@
 """`Budget`: the minutes that there are, shared out by weight; what a step leaves, the later ones get.
 
-Knows nothing about what is measured. Called by `order`.
+Knows nothing about what is measured. Called by `steps`.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +23,13 @@ class Turn:
     def is_over(self) -> bool:
         """Whether its time is used up."""
         return self.clock() >= self.ends
+
+    def each(self, items: Iterable[T], least: int = 1) -> Iterator[T]:
+        """One item after another: so many in any case, the others as long as there is time."""
+        for number, item in enumerate(items, start=1):
+            yield item
+            if number >= least and self.is_over():
+                return
 
     def part(self, number: int, of: int) -> Turn:
         """The turn of one of several pieces that are left: `number` from 0."""
@@ -45,11 +55,7 @@ class Budget:
 
     def next_turn(self) -> Turn | None:
         """The turn of the next step; None where no time is left for it."""
-        weight, rest = self._left[0], sum(self._left)
+        share = self._left[0] / sum(self._left)
         del self._left[0]
-        remaining = self._ends - self._clock()
-        return None if remaining <= 0 else Turn(self._clock() + remaining * weight / rest, self._clock)
-
-    def skip(self) -> None:
-        """The next step needs no time."""
-        del self._left[0]
+        now = self._clock()
+        return None if now >= self._ends else Turn(now + (self._ends - now) * share, self._clock)

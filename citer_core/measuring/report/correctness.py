@@ -3,7 +3,7 @@
 The SLM or the LLM alone must write what `generate` of transformers writes. What a script of hand-offs wrote is read
 once by each model as a whole, without any cache: every token must be its writer's first choice there. Two tokens whose
 logits differ by less than rounding are a tie, which either way of computing may break as it likes; ties are counted
-apart. Called by `order`.
+apart. Called by `steps`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ import torch
 from torch import Tensor
 
 from citer_core.labelling.teacher_forcing import example_of, teacher_force
-from citer_core.measuring.report.bench import Bench
+from citer_core.measuring.pipeline_benchmark import generate
+from citer_core.measuring.report.bench import Case
 from citer_core.measuring.report.budget import Turn
-from citer_core.measuring.report.paths import DecodePath, paths_for
 from citer_core.models.language_model import LanguageModel
-from citer_core.models.pair import ModelPair, load_pair
+from citer_core.models.pair import load_pair
 from citer_core.routing.decode import decode, decode_batch
 from citer_core.routing.probe import probe
 from citer_core.tasks.datasets import NumberedRow, bundled_rows
-from citer_core.types import DecodeSettings, Source
 
 TIE = 1e-3  # of the greatest logit: a difference that the rounding of float32 can make
 NEAR = 1e-3  # by which numbers of two devices may differ
 SHARE = 0.3  # of tokens by the LLM in the scripts
+BATCH_SIZE = 16
 
 
 @dataclass(slots=True)
@@ -50,80 +50,79 @@ class Tally:
         self.n_ties += not is_equal and is_tie
         self.n_wrong += not is_equal and not is_tie
 
+    def compare(self, lm: LanguageModel, prompt: Sequence[int], ours: list[int], theirs: list[int]) -> None:
+        """Two texts by one writer: a tie where its logits of both tokens at which they part are near each other."""
+        apart = _first_difference(ours, theirs)
+        is_tie = False
+        if apart is not None:
+            logits = _logits(lm, [*prompt, *ours[:apart]])[-1]
+            is_tie = _is_near(logits, ours[apart]) and _is_near(logits, theirs[apart])
+        self.add(len(ours), is_equal=ours == theirs, is_tie=is_tie)
 
-def check_tokens(bench: Bench, path: DecodePath, turn: Turn) -> dict[str, Any]:
+
+def check_tokens(case: Case, turn: Turn) -> dict[str, Any]:
     """Each model alone (tau = 0 and tau = 1) and a script of hand-offs, decoded in one way."""
-    pair = bench.bundled(path)
-    prompts = _prompts(bench, pair)
-    router = bench.router(pair)
+    pair, router, settings = case.pair, case.router, case.settings
     tallies = {"slm": Tally(), "llm": Tally(), "script": Tally()}
-    for number, prompt in enumerate(prompts):
-        if number and turn.is_over():
-            break
-        for which, threshold in (("slm", 0.0), ("llm", 1.0)):
-            lm = pair.slm if which == "slm" else pair.local_llm
-            settings = DecodeSettings(threshold=threshold, max_new_tokens=bench.plan.n_checked)
-            ours = [event.token_id for event in decode(pair, router, prompt, settings)]
-            _compare(tallies[which], lm, prompt, ours, _generated(lm, prompt, pair.eos_ids, bench.plan.n_checked))
-        _compare_script(tallies["script"], pair, prompt, *_scripted(bench, pair, prompt))
+    for prompt in turn.each(_prompts(case)):
+        for which, lm, threshold in (("slm", pair.slm, 0.0), ("llm", pair.local_llm, 1.0)):
+            alone = dataclasses.replace(settings, threshold=threshold)
+            ours = [event.token_id for event in decode(pair, router, prompt, alone)]
+            theirs = generate(lm, prompt, settings.max_new_tokens, eos_ids=sorted(pair.eos_ids))
+            tallies[which].compare(lm, prompt, ours, theirs)
+        ids, writers = _scripted(case, prompt)
+        # Every token against its writer's first choice, read without a cache.
+        whole = [*prompt, *ids[:-1]]
+        read = {lm: _logits(lm, whole)[len(prompt) - 1 :] for lm in (pair.slm, pair.local_llm)}
+        logits = [read[writer][place] for place, writer in enumerate(writers)]
+        is_equal = all(int(row.argmax()) == token for row, token in zip(logits, ids, strict=True))
+        is_tie = all(_is_near(row, token) for row, token in zip(logits, ids, strict=True))
+        tallies["script"].add(len(ids), is_equal=is_equal, is_tie=is_tie)
     return {
-        "path": path.name,
-        "note": path.note,
         "is_replayed": [pair.slm.is_replayed, pair.local_llm.is_replayed],
         "is_fused": [pair.slm.is_fused, pair.local_llm.is_fused],
         **_verdict(tallies),
     }
 
 
-def check_batches(bench: Bench, turn: Turn) -> dict[str, Any]:
+def check_batches(case: Case, turn: Turn) -> dict[str, Any]:
     """Prompts together write what each writes alone."""
-    pair = bench.bundled(paths_for(str(bench.device))[0])
-    prompts = _prompts(bench, pair)
-    settings, size = DecodeSettings(threshold=0.5, max_new_tokens=bench.plan.n_checked), 16
-    tally = Tally()
-    for start in range(0, len(prompts), 2 * size):
-        if start and turn.is_over():
-            break
-        group = prompts[start : start + 2 * size]
-        router = bench.spread(pair, SHARE, bench.plan.n_checked)
-        for done in decode_batch(pair, router, group, settings, batch_size=size):
+    pair, prompts, tally = case.pair, _prompts(case), Tally()
+    for start in turn.each(range(0, len(prompts), 2 * BATCH_SIZE)):
+        group = prompts[start : start + 2 * BATCH_SIZE]
+        for done in decode_batch(pair, case.script(SHARE), group, case.settings, batch_size=BATCH_SIZE):
             prompt, ids = group[done.index], list(done.token_ids)
-            alone, sources = _scripted(bench, pair, prompt)
-            apart = _first_difference(ids, alone)
-            writer = pair.slm if apart is None or sources[apart] == "slm" else pair.local_llm
-            _compare(tally, writer, prompt, ids, alone)
-    return {"batch_size": size, **_verdict({"batched": tally})}
+            alone, writers = _scripted(case, prompt)
+            tally.compare(writers[_first_difference(ids, alone) or 0], prompt, ids, alone)
+    return {"batch_size": BATCH_SIZE, **_verdict({"batched": tally})}
 
 
-def check_readings(bench: Bench, turn: Turn) -> dict[str, Any]:
+def check_readings(case: Case, turn: Turn) -> dict[str, Any]:
     """What `probe` and the labels say on this device, beside the same on the processor."""
-    pair, here = bench.bundled(paths_for(str(bench.device))[0]), load_pair(device="cpu")
-    n_tokens = n_probed = n_far = n_labels = n_labels_apart = n_texts = 0
-    worst = 0.0
-    for row in _rows(bench):
-        if n_texts and turn.is_over():
-            break
+    pairs = case.pair, load_pair(device="cpu")
+    n_texts = n_tokens = n_labels_apart = 0
+    gaps: list[float] = []
+    for row in turn.each(_rows(case)):
+        examples = [example_of(row.row, row.problem.data_type, pair) for pair in pairs]
+        forced = [next(iter(teacher_force(pair, [one]))) for pair, one in zip(pairs, examples, strict=True)]
         n_texts += 1
-        one, other = (example_of(row.row, row.problem.data_type, which) for which in (pair, here))
-        forced = [next(iter(teacher_force(which, [example]))) for which, example in ((pair, one), (here, other))]
-        n_tokens += len(one.truth_ids)
-        n_labels += len(one.truth_ids)
+        n_tokens += len(examples[0].truth_ids)
         n_labels_apart += int((forced[0].case.cpu() != forced[1].case.cpu()).sum())
-        told = [list(probe(which, one.prompt_ids, one.truth_ids)) for which in (pair, here)]
-        for ours, theirs in zip(*told, strict=True):
-            n_probed += 1
-            gap = max(abs(ours.kl - theirs.kl), abs(ours.slm_entropy - theirs.slm_entropy))
-            worst = max(worst, gap)
-            n_far += gap > NEAR
+        told = [probe(pair, examples[0].prompt_ids, examples[0].truth_ids) for pair in pairs]
+        gaps += [
+            max(abs(ours.kl - theirs.kl), abs(ours.slm_entropy - theirs.slm_entropy))
+            for ours, theirs in zip(*told, strict=True)
+        ]
+    n_far = sum(gap > NEAR for gap in gaps)
     return {
         "n_texts": n_texts,
         "n_tokens": n_tokens,
-        "n_probed": n_probed,
+        "n_probed": len(gaps),
         "n_probed_apart": n_far,
-        "largest_difference": worst,
-        "n_labels": n_labels,
+        "largest_difference": max(gaps, default=0.0),
+        "n_labels": n_tokens,
         "n_labels_apart": n_labels_apart,
-        "is_right": n_far == 0 and n_labels_apart <= n_labels * NEAR,
+        "is_right": n_far == 0 and n_labels_apart <= n_tokens * NEAR,
     }
 
 
@@ -134,28 +133,21 @@ def _verdict(tallies: dict[str, Tally]) -> dict[str, Any]:
     }
 
 
-def _rows(bench: Bench) -> list[NumberedRow]:
-    half = (bench.plan.n_prompts + 1) // 2
+def _rows(case: Case) -> list[NumberedRow]:
+    half = (case.plan.n_prompts + 1) // 2
     return [row for both in zip(bundled_rows("math"), bundled_rows("mc"), strict=False) for row in both][: 2 * half]
 
 
-def _prompts(bench: Bench, pair: ModelPair) -> list[list[int]]:
-    return [pair.encode(row.problem.prompt) for row in _rows(bench)]
+def _prompts(case: Case) -> list[list[int]]:
+    return [case.pair.encode(row.problem.prompt) for row in _rows(case)]
 
 
-def _scripted(bench: Bench, pair: ModelPair, prompt: Sequence[int]) -> tuple[list[int], list[Source]]:
-    settings = DecodeSettings(threshold=0.5, max_new_tokens=bench.plan.n_checked)
-    events = list(decode(pair, bench.spread(pair, SHARE, bench.plan.n_checked), prompt, settings))
-    return [event.token_id for event in events], [event.source for event in events]
-
-
-def _generated(lm: LanguageModel, prompt: Sequence[int], eos_ids: frozenset[int], n_new: int) -> list[int]:
-    ids = torch.tensor([list(prompt)], device=lm.device)
-    mask = torch.ones_like(ids)
-    output = lm.model.generate(
-        ids, attention_mask=mask, do_sample=False, max_new_tokens=n_new, eos_token_id=sorted(eos_ids), pad_token_id=0
-    )
-    return [int(token) for token in output[0, len(prompt) :]]
+def _scripted(case: Case, prompt: Sequence[int]) -> tuple[list[int], list[LanguageModel]]:
+    """Tokens that were written by a script, and who wrote each."""
+    pair = case.pair
+    events = list(decode(pair, case.script(SHARE), prompt, case.settings))
+    writers = [pair.slm if event.source == "slm" else pair.local_llm for event in events]
+    return [event.token_id for event in events], writers
 
 
 @torch.inference_mode()
@@ -166,34 +158,11 @@ def _logits(lm: LanguageModel, ids: Sequence[int]) -> Tensor:
     return logits
 
 
-def _compare(tally: Tally, lm: LanguageModel, prompt: Sequence[int], ours: list[int], theirs: list[int]) -> None:
-    apart = _first_difference(ours, theirs)
-    is_tie = apart is not None and _is_tie(lm, prompt, ours, theirs, apart)
-    tally.add(len(ours), is_equal=ours == theirs, is_tie=is_tie)
-
-
 def _first_difference(ours: Sequence[int], theirs: Sequence[int]) -> int | None:
     return next((n for n, both in enumerate(zip(ours, theirs, strict=False)) if both[0] != both[1]), None)
 
 
-def _is_tie(lm: LanguageModel, prompt: Sequence[int], ours: list[int], theirs: list[int], apart: int) -> bool:
-    """Whether two texts part at a token where the writer's logits of both are the same but for rounding."""
-    logits = _logits(lm, [*prompt, *ours[:apart]])[-1]
-    one, other, best = (float(logits[token]) for token in (ours[apart], theirs[apart], int(logits.argmax())))
-    return best - min(one, other) <= TIE * max(1.0, abs(best))
-
-
-def _compare_script(
-    tally: Tally, pair: ModelPair, prompt: Sequence[int], ids: list[int], sources: list[Source]
-) -> None:
-    """Every token against its writer's first choice, read without a cache."""
-    whole = [*prompt, *ids[:-1]]
-    first = {"slm": _logits(pair.slm, whole), "llm": _logits(pair.local_llm, whole)}
-    is_equal = is_near = True
-    for place, (token, source) in enumerate(zip(ids, sources, strict=True), start=len(prompt) - 1):
-        row = first[source][place]
-        best = float(row.max())
-        if int(row.argmax()) != token:
-            is_equal = False
-            is_near = is_near and best - float(row[token]) <= TIE * max(1.0, abs(best))
-    tally.add(len(ids), is_equal=is_equal, is_tie=is_near)
+def _is_near(logits: Tensor, token: int) -> bool:
+    """Whether a token is the first choice by these logits [V], but for rounding."""
+    best = float(logits.max())
+    return best - float(logits[token]) <= TIE * max(1.0, abs(best))

@@ -21,7 +21,7 @@ import transformers
 import citer_core
 from citer_core.errors import ProfileError, SettingError
 from citer_core.files import need_folder, write_whole
-from citer_core.measuring.report.parts import PARTS, SCHEMA, SCHEMA_VERSION, Result, read_part
+from citer_core.measuring.report.stored import PARTS, SCHEMA, SCHEMA_VERSION, Result, part_path, read_report
 
 _SAME = ("hardware", "torch", "transformers")  # in which the results of one folder agree
 
@@ -40,23 +40,18 @@ class ReportFolder:
     def __init__(self, folder: Path, about: Mapping[str, str]) -> None:
         need_folder(folder)
         self.path, self._about = folder, dict(about)
-        self._parts = {part: self._read(part) for part in PARTS if (folder / f"{part}.json").exists()}
-
-    def _read(self, part: str) -> dict[str, Result]:
-        path = self.path / f"{part}.json"
         another = "Choose another --output-dir, or delete it."
         try:
-            results = read_part(path)
+            self._parts = read_report(folder)
         except ProfileError as error:
             raise SettingError(f"{error} {another}") from error
-        for result in results.values():
+        for part, result in ((part, result) for part, named in self._parts.items() for result in named.values()):
             differing = [name for name in _SAME if result["about"].get(name) != self._about[name]]
             if differing:
                 raise SettingError(
-                    f"{path} holds results of other {', '.join(differing)} than this machine's, and one report must "
-                    f"not mix them. {another}"
+                    f"{part_path(folder, part)} holds results of other {', '.join(differing)} than this machine's, and "
+                    f"one report must not mix them. {another}"
                 )
-        return results
 
     def result(self, part: str, name: str) -> Result | None:
         """What was found, whether it failed or not; None where nothing was."""
@@ -81,7 +76,7 @@ class ReportFolder:
         known = self._parts.setdefault(part, {})
         known[name] = {"about": {"date": now, **self._about}, "seconds": round(seconds, 2), **result}
         document = {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, "part": part, "results": known}
-        write_whole(self.path / f"{part}.json", json.dumps(document, indent=1) + "\n")
+        write_whole(part_path(self.path, part), json.dumps(document, indent=1) + "\n")
 
 
 def about_here(device: str, hardware: str, command: str) -> dict[str, str]:

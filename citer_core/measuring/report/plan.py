@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from citer_core.measuring.profile_plan import ProfilePlan
+from citer_core.measuring.profile_numbers import ProfilePlan
 from citer_core.measuring.report.shapes import TINY_SHAPES, PairShape
 
 SHARES = (0.0, 0.1, 0.2, 0.3, 1.0)

@@ -133,14 +133,3 @@ def number_tokenizer(n_tokens: int) -> PreTrainedTokenizerFast:
     backend = Tokenizer(WordLevel({f"t{number}": number for number in range(n_tokens)}, unk_token="t1"))  # noqa: S106
     backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return PreTrainedTokenizerFast(tokenizer_object=backend, eos_token="t0")  # noqa: S106
-
-
-def prompt_of(pair: ModelPair, n_tokens: int) -> list[int]:
-    """A prompt of so many tokens that repeats nothing at once, the same for every pair of one vocabulary."""
-    return [2 + (7 + 13 * place) % (pair.vocab_size - 2) for place in range(n_tokens)]
-
-
-def prompts_of(pair: ModelPair, n_prompts: int, n_tokens: int) -> list[list[int]]:
-    """Different prompts of one length."""
-    first = prompt_of(pair, n_tokens)
-    return [[2 + (token + 11 * number) % (pair.vocab_size - 2) for token in first] for number in range(n_prompts)]

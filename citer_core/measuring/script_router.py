@@ -1,6 +1,7 @@
-"""Decisions for models with random weights: hand-offs spread as a recorded run has them, at any share of LLM tokens.
+"""`ScriptRouter`: whoever writes each token is written down before, at any share of LLM tokens, for models whose own
+answers say nothing: spread evenly, or as the hand-offs of a recorded run.
 
-Knows nothing about what is measured. Called by the parts of the report that decode.
+Knows nothing about what is measured.
 """
 
 from __future__ import annotations
@@ -20,6 +21,13 @@ RECORDED = ASSETS / "traces" / "qwen-long.json"
 HALF = 0.5  # the threshold for scripts of 0 and 1
 
 
+def even_script(share: float, n_tokens: int) -> list[float]:
+    """Confidences of 0 and 1 for `n_tokens` positions: 0, which asks for the LLM, is spread evenly."""
+    due = (torch.arange(n_tokens + 1, dtype=torch.float64) * share).floor().diff() > 0
+    confidences: list[float] = (~due).float().tolist()
+    return confidences
+
+
 @cache
 def recorded_confidences(path: Path = RECORDED) -> tuple[float, ...]:
     """Confidences of a trained router, token by token of a recorded run."""
@@ -27,7 +35,7 @@ def recorded_confidences(path: Path = RECORDED) -> tuple[float, ...]:
     return tuple(event.slm_confidence for event in trace.events)
 
 
-def script_for(share: float, n_tokens: int, confidences: Sequence[float] | None = None) -> tuple[float, ...]:
+def recorded_script(share: float, n_tokens: int, confidences: Sequence[float] | None = None) -> list[float]:
     """Confidences of 0 and 1 for `n_tokens` positions: 0 where the recorded router was the least sure.
 
     Args:
@@ -35,20 +43,21 @@ def script_for(share: float, n_tokens: int, confidences: Sequence[float] | None 
         n_tokens: of the script, which may be repeated from any place without changing the share.
         confidences: that say where; None takes those of the recorded run.
     """
-    known = recorded_confidences() if confidences is None else tuple(confidences)
+    known = confidences or recorded_confidences()
     spread = [known[place % len(known)] for place in range(n_tokens)]
     # Of equal ones the earlier first.
     by_llm = set(sorted(range(n_tokens), key=lambda place: (spread[place], place))[: round(share * n_tokens)])
-    return tuple(0.0 if place in by_llm else 1.0 for place in range(n_tokens))
+    return [0.0 if place in by_llm else 1.0 for place in range(n_tokens)]
 
 
-class SpreadRouter(Router):
+class ScriptRouter(Router):
     """Runs a real router for its time, and answers by a script that lies on the device, as a real answer would.
 
-    A sequence begins at a place of its own in the script, whoever it is decoded with.
+    A sequence begins at a place of its own in the script, whoever it is decoded with; behind the end the script begins
+    again.
     """
 
-    name, label, default_threshold, uses_sequence = "spread", "Spread as recorded", HALF, True
+    name, label, default_threshold, uses_sequence = "script", "By a script", HALF, True
 
     def __init__(self, inner: Router, script: Sequence[float], device: torch.device) -> None:
         self.n_params, self.revision, self.is_static = inner.n_params, inner.revision, inner.is_static
