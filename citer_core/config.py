@@ -209,9 +209,7 @@ class AppConfig:
         )
 
 
-def add_pair_options(
-    parser: argparse.ArgumentParser | argparse._ArgumentGroup, environment: Mapping[str, str] | None = None
-) -> None:
+def add_pair_options(parser: argparse._ActionsContainer, environment: Mapping[str, str] | None = None) -> None:
     """Adds what `PairOptions` holds; for the page, a variable stands in for a flag that is not given.
 
     Raises:

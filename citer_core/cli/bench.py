@@ -9,62 +9,43 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citer_core.cli.model_arguments import add_model_arguments, load_engine
+from citer_core.cli.command import command, option, typed
+from citer_core.cli.model_arguments import MODELS, load_engine
+from citer_core.cli.parser import whole_from
 from citer_core.cli.report_file import report_file
 from citer_core.cli.terminal import say
-from citer_core.errors import SettingError
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import row_completion
 
 if TYPE_CHECKING:
-    from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.tasks.datasets import NumberedRow
+    from citer_core.tasks.prompts import DataType
 
 N_PROBLEMS = 100  # of each format, for batches and labels
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Adds `bench` and its arguments."""
-    parser = subparsers.add_parser(
-        "bench",
-        help="measure speed on this machine",
-        description="decode: routed decoding beside plain generate and the loop without cache reuse. batch: many "
-        "prompts at once beside one by one. class: 50 visitors with 5 runs each at once, beside a batch of the same. "
-        "labels: teacher forcing beside one-token generations. Prints JSON.",
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--what", choices=("decode", "batch", "class", "labels"), default="decode", help="(%(default)s)"
-    )
-    parser.add_argument("--rounds", type=int, default=7, metavar="N", help="rounds of decode and class (%(default)s)")
-    parser.add_argument(
-        "--max-new-tokens", type=int, default=150, metavar="N", help="tokens of decode and class (%(default)s)"
-    )
-    parser.add_argument(
-        "--shots",
-        type=int,
-        default=0,
-        metavar="N",
-        help="solved problems in front of decode's question, as few-shot prompts have (%(default)s)",
-    )
-    parser.add_argument("--output-file", type=Path, metavar="OUT", help="store the result here as well")
-    add_model_arguments(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+@command(
+    "bench",
+    "measure speed on this machine",
+    "decode: routed decoding beside plain generate and the loop without cache reuse. batch: many prompts at once "
+    "beside one by one. class: 50 visitors with 5 runs each at once, beside a batch of the same. labels: teacher "
+    "forcing beside one-token generations. Prints JSON.",
+    option("--what", default="decode", choices=("decode", "batch", "class", "labels")),
+    option("--rounds N", "rounds of decode and class", 7, allowed=whole_from(1)),
+    option("--max-new-tokens N", "tokens of decode and class", 150, allowed=whole_from(1)),
+    option(
+        "--shots N", "solved problems in front of decode's question, as few-shot prompts have", 0, allowed=whole_from(0)
+    ),
+    option("--output-file OUT", "store the result here as well", type=Path),
+    MODELS,
+)
+def bench(args: argparse.Namespace) -> None:
     """Measures, prints and stores.
 
     Raises:
         CiterError: wrong arguments, or a pair that cannot be read.
     """
-    for name, value, least in (
-        ("rounds", args.rounds, 1),
-        ("max-new-tokens", args.max_new_tokens, 1),
-        ("shots", args.shots, 0),
-    ):
-        if value is not None and value < least:
-            raise SettingError(f"--{name} is {value}: give a whole number from {least}.")
     so_far: dict[str, Any] = {}
 
     def tell(number: int, result: dict[str, Any] | None) -> None:
@@ -79,20 +60,8 @@ def run(args: argparse.Namespace) -> int:
             if so_far:
                 print(json.dumps(so_far, indent=1))
             raise
-        result["command"] += "".join(
-            f" --{name} {value}"
-            for name, value, default in (
-                ("threads", args.threads, None),
-                ("max-new-tokens", args.max_new_tokens, 150),
-                ("rounds", args.rounds, 7),
-                ("shots", args.shots, 0),
-                ("pair", args.pair, "embedded"),
-                ("dtype", args.dtype, "float32"),
-            )
-            if value != default
-        )
+        result["command"] = typed(args, "what", "threads", "max_new_tokens", "rounds", "shots", "pair", "dtype")
         sys.stdout.write(store(result))
-    return 0
 
 
 def _measure(
@@ -125,5 +94,5 @@ def _measure(
     return pipeline_benchmark.labelling_benchmark(engine.pair, examples, tell=say)
 
 
-def _rows(data_type: str) -> list[NumberedRow]:
-    return list(bundled_rows("mc" if data_type == "mc" else "math")[:N_PROBLEMS])
+def _rows(data_type: DataType) -> list[NumberedRow]:
+    return list(bundled_rows(data_type)[:N_PROBLEMS])

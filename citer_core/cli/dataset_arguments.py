@@ -7,12 +7,12 @@ has been checked. Knows nothing about models.
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from citer_core.cli.command import Argument, group, one_of, option
+from citer_core.cli.parser import whole_from
 from citer_core.errors import DatasetError, SettingError
 from citer_core.tasks.dataset_cache import parse_spec, resolve_dataset
 from citer_core.tasks.datasets import NumberedRow, read_rows, validate_rows
@@ -23,27 +23,37 @@ if TYPE_CHECKING:
     from citer_core.tasks.prompts import DataType
 
 N_ERRORS_SHOWN = 5
-DATASET_HELP = f"a data set by its name, fetched once: {', '.join(HUB_DATASETS)}"
 PATH_HELP = "a JSON Lines file in an official format"
 
 
-def add_split_arguments(group: argparse._ArgumentGroup | argparse.ArgumentParser, default_split: str) -> None:
-    """Adds what goes with `--dataset`; the default is shown, not set, so that a stray `--split` can be refused."""
-    group.add_argument("--split", metavar="SPLIT", help=f"of --dataset ({default_split})")
-    group.add_argument("--dataset-cache", type=Path, metavar="DIR", help="copies of --dataset ($CITER_CACHE/datasets)")
+DATASET_PATH = option("--dataset-path FILE", PATH_HELP, type=Path)
+DATASET = option("--dataset NAME[:SPLIT]", f"a data set by its name, fetched once: {', '.join(HUB_DATASETS)}")
+DATA_TYPE = option("--data-type", "format of --dataset-path (math); --dataset knows its own", choices=("math", "mc"))
 
 
-def add_training_dataset_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the data set of a training command: one source, its type, and a limit."""
-    group = parser.add_argument_group("data")
-    source = group.add_mutually_exclusive_group(required=True)
-    source.add_argument("--dataset-path", type=Path, metavar="FILE", help=PATH_HELP)
-    source.add_argument("--dataset", metavar="NAME[:SPLIT]", help=DATASET_HELP)
-    add_split_arguments(group, "train")
-    group.add_argument(
-        "--data-type", choices=("math", "mc"), help="format of --dataset-path (math); --dataset knows its own"
+def split_arguments(default_split: str) -> tuple[Argument, ...]:
+    """What goes with `--dataset`; the default is shown, not set, so that a stray `--split` can be refused."""
+    return (
+        option("--split SPLIT", f"of --dataset ({default_split})"),
+        option("--dataset-cache DIR", "copies of --dataset ($CITER_CACHE/datasets)", type=Path),
     )
-    group.add_argument("--limit", type=int, metavar="N", help="only the first N rows")
+
+
+def limit(rows: str = "rows") -> Argument:
+    """`--limit`."""
+    allowed = whole_from(1, more=f", or leave it out for all {rows}")
+    return option("--limit N", f"only the first N {rows}", allowed=allowed)
+
+
+def batch_size(about: str, default: int = 32) -> Argument:
+    """`--batch-size`."""
+    return option("--batch-size N", about, default, allowed=whole_from(1))
+
+
+# The data set of a training command: one source, its type, and a limit.
+TRAINING_DATA = group(
+    "data", one_of(DATASET_PATH, DATASET, required=True), *split_arguments("train"), DATA_TYPE, limit()
+)
 
 
 def use_named_dataset(args: argparse.Namespace, default_split: str, say: Callable[[str], None]) -> None:
@@ -72,8 +82,6 @@ def training_rows(args: argparse.Namespace, say: Callable[[str], None]) -> list[
     Raises:
         CiterError: wrong arguments, a bad row or a test row; nothing was loaded then.
     """
-    if args.limit is not None and args.limit < 1:
-        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it out for all rows.")
     if args.dataset is not None:
         dataset, split = parse_spec(args.dataset, args.split, "train")
         if split == "test":
@@ -98,12 +106,6 @@ def problems_with_answers(path: Path, data_type: DataType, limit: int | None) ->
     if not rows:
         raise DatasetError(f"{path} has no rows.")
     return [row.problem for row in rows]
-
-
-def problems_digest(problems: Sequence[Problem]) -> str:
-    """Says which problems these are, whatever file they come from."""
-    asked = [(problem.prompt, problem.true_answer) for problem in problems]
-    return f"{len(asked)} problems, {hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]}"
 
 
 def refuse_bad_rows(errors: Sequence[DatasetError], advice: str) -> None:

@@ -7,54 +7,43 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citer_core.cli.tables import text_table
-from citer_core.cli.terminal import say
+from citer_core.cli.command import command, option, switch, typed
+from citer_core.cli.parser import Allowed
+from citer_core.cli.terminal import say, text_table
 from citer_core.errors import SettingError
 from citer_core.file_lock import only_writer
 from citer_core.large_import import large_import
 
 if TYPE_CHECKING:
-    from citer_core.cli.command import Subparsers
     from citer_core.measuring.report.plan import ReportPlan
     from citer_core.measuring.report.steps import Told
 
-MINUTES = 25.0
 MOST_MINUTES = 1440.0
 EXIT_PROBLEMS = 1
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Adds `device-report` and its arguments."""
-    parser = subparsers.add_parser(
-        "device-report",
-        help="everything about this device, in one call",
-        description="Fills a folder with JSON: whether tokens are right on this device, how fast models of real sizes "
-        "with random weights are in each way of decoding, waits, profile, batches, runs at once and memory. The most "
-        "important comes first and each result is written as it is there; run it again to go on where it was cut.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("--output-dir", type=Path, required=True, metavar="OUT", help="up to eight JSON files go here")
-    parser.add_argument(
-        "--minutes",
-        type=float,
-        default=MINUTES,
-        metavar="N",
-        help="what they do not suffice for is left out (%(default)s)",
-    )
-    parser.add_argument("--device", help="as torch names it (cuda where there is one, else cpu)")
-    parser.add_argument(
-        "--tiny", action="store_true", help="small shapes, to try everything out; always so on a processor"
-    )
-
-
-def run(args: argparse.Namespace) -> int:
+@command(
+    "device-report",
+    "everything about this device, in one call",
+    "Fills a folder with JSON: whether tokens are right on this device, how fast models of real sizes with random "
+    "weights are in each way of decoding, waits, profile, batches, runs at once and memory. The most important comes "
+    "first and each result is written as it is there; run it again to go on where it was cut.",
+    option("--output-dir OUT", "up to eight JSON files go here", type=Path, required=True),
+    option(
+        "--minutes N",
+        "what they do not suffice for is left out",
+        25.0,
+        allowed=Allowed(lambda n: 0 < n <= MOST_MINUTES, f"a number above 0, at most {MOST_MINUTES:,.0f}"),
+    ),
+    option("--device", "as torch names it (cuda where there is one, else cpu)"),
+    switch("--tiny", "small shapes, to try everything out; always so on a processor"),
+)
+def device_report(args: argparse.Namespace) -> int:
     """Measures what is missing and says what was found; 1 where something failed or is wrong.
 
     Raises:
         CiterError: wrong arguments, or a folder that cannot be used.
     """
-    if not 0 < args.minutes <= MOST_MINUTES:
-        raise SettingError(f"--minutes is {args.minutes:g}: give a number above 0, at most {MOST_MINUTES:,.0f}.")
     with large_import("transformers"):
         import transformers  # noqa: F401 - the slow part
     import torch
@@ -66,13 +55,13 @@ def run(args: argparse.Namespace) -> int:
     from citer_core.measuring.report.words import problems
 
     device = torch.device(_device(args.device))
-    command = " ".join(["python -m citer_core device-report", *(["--tiny"] * args.tiny)])
+    asked = typed(args, "tiny")
     folder: Path = args.output_dir
     folder.parent.mkdir(parents=True, exist_ok=True)
     with only_writer(folder):
-        report = ReportFolder(folder, about_here(str(device), device_name(device), command))
+        report = ReportFolder(folder, about_here(str(device), device_name(device), asked))
         bench = Bench(str(device), _plan(str(device), tiny=args.tiny))
-        for told in run_steps(report, steps_of(bench, command), 60 * args.minutes):
+        for told in run_steps(report, steps_of(bench, asked), 60 * args.minutes):
             _tell(told)
         results = report.results()
     sys.stdout.write(_summary(results))

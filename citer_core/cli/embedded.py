@@ -6,12 +6,9 @@ import argparse
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from citer_core.assets import ASSETS
-
-if TYPE_CHECKING:
-    from citer_core.cli.command import Subparsers
+from citer_core.cli.command import command, option
 
 PLANS = ASSETS / "datasets" / "recorded-embedded.jsonl"
 STEPS = {
@@ -23,26 +20,17 @@ STEPS = {
     "record": "record the runs that the page plays from disk",
     "hashes": "write SHA-256 of every shipped file into its card",
 }
-EPILOG = "steps, in this order:\n" + "\n".join(f"  {name:10}{text}" for name, text in STEPS.items())
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Adds `embedded` and its arguments."""
-    parser = subparsers.add_parser(
-        "embedded",
-        help="make the bundled pair, its router and its recorded runs again",
-        description="Makes the bundled pair again, from its generator to its recorded runs.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("step", nargs="+", choices=(*STEPS, "all"), metavar="STEP", help="one or more steps, or all")
-    parser.add_argument(
-        "--work-dir", type=Path, default=Path(".training"), metavar="DIR", help="checkpoints and labels (%(default)s)"
-    )
-
-
-def run(args: argparse.Namespace) -> int:
+@command(
+    "embedded",
+    "make the bundled pair, its router and its recorded runs again",
+    "Makes the bundled pair again, from its generator to its recorded runs.",
+    option("step STEP", "one or more steps, or all", nargs="+", choices=(*STEPS, "all")),
+    option("--work-dir DIR", "checkpoints and labels", Path(".training")),
+    epilog="steps, in this order:\n" + "\n".join(f"  {name:10}{text}" for name, text in STEPS.items()),
+)
+def embedded(args: argparse.Namespace) -> None:
     """Runs the chosen steps in their order."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
@@ -64,4 +52,3 @@ def run(args: argparse.Namespace) -> int:
     for step, action in actions.items():
         if step in args.step or "all" in args.step:
             action()
-    return 0

@@ -1,46 +1,45 @@
-"""`evaluate`: accuracy and cost of routers over a sweep of tau, or at matched shares of LLM tokens; resumable."""
+"""`evaluate`: accuracy and cost of routers over a sweep of tau, or at matched shares of LLM tokens; resumable.
+
+Its table prices the rows for the pair that ran, or for another; "n/a" is what rows of older versions do not say.
+"""
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
-
+from citer_core.cli.command import command, group, one_of, option, switch
 from citer_core.cli.dataset_arguments import (
-    DATASET_HELP,
-    PATH_HELP,
-    add_split_arguments,
-    problems_digest,
+    DATA_TYPE,
+    DATASET,
+    DATASET_PATH,
+    batch_size,
+    limit,
     problems_with_answers,
+    split_arguments,
     use_named_dataset,
 )
-from citer_core.cli.model_arguments import (
-    ROUTER_HELP,
-    add_model_arguments,
-    add_server_arguments,
-    decoding_limits,
-    load_engine,
-    model_identity,
-    router_name,
-)
-from citer_core.cli.points_table import points_table
-from citer_core.cli.tables import text_table
-from citer_core.cli.terminal import say
-from citer_core.errors import DatasetError, SettingError
+from citer_core.cli.decoding_arguments import decoding_limits
+from citer_core.cli.model_arguments import MODELS, ROUTER_HELP, SERVER, load_engine, model_identity, router_name
+from citer_core.cli.parser import Allowed
+from citer_core.cli.terminal import bar, format_bytes, say, text_table
+from citer_core.cost import mlp_router_params
+from citer_core.errors import DatasetError, GateError, SettingError
+from citer_core.gate.fields import Whole
 from citer_core.models.presets import PRESETS
 from citer_core.row_file import NUMBER, RowFile
+from citer_core.tasks.problem_set import ProblemSet, problems_digest
 from citer_core.tasks.prompts import PROMPT_VERSION
+from citer_core.workload import Price, Workload
 
 if TYPE_CHECKING:
-    from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.evaluation.run_book import KeptRun, RunBook
     from citer_core.tasks.problems import Problem
+    from citer_core.trace import PairInfo
 
 EPILOG = """At a matched share, tau is found for each router on the problems of --tuning-path and tested on others.
 "of LLM-only" is the share of what the LLM alone would have cost for the same text, "of its answers" for its own; those
@@ -55,12 +54,17 @@ examples:
       --output-file points.jsonl
 """
 
+ALL_TAUS = [i / 10 for i in range(11)]
+FROM_0_TO_1 = Allowed(lambda number: 0 <= number <= 1, "numbers from 0 to 1")
 LLM_ALONE = "always-llm"
 # Points from which they go side by side. The first few come to too little in common: on the bundled pair a text takes
 # twice as long that way, and of six points half of the texts are new.
 SIDE_BY_SIDE = 8
 ANSWERS = ".answers.jsonl"  # beside the output while points are measured: what each answer came to
 SHARE_TOLERANCE, N_STEPS = 0.01, 12  # of a search for a tau
+UNKNOWN = "n/a"
+_PARAMS = Whole()
+Row = Mapping[str, Any]
 Point = tuple[str, str, float]  # router, "tau" or "share", and which
 
 # What the table reads of rows that an earlier run wrote.
@@ -71,66 +75,64 @@ ROW_KINDS = {
 }
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Adds `evaluate` and its arguments."""
-    parser = subparsers.add_parser(
-        "evaluate",
-        help="accuracy and cost over a sweep of tau",
-        description="Measures routers on problems with known answers, greedily, several problems at once.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    data = parser.add_argument_group("data")
-    source = data.add_mutually_exclusive_group(required=True)
-    source.add_argument("--dataset-path", type=Path, metavar="FILE", help=PATH_HELP)
-    source.add_argument("--dataset", metavar="NAME[:SPLIT]", help=DATASET_HELP)
-    add_split_arguments(data, "test")
-    data.add_argument(
-        "--data-type", choices=("math", "mc"), help="format of --dataset-path (math); --dataset knows its own"
-    )
-    data.add_argument("--limit", type=int, metavar="N", help="only the first N problems")
-    data.add_argument("--tuning-path", type=Path, metavar="FILE", help="other problems, which --shares finds tau on")
-    parser.add_argument("--output-file", type=Path, required=True, metavar="OUT", help="one row per point; resumable")
-    parser.add_argument("--routers", nargs="+", metavar="NAME", help=f"each is {ROUTER_HELP} (all of the pair's)")
-    where = parser.add_mutually_exclusive_group()
-    where.add_argument(
-        "--thresholds",
-        type=float,
-        nargs="+",
-        metavar="TAU",
-        help="(0, 0.1, ..., 1)",
-        default=[i / 10 for i in range(11)],
-    )
-    where.add_argument(
-        "--points",
-        nargs="+",
-        metavar="NAME=TAU",
-        help="only these, instead of --routers; a router may be named more than once",
-    )
-    where.add_argument("--shares", type=float, nargs="+", metavar="S", help="LLM tokens to match, each 0 to 1")
-    parser.add_argument(
-        "--without-llm-alone", action="store_true", help="do not measure the LLM's own answers, if they are no point"
-    )
-    parser.add_argument(
-        "--price-as",
-        choices=sorted(PRESETS),
-        metavar="PAIR",
-        help="costs of the table for another pair that has a name",
-    )
-    parser.add_argument("--max-new-tokens", type=int, default=256, metavar="N", help="(%(default)s)")
-    parser.add_argument("--batch-size", type=int, default=32, metavar="N", help="problems at once (%(default)s)")
-    add_model_arguments(parser)
-    add_server_arguments(parser)
+def _point(text: str) -> tuple[str, float]:
+    """(router as it was given, tau) of one of --points.
+
+    Raises:
+        SettingError: it is none.
+    """
+    router, _, number = text.rpartition("=")
+    try:
+        tau = float(number if router else "")
+    except ValueError:
+        raise SettingError(f"--points has {text!r}: give a router and its tau, as in citer=0.8.") from None
+    if not FROM_0_TO_1.holds(tau):
+        raise SettingError(f"--points has {tau}: give {FROM_0_TO_1.words}.")
+    return router, tau
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "evaluate",
+    "accuracy and cost over a sweep of tau",
+    "Measures routers on problems with known answers, greedily, several problems at once.",
+    group(
+        "data",
+        one_of(DATASET_PATH, DATASET, required=True),
+        *split_arguments("test"),
+        DATA_TYPE,
+        limit("problems"),
+        option("--tuning-path FILE", "other problems, which --shares finds tau on", type=Path),
+    ),
+    option("--output-file OUT", "one row per point; resumable", type=Path, required=True),
+    option("--routers NAME", f"each is {ROUTER_HELP} (all of the pair's)", nargs="+"),
+    one_of(
+        option("--thresholds TAU", "(0, 0.1, ..., 1)", nargs="+", allowed=FROM_0_TO_1),
+        option(
+            "--points NAME=TAU",
+            "only these, instead of --routers; a router may be named more than once",
+            type=_point,
+            nargs="+",
+        ),
+        option("--shares S", "LLM tokens to match, each 0 to 1", nargs="+", allowed=FROM_0_TO_1),
+    ),
+    switch("--without-llm-alone", "do not measure the LLM's own answers, if they are no point"),
+    option("--price-as PAIR", "costs of the table for another pair that has a name", choices=sorted(PRESETS)),
+    option("--max-new-tokens N", default=256),
+    batch_size("problems at once"),
+    MODELS,
+    SERVER,
+    epilog=EPILOG,
+)
+def evaluate(args: argparse.Namespace) -> None:
     """Measures every point that the output does not hold yet, and prints the table.
 
     Raises:
         CiterError: wrong input, before anything is loaded.
     """
-    _check(args)
+    decoding_limits(args)
+    asked = _routers(args)
+    if args.shares is not None and args.tuning_path is None:
+        raise SettingError("--shares needs --tuning-path: problems that tau is found on, none of those measured.")
     use_named_dataset(args, "test", say)
     problems = problems_with_answers(args.dataset_path, args.data_type, args.limit)
     tuning = problems_with_answers(args.tuning_path, args.data_type, args.limit) if args.shares is not None else []
@@ -138,8 +140,6 @@ def run(args: argparse.Namespace) -> int:
     if shared:
         raise DatasetError(f"{len(shared)} problems are in the data set and in --tuning-path: tune on others.")
     with RowFile(args.output_file, _identity(args, problems, tuning), ROW_KINDS) as output:
-        pairs = _points(args)
-        asked = list(dict.fromkeys(router for router, _ in pairs)) if pairs else args.routers or []
         engine = load_engine(args, *asked)
         names = [router_name(r) or r for r in asked] or list(engine.router_names)
         output.bind(
@@ -149,48 +149,30 @@ def run(args: argparse.Namespace) -> int:
             }
         )
         what = "share" if args.shares else "tau"
-        sweep = [(name, what, goal) for name in names for goal in args.shares or args.thresholds]
-        points = [(router_name(router) or router, "tau", tau) for router, tau in pairs] or sweep
+        sweep = [(name, what, goal) for name in names for goal in args.shares or args.thresholds or ALL_TAUS]
+        points = [(router_name(router) or router, "tau", tau) for router, tau in args.points or ()] or sweep
         if not args.without_llm_alone and not any((what, goal) == ("tau", 1) for _, what, goal in points):
             points.append((LLM_ALONE, "tau", 1.0))
         measured = [point for point in points if _point_id(*point) not in output.rows]
         for point, row in _measure(args, engine, measured, problems, tuning):
             output.append({"id": _point_id(*point), "router": point[0], **row})
-        print(text_table(*points_table(list(output.rows.values()), engine.pair_info, args.price_as)))
-    return 0
+        print(text_table(*_table(list(output.rows.values()), engine.pair_info, args.price_as)))
 
 
-def _check(args: argparse.Namespace) -> None:
-    decoding_limits(args)
+def _routers(args: argparse.Namespace) -> list[str]:
+    """The routers that were named, as they were given.
+
+    Raises:
+        SettingError: two of one name; or they are named in two ways.
+    """
     if args.points is not None and args.routers is not None:
         raise SettingError("--points names its routers: leave out --routers.")
-    names = [router_name(router) for router in dict.fromkeys(r for r, _ in _points(args)) or args.routers or ()]
+    asked = list(dict.fromkeys(router for router, _ in args.points or ())) or args.routers or []
+    names = [router_name(router) for router in asked]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise SettingError(f'--routers has "{twice[0]}" twice, and rows go by that name: rename the files of one.')
-    if args.limit is not None and args.limit < 1:
-        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it out for all problems.")
-    if args.shares is not None and args.tuning_path is None:
-        raise SettingError("--shares needs --tuning-path: problems that tau is found on, none of those measured.")
-    taus = [tau for _, tau in _points(args)]
-    for name, values in (("--shares", args.shares or ()), ("--thresholds", args.thresholds), ("--points", taus)):
-        for value in values:
-            if not 0 <= value <= 1:
-                raise SettingError(f"{name} has {value}: give numbers from 0 to 1.")
-
-
-def _points(args: argparse.Namespace) -> list[tuple[str, float]]:
-    """(router as it was given, tau) of every --points."""
-    points = []
-    for text in args.points or ():
-        router, _, tau = text.rpartition("=")
-        try:
-            points.append((router, float(tau)))
-        except ValueError:
-            router = ""
-        if not router:
-            raise SettingError(f"--points has {text!r}: give a router and its tau, as in citer=0.8.")
-    return points
+    return asked
 
 
 def _identity(args: argparse.Namespace, problems: Sequence[Problem], tuning: Sequence[Problem]) -> dict[str, Any]:
@@ -220,7 +202,6 @@ def _measure(
     if not points:
         return
     from citer_core.evaluation.run_book import RunBook, threshold_for
-    from citer_core.tasks.problem_set import ProblemSet
 
     test, tuned_on = (
         ProblemSet(f"{name} {problems_digest(some)}", args.data_type, tuple(some))
@@ -236,11 +217,11 @@ def _measure(
             for name, what, goal in points
         ]
         wanted = [(name, tau) for (name, _, _), tau in zip(points, taus, strict=True)]
-        with tqdm(total=len(problems) * len(points), unit="answer", disable=not sys.stderr.isatty()) as bar:
+        with bar(None, len(problems) * len(points), "answer") as answers:
 
             def tell(numbers: range, n_points: int) -> None:
-                bar.set_postfix_str("{} {:g}".format(*wanted[n_points - 1]))
-                bar.update(len(wanted) * numbers.start + n_points * len(numbers) - bar.n)
+                answers.set_postfix_str("{} {:g}".format(*wanted[n_points - 1]))
+                answers.update(len(wanted) * numbers.start + n_points * len(numbers) - answers.n)
 
             if shares_texts:
                 book.fill(test, wanted, tell)
@@ -270,3 +251,64 @@ def _row(book: RunBook, point: Point, tau: float, runs: Sequence[KeptRun]) -> di
         "date": datetime.date.today().isoformat(),
         "hardware": hardware_in_words(),
     }
+
+
+def _table(rows: Sequence[Row], pair: PairInfo, price_as: str | None = None) -> tuple[list[str], list[list[str]]]:
+    """Heading and lines.
+
+    Args:
+        rows: of the output file.
+        pair: that ran.
+        price_as: a name of `PRESETS`; None prices the pair that ran.
+
+    Raises:
+        DatasetError: a row says what no row says.
+    """
+    prices = [_price(row, pair, price_as) for row in rows]
+    own = next((p for row, p in zip(rows, prices, strict=True) if row["threshold"] >= 1 and p is not None), None)
+    est = "est." if price_as is None else f"est., as {PRESETS[price_as].title}"
+    head = ["router", "tau", "right", "95% interval", "cut", "LLM tokens", f"bytes ({est})", "GB/token", "of LLM-only"]
+    lines = [_line(row, price, own) for row, price in zip(rows, prices, strict=True)]
+    return [*head, "of its answers", "TFLOP (est.)", "s"], lines
+
+
+def _price(row: Row, pair: PairInfo, price_as: str | None) -> Price | None:
+    """What a row's work costs; None where the row does not say what work there was, and another pair is asked for."""
+    if "work" not in row:
+        own_share = row["bytes_share"]
+        return (
+            Price(row["n_bytes"], row["flops"], row["n_bytes"] / own_share) if price_as is None and own_share else None
+        )
+    try:
+        workload, n_params = Workload.read(row["work"]), _PARAMS.read(row.get("router_params"), "router_params")
+    except GateError as error:
+        raise DatasetError(f"The row {str(row['id'])[:60]!r} is damaged: remove it to have it run again.") from error
+    if price_as is None:
+        return workload.price(pair.slm, pair.llm, n_params)
+    slm, llm = PRESETS[price_as].slm.spec, PRESETS[price_as].llm.spec
+    # A router that has weights has those of the published one there.
+    return workload.price(slm, llm, n_params and mlp_router_params(slm.hidden_size))
+
+
+def _line(row: Row, price: Price | None, own: Price | None) -> list[str]:
+    low, high = row["accuracy"]["interval_95"]
+    line = [
+        row["router"],
+        f"{row['threshold']:.4g}",
+        f"{row['accuracy']['share']:.1%}",
+        f"{low:.1%} to {high:.1%}",
+        f"{row['cut_share']:.1%}" if "cut_share" in row else UNKNOWN,
+        f"{row['llm_token_share']:.1%}",
+    ]
+    seconds = f"{row['measured_s']:.1f}"
+    if price is None:
+        return [*line, *[UNKNOWN] * 5, seconds]
+    return [
+        *line,
+        format_bytes(price.n_bytes),
+        f"{price.n_bytes / row['n_tokens'] / 1e9:.3g}",
+        f"{price.n_bytes / price.llm_only_bytes:.1%}",
+        f"{price.n_bytes / own.llm_only_bytes:.1%}" if own is not None else UNKNOWN,
+        f"{price.flops / 1e12:.3g}",
+        seconds,
+    ]

@@ -7,21 +7,44 @@ Everything that can be wrong with the input is found before a model is loaded.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from citer_core.assets import ASSETS
-from citer_core.cli.dataset_arguments import add_training_dataset_arguments, training_rows
-from citer_core.cli.terminal import escape_controls
+from citer_core.cli.command import command, filled, group, option, switch
+from citer_core.cli.dataset_arguments import TRAINING_DATA, training_rows
+from citer_core.cli.terminal import say
 from citer_core.config import launch_rank
 
 if TYPE_CHECKING:
-    from citer_core.cli.command import Subparsers
     from citer_core.training.finetune import FinetuneResult
 
-EPILOG = """examples:
+
+@command(
+    "finetune",
+    "fine-tune one model on chains of thought",
+    "Fine-tunes one model on chains of thought, in full or with LoRA.",
+    option("--model FOLDER", 'a local checkpoint, or "embedded": the bundled SLM', required=True),
+    option("--output FOLDER", "folder of the result; must not exist yet", type=Path, required=True),
+    TRAINING_DATA,
+    switch("--no-chat", "train on plain prompts, even where there is a chat template"),
+    group(
+        "training",
+        option("--device", "cpu or cuda", "cpu"),
+        option("--dtype", default="float32", choices=("float32", "bfloat16")),
+        option("--epochs N", default=3.0, dest="n_epochs"),
+        option("--max-steps N", "optimizer steps, instead of --epochs", type=int),
+        option("--batch-size N", "rows per GPU at once", 8),
+        option("--gradient-accumulation N", "batches a step", 1),
+        option("--learning-rate RATE", default=1e-5),
+        option("--warmup-share SHARE", "share of the steps that warms up", 0.03),
+        option("--max-length N", "longer rows are left out", 1024),
+        option("--lora-rank R", "train a low-rank adapter and merge it (needs peft)", type=int),
+        option("--save-steps N", "steps between checkpoints", 200),
+        option("--seed", default=0),
+    ),
+    epilog="""examples:
   python -m citer_core finetune --model SLM_FOLDER --dataset-path cqa-cot.jsonl --data-type mc \\
       --device cuda --dtype bfloat16 --output slm-cqa
   accelerate launch --num_processes 4 -m citer_core finetune --model LLM_FOLDER --dataset gsm8k --lora-rank 16 \\
@@ -29,78 +52,20 @@ EPILOG = """examples:
 
 The same command resumes a run that was stopped. The result is a checkpoint for --pair "SLM_FOLDER,LLM_FOLDER"; that of
 --model embedded goes with --pair FOLDER,embedded.
-"""
-
-
-def add_parser(subparsers: Subparsers) -> None:
-    """Adds `finetune` and its arguments."""
-    parser = subparsers.add_parser(
-        "finetune",
-        help="fine-tune one model on chains of thought",
-        description="Fine-tunes one model on chains of thought, in full or with LoRA.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument(
-        "--model", required=True, metavar="FOLDER", help='a local checkpoint, or "embedded": the bundled SLM'
-    )
-    parser.add_argument(
-        "--output", type=Path, required=True, metavar="FOLDER", help="folder of the result; must not exist yet"
-    )
-    add_training_dataset_arguments(parser)
-    parser.add_argument(
-        "--no-chat", action="store_true", help="train on plain prompts, even where there is a chat template"
-    )
-    size = parser.add_argument_group("training")
-    size.add_argument("--device", default="cpu", help="cpu or cuda (%(default)s)")
-    size.add_argument("--dtype", choices=("float32", "bfloat16"), default="float32", help="(%(default)s)")
-    size.add_argument("--epochs", type=float, default=3.0, metavar="N", help="(%(default)s)")
-    size.add_argument("--max-steps", type=int, metavar="N", help="optimizer steps, instead of --epochs")
-    size.add_argument("--batch-size", type=int, default=8, metavar="N", help="rows per GPU at once (%(default)s)")
-    size.add_argument("--gradient-accumulation", type=int, default=1, metavar="N", help="batches a step (%(default)s)")
-    size.add_argument("--learning-rate", type=float, default=1e-5, metavar="RATE", help="(%(default)s)")
-    size.add_argument(
-        "--warmup-share",
-        type=float,
-        default=0.03,
-        metavar="SHARE",
-        help="share of the steps that warms up (%(default)s)",
-    )
-    size.add_argument(
-        "--max-length", type=int, default=1024, metavar="N", help="longer rows are left out (%(default)s)"
-    )
-    size.add_argument("--lora-rank", type=int, metavar="R", help="train a low-rank adapter and merge it (needs peft)")
-    size.add_argument(
-        "--save-steps", type=int, default=200, metavar="N", help="steps between checkpoints (%(default)s)"
-    )
-    size.add_argument("--seed", type=int, default=0, help="(%(default)s)")
-
-
-def run(args: argparse.Namespace) -> int:
+""",
+)
+def finetune(args: argparse.Namespace) -> None:
     """Fine-tunes.
 
     Raises:
         CiterError: wrong input, before anything is loaded; or a result that cannot be written.
     """
-    from citer_core.cli.progress import Progress
     from citer_core.training.finetune import Recipe, finetune
+    from citer_core.training.progress import Progress
 
-    say = _speaker()
-    recipe = Recipe(
-        dtype=args.dtype,
-        n_epochs=args.epochs,
-        max_steps=args.max_steps,
-        batch_size=args.batch_size,
-        gradient_accumulation=args.gradient_accumulation,
-        learning_rate=args.learning_rate,
-        warmup_share=args.warmup_share,
-        max_length=args.max_length,
-        lora_rank=args.lora_rank,
-        save_steps=args.save_steps,
-        seed=args.seed,
-    )
-    rows = training_rows(args, say)
+    tell = _speaker()
+    recipe = filled(Recipe, args)
+    rows = training_rows(args, tell)
     embedded = args.model == "embedded"
     result = finetune(
         ASSETS / "models" / "slm" if embedded else Path(args.model).expanduser(),
@@ -113,15 +78,12 @@ def run(args: argparse.Namespace) -> int:
         device=args.device,
         callbacks=[Progress()],
     )
-    say(_totals(result))
-    return 0
+    tell(_totals(result))
 
 
 def _speaker() -> Callable[[str], None]:
     """Prints in the first process, nothing in the others."""
-    if launch_rank() != 0:
-        return lambda _: None
-    return lambda line: print(escape_controls(line), file=sys.stderr, flush=True)
+    return say if launch_rank() == 0 else lambda _: None
 
 
 def _totals(result: FinetuneResult) -> str:

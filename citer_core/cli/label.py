@@ -1,36 +1,66 @@
-"""`label`: preference labels into a folder, part by part, resumable; or how right the shortcut is."""
+"""`label`: preference labels into a folder, part by part, resumable; or how right the shortcut is.
+
+`merge-labels`: the shards of several folders become one; holes and duplicates are refused.
+"""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from tqdm import tqdm
-
-from citer_core.cli.label_arguments import add_label_arguments, check_rollouts, label_rows, n_rollouts
-from citer_core.cli.model_arguments import (
-    ROUTER_HELP,
-    add_model_arguments,
-    add_server_arguments,
-    decoding_limits,
-    llm_server,
-    load_engine,
-    router_name,
-)
+from citer_core.cli.command import command, filled, option, switch, typed
+from citer_core.cli.decoding_arguments import decoding_limits
+from citer_core.cli.label_arguments import LABELLING, check_rollouts, label_rows
+from citer_core.cli.model_arguments import MODELS, ROUTER_HELP, SERVER, load_engine, router_name
+from citer_core.cli.parser import whole_from
 from citer_core.cli.report_file import report_file
-from citer_core.cli.terminal import say
+from citer_core.cli.terminal import bar, say
 from citer_core.errors import SettingError
 from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
-    from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.labelling.label_header import Rows
     from citer_core.labelling.rollouts import Policy
 
-EPILOG = """Without --router this is iteration 1: the SLM rolls out alone (labels by outcome: the LLM does). With the
+
+def _shard(text: str) -> tuple[int, int]:
+    """`--shard` as (which, of how many).
+
+    Raises:
+        SettingError: it is none.
+    """
+    i, _, n = text.partition("/")
+    if not (i.isdecimal() and n.isdecimal() and 1 <= int(i) <= int(n)):
+        raise SettingError(f"--shard is {text!r}: give I/N with I from 1 to N, such as 2/4.")
+    return int(i), int(n)
+
+
+@command(
+    "label",
+    "say for every true token which model should have written it",
+    "Labels ground-truth tokens with the model to be preferred.",
+    *LABELLING,
+    option("--output-dir DIR", "a folder of its own; the same command resumes it", type=Path, required=True),
+    option(
+        "--rollouts-file FILE",
+        "what rollouts find, without texts and states: what is there is not rolled out again, on any machine",
+        type=Path,
+    ),
+    option("--router NAME", f"of the iteration before: {ROUTER_HELP}"),
+    option("--router-threshold TAU", "its tau (0.95; that of --rollout-share if there is one)", type=float),
+    option("--iteration K", "(1, with --router 2)", allowed=whole_from(1)),
+    switch("--ask-slm", "also let the SLM answer alone, for query-level routers"),
+    option("--shard I/N", "label only every N-th part", "1/1", type=_shard),
+    option(
+        "--both-branches N",
+        "label nothing; roll out both models' tokens at N tokens of each case: how right is the shortcut?",
+        allowed=whole_from(1),
+    ),
+    MODELS,
+    SERVER,
+    epilog="""Without --router this is iteration 1: the SLM rolls out alone (labels by outcome: the LLM does). With the
 router of the iteration before, both models roll out together under it.
 
 examples:
@@ -38,94 +68,64 @@ examples:
   python -m citer_core label --dataset gsm8k --rollouts 2 --pair SLM_DIR,LLM_DIR --output-dir labels --shard 1/4
   python -m citer_core label --generated 1000 --labels outcome --output-dir outcomes
   python -m citer_core label --generated 200 --both-branches 300 --output-dir branches
-"""
-
-
-def add_parser(subparsers: Subparsers) -> None:
-    """Adds `label` and its arguments."""
-    parser = subparsers.add_parser(
-        "label",
-        help="say for every true token which model should have written it",
-        description="Labels ground-truth tokens with the model to be preferred.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add_label_arguments(parser)
-    parser.add_argument(
-        "--output-dir", type=Path, required=True, metavar="DIR", help="a folder of its own; the same command resumes it"
-    )
-    parser.add_argument(
-        "--rollouts-file",
-        type=Path,
-        metavar="FILE",
-        help="what rollouts find, without texts and states: what is there is not rolled out again, on any machine",
-    )
-    parser.add_argument("--router", metavar="NAME", help=f"of the iteration before: {ROUTER_HELP}")
-    parser.add_argument(
-        "--router-threshold", type=float, metavar="TAU", help="its tau (0.95; that of --rollout-share if there is one)"
-    )
-    parser.add_argument("--iteration", type=int, metavar="K", help="(1, with --router 2)")
-    parser.add_argument("--ask-slm", action="store_true", help="also let the SLM answer alone, for query-level routers")
-    parser.add_argument("--shard", default="1/1", metavar="I/N", help="label only every N-th part (%(default)s)")
-    parser.add_argument(
-        "--both-branches",
-        type=int,
-        metavar="N",
-        help="label nothing; roll out both models' tokens at N tokens of each case: how right is the shortcut?",
-    )
-    add_model_arguments(parser)
-    add_server_arguments(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+""",
+)
+def label(args: argparse.Namespace) -> None:
     """Labels, or compares branches.
 
     Raises:
         CiterError: wrong input, before anything is loaded; or a folder that holds something else.
     """
-    shard = _shard(args.shard)
-    rolled = n_rollouts(args)
     _check(args)
     rows = label_rows(args, say)
     engine = load_engine(args, args.router)
     if args.both_branches is not None:
-        return _compare_branches(args, engine, rows)
+        _compare_branches(args, engine, rows)
+        return
     from citer_core.labelling.label_files import PART_SIZE, label_dataset, shard_starts
     from citer_core.labelling.labels import LabelSettings
 
-    settings = LabelSettings(
-        _policy(args, engine),
-        args.iteration or (1 if args.router is None else 2),
-        rolled,
-        ask_slm=args.ask_slm,
-        seed=args.seed,
-        labels=args.labels,
-        roll_out_case_2=args.roll_out_case_2,
+    settings = filled(
+        LabelSettings, args, policy=_policy(args, engine), iteration=args.iteration or (1 if args.router is None else 2)
     )
     part_size = args.part_size or PART_SIZE
-    n_mine = sum(len(rows[start : start + part_size]) for start in shard_starts(len(rows), shard, part_size))
-    with tqdm(total=n_mine, unit="row", disable=not sys.stderr.isatty()) as bar:
+    n_mine = sum(len(rows[start : start + part_size]) for start in shard_starts(len(rows), args.shard, part_size))
+    with bar(None, n_mine, "row") as labelled:
         work = label_dataset(
             engine.pair,
             rows,
             args.output_dir,
             settings,
-            shard=shard,
+            shard=args.shard,
             part_size=part_size,
             rollouts_file=args.rollouts_file,
         )
         for n_done in work:
-            bar.update(n_done - bar.n)
-            if bar.disable:
+            labelled.update(n_done - labelled.n)
+            if labelled.disable:
                 say(f"labelled {n_done} of {n_mine} rows")
-    _say_shares(args.output_dir, complete=shard[1] == 1)
-    return 0
+    _say_shares(args.output_dir, complete=args.shard[1] == 1)
+
+
+@command(
+    "merge-labels",
+    "put the shards of several label folders into one",
+    "Merges folders that `label --shard` wrote on several machines.",
+    option("folders DIR", "what to merge", nargs="+", type=Path),
+    option("--output-dir DIR", "where to", type=Path, required=True),
+)
+def merge_labels(args: argparse.Namespace) -> None:
+    """Merges.
+
+    Raises:
+        DatasetError: the folders do not make one whole.
+    """
+    from citer_core.labelling.label_folders import merge_labels
+
+    say(f"{merge_labels(args.folders, args.output_dir)} parts are in {args.output_dir}")
 
 
 def _check(args: argparse.Namespace) -> None:
-    decoding_limits(args)
-    llm_server(args)
     check_rollouts(args)
     if args.router_threshold is not None:
         DecodeSettings(threshold=args.router_threshold)
@@ -135,9 +135,6 @@ def _check(args: argparse.Namespace) -> None:
         raise SettingError("--rollout-share: use this with --router; one model alone has no share.")
     if args.both_branches is not None and args.rollouts_file is not None:
         raise SettingError("--rollouts-file: leave it out with --both-branches, which labels nothing.")
-    for name, value in (("--iteration", args.iteration), ("--both-branches", args.both_branches)):
-        if value is not None and value < 1:
-            raise SettingError(f"{name} is {value}: give a whole number from 1.")
 
 
 def _say_shares(folder: Path, *, complete: bool) -> None:
@@ -165,20 +162,17 @@ def _say_shares(folder: Path, *, complete: bool) -> None:
 
 
 def _policy(args: argparse.Namespace, engine: Engine) -> Policy:
-    from citer_core.labelling.labels import ROLLOUT_SHARES
+    from citer_core.labelling.labels import policy_for
     from citer_core.labelling.rollouts import Policy
 
-    limits: dict[str, Any] = decoding_limits(args)
-    if args.router is None:
-        return Policy.llm_alone(**limits) if args.labels == "outcome" else Policy.slm_alone(**limits)
-    router = engine.router(router_name(args.router))
-    if args.router_threshold is not None:
+    limits = decoding_limits(args)
+    router = None if args.router is None else engine.router(router_name(args.router))
+    if router is not None and args.router_threshold is not None:
         return Policy(router, args.router_threshold, **limits)
-    share = ROLLOUT_SHARES[args.labels] if args.rollout_share is None else args.rollout_share
-    return Policy.routed(router, share, **limits)
+    return policy_for(args.labels, router, args.rollout_share, **limits)
 
 
-def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> int:
+def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> None:
     from citer_core.evaluation.shortcut import compare_branches
     from citer_core.labelling.teacher_forcing import example_of
     from citer_core.measuring.pipeline_benchmark import about
@@ -186,10 +180,8 @@ def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> i
     path = args.output_dir / "branches.json"
     with report_file(path) as store:  # before the rollouts: hours of work must find their place
         examples = [example_of(row, data_type, engine.pair) for row, data_type in rows]
-        of = f" --generated {args.generated}" if args.generated is not None else ""
-        report = about(
-            engine.pair, f"python -m citer_core label{of} --both-branches {args.both_branches}"
-        ) | compare_branches(engine.pair, examples, _policy(args, engine), args.both_branches, args.seed)
+        found = compare_branches(engine.pair, examples, _policy(args, engine), args.both_branches, args.seed)
+        report = about(engine.pair, typed(args, "generated", "both_branches")) | found
         store(report)
         for case, entry in report["cases"].items():
             low, high = entry["interval_95"]
@@ -199,11 +191,3 @@ def _compare_branches(args: argparse.Namespace, engine: Engine, rows: Rows) -> i
                 f"{entry['n']} undecided, neither branch is right"
             )
     say(f"written to {path}")
-    return 0
-
-
-def _shard(text: str) -> tuple[int, int]:
-    i, _, n = text.partition("/")
-    if not (i.isdecimal() and n.isdecimal() and 1 <= int(i) <= int(n)):
-        raise SettingError(f"--shard is {text!r}: give I/N with I from 1 to N, such as 2/4.")
-    return int(i), int(n)

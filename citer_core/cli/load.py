@@ -1,9 +1,13 @@
-"""`load`: puts users on an LLM server and sets what they get beside what was predicted from the server's own passes."""
+"""`load`: puts users on an LLM server and sets what they get beside what was predicted from the server's own passes.
+
+`capacity`: how many devices a number of users needs, by the queueing model on a stored profile; needs no models.
+"""
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import statistics
 import sys
 from dataclasses import asdict
@@ -11,47 +15,91 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.assets import ASSETS
-from citer_core.cli.model_arguments import add_model_arguments, add_server_arguments, load_engine
+from citer_core.cli.command import command, filled, option, switch, typed
+from citer_core.cli.model_arguments import MODELS, SERVER, load_engine
+from citer_core.cli.parser import Allowed, whole_from
 from citer_core.cli.report_file import report_file
-from citer_core.cli.tables import text_table
-from citer_core.cli.terminal import say
+from citer_core.cli.terminal import say, text_table
 from citer_core.errors import SettingError
+from citer_core.measuring.capacity import Demand, Deployment, llm_only_deployment, routed_deployment
 from citer_core.measuring.closed_loop import Load, LoadPoint, closed_loop, random_arrivals
 from citer_core.measuring.profile_numbers import read_profile
 
 if TYPE_CHECKING:
-    from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.measuring.server_load import KnownText
 
 STORED = ASSETS / "benchmarks" / "profile.json"
 USERS = (1, 2, 4, 8, 16)
 HEAD = ("users", "tokens/s each", "median round", "call p50 ms", "call p95 ms", "random: tokens/s", "p50 ms", "p95 ms")
+LLM_SHARE = option("--llm-share S", "share of LLM tokens", 0.2)
+CHECKED = "An estimate on paper. How far it is from a load on a real server: assets/learn/scaling.md."
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Adds `load` and its arguments."""
-    parser = subparsers.add_parser(
-        "load",
-        help="measure an LLM server under several users, beside what the queueing model predicts",
-        description="Measures what a pass of the server takes, predicts what users will get, then lets them write. The "
-        "users write known texts; the SLM's time is waited for, as a profile says.",
-        allow_abbrev=False,
+@command(
+    "capacity",
+    "how many devices for how many users, estimated",
+    "SLM replicas, LLM devices and latency for a load, from the step costs of a profile; an estimate.",
+    option("--users N", "texts written at the same time", type=int, required=True),
+    option("--tokens-per-s R", "for each user", 10.0),
+    LLM_SHARE,
+    option("--context N", "tokens of each text", 256, dest="n_context"),
+    option("--max-batch N", "texts in one pass", 256),
+    option("--block-size N", "the LLM server's, whose cache forgets parts", 1),
+    option("--profile FILE", "that `profile --output-file` wrote (the bundled pair's)", type=Path),
+    switch("--json", "print JSON instead of words"),
+)
+def capacity(args: argparse.Namespace) -> None:
+    """Computes and prints.
+
+    Raises:
+        CiterError: an impossible demand, or a profile that cannot be read.
+    """
+    demand = filled(Demand, args)
+    profile = read_profile(args.profile or STORED)
+    costs = profile.costs
+    routed, alone = routed_deployment(costs, demand), llm_only_deployment(costs, demand)
+    if args.json:
+        result = {"demand": asdict(demand), "routed": asdict(routed), "llm_only": asdict(alone)}
+        sys.stdout.write(json.dumps(result, indent=1) + "\n")
+        return
+    head = ("estimated", "SLM replicas", "LLM devices", "LLM busy", "calls in a pass", "ms a token", "p95 ms")
+    rows = [deployment_row(f"routed, {demand.llm_share:.0%} LLM", routed), deployment_row("LLM alone", alone)]
+    sys.stdout.write(
+        f"{demand.users:,} users at {demand.tokens_per_s:g} tokens/s, {demand.n_context} tokens of context, step costs "
+        f"of {profile.pair} on {profile.hardware} ({profile.date})\n\n{text_table(head, rows)}\n\n{CHECKED}\n"
     )
-    parser.add_argument("--users", type=int, nargs="+", default=list(USERS), metavar="N", help="(%(default)s)")
-    parser.add_argument("--llm-share", type=float, default=0.2, metavar="S", help="share of LLM tokens (%(default)s)")
-    parser.add_argument("--seconds", type=float, default=10.0, metavar="T", help="seconds for each load (%(default)s)")
-    parser.add_argument(
-        "--rounds", type=int, default=5, metavar="N", help="rounds, of which the best is shown (%(default)s)"
+
+
+def deployment_row(name: str, found: Deployment) -> tuple[str, ...]:
+    """The cells of one line: devices, how busy they are, times in ms."""
+    return (
+        name,
+        f"{found.slm_replicas:,}",
+        f"{found.llm_gpus:,}",
+        f"{found.llm_busy:.0%}",
+        f"{found.llm_batch:.1f}",
+        f"{1000 * found.token_s:.1f}",
+        f"{1000 * found.p95_s:.1f}",
     )
-    parser.add_argument("--profile", type=Path, metavar="FILE", help="that the SLM's time is from (the bundled pair's)")
-    parser.add_argument("--note", default="", metavar="TEXT", help="what the server runs on, to be stored and printed")
-    parser.add_argument("--output-file", type=Path, metavar="OUT", help="store the result here as JSON")
-    add_model_arguments(parser)
-    add_server_arguments(parser)
 
 
-def run(args: argparse.Namespace) -> int:
+@command(
+    "load",
+    "measure an LLM server under several users, beside what the queueing model predicts",
+    "Measures what a pass of the server takes, predicts what users will get, then lets them write. The users write "
+    "known texts; the SLM's time is waited for, as a profile says.",
+    option("--users N", default=list(USERS), type=int, nargs="+"),
+    LLM_SHARE,
+    option("--seconds T", "seconds for each load", 10.0, allowed=Allowed(lambda s: s > 0, "a number above 0")),
+    option("--rounds N", "rounds, of which the best is shown", 5, allowed=whole_from(1)),
+    option("--profile FILE", "that the SLM's time is from (the bundled pair's)", type=Path),
+    option("--note TEXT", "what the server runs on, to be stored and printed"),
+    option("--output-file OUT", "store the result here as JSON", type=Path),
+    MODELS,
+    SERVER,
+)
+def load(args: argparse.Namespace) -> None:
     """Calibrates, predicts, measures, prints and stores.
 
     Raises:
@@ -59,16 +107,13 @@ def run(args: argparse.Namespace) -> int:
     """
     if args.llm_url is None:
         raise SettingError("load needs a server: give --llm-url, e.g. --llm-url http://host:8000/v1.")
-    if not args.seconds > 0 or args.rounds < 1:
-        raise SettingError("--seconds and --rounds: give a number above 0, and a whole number from 1.")
     costs = read_profile(args.profile or STORED).costs
     slm_s = costs.slm.seconds(1, 128) + costs.router_s + costs.loop_s
     loads = [Load(users, args.llm_share, slm_s) for users in args.users]
     with report_file(args.output_file) as store:
         result = _measure(args, load_engine(args), loads)
         store(result)
-        sys.stdout.write(f"{words(result)}\n")  # also where it could not be stored
-    return 0
+        sys.stdout.write(f"{_words(result)}\n")  # also where it could not be stored
 
 
 def _measure(args: argparse.Namespace, engine: Engine, loads: list[Load]) -> dict[str, Any]:
@@ -76,6 +121,7 @@ def _measure(args: argparse.Namespace, engine: Engine, loads: list[Load]) -> dic
     from citer_core.measuring.server_load import fit_service, fit_single_pass, measured_load, pass_times
     from citer_core.models.remote_lm import RemoteLM
 
+    shown = ("llm_url", "llm_share", "seconds", "rounds")
     server, texts = engine.pair.llm, _texts(engine)
     assert isinstance(server, RemoteLM), "there is a URL"
     say("calibrating: calls alone, and several at once")
@@ -96,9 +142,8 @@ def _measure(args: argparse.Namespace, engine: Engine, loads: list[Load]) -> dic
     return {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "hardware": hardware_in_words(),
-        "command": f"python -m citer_core load --llm-url URL --llm-share {args.llm_share:g} --seconds "
-        f"{args.seconds:g} --rounds {args.rounds}",
-        "note": args.note,
+        "command": typed(args, *shown, always=shown, llm_url="URL"),
+        "note": args.note or "",
         "pair": engine.pair.info.name,
         "llm": engine.pair.info.llm.name,
         "llm_share": args.llm_share,
@@ -124,7 +169,7 @@ def _summary(
     }
 
 
-def words(result: dict[str, Any]) -> str:
+def _words(result: dict[str, Any]) -> str:
     """The result for a person."""
     service, where = result["service"], result["note"] or result["hardware"]
     passes = ", ".join(f"{p['n_calls']}: {1000 * p['seconds']:.1f}" for p in result["passes"])

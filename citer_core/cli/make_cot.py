@@ -15,8 +15,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citer_core.cli.dataset_arguments import add_training_dataset_arguments, training_rows
-from citer_core.cli.model_arguments import add_model_arguments, model_identity, show_what_takes_long
+from citer_core.cli.command import command, filled, group, option
+from citer_core.cli.dataset_arguments import TRAINING_DATA, training_rows
+from citer_core.cli.model_arguments import MODELS, model_identity, show_what_takes_long
 from citer_core.cli.terminal import say
 from citer_core.config import pair_options
 from citer_core.errors import DatasetError
@@ -25,44 +26,33 @@ from citer_core.tasks.datasets import NumberedRow
 from citer_core.tasks.prompts import PROMPT_VERSION
 
 if TYPE_CHECKING:
-    from citer_core.cli.command import Subparsers
     from citer_core.training.make_cot import CotOutcome, CotSettings
 
-EPILOG = """example:
+
+@command(
+    "make-cot",
+    "write chains of thought for rows that have none",
+    "Samples chains of thought from the pair's LLM and keeps those whose answer is right.",
+    TRAINING_DATA,
+    option("--output-file OUT", "JSON Lines; the same command resumes it", type=Path, required=True),
+    MODELS,
+    group(
+        "sampling",
+        option("--n-samples N", "samples per row at most", 4),
+        option("--temperature", "above 0", 0.8),
+        option("--top-p", default=0.95),
+        option("--seed", default=0),
+        option("--max-new-tokens N", "most tokens per sample", 512),
+        option("--batch-size N", "rows at once", 32),
+    ),
+    epilog="""example:
   python -m citer_core make-cot --pair SLM_FOLDER,LLM_FOLDER --device cuda --dtype bfloat16 \\
       --dataset cqa --split train --output-file cqa-cot.jsonl
 
 A row that has a chain already (the field "cot") is taken over as it is.
-"""
-
-
-def add_parser(subparsers: Subparsers) -> None:
-    """Adds `make-cot` and its arguments."""
-    parser = subparsers.add_parser(
-        "make-cot",
-        help="write chains of thought for rows that have none",
-        description="Samples chains of thought from the pair's LLM and keeps those whose answer is right.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add_training_dataset_arguments(parser)
-    parser.add_argument(
-        "--output-file", type=Path, required=True, metavar="OUT", help="JSON Lines; the same command resumes it"
-    )
-    add_model_arguments(parser)
-    sampling = parser.add_argument_group("sampling")
-    sampling.add_argument("--n-samples", type=int, default=4, metavar="N", help="samples per row at most (%(default)s)")
-    sampling.add_argument("--temperature", type=float, default=0.8, help="above 0 (%(default)s)")
-    sampling.add_argument("--top-p", type=float, default=0.95, help="(%(default)s)")
-    sampling.add_argument("--seed", type=int, default=0, help="(%(default)s)")
-    sampling.add_argument(
-        "--max-new-tokens", type=int, default=512, metavar="N", help="most tokens per sample (%(default)s)"
-    )
-    sampling.add_argument("--batch-size", type=int, default=32, metavar="N", help="rows at once (%(default)s)")
-
-
-def run(args: argparse.Namespace) -> int:
+""",
+)
+def make_cot(args: argparse.Namespace) -> None:
     """Makes the chains that are missing.
 
     Raises:
@@ -70,14 +60,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from citer_core.training.make_cot import CotSettings
 
-    settings = CotSettings(
-        n_samples=args.n_samples,
-        temperature=args.temperature,
-        top_p=args.top_p,
-        seed=args.seed,
-        max_new_tokens=args.max_new_tokens,
-        batch_size=args.batch_size,
-    )
+    settings = filled(CotSettings, args)
     rows = training_rows(args, say)
     identity = _identity(args, settings)
     failed_path = args.output_file.with_name(f"{args.output_file.stem}.failed.jsonl")
@@ -93,7 +76,6 @@ def run(args: argparse.Namespace) -> int:
         if any(row.id not in output.rows and row.id not in failed.rows for row in to_sample):
             _sample(args, settings, to_sample, output, failed)
         say(_totals(rows, output.rows, failed.rows))
-    return 0
 
 
 def _identity(args: argparse.Namespace, settings: CotSettings) -> dict[str, Any]:

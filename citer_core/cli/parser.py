@@ -1,16 +1,19 @@
 """`Parser`: arguments whose numbers are bounded, and whose errors never print them back at length.
 
 Python's own readers take thousands of digits, digits of other scripts and underscores. What a number may be beyond
-that is each command's business. Called by `main`.
+that, each command says with `Allowed`. Called by `command` and `main`.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from citer_core.cli.terminal import escape_controls
+from citer_core.errors import SettingError
 
 MOST = 10**15  # whole numbers beyond it are no float's any more
 _WHOLE = re.compile(r"\s*[+-]?[0-9]{1,16}\s*")
@@ -18,8 +21,26 @@ LONGEST = 40  # characters of a number
 MOST_SHOWN = 400  # characters of an error, which has what was given in it
 
 
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """Which numbers an argument takes: `holds` of each of them, and in words, to follow "give"."""
+
+    holds: Callable[[Any], bool]
+    words: str
+    kind: type[int | float] = float
+
+
+def whole_from(low: int, high: int | None = None, *, more: str = "") -> Allowed:
+    """Whole numbers from `low`, to `high` where there is one; `more` is said behind it."""
+    to = "" if high is None else f" to {high:,}"
+    return Allowed(lambda n: low <= n and (high is None or n <= high), f"a whole number from {low}{to}{more}", int)
+
+
+BETWEEN_0_AND_1 = Allowed(lambda share: 0 < share < 1, "a number between 0 and 1")
+
+
 class Parser(argparse.ArgumentParser):
-    """argparse's, with two of its gaps closed."""
+    """argparse's, with two of its gaps closed; what is not `Allowed` is refused in our own words."""
 
     def error(self, message: str) -> NoReturn:
         """Says what is wrong, in a line or two, and ends the program with 2."""
@@ -30,7 +51,14 @@ class Parser(argparse.ArgumentParser):
         if arg_strings == ["--"] and action.option_strings and action.nargs is None:
             # `--limit=--`: argparse takes the dashes away and hands out an empty list.
             raise argparse.ArgumentError(action, "expected one argument")
-        return super()._get_values(action, arg_strings)
+        values = super()._get_values(action, arg_strings)
+        allowed: Allowed | None = getattr(action, "allowed", None)
+        if allowed is not None:
+            for value in values if action.nargs else [values]:
+                if not allowed.holds(value):
+                    verb = "has" if action.nargs else "is"
+                    raise SettingError(f"{action.option_strings[-1]} {verb} {value}: give {allowed.words}.")
+        return values
 
 
 def whole_number(text: str) -> int:

@@ -7,59 +7,46 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citer_core.cli.model_arguments import add_model_arguments, load_engine
+from citer_core.cli.command import command, option, switch, typed
+from citer_core.cli.model_arguments import MODELS, load_engine
+from citer_core.cli.parser import whole_from
 from citer_core.cli.report_file import report_file
-from citer_core.cli.tables import text_table
-from citer_core.cli.terminal import say
-from citer_core.errors import SettingError
+from citer_core.cli.terminal import say, text_table
 from citer_core.measuring.profile_words import headline, provenance, sentences, tables
 
 if TYPE_CHECKING:
-    from citer_core.cli.command import Subparsers
     from citer_core.engine import Engine
     from citer_core.labelling.teacher_forcing import Example
     from citer_core.measuring.profile_numbers import Profile
 
 
-def add_parser(subparsers: Subparsers) -> None:
-    """Adds `profile` and its arguments."""
-    parser = subparsers.add_parser(
-        "profile",
-        help="is routing worth it on this device?",
-        description="Measures what a pass of each model costs here, how often the two agree and what the router takes; "
-        "says up to which LLM share routing saves time and bytes, and checks that against real decoding.",
-        allow_abbrev=False,
-    )
-    parser.add_argument("--quick", action="store_true", help="fewer passes, contexts and problems")
-    parser.add_argument("--dataset-path", type=Path, metavar="FILE", help="ground truths to compare the models on")
-    parser.add_argument(
-        "--data-type", choices=("math", "mc"), default="math", help="format of --dataset-path (%(default)s)"
-    )
-    parser.add_argument("--limit", type=int, default=80, metavar="N", help="rows of --dataset-path (%(default)s)")
-    parser.add_argument(
-        "--seed", type=int, default=0, help="seed of the tokens and the choice of problems (%(default)s)"
-    )
-    parser.add_argument("--output-file", type=Path, metavar="OUT", help="store the profile here as JSON")
-    parser.add_argument("--json", action="store_true", help="print the profile as JSON instead of words")
-    add_model_arguments(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+@command(
+    "profile",
+    "is routing worth it on this device?",
+    "Measures what a pass of each model costs here, how often the two agree and what the router takes; says up to "
+    "which LLM share routing saves time and bytes, and checks that against real decoding.",
+    switch("--quick", "fewer passes, contexts and problems"),
+    option("--dataset-path FILE", "ground truths to compare the models on", type=Path),
+    option("--data-type", "format of --dataset-path", "math", choices=("math", "mc")),
+    option("--limit N", "rows of --dataset-path", 80, allowed=whole_from(1)),
+    option("--seed", "seed of the tokens and the choice of problems", 0),
+    option("--output-file OUT", "store the profile here as JSON", type=Path),
+    switch("--json", "print the profile as JSON instead of words"),
+    MODELS,
+)
+def profile(args: argparse.Namespace) -> None:
     """Measures, prints and stores.
 
     Raises:
         CiterError: wrong arguments, or a pair or data set that cannot be read.
     """
-    if args.limit < 1:
-        raise SettingError(f"--limit is {args.limit}: give a whole number from 1.")
     with report_file(args.output_file) as store:
-        profile = _measure(args, load_engine(args))
-        text = store(profile.as_json())
-        sys.stdout.write(text if args.json else report(profile))  # also where it could not be stored
-    return 0
+        measured = _measure(args, load_engine(args))
+        text = store(measured.as_json())
+        sys.stdout.write(text if args.json else _report(measured))  # also where it could not be stored
 
 
-def report(profile: Profile) -> str:
+def _report(profile: Profile) -> str:
     """The profile for a person: the answer, the numbers, the reasons."""
     blocks = [f"{profile.pair}: {headline(profile)}"]
     blocks += [f"{table.title}\n{text_table(table.head, table.rows)}" for table in tables(profile)]
@@ -73,8 +60,14 @@ def _measure(args: argparse.Namespace, engine: Engine) -> Profile:
 
     plan = ProfilePlan.quick(args.seed) if args.quick else ProfilePlan(seed=args.seed)
     examples = _examples(args, engine)
-    data = "bundled" if examples is None else args.dataset_path.name
-    steps = profile_pair(engine, plan, examples, command=_command(args), data=data)
+    file = args.dataset_path and args.dataset_path.name
+    asked = typed(
+        args,
+        *("pair", "dtype", "device", "dataset_path", "data_type", "limit", "quick", "seed", "threads"),
+        pair=",".join(Path(part).name for part in args.pair.split(",")),
+        dataset_path=file,
+    )
+    steps = profile_pair(engine, plan, examples, command=asked, data=file or "bundled")
     doing = ""
     while True:
         try:
@@ -96,20 +89,3 @@ def _examples(args: argparse.Namespace, engine: Engine) -> list[Example] | None:
 
     rows = list(read_rows(args.dataset_path, args.data_type))[: args.limit]
     return [example_of(row.row, args.data_type, engine.pair) for row in rows]
-
-
-def _command(args: argparse.Namespace) -> str:
-    """The command that measures the same again; folders by their names only, as they are nobody else's."""
-    words = ["python -m citer_core profile"]
-    if args.pair != "embedded":
-        words.append(f"--pair {','.join(Path(part).name for part in args.pair.split(','))}")
-    words += [
-        f"--{name} {value}"
-        for name, value in (("dtype", args.dtype), ("device", args.device))
-        if value not in ("float32", "cpu")
-    ]
-    if args.dataset_path is not None:
-        words.append(f"--dataset-path {args.dataset_path.name} --data-type {args.data_type} --limit {args.limit}")
-    words += ["--quick"] * args.quick + [f"--seed {args.seed}"] * (args.seed != 0)
-    words += [f"--threads {args.threads}"] * (args.threads is not None)
-    return " ".join(words)

@@ -1,51 +1,48 @@
-"""`record`: runs a list of problems and keeps the runs as traces that the page plays without any model."""
+"""What the page plays without a model: `record` keeps runs, `record-labels` labels, `compare` one problem in every way.
+
+Each leaves alone what is there already, so that the same command resumes.
+"""
 
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tqdm import tqdm
-
 from citer_core.assets import ASSETS
-from citer_core.cli.decoding_arguments import add_settings_object, given_settings
-from citer_core.cli.model_arguments import ROUTER_HELP, add_model_arguments, load_engine, router_name
-from citer_core.cli.terminal import say
+from citer_core.cli.command import command, option, switch, typed
+from citer_core.cli.decoding_arguments import SETTINGS_OBJECT, given_settings
+from citer_core.cli.model_arguments import MODELS, ROUTER, load_engine, router_name
+from citer_core.cli.terminal import bar, say, text_table
+from citer_core.cost import H100_SXM, Cost, CostModel, CostSummary
+from citer_core.errors import SettingError
+from citer_core.speculation import Drafting
 from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
-    from citer_core.cli.command import Subparsers
+    from citer_core.comparison import Comparison
+    from citer_core.trace import AnswerInfo, RoutingTrace
 
-EPILOG = r"""a line of PROBLEMS names one run:
+
+@command(
+    "record",
+    "record runs that the page plays without a model",
+    "Runs problems, greedily where nothing else is said, and writes one trace for each, and an index.",
+    option("problems PROBLEMS", "JSON Lines, one run a line", type=Path),
+    option("--output-dir DIR", default=ASSETS / "traces"),
+    ROUTER,
+    option("--threshold TAU", "(the router's recommended tau)", type=float),
+    SETTINGS_OBJECT,
+    switch("--first", "list these runs before those of other pairs"),
+    MODELS,
+    epilog=r"""a line of PROBLEMS names one run:
   {"file": "cake.json", "title": "Cake", "subtitle": "Two steps", "data_type": "math", "question": "...", "answer": "7"}
 data_type is math, mc (options follow the question, one "A. text" a line) or open; answer, threshold, max_new_tokens
 and any other setting of `route` may be left out. Runs that are there already are left alone, so the same command
 resumes.
-"""
-
-
-def add_parser(subparsers: Subparsers) -> None:
-    """Adds `record` and its arguments."""
-    parser = subparsers.add_parser(
-        "record",
-        help="record runs that the page plays without a model",
-        description="Runs problems, greedily where nothing else is said, and writes one trace for each, and an index.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("problems", type=Path, metavar="PROBLEMS", help="JSON Lines, one run a line")
-    parser.add_argument("--output-dir", type=Path, default=ASSETS / "traces", metavar="DIR", help="(%(default)s)")
-    parser.add_argument("--router", metavar="NAME", help=f"{ROUTER_HELP} (the pair's default)")
-    parser.add_argument("--threshold", type=float, metavar="TAU", help="(the router's recommended tau)")
-    add_settings_object(parser)
-    parser.add_argument("--first", action="store_true", help="list these runs before those of other pairs")
-    add_model_arguments(parser)
-
-
-def run(args: argparse.Namespace) -> int:
+""",
+)
+def record(args: argparse.Namespace) -> None:
     """Records what is missing.
 
     Raises:
@@ -58,7 +55,134 @@ def run(args: argparse.Namespace) -> int:
     plans = read_plans(args.problems)
     engine = load_engine(args, args.router)
     runs = record(engine, plans, args.output_dir, router=router_name(args.router), settings=settings, first=args.first)
-    for plan, trace in tqdm(runs, total=len(plans), unit="run", disable=not sys.stderr.isatty()):
-        verdict = "" if trace.answer is None else ", right" if trace.answer.is_correct else ", wrong"
-        say(f"{plan.file}: {trace.n_tokens} tokens, {trace.llm_token_share:.0%} by the LLM{verdict}")
-    return 0
+    for plan, trace in bar(runs, len(plans), "run"):
+        verdict = _verdict(trace.answer)
+        told = f"{trace.n_tokens} tokens, {trace.llm_token_share:.0%} by the LLM"
+        say(f"{plan.file}: {told}{verdict and ', '}{verdict}")
+
+
+@command(
+    "record-labels",
+    "record the labels that the page's view Labels shows without a model",
+    "Reads solved problems with both models, labels every token, and keeps that with the confidences of routers.",
+    option("rows ROWS", "math, mc or a JSON Lines file; one or more", nargs="+"),
+    option("--output-dir DIR", default=ASSETS / "labelled"),
+    option(
+        "--router NAME",
+        "asked at every token; may be given again (the first trained ones and max-probability)",
+        action="append",
+    ),
+    MODELS,
+    epilog="""\
+ROWS is math or mc, the bundled set of that format, or a JSON Lines file of at most 200 problems with their
+solutions, in the official formats; both branches of its tokens can be rolled out on the page if it is in
+assets/datasets. What is there already, of the same pair and routers, is left alone, and the same command resumes.
+""",
+)
+def record_labels(args: argparse.Namespace) -> None:
+    """Records what is missing and says what each recording has.
+
+    Raises:
+        CiterError: wrong input, before anything is loaded.
+    """
+    from citer_core.ui.labels.recorded_labels import record_labels, rows_called, rows_in_file
+    from citer_core.ui.labels.rows import SET_NAMES  # gradio's room, of which only this needs something
+
+    sources = {rows: rows_called(rows) if rows in SET_NAMES else rows_in_file(Path(rows)) for rows in args.rows}
+    engine = load_engine(args)
+    for rows, source in sources.items():
+        place = Path(rows)
+        is_ours = place.parent.resolve() == (ASSETS / "datasets").resolve()
+        name = f"assets/datasets/{place.name}" if is_ours else place.name
+        asked = typed(args, "rows", "router", "pair", "dtype", rows=name)
+        work = record_labels(engine, rows, source, args.output_dir, routers=args.router or (), command=asked)
+        for _, entry in bar(work, len(source.rows), "problem"):
+            if entry is not None:
+                say(f"{entry.file}: {entry.title}, {entry.n_tokens:,} tokens, read by {entry.pair}")
+
+
+def _router_and_tau(text: str) -> tuple[str, float | None]:
+    """A `--router` of `compare`; None for the router's recommended tau.
+
+    Raises:
+        SettingError: its tau is none.
+    """
+    name, has_tau, tau = text.partition("=")
+    if not has_tau:
+        return name, None
+    try:
+        return name, DecodeSettings(threshold=float(tau)).threshold
+    except ValueError:
+        raise SettingError(f"--router is {text!r}: give a name, or a name with a tau as in citer=0.9.") from None
+
+
+@command(
+    "compare",
+    "record one problem in every way: SLM, routed, LLM, speculative decoding",
+    "Answers problems in every way, side by side, and keeps that for the page's Compare tab.",
+    option("problems PROBLEMS", "JSON Lines, one problem a line", type=Path),
+    option("--output-dir DIR", default=ASSETS / "comparisons"),
+    option(
+        "--router NAME[=TAU]",
+        "may be given again (the default router and max-probability)",
+        type=_router_and_tau,
+        action="append",
+    ),
+    option("--max-new-tokens N", "of each answer", 256),
+    option("--draft-tokens N", "the SLM drafts at most so many at a time", Drafting().n_tokens),
+    option("--draft-confidence P", "and stops behind a token to which it gives less", Drafting().confidence),
+    MODELS,
+    epilog="""PROBLEMS has the lines that `record` reads; of a line's settings, max_new_tokens counts here. All answers
+are greedy. A router is a name with a tau, as in citer=0.93; without one its recommended tau is taken. What is there
+already is left alone, so the same command resumes; a pair that was trained again is recorded anew.
+""",
+)
+def compare(args: argparse.Namespace) -> None:
+    """Records what is missing and prints each comparison as a table.
+
+    Raises:
+        CiterError: wrong input, before anything is loaded where that is possible.
+    """
+    from citer_core.comparison import record_comparisons
+    from citer_core.recording import read_plans
+
+    drafting = Drafting(args.draft_tokens, args.draft_confidence)
+    DecodeSettings(max_new_tokens=args.max_new_tokens)
+    plans = read_plans(args.problems)
+    engine = load_engine(args)
+    usual = dict.fromkeys((engine.default_router, "max-probability"))  # the second one needs no training
+    asked = args.router or usual.items()
+    routers = [(name, engine.default_threshold(name) if tau is None else tau) for name, tau in asked]
+    work = record_comparisons(
+        engine, plans, args.output_dir, routers=routers, max_new_tokens=args.max_new_tokens, drafting=drafting
+    )
+    for plan, comparison in bar(work, len(plans), "problem"):
+        say(f"\n{plan.file}: {plan.title}\n{_table(comparison)}")
+
+
+def _table(comparison: Comparison) -> str:
+    found = [(_name_of(run), len(run.events), _cost_of(run), run.answer, "") for run in comparison.runs]
+    if (drafted := comparison.speculative) is not None:
+        accepted = f"{drafted.n_accepted} of {drafted.n_drafted} drafted kept, {len(drafted.passes)} passes"
+        found.append(("speculative", len(drafted.token_ids), drafted.cost(H100_SXM), drafted.answer, accepted))
+    rows = [
+        (name, str(n_tokens), f"{cost.n_bytes / 1e9:.4g}", f"{cost.flops / 1e12:.4g}", _verdict(answer), more)
+        for name, n_tokens, cost, answer, more in found
+    ]
+    return text_table(("who", "tokens", "GB moved", "TFLOP", "answer", ""), rows)
+
+
+def _name_of(run: RoutingTrace) -> str:
+    tau = run.settings.threshold
+    return {0.0: "SLM alone", 1.0: "LLM alone"}.get(tau, f"{run.router.name} at {tau:g}")
+
+
+def _cost_of(run: RoutingTrace) -> Cost:
+    """Estimated; a model alone has neither the other one nor a router beside it."""
+    costs = CostSummary.of(CostModel(run.pair.slm, run.pair.llm, H100_SXM, run.router.n_params), run.events)
+    return {0.0: costs.slm_only, 1.0: costs.llm_only}.get(run.settings.threshold, costs.routed)
+
+
+def _verdict(answer: AnswerInfo | None) -> str:
+    is_correct = None if answer is None else answer.is_correct
+    return "" if is_correct is None else "right" if is_correct else "wrong"

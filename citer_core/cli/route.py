@@ -10,29 +10,58 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citer_core.cli.budget import add_budget_flag, asked_settings, settings_for, warn_if_far
-from citer_core.cli.dataset_arguments import DATASET_HELP, PATH_HELP, add_split_arguments
-from citer_core.cli.decoding_arguments import add_setting_flags
-from citer_core.cli.model_arguments import (
-    ROUTER_HELP,
-    add_model_arguments,
-    add_server_arguments,
-    llm_server,
-    load_engine,
-    router_name,
-)
-from citer_core.cli.summary import summary_line
-from citer_core.cli.terminal import TokenPrinter, say
+from citer_core.cli.command import command, flag_of, given, group, one_of, option, switch
+from citer_core.cli.dataset_arguments import DATASET, DATASET_PATH, batch_size, limit, split_arguments
+from citer_core.cli.decoding_arguments import BUDGET, SETTING_FLAGS, asked_settings, settings_for, warn_if_far
+from citer_core.cli.model_arguments import MODELS, ROUTER, SERVER, llm_server, load_engine, router_name
+from citer_core.cli.terminal import TokenPrinter, escape_controls, format_bytes, say
+from citer_core.cost import H100_SXM
 from citer_core.errors import CiterError, MachineError, PromptError, SettingError
 from citer_core.files import rescue, why
 from citer_core.tasks.problems import MAX_PROMPT_CHARS, Problem, problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES
 
 if TYPE_CHECKING:
-    from citer_core.cli.command import Subparsers
-    from citer_core.trace import RoutingTrace
+    from citer_core.trace import AnswerInfo, RoutingTrace
+    from citer_core.types import FinishReason
 
-EPILOG = r"""tau is the threshold: the LLM writes a token when the router's confidence in the SLM is below it, so 0
+_ENDINGS: dict[FinishReason, str] = {
+    "length": "stopped at the token limit",
+    "cancelled": "cancelled",
+    "error": "stopped by an error",
+}
+
+
+@command(
+    "route",
+    "answer a question, or a data set, with both models",
+    "Answers with token-level routing.",
+    one_of(
+        option("--question TEXT", 'the question; "-" reads it from standard input'),
+        DATASET_PATH,
+        DATASET,
+        required=True,
+    ),
+    option("--data-type", "open: no template (math; --dataset knows its own)", choices=DATA_TYPES),
+    group("decoding", *SETTING_FLAGS, BUDGET, ROUTER),
+    MODELS,
+    SERVER,
+    group(
+        "one question",
+        option("--answer TEXT", "the true answer, to be told whether the models found it"),
+        switch("--json", "print the whole trace as one JSON document, and only that"),
+        option("--color", default="auto", choices=("auto", "always", "never")),
+    ),
+    group(
+        "a data set",
+        *split_arguments("test"),
+        option("--output-file OUT", "JSON Lines; the same command resumes it", type=Path),
+        limit(),
+        batch_size("problems at once", 16),
+        switch("--with-trace", "put each row's whole trace into the output"),
+        switch("--skip-bad-rows", "report malformed rows and go on without them"),
+    ),
+    epilog=r"""tau is the threshold: the LLM writes a token when the router's confidence in the SLM is below it, so 0
 leaves all tokens to the SLM and 1 hands all of them to the LLM.
 
 examples:
@@ -41,43 +70,9 @@ examples:
   printf 'What is the capital of France?\nA. Paris\nB. Lyon\n' | python -m citer_core route --question - --data-type mc
   python -m citer_core route --dataset-path assets/datasets/math.jsonl --data-type math --output-file out.jsonl
   python -m citer_core route --dataset gsm8k --split test --output-file out.jsonl
-"""
-
-
-def add_parser(subparsers: Subparsers) -> None:
-    """Adds `route` and its arguments; the defaults of decoding are those of `DecodeSettings`."""
-    parser = subparsers.add_parser(
-        "route",
-        help="answer a question, or a data set, with both models",
-        description="Answers with token-level routing.",
-        epilog=EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--question", metavar="TEXT", help='the question; "-" reads it from standard input')
-    source.add_argument("--dataset-path", type=Path, metavar="FILE", help=PATH_HELP)
-    source.add_argument("--dataset", metavar="NAME[:SPLIT]", help=DATASET_HELP)
-    parser.add_argument("--data-type", choices=DATA_TYPES, help="open: no template (math; --dataset knows its own)")
-    _add_decoding(parser.add_argument_group("decoding"))
-    add_model_arguments(parser)
-    add_server_arguments(parser)
-
-    one = parser.add_argument_group("one question")
-    one.add_argument("--answer", metavar="TEXT", help="the true answer, to be told whether the models found it")
-    one.add_argument("--json", action="store_true", help="print the whole trace as one JSON document, and only that")
-    one.add_argument("--color", choices=("auto", "always", "never"), default="auto", help="(%(default)s)")
-
-    many = parser.add_argument_group("a data set")
-    add_split_arguments(many, "test")
-    many.add_argument("--output-file", type=Path, metavar="OUT", help="JSON Lines; the same command resumes it")
-    many.add_argument("--limit", type=int, metavar="N", help="only the first N rows")
-    many.add_argument("--batch-size", type=int, default=16, metavar="N", help="problems at once (%(default)s)")
-    many.add_argument("--with-trace", action="store_true", help="put each row's whole trace into the output")
-    many.add_argument("--skip-bad-rows", action="store_true", help="report malformed rows and go on without them")
-
-
-def run(args: argparse.Namespace) -> int:
+""",
+)
+def route(args: argparse.Namespace) -> None:
     """Answers the question or runs the data set.
 
     Raises:
@@ -89,15 +84,10 @@ def run(args: argparse.Namespace) -> int:
     if args.question is None:
         from citer_core.cli.route_dataset import run_dataset
 
-        return run_dataset(args)
+        run_dataset(args)
+        return
     text = _read_question() if args.question == "-" else args.question
-    return _run_question(args, problem_from_text(text, args.data_type or "math", args.answer))
-
-
-def _add_decoding(group: argparse._ArgumentGroup) -> None:
-    add_setting_flags(group)
-    add_budget_flag(group)
-    group.add_argument("--router", metavar="NAME", help=f"{ROUTER_HELP} (the pair's default)")
+    _run_question(args, problem_from_text(text, args.data_type or "math", args.answer))
 
 
 def _read_question() -> str:
@@ -112,54 +102,39 @@ def _refuse_misplaced(args: argparse.Namespace) -> None:
     """An argument that would be ignored is a misunderstanding; say so instead."""
     if args.question is not None:
         where = "with --dataset-path or --dataset, not with --question"
-        misplaced = {
-            "--split": args.split is not None,
-            "--output-file": args.output_file is not None,
-            "--limit": args.limit is not None,
-            "--with-trace": args.with_trace,
-            "--skip-bad-rows": args.skip_bad_rows,
-        }
+        misplaced = given(args, "split", "output_file", "limit", "with_trace", "skip_bad_rows")
     else:
         where = "with --question, not with a data set (--with-trace puts traces into the output file)"
-        misplaced = {"--answer": args.answer is not None, "--json": args.json}
-    names = [name for name, given in misplaced.items() if given]
-    if names:
-        raise SettingError(f"{', '.join(names)}: use this {where}.")
+        misplaced = given(args, "answer", "json")
+    if misplaced:
+        raise SettingError(f"{', '.join(map(flag_of, misplaced))}: use this {where}.")
 
 
-def _run_question(args: argparse.Namespace, problem: Problem) -> int:
+def _run_question(args: argparse.Namespace, problem: Problem) -> None:
     engine = load_engine(args, args.router)
     routed = engine.start(problem, router=router_name(args.router), settings=settings_for(args, engine, [problem]))
-    lost: CiterError | None = None  # what was written until then is shown all the same
-    if args.json:
-        try:
-            for _ in routed:
-                pass
-        except CiterError as error:
-            lost = error
-        if lost is None or routed.trace().events:
-            _print_trace(routed.trace())
-            warn_if_far(args.budget, routed.trace().llm_token_share)
-        if lost:
-            raise lost
-        return 0
-    printer = TokenPrinter(sys.stdout, args.color)
-    if legend := printer.legend():
+    printer = None if args.json else TokenPrinter(sys.stdout, args.color)
+    if printer and (legend := printer.legend()):
         print(legend)
+    lost: CiterError | None = None  # what was written until then is shown all the same
     try:
         for event in routed:
-            printer.write(event)
+            if printer:
+                printer.write(event)
     except CiterError as error:
         lost = error
-    if lost is None or routed.trace().events:
-        print(flush=True)
-        say(summary_line(routed.trace()))
-        warn_if_far(args.budget, routed.trace().llm_token_share)
+    trace = routed.trace()
+    if lost is None or trace.events:
+        if printer:
+            print(flush=True)
+            say(_summary(trace))
+        else:
+            _print_trace(trace)
+        warn_if_far(args.budget, trace.llm_token_share)
     if lost:
         raise lost
-    if not printer.shows_source:
+    if printer and not printer.shows_source:
         say("(plain text: --color always or --json shows which model wrote which token)")
-    return 0
 
 
 def _print_trace(trace: RoutingTrace) -> None:
@@ -175,3 +150,29 @@ def _print_trace(trace: RoutingTrace) -> None:
         kept = rescue("trace.json", document)
         where = f"The trace is kept in {kept}." if kept else "It could not be kept anywhere else either."
         raise MachineError(f"The trace could not be written to standard output ({why(error)}). {where}") from error
+
+
+def _summary(trace: RoutingTrace) -> str:
+    """What one finished run cost and whether it was right."""
+    cost = trace.cost(H100_SXM)  # only bytes and FLOPs are read here; the device decides neither
+    parts = [
+        f"{trace.n_tokens} tokens, {trace.llm_token_share:.1%} by the LLM ({trace.n_hand_offs} hand-offs)",
+        f"{format_bytes(cost.routed.n_bytes)} moved (estimated), {cost.bytes_share_of_llm_only:.1%} of LLM-only",
+    ]
+    if trace.measured_s > 0:
+        parts.append(
+            f"{trace.measured_s:.2f} s in the models (measured), {trace.n_tokens / trace.measured_s:.0f} tokens/s"
+        )
+    if trace.finish_reason in _ENDINGS:
+        parts.append(_ENDINGS[trace.finish_reason])
+    if trace.answer is not None:
+        parts.extend(_verdict(trace.answer))
+    return " | ".join(parts)
+
+
+def _verdict(answer: AnswerInfo) -> list[str]:
+    given = "no answer" if answer.predicted_answer is None else f"answer {escape_controls(answer.predicted_answer)}"
+    if answer.is_correct is None:
+        return [] if answer.predicted_answer is None else [given]
+    right = escape_controls(answer.true_answer or "")
+    return [f"{given}: right" if answer.is_correct else f"{given}: wrong, {right} is right"]

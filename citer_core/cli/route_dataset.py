@@ -7,16 +7,15 @@ argument costs no waiting and a finished run never finds that it cannot write.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from citer_core.cli.budget import N_PROBLEMS, asked_settings, settings_for, warn_if_far
 from citer_core.cli.dataset_arguments import refuse_bad_rows, use_named_dataset
-from citer_core.cli.decoding_arguments import given_settings
+from citer_core.cli.decoding_arguments import N_PROBLEMS, asked_settings, settings_for, warn_if_far
 from citer_core.cli.model_arguments import llm_server, load_engine, model_identity, router_name
-from citer_core.cli.summary import llm_share, output_row, progress_text, totals_line
-from citer_core.cli.terminal import say
+from citer_core.cli.terminal import format_bytes, say
+from citer_core.cost import H100_SXM
 from citer_core.errors import DatasetError, InputError, SettingError
 from citer_core.row_file import NUMBER, RowFile
 from citer_core.tasks.datasets import NumberedRow, read_rows, validate_rows
@@ -25,8 +24,9 @@ from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
+    from citer_core.trace import RoutingTrace
 
-# What is read again of rows that an earlier run wrote; see `output_row`.
+# What is read again of rows that an earlier run wrote; see `_output_row`.
 ROW_KINDS = {
     "prompt": str,
     "is_correct": (bool, type(None)),
@@ -35,8 +35,8 @@ ROW_KINDS = {
 }
 
 
-def run_dataset(args: argparse.Namespace) -> int:
-    """Runs every row that the output file does not hold yet; returns the exit code.
+def run_dataset(args: argparse.Namespace) -> None:
+    """Runs every row that the output file does not hold yet.
 
     Args:
         args: of `route`.
@@ -55,9 +55,8 @@ def run_dataset(args: argparse.Namespace) -> int:
             engine = load_engine(args, args.router)
             _run_rows(args, engine, pending, output)
         done = [output.rows[row.id] for row in rows if row.id in output.rows]
-        say(totals_line(done))
-        warn_if_far(args.budget, llm_share(done))
-    return 0
+        say(_totals(done))
+        warn_if_far(args.budget, _llm_share(done))
 
 
 def _check_arguments(args: argparse.Namespace) -> None:
@@ -67,15 +66,11 @@ def _check_arguments(args: argparse.Namespace) -> None:
         raise SettingError(
             "--dataset-path and --dataset need --output-file: give the file that the results are written to."
         )
-    if args.batch_size < 1:
-        raise SettingError(f"--batch-size is {args.batch_size}: give a whole number from 1.")
-    if args.limit is not None and args.limit < 1:
-        raise SettingError(f"--limit is {args.limit}: give a whole number from 1, or leave it out for all rows.")
 
 
 def _identity(args: argparse.Namespace) -> dict[str, Any]:
     """What two runs must agree in for their rows to stand in one file, as far as it is known before loading."""
-    decoding: dict[str, Any] = DecodeSettings(**given_settings(args)).to_dict()
+    decoding: dict[str, Any] = asked_settings(args).to_dict()
     if args.budget is not None:
         decoding["threshold"] = None  # found once the pair is loaded
     return {
@@ -144,9 +139,9 @@ def _run_rows(args: argparse.Namespace, engine: Engine, pending: Sequence[Number
         may_vary_threads=True,
     )
     for done, (index, trace) in enumerate(runs, start=1):
-        result = output_row(fitting[index].id, trace, with_trace=args.with_trace)
+        result = _output_row(fitting[index].id, trace, with_trace=args.with_trace)
         output.append(result)
-        say(f"[{done}/{len(fitting)}] {result['id']}: {progress_text(result)}")
+        say(f"[{done}/{len(fitting)}] {result['id']}: {_progress(result)}")
 
 
 def _settings(
@@ -170,3 +165,55 @@ def _fits(args: argparse.Namespace, engine: Engine, row: NumberedRow) -> bool:
         say(f"skipped: {named}")
         return False
     return True
+
+
+def _output_row(row_id: str, trace: RoutingTrace, *, with_trace: bool = False) -> dict[str, Any]:
+    """One finished run as a row of the output file: `estimated_*` are modelled, `measured_s` is measured."""
+    cost = trace.cost(H100_SXM)
+    answer = trace.answer
+    row: dict[str, Any] = {
+        "id": row_id,
+        "prompt": trace.prompt.text,
+        "response": trace.completion,
+        "true_answer": answer.true_answer if answer else None,
+        "predicted_answer": answer.predicted_answer if answer else None,
+        "is_correct": answer.is_correct if answer else None,
+        "llm_token_share": trace.llm_token_share,
+        "n_tokens": trace.n_tokens,
+        "finish_reason": trace.finish_reason,
+        "estimated_bytes": cost.routed.n_bytes,
+        "estimated_bytes_llm_only": cost.llm_only.n_bytes,
+        "estimated_flops": cost.routed.flops,
+        "measured_s": trace.measured_s,
+        "threshold": trace.settings.threshold,
+        "router": trace.router.name,
+    }
+    return {**row, "trace": trace.to_dict()} if with_trace else row
+
+
+def _progress(row: Mapping[str, Any]) -> str:
+    """One row of the output file in a few words."""
+    verdict = {True: "right", False: "wrong", None: "no known answer"}[row["is_correct"]]
+    return f"{verdict}, {row['n_tokens']} tokens, {row['llm_token_share']:.1%} LLM, {row['measured_s']:.2f} s"
+
+
+def _totals(rows: Sequence[Mapping[str, Any]]) -> str:
+    """All rows of the output file in one line."""
+    if not rows:
+        return "no rows finished"
+    n_tokens = sum(row["n_tokens"] for row in rows)
+    n_bytes, llm_only = (sum(row[name] for row in rows) for name in ("estimated_bytes", "estimated_bytes_llm_only"))
+    marked = [row["is_correct"] for row in rows if row["is_correct"] is not None]
+    parts = [f"{len(rows)} rows"]
+    if marked:
+        parts.append(f"{sum(marked)} of {len(marked)} right ({sum(marked) / len(marked):.1%})")
+    parts.append(f"{n_tokens} tokens, {_llm_share(rows):.1%} by the LLM")
+    parts.append(f"{format_bytes(n_bytes)} moved (estimated), {n_bytes / llm_only if llm_only else 0:.1%} of LLM-only")
+    parts.append(f"{sum(row['measured_s'] for row in rows):.1f} s in the models (measured)")
+    return " | ".join(parts)
+
+
+def _llm_share(rows: Sequence[Mapping[str, Any]]) -> float:
+    """The share of all tokens of rows of the output file that the LLM wrote."""
+    n_llm_tokens = sum(row["n_tokens"] * row["llm_token_share"] for row in rows)
+    return float(n_llm_tokens / max(1, sum(row["n_tokens"] for row in rows)))

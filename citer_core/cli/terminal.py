@@ -1,4 +1,6 @@
-r"""Routed text in a terminal: who wrote a token by colour and by underline, and nothing that the text could abuse.
+r"""What stands in a terminal: routed text, lines, tables and bars, and nothing that a text could abuse.
+
+Who wrote a token is shown by colour and by underline.
 
 Model text is not trusted: a control sequence in it could rewrite the screen, so a control character is shown as an
 escape (`\x1b`) instead. Knows nothing about engines or files.
@@ -9,10 +11,14 @@ from __future__ import annotations
 import os
 import sys
 import unicodedata
-from typing import Literal, TextIO
+from collections.abc import Iterable, Sequence
+from typing import Literal, TextIO, TypeVar
+
+from tqdm import tqdm
 
 from citer_core.types import Source, TokenEvent
 
+T = TypeVar("T")
 ColorChoice = Literal["auto", "always", "never"]
 
 _RESET = "\x1b[0m"
@@ -85,3 +91,31 @@ def say(line: str) -> None:
         raise
     except OSError:
         return
+
+
+def bar(work: Iterable[T] | None, total: int, unit: str) -> tqdm[T]:
+    """How far a piece of work is, on standard error; nothing where that is no terminal."""
+    return tqdm(work, total=total, unit=unit, disable=not sys.stderr.isatty())
+
+
+def text_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table, also valid Markdown, whose columns are as wide as they have to be."""
+    widths = [max(len(line[i]) for line in (head, *rows)) for i in range(len(head))]
+    lines = [head, ["-" * width for width in widths], *rows]
+    return "\n".join("| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in lines)
+
+
+def number(value: float | None) -> str:
+    """Four decimals; "n/a" for what could not be computed."""
+    return "n/a" if value is None else f"{value:.4f}"
+
+
+def format_bytes(n_bytes: float) -> str:
+    """Decimal units, three significant digits or more: `48.2 MB`, `1.75 GB`."""
+    value, unit = n_bytes / 1e6, "MB"
+    for larger in ("GB", "TB", "PB"):
+        if value < 999.5:
+            break
+        value, unit = value / 1e3, larger
+    n_decimals = 2 if value < 9.995 else 1 if value < 99.95 else 0
+    return f"{value:.{n_decimals}f} {unit}"

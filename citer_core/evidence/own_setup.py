@@ -2,6 +2,7 @@
 
     WORK/routers/NAME.json, NAME.safetensors
     WORK/training.jsonl     the seconds of each training
+    WORK/setup.jsonl        what was counted so far
 
 Resumable at every router. Called by the command `setup-cost`.
 """
@@ -13,9 +14,11 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from citer_core.engine import Engine
 from citer_core.errors import SettingError
 from citer_core.evidence.rounds import OUTCOME, published
-from citer_core.evidence.setup_cost import FREE, SetUp
+from citer_core.evidence.setup_cost import FREE, SetUp, setup_cost
+from citer_core.evidence.stored import StoredPart
 from citer_core.labelling.label_files import load_labels
 from citer_core.labelling.label_header import LabelHeader, Rows
 from citer_core.labelling.labels import LabelSettings
@@ -25,7 +28,7 @@ from citer_core.models.pair import ModelPair
 from citer_core.routing.catalog import load_router
 from citer_core.routing.stored import StoredRouter
 from citer_core.row_file import NUMBER, RowFile
-from citer_core.tasks.problem_set import ProblemSet
+from citer_core.tasks.problem_set import ProblemSet, problems_digest
 from citer_core.training.objectives import OBJECTIVES
 from citer_core.training.publish_router import train_and_describe
 from citer_core.training.router_training import RouterRecipe
@@ -76,7 +79,62 @@ def headers_of(folders: Mapping[str, Path]) -> dict[str, LabelHeader]:
     return headers
 
 
-def set_up_from(
+def measured_setup(
+    engine: Engine,
+    folders: Mapping[str, Path],
+    rows: Rows,
+    tuning: ProblemSet,
+    work: Path,
+    *,
+    share: float,
+    max_new_tokens: int,
+    batch_size: int,
+    title: str,
+    command: str,
+    say: Callable[[str], None] = lambda _: None,
+) -> StoredPart:
+    """Trains every router, counts what its labels take, and looks for its tau.
+
+    Args:
+        engine: the pair.
+        folders: see `headers_of`.
+        rows: of which the labelling is counted.
+        tuning: problems that each tau is looked for on.
+        work: folder of the work.
+        share: of LLM tokens, which each tau aims at.
+        max_new_tokens, batch_size: of answers to the tuning problems.
+        title: what the problems are called.
+        command: that measures it again.
+        say: told about progress.
+
+    Raises:
+        CiterError: see `headers_of`; or the labels are another pair's.
+    """
+    start = time.perf_counter()
+    limits = {"max_new_tokens": max_new_tokens, "batch_size": batch_size}
+    what = _set_up_from(engine.pair, folders, rows, tuning, work, **limits, say=say)
+    identity = {
+        "pair_revision": engine.pair_info.revision,
+        "routers": {name: router.revision for name, (router, _) in what.trained.items()},
+        "counted": problems_digest([example.problem for example in what.examples]),
+        "tuning": problems_digest(tuning.problems),
+        "share": share,
+        **limits,
+    }
+    with RowFile(work / "setup.jsonl", identity) as known:
+        content = setup_cost(engine, what, share, say, known) | {"kinds": [title]}
+    return StoredPart.measured(
+        "setup",
+        engine.pair_info,
+        title=f"{engine.pair_info.name}, {title}",
+        command=command,
+        plan={name: [n] for name, n in {"n_counted": len(rows), "n_tuning": len(tuning.problems), **limits}.items()},
+        seconds=time.perf_counter() - start,
+        content=content,
+    )
+
+
+def _set_up_from(
     pair: ModelPair,
     folders: Mapping[str, Path],
     rows: Rows,
@@ -85,22 +143,9 @@ def set_up_from(
     *,
     max_new_tokens: int,
     batch_size: int,
-    say: Callable[[str], None] = lambda _: None,
+    say: Callable[[str], None],
 ) -> SetUp:
-    """Trains every router, and says how its labels are made again.
-
-    Args:
-        pair: the two models.
-        folders: see `headers_of`.
-        rows: of which the labelling is counted.
-        tuning: problems that each tau is looked for on.
-        work: folder of the work.
-        max_new_tokens, batch_size: of answers to the tuning problems.
-        say: told about progress.
-
-    Raises:
-        CiterError: see `headers_of`; or the labels are another pair's.
-    """
+    """Every router, trained, and how its labels are made again."""
     headers = headers_of(folders)
     trained: dict[str, tuple[StoredRouter, float]] = {}
     settings: dict[str, LabelSettings] = {}

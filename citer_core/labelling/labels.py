@@ -23,7 +23,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -34,7 +34,7 @@ from citer_core.labelling.rollouts import Policy, Start, preferred_source, roll_
 from citer_core.labelling.rollouts_file import NOTHING, RolledOut
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, teacher_force
 from citer_core.models.pair import ModelPair
-from citer_core.routing.router import RouterFeatures
+from citer_core.routing.router import Router, RouterFeatures
 
 UNKNOWN = -1  # the label of a token that was not rolled out, or of which the rollouts say nothing
 LabelMode = Literal["published", "outcome"]
@@ -123,6 +123,23 @@ def prior_logits(label: Tensor, group: Tensor) -> Tensor:
         if n_slm and n_llm:
             logits[inside] = math.log(n_slm / n_llm)
     return logits
+
+
+def policy_for(labels: LabelMode, router: Router | None = None, share: float | None = None, **limits: Any) -> Policy:
+    """Who rolls out where nothing else is said: one model alone, or both under the router of the round before.
+
+    Args:
+        labels: the SLM alone rolls out those that are published, the LLM those by outcome.
+        router: of the round before, if there is one.
+        share: of LLM tokens with it; None takes that of `ROLLOUT_SHARES`.
+        limits: of rollouts; see `Policy`.
+
+    Raises:
+        SettingError: a share of a router that was not trained.
+    """
+    if router is None:
+        return Policy.llm_alone(**limits) if labels == "outcome" else Policy.slm_alone(**limits)
+    return Policy.routed(router, ROLLOUT_SHARES[labels] if share is None else share, **limits)
 
 
 @dataclass(frozen=True)

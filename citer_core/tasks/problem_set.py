@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from citer_core.tasks.problems import Problem
@@ -19,3 +22,9 @@ class ProblemSet:
     name: str
     data_type: DataType
     problems: tuple[Problem, ...]
+
+
+def problems_digest(problems: Sequence[Problem]) -> str:
+    """Says which problems these are, whatever file they come from."""
+    asked = [(problem.prompt, problem.true_answer) for problem in problems]
+    return f"{len(asked)} problems, {hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]}"

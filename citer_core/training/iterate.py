@@ -26,8 +26,7 @@ from citer_core.gate.fields import Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
 from citer_core.labelling.label_files import label_dataset, load_labels
 from citer_core.labelling.label_header import LabelHeader, Rows
-from citer_core.labelling.labels import ROLLOUT_SHARES, LabelMode, Labels, LabelSettings
-from citer_core.labelling.rollouts import Policy
+from citer_core.labelling.labels import LabelMode, Labels, LabelSettings, policy_for
 from citer_core.labelling.ties import Ties
 from citer_core.models.pair import ModelPair
 from citer_core.routing.catalog import load_router
@@ -69,7 +68,7 @@ class IterateSettings:
         n_rollouts, max_new_tokens, batch_size, seed: see `LabelSettings` and `Policy`; the limit is also that of the
             answers that each round is measured by.
         labels, roll_out_case_2: see `LabelSettings`.
-        rollout_share: of LLM tokens in routed rollouts; None takes that of `ROLLOUT_SHARES`.
+        rollout_share: of LLM tokens in routed rollouts; see `policy_for`.
         ties: of labels by outcome, how they are read.
         part_size: rows per part of labels; None takes that of `label_dataset`.
     """
@@ -129,9 +128,8 @@ def _rounds(
     say: Callable[[str], None],
 ) -> Iterator[dict[str, Any]]:
     before: Labels | None = None
-    limits = {"max_new_tokens": settings.max_new_tokens, "batch_size": settings.batch_size}
-    policy = Policy.llm_alone(**limits) if settings.labels == "outcome" else Policy.slm_alone(**limits)
-    share = ROLLOUT_SHARES[settings.labels] if settings.rollout_share is None else settings.rollout_share
+    limits: dict[str, Any] = {"max_new_tokens": settings.max_new_tokens, "batch_size": settings.batch_size}
+    policy = policy_for(settings.labels, **limits)
     measured_on = _digest(problems, settings)
     for number in range(1, settings.n_rounds + 1):
         place = folder / f"round-{number}"
@@ -183,7 +181,7 @@ def _rounds(
             write_whole(report_path, json.dumps(report, indent=2) + "\n")
         yield report
         before = labels
-        policy = Policy.routed(router, share, **limits)
+        policy = policy_for(settings.labels, router, settings.rollout_share, **limits)
 
 
 def _check_same_training(router: StoredRouter, settings: IterateSettings, card: Path) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import pickle
+import shlex
 
 import pytest
 
+from citer_core.cli.command import typed
 from citer_core.cli.main import COMMANDS, build_parser, main
 from citer_core.cli.train_router import KINDS, LABELS_OF
 from citer_core.labelling import label_files
@@ -36,6 +39,23 @@ def test_help_works_and_names_every_default(command, capsys):
 def test_kinds_on_the_command_line_are_the_objectives():
     assert list(KINDS) == list(OBJECTIVES)
     assert {name: o.labels for name, o in OBJECTIVES.items() if o.labels is not None} == LABELS_OF
+
+
+@pytest.mark.parametrize(
+    ("told", "names"),
+    [
+        ("record-labels math --router a --router 'b c' --dtype bfloat16", ("rows", "router", "pair", "dtype")),
+        ("profile --device cuda --limit 9 --quick --seed 3", ("pair", "device", "limit", "quick", "seed")),
+        ("evidence --n-test 20 --seeds 0 3 --shares 0.05 0.123456789", ("n_test", "n_tuning", "seeds", "shares")),
+        ("bench", ("what", "threads", "rounds", "pair")),
+    ],
+)
+def test_a_command_that_is_stored_asks_for_the_same(told, names):
+    needed = ["--work-dir", "w", "--output-dir", "o"] if told.startswith("evidence") else []
+    args = build_parser().parse_args([*shlex.split(told), *needed])
+    assert typed(args, *names) == f"python -m citer_core {told}"
+    assert typed(args, "pair", always=["pair"], pair="SLM,LLM").endswith(" --pair SLM,LLM")
+    assert pickle.loads(pickle.dumps(args)) == args, "evidence hands them to its workers"
 
 
 SETUP = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from citer_core.cli import terminal
-from citer_core.cli.summary import format_bytes
+from citer_core.cli.terminal import format_bytes
 from tests.fakes import FakeEngine
 
 

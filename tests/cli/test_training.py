@@ -7,7 +7,7 @@ import json
 import pytest
 
 from citer_core.cli.main import main
-from citer_core.cli.tables import number
+from citer_core.cli.terminal import number
 from citer_core.cli.train_router import KINDS, LABELS_OF
 from citer_core.labelling.label_files import load_labels
 from citer_core.training.objectives import OBJECTIVES

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.cli.capacity import deployment_row
+from citer_core.cli.load import deployment_row
 from citer_core.cli.main import main
 from citer_core.errors import SettingError
 from citer_core.measuring.break_even import RoutedCosts

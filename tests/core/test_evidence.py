@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from citer_core.cli.evidence import SIZES
 from citer_core.cli.main import main
 from citer_core.embedded.publish import FORMATS
 from citer_core.engine import Engine
@@ -193,6 +194,11 @@ def test_a_kept_run_there_and_back():
     assert [run.is_of(tau) for tau in (0.25, math.nextafter(0.25, 1), 0.75, 0.76, 1.0)] == [
         False, True, True, False, False,
     ]  # fmt: skip
+
+
+def test_the_help_says_the_sizes_of_the_plan():
+    for name, about in SIZES.items():
+        assert about.endswith(f"({getattr(EvidencePlan(), name)})"), name
 
 
 def test_further_seeds_and_variations_are_compared_at_fewer_shares():
