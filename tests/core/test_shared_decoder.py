@@ -214,7 +214,7 @@ def test_a_listener_that_fails_is_not_called_again_and_does_no_harm(engine, shar
     run.on_change(broken)
     shared.submit(run)
     assert ended(run).finish_reason in ("eos", "length") and len(calls) == 1
-    assert sum("not told any more" in record.message for record in caplog.records) == 1
+    assert sum("is told nothing more" in record.message for record in caplog.records) == 1
 
 
 def test_a_lost_server_ends_those_that_wait_for_it(tiny_pair, server):
