@@ -88,9 +88,9 @@ class _Saying(logging.Handler):
         say(record.getMessage())
 
 
-def show_what_takes_long() -> None:
-    """Lets downloads and conversions, which take minutes, say so on stderr."""
-    log = logging.getLogger("citer_core.models")
+def show_what_takes_long(room: str = "citer_core.models") -> None:
+    """Lets downloads and conversions, or another room's work that takes minutes, say so on stderr."""
+    log = logging.getLogger(room)
     if not log.handlers:
         log.addHandler(_Saying())
         log.setLevel(logging.INFO)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from citer_core.cli.command import command, filled, option, switch, typed
 from citer_core.cli.dataset_arguments import problems_with_answers
 from citer_core.cli.label_arguments import LABELLING, TIES, check_rollouts, label_rows
-from citer_core.cli.model_arguments import MODELS, SERVER, load_engine
+from citer_core.cli.model_arguments import MODELS, SERVER, load_engine, show_what_takes_long
 from citer_core.cli.parser import BETWEEN_0_AND_1, whole_from
 from citer_core.cli.terminal import number, say, text_table
 from citer_core.errors import DatasetError, MachineError, SettingError
@@ -84,7 +83,7 @@ def train_router(args: argparse.Namespace) -> None:
 
     if args.name is not None and (not args.name or Path(args.name).name != args.name):
         raise SettingError(f"--name is {args.name!r}: give a plain file name; --output-dir says where.")
-    logging.getLogger("citer_core.training").setLevel(logging.INFO)
+    show_what_takes_long("citer_core.training")
     recipe = RouterRecipe(tuple(args.learning_rates), args.batch_size, args.epochs, args.patience, seed=args.seed)
     ties = ("both_fail", "both_right") if LABELS_OF.get(args.kind) == "outcome" else ()
     asked = typed(

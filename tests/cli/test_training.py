@@ -23,6 +23,7 @@ def test_training_again_makes_the_same_router(trained, tmp_path, capsys):
     card = json.loads((tmp_path / "citer.json").read_text())
     err = capsys.readouterr().err
     assert f"AUC {number(card['training']['auc'])} on" in err
+    assert "citer, rate 0.001, epoch 2: validation loss 0." in err, "each epoch is told as it ends"
     assert f"LLM tokens by tau: 0.1 {card['training']['llm_shares_at_tau'][10]:.1%}, 0.3" in err
     command = "python -m citer_core train-router --labels labels --kind citer --share 0.2"
     assert card["command"] == f"{command} --learning-rates 0.001 --epochs 3"
