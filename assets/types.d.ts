@@ -297,6 +297,8 @@ interface PageProps {
   /** of a page made of files: addresses of messages by what is asked, words on the pair, the service worker's script */
   stored?: Record<string, string>;
   about: string;
+  chances: Record<string, string>;
+  recorded: { question: string; kind: string }[];
   worker?: string;
 }
 

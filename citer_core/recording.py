@@ -36,7 +36,7 @@ _TITLE, _QUESTION, _ANSWER = Text(300), Text(MAX_PROMPT_CHARS), Text(MAX_PROMPT_
 _FILE = Text(200, min_chars=1)
 _PLAN = Record(
     {"file": _FILE, "title": _TITLE, "subtitle": _TITLE, "data_type": Choice(*DATA_TYPES), "question": _QUESTION},
-    {"answer": _ANSWER, **{name: Maybe(setting.kind) for name, setting in SETTINGS.items()}},
+    {"answer": _ANSWER, "kind": _TITLE, **{name: Maybe(setting.kind) for name, setting in SETTINGS.items()}},
 )
 _ENTRIES = ListOf(
     Record(
@@ -52,7 +52,7 @@ _ENTRIES = ListOf(
             "llm_token_share": Real(0.0, 1.0),
             "is_correct": Maybe(Flag()),
         },
-        {"is_probed": Flag(), "pair": _TITLE, "date": _TITLE, "hardware": Text(2000)},
+        {"is_probed": Flag(), "kind": _TITLE, "pair": _TITLE, "date": _TITLE, "hardware": Text(2000)},
     ),
     most=1000,
 )
@@ -77,6 +77,7 @@ class RecordingPlan:
         question: for `mc` with its options, one "A. text" a line.
         answer: the true one, "" where there is none.
         settings: of decoding, by name; without a threshold, the router's recommended one is taken.
+        kind: of problem, as the bundled pair's card names it; "" where it has none.
     """
 
     file: str
@@ -86,6 +87,7 @@ class RecordingPlan:
     question: str
     answer: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    kind: str = ""
 
 
 def read_plans(path: Path) -> list[RecordingPlan]:
@@ -278,6 +280,7 @@ def _entry(plan: RecordingPlan, trace: RoutingTrace) -> dict[str, Any]:
         "llm_token_share": round(trace.llm_token_share, 4),
         "is_correct": trace.answer.is_correct if trace.answer else None,
         "is_probed": True,
+        **({"kind": plan.kind} if plan.kind else {}),
         "pair": trace.pair.name,
         "date": trace.record.date,
         "hardware": trace.record.hardware,

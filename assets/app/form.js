@@ -4,8 +4,12 @@
  *
  * Must not know runs or the viewer; `page` is told what a person does.
  *
- * @typedef {{key: string, question: string, data_type: string}} OfferedProblem
- * @typedef {{about: string, problems: OfferedProblem[]}} Offered what suits the loaded pair
+ * @typedef {{key: string, question: string, data_type: string, kind?: string}} OfferedProblem
+ * @typedef {Object} Offered what suits the loaded pair
+ * @property {string} about
+ * @property {OfferedProblem[]} problems
+ * @property {{question: string, kind: string}[]} [recorded] the kinds of what the recorded runs were asked
+ * @property {Record<string, string>} [chances] how well the pair answers problems of a kind, in words
  */
 
 import { shortTau } from "../run/format.js";
@@ -31,6 +35,9 @@ export class Form {
   range = input("#cx-tau input[type=range]");
   settings = /** @type {HTMLInputElement[]} */ ([...document.querySelectorAll("#cx-settings input[data-name]")]);
   given = Number(this.number.value);
+  about = "";
+  /** @type {Map<string, string|undefined>} by question */
+  chances = new Map();
   priced = ["#cx-price select", "#cx-bandwidth", "#cx-peak"].map(input);
   generate = input("#cx-generate");
   stop = input("#cx-stop");
@@ -89,6 +96,7 @@ export class Form {
     if (this.question.value !== question) this.answer.value = ""; // which was of another one
     this.question.value = question;
     input(`#cx-type input[value="${dataType}"]`).checked = true;
+    this.#tell();
   }
 
   /** Generate while idle, Stop while there is something to stop. @param {boolean} isRunning */
@@ -143,9 +151,17 @@ export class Form {
   }
 
   /** @param {Offered} offered */
-  offerProblems({ about, problems }) {
+  offerProblems({ about, problems, recorded = [], chances = {} }) {
     this.picker.offer(new Map(problems.map((problem) => [problemTitle(problem), problem])));
-    if (about) setText(part(document, "#cx-prompt .info-text"), about);
+    this.about = about;
+    this.chances = new Map([...problems, ...recorded].map(({ question, kind }) => [question, chances[kind ?? ""]]));
+    this.#tell();
+  }
+
+  /** What may be asked, and how well what is in the box is usually answered. Other numbers leave that as it is. */
+  #tell() {
+    const chance = this.chances.get(this.question.value.trim());
+    if (this.about) setText(part(document, "#cx-prompt .info-text"), [this.about, chance].filter(Boolean).join(" "));
   }
 
   /** One of the same type, or of any where there is none. */

@@ -8,6 +8,8 @@
  * @property {PairFacts|null} browser_pair
  * @property {Record<string, string>} [stored] addresses of messages, by the name that is asked for
  * @property {string} about what the bundled pair may be asked, in words
+ * @property {Record<string, string>} chances how well it answers problems of a kind, in words
+ * @property {{question: string, kind: string}[]} recorded the kinds of what the recorded runs were asked
  */
 
 import { TRAINING_FREE } from "../engine/routers.js";
@@ -20,11 +22,11 @@ const SETS = ["math", "mc"];
 /** @implements {Transport} */
 export class FileTransport {
   /** @param {FileProps} props @param {string} base address of the page */
-  constructor({ browser_pair: facts, stored = {}, about }, base) {
+  constructor({ browser_pair: facts, stored = {}, ...told }, base) {
     this.base = base;
     this.facts = facts;
     this.stored = stored;
-    this.about = about;
+    this.told = { about: told.about, chances: told.chances, recorded: told.recorded };
     this.offers = new Set(["engine_status", "foreign_problem", "offered", ...Object.keys(stored)]);
   }
 
@@ -32,7 +34,7 @@ export class FileTransport {
   async *ask(what) {
     if (what === "engine_status") yield this.#status();
     else if (what === "foreign_problem") yield { warning: null };
-    else if (what === "offered") yield { about: this.about, problems: await this.#problems() };
+    else if (what === "offered") yield { ...this.told, problems: await this.#problems() };
     else if (what in this.stored) {
       const answer = await fetch(new URL(this.stored[what], this.base));
       if (!answer.ok) throw new Error(`status ${answer.status}`);
@@ -70,7 +72,9 @@ export class FileTransport {
     if (!facts) return [];
     const whole = { ...facts, root: new URL(facts.root, this.base).href };
     const texts = await Promise.all(SETS.map((kind) => textOf(whole, `datasets/${kind}.jsonl`)));
-    const book = new ProblemBook(new Map(SETS.map((kind, i) => [kind, rowsOf(texts[i])])), []);
-    return [...book.byKey].map(([key, { question, data_type }]) => ({ key, question, data_type }));
+    const rows = new Map(SETS.map((name, i) => [name, rowsOf(texts[i])]));
+    const kinds = [...rows.values()].flat().map((row) => row.kind); // in the order of the book
+    const book = new ProblemBook(rows, []);
+    return [...book.byKey].map(([key, { question, data_type }], i) => ({ key, question, data_type, kind: kinds[i] }));
   }
 }

@@ -9,9 +9,10 @@ them, and nearly all that people ask of a chat model. Knows no engine.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from citer_core.assets import ASSETS
 from citer_core.errors import GateError
@@ -31,12 +32,35 @@ _MODEL = Record({"accuracy": Record({"math": _MATH, "mc": _SHARE})})
 
 _CARD = Record({"models": Record({"slm": _MODEL, "llm": _MODEL})})
 
+CARD = ASSETS / "models" / "card.json"
+
+
+def _models(card_path: Path) -> Mapping[str, Any] | None:
+    try:
+        models: Mapping[str, Any] = _CARD.read(read_json(card_path, max_bytes=1_000_000), "card")["models"]
+    except GateError:
+        return None
+    return models
+
+
+def chances(card_path: Path = CARD) -> dict[str, str]:
+    """How well either model alone answers problems of a kind, in words, by kind; empty where there is no card."""
+    models = _models(card_path) or {}
+    kinds = [models[which]["accuracy"]["math"].get("by_kind", {}) for which in models]
+    return {
+        kind: "Of unseen problems of this kind, alone, "
+        + " and ".join(
+            f"the {which.upper()} has {models[which]['accuracy']['math']['by_kind'][kind]['share']:.0%} right"
+            for which in models
+        )
+        + "."
+        for kind in (kinds[0] if kinds else {})
+    }
+
 
 def how_well(card_path: Path) -> str:
     """What either model reaches alone on unseen problems, from the pair's card; empty where there is no card."""
-    try:
-        models = _CARD.read(read_json(card_path, max_bytes=1_000_000), "card")["models"]
-    except GateError:
+    if (models := _models(card_path)) is None:
         return ""
     slm, llm = (
         [round(100 * models[which]["accuracy"][kind]["share"]) for kind in ("math", "mc")] for which in ("slm", "llm")
@@ -57,7 +81,15 @@ def how_well(card_path: Path) -> str:
 
 def about_bundled() -> str:
     """What the bundled pair may be asked, and how well it answers."""
-    return WHAT_IT_CAN + how_well(ASSETS / "models" / "card.json")
+    return WHAT_IT_CAN + how_well(CARD)
+
+
+def told_of_bundled(recorded: Mapping[str, str]) -> dict[str, Any]:
+    """What the page is told beside the bundled problems: `about`; `chances`, in words by kind; `recorded`, the kind of
+    each recorded question.
+    """
+    kinds = [{"question": question, "kind": kind} for question, kind in recorded.items()]
+    return {"about": about_bundled(), "chances": chances(), "recorded": kinds}
 
 
 def what_it_can(title: str, *, chat: bool) -> str:

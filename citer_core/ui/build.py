@@ -20,13 +20,13 @@ from citer_core.errors import ModelFileError
 from citer_core.files import need_folder, write_whole
 from citer_core.joined_script import JoinedScript, import_map_of
 from citer_core.offline import offline_template
-from citer_core.ui.about_pair import about_bundled
+from citer_core.ui.about_pair import told_of_bundled
 from citer_core.ui.document import ENTRY, Document, usual_props
 from citer_core.ui.evidence import evidence_message
 from citer_core.ui.messages import Message
 from citer_core.ui.one_file import one_file_template
 from citer_core.ui.page_assets import SCRIPTS, path_in_assets, plotly_script
-from citer_core.ui.presets import presets_to_show
+from citer_core.ui.presets import presets_to_show, recorded_kinds
 from citer_core.ui.profile import RecordedProfiles
 from citer_core.ui.views import API, LABELS, LEARN, VIEWS, how_it_works
 from citer_core.ui.views import FOLDERS as VIEW_FOLDERS
@@ -104,9 +104,10 @@ def build_site(folder: Path, labels: Mapping[str, str]) -> list[Path]:
         "offline_page": {"template": offline_template()},
         "one_file_page": {"template": one_file_template()},
     }
+    presets = presets_to_show(ASSETS / "traces")
     props = {
         **usual_props({**facts, "is_only": True}), "comparisons": compared, "labels": stored, "plotly": "plotly.min.js",
-        "worker": "service_worker.js", "about": about_bundled(),
+        "worker": "service_worker.js", **told_of_bundled(recorded_kinds(presets)),
         "stored": {name: write(f"answers/{name}.json", json.dumps(answer)) for name, answer in answers.items()},
     }  # fmt: skip
     write("site.webmanifest", json.dumps(_manifest(), indent=2))
@@ -117,7 +118,7 @@ def build_site(folder: Path, labels: Mapping[str, str]) -> list[Path]:
         {LEARN.name: how_it_works()},
         script=script,
         import_map=import_map_of([path_in_assets(module) for module in joined.modules], script),
-        presets=presets_to_show(ASSETS / "traces"),
+        presets=presets,
         traces="traces",
         head='<link rel="icon" href="app/favicon.svg"><link rel="manifest" href="site.webmanifest">',
     ).text

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from citer_core.assets import ASSETS
 from citer_core.errors import CiterError
 from citer_core.evidence.advice import routers_here
 from citer_core.evidence.claim import SHARE
@@ -21,8 +22,9 @@ from citer_core.evidence.claims import claims
 from citer_core.evidence.lesson import lesson
 from citer_core.evidence.regime import NEAR, Regime
 from citer_core.evidence.regimes import regimes
-from citer_core.tasks.datasets import bundled_rows
+from citer_core.models.presets import EMBEDDED, parse_pair
 from citer_core.ui.messages import Message, notice
+from citer_core.ui.presets import presets_to_show
 
 SHOWN = (
     "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
@@ -37,7 +39,12 @@ def _content() -> Mapping[str, Any]:
         "regimes": [_regime(regime) for regime in known],
         "lesson": asdict(taught) if (taught := lesson(known)) else None,
         "claims": [asdict(claim) for claim in claims(known=known)],
-        "problems": {kind: bundled_rows(kind)[0].problem.question for kind in ("math", "mc")},
+        # The first example of each kind, which the pair answers with most numbers that a person may put in.
+        "problems": {
+            preset.data_type: preset.question
+            for preset in reversed(presets_to_show(ASSETS / "traces"))
+            if preset.pair == parse_pair(EMBEDDED).name
+        },
     }
 
 

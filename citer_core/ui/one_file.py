@@ -15,7 +15,7 @@ from citer_core.errors import ModelFileError
 from citer_core.joined_script import JoinedScript
 from citer_core.offline import TRACE_PLACE, VIEW_PLACE, offline_page
 from citer_core.trace import RoutingTrace
-from citer_core.ui.about_pair import about_bundled
+from citer_core.ui.about_pair import told_of_bundled
 from citer_core.ui.document import as_data, data_block, hash_of, inline_script, inline_text, styles, usual_props
 from citer_core.ui.form import SAMPLE_QUESTION, explore
 from citer_core.ui.page_assets import path_in_assets
@@ -42,7 +42,7 @@ def one_file_template() -> str:
         f"default-src 'none'; script-src {hash_of(script)} {hash_of(inline_text('theme.js'))} 'wasm-unsafe-eval'; "
         "worker-src blob:; style-src 'unsafe-inline'; img-src blob: data:"
     )
-    props = {**usual_props({**facts, "is_only": True}), "about": about_bundled()}
+    props = {**usual_props({**facts, "is_only": True}), **told_of_bundled({})}
     return f"""<!doctype html>
 <html lang="en">
 <head>

@@ -37,6 +37,7 @@ class Preset:
     llm_token_share: float
     is_correct: bool | None
     subtitle: str
+    kind: str = ""
     pair: str = ""
     date: str = ""
     hardware: str = ""
@@ -69,6 +70,11 @@ def presets_to_show(folder: Path) -> list[Preset]:
 def recorded_problems(presets: list[Preset]) -> list[Problem]:
     """What the recorded runs were asked, with the known answers, so that the same question asked live is judged too."""
     return [problem_from_text(preset.question, preset.data_type, preset.true_answer) for preset in presets]
+
+
+def recorded_kinds(presets: list[Preset]) -> dict[str, str]:
+    """The kind of each recorded question that has one."""
+    return {preset.question: preset.kind for preset in presets if preset.kind}
 
 
 def opening_of(presets: list[Preset]) -> Preset | None:

@@ -66,9 +66,13 @@ class ProblemBook:
         return [problem.question for problem in self._by_key.values()]
 
     def offered(self) -> list[dict[str, str]]:
-        """`key`, `question` and `data_type` of every problem; a key names a data set and a number."""
+        """`key`, `question`, `data_type` and where it is known `kind` of every problem; a key names a data set and a
+        number.
+        """
+        kinds = {question: row["kind"] for (_, question), row in self._rows.items() if "kind" in row}
         return [
             {"key": key, "question": problem.question, "data_type": problem.data_type}
+            | ({"kind": kinds[problem.question]} if problem.question in kinds else {})
             for key, problem in self._by_key.items()
         ]
 

@@ -53,7 +53,7 @@ from citer_core.ui.one_file import one_file_template
 from citer_core.ui.page_assets import chapters, file_url, files_root, page_files, plotly_script
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.pair.switch import PairSwitch, about_pairs
-from citer_core.ui.presets import presets_to_show, recorded_problems
+from citer_core.ui.presets import presets_to_show, recorded_kinds, recorded_problems
 from citer_core.ui.problems import PairBooks
 from citer_core.ui.profile import RecordedProfiles, about_profiles
 from citer_core.ui.run.answers import about_runs
@@ -114,7 +114,7 @@ class PageServer:
         familiar = Familiar([*books.bundled.questions, *(preset.question for preset in presets if preset.pair == own)])
         answers: dict[str, Answers] = {
             **about_runs(desk, line, slot, books.bundled),
-            **about_pairs(switch, books, familiar),
+            **about_pairs(switch, books, familiar, recorded_kinds(presets)),
             **about_comparing(line, books.bundled),
             **about_labels(line, slot, recorded),
             **about_profiles(profiles, slot, may_measure=config.may_measure),

@@ -19,7 +19,7 @@ from citer_core.models.presets import EMBEDDED, parse_pair
 from citer_core.system_memory import MEMORY_FULL, give_back, is_out_of_memory
 from citer_core.tasks.problems import MAX_PROMPT_CHARS
 from citer_core.types import LoadProgress, LoadStage
-from citer_core.ui.about_pair import Familiar, about_bundled, what_it_can
+from citer_core.ui.about_pair import Familiar, told_of_bundled, what_it_can
 from citer_core.ui.asking import Answers, at_once
 from citer_core.ui.messages import Message
 from citer_core.ui.pair.engine_slot import EngineSlot
@@ -259,21 +259,24 @@ class PairSwitch:
         logger.info("change to %s: %s. %s", change.pair, stage, message)
 
 
-def about_pairs(switch: PairSwitch, books: PairBooks, familiar: Familiar) -> Mapping[str, Answers]:
+def about_pairs(
+    switch: PairSwitch, books: PairBooks, familiar: Familiar, recorded: Mapping[str, str]
+) -> Mapping[str, Answers]:
     """What may be asked, by name: the loaded pair, the others, the change to one, and what suits it or does not.
 
     Args:
         switch: of the page.
         books: problems to pick from.
         familiar: judges what the bundled pair is asked.
+        recorded: the kind of each recorded question.
     """
 
     def offered(asked: dict[str, Any]) -> Message:
         is_bundled = switch.holds_bundled or asked.get("bundled") is True
         status = switch.status()
         is_there = status["state"] == "ready" and not switch.holds_bundled
-        about = what_it_can(status["pair"], chat=status["is_chat"]) if is_there else about_bundled()
-        return {"about": about, "problems": books.offered(is_bundled=is_bundled)}
+        told = {"about": what_it_can(status["pair"], chat=status["is_chat"])} if is_there else told_of_bundled(recorded)
+        return {**told, "problems": books.offered(is_bundled=is_bundled)}
 
     def foreign_problem(asked: dict[str, Any]) -> Message:
         question, data_type = asked.get("question"), asked.get("data_type")
