@@ -51,7 +51,7 @@ export function scored(score, left, right, choice) {
 }
 
 /**
- * A score as it was kept, or none: what is stored in a browser may be anybody's.
+ * A score as it was kept, or none: what is stored in a browser may be anything.
  * @param {string|null} text
  * @returns {BlindScore}
  */

@@ -1,7 +1,7 @@
 /**
  * The blind test on the screen: two texts without names, three answers, and the running score.
  *
- * Must not know how columns are drawn: whoever owns it looks at `round` and draws. The score stays in this browser.
+ * Must not know how columns are drawn: its owner looks at `round` and draws. The score stays in this browser.
  *
  * @typedef {import("./columns.js").Column} Column
  * @typedef {import("./blind.js").Choice} Choice

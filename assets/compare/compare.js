@@ -266,7 +266,7 @@ export class Compare {
     this.form.offer(await this.page.browser.comparable());
   }
 
-  /** Filled in, and written when somebody says so. @param {Partial<AskedComparison>} asked */
+  /** Filled in, and written when a person says so. @param {Partial<AskedComparison>} asked */
   async fillForm(asked) {
     this.isFilling = !this.form.root.open; // or opening it would ask once more, and choose anew what is filled in
     this.form.root.open = true;
@@ -342,7 +342,7 @@ const legendKey = ([look, text]) =>
 export async function mountCompare(panel, page) {
   await stylesheet(new URL("./compare.css", import.meta.url).href);
   const compare = new Compare(panel, page);
-  // The run travels along, and may have become another one while somebody was elsewhere.
+  // The run travels along, and may have become another one while a person was elsewhere.
   new MutationObserver(() => compare.offerRun()).observe(document.body, { attributeFilter: ["data-view"] });
   const { problem, columns, clock, live } = readCompareLink(location.search);
   if (clock) compare.clocks.value = compare.clock = clock;

@@ -1,7 +1,7 @@
 /**
  * A link that opens a comparison: a recorded problem or what a live one was asked with, which columns, which clock.
  *
- * Pure: must not know the DOM. A link comes from anybody: what is not known here is as good as absent. What was asked
+ * Pure: must not know the DOM. A link may come from anyone: what is not known here is as good as absent. What was asked
  * live has names of its own, for Explore reads the same address.
  *
  * @typedef {import("./shared_settings.js").AskedComparison} AskedComparison

@@ -9,7 +9,7 @@
 import { firstDifference } from "./columns.js";
 import { percent, plural, quantity } from "../run/format.js";
 
-/** "" where nobody knows. @param {Column} column @returns {"right"|"wrong"|""} */
+/** "" where it is not known. @param {Column} column @returns {"right"|"wrong"|""} */
 export function verdictOf({ answer }) {
   if (answer?.is_correct == null) return "";
   return answer.is_correct ? "right" : "wrong";

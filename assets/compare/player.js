@@ -1,7 +1,7 @@
 /**
  * The one clock of all columns: how far it has come, and a hand that moves it.
  *
- * Must not know columns or what is drawn; whoever owns it is told of each new place. A place is a share of the longest
+ * Must not know columns or what is drawn; its owner is told of each new place. A place is a share of the longest
  * column, from 0 to 1.
  */
 

@@ -26,7 +26,7 @@ export function rivalOf(analysis, router) {
  * @param {Analysis} analysis
  * @param {string} router
  * @param {number} tau
- * @returns {{lead: string, more: string}} whoever leaves fewer risks comes first
+ * @returns {{lead: string, more: string}} the one that leaves fewer risks comes first
  */
 export function findingOf(analysis, router, tau) {
   const { label, n } = analysis;

@@ -218,7 +218,7 @@ class Labels {
     const { view } = this;
     const known = analysis.routers.some((router) => router.name === view.router);
     if (!known) Object.assign(view, { router: analysis.routers[0].name, tau: analysis.routers[0].tau });
-    // Held against the free baseline where that is asked as often, unless a person has chosen somebody else.
+    // Held against the free baseline where that is asked as often, unless a person has chosen another router.
     if (!analysis.routers.some((router) => router.name === view.other)) {
       const other = analysis.problems.length > 1 ? rivalOf(analysis, view.router) : "";
       Object.assign(view, { other, matched: other !== "" });

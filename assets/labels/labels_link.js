@@ -1,7 +1,7 @@
 /**
  * A link that opens Labels where a person left it: which set, problem and token, by which router and tau.
  *
- * Pure: must not know the DOM. A link comes from anybody: what is none of these is as good as absent.
+ * Pure: must not know the DOM. A link may come from anyone: what is none of these is as good as absent.
  *
  * @typedef {Object} LabelsState
  * @property {string|null} source name of a recorded set

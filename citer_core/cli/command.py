@@ -157,7 +157,7 @@ def typed(args: argparse.Namespace, *names: str, always: Sequence[str] = (), **s
         args: as they were given.
         names: the arguments that count, in this order.
         always: of them, what is told at its default too.
-        shown: what is told in place of a value: folders by their names only, as their places are nobody else's.
+        shown: what is told in place of a value: folders by their names only, as their places are private.
     """
     words = ["python", "-m", "citer_core", args.command]
     told_at_all = {*given(args, *names), *always}

@@ -35,7 +35,7 @@ _ASK_AGAIN_S = 0.1
 
 
 class _ToldToEndError(BaseException):
-    """A signal asked this process to end; not an `Exception`, so that nobody takes it for a failure of the work."""
+    """A signal asked this process to end; not an `Exception`, so that it is not taken for a failure of the work."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -61,7 +61,7 @@ def exit_code_of(work: Callable[[], int]) -> int:
         code = EXIT_BROKEN_PIPE
     except Exception as error:
         words = _of_the_machine(error)
-        if words is None:  # a fault of this program: whoever mends it needs to know where
+        if words is None:  # a fault of this program: who mends it needs to know where
             raise
         _tell(f"error: {words}")
         code = EXIT_MACHINE
@@ -72,7 +72,7 @@ def exit_code_of(work: Callable[[], int]) -> int:
 def prepare_streams() -> None:
     r"""Makes standard output and error fit to be written: open, and with `\u...` for what their encoding lacks."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
-        if getattr(sys, name) is None:  # closed by whoever started us (`>&-`): the next file would get its number
+        if getattr(sys, name) is None:  # closed by what started us (`>&-`): the next file would get its number
             _reserve(number)
             setattr(sys, name, _nowhere("r" if name == "stdin" else "w"))
     for stream in (sys.stdout, sys.stderr):
@@ -151,7 +151,7 @@ def _is_torch_being_imported() -> bool:
 
 
 def _tell(text: str) -> None:
-    with contextlib.suppress(OSError):  # nobody can be told that nobody can be told
+    with contextlib.suppress(OSError):  # there is no place left to say it
         print(escape_controls(text), file=sys.stderr, flush=True)
 
 

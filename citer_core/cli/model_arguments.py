@@ -106,5 +106,5 @@ def _is_card(router: str) -> bool:
 
 
 def pair_to_tell(args: argparse.Namespace) -> str:
-    """`--pair` for a command that is stored: what has no name of ours is nobody else's."""
+    """`--pair` for a command that is stored: a pair without a name of ours is told as SLM,LLM."""
     return args.pair if args.pair in PRESETS else "SLM,LLM"

@@ -52,7 +52,7 @@ def held_out(data_type: DataType, name: str, n: int, without: Sequence[Row] = ()
 
 
 class _DrawnRows:
-    """A held-out stream, drawn once: a row takes some thirty tries, and whoever trains skips what others test on.
+    """A held-out stream, drawn once: a row takes some thirty tries, and training skips what is tested on.
 
     Not for two threads at once.
     """

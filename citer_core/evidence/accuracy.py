@@ -49,7 +49,7 @@ class Named:
 
 
 def named_routers(everything: Engine, shipped: Engine, variations: Container[str] = ()) -> list[Named]:
-    """What is compared: the routers that nobody trains, and those that were trained for this, named `router@seed`.
+    """What is compared: the routers that need no training, and those that were trained for this, named `router@seed`.
 
     Args:
         everything: all routers.

@@ -8,6 +8,7 @@ Every number there comes from here; the sentences around them have none. Imports
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from citer_core.assets import ASSETS
-from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evidence.claim import SHARE, Claim
 from citer_core.evidence.claims import claims, headline
 from citer_core.evidence.regime import NAMES, Regime
@@ -67,18 +67,19 @@ def filled(text: str, made: Mapping[str, str]) -> str:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table in Markdown."""
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)).replace(
-        "| --- ", "|---"
-    )
+    lines = [f"| {' | '.join(cells)} |" for cells in (head, *rows)]
+    return "\n".join([lines[0], "|---" * len(head) + "|", *lines[1:]])
 
 
 def _claims(known: Sequence[Claim]) -> str:
+    """One line each; what follows is left out where several say the same of their verdicts."""
+    said = Counter(claim.sentence for claim in known)
     rows = [
         [
             f"{claim.text} (paper: {claim.paper.partition(' (')[0]})" if claim.paper else claim.text,
             f"**{claim.verdict}**",
             _found(claim).replace(" (no training)", ""),
-            "" if claim.found and claim.found.lead else claim.sentence,  # of a difference the verdict says it
+            claim.sentence if said[claim.sentence] == 1 else "",
         ]
         for claim in known
     ]
@@ -148,7 +149,8 @@ def _alone(regime: Regime) -> str:
         " and ".join(f"{_line(regime, kind, name, None).accuracy:.1%} of {kind}" for kind in regime.tables)
         for name in ("always-slm", "always-llm")
     ]
-    return f"Either model of it alone: SLM {right[0]}, LLM {right[1]} right ({regime.date})."
+    n = int(next(iter(regime.tables.values())).n.iloc[0])
+    return f"Either model alone, on {n} problems of each: SLM {right[0]}, LLM {right[1]} right ({regime.date})."
 
 
 def _real(regime: Regime) -> str:
@@ -157,11 +159,12 @@ def _real(regime: Regime) -> str:
     ours, free, llm = ([_line(regime, kind, name, share) for kind in regime.tables] for name, share in ways)
     right = [" and ".join(str(line.right) for line in lines) for lines in (ours, free, llm)]
     bytes_of = " and ".join(f"{line.gb / alone.gb:.0%}" for line, alone in zip(ours, llm, strict=True))
+    mean, low, high = (100 * end for end in _both(regime, "citer-outcome", FREE))
     return (
         f"On {regime.title}, at about {SHARE:.0%} LLM tokens, a router of outcomes has {right[0]} of {ours[0].n} "
-        f"problems of {' and '.join(regime.tables)} right, {FREE} {right[1]}, the LLM {right[2]}. Over both it leads "
-        f"by {_points(*_both(regime, 'citer-outcome', FREE))} points. An answer moves {bytes_of} of the LLM's "
-        "own bytes."
+        f"problems of {' and '.join(regime.tables)} right, {FREE} {right[1]} (difference over "
+        f"both: {mean:+.1f} points, {low:+.1f} to {high:+.1f}), the LLM {right[2]}. An answer moves {bytes_of} of "
+        "the LLM's own bytes."
     )
 
 
@@ -217,12 +220,12 @@ def _outcomes() -> str:
 
 
 def _graded() -> str:
-    rows = _lines(BENCHMARKS / "graded-again.jsonl")
+    rows = [row for row in _lines(BENCHMARKS / "graded-again.jsonl") if row["id"].startswith("Qwen")]
     n, changed = sum(row["n"] for row in rows), sum(len(row["changed"]) for row in rows)
     gained = sum(right for row in rows for _, right in row["changed"])
     return (
-        f"Of {n:,} texts of this pair that were written again, {changed} have another verdict, {gained} of them right "
-        "now. `assets/benchmarks/graded-again.jsonl` lists them."
+        f"Of {n:,} texts of this pair that were written again, {changed} have another verdict, {gained} of them "
+        "now right, before wrong. `assets/benchmarks/graded-again.jsonl` lists them."
     )
 
 
@@ -232,8 +235,7 @@ def _name(regime: Regime, router: str) -> str:
 
 
 def _right(line: Any) -> str:
-    low, high = (line.low, line.high) if np.isfinite(line.low) else wilson_interval(int(line.right), int(line.n))
-    return f"{line.accuracy:.1%} ({low:.0%} to {high:.0%})"
+    return f"{line.accuracy:.1%} ({line.low:.0%} to {line.high:.0%})"
 
 
 def _share(accuracy: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""`Claim`: one thing that somebody says or asks, with our number, its verdict and what can be drawn of it."""
+"""`Claim`: one thing that is claimed or asked, with our number, its verdict and what can be drawn of it."""
 
 from __future__ import annotations
 

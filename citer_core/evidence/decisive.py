@@ -48,7 +48,7 @@ def decisive_runs(pair: ModelPair, problems: Sequence[Problem], plan: EvidencePl
     texts = [_Text(problem, pair.encode(problem.prompt)) for problem in problems]
     _go_on(pair, texts, plan)
     policy = Policy.llm_alone(max_new_tokens=plan.max_new_tokens, batch_size=plan.batch_size)
-    # What the LLM cannot solve from the start nobody can save token by token.
+    # What the LLM cannot solve from the start cannot be saved token by token.
     wrong = [text for text in texts if text.is_open]
     examples = [Example(text.problem, text.prompt_ids, text.ids) for text in wrong]
     for i, outcome in roll_out(pair, examples, [Start(i, 0) for i in range(len(wrong))], policy):

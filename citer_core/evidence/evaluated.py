@@ -33,7 +33,7 @@ _POINT = Record(
 def evaluated_points(path: Path) -> list[dict[str, Any]]:
     """The points of a file; `right` is an [n] bool array, problem by problem, or None where that was not kept.
 
-    `measured_s` is None where nobody measured it.
+    `measured_s` is None where it was not measured.
 
     Raises:
         DatasetError: the file is missing or damaged.

@@ -25,7 +25,7 @@ SHIPPED = (
     "citer", "citer-2", "citer-plus", "citer-s-a", "citer-s-b", "co-llm", "query-level", "citer-outcome",
     "citer-outcome-mlp",
 )  # fmt: skip
-# As long as there is one round, nobody asks which.
+# As long as there is one round, it needs no number.
 LABELS = {"citer": "CITER", "citer-plus": "CITER plus"}
 N_TUNING = 100
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25)  # of validation tokens below tau: the taus that are tried

@@ -1,7 +1,7 @@
 """Speculative decoding beside routing: the part `speculative`.
 
 Every problem of the test is answered by it once; and some of them one after another in every way, because seconds are
-comparable only where nobody shares a pass. Knows nothing about training.
+comparable only where no answers share a pass. Knows nothing about training.
 """
 
 from __future__ import annotations

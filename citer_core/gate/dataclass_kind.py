@@ -37,7 +37,7 @@ class ObjectOf(Kind[T], Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class TupleOf(Kind[tuple[T, ...]], Generic[T]):
-    """A list that nobody can change."""
+    """A list that cannot be changed."""
 
     entries: ListOf[T]
 

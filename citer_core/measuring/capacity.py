@@ -16,7 +16,7 @@ from citer_core.errors import SettingError
 from citer_core.measuring.break_even import RoutedCosts
 
 MAX_SERVERS = 100_000
-MOST = 10**9  # of whatever is counted: far more than anybody has, and far less than arithmetic ends at
+MOST = 10**9  # of whatever is counted: far more than there is anywhere, and far less than arithmetic ends at
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ class Load:
     Attributes:
         users: texts that are written at the same time, from 1.
         llm_share: of tokens that the LLM writes, in (0, 1]; each token is one by itself.
-        slm_s: seconds of the SLM for a token, whoever writes it; spent elsewhere than on the server.
+        slm_s: seconds of the SLM for a token, whichever model writes it; spent elsewhere than on the server.
     """
 
     users: int

@@ -1,4 +1,4 @@
-"""`ScriptRouter`: whoever writes each token is written down before, at any share of LLM tokens, for models whose own
+"""`ScriptRouter`: who writes each token is written down before, at any share of LLM tokens, for models whose own
 answers say nothing: spread evenly, or as the hand-offs of a recorded run.
 
 Knows nothing about what is measured.
@@ -53,7 +53,7 @@ def recorded_script(share: float, n_tokens: int, confidences: Sequence[float] | 
 class ScriptRouter(Router):
     """Runs a real router for its time, and answers by a script that lies on the device, as a real answer would.
 
-    A sequence begins at a place of its own in the script, whoever it is decoded with; behind the end the script begins
+    A sequence begins at a place of its own in the script, whatever it is decoded with; behind the end the script begins
     again.
     """
 

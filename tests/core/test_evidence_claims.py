@@ -1,11 +1,9 @@
-"""Regimes, claims and the view: every number computed again from the stored files, of the table and the view."""
+"""Regimes and claims: every number computed again from the stored files."""
 
 from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -13,12 +11,10 @@ import numpy as np
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.browser_pair import pair_facts, stored_thresholds
 from citer_core.cost import QWEN2_1_5B, QWEN2_72B
 from citer_core.errors import DatasetError
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evidence import claims as claims_module
-from citer_core.evidence.advice import FILE, advice, computed_advice, routers_here
 from citer_core.evidence.claim import verdict_of
 from citer_core.evidence.claims import claims, headline
 from citer_core.evidence.lesson import NEITHER, lesson
@@ -26,7 +22,7 @@ from citer_core.evidence.matched_regime import of_matched
 from citer_core.evidence.part_regime import of_parts
 from citer_core.evidence.payback import paybacks
 from citer_core.evidence.real_regime import REAL_PAIR, of_qwen
-from citer_core.evidence.regime import NEAR, Difference, newcombe
+from citer_core.evidence.regime import Difference, newcombe
 from citer_core.evidence.regimes import regimes
 from citer_core.evidence.rounds import on_the_way
 from citer_core.evidence.statistics import paired_difference, unpack
@@ -36,12 +32,6 @@ from tests.core.stored_evidence import RIGHT, N, accuracy_part, evaluated, every
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE_WORDING = ASSETS / "benchmarks" / "evidence" / "one-wording" / "matched_shares.json"
-WITHOUT_TORCH = """
-import json, sys
-from citer_core.ui.evidence import evidence_message
-print(json.dumps(evidence_message(), allow_nan=False))
-sys.exit("torch" in sys.modules)
-"""
 
 
 @pytest.fixture(scope="module")
@@ -312,98 +302,6 @@ def test_the_headline_begins_with_the_best():
         "and 40.0% of mc, the LLM alone 95.0% of math and 95.0% of mc)."
     )
     assert "97.5% of math and 90.0% of mc right, CITER as published has 94.0%" in headline(of_matched(ONE_WORDING))
-
-
-def as_json(value):
-    return json.loads(json.dumps(value))
-
-
-def test_the_view_is_told_what_the_tables_say_and_nothing_else_and_without_torch(stored, stored_claims):
-    done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, check=True, cwd=ROOT)
-    content, known = json.loads(done.stdout)["evidence"], stored
-    assert [regime["name"] for regime in content["regimes"]] == list(known)
-    # Compare offers a share for any two of this pair's routers (`SHARES` of assets/compare/live_form.js).
-    own = next(told for told in content["regimes"] if told["pair_revision"] == pair_facts("", "")["revision"])
-    for entry in own["kinds"].values():
-        at = {(point["router"], point["share_wanted"]) for point in entry["points"]}
-        assert {(name, share) for name in stored_thresholds() for share in (0.05, 0.1, 0.2, 0.3)} <= at
-    for told in content["regimes"]:
-        for kind, entry in told["kinds"].items():
-            table = known[told["name"]].tables[kind]
-            assert [entry["lead"], entry["more"]] == as_json(lead(known[told["name"]], kind))
-            tenth = table[np.isclose(table.share_wanted, 0.1) & (abs(table.share - 0.1) <= NEAR)]
-            tenth = tenth[~tenth.router.isin(("decisive", "disagreement"))]
-            assert entry["best"] in set(tenth[tenth.accuracy == tenth.accuracy.max()].label)
-            for point, (_, line) in zip(entry["points"], table.iterrows(), strict=True):
-                for name in ("router", "tau", "share", "right", "n", "low", "high", "bytes_share", "gb", "seconds"):
-                    value = line[name]
-                    missing = value is None or (isinstance(value, float) and math.isnan(value))
-                    assert point[name] == (None if missing else value), (kind, name)
-    assert content["claims"] == as_json([asdict(claim) for claim in stored_claims.values()])
-    assert content["lesson"] == as_json(asdict(lesson(list(known.values()))))
-
-
-def test_the_lead_says_first_where_the_free_baseline_is_ahead_and_how_surely(tmp_path):
-    said, _ = lead(of_matched(ONE_WORDING), "math")
-    assert "which needs no training, is ahead, but not beyond doubt: 97.5% right against 94.0% for CITER" in said
-    lines = [evaluated("max-probability", 0.1, [True] * n + [False] * (40 - n)) for n in (30, 6, 4)]
-    ours = evaluated("citer", 0.1, [True] * 4 + [False] * 36)
-
-    def standing(free):
-        for file in REAL_PAIR:
-            (tmp_path / f"{file}.jsonl").write_text(free + ours)
-        return lead(of_qwen(tmp_path), "GSM8K")[0]
-
-    assert "no training, is ahead: 75.0% right against 10.0%" in standing(lines[0])
-    assert "is ahead, but not beyond doubt: 15.0%" in standing(lines[1])
-    assert "is level: 10.0% right against 10.0%" in standing(lines[2])
-
-
-def test_the_lead_compares_the_points_nearest_to_the_share(stored):
-    regime = stored["qwen"]
-    free = regime.at("CommonsenseQA", "max-probability", 0.1)
-    assert free.share == pytest.approx(0.105, abs=0.001)  # not the one at 0.082, with more right answers
-    assert f"which needs no training, has {free.accuracy:.1%}." in lead(regime, "CommonsenseQA")[0]
-
-
-def test_the_lead_has_each_round_by_its_name(stored):
-    regime = stored["varied-wording"]
-    said, more = lead(regime, "math")
-    at = {name: regime.at("math", name, 0.1) for name in ("citer", "citer-2", "max-probability")}
-    assert f"CITER has {at['citer'].accuracy:.1%} right after one round and {at['citer-2'].accuracy:.1%} after" in said
-    assert f"has {at['max-probability'].accuracy:.1%}" in said
-    assert f"CITER after two rounds moves {at['citer-2'].bytes_share:.0%}" in more
-
-
-def test_what_is_said_where_tau_is_offered_is_what_the_evidence_has(stored):
-    assert json.loads(FILE.read_text(encoding="utf-8")) == computed_advice(), (
-        "python -m citer_core.evidence.advice writes it"
-    )
-    regime = stored["varied-wording"]
-    told = advice(regime, {"citer", "citer-outcome", "always-llm", "never-measured"})
-    behind = [
-        (kind, share)
-        for kind in ("math", "mc")
-        for share in (0.1, 0.2, 0.3)
-        if regime.difference(kind, "max-probability", "citer", share).low > 0
-    ]
-    assert behind and list(told["said"]) == ["citer"]
-    for kind, share in behind:
-        (words,) = [part for part in told["said"]["citer"].split("; ") if f"{kind} at" in part]
-        assert f"{share:.0%}" in words
-    means = {
-        name: np.mean([regime.at(kind, name, share).accuracy for kind in ("math", "mc") for share in (0.1, 0.2, 0.3)])
-        for name in ("citer", "citer-outcome", "max-probability")
-    }
-    assert told["best"] == max(means, key=means.get)
-    drafted = regime.at("math", "speculative", None)
-    assert f"math {drafted.bytes_share:.0%} with {drafted.accuracy:.1%} right" in told["drafts"]
-
-
-def test_only_routers_of_the_pair_that_is_here_can_be_opened():
-    card = json.loads((ASSETS / "models" / "card.json").read_text())
-    assert {"citer", "max-probability"} <= routers_here(card["pair_revision"])
-    assert routers_here("0123456789abcdef-0123456789abcdef") == routers_here("") == frozenset()
 
 
 def test_seconds_lead_with_what_was_measured(stored_claims):

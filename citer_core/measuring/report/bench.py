@@ -80,7 +80,7 @@ class Bench:
     def held(self, shape: PairShape | None, path: DecodePath) -> ModelPair:
         """A pair with random weights that writes to the last token asked for; without a shape the bundled pair.
 
-        That one is in float32, so that its tokens can be compared with anybody's.
+        That one is in float32, so that its tokens can be compared with those of any other machine.
         """
         if self._pair is None or self._shape != shape:
             self.release()
@@ -97,7 +97,7 @@ class Bench:
         return dataclasses.replace(pair, eos_ids=frozenset())
 
     def release(self) -> None:
-        """Frees the pair, and gives its memory back as far as nobody else holds it."""
+        """Frees the pair, and gives its memory back as far as nothing else holds it."""
         self._pair = self._shape = self._path = None
         give_back()
 

@@ -1,6 +1,6 @@
 """Pairs of the real sizes with random weights, made on the device: what a step takes does not depend on what they say.
 
-So a machine without network measures models that nobody brought there. How often two such models agree means nothing.
+So a machine without network measures models that were not brought there. How often two such models agree means nothing.
 Knows nothing about what is measured; called by `bench`.
 """
 

@@ -1,4 +1,4 @@
-"""Reads a report, a folder with a file for each part: the results, for whoever goes on with them, and the devices and
+"""Reads a report, a folder with a file for each part: the results, for what goes on with them, and the devices and
 profiles of those that are kept in `assets/benchmarks`, for the page. No torch.
 """
 

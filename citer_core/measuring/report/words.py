@@ -1,6 +1,6 @@
 """What a report says: its headline numbers beside the goals, as a table of text. No torch.
 
-Derived from the results each time, never stored. Called by the command line and by whoever shows a stored report.
+Derived from the results each time, never stored. Called by the command line and by what shows a stored report.
 """
 
 from __future__ import annotations
