@@ -19,7 +19,7 @@ from citer_core.models.remote_lm import RemoteLM
 from citer_core.routing.decode import decode_batch
 from citer_core.routing.memory import Memory
 from citer_core.routing.router import Router
-from citer_core.routing.routers.constant import AlwaysLLMRouter, AlwaysSLMRouter
+from citer_core.routing.routers.training_free import AlwaysLLMRouter, AlwaysSLMRouter
 from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.types import DecodeSettings, Source

@@ -33,7 +33,7 @@ from citer_core.models.pair import ModelPair
 from citer_core.routing.candidates import TOP_K
 from citer_core.routing.decode import decode
 from citer_core.routing.router import Router, RouterFeatures
-from citer_core.routing.routers.constant import AlwaysSLMRouter
+from citer_core.routing.routers.training_free import AlwaysSLMRouter
 from citer_core.routing.top_tokens import top_tokens
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import DataType

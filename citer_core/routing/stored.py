@@ -37,16 +37,19 @@ class StoredRouter(Router):
 
     Attributes:
         kind: the architecture, as cards name it.
+        build: makes a new network for hidden states of that many numbers. Its `for_inference` gives one that computes
+            the same, up to rounding, in less time.
         hidden_size: numbers in the states that it reads.
         card: the JSON beside the weights.
-        n_params: of the network that a step reads, so after `for_inference`; statistics count, they are read too.
+        n_params: of the network that a step reads, of `build`'s `for_inference`; statistics count, they are read too.
     """
 
     kind: ClassVar[str]
+    build: ClassVar[type[Any]]
 
-    def __init__(self, network: nn.Module, card: dict[str, Any]) -> None:
-        self.network = network.eval().requires_grad_(False)
-        self._fast = self.for_inference(self.network)
+    def __init__(self, network: Any, card: dict[str, Any]) -> None:
+        self.network: nn.Module = network.eval().requires_grad_(False)
+        self._fast = network.for_inference()
         self.card = card
         self.name = card["name"]
         self.label = card["label"]
@@ -54,16 +57,6 @@ class StoredRouter(Router):
         self.default_threshold = float(card.get("recommended_threshold", Router.default_threshold))
         self.n_params = sum(tensor.numel() for tensor in _weights(self._fast).values())
         self.revision = _digest(_weights(network))
-
-    @classmethod
-    @abstractmethod
-    def build(cls, hidden_size: int) -> nn.Module:
-        """A new network for an SLM with hidden states of `hidden_size` numbers."""
-
-    @classmethod
-    def for_inference(cls, network: nn.Module) -> nn.Module:
-        """A network that computes the same, up to rounding, in less time; the network itself where there is none."""
-        return network
 
     @classmethod
     @abstractmethod

@@ -25,9 +25,8 @@ from torch.nn import functional as F
 
 from citer_core.errors import SettingError
 from citer_core.labelling.labels import LabelMode, Labels, prior_logits
-from citer_core.routing.routers.citer import CiterRouter
+from citer_core.routing.routers.citer import CiterRouter, QueryLevelRouter
 from citer_core.routing.routers.citer_plus import CiterPlusRouter
-from citer_core.routing.routers.query_level import QueryLevelRouter
 from citer_core.routing.stored import StoredRouter
 
 

@@ -19,7 +19,7 @@ from citer_core.routing.decode import decode, decode_batch
 from citer_core.routing.decoder import sequence_key
 from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds, training_free_routers
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from tests.core.examples import generated, random_prompts, uncached

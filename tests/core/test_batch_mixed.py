@@ -18,7 +18,7 @@ from citer_core.routing.decoder import Decoder, sequence_key
 from citer_core.routing.pace import Pace
 from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds, training_free_routers
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.types import DecodeSettings
 from tests.core.examples import decoded, random_prompts, remote
 from tests.core.test_batch_decode import RAGGED, assert_same, free

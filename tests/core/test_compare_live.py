@@ -9,8 +9,7 @@ import pytest
 from citer_core.comparison import compare
 from citer_core.engine import Engine
 from citer_core.errors import CiterError, PromptError
-from citer_core.routing.routers.entropy import EntropyRouter
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import EntropyRouter, MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from citer_core.ui import compare as compare_view

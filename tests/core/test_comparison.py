@@ -15,8 +15,7 @@ from citer_core.errors import TraceError
 from citer_core.models.pair import ModelPair
 from citer_core.models.presets import parse_pair
 from citer_core.recording import RecordingPlan, read_plans
-from citer_core.routing.routers.entropy import EntropyRouter
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import EntropyRouter, MaxProbabilityRouter
 from citer_core.speculation import Drafting
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings

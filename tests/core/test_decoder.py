@@ -21,9 +21,11 @@ from citer_core.routing.decoder import Decoder, sequence_key
 from citer_core.routing.memory import Memory
 from citer_core.routing.pace import Pace
 from citer_core.routing.router import RouterFeatures
-from citer_core.routing.routers.bidirectional_entropy import BidirectionalEntropyRouter
-from citer_core.routing.routers.disagreement import DisagreementRouter
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import (
+    BidirectionalEntropyRouter,
+    DisagreementRouter,
+    MaxProbabilityRouter,
+)
 from citer_core.routing.sampling import uniform_at
 from citer_core.types import DecodeSettings
 from tests.completions_server import CompletionsServer

@@ -27,7 +27,7 @@ from citer_core.measuring.report.stored import PARTS, read_report, stored_report
 from citer_core.measuring.report.words import problems
 from citer_core.models.mailbox import Mailbox
 from citer_core.routing.router import RouterFeatures
-from citer_core.routing.routers.constant import AlwaysSLMRouter
+from citer_core.routing.routers.training_free import AlwaysSLMRouter
 from citer_core.ui.profile import FIRST, RecordedProfiles
 
 ROOT = Path(__file__).parents[2]

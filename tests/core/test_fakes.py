@@ -11,7 +11,7 @@ import inspect
 import pytest
 
 from citer_core.engine import Engine
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from tests.fakes import FakeEngine

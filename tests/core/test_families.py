@@ -15,7 +15,7 @@ from citer_core.errors import ModelFileError, PairError
 from citer_core.models.checkpoint import load_model
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.routing.decode import decode, decode_batch
-from citer_core.routing.routers.random_choice import RandomRouter
+from citer_core.routing.routers.training_free import RandomRouter
 from citer_core.routing.speculative import speculate
 from citer_core.speculation import Drafting
 from citer_core.types import DecodeSettings

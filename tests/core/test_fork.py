@@ -13,9 +13,11 @@ from citer_core.errors import SettingError
 from citer_core.fork import Fork
 from citer_core.routing.decode import decode
 from citer_core.routing.router import Router
-from citer_core.routing.routers.bidirectional_entropy import BidirectionalEntropyRouter
-from citer_core.routing.routers.disagreement import DisagreementRouter
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import (
+    BidirectionalEntropyRouter,
+    DisagreementRouter,
+    MaxProbabilityRouter,
+)
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import ParentInfo, RoutingTrace
 from citer_core.types import DecodeSettings, prefers_llm

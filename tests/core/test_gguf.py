@@ -19,7 +19,7 @@ from citer_core.models.gguf_conversion import convert, converted_folder
 from citer_core.models.pair import load_pair
 from citer_core.models.presets import PRESETS
 from citer_core.routing.decode import decode
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_qwen2
 from tests.own_time import OwnTime

@@ -19,7 +19,7 @@ from citer_core.labelling.label_header import LabelHeader
 from citer_core.labelling.labels import Labels, LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
-from citer_core.routing.routers.random_choice import RandomRouter
+from citer_core.routing.routers.training_free import RandomRouter
 from tests.core.examples import ROWS, verdict
 from tests.own_time import OwnTime
 

@@ -19,7 +19,7 @@ from citer_core.evaluation.curves import curves_of, shortest_between
 from citer_core.evaluation.label_view import label_texts
 from citer_core.labelling.teacher_forcing import example_from_text, example_of
 from citer_core.routing.decode import decode
-from citer_core.routing.routers.constant import AlwaysSLMRouter
+from citer_core.routing.routers.training_free import AlwaysSLMRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import row_completion

@@ -17,8 +17,7 @@ from citer_core.labelling.rollouts import Outcome, Policy, Start, roll_out
 from citer_core.labelling.teacher_forcing import example_of, teacher_force
 from citer_core.models.language_model import LanguageModel
 from citer_core.routing.decode import decode
-from citer_core.routing.routers.constant import AlwaysLLMRouter
-from citer_core.routing.routers.random_choice import RandomRouter
+from citer_core.routing.routers.training_free import AlwaysLLMRouter, RandomRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.types import DecodeSettings
 from tests.core.examples import ROWS, composed_example, generated, verdict

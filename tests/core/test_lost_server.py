@@ -14,7 +14,7 @@ from citer_core.models import server_client
 from citer_core.models.remote_lm import Sampling
 from citer_core.models.server_client import CallCancelledError
 from citer_core.routing.decode import decode_batch
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from tests.completions_server import CompletionsServer

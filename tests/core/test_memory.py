@@ -18,7 +18,7 @@ from citer_core.routing.decode import decode_batch
 from citer_core.routing.memory import Memory
 from citer_core.routing.router import Router
 from citer_core.routing.routers import training_free_routers
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_qwen2

@@ -21,7 +21,7 @@ from citer_core.labelling.teacher_forcing import example_of
 from citer_core.labelling.ties import Ties
 from citer_core.routing.decode import decode
 from citer_core.routing.routers.citer import CiterRouter
-from citer_core.routing.routers.random_choice import RandomRouter
+from citer_core.routing.routers.training_free import RandomRouter
 from citer_core.training.objectives import OBJECTIVES
 from citer_core.training.publish_router import train_and_describe
 from citer_core.training.router_training import RouterRecipe, train_router

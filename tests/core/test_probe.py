@@ -12,7 +12,7 @@ from citer_core.errors import SettingError, TraceError
 from citer_core.routing import probe as probing
 from citer_core.routing.decode import decode
 from citer_core.routing.probe import probe, probe_trace
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings
 

@@ -23,7 +23,7 @@ from citer_core.models.prompt_form import PromptForm
 from citer_core.routing.catalog import load_router
 from citer_core.routing.probe import probe_trace
 from citer_core.routing.routers import training_free_routers
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_row, problem_from_text
 from citer_core.tasks.prompts import row_completion
 from citer_core.trace import RoutingTrace

@@ -74,7 +74,7 @@ from citer_core.labelling.rollouts import MAX_ROLLOUT_TOKENS, Policy
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.models.pair import ModelPair
 from citer_core.routing.decode import decode, decode_batch
-from citer_core.routing.routers.random_choice import RandomRouter
+from citer_core.routing.routers.training_free import RandomRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import problem_from_row

@@ -12,8 +12,7 @@ from citer_core.engine import Engine
 from citer_core.errors import DatasetError, TraceError
 from citer_core.recording import RecordingPlan, is_run_of, read_index, read_plans, read_probe, record
 from citer_core.routing import probe as probing
-from citer_core.routing.routers.entropy import EntropyRouter
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import EntropyRouter, MaxProbabilityRouter
 from citer_core.trace import RoutingTrace
 
 PLANS = [

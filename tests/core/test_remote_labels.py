@@ -15,7 +15,7 @@ from citer_core.labelling.teacher_forcing import example_of, teacher_force
 from citer_core.models import remote_completions as module
 from citer_core.models.pair import load_pair
 from citer_core.models.remote_completions import remote_completions
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.datasets import bundled_rows
 from tests.completions_server import CompletionsServer
 from tests.core.examples import ROWS, composed_example, generated, random_prompts, remote, verdict

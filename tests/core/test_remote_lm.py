@@ -12,7 +12,7 @@ from citer_core.errors import PairError, RouterError
 from citer_core.models import server_client
 from citer_core.routing.decode import decode_batch
 from citer_core.routing.routers import training_free_routers
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.types import DecodeSettings
 from tests.core.examples import PROMPTS, decoded, generated, remote
 from tests.scripted_router import ScriptedRouter

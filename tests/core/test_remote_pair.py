@@ -15,7 +15,7 @@ from citer_core.engine import Engine
 from citer_core.errors import ModelFileError, PairError, ServerError, SettingError
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.same_pair import is_same_pair
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.types import DecodeSettings
 from tests.completions_server import CompletionsServer
 from tests.core.conftest import tiny_llama, tiny_qwen2

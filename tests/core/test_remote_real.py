@@ -18,7 +18,7 @@ from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.models.pair import load_pair
 from citer_core.routing.decode import decode, decode_batch
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.datasets import read_rows
 from citer_core.types import DecodeSettings
 

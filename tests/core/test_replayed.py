@@ -23,10 +23,12 @@ from citer_core.routing.catalog import load_routers
 from citer_core.routing.decode import decode
 from citer_core.routing.readout import TokenReadout
 from citer_core.routing.routers import stored_kinds, training_free_routers
-from citer_core.routing.routers.bidirectional_entropy import BidirectionalEntropyRouter
-from citer_core.routing.routers.disagreement import DisagreementRouter
-from citer_core.routing.routers.entropy import EntropyRouter
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import (
+    BidirectionalEntropyRouter,
+    DisagreementRouter,
+    EntropyRouter,
+    MaxProbabilityRouter,
+)
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_llama, tiny_qwen2

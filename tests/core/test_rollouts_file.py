@@ -13,7 +13,7 @@ from citer_core.labelling.label_header import LabelHeader
 from citer_core.labelling.labels import LabelSettings
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.rollouts_file import RolloutsFile
-from citer_core.routing.routers.random_choice import RandomRouter
+from citer_core.routing.routers.training_free import RandomRouter
 from tests.core.examples import ROWS
 
 ROLLED = Policy(RandomRouter(), 0.5, max_new_tokens=10, batch_size=4)

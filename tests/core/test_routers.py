@@ -199,7 +199,7 @@ def test_a_class_in_a_new_module_is_found_by_itself(tmp_path, monkeypatch):
     (tmp_path / "coin.py").write_text(
         "import torch\n"
         "from citer_core.routing.router import Router\n"
-        "from citer_core.routing.routers.margin import MarginRouter  # imported, so not this module's own\n"
+        "from citer_core.routing.routers.training_free import MarginRouter  # imported, so not this module's own\n"
         "class Base(Router):\n"
         "    name, label = 'base', 'Abstract'\n"
         "class CoinRouter(Base):\n"

@@ -18,9 +18,8 @@ from citer_core.labelling.teacher_forcing import example_of
 from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.router import RouterFeatures
 from citer_core.routing.routers import stored_kinds, training_free_routers
-from citer_core.routing.routers.citer import CiterMLP, CiterRouter
+from citer_core.routing.routers.citer import CiterMLP, CiterRouter, QueryLevelRouter
 from citer_core.routing.routers.citer_plus import CiterPlusRouter
-from citer_core.routing.routers.query_level import QueryLevelRouter
 
 
 def features(n=6, hidden_size=32, vocab=50):

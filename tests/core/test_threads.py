@@ -14,7 +14,7 @@ from citer_core.models import threads
 from citer_core.models.pair import load_pair
 from citer_core.models.threads import SMALL_BYTES, BatchThreads, choose_threads, seconds_with, use_threads
 from citer_core.routing.decode import decode_batch
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.routing.sequence import RoutedSequence
 from citer_core.types import DecodeSettings, PairOptions
 from tests.core.conftest import tiny_qwen2

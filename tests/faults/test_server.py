@@ -14,7 +14,7 @@ from citer_core.config import LlmServer
 from citer_core.engine import Run
 from citer_core.errors import ServerError, SettingError
 from citer_core.models import server_client
-from citer_core.routing.routers.max_probability import MaxProbabilityRouter
+from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_llama, tiny_qwen2

@@ -16,7 +16,7 @@ from citer_core.routing.catalog import load_routers
 from citer_core.routing.decode import decode, decode_batch
 from citer_core.routing.router import Router
 from citer_core.routing.routers import training_free_routers
-from citer_core.routing.routers.entropy import EntropyRouter
+from citer_core.routing.routers.training_free import EntropyRouter
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.types import DecodeSettings, PairOptions
 from tests.core.conftest import tiny_llama, tiny_qwen2

@@ -1,4 +1,4 @@
-"""The published router: an MLP on the SLM's hidden state."""
+"""The published router, an MLP on the SLM's hidden state; and the same on the prompt's, for whole questions."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class CiterMLP(nn.Sequential):
     The layers are those of the authors' published code; only H is ours.
     """
 
-    def __init__(self, hidden_size: int, dropout: float = 0.1) -> None:
+    def __init__(self, hidden_size: int) -> None:
         super().__init__(
             nn.Linear(hidden_size, 2 * hidden_size),
             nn.BatchNorm1d(2 * hidden_size),
             nn.ReLU(),
-            nn.Dropout(dropout),
+            nn.Dropout(0.1),
             nn.Linear(2 * hidden_size, hidden_size),
-            nn.Dropout(dropout),
+            nn.Dropout(0.1),
             nn.Linear(hidden_size, 1),
         )
 
@@ -44,20 +44,9 @@ class CiterMLP(nn.Sequential):
 class CiterRouter(StoredRouter):
     """`CiterMLP` on the state behind the SLM's candidate: CITER, its ablation CITER-S, and Co-LLM's deferral head."""
 
-    kind = "citer"
+    kind, build = "citer", CiterMLP
     uses_sequence = False
     is_static = True
-
-    @classmethod
-    def build(cls, hidden_size: int) -> CiterMLP:
-        """A new MLP."""
-        return CiterMLP(hidden_size)
-
-    @classmethod
-    def for_inference(cls, network: nn.Module) -> nn.Module:
-        """Fewer operations."""
-        assert isinstance(network, CiterMLP)
-        return network.for_inference()
 
     @classmethod
     def reads(cls, features: RouterFeatures) -> Tensor:
@@ -72,5 +61,16 @@ class CiterRouter(StoredRouter):
 
     def layers(self, features: RouterFeatures) -> tuple[nn.Sequential, Tensor]:
         """All of it."""
-        assert isinstance(self._fast, nn.Sequential)
         return self._fast, self.reads(features)
+
+
+class QueryLevelRouter(CiterRouter):
+    """Predicts from the prompt's last state whether the SLM alone will answer right; the same for every token."""
+
+    kind = "query-level"
+    uses_sequence = True
+
+    @classmethod
+    def reads(cls, features: RouterFeatures) -> Tensor:
+        """The states at the prompt's end."""
+        return (features.hidden if features.prompt_hidden is None else features.prompt_hidden).float()

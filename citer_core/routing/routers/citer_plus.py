@@ -48,20 +48,9 @@ class CiterPlusNetwork(nn.Module):
 class CiterPlusRouter(StoredRouter):
     """Hidden state and the SLM's own uncertainty together."""
 
-    kind = "citer-plus"
+    kind, build = "citer-plus", CiterPlusNetwork
     uses_sequence = False
     is_static = True
-
-    @classmethod
-    def build(cls, hidden_size: int) -> CiterPlusNetwork:
-        """A new network."""
-        return CiterPlusNetwork(hidden_size)
-
-    @classmethod
-    def for_inference(cls, network: nn.Module) -> nn.Module:
-        """Fewer operations."""
-        assert isinstance(network, CiterPlusNetwork)
-        return network.for_inference()
 
     @classmethod
     def logit(cls, network: nn.Module, features: RouterFeatures) -> Tensor:
@@ -77,7 +66,5 @@ class CiterPlusRouter(StoredRouter):
 
     def layers(self, features: RouterFeatures) -> tuple[nn.Sequential, Tensor]:
         """The correction, which reads the scaled uncertainties too."""
-        network = self._fast
-        assert isinstance(network, CiterPlusNetwork)
-        scaled = network.scale(self.uncertainties(features))
-        return network.residual, torch.cat((features.hidden.float(), scaled), dim=-1)
+        scaled = self._fast.scale(self.uncertainties(features))
+        return self._fast.residual, torch.cat((features.hidden.float(), scaled), dim=-1)
