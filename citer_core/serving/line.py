@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Callable
 from typing import Literal
 
@@ -41,9 +41,14 @@ class Ticket:
 
     def __init__(self, line: WaitingLine, session: str, address: str, on_change: Callable[[], None]) -> None:
         self.session, self.address = session, address
-        self.state: State = "waiting"
+        self.state: State = "left"
         self.went_at = 0.0
         self._line, self._on_change = line, on_change
+
+    @property
+    def owners(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Keys of the two that it counts for: the address, and the session there."""
+        return (self.address,), (self.address, self.session)
 
     @property
     def is_going(self) -> bool:
@@ -66,32 +71,12 @@ class Ticket:
 
 
 class _Share:
-    """What an address or a session has of the line: how many are going, and since when it waits for its next turn."""
+    """What an address, or a session at one, has of the line, and since when it waits for its next turn."""
 
-    __slots__ = ("n_going", "since", "waiting")
-
-    def __init__(self, since: int) -> None:
-        self.n_going, self.since = 0, since
-        self.waiting: list[Ticket] = []  # of a session, oldest first
-
-
-class _Address(_Share):
-    """An address with its sessions."""
-
-    __slots__ = ("sessions",)
+    __slots__ = ("n_going", "n_waiting", "since")
 
     def __init__(self, since: int) -> None:
-        super().__init__(since)
-        self.sessions: OrderedDict[str, _Share] = OrderedDict()
-
-    def ordered(self) -> list[Ticket]:
-        """Who waits at this address, in the order of their turns."""
-        ranked = [
-            (session.n_going + ahead, session.since, ticket)
-            for session in self.sessions.values()
-            for ahead, ticket in enumerate(session.waiting)
-        ]
-        return [ticket for _, _, ticket in sorted(ranked, key=lambda entry: entry[:2])]
+        self.n_going, self.n_waiting, self.since = 0, 0, since
 
 
 class WaitingLine:
@@ -117,12 +102,11 @@ class WaitingLine:
         self.n_places, self.noun, self.capacity, self.per_session = n_places, noun, capacity, per_session
         self._clock = clock
         self._lock = threading.Lock()
-        self._addresses: OrderedDict[str, _Address] = OrderedDict()
+        self._shares: dict[tuple[str, ...], _Share] = {}  # by `Ticket.owners`
         self._turns = itertools.count()
-        self._order: list[Ticket] | None = []  # None: to be made again
-        self._places: dict[Ticket, int] = {}
+        self._waiting: list[Ticket] = []  # as they came
+        self._places: dict[Ticket, int] | None = None  # None: to be made again
         self._n_going = 0
-        self._n_waiting = 0
         self._n_served = 0
         self._served_s: float | None = None
 
@@ -132,7 +116,7 @@ class WaitingLine:
 
     def n_waiting(self) -> int:
         """How many wait for their turn."""
-        return self._n_waiting
+        return len(self._waiting)
 
     def join(self, session: str, address: str = "", on_change: Callable[[], None] = lambda: None) -> Ticket:
         """Takes a place at the end of what is fair.
@@ -148,20 +132,17 @@ class WaitingLine:
         """
         ticket = Ticket(self, session, address, on_change)
         with self._lock:
-            share = self._share(ticket)
-            if share.n_going + len(share.waiting) >= self.per_session:
+            share = self._shares.get(ticket.owners[1])
+            if share is not None and share.n_going + share.n_waiting >= self.per_session:
                 raise LineFullError(
                     f"{self.per_session} {self.noun} of this page are going or waiting already: wait for one of them "
                     "or stop one, and ask again."
                 )
-            share.waiting.append(ticket)
-            self._n_waiting += 1
-            self._order = None
+            self._become(ticket, "waiting")
             changed = self._let_go()
-            if self._n_waiting > self.capacity:
-                last = self._ordered()[-1]
-                self._remove(last)
-                last.state = "lost"
+            if len(self._waiting) > self.capacity:
+                last = next(reversed(self._ordered()))
+                self._become(last, "lost")
                 if last is ticket:
                     raise LineFullError(self._full())
                 changed.append(last)
@@ -178,98 +159,73 @@ class WaitingLine:
 
     def _place(self, ticket: Ticket) -> int:
         with self._lock:
-            if ticket.state != "waiting":
-                return 0
-            self._ordered()
-            return self._places[ticket]
+            return self._ordered().get(ticket, 0)
 
     def _expected_s(self, ticket: Ticket) -> float | None:
         with self._lock:
             if ticket.state != "waiting" or self._served_s is None:
                 return None if ticket.state == "waiting" else 0.0
-            self._ordered()
-            by_line = self._places[ticket] * self._served_s / self.n_places
-            share = self._share(ticket)
-            by_own = (share.n_going + share.waiting.index(ticket)) * self._served_s
-            return max(by_line, by_own)
+            before = self._waiting[: self._waiting.index(ticket)]
+            own = ticket.owners[1]
+            n_before = self._shares[own].n_going + sum(other.owners[1] == own for other in before)
+            return max(self._ordered()[ticket] * self._served_s / self.n_places, n_before * self._served_s)
 
     def _leave(self, ticket: Ticket) -> None:
         with self._lock:
-            if ticket.state == "waiting":
-                self._remove(ticket)
-            elif ticket.state == "going":
+            if ticket.state == "going":
                 seconds = self._clock() - ticket.went_at
                 self._n_served += 1
                 known = self._served_s or 0.0
                 self._served_s = known + max(NEWEST_PART, 1 / self._n_served) * (seconds - known)
-                self._n_going -= 1
-                address = self._addresses[ticket.address]
-                for share in (address, address.sessions[ticket.session]):
-                    share.n_going -= 1
-                    share.since = next(self._turns)
-                self._tidy(ticket)
-                self._order = None
-            if ticket.state != "lost":
-                ticket.state = "left"
+            if ticket.state in ("waiting", "going"):
+                self._become(ticket, "left")
             changed = self._let_go()
         for other in changed:
             other._on_change()
 
     # ------------------------------------------------------------ with the lock held
 
-    def _share(self, ticket: Ticket) -> _Share:
-        """The session's; made where it is new."""
-        address = self._addresses.get(ticket.address)
-        if address is None:
-            address = self._addresses[ticket.address] = _Address(next(self._turns))
-        share = address.sessions.get(ticket.session)
-        if share is None:
-            share = address.sessions[ticket.session] = _Share(next(self._turns))
-        return share
+    def _become(self, ticket: Ticket, state: State) -> None:
+        """The one place where a ticket's state changes, and with it all that is counted."""
+        went, waited = ((state == kind) - (ticket.state == kind) for kind in ("going", "waiting"))
+        for owner in ticket.owners:
+            share = self._shares.setdefault(owner, _Share(next(self._turns)))
+            share.n_going += went
+            share.n_waiting += waited
+            if went:
+                share.since = next(self._turns)
+            if not share.n_going and not share.n_waiting:
+                del self._shares[owner]
+        self._n_going += went
+        if waited:
+            (self._waiting.append if waited > 0 else self._waiting.remove)(ticket)
+        ticket.state, self._places = state, None
 
-    def _remove(self, ticket: Ticket) -> None:
-        self._share(ticket).waiting.remove(ticket)
-        self._n_waiting -= 1
-        self._order = None
-        self._tidy(ticket)
-
-    def _tidy(self, ticket: Ticket) -> None:
-        """Forgets a session and an address that have nothing any more."""
-        address = self._addresses[ticket.address]
-        share = address.sessions[ticket.session]
-        if not share.waiting and not share.n_going:
-            del address.sessions[ticket.session]
-        if not address.sessions:
-            del self._addresses[ticket.address]
-
-    def _ordered(self) -> list[Ticket]:
-        """Who waits, the next one first."""
-        if self._order is None:
-            ranked = [
-                (address.n_going + ahead, address.since, ticket)
-                for address in self._addresses.values()
-                for ahead, ticket in enumerate(address.ordered())
-            ]
-            self._order = [ticket for _, _, ticket in sorted(ranked, key=lambda entry: entry[:2])]
-            self._places = {ticket: place for place, ticket in enumerate(self._order, start=1)}
-        return self._order
+    def _ordered(self) -> dict[Ticket, int]:
+        """Who waits, the next one first, with the place in the line."""
+        if self._places is None:
+            tickets = self._waiting
+            for whose in (1, 0):  # sessions take turns at an address, and addresses in the line
+                ahead: Counter[tuple[str, ...]] = Counter()
+                ranked = []
+                for ticket in tickets:
+                    owner = ticket.owners[whose]
+                    share = self._shares[owner]
+                    ranked.append((share.n_going + ahead[owner], share.since, ticket))
+                    ahead[owner] += 1
+                tickets = [ticket for _, _, ticket in sorted(ranked, key=lambda entry: entry[:2])]
+            self._places = {ticket: place for place, ticket in enumerate(tickets, start=1)}
+        return self._places
 
     def _let_go(self) -> list[Ticket]:
         """Gives free places away; returns whose turn has come."""
         gone: list[Ticket] = []
-        while self._n_going < self.n_places and self._n_waiting:
-            ticket = next((one for one in self._ordered() if not self._share(one).n_going), None)
+        while self._n_going < self.n_places:
+            # A session of which one is going waits for that.
+            ticket = next((one for one in self._ordered() if not self._shares[one.owners[1]].n_going), None)
             if ticket is None:
-                break  # only sessions wait that have one going
-            address = self._addresses[ticket.address]
-            share = address.sessions[ticket.session]
-            share.waiting.remove(ticket)
-            self._n_waiting -= 1
-            self._n_going += 1
-            for one in (address, share):
-                one.n_going += 1
-                one.since = next(self._turns)
-            ticket.state, ticket.went_at = "going", self._clock()
-            self._order = None
+                break
+            self._become(ticket, "going")
+            ticket.went_at = self._clock()
             gone.append(ticket)
         return gone

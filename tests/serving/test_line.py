@@ -174,7 +174,7 @@ def test_places_are_unique_and_never_get_worse_without_newcomers(seed: int) -> N
                     assert ticket.place <= before[ticket]
         before |= {ticket: ticket.place for ticket in waiting}
     assert (line.n_running(), line.n_waiting()) == (0, 0)
-    assert not line._addresses, "nothing is remembered of those who are gone"
+    assert not line._shares, "nothing is remembered of those who are gone"
 
 
 @pytest.mark.parametrize("seed", range(5))
