@@ -14,8 +14,8 @@ from citer_core.errors import SettingError
 from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.batch import greedy_completions
 from citer_core.models.pair import ModelPair
-from citer_core.models.remote_completions import remote_completions
 from citer_core.models.remote_lm import RemoteLM
+from citer_core.models.remote_texts import remote_completions
 from citer_core.routing.decode import decode_batch
 from citer_core.routing.memory import Memory
 from citer_core.routing.router import Router

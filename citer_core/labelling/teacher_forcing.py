@@ -17,7 +17,8 @@ from citer_core.errors import DatasetError
 from citer_core.models.greedy import greedy_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import RemoteLM
-from citer_core.models.remote_reading import PendingReading, ask_to_read
+from citer_core.models.remote_texts import ReadText, ask_to_read
+from citer_core.models.server_client import Pending
 from citer_core.routing.router import RouterFeatures
 from citer_core.tasks.problems import Problem, problem_from_row
 from citer_core.tasks.prompts import DataType, row_completion
@@ -118,50 +119,41 @@ def teacher_force(
             yield _compare(example, slm_logits, hidden, said, keep_logits=keep_logits)
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """The LLM at the positions of one ground truth: see `TeacherForced`."""
-
-    ids: Tensor
-    log_prob: Tensor
-    logits: Tensor | None = None
-
-
-def _llm_reads(pair: ModelPair, batch: Sequence[Example], *, keep_logits: bool) -> Iterator[_Said]:
+def _llm_reads(pair: ModelPair, batch: Sequence[Example], *, keep_logits: bool) -> Iterator[ReadText]:
     """What the LLM says of each example; a server is asked at once and waited for when the answer is needed."""
     keep = [len(example.truth_ids) for example in batch]
     if isinstance(pair.llm, RemoteLM) and not keep_logits:
-        reading = ask_to_read(pair.llm, [example.prompt_ids + example.truth_ids for example in batch], keep)
-        return _answers(reading)
+        return _answers(ask_to_read(pair.llm, [example.prompt_ids + example.truth_ids for example in batch], keep))
     found = pair.local_llm.read([example.prompt_ids + example.truth_ids[:-1] for example in batch], keep)
     return (_said(example, logits) for example, (logits, _) in zip(batch, found, strict=True))
 
 
-def _answers(reading: PendingReading) -> Iterator[_Said]:
-    for read in reading.wait():
-        yield _Said(read.first_ids, read.log_probs)
+def _answers(reading: Pending[list[ReadText]]) -> Iterator[ReadText]:
+    yield from reading.wait()
 
 
 @torch.inference_mode()
-def _said(example: Example, logits: Tensor) -> _Said:
+def _said(example: Example, logits: Tensor) -> ReadText:
     truth = torch.tensor(example.truth_ids, device=logits.device)
     log_probs = torch.log_softmax(logits.float(), dim=-1)
-    return _Said(greedy_tokens(logits).cpu(), log_probs.gather(1, truth[:, None])[:, 0].cpu(), logits)
+    return ReadText(greedy_tokens(logits).cpu(), log_probs.gather(1, truth[:, None])[:, 0].cpu(), logits)
 
 
 @torch.inference_mode()
-def _compare(example: Example, slm_logits: Tensor, hidden: Tensor, llm: _Said, *, keep_logits: bool) -> TeacherForced:
+def _compare(
+    example: Example, slm_logits: Tensor, hidden: Tensor, llm: ReadText, *, keep_logits: bool
+) -> TeacherForced:
     truth = torch.tensor(example.truth_ids, device=slm_logits.device)
     features = RouterFeatures(hidden, slm_logits)
     slm_ids, truth_ids = greedy_tokens(slm_logits).cpu(), truth.cpu()
-    case = torch.where(slm_ids == truth_ids, 1, torch.where(llm.ids == truth_ids, 2, 3))
+    case = torch.where(slm_ids == truth_ids, 1, torch.where(llm.first_ids == truth_ids, 2, 3))
     return TeacherForced(
         truth_ids=truth_ids,
         hidden=hidden.float().cpu(),
         slm_ids=slm_ids,
-        llm_ids=llm.ids,
+        llm_ids=llm.first_ids,
         slm_log_prob=features.log_probs.gather(1, truth[:, None])[:, 0].cpu(),
-        llm_log_prob=llm.log_prob,
+        llm_log_prob=llm.log_probs,
         max_probability=features.max_probability.cpu(),
         margin=features.margin.cpu(),
         entropy=features.entropy.cpu(),

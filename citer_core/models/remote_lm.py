@@ -125,19 +125,16 @@ class RemoteLM:
         bodies = []
         for sampling, rows in groups.items():
             body = {
-                "model": self.name,
                 "prompt": [list(texts[row]) for row in rows],
                 "max_tokens": 1,
                 "logprobs": N_TOP,
-                "return_token_ids": True,
                 "return_tokens_as_token_ids": True,
                 "temperature": sampling.temperature,
                 "top_p": sampling.top_p,
-                **PLAIN_SAMPLING,
                 **dict(sampling.others),
             }
             bodies.append(body if sampling.seed is None else body | {"seed": sampling.seed})
-        return self._client.ask_all("/completions", bodies, partial(self._tokens, list(groups.values())))
+        return self.send(bodies, partial(self._tokens, list(groups.values())))
 
     def _tokens(self, groups: Sequence[Sequence[int]], answers: Sequence[Answer]) -> list[RemoteToken]:
         """The tokens in the answers to requests that carried these rows each, in the order of the rows."""
@@ -176,7 +173,7 @@ class RemoteLM:
             )
 
     def send(self, bodies: Sequence[Mapping[str, Any]], read: Callable[[list[Answer]], T]) -> Pending[T]:
-        """Greedy completion requests with what else they ask, on their way; for other forms than `ask` has."""
+        """Completion requests, greedy where they do not say otherwise, on their way."""
         rules = {"model": self.name, "temperature": 0.0, **PLAIN_SAMPLING, "return_token_ids": True}
         return self._client.ask_all("/completions", [{**rules, **body} for body in bodies], read)
 
@@ -184,8 +181,8 @@ class RemoteLM:
         """Lets the server tokenise texts that tokens from all over the vocabulary are in."""
         texts = _probe_texts(tokenizer)
         ours = [tokenizer(text)["input_ids"] for text in texts]
-        body = {"model": self.name, "prompt": texts, "max_tokens": 1, "temperature": 0.0, "return_token_ids": True}
-        choices = choices_of(self._client.post("/completions", body), len(texts))
+        ((document, _),) = self.send([{"prompt": texts, "max_tokens": 1}], list).wait()
+        choices = choices_of(document, len(texts))
         for text, our_ids, choice in zip(texts, ours, choices, strict=True):
             their_ids = choice.get("prompt_token_ids")
             if not isinstance(their_ids, list):
@@ -253,13 +250,8 @@ def _token_id(choice: Mapping[str, Any]) -> int:
 
 def _top(choice: Mapping[str, Any]) -> tuple[tuple[int, float], ...]:
     tops = (choice.get("logprobs") or {}).get("top_logprobs") or [{}]
-    found = [(_id_of(name), _probability(value)) for name, value in tops[0].items()]
+    found = [(_id_of(name), math.exp(log_probability_of(value))) for name, value in tops[0].items()]
     return tuple(sorted(found, key=lambda entry: (-entry[1], entry[0]))[:N_TOP])
-
-
-def _probability(log_probability: Any) -> float:
-    """In [0, 1]."""
-    return math.exp(log_probability_of(log_probability))
 
 
 def log_probability_of(value: Any) -> float:

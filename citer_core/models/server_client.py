@@ -35,7 +35,7 @@ CONNECT_S = 5.0
 # One answer carries a few hundred bytes for each text, and at the start the ids of texts; this is far above all that.
 MAX_ANSWER_BYTES = 32 * 2**20
 BLOCK_BYTES = 256 * 1024
-POLL_S = 0.1  # how long a cancelled run may go on waiting
+POLL_S = 0.1  # between two looks at the clock
 N_THREADS = 64
 # What another moment or another replica may do better; 500 too, because a server that failed at one request lives on.
 RETRIED_STATUS = frozenset({408, 429, 500, 502, 503, 504})
@@ -43,7 +43,7 @@ AGAIN = "Look at the server's log, start it again if it has ended, and run again
 
 
 class CallCancelledError(Exception):
-    """The caller gave up waiting: not an error to show, and caught by the decode loops."""
+    """The caller gave it up: not an error to show."""
 
 
 class _BadStatusError(Exception):
@@ -78,11 +78,7 @@ class ServerClient:
 
     def get(self, path: str) -> Any:
         """The JSON at `path`, below the server's root, with its slash; errors as in `ask_all`."""
-        return Pending([_Call(self, "GET", path, None)], _only_document).wait()
-
-    def post(self, path: str, body: Any) -> Any:
-        """Sends JSON and gives the JSON that comes back; see `ask_all`."""
-        return self.ask_all(path, [body], _only_document).wait()
+        return Pending([_Call(self, "GET", path, None)], lambda answers: answers[0][0]).wait()
 
     def ask_all(self, path: str, bodies: Sequence[Any], read: Callable[[list[Answer]], T]) -> Pending[T]:
         """Sends requests, all at the same time. Each is asked again, later each time, where that may help.
@@ -135,25 +131,20 @@ class Pending(Generic[T]):
             self.abort()
             raise
 
-    def wait(self, is_cancelled: Callable[[], bool] = lambda: False) -> T:
+    def wait(self) -> T:
         """`answer`, waited for.
-
-        Args:
-            is_cancelled: asked every tenth of a second.
 
         Raises:
             ServerError: see `answer`.
-            CallCancelledError: `is_cancelled` said so. Connections are closed, which tells the server to stop.
+            CallCancelledError: it was given up meanwhile.
         """
         try:
             while not self.is_done():
                 self.wait_for_any([self], POLL_S)
-                if not self.is_done() and is_cancelled():
-                    raise CallCancelledError
-            return self.answer()
         except BaseException:
             self.abort()
             raise
+        return self.answer()
 
     def abort(self) -> None:
         """Gives them up and closes their connections, which tells the server to stop."""
@@ -276,11 +267,6 @@ def _close(idle: list[http.client.HTTPConnection], threads: ThreadPoolExecutor) 
     threads.shutdown(wait=False, cancel_futures=True)
     for connection in idle:
         connection.close()
-
-
-def _only_document(answers: list[Answer]) -> Any:
-    ((document, _),) = answers
-    return document
 
 
 def _document(status: int, reply: bytes) -> Any:

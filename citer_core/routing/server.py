@@ -89,7 +89,6 @@ class ServerLlm(LlmSide):
         try:
             tokens = pending.answer()
         except CiterError as error:
-            pending.abort()
             return [(s, Said(error=error)) for s in rows]
         found = []
         for s, token in zip(rows, tokens, strict=True):

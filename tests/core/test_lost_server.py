@@ -163,8 +163,11 @@ def test_a_batch_that_waits_is_cancelled_and_keeps_its_tokens(tiny_pair, server)
 def test_a_cancelled_call_closes_its_connection(tiny_pair, server):
     """That is how the server learns that the token is not wanted any more."""
     server.delay_s = 1.0
+    asked = remote(tiny_pair, server).llm.ask([[1]], [Sampling()])
+    assert not asked.is_done()
+    asked.abort()
     with pytest.raises(CallCancelledError):
-        remote(tiny_pair, server).llm.ask([[1]], [Sampling()]).wait(lambda: True)
+        asked.wait()
     deadline = time.monotonic() + 5
     while server._open and time.monotonic() < deadline:
         time.sleep(0.05)

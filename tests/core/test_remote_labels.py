@@ -12,9 +12,9 @@ from citer_core.labelling import rollouts
 from citer_core.labelling.labels import LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of, teacher_force
-from citer_core.models import remote_completions as module
+from citer_core.models import remote_texts as module
 from citer_core.models.pair import load_pair
-from citer_core.models.remote_completions import remote_completions
+from citer_core.models.remote_texts import remote_completions
 from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.datasets import bundled_rows
 from tests.completions_server import CompletionsServer

@@ -1,18 +1,30 @@
-"""Many greedy completions by an LLM on a server: all that are in progress in one request, some tokens at a time.
+"""What else an LLM on a server is asked than its next token: whole completions of many prompts, and what it would have
+written at every position of texts that it is given. The forms of `batch.greedy_completions` and `LanguageModel.read`.
 
 The whole of a long answer in one request would not be told from a server that has stopped answering, so a request asks
-for a few tokens, and the server's prefix cache spares it what it has read. The form of `batch.greedy_completions`.
+for a few tokens, and the server's prefix cache spares it what it has read. For a given text vLLM's `prompt_logprobs`
+says, for each of its tokens, its log-probability and that of the most probable token there, each after the tokens
+before it. Knows nothing about labels.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+import torch
+from torch import Tensor
+
 from citer_core.errors import ServerError
-from citer_core.models.remote_lm import NEEDED, RemoteLM, choices_of
+from citer_core.models.remote_lm import NEEDED, RemoteLM, choices_of, log_probability_of
+from citer_core.models.server_client import Answer, Pending
 
 TOKENS_PER_REQUEST = 32
+LEAST_LOG_PROBABILITY = -1e4  # what is less is 0 to every purpose, and must stay a number in float32
+NEEDED_TO_READ = (
+    "Labels need a server that honours prompt_logprobs for a prompt of token ids, such as vLLM 0.10.2 or later."
+)
 
 
 def remote_completions(
@@ -79,3 +91,56 @@ def _new_ids(lm: RemoteLM, choice: Mapping[str, Any], n: int, eos_ids: frozenset
     if len(ids) < n and choice.get("finish_reason") != "stop":  # a stop token that it does not name is an end too
         raise ServerError(f"The LLM's server wrote {len(ids)} of {n} tokens and did not say why. {NEEDED}")
     return ids, len(ids) < n
+
+
+@dataclass(frozen=True, slots=True)
+class ReadText:
+    """What an LLM says at the last n tokens of one text.
+
+    Attributes:
+        first_ids: [n] int64, its most probable token in place of each, the lowest id at a tie.
+        log_probs: [n] float32, what it gives the text's own tokens, in nats.
+        logits: [n, V], which a server does not give.
+    """
+
+    first_ids: Tensor
+    log_probs: Tensor
+    logits: Tensor | None = None
+
+
+def ask_to_read(lm: RemoteLM, texts: Sequence[Sequence[int]], n_last: Sequence[int]) -> Pending[list[ReadText]]:
+    """Asks what the LLM would have written in place of each text's last tokens, and waits for nothing.
+
+    Args:
+        lm: the model.
+        texts: B times two tokens or more.
+        n_last: of each text, how many of its tokens are in question, fewer than it has.
+    """
+    body = {"prompt": [list(text) for text in texts], "max_tokens": 1, "prompt_logprobs": 1}
+
+    def read(answers: list[Answer]) -> list[ReadText]:
+        ((document, _),) = answers
+        choices = choices_of(document, len(texts))
+        return [_read(lm, *one) for one in zip(choices, texts, n_last, strict=True)]
+
+    return lm.send([body], read)
+
+
+def _read(lm: RemoteLM, choice: Mapping[str, Any], text: Sequence[int], n_last: int) -> ReadText:
+    try:
+        entries = choice["prompt_logprobs"]
+        if len(entries) != len(text):
+            raise ValueError("another text")
+        places = [
+            {int(name): log_probability_of(entry["logprob"]) for name, entry in place.items()}
+            for place in entries[len(text) - n_last :]
+        ]
+        own = [place[token] for place, token in zip(places, text[len(text) - n_last :], strict=True)]
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise ServerError(
+            f"The LLM's server did not say how probable each token of a prompt is. {NEEDED_TO_READ}"
+        ) from error
+    first = [min(place, key=lambda token: (-place[token], token)) for place in places]
+    for token in first:
+        lm.check_token(token)
+    return ReadText(torch.tensor(first), torch.tensor(own, dtype=torch.float32).clamp(min=LEAST_LOG_PROBABILITY))
