@@ -120,7 +120,7 @@ def merge_labels(args: argparse.Namespace) -> None:
     Raises:
         DatasetError: the folders do not make one whole.
     """
-    from citer_core.labelling.label_folders import merge_labels
+    from citer_core.labelling.label_files import merge_labels
 
     say(f"{merge_labels(args.folders, args.output_dir)} parts are in {args.output_dir}")
 

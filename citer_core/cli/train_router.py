@@ -76,8 +76,8 @@ def train_router(args: argparse.Namespace) -> None:
     Raises:
         CiterError: the labels cannot be read, or are not enough; or the folder cannot be written.
     """
-    from citer_core.labelling.label_folders import load_label_folders
-    from citer_core.labelling.ties import Ties
+    from citer_core.labelling.label_files import load_label_folders
+    from citer_core.labelling.labels import Ties
     from citer_core.training.publish_router import train_and_describe
     from citer_core.training.router_training import RouterRecipe
 
@@ -159,7 +159,7 @@ def iterate(args: argparse.Namespace) -> None:
     Raises:
         CiterError: wrong input, before anything is loaded; or a folder that holds something else.
     """
-    from citer_core.labelling.ties import Ties
+    from citer_core.labelling.labels import Ties
     from citer_core.training.iterate import IterateSettings, iterate
     from citer_core.training.router_training import RouterRecipe
 

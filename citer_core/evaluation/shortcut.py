@@ -14,8 +14,7 @@ from typing import Any
 
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.labelling.labels import LabelSettings, label_examples
-from citer_core.labelling.outcomes import roll_out_branches
-from citer_core.labelling.rollouts import Outcome, Policy, preferred_source
+from citer_core.labelling.rollouts import Outcome, Policy, preferred_source, roll_out_branches
 from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.pair import ModelPair
 

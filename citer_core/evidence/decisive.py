@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from citer_core.evaluation.run_book import KeptRun
 from citer_core.evidence.plan import EvidencePlan
-from citer_core.labelling.outcomes import disagreements
-from citer_core.labelling.rollouts import Policy, Start, roll_out
+from citer_core.labelling.rollouts import Policy, Start, disagreements, roll_out
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, teacher_force
 from citer_core.models.batch import greedy_completions
 from citer_core.models.pair import ModelPair

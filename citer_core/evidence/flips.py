@@ -10,8 +10,7 @@ from typing import Any
 
 from citer_core.engine import Engine
 from citer_core.evidence.plan import EvidencePlan
-from citer_core.labelling.outcomes import disagreements
-from citer_core.labelling.rollouts import Policy, Start, roll_out
+from citer_core.labelling.rollouts import Policy, Start, disagreements, roll_out
 from citer_core.labelling.teacher_forcing import Example, teacher_force
 from citer_core.tasks.prompts import DataType
 from citer_core.types import DecodeSettings

@@ -23,9 +23,8 @@ from citer_core.evidence.plan import FORMATS, EvidencePlan
 from citer_core.evidence.rounds import OUTCOME, published, round_of
 from citer_core.labelling.label_files import PART_SIZE, label_dataset, load_labels
 from citer_core.labelling.label_header import FIELDS_OF_3, LabelHeader, Rows
-from citer_core.labelling.labels import LabelMode, Labels, LabelSettings
+from citer_core.labelling.labels import LabelMode, Labels, LabelSettings, Ties
 from citer_core.labelling.rollouts import Policy
-from citer_core.labelling.ties import Ties
 from citer_core.models.pair import ModelPair
 from citer_core.routing.catalog import load_router
 from citer_core.routing.memory import Memory

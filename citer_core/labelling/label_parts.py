@@ -18,14 +18,12 @@ from citer_core.errors import GateError
 from citer_core.gate.excerpt import excerpt
 from citer_core.gate.fields import Choice, ListOf, Maybe, Record, Text, Whole
 from citer_core.gate.json_file import read_json_lines
-from citer_core.labelling.labels import UNKNOWN, Labels
+from citer_core.labelling.labels import BRANCHES, UNKNOWN, Labels
 from citer_core.models.tensor_checks import is_finite
 
 MAX_ROWS = 10**7
 MAX_TOKENS = 100_000  # of one example
 MAX_PART_BYTES = 500_000_000  # of the rows of one part
-# What labels by outcome know beyond the published ones, whose files are without.
-BRANCHES = ("slm_branch", "llm_branch")
 _IDS = ListOf(Whole(0, 10**7), most=MAX_TOKENS)
 _ROW = Record(
     {

@@ -22,22 +22,27 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 import torch
 from torch import Tensor
 
 from citer_core.errors import SettingError
-from citer_core.labelling.outcomes import disagreements, roll_out_branches
-from citer_core.labelling.rollouts import Policy, Start, preferred_source, roll_out
+from citer_core.labelling.rollouts import Policy, Start, disagreements, preferred_source, roll_out, roll_out_branches
 from citer_core.labelling.rollouts_file import NOTHING, RolledOut
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, teacher_force
 from citer_core.models.pair import ModelPair
 from citer_core.routing.router import Router, RouterFeatures
 
+# What labels by outcome know beyond the published ones, whose files are without.
+BRANCHES = ("slm_branch", "llm_branch")
+_OF_TRUTH = ("hidden", "case", "max_probability", "margin", "entropy", "slm_log_prob", "llm_log_prob")
 UNKNOWN = -1  # the label of a token that was not rolled out, or of which the rollouts say nothing
 LabelMode = Literal["published", "outcome"]
+BothFail = Literal["drop", "slm", "llm"]
+BothRight = Literal["slm", "drop"]
+_TIED = {"drop": UNKNOWN, "slm": 1, "llm": 0}
 # Tokens for the LLM that routed rollouts aim at; None takes the published tau.
 ROLLOUT_SHARES: dict[LabelMode, float | None] = {"published": None, "outcome": 0.2}
 
@@ -280,19 +285,11 @@ def _shortcut(truth: TeacherForced, settings: LabelSettings, question: int) -> L
         known = torch.where(truth.case == 1, 1, torch.where(truth.case < settings.least_case, 0, UNKNOWN))
     label = known.to(torch.int8)
     return Labels(
-        hidden=truth.hidden,
-        case=truth.case,
         label=label,
         question=torch.full_like(label, question, dtype=torch.int32),
         position=torch.arange(len(label), dtype=torch.int32),
-        max_probability=truth.max_probability,
-        margin=truth.margin,
-        entropy=truth.entropy,
-        slm_log_prob=truth.slm_log_prob,
-        llm_log_prob=truth.llm_log_prob,
-        slm_is_correct=torch.full_like(label, UNKNOWN),
-        slm_branch=torch.full_like(label, UNKNOWN),
-        llm_branch=torch.full_like(label, UNKNOWN),
+        **{name: getattr(truth, name) for name in _OF_TRUTH},
+        **{name: torch.full_like(label, UNKNOWN) for name in ("slm_is_correct", *BRANCHES)},
     )
 
 
@@ -301,3 +298,28 @@ def _drawn(positions: list[int], settings: LabelSettings, question: int) -> list
     if settings.n_rollouts is None or len(positions) <= settings.n_rollouts:
         return positions
     return sorted(random.Random(f"rollouts:{settings.seed}:{question}").sample(positions, settings.n_rollouts))
+
+
+@dataclass(frozen=True, slots=True)
+class Ties:
+    """What becomes of a token after which both branches end alike, decided in training: labels keep both outcomes.
+
+    Labels by outcome say who reaches the right answer. Where both do, or neither does, that says nothing about the
+    token by itself; which reading trains the better router is to be measured, and costs no rollout.
+
+    Attributes:
+        both_fail: leave the token out of training, prefer the SLM (nothing is lost), or prefer the LLM ("the SLM only
+            where its branch ends right").
+        both_right: prefer the SLM, which is cheaper, or leave the token out.
+    """
+
+    both_fail: BothFail = "drop"
+    both_right: BothRight = "slm"
+
+    def settle(self, labels: Labels) -> Labels:
+        """The same tokens with the labels of ties as they are read; those of published labels have none."""
+        label = labels.label.clone()
+        tied = labels.is_tried & (labels.slm_branch == labels.llm_branch)
+        label[tied & (labels.slm_branch == 0)] = _TIED[self.both_fail]
+        label[tied & (labels.slm_branch == 1)] = _TIED[self.both_right]
+        return replace(labels, label=label)

@@ -1,4 +1,4 @@
-"""Rollouts: what happens when a text goes on from here. Many at once, under one policy.
+"""Rollouts: what happens when a text goes on from here, or with the one or the other model's token. Many at once.
 
 Iteration 1 of CITER lets the SLM go on alone, later ones let both models go on under the router of the round before;
 labels by outcome begin with the LLM alone. Knows nothing about labels.
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from citer_core.errors import SettingError
-from citer_core.labelling.teacher_forcing import Example
+from citer_core.labelling.teacher_forcing import Example, TeacherForced
 from citer_core.models.batch import greedy_completions
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import RemoteLM
@@ -140,6 +140,56 @@ def roll_out(
     for k, new_ids in _continued(pair, [prompts[k] for k in order], policy):
         i = running[order[k]]
         yield i, _outcome(pair, examples[starts[i].example], prefixes[i] + new_ids, len(new_ids))
+
+
+def disagreements(truth: TeacherForced) -> list[int]:
+    """Positions at which the two models would write different tokens, whichever of them is the true one."""
+    positions: list[int] = (truth.slm_ids != truth.llm_ids).nonzero().flatten().tolist()
+    return positions
+
+
+def roll_out_branches(
+    pair: ModelPair,
+    examples: Sequence[Example],
+    places: Sequence[tuple[int, int]],
+    tokens: Sequence[tuple[int, int]],
+    policy: Policy,
+    forced: Sequence[TeacherForced] = (),
+) -> list[tuple[Outcome, Outcome]]:
+    """Goes on from each place with the SLM's and with the LLM's token; equal texts are rolled out once.
+
+    Args:
+        pair: the two models.
+        examples: with ground truth.
+        places: (example, position of the token in its ground truth).
+        tokens: (SLM's, LLM's) greedy token at each place.
+        policy: who goes on.
+        forced: what both models say at all examples, if that is known. Where the LLM goes on alone and would write the
+            ground truth for a while, a branch then begins where it leaves it, as many others do; its limit counts from
+            there.
+
+    Returns:
+        (SLM's, LLM's) outcome of each place.
+    """
+    follow = forced if policy.is_llm_alone else ()
+    both = [
+        tuple(_leaving(Start(example, position, (token,)), follow) for token in pair_of_tokens)
+        for (example, position), pair_of_tokens in zip(places, tokens, strict=True)
+    ]
+    starts = list(dict.fromkeys(start for branches in both for start in branches))
+    outcomes = {starts[i]: outcome for i, outcome in roll_out(pair, examples, starts, policy)}
+    return [(outcomes[slm], outcomes[llm]) for slm, llm in both]
+
+
+def _leaving(start: Start, forced: Sequence[TeacherForced]) -> Start:
+    """Where a branch that the LLM writes leaves the ground truth; its end of text where it never does."""
+    if not forced:
+        return start
+    truth, position, (token,) = forced[start.example], start.position, start.forced_ids
+    while token == int(truth.truth_ids[position]) and position + 1 < len(truth.truth_ids):
+        position += 1
+        token = int(truth.llm_ids[position])
+    return Start(start.example, position, (token,))
 
 
 def _continued(pair: ModelPair, prompts: Sequence[Sequence[int]], policy: Policy) -> Iterator[tuple[int, list[int]]]:

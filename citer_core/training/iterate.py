@@ -26,8 +26,7 @@ from citer_core.gate.fields import Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
 from citer_core.labelling.label_files import label_dataset, load_labels
 from citer_core.labelling.label_header import LabelHeader, Rows
-from citer_core.labelling.labels import LabelMode, Labels, LabelSettings, policy_for
-from citer_core.labelling.ties import Ties
+from citer_core.labelling.labels import LabelMode, Labels, LabelSettings, Ties, policy_for
 from citer_core.models.pair import ModelPair
 from citer_core.routing.catalog import load_router
 from citer_core.routing.stored import StoredRouter

@@ -12,8 +12,7 @@ import torch
 from citer_core.errors import DatasetError, SettingError
 from citer_core.hardware import hardware_in_words
 from citer_core.labelling.label_header import LabelHeader
-from citer_core.labelling.labels import Labels
-from citer_core.labelling.ties import Ties
+from citer_core.labelling.labels import Labels, Ties
 from citer_core.routing.stored import StoredRouter
 from citer_core.training.objectives import OBJECTIVES
 from citer_core.training.router_training import RouterRecipe, train_router

@@ -14,7 +14,7 @@ from citer_core.evaluation.accuracy import Accuracy
 from citer_core.labelling import label_files, rollouts
 from citer_core.labelling.label_files import label_dataset, load_labels
 from citer_core.labelling.label_header import LabelHeader
-from citer_core.labelling.ties import Ties
+from citer_core.labelling.labels import Ties
 from citer_core.routing.catalog import load_router
 from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.problems import problem_from_text

@@ -13,8 +13,7 @@ from safetensors.torch import load_file, save_file
 import citer_core
 from citer_core.errors import DatasetError, SettingError
 from citer_core.labelling import label_files, label_header, rollouts
-from citer_core.labelling.label_files import label_dataset, load_labels, shard_starts
-from citer_core.labelling.label_folders import load_label_folders, merge_labels
+from citer_core.labelling.label_files import label_dataset, load_label_folders, load_labels, merge_labels, shard_starts
 from citer_core.labelling.label_header import LabelHeader
 from citer_core.labelling.labels import Labels, LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy

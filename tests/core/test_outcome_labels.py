@@ -12,13 +12,11 @@ from safetensors.torch import load_file, save_file
 
 from citer_core.errors import DatasetError, RouterError, SettingError
 from citer_core.labelling import label_files, rollouts
-from citer_core.labelling.label_files import label_dataset, load_labels
-from citer_core.labelling.label_folders import load_label_folders
+from citer_core.labelling.label_files import label_dataset, load_label_folders, load_labels
 from citer_core.labelling.label_header import LabelHeader
-from citer_core.labelling.labels import UNKNOWN, LabelSettings, label_examples
+from citer_core.labelling.labels import UNKNOWN, LabelSettings, Ties, label_examples
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
-from citer_core.labelling.ties import Ties
 from citer_core.routing.decode import decode
 from citer_core.routing.routers.citer import CiterRouter
 from citer_core.routing.routers.training_free import RandomRouter

@@ -9,8 +9,7 @@ from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evaluation.shortcut import Branches, compare_branches
 from citer_core.labelling import outcomes, rollouts
 from citer_core.labelling.labels import LabelSettings, label_examples
-from citer_core.labelling.outcomes import roll_out_branches
-from citer_core.labelling.rollouts import Outcome, Policy, Start
+from citer_core.labelling.rollouts import Outcome, Policy, Start, roll_out_branches
 from citer_core.labelling.teacher_forcing import teacher_force
 from tests.core.examples import composed_example, generated, verdict
 

@@ -22,8 +22,7 @@ from citer_core.assets import ASSETS
 from citer_core.config import cache_folder
 from citer_core.errors import CiterError
 from citer_core.gate.excerpt import clean
-from citer_core.labelling.label_files import LabelSettings, label_dataset
-from citer_core.labelling.label_folders import load_label_folders, merge_labels
+from citer_core.labelling.label_files import LabelSettings, label_dataset, load_label_folders, merge_labels
 from citer_core.labelling.rollouts import Policy
 from citer_core.measuring.profile_numbers import read_profile
 from citer_core.measuring.report.folder import ReportFolder
