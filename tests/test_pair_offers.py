@@ -8,11 +8,11 @@ import pytest
 
 from citer_core.config import AppConfig, LlmServer
 from citer_core.errors import PairError, SettingError
-from citer_core.models import needs, store
-from citer_core.models.memory import model_bytes
-from citer_core.models.needs import PairNeeds, needs_of
+from citer_core.models import store
 from citer_core.models.presets import PRESETS, preset_of
 from citer_core.models.sources import CONVERSION
+from citer_core.models.spec import model_bytes
+from citer_core.models.store import PairNeeds, needs_of
 from citer_core.ui.pair import offers as pair_offers
 from citer_core.ui.pair.offers import PairOffers, loaded_bytes, room_for
 from tests.fakes import LLM, PAIR, SLM
@@ -29,7 +29,7 @@ def here(tmp_path, monkeypatch):
     found = store.find
     monkeypatch.setattr(store, "_cached_snapshot", lambda repo_id: None)
     monkeypatch.setattr(store, "_cached_file", lambda repo_id, name: None)
-    monkeypatch.setattr(needs.store, "find", lambda source: tmp_path if source in here else found(source))
+    monkeypatch.setattr(store, "find", lambda source: tmp_path if source in here else found(source))
     monkeypatch.setattr(pair_offers, "free_bytes", lambda device: 16 * GB)
     return here
 

@@ -10,8 +10,8 @@ import pytest
 
 from citer_core.config import AppConfig
 from citer_core.errors import CiterError, PairError, SettingError
-from citer_core.models.needs import PairNeeds
 from citer_core.models.presets import PRESETS
+from citer_core.models.store import PairNeeds
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
 from citer_core.ui.pair import offers as pair_offers

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from citer_core.assets import ASSETS
-from citer_core.models.expected_files import CARD, FILES, bundled_files, sums_of
+from citer_core.models.hashes import CARD, FILES, bundled_files, sums_of
 from citer_core.models.pair import load_pair
 from citer_core.models.presets import EMBEDDED
 from citer_core.models.same_pair import is_same_pair

@@ -28,7 +28,7 @@ from citer_core.embedded.pretrain import IGNORED, RECIPES, collate, encode_text,
 from citer_core.errors import SettingError
 from citer_core.evaluation.accuracy import accuracy_alone
 from citer_core.hardware import hardware_in_words
-from citer_core.models.expected_files import FILES, bundled_files, sums_of
+from citer_core.models.hashes import FILES, bundled_files, sums_of
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.tasks.problems import Problem, problem_from_row
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType, row_completion, row_prompt

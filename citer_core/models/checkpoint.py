@@ -27,7 +27,7 @@ from citer_core.gate.excerpt import clean, first_line
 from citer_core.gate.fields import ListOf, Maybe, Whole
 from citer_core.gate.json_file import read_bytes, read_json
 from citer_core.models.config_file import check_sizes, read_config
-from citer_core.models.expected_files import check_files
+from citer_core.models.hashes import check_files
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.tensor_checks import check_finite, check_tensors, quiet_loading
 from citer_core.types import QUANTIZATIONS

@@ -28,8 +28,7 @@ from citer_core.files import is_write_failure, why
 from citer_core.gate.excerpt import clean, excerpt, first_line
 from citer_core.leftovers import clear_leftovers
 from citer_core.models.config_file import MAX_CONFIG_NUMBER, VALUES_PER_BYTE
-from citer_core.models.expected_files import FILES, NOTE, sums_of
-from citer_core.models.hashes import sha256_of
+from citer_core.models.hashes import FILES, NOTE, sha256_of, sums_of
 from citer_core.models.sources import CONVERSION
 from citer_core.models.tensor_checks import check_finite, check_tensors, quiet_loading
 

@@ -283,9 +283,8 @@ def pair_folders(
 
 def _fetch_missing(sources: Sequence[ModelSource], on_progress: LoadProgress) -> None:
     """Downloads what is not here, with one count over all of it."""
-    missing = [source for source in dict.fromkeys(sources) if store.find(source) is None]
-    sizes = [known_disk_bytes(source) for source in missing]
-    total = None if None in sizes else sum(size or 0 for size in sizes)
+    missing = store.missing(sources)
+    total = known_disk_bytes(missing)
     n_before = 0
     for source in missing:
 

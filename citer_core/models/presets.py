@@ -5,14 +5,15 @@ A table and the arithmetic on it; nothing here is loaded or fetched. Standard li
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from citer_core.assets import ASSETS
 from citer_core.cost import LLAMA31_8B, LLAMA31_70B, QWEN2_1_5B, QWEN2_72B, ModelSpec
 from citer_core.errors import PairError
 from citer_core.gate.excerpt import excerpt
-from citer_core.models.memory import model_bytes
 from citer_core.models.sources import FORMS, FolderSource, GgufSource, HubSource, ModelSource, parse_source
+from citer_core.models.spec import model_bytes
 
 EMBEDDED = "embedded"
 APACHE = "Apache-2.0"
@@ -162,12 +163,17 @@ def parse_pair(text: str) -> PairChoice:
     return PairChoice(f"{slm_name} / {llm_name}", slm, llm)
 
 
-def known_disk_bytes(source: ModelSource) -> int | None:
-    """How much there is to download for a source; None where no preset knows it."""
-    if isinstance(source, GgufSource) and source.n_bytes is not None:
-        return source.n_bytes
-    model = preset_model(source)
-    return None if model is None else model.disk_bytes
+def known_disk_bytes(sources: Iterable[ModelSource]) -> int | None:
+    """How much there is to download for some sources; None where no preset knows it of one."""
+    total = 0
+    for source in sources:
+        model = preset_model(source)
+        own = source.n_bytes if isinstance(source, GgufSource) else None
+        n_bytes = own or (model.disk_bytes if model else None)
+        if n_bytes is None:
+            return None
+        total += n_bytes
+    return total
 
 
 def _named(text: str) -> tuple[str, ModelSource]:

@@ -4,7 +4,8 @@
     $CITER_CACHE/models/ORG--REPO/     what `fetch` downloads of a repository, and files put there by hand
     the hub's own cache (HF_HOME)      what another program has downloaded; only read
 
-Nothing is downloaded but by `fetch`. Knows nothing about how weights are read.
+Nothing is downloaded but by `fetch`. What it takes to load a pair is known before anything is read (`needs_of`),
+without asking the hub. Imports no torch; knows nothing about how weights are read.
 """
 
 from __future__ import annotations
@@ -12,20 +13,26 @@ from __future__ import annotations
 import logging
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from citer_core.config import cache_folder
 from citer_core.errors import CiterError, ModelFileError
 from citer_core.gate.excerpt import first_line
 from citer_core.models.hashes import read_object, sha256_of
-from citer_core.models.presets import known_disk_bytes
-from citer_core.models.sources import FolderSource, GgufSource, HubSource, ModelSource
+from citer_core.models.presets import known_disk_bytes, parse_pair, preset_model
+from citer_core.models.sources import CONVERSION, FolderSource, GgufSource, HubSource, ModelSource
+from citer_core.models.spec import model_bytes
 
 log = logging.getLogger(__name__)
 
 # What a checkpoint needs. Weights in safetensors only: a pickle is neither read nor fetched.
 PATTERNS = ["*.safetensors", "*.json", "*.jinja", "merges.txt", "tokenizer.model"]
 NOT_NEEDED = ["*/*"]  # other formats of the same weights are in folders of their own
+ON_TOP = 1.1  # activations and the framework, of weights and cache
+# Unpacking a GGUF file holds its weights in float32, and once more while they are rounded and written.
+UNPACKING_BYTES_PER_PARAM = 6
+AUTO = "auto"
 
 
 def find(source: ModelSource) -> Path | None:
@@ -48,6 +55,11 @@ def find(source: ModelSource) -> Path | None:
     return found or _cached_file(source.repo_id, source.name)
 
 
+def missing(sources: Sequence[ModelSource]) -> list[ModelSource]:
+    """Those of several sources that are not on this machine, each once."""
+    return [source for source in dict.fromkeys(sources) if find(source) is None]
+
+
 def require(sources: Sequence[ModelSource], fetch_what: str) -> list[Path]:
     """Where the weights of several sources are, checked against the known hashes.
 
@@ -58,23 +70,23 @@ def require(sources: Sequence[ModelSource], fetch_what: str) -> list[Path]:
     Raises:
         ModelFileError: some are not here, which says how big they are and how to get them; or they are other ones.
     """
-    paths = [find(source) for source in sources]
-    missing = list(dict.fromkeys(source for source, path in zip(sources, paths, strict=True) if path is None))
-    for source in missing:
+    lacking = missing(sources)
+    for source in lacking:
         if isinstance(source, GgufSource) and source.repo_id is None:
             raise ModelFileError(f"There is no file {source.name}. Give the path of a .gguf file.")
-    if missing:
-        named = " and ".join(f"{source} ({size_in_words(known_disk_bytes(source))})" for source in missing)
-        files = [source for source in missing if isinstance(source, GgufSource)]
+    if lacking:
+        named = " and ".join(f"{source} ({size_in_words(known_disk_bytes([source]))})" for source in lacking)
+        files = [source for source in lacking if isinstance(source, GgufSource)]
         by_hand = "".join(f", or put {_place_by_hand(source)}" for source in files)
         raise ModelFileError(
             f"Not on this machine: the weights of {named}. Run `python -m citer_core fetch {fetch_what}` "
             f"once{by_hand}; or add --download."
         )
+    paths = [path for source in sources if (path := find(source)) is not None]
     for source, path in zip(sources, paths, strict=True):
-        if isinstance(source, GgufSource) and path is not None:
+        if isinstance(source, GgufSource):
             check_hash(source, path)
-    return [path for path in paths if path is not None]
+    return paths
 
 
 def fetch(
@@ -101,7 +113,7 @@ def fetch(
         return path
     if isinstance(source, FolderSource) or (isinstance(source, GgufSource) and source.repo_id is None):
         raise ModelFileError(f"{source} is a local path and does not exist: there is nothing to fetch it from.")
-    n_bytes = known_disk_bytes(source)
+    n_bytes = known_disk_bytes([source])
     _check_space(source, n_bytes)
     say(f"{source}: fetching {size_in_words(n_bytes)}")
     try:
@@ -119,6 +131,66 @@ def fetch(
         )
     say(f"{source}: done, {path}")
     return path
+
+
+@dataclass(frozen=True, slots=True)
+class PairNeeds:
+    """What loading takes.
+
+    Attributes:
+        n_missing: models of the two that are not on this machine.
+        fetch_bytes: to download; 0 where everything is here, None where only the hub knows.
+        converts: GGUF weights have to be unpacked first, once, which takes minutes.
+        memory_bytes: of both models once loaded, about a tenth on top included; None where their size is not known.
+        peak_bytes: the most at any time while loading, at least `memory_bytes`.
+    """
+
+    n_missing: int
+    fetch_bytes: int | None
+    converts: bool
+    memory_bytes: int | None
+    peak_bytes: int | None
+
+
+def needs_of(pair: str, dtype: str, llm_quantization: str | None = None) -> PairNeeds:
+    """What loading `pair` takes.
+
+    Args:
+        pair: as for `load_pair`.
+        dtype: `float32`, `bfloat16` or `float16`; or `auto`, which is counted as the float32 that it may become.
+        llm_quantization: see `PairOptions`.
+
+    Raises:
+        PairError: an unknown pair, dtype or quantization.
+    """
+    dtype = "float32" if dtype == AUTO else dtype
+    choice = parse_pair(pair)
+    sources = (choice.slm, choice.llm)
+    lacking = missing(sources)
+    unpacked = [_to_unpack(source, dtype) for source in sources]
+    memory = peak = None
+    slm, llm = map(preset_model, sources)
+    if slm is not None and llm is not None:
+        weights = model_bytes(slm.spec, dtype) + model_bytes(llm.spec, dtype, llm_quantization)
+        memory = peak = round(ON_TOP * weights)
+        for model, is_unpacked in zip((slm, llm), unpacked, strict=True):
+            if is_unpacked:
+                peak = max(peak, model.spec.n_params * UNPACKING_BYTES_PER_PARAM)
+    return PairNeeds(
+        n_missing=len(lacking),
+        fetch_bytes=known_disk_bytes(lacking),
+        converts=any(unpacked),
+        memory_bytes=memory,
+        peak_bytes=peak,
+    )
+
+
+def _to_unpack(source: ModelSource, dtype: str) -> bool:
+    """Whether a GGUF file has not been converted to this dtype yet; told by name, without hashing the file."""
+    if not isinstance(source, GgufSource):
+        return False
+    stem = (find(source) or Path(source.file_name)).stem
+    return not any((cache_folder() / "converted").glob(f"{stem}-*-{dtype}-{CONVERSION}/citer.json"))
 
 
 def check_hash(source: GgufSource, path: Path) -> None:

@@ -40,7 +40,7 @@ from citer_core.file_lock import only_writer
 from citer_core.files import is_write_failure, why
 from citer_core.models.checkpoint import DTYPES, load_checkpoint
 from citer_core.models.config_file import context_length
-from citer_core.models.expected_files import FILES, NOTE, sums_of
+from citer_core.models.hashes import FILES, NOTE, sums_of
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.revision import weights_revision
 from citer_core.tasks.datasets import NumberedRow

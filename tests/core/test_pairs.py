@@ -16,10 +16,10 @@ from citer_core.config import AppConfig
 from citer_core.cost import ModelSpec
 from citer_core.errors import PairError, SettingError
 from citer_core.models import checkpoint
-from citer_core.models.memory import model_bytes
 from citer_core.models.pair import load_pair
 from citer_core.models.presets import PRESETS, known_disk_bytes, parse_pair
 from citer_core.models.sources import FolderSource, GgufSource, HubSource, parse_source
+from citer_core.models.spec import model_bytes
 from citer_core.routing.catalog import stored_router_names
 from citer_core.types import PairOptions
 
@@ -129,7 +129,7 @@ def test_every_preset_has_two_known_models_and_a_name_that_parses():
     for name, preset in PRESETS.items():
         choice = parse_pair(name)
         assert (choice.name, choice.slm, choice.llm) == (preset.title, preset.slm.source, preset.llm.source)
-        assert preset.disk_bytes == sum(map(known_disk_bytes, (choice.slm, choice.llm)))
+        assert preset.disk_bytes == known_disk_bytes((choice.slm, choice.llm))
     assert (CODER.slm.disk_bytes, CODER.llm.disk_bytes) == (491_400_064, 1_117_320_768)
     assert (
         MODELS["Qwen2-72B-Instruct"].licence == "Tongyi Qianwen" and "gated" in MODELS["Llama-3.1-8B-Instruct"].licence

@@ -12,9 +12,9 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.embedded.names import publish_hashes
 from citer_core.errors import ModelFileError, RouterError
-from citer_core.models import expected_files
+from citer_core.models import hashes
 from citer_core.models.checkpoint import load_tokenizer
-from citer_core.models.expected_files import check_files
+from citer_core.models.hashes import check_files
 from citer_core.models.pair import load_pair
 from citer_core.routing.router_card import read_card
 from citer_core.routing.routers import stored_kinds
@@ -113,7 +113,7 @@ def test_the_bundled_pair_needs_its_card(copied, tmp_path, monkeypatch, content)
     """Or a flipped bit in the name of a field would switch all checks off."""
     shutil.copytree(copied / "models" / "llm", tmp_path / "llm")
     (tmp_path / "card.json").write_text(content)
-    monkeypatch.setattr(expected_files, "BUNDLED", tmp_path)
+    monkeypatch.setattr(hashes, "BUNDLED", tmp_path)
     with pytest.raises(ModelFileError, match="git checkout"):
         check_files(tmp_path / "llm")
 

@@ -7,7 +7,7 @@ import pytest
 from citer_core.evaluation import shortcut
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evaluation.shortcut import Branches, compare_branches
-from citer_core.labelling import outcomes, rollouts
+from citer_core.labelling import rollouts
 from citer_core.labelling.labels import LabelSettings, label_examples
 from citer_core.labelling.rollouts import Outcome, Policy, Start, roll_out_branches
 from citer_core.labelling.teacher_forcing import teacher_force
@@ -42,7 +42,7 @@ def test_the_table_by_hand(tiny_pair, examples, monkeypatch):
             right = by_slm == (start.position % 2 == 0) and (start.example, start.position) != (1, 0)
             yield i, RIGHT if right else WRONG
 
-    monkeypatch.setattr(outcomes, "roll_out", set_outcomes)
+    monkeypatch.setattr(rollouts, "roll_out", set_outcomes)
     # The labels' own rollouts of case 3, from (example, position): right at even positions.
     monkeypatch.setattr(
         "citer_core.labelling.labels.roll_out",
@@ -82,7 +82,7 @@ def test_a_draw_is_seeded_and_no_larger_than_it_may_be(tiny_pair, examples, monk
         drawn.append([(s.example, s.position) for s in starts])
         return all_right(pair, given, starts, policy)
 
-    monkeypatch.setattr(outcomes, "roll_out", record)
+    monkeypatch.setattr(rollouts, "roll_out", record)
     monkeypatch.setattr("citer_core.labelling.labels.roll_out", all_right)
     reports = [compare_branches(tiny_pair, examples, POLICY, 2, seed) for seed in (0, 0, 1)]
     assert drawn[:3] == drawn[3:6] != drawn[6:]
@@ -108,7 +108,7 @@ def test_equal_tokens_and_equal_places_are_rolled_out_once(tiny_pair, examples, 
         asked.extend(starts)
         return ((i, Outcome(f"{s.forced_ids[0]}", None, False, 0)) for i, s in reversed(list(enumerate(starts))))
 
-    monkeypatch.setattr(outcomes, "roll_out", record)
+    monkeypatch.setattr(rollouts, "roll_out", record)
     places = [(0, 1), (0, 2), (0, 1)]
     found = roll_out_branches(tiny_pair, examples, places, [(7, 7), (7, 8), (7, 9)], POLICY)
     assert asked == [Start(0, 1, (7,)), Start(0, 2, (7,)), Start(0, 2, (8,)), Start(0, 1, (9,))]

@@ -10,7 +10,7 @@ from safetensors.torch import load_file, save_file
 
 from citer_core.errors import ModelFileError
 from citer_core.models.checkpoint import eos_ids_of, load_model, load_tokenizer
-from citer_core.models.expected_files import check_files
+from citer_core.models.hashes import check_files
 from tests.core.conftest import tiny_qwen2
 from tests.own_time import OwnTime
 

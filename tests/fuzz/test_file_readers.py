@@ -29,8 +29,8 @@ from citer_core.measuring.report.folder import ReportFolder
 from citer_core.measuring.report.stored import stored_reports
 from citer_core.models.checkpoint import eos_ids_of, load_model, load_tokenizer
 from citer_core.models.download import _noted_commit
-from citer_core.models.expected_files import check_files
 from citer_core.models.gguf_conversion import convert
+from citer_core.models.hashes import check_files
 from citer_core.models.pair import ModelPair
 from citer_core.models.revision import weights_revision
 from citer_core.models.store import is_whole

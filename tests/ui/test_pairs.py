@@ -14,8 +14,8 @@ from playwright.sync_api import Page, expect
 from citer_core.assets import ASSETS
 from citer_core.config import AppConfig
 from citer_core.engine import Engine
-from citer_core.models.needs import PairNeeds
 from citer_core.models.presets import PRESETS
+from citer_core.models.store import PairNeeds
 from citer_core.routing.decoder import Decoder
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings

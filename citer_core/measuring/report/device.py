@@ -21,7 +21,7 @@ from citer_core.measuring.device_probe import copy_bandwidth, data_sheet_bandwid
 from citer_core.measuring.report.bench import Case, paths_for
 from citer_core.measuring.report.budget import Turn
 from citer_core.models.mailbox import Mailbox
-from citer_core.models.memory import model_bytes
+from citer_core.models.spec import model_bytes
 from citer_core.routing.decode import decode
 from citer_core.system_memory import free_bytes, give_back, resident_bytes
 

@@ -15,9 +15,9 @@ from tokenizers.models import WordLevel
 from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedModel, PreTrainedTokenizerFast, Qwen2Config
 
 from citer_core.cost import LLAMA31_8B, LLAMA31_70B, ModelSpec
-from citer_core.models.memory import model_bytes
 from citer_core.models.pair import ModelPair
 from citer_core.models.presets import PRESETS
+from citer_core.models.spec import model_bytes
 
 ROOM = 0.85  # of a device's free memory that weights and one text may take; the rest is for passes, graphs and batches
 MAX_CONTEXT = 8192

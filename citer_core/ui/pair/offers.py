@@ -11,8 +11,8 @@ from citer_core.config import AppConfig
 from citer_core.errors import SettingError
 from citer_core.gate.excerpt import excerpt
 from citer_core.hardware import has_bfloat16
-from citer_core.models.needs import AUTO, PairNeeds, needs_of
 from citer_core.models.presets import EMBEDDED, PRESETS, Preset, parse_pair
+from citer_core.models.store import AUTO, PairNeeds, needs_of
 from citer_core.system_memory import free_bytes
 from citer_core.trace import PairInfo
 from citer_core.zero_gpu import spaces_module
