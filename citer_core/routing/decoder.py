@@ -22,12 +22,13 @@ from torch import Tensor
 from citer_core.errors import PromptError
 from citer_core.fork import Fork
 from citer_core.models.pair import ModelPair
+from citer_core.models.reader import Reader
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.routing.computed import ComputedLlm, ComputedSlm
 from citer_core.routing.pace import Pace
 from citer_core.routing.replayed import ReplayedLlm, ReplayedSlm
 from citer_core.routing.router import Router
-from citer_core.routing.said import LlmSide, Said, Side, SlmSide
+from citer_core.routing.said import LlmSide, Said, SlmSide
 from citer_core.routing.sequence import Progress, RoutedSequence, Step, never
 from citer_core.routing.server import ServerLlm, check_router
 from citer_core.types import DecodeSettings, prefers_llm
@@ -67,7 +68,7 @@ class Decoder:
     @property
     def n_ready(self) -> int:
         """Sequences that the SLM can go on with, at once or as soon as a server has answered."""
-        return sum(s.is_asked or (s.waiting is None and not s.llm.goals) for s in self.live)
+        return sum(s.is_asked or not s.needs_llm for s in self.live)
 
     def admit(
         self,
@@ -167,7 +168,7 @@ class Decoder:
         for s in self.live:
             if s.is_cancelled is not never and s.is_cancelled():
                 s.end("cancelled")
-            elif s.waiting is None and not s.llm.goals and s.finish_reason is None:
+            elif not s.needs_llm and s.finish_reason is None:
                 able.append(s)
         ready = self._pace.for_slm(able)
         if ready:
@@ -188,14 +189,13 @@ class Decoder:
 
     def _ask_slm(self, ready: list[RoutedSequence]) -> None:
         """A pass of the SLM: each sequence gets its token, or begins to wait for the LLM."""
-        goals = [s.slm.goals[0] if s.slm.goals else len(s.ids) for s in ready]
-        rows, uptos = self._next_reads(self._slm, ready, goals)
+        rows, uptos = self._next_reads(self._slm.reader, ready, [s.slm.goal(len(s.ids)) for s in ready])
         llm_said: dict[RoutedSequence, Said] = {}
         logits: dict[RoutedSequence, Tensor] = {}
         reading = [s for row, s in enumerate(rows) if s.router.reads_llm and uptos[row] == len(s.ids)]
         if reading:
             llm_said = dict(zip(reading, self._llm.read(reading, [len(s.ids) for s in reading]), strict=True))
-            logits = {s: _given(said.logits) for s, said in llm_said.items()}
+            logits = {s: said.logits for s, said in llm_said.items() if said.logits is not None}
         for row, said in enumerate(self._slm.read(rows, uptos, logits)):
             s, upto = rows[row], uptos[row]
             if upto == len(s.ids):
@@ -245,21 +245,16 @@ class Decoder:
 
     def _call_llm(self) -> bool:
         """Calls the LLM if it is time; says whether it did."""
-        needing = [
-            s
-            for s in self.live
-            if (s.waiting is not None or s.llm.goals) and not s.is_asked and s.finish_reason is None
-        ]
+        live = [s for s in self.live if s.finish_reason is None]
+        needing = [s for s in live if s.needs_llm and not s.is_asked]
         if not needing:
             return False
         for s in needing:
             s.n_waited += 1
-        live = [s for s in self.live if s.finish_reason is None]
-        called = self._pace.for_llm(needing, len(live), sum(s.waiting is None and not s.llm.goals for s in live))
+        called = self._pace.for_llm(needing, len(live), sum(not s.needs_llm for s in live))
         if not called:
             return False
-        goals = [s.llm.goals[0] if s.llm.goals else len(s.ids) for s in called]
-        rows, uptos = self._next_reads(self._llm, called, goals)
+        rows, uptos = self._next_reads(self._llm.reader, called, [s.llm.goal(len(s.ids)) for s in called])
         for s, upto, said in zip(rows, uptos, self._llm.read(rows, uptos), strict=False):  # a server says nothing yet
             if upto == len(s.ids) and not s.llm.goals:
                 self._write_by_llm(s, said)
@@ -274,16 +269,15 @@ class Decoder:
             self._write_by_llm(s, said)
 
     def _next_reads(
-        self, side: Side, rows: list[RoutedSequence], goals: list[int]
+        self, reader: Reader | None, rows: list[RoutedSequence], goals: list[int]
     ) -> tuple[list[RoutedSequence], list[int]]:
         """Those of the rows that are in the next pass, and up to which length each is read in it; at least one.
 
         Args:
-            side: who reads.
+            reader: of the side that reads.
             rows: at least one, each behind its goal.
             goals: how far each has to be read, in this pass or a later one.
         """
-        reader = side.reader
         if reader is None or self._pace.read_tokens is None:
             return rows, goals
         n_behind = []
@@ -359,11 +353,6 @@ def _read_part(s: RoutedSequence, progress: Progress, upto: int, seconds: float)
         goals.pop(0)
         return True
     return False
-
-
-def _given(logits: Tensor | None) -> Tensor:
-    assert logits is not None, "a router that reads the LLM is given its logits"
-    return logits
 
 
 def check_prompt(pair: ModelPair, prompt_ids: Sequence[int]) -> int:

@@ -5,7 +5,7 @@ Numbers in, choices out; computes nothing and holds no state. Called by `decoder
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from citer_core.routing.sequence import RoutedSequence
@@ -38,10 +38,7 @@ class Pace:
 
     def for_slm(self, ready: list[RoutedSequence]) -> list[RoutedSequence]:
         """Who is in the SLM's next pass: those that it left out longest."""
-        if len(ready) <= self.batch_size:
-            return ready
-        chosen = sorted(ready, key=lambda sequence: sequence.turn)[: self.batch_size]
-        return sorted(chosen, key=lambda sequence: sequence.slot)
+        return self._first(ready, lambda s: s.turn)
 
     def for_llm(self, waiting: list[RoutedSequence], n_live: int, n_ready: int) -> list[RoutedSequence]:
         """Who is in the LLM's next pass; none where it is too early for one.
@@ -50,28 +47,26 @@ class Pace:
         wait until they are many.
 
         Args:
-            waiting: those that need it, in the order of their slots.
+            waiting: those that need it, at least one, in the order of their slots.
             n_live: all sequences.
             n_ready: those that the SLM can go on with.
         """
-        if not waiting:
-            return []
         is_time = (
             len(waiting) >= self.wait_share * n_live
             or n_ready == 0
             or any(s.n_waited >= self.wait_rounds or s.llm.goals or s.is_partly_read for s in waiting)
         )
-        if not is_time:
-            return []
-        if len(waiting) <= self.batch_size:
-            return waiting
-        chosen = sorted(waiting, key=lambda sequence: -sequence.n_waited)[: self.batch_size]
-        return sorted(chosen, key=lambda sequence: sequence.slot)
+        return self._first(waiting, lambda s: -s.n_waited) if is_time else []
+
+    def _first(self, sequences: list[RoutedSequence], order: Callable[[RoutedSequence], int]) -> list[RoutedSequence]:
+        """Those that a pass has room for, in the order of their slots."""
+        if len(sequences) <= self.batch_size:
+            return sequences
+        return sorted(sorted(sequences, key=order)[: self.batch_size], key=lambda s: s.slot)
 
     def reads(self, n_behind: Sequence[int]) -> list[int]:
         """Tokens that each sequence of a pass reads, in the order in which they were admitted; 0 leaves it out."""
-        if self.read_tokens is None:
-            return list(n_behind)
+        assert self.read_tokens is not None, "each is read as a whole"
         left, reads = self.read_tokens, []
         for n in n_behind:
             reads.append(n if n <= FEW else min(n, left))

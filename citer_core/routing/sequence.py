@@ -59,6 +59,10 @@ class Progress:
     seconds: float = 0.0
     goals: list[int] = field(default_factory=list)
 
+    def goal(self, length: int) -> int:
+        """Where it stops next on its way to the end of a text of that length."""
+        return self.goals[0] if self.goals else length
+
     def told(self, length: int, seconds: float) -> tuple[int, float]:
         """Tokens and seconds of the pass that read the text up to `length` whole, with those of its parts."""
         n_fed, total = length - self.n_read, self.seconds + seconds
@@ -134,6 +138,11 @@ class RoutedSequence:
     def n_shared(self) -> int:
         """Tokens of a branch before its own."""
         return self.fork.n_shared if self.fork else 0
+
+    @property
+    def needs_llm(self) -> bool:
+        """Whether the LLM has to read before the SLM goes on."""
+        return self.waiting is not None or bool(self.llm.goals)
 
     @property
     def token_ids(self) -> list[int]:
