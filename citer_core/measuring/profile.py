@@ -29,12 +29,12 @@ from citer_core.measuring.profile_numbers import ROUTER_BYTES_PER_PARAM, Profile
 from citer_core.measuring.rounds import Rounds, timed
 from citer_core.measuring.script_router import HALF, ScriptRouter, even_script
 from citer_core.measuring.step_cost import PassTime, StepCost, fit_step_cost, verdict_of
+from citer_core.models.greedy import top_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.routing.candidates import TOP_K
 from citer_core.routing.decode import decode
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.routing.routers.training_free import AlwaysSLMRouter
-from citer_core.routing.top_tokens import top_tokens
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.prompts import DataType
 from citer_core.types import DecodeSettings, TokenEvent

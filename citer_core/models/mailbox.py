@@ -1,7 +1,7 @@
 """`Mailbox`: a few numbers that a device leaves for the host, in one piece and at one place.
 
 Filling it asks the host nothing, so it can be part of what is captured. Reading it is the one wait of a pass. Knows
-nothing about what the numbers mean. Made by `citer_core.routing.readout`.
+nothing about what the numbers mean. Made by `citer_core.routing.replayed`.
 """
 
 from __future__ import annotations

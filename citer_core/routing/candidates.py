@@ -13,13 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from citer_core.models.greedy import greedy_tokens
+from citer_core.models.greedy import greedy_tokens, top_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.models.transfer import to_host
 from citer_core.routing.said import UNREAD, Said, not_a_number
 from citer_core.routing.sampling import sampled_token
 from citer_core.routing.sequence import RoutedSequence
-from citer_core.routing.top_tokens import top_tokens
 from citer_core.types import Candidate
 
 TOP_K = 5

@@ -13,6 +13,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor
 
+from citer_core.models.greedy import top_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.models.reader import Reader
 from citer_core.models.remote_lm import RemoteLM
@@ -20,7 +21,6 @@ from citer_core.routing.candidates import candidates_of
 from citer_core.routing.probe import check_ids
 from citer_core.routing.said import not_a_number
 from citer_core.routing.sampling import nucleus, rank_at, uniform_at
-from citer_core.routing.top_tokens import top_tokens
 from citer_core.types import Candidate, DecodeSettings
 
 N_SHOWN = 20

@@ -13,8 +13,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from citer_core.models.greedy import row_parts
-from citer_core.routing.top_tokens import top_tokens
+from citer_core.models.greedy import row_parts, top_tokens
 
 
 @dataclass(frozen=True)

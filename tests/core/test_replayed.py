@@ -18,10 +18,10 @@ from citer_core.models.fused_decoder import FusedDecoder
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.models.seat import MOST_IDLE, Seat
 from citer_core.models.transfer import as_bits
-from citer_core.routing import readout
+from citer_core.routing import replayed as module
 from citer_core.routing.catalog import load_routers
 from citer_core.routing.decode import decode
-from citer_core.routing.readout import TokenReadout
+from citer_core.routing.replayed import TokenReadout
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.routing.routers.training_free import (
     BidirectionalEntropyRouter,
@@ -267,7 +267,7 @@ def test_a_pass_asks_the_host_nothing_and_sends_it_nothing(monkeypatch, dtype):
             torch.cat([as_bits(tensor) for tensor in (*floats, *ints)], out=self.bits)
 
     monkeypatch.setattr(seats_module, "capture_for", lambda device: call_again)
-    monkeypatch.setattr(readout, "Mailbox", Box)
+    monkeypatch.setattr(module, "Mailbox", Box)
     with torch.device("meta"):
         model = tiny_qwen2(1).to(dtype)
     head = model.get_output_embeddings().weight.detach().t()

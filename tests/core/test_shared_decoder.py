@@ -16,7 +16,7 @@ from citer_core.errors import ServerError
 from citer_core.fork import Fork
 from citer_core.models.reader import Reader
 from citer_core.routing.routers import training_free_routers
-from citer_core.serving import lanes, shared_decoder
+from citer_core.serving import shared_decoder
 from citer_core.serving.shared_decoder import CLOSED, OUT_OF_MEMORY, SharedDecoder
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import DecodeSettings
@@ -172,7 +172,7 @@ def test_a_router_that_computes_nan_ends_its_own_run(tiny_pair):
 @pytest.mark.parametrize(
     ("error", "words"),
     [
-        (RuntimeError("a bug"), lanes.UNEXPECTED),
+        (RuntimeError("a bug"), shared_decoder.UNEXPECTED),
         (MemoryError(), OUT_OF_MEMORY),
         (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), OUT_OF_MEMORY),
     ],
@@ -295,7 +295,7 @@ def test_long_texts_have_fewer_slots_so_that_the_caches_stay_bounded(engine, mon
     """Caches double at a power of two: a text of 300 tokens has room for 512 in every slot."""
     pair = free(engine.pair)
     per_token = pair.info.slm.kv_bytes_per_token + pair.info.llm.kv_bytes_per_token
-    monkeypatch.setattr(lanes, "MOST_CACHE_BYTES", 4 * 256 * per_token)
+    monkeypatch.setattr(shared_decoder, "MOST_CACHE_BYTES", 4 * 256 * per_token)
     long_engine = Engine(pair, training_free_routers())
     decoder = SharedDecoder(long_engine, n_slots=8)
     n_live = []

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from citer_core.routing.top_tokens import MANY_TOKENS, top_tokens
+from citer_core.models.greedy import MANY_TOKENS, top_tokens
 
 
 @pytest.mark.parametrize("k", [1, 2, 5])
