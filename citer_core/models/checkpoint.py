@@ -29,7 +29,7 @@ from citer_core.gate.json_file import read_bytes, read_json
 from citer_core.models.config_file import check_sizes, read_config
 from citer_core.models.hashes import check_files
 from citer_core.models.prompt_form import PromptForm
-from citer_core.models.tensor_checks import check_finite, check_tensors, quiet_loading
+from citer_core.models.tensor_checks import check_tensors, load_tensors
 from citer_core.types import QUANTIZATIONS
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -43,7 +43,6 @@ def load_checkpoint(
     folder: Path,
     *,
     tokenizer_folder: Path | None = None,
-    device: str = "cpu",
     dtype: str = "float32",
     chat: bool | None = None,
 ) -> tuple[PreTrainedModel, PromptForm, int]:
@@ -52,7 +51,6 @@ def load_checkpoint(
     Args:
         folder: a local transformers checkpoint.
         tokenizer_folder: where its tokenizer is, if not there.
-        device: as torch spells it.
         dtype: a key of `DTYPES`.
         chat: see `PairOptions`.
 
@@ -64,7 +62,7 @@ def load_checkpoint(
         PairError: a chat was asked for, and there is no template.
         ModelFileError: a folder or file is missing or damaged, or nothing in it says how a text ends.
     """
-    model = load_model(folder, device, DTYPES[dtype])
+    model = load_model(folder, "cpu", DTYPES[dtype])
     tokenizer = load_tokenizer(tokenizer_folder or folder)
     eos_ids = eos_ids_of(tokenizer, model)
     if not eos_ids:
@@ -117,24 +115,19 @@ def load_model(
     check_sizes(folder, config)
     transformers_logging.disable_progress_bar()  # a bar per shard says nothing about a model that loads in a second
     try:
-        with quiet_loading():
-            model, found = AutoModelForCausalLM.from_pretrained(
-                folder,
-                config=config,
-                dtype=dtype,
-                local_files_only=True,
-                use_safetensors=True,
-                trust_remote_code=False,
-                ignore_mismatched_sizes=True,  # else its error says to set this; it is ours that refuses them
-                output_loading_info=True,
-                **placed,
-            )
+        model, found = load_tensors(
+            folder,
+            config=config,
+            dtype=dtype,
+            use_safetensors=True,
+            ignore_mismatched_sizes=True,  # else its error says to set this; it is ours that refuses them
+            **placed,
+        )
     except torch.OutOfMemoryError as error:
         raise _does_not_fit(folder, device_map or device) from error
     except Exception as error:  # safetensors, JSON and transformers each have their own kinds for a damaged file
         raise _unreadable(folder, config, error) from error
-    check_tensors(folder.name, found)
-    check_finite(folder.name, model)
+    check_tensors(folder.name, model, found)
     if placed:
         if any(parameter.device.type == "meta" for parameter in model.parameters()):
             # Weights on the disk would be read again for every token.

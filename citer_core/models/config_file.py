@@ -46,9 +46,6 @@ def read_config(folder: Path) -> PretrainedConfig:
     place = f"{folder.name}/{CONFIG}"
     try:
         _check_numbers(read_json(folder / CONFIG, max_bytes=10_000_000), place)
-    except GateError as error:
-        raise ModelFileError(f"{place} cannot be used: {error} {AGAIN}") from error
-    try:
         config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         text = config.get_text_config(decoder=True)
         if getattr(text, "num_attention_heads", None) is None:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig, PreTrainedModel
+from transformers import AutoTokenizer, GgufConfig, PreTrainedModel
 
 from citer_core.config import cache_folder
 from citer_core.errors import ModelFileError
@@ -30,7 +30,7 @@ from citer_core.leftovers import clear_leftovers
 from citer_core.models.config_file import MAX_CONFIG_NUMBER, VALUES_PER_BYTE
 from citer_core.models.hashes import FILES, NOTE, sha256_of, sums_of
 from citer_core.models.sources import CONVERSION
-from citer_core.models.tensor_checks import check_finite, check_tensors, quiet_loading
+from citer_core.models.tensor_checks import check_tensors, load_tensors
 
 if TYPE_CHECKING:
     from gguf import GGUFReader
@@ -106,16 +106,10 @@ def convert(path: Path, dtype: str) -> Path:
 def _write(path: Path, dtype: str, partial: Path) -> None:
     try:
         reader = _checked_header(path)
-        with quiet_loading():
-            model, found = AutoModelForCausalLM.from_pretrained(
-                path.parent,
-                gguf_file=path.name,
-                dtype=getattr(torch, dtype),
-                quantization_config=GgufConfig(dequantize=True),
-                local_files_only=True,
-                trust_remote_code=False,
-                output_loading_info=True,
-            )
+        unpacking = GgufConfig(dequantize=True)
+        model, found = load_tensors(
+            path.parent, gguf_file=path.name, dtype=getattr(torch, dtype), quantization_config=unpacking
+        )
         tokenizer = AutoTokenizer.from_pretrained(
             path.parent, gguf_file=path.name, local_files_only=True, trust_remote_code=False
         )
@@ -126,8 +120,7 @@ def _write(path: Path, dtype: str, partial: Path) -> None:
             f"{path.name} could not be unpacked ({first_line(error)}). The file may be truncated, or of a kind that "
             "transformers does not read: fetch it again, or give a checkpoint in safetensors."
         ) from error
-    check_tensors(path.name, found)
-    check_finite(path.name, model)
+    check_tensors(path.name, model, found)
     if rope:
         model.config.rope_parameters = {**model.config.rope_parameters, **rope}
     model.save_pretrained(partial)

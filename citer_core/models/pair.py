@@ -102,11 +102,6 @@ class ModelPair:
         return self.slm.hidden_size
 
     @property
-    def chat(self) -> bool:
-        """Whether prompts go through the tokenizer's chat template."""
-        return self.prompt_form.chat
-
-    @property
     def end_id(self) -> int:
         """The token that a known completion ends with, one of `eos_ids`."""
         return self.prompt_form.end_id(self.eos_ids)

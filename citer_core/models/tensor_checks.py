@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import PreTrainedModel
+from transformers import AutoModelForCausalLM, PreTrainedModel
 
 from citer_core.errors import ModelFileError
 from citer_core.gate.excerpt import clean
@@ -23,14 +23,19 @@ UNREAD = "masked_bias"
 AGAIN = "The file is damaged or belongs to another model: fetch or train it again. Nothing was loaded."
 
 
-@contextmanager
-def quiet_loading() -> Iterator[None]:
-    """Transformers without its printed table of tensors, which `check_tensors` turns into an error."""
+def load_tensors(folder: Path, **options: Any) -> tuple[PreTrainedModel, Mapping[str, Any]]:
+    """A model from files that are here, and what transformers says of their tensors; nothing in them is run.
+
+    Transformers' printed table of them, which `check_tensors` turns into an error, is left out.
+    """
     # A filter and no level: transformers does more, and says more, for a logger whose level was set.
     logger = logging.getLogger("transformers.modeling_utils")
     logger.addFilter(_is_no_report)
     try:
-        yield
+        found: tuple[PreTrainedModel, Mapping[str, Any]] = AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, output_loading_info=True, **options
+        )
+        return found
     finally:
         logger.removeFilter(_is_no_report)
 
@@ -39,16 +44,18 @@ def _is_no_report(record: logging.LogRecord) -> bool:
     return "LOAD REPORT" not in str(record.msg)
 
 
-def check_tensors(name: str, found: Mapping[str, Any]) -> None:
-    """Refuses weights that are not exactly the model's.
+def check_tensors(name: str, model: PreTrainedModel, found: Mapping[str, Any]) -> None:
+    """Refuses weights that are not exactly the model's, or are NaN or infinite; one pass at the memory's speed.
 
     Args:
         name: of the folder or file, for the message.
+        model: with its weights.
         found: what `from_pretrained(..., output_loading_info=True)` says. Tensors that transformers knows to be
             left out of checkpoints, or to be in old ones, are not in it.
 
     Raises:
-        ModelFileError: a tensor is missing, is none of the model's, or has another shape; it is named.
+        ModelFileError: a tensor is missing, is none of the model's, has another shape or holds such a number; it is
+            named.
     """
     for which, words in (
         ("missing_keys", "lacks {n} of the model's tensors, {first} for one"),
@@ -61,14 +68,6 @@ def check_tensors(name: str, found: Mapping[str, Any]) -> None:
         if keys:
             said = words.format(n=len(keys), first=clean(keys[0][:100]))
             raise ModelFileError(f"The checkpoint {name} {said}. {AGAIN}")
-
-
-def check_finite(name: str, model: PreTrainedModel) -> None:
-    """Refuses weights that are NaN or infinite; one pass at the memory's speed.
-
-    Raises:
-        ModelFileError: it names the first such tensor.
-    """
     for key, tensor in (*model.named_parameters(), *model.named_buffers()):
         if not is_finite(tensor):
             raise ModelFileError(f"The checkpoint {name} holds weights that are not finite numbers, in {key}. {AGAIN}")

@@ -5,7 +5,7 @@ Asked afterwards, so it is no part of the run and of its cost. Knows nothing abo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,23 +58,16 @@ class ProbedToken:
         }
 
 
-def probe(
-    pair: ModelPair,
-    prompt_ids: Sequence[int],
-    completion_ids: Sequence[int],
-    *,
-    is_cancelled: Callable[[], bool] = lambda: False,
-) -> Iterator[ProbedToken]:
+def probe(pair: ModelPair, prompt_ids: Sequence[int], completion_ids: Sequence[int]) -> Iterator[ProbedToken]:
     """One teacher-forced pass of each model over prompt and completion.
 
     Args:
         pair: the two models.
         prompt_ids: at least one token.
         completion_ids: the tokens that were written, end of text included; together they fit the models' context.
-        is_cancelled: asked between chunks.
 
     Yields:
-        One result per token of the completion, in order; fewer where it was cancelled.
+        One result per token of the completion, in order.
 
     Raises:
         SettingError: a token that the pair does not have, or too many of them.
@@ -87,8 +80,6 @@ def probe(
         for model, cache in ((pair.slm, slm_cache), (pair.local_llm, llm_cache)):
             model.forward([ids[:first]], cache)
     for start in range(first, len(ids) - 1, CHUNK):
-        if is_cancelled():
-            return
         with torch.inference_mode():
             chunk = ids[start : min(start + CHUNK, len(ids) - 1)]
             slm_logits, _ = pair.slm.forward([chunk], slm_cache, n_last=[len(chunk)])

@@ -188,7 +188,7 @@ def test_the_real_pair_at_both_ends_of_tau_is_generate():
     # Unpacked in bfloat16, which takes half the memory, and computed in float32.
     folders = [convert(path, "bfloat16") for path in files]
     pair = load_pair(",".join(map(str, folders)), dtype="float32")
-    assert pair.chat and pair.tokenizer.decode([pair.end_id]) == "<|im_end|>"
+    assert pair.prompt_form.chat and pair.tokenizer.decode([pair.end_id]) == "<|im_end|>"
     n_new = 12
     for question in QUESTIONS:
         ids = pair.encode(question)

@@ -53,10 +53,10 @@ def chat_pair(chat_tokenizer):
 
 
 def test_the_template_is_applied_where_there_is_one_and_can_be_switched_off(tiny_pair, chat_pair, chat_tokenizer):
-    assert (tiny_pair.chat, tiny_pair.info.prompt_form) == (False, "plain")
-    assert chat_pair.chat and chat_pair.info.prompt_form.startswith("chat-")
+    assert (tiny_pair.prompt_form.chat, tiny_pair.info.prompt_form) == (False, "plain")
+    assert chat_pair.prompt_form.chat and chat_pair.info.prompt_form.startswith("chat-")
     off = ModelPair.assemble("tiny", tiny_qwen2(1), tiny_llama(2), chat_tokenizer, chat=False)
-    assert (off.chat, off.encode("Two?")) == (False, tiny_pair.encode("Two?"))
+    assert (off.prompt_form.chat, off.encode("Two?")) == (False, tiny_pair.encode("Two?"))
     with pytest.raises(PairError, match="has no chat template"):
         PromptForm.of(tiny_pair.tokenizer, chat=True)
 
