@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from itertools import accumulate
 from typing import Protocol, Self
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from transformers import DynamicCache, PreTrainedModel
 
 from citer_core.errors import ModelFileError
 from citer_core.gate.excerpt import clean, first_line
-from citer_core.models.fused_decoder import FusedDecoder, is_plain
+from citer_core.models.fused_decoder import FusedDecoder
 from citer_core.models.kv_cache import KVCache
 from citer_core.models.products import Products
 from citer_core.models.seat import WIDTHS, Seat, Seats
 from citer_core.models.transfer import to_device
 
-MOST_COPIED_HEAD = 16 << 20  # bytes up to which a head is held a second time
 N_COMPARED = 256  # tokens, at most, on which replayed passes are compared
 log = logging.getLogger(__name__)
 
@@ -135,11 +134,8 @@ class LanguageModel:
         self.vocab_size = vocab_size
         # Kept: transformers looks for it among the parameters each time, which takes as long as a small layer.
         self.device: torch.device = model.device
-        self._head = model.get_output_embeddings()
         self._seats: Seats | None = None
-        self._fused = FusedDecoder(model) if fused and FusedDecoder.supports(model) else None
-        self._head_matrix = None if self._fused is None else _head_matrix(self._head)
-        self._logits = _logits_of(self._head, self._head_matrix, self.products, vocab_size)
+        self._fused = FusedDecoder(model, vocab_size) if fused and FusedDecoder.supports(model) else None
         if self._fused is not None and not self._agrees([4, 3]):
             log.warning("%s: the fused pass disagrees with transformers and is not used", type(model).__name__)
             self._fused = None
@@ -155,13 +151,13 @@ class LanguageModel:
         return other
 
     def _make_seats(self) -> Seats | None:
-        decoder, logits_of = self._fused, self._logits
+        decoder = self._fused
         if decoder is None:
             return None
-        if not self._agrees_replayed(Seat(decoder, logits_of, N_COMPARED)):
+        if not self._agrees_replayed(Seat(decoder, N_COMPARED)):
             log.warning("%s: replayed passes disagree with transformers: not replayed", type(self.model).__name__)
             return None
-        return Seats(lambda n_positions: Seat(decoder, logits_of, n_positions))
+        return Seats(lambda n_positions: Seat(decoder, n_positions))
 
     def _check_family(self) -> None:
         """Whether the model's own forward does what runs need.
@@ -288,7 +284,7 @@ class LanguageModel:
             if self._fused is not None:
                 assert isinstance(cache, KVCache)
                 hidden = self._fused.hidden_states(new_ids, cache, slots, n_last)
-                return self._logits(hidden), hidden
+                return self._fused.logits(hidden), hidden
             assert isinstance(cache, TransformersCaches)
             answers = [
                 self._own_answers(to_device(ids, self.device), cache.caches[slot], n)
@@ -338,28 +334,4 @@ class LanguageModel:
             return
         states = self._fused.hidden_states(texts, self._fused.new_cache(len(texts)), range(len(texts)), n_last)
         for kept in states.split(list(n_last)):
-            yield self._logits(kept), kept
-
-
-def _logits_of(
-    head: nn.Module, matrix: Tensor | None, products: Products, vocab_size: int
-) -> Callable[[Tensor], Tensor]:
-    """What gives [N, V] of hidden states [N, H] of the fused pass. Refers to no `LanguageModel`: seats keep it."""
-
-    def logits_of(hidden: Tensor) -> Tensor:
-        logits: Tensor = head(hidden) if matrix is None else products(hidden, matrix)
-        return logits if logits.shape[-1] == vocab_size else logits[:, :vocab_size]
-
-    return logits_of
-
-
-def _head_matrix(head: nn.Module) -> Tensor | None:
-    """The weights [H, V] of a head that is nothing but a product, else None.
-
-    A small one in float32 on a CPU is copied so that it also lies so in memory, which halves the product's time for up
-    to 16 rows. It cannot be turned in place as the blocks' matrices are: the embedding reads the same weights by token.
-    """
-    if type(head) is not nn.Linear or getattr(head, "bias", None) is not None:
-        return None
-    matrix = head.weight.detach().t()
-    return matrix.contiguous() if is_plain(matrix) and matrix.nbytes <= MOST_COPIED_HEAD else matrix
+            yield self._fused.logits(kept), kept

@@ -45,7 +45,6 @@ class Seat:
 
     Args:
         decoder: the fused pass.
-        logits_of: [N, V] of hidden states [N, H].
         n_positions: the most tokens that it is to hold.
 
     Attributes:
@@ -54,8 +53,8 @@ class Seat:
     """
 
     @torch.inference_mode()
-    def __init__(self, decoder: FusedDecoder, logits_of: Callable[[Tensor], Tensor], n_positions: int) -> None:
-        self._decoder, self._logits_of = decoder, logits_of
+    def __init__(self, decoder: FusedDecoder, n_positions: int) -> None:
+        self._decoder = decoder
         self._cache = decoder.new_cache(n_spare=WIDTHS[-1])
         self._cache.reserve(n_positions)
         self._capture = capture_for(decoder.device)
@@ -65,7 +64,7 @@ class Seat:
         self.numbers = self._inbox[:N_NUMBERS]
         # Computed once to learn their sizes, from a token and a cache of no run.
         self.hidden = decoder.hidden_states([[0]], decoder.new_cache())
-        self.logits = logits_of(self.hidden).clone()
+        self.logits = decoder.logits(self.hidden).clone()
 
     @property
     def capacity(self) -> int:
@@ -102,7 +101,7 @@ class Seat:
         self._check_room(len(ids))
         hidden = self._decoder.hidden_states([ids], self._cache, n_last=[1])
         self.hidden.copy_(hidden)
-        self.logits.copy_(self._logits_of(hidden))
+        self.logits.copy_(self._decoder.logits(hidden))
 
     def feed(self, ids: Sequence[int]) -> None:
         """`step` without a readout."""
@@ -157,7 +156,7 @@ class Seat:
 
     def _pass(self, width: int, room: int, readout: Readout) -> Callable[[], None]:
         """The computation of a pass; it holds all that it reads, and not the seat."""
-        decoder, logits_of, capacity = self._decoder, self._logits_of, self.capacity
+        decoder, capacity = self._decoder, self.capacity
         out_hidden, out_logits = self.hidden, self.logits
         start, n_new = (self._inbox.narrow(0, N_NUMBERS + i, 1) for i in (0, 1))
         ids = self._inbox.narrow(0, N_NUMBERS + 2, width)
@@ -176,7 +175,7 @@ class Seat:
             cos, sin = (table.index_select(0, positions) for table in tables)
             hidden = decoder.blocks_forward(ids, cos, sin, attention(positions, places), kept)
             out_hidden.copy_(hidden)
-            out_logits.copy_(logits_of(hidden))
+            out_logits.copy_(decoder.logits(hidden))
             readout()
 
         return compute

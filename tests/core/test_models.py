@@ -11,7 +11,7 @@ from transformers import GenerationConfig, PreTrainedTokenizerFast
 
 from citer_core.assets import ASSETS
 from citer_core.errors import ModelFileError, PairError
-from citer_core.models import language_model
+from citer_core.models import fused_decoder
 from citer_core.models.batch import greedy_completions
 from citer_core.models.fused_decoder import FusedDecoder
 from citer_core.models.language_model import LanguageModel
@@ -77,7 +77,7 @@ def test_fused_pass_that_disagrees_is_dropped(monkeypatch):
 
 @torch.inference_mode()
 def test_the_last_state_alone_is_the_last_of_all_and_leaves_the_same_cache():
-    fused = FusedDecoder(tiny_qwen2(1))
+    fused = FusedDecoder(tiny_qwen2(1), 1536)
     ids = torch.randint(1, 1536, (15,), generator=torch.Generator().manual_seed(3))
     whole, partly = fused.new_cache(), fused.new_cache()
     for part in ids.split([9, 1, 5]):
@@ -96,7 +96,7 @@ def test_fusing_holds_no_weight_twice_and_leaves_the_model_as_it_was():
     ids = torch.randint(1, 1536, (1, 9))
     with torch.inference_mode():
         before = model(input_ids=ids).logits
-        fused = FusedDecoder(model)
+        fused = FusedDecoder(model, 1536)
         assert torch.equal(before, model(input_ids=ids).logits)
     block = fused._blocks[0]
     attention = model.model.layers[0].self_attn
@@ -109,14 +109,15 @@ def test_only_a_small_head_is_held_twice(monkeypatch):
     ids = torch.randint(1, 1536, (9,), generator=torch.Generator().manual_seed(5))
     logits = []
     for most, is_copied in ((1536 * 32 * 4, True), (1536 * 32 * 4 - 1, False)):
-        monkeypatch.setattr(language_model, "MOST_COPIED_HEAD", most)
+        monkeypatch.setattr(fused_decoder, "MOST_COPIED_HEAD", most)
         model = tiny_qwen2(1)
         lm = LanguageModel(model, 1536)
         weight = model.get_output_embeddings().weight
-        assert (lm._head_matrix.data_ptr() != weight.data_ptr()) == lm._head_matrix.is_contiguous() == is_copied
+        matrix = lm._fused._head_matrix
+        assert (matrix.data_ptr() != weight.data_ptr()) == matrix.is_contiguous() == is_copied
         logits.append(lm.forward([ids.tolist()], lm.new_cache())[0])
     torch.testing.assert_close(*logits)
-    assert LanguageModel(tiny_qwen2(1), 1536, fused=False)._head_matrix is None
+    assert LanguageModel(tiny_qwen2(1), 1536, fused=False)._fused is None
 
 
 def test_batched_completions_are_those_of_single_prompts(tiny_pair):
