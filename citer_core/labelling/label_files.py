@@ -24,8 +24,7 @@ from safetensors.torch import save_file
 from citer_core.errors import DatasetError, GateError, SettingError
 from citer_core.file_lock import forget_killed_writer, only_writer
 from citer_core.files import whole_file, write_whole
-from citer_core.labelling.label_header import LabelHeader, Rows, said
-from citer_core.labelling.label_parts import read_rows_of, read_tensors_of
+from citer_core.labelling.label_header import LabelHeader, Rows, read_rows_of, read_tensors_of, said
 from citer_core.labelling.labels import BRANCHES, Labels, LabelSettings, label_examples, rolled_out
 from citer_core.labelling.rollouts_file import RolloutsFile
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, example_of

@@ -29,8 +29,8 @@ from citer_core.models.checkpoint import (
 from citer_core.models.config_file import context_length
 from citer_core.models.gguf_conversion import convert
 from citer_core.models.language_model import LanguageModel
-from citer_core.models.precision import AUTO, automatic_dtype
 from citer_core.models.presets import EMBEDDED, known_disk_bytes, parse_pair
+from citer_core.models.products import AUTO, automatic_dtype
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.revision import weights_revision
@@ -199,7 +199,7 @@ def load_pair(
     Args:
         pair: a name of `PRESETS`, or two models as "SLM,LLM": folders, hub ids or GGUF files, in any mix.
         device: as torch spells it.
-        dtype: of both models: `float32`, `bfloat16`, `float16`, or `auto` (see `precision.py`).
+        dtype: of both models: `float32`, `bfloat16`, `float16`, or `auto` (see `automatic_dtype`).
         options: see there.
         server: where the LLM runs; of its folder `config.json` is then enough. None loads it here.
         on_progress: see `LoadProgress`.

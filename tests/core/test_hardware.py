@@ -8,9 +8,9 @@ import pytest
 
 from citer_core.errors import PairError
 from citer_core.hardware import cpu_budget, has_bfloat16, processor_in_words
-from citer_core.models import precision
+from citer_core.models import products
 from citer_core.models.pair import load_pair
-from citer_core.models.precision import automatic_dtype, choose_dtype
+from citer_core.models.products import automatic_dtype, choose_dtype
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
@@ -89,13 +89,13 @@ def test_rule(device, cuda_has, cpu_has, seconds, dtype, why):
 
 
 def test_the_bundled_pair_stays_in_float32(monkeypatch):
-    monkeypatch.setattr(precision, "measured_seconds", lambda: pytest.fail("nothing is measured for it"))
+    monkeypatch.setattr(products, "measured_seconds", lambda: pytest.fail("nothing is measured for it"))
     assert automatic_dtype("embedded", "cpu").dtype == "float32"
     assert load_pair(dtype="auto").info.dtype == "float32"
 
 
 def test_measurement_is_of_both_formats(empty_caches):
-    seconds = precision.measured_seconds(size=64, n_matrices=2, n_rounds=2)
+    seconds = products.measured_seconds(size=64, n_matrices=2, n_rounds=2)
     assert set(seconds) == {"float32", "bfloat16"} and min(seconds.values()) > 0
 
 
