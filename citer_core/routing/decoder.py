@@ -240,7 +240,7 @@ class Decoder:
         step.token_id, step.source, step.llm_top = said.token_id, "llm", said.top
         step.llm_tokens_fed, step.llm_s = s.llm.told(len(s.ids), said.seconds)
         s.llm_entropy = step.llm_entropy = said.number
-        s.waiting, s.is_asked, s.is_partly_read, s.n_waited = None, False, False, 0
+        s.stop_waiting()
         s.write(step, self._pair.eos_ids)
 
     def _call_llm(self) -> bool:
@@ -293,7 +293,7 @@ class Decoder:
         """Cuts a live sequence back to its first tokens; it goes on from there, with what it reads anew counted again.
 
         Args:
-            s: one that does not wait for the LLM.
+            s: one that no server is asked for. If it waits for the LLM, it stops.
             n_written: how many tokens after the prompt stay, a branch's shared ones at least.
         """
         s.cut(n_written)

@@ -169,9 +169,14 @@ class RoutedSequence:
         elif len(self.steps) == self.n_steps:
             self.end("length")
 
+    def stop_waiting(self) -> None:
+        """The LLM has written, or what it was to write behind is cut off."""
+        self.waiting, self.is_asked, self.is_partly_read, self.n_waited = None, False, False, 0
+
     def cut(self, n_written: int) -> None:
         """Forgets all but the first tokens after the prompt; events of what is written instead come anew."""
-        assert self.waiting is None and self.n_shared <= n_written, "what is not its own cannot be cut"
+        assert not self.is_asked and self.n_shared <= n_written, "what is not its own cannot be cut"
+        self.stop_waiting()
         del self.ids[self.n_prompt + n_written :], self.steps[n_written - self.n_shared :]
         self.llm_entropy = self.steps[-1].llm_entropy if self.steps else math.nan
         self._text, self._n_told = None, min(self._n_told, len(self.steps))

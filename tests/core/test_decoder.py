@@ -10,7 +10,7 @@ import random
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from citer_core.errors import PromptError
@@ -264,14 +264,16 @@ def test_a_pass_that_fails_ends_all_and_its_seats_are_not_lent_again(tiny_pair, 
     st.text("SL", min_size=1, max_size=9),
     st.lists(st.tuples(st.integers(1, 5), st.integers(0, 9)), min_size=1, max_size=4),
 )
+@example("SSL", [(3, 1)])  # where it waits
 def test_cut_back_anywhere_and_gone_on(pair, pattern, cuts):
-    """After so many steps, to so many tokens: what comes then is what one run writes."""
+    """After so many steps, to so many tokens, also where it waits for the LLM: then comes what one run writes."""
     free = dataclasses.replace(pair, eos_ids=frozenset())
-    router, how, prompt = PatternRouter([PROMPTS[0]], [pattern]), DecodeSettings(0.5, N), PROMPTS[0]
-    expected = by_the_rule(free, router, prompt, how)
+    prompts, how = PROMPTS[:2], DecodeSettings(0.5, N)
+    router = PatternRouter(prompts, [pattern, "SSSL"])
+    expected = [by_the_rule(free, router, prompt, how) for prompt in prompts]
     for made in [free, free.with_graphs()] if free.slm.is_fused else [free]:
-        decoder = Decoder(made, 1, Pace(1))
-        s = decoder.admit(prompt, router, how)
+        decoder = Decoder(made, 2, Pace(2, wait_share=1.0))  # one waits until the other does too
+        s, other = (decoder.admit(prompt, router, how) for prompt in prompts)
         for n_steps, length in cuts:
             for _ in range(n_steps):
                 if s.finish_reason is None:
@@ -281,5 +283,6 @@ def test_cut_back_anywhere_and_gone_on(pair, pattern, cuts):
                 decoder.truncate(s, min(length, s.n_written))
         while decoder.live:
             decoder.step()
-        assert s.token_ids == [token for token, *_ in expected]
-        assert [step.source for step in s.steps] == [writer for _, writer, *_ in expected]
+        for sequence, events in zip((s, other), expected, strict=True):
+            assert sequence.token_ids == [token for token, *_ in events]
+            assert [step.source for step in sequence.steps] == [writer for _, writer, *_ in events]
