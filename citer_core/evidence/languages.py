@@ -13,10 +13,9 @@ import numpy as np
 
 from citer_core.errors import DatasetError
 from citer_core.evidence.claim import NOT_MEASURED, Claim, Finding, answer, router_name
-from citer_core.evidence.evaluated import evaluated_points
 from citer_core.evidence.figures import Figure, figures, number_row, share_row
-from citer_core.evidence.real_regime import REAL_TITLE
 from citer_core.evidence.regime import ALONE
+from citer_core.evidence.regimes import REAL_TITLE, evaluated_points
 from citer_core.evidence.statistics import paired_difference
 
 LANGUAGES = {"en": "English", "de": "German"}  # what routers and taus come from first

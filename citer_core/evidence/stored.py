@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import citer_core
-from citer_core.assets import ASSETS
 from citer_core.errors import DatasetError, GateError
 from citer_core.evidence.part_tables import CONTENT, FORMATS, HEAD, PARTS
 from citer_core.files import need_folder, write_whole
@@ -28,7 +27,6 @@ from citer_core.hardware import hardware_in_words
 if TYPE_CHECKING:
     from citer_core.trace import PairInfo
 
-EVIDENCE = ASSETS / "benchmarks" / "evidence"
 SCHEMA, SCHEMA_VERSION = "citer-evidence", 1
 # Parts that know each problem, with what has a digit for it.
 _BY_PROBLEM = {"accuracy": ("length_of",), "length": ("question_of", "answer_of"), "speculative": ()}
@@ -145,18 +143,6 @@ class StoredPart:
                 if any(len(point["right"]) != -(-entry["n"] // 8) * 2 for point in entry.get("points", [entry])):
                     raise GateError("content.points: right does not have a bit for each problem.")
         return cls(**head, content=content)
-
-
-def stored_sets(folder: Path = EVIDENCE) -> Iterator[tuple[str, dict[str, StoredPart]]]:
-    """(name, parts by name) of every set; a set without accuracy is none.
-
-    Raises:
-        DatasetError: see `StoredPart.read`.
-    """
-    for place in sorted(folder.glob("*/")):
-        found = stored_parts(place)
-        if "accuracy" in found:
-            yield place.name, found
 
 
 def stored_parts(place: Path) -> dict[str, StoredPart]:

@@ -13,10 +13,9 @@ from typing import Any
 
 from citer_core.errors import DatasetError
 from citer_core.evidence.claim import SHARE, Claim, Finding, Parts, answer, missing, router_name
-from citer_core.evidence.evaluated import evaluated_points
 from citer_core.evidence.figures import Figure, figures, share_row
-from citer_core.evidence.real_regime import REAL_PAIR
 from citer_core.evidence.regime import NEAR, Regime
+from citer_core.evidence.regimes import REAL_PAIR, evaluated_points
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.evidence.stored import StoredPart
 

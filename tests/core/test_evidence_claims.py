@@ -18,12 +18,9 @@ from citer_core.evidence import claims as claims_module
 from citer_core.evidence.claim import verdict_of
 from citer_core.evidence.claims import claims, headline
 from citer_core.evidence.lesson import NEITHER, lesson
-from citer_core.evidence.matched_regime import of_matched
-from citer_core.evidence.part_regime import of_parts
 from citer_core.evidence.payback import paybacks
-from citer_core.evidence.real_regime import REAL_PAIR, of_qwen
 from citer_core.evidence.regime import Difference, newcombe
-from citer_core.evidence.regimes import regimes
+from citer_core.evidence.regimes import REAL_PAIR, of_matched, of_parts, of_qwen, regimes
 from citer_core.evidence.rounds import on_the_way
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.measuring.profile_numbers import measured_crossing, read_profile

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from citer_core.errors import DatasetError
-from citer_core.evidence.part_regime import of_parts
-from citer_core.evidence.real_regime import REAL_PAIR, of_qwen
+from citer_core.evidence.regimes import REAL_PAIR, of_parts, of_qwen
 from citer_core.evidence.statistics import paired_difference
 from citer_core.evidence.transfer import transfer_claim
 from tests.core.stored_evidence import bits, evaluated, every_part
