@@ -1,19 +1,112 @@
-"""`Claim`: one thing that is claimed or asked, with our number, its verdict and what can be drawn of it."""
+"""`Claim`: one thing that is claimed or asked, with our number, its verdict and what can be drawn of it (`Figure`).
+
+A `Question` is a row of the table of what the reviewers asked. Pure arithmetic.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Self
 
-from citer_core.evidence.figures import Figure
+from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evidence.regime import NAMES, Difference, Regime
 from citer_core.evidence.stored import StoredPart
 
 Verdict = Literal["confirmed", "refuted", "no difference shown", "open", "answered", "not measured"]
 SHARE = 0.10  # of LLM tokens, at which routers are compared
 NOT_MEASURED: Literal["not measured"] = "not measured"
-Parts = Mapping[str, tuple[Regime, StoredPart]]  # each with the regime that it is of
+Unit = Literal["points", "share", "seconds", "ms", "GB", "TFLOP", "answers"]
+
+
+@dataclass(frozen=True, slots=True)
+class FigureRow:
+    """One number.
+
+    Attributes:
+        group: heading of the rows that belong together; "" has none.
+        label: what it is of.
+        value: None where there is none.
+        low, high: its 95% interval; None without.
+        n: how many it was measured on; None where that is no count.
+        text: the number as people read it.
+    """
+
+    group: str
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int | None
+    text: str
+
+    @classmethod
+    def share(cls, group: str, label: str, n_right: int, n: int) -> Self:
+        """A share of n with its Wilson interval; of nothing, that nothing was measured."""
+        if n == 0:
+            return cls(group, label, None, None, None, 0, "none")
+        return cls.interval(group, label, n_right / n, wilson_interval(n_right, n), n)
+
+    @classmethod
+    def interval(cls, group: str, label: str, accuracy: float, interval: tuple[float, float], n: int) -> Self:
+        """A share whose interval is known."""
+        return cls(group, label, accuracy, *interval, n, f"{accuracy:.1%}")
+
+    @classmethod
+    def difference(cls, group: str, label: str, found: Difference) -> Self:
+        """A difference of two shares, in points."""
+        mean, low, high = (100 * x for x in (found.mean, found.low, found.high))
+        return cls(group, label, mean, low, high, found.n, f"{mean:+.1f}")
+
+    @classmethod
+    def number(cls, group: str, label: str, value: float | None, unit: Unit, text: str | None = None) -> Self:
+        """A number without an interval; `text` is for one that is none."""
+        return cls(group, label, value, None, None, None, text or said(value, unit))
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """Rows of one unit.
+
+    Attributes:
+        title: what is drawn, with its unit.
+        unit: of all values; shares are fractions of 1, differences are in points.
+        rows: in the order in which they are drawn.
+        reference: where a line is drawn, with what it means; None without.
+        is_log: over powers of ten.
+    """
+
+    title: str
+    unit: Unit
+    rows: tuple[FigureRow, ...]
+    reference: tuple[float, str] | None = None
+    is_log: bool = False
+
+
+def said(value: float | None, unit: Unit) -> str:
+    """A number as people read it, three digits where it is a measurement."""
+    if value is None:
+        return "not measured"
+    if unit == "share":
+        return f"{value:.1%}"
+    if unit == "answers":
+        return f"{value:,.0f}"
+    rounded = f"{value:.3g}"
+    if "e" in rounded:
+        rounded = f"{value:,.0f}" if value >= 1 else f"{value:.2e}"
+    return f"{rounded} {'s' if unit == 'seconds' else unit}"
+
+
+def figures(*found: tuple[str, Unit, Sequence[FigureRow]]) -> tuple[Figure, ...]:
+    """Those of (title, unit, rows) that have a row."""
+    return tuple(Figure(title, unit, tuple(rows)) for title, unit, rows in found if rows)
+
+
+def difference_figure(title: str, rows: Sequence[FigureRow]) -> Figure:
+    """Differences in points, beside the line of none."""
+    return Figure(f"{title}, in points", "points", tuple(rows), (0.0, "no difference"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,23 +172,58 @@ class Claim:
         return " ".join(f"Elsewhere: {words}." for words in said)
 
 
-def missing(name: str, text: str, part: str) -> Claim:
-    """A question whose part is not stored."""
-    sentence = f"`evidence --parts {part}` measures it."
-    return Claim(name, "reviewers", text, "", NOT_MEASURED, sentence)
+@dataclass(frozen=True)
+class Stored:
+    """What answers are computed from: every regime, the newest first, and the folder of stored results."""
+
+    known: Sequence[Regime]
+    folder: Path
+
+    @cached_property
+    def parts(self) -> Mapping[str, tuple[Regime, StoredPart]]:
+        """Each part of the newest regime that has it, and whose it is."""
+        return {name: (regime, part) for regime in reversed(self.known) for name, part in regime.parts.items()}
 
 
-def answer(
-    name: str,
-    text: str,
-    found: Finding,
-    sentence: str,
-    command: str,
-    drawn: tuple[Figure, ...] = (),
-    others: tuple[Finding, ...] = (),
-) -> Claim:
-    """A question that numbers answer."""
-    return Claim(name, "reviewers", text, "", "answered", sentence, found, f"`{command}`", others, drawn)
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What numbers say to a question; see `Claim`, where a command stands between backticks."""
+
+    found: Finding
+    sentence: str
+    command: str
+    figures: tuple[Figure, ...] = ()
+    others: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question of the reviewers.
+
+    Attributes:
+        name, text: see `Claim`.
+        answer: of what is stored; None where that says nothing.
+        missing: what to say then.
+    """
+
+    name: str
+    text: str
+    answer: Callable[[Stored], Answer | None]
+    missing: str
+
+    def ask(self, stored: Stored) -> Claim:
+        """The question with its answer.
+
+        Raises:
+            DatasetError: a stored result is damaged.
+        """
+        said = self.answer(stored)
+        if said is None:
+            return Claim(self.name, "reviewers", self.text, "", NOT_MEASURED, self.missing)
+        return Claim(
+            self.name, "reviewers", self.text, "", "answered", said.sentence, said.found, f"`{said.command}`",
+            said.others, said.figures,
+        )  # fmt: skip
 
 
 def router_name(router: str) -> str:

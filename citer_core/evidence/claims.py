@@ -1,22 +1,36 @@
 """What the paper claims and what its reviewers asked, each with our number: confirmed, refuted, or not measured.
 
 Every number is computed from stored results; a claim whose result is not stored says "not measured". The table of the
-chapter on evidence and the page's questions are made of these. Here are the claims that one router beats another;
-`reviewers` has the others. Imports no torch.
+chapter on evidence and the page's questions are made of these. Here are the claims that one router beats another, and
+`lesson`: when a learned one pays; `questions` has what reviewers asked. Imports no torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Finding, Verdict, router_name, verdict_of
-from citer_core.evidence.figures import Figure, difference_row
+from citer_core.evidence.claim import (
+    NOT_MEASURED,
+    SHARE,
+    Claim,
+    Figure,
+    FigureRow,
+    Finding,
+    Stored,
+    Unit,
+    Verdict,
+    difference_figure,
+    figures,
+    router_name,
+    said,
+    verdict_of,
+)
+from citer_core.evidence.questions import QUESTIONS, settled_claim
 from citer_core.evidence.regime import NEAR, SHARES, Difference, Regime
 from citer_core.evidence.regimes import BENCHMARKS, regimes
-from citer_core.evidence.reviewers import of_reviewers
-from citer_core.evidence.speculative_claim import speculative_claim
 
 LED_BY = {
     "citer-outcome": "a router that learns from outcomes",
@@ -59,6 +73,38 @@ _PAPERS: dict[Verdict, str] = {
     "refuted": "It does not hold here.",
     "no difference shown": "Nothing of it shows here",
 }
+DRAFTS = "Cheaper than speculative decoding, at some accuracy"
+PAPERS_DRAFTS = "80.8% in 4.0 s against 87.0% in 10.9 s"
+WAYS = (
+    ("always-slm", None),
+    ("max-probability", SHARE),
+    ("citer-2", SHARE),
+    ("citer-outcome", SHARE),
+    ("speculative", None),
+    ("always-llm", None),
+)
+_SENTENCES = {
+    "confirmed": "Routing costs less and gives up some right answers; speculative decoding keeps the LLM's text.",
+    "refuted": "Take speculative decoding here: it keeps the LLM's own text and costs no more.",
+    "open": "They are different trades: speculative decoding keeps the LLM's text, routing may cost less or more.",
+}
+FREE = "max-probability"
+LEARNED = {
+    "citer": "CITER after one round",
+    "citer-2": "CITER after two rounds",
+    "citer-outcome": "a router of outcome labels",
+}
+_IS: dict[Verdict, str] = {
+    "confirmed": "is ahead of",
+    "refuted": "is behind",
+    "no difference shown": "is neither measurably ahead of nor behind",
+}
+BOTH = (
+    "It pays where text can be worded in many right ways: there the SLM is unsure of words that do not matter, and "
+    "labels that look at what becomes of the answer tell these from the decisive ones. Where every solution has one "
+    "wording, an unsure SLM is nearly always a wrong one, and its own probability says so for nothing."
+)
+NEITHER = "Where the SLM's own probability already says when it is wrong, nothing is left for a router to learn."
 
 
 def claims(folder: Path = BENCHMARKS, known: Sequence[Regime] | None = None) -> list[Claim]:
@@ -71,11 +117,12 @@ def claims(folder: Path = BENCHMARKS, known: Sequence[Regime] | None = None) -> 
     Raises:
         DatasetError: a stored result is damaged.
     """
-    known = list(regimes(folder)) if known is None else known
-    compared = [_claim(known, *row) for row in CLAIMS]
+    stored = Stored(list(regimes(folder)) if known is None else known, folder)
+    compared = [_claim(stored.known, *row) for row in CLAIMS]
     of_paper = [claim for claim in compared if claim.source == "paper"]
     ours = [claim for claim in compared if claim.source != "paper"]
-    return [*ours, *of_paper, speculative_claim(known), *of_reviewers(known, folder)]
+    of_cost = [_speculative(stored), settled_claim(stored)]
+    return [*ours, *of_paper, *of_cost, *(question.ask(stored) for question in QUESTIONS)]
 
 
 def _claim(
@@ -112,8 +159,8 @@ def _pair_of(regime: Regime, first: Sequence[str], second: Sequence[str]) -> tup
     return None
 
 
-def _differences(regime: Regime, a: str, b: str, share: float = SHARE) -> dict[str, Difference]:
-    found = {kind: regime.difference(kind, a, b, share) for kind in regime.tables}
+def _differences(regime: Regime, a: str, b: str) -> dict[str, Difference]:
+    found = {kind: regime.difference(kind, a, b, SHARE) for kind in regime.tables}
     return {kind: difference for kind, difference in found.items() if difference is not None}
 
 
@@ -145,21 +192,23 @@ def _missed(regime: Regime, kind: str, routers: Sequence[str]) -> str:
 
 def _figure(there: Sequence[tuple[Regime, str, str]]) -> Figure:
     """Differences in points: of the regime that leads at several shares, of the others at one."""
-    rows = []
-    for number, (regime, a, b) in enumerate(there):
-        shares = SHARES if number == 0 else (SHARE,)
-        for kind in regime.tables:
-            for share in shares:
-                found = regime.difference(kind, a, b, share)
-                if found is not None:
-                    rows.append(difference_row(short(regime), f"{kind} at {share:.0%}", found))
+    rows = [
+        row
+        for number, (regime, a, b) in enumerate(there)
+        for row in _rows_at(regime, a, b, SHARES if number == 0 else (SHARE,), short(regime))
+    ]
     _, a, b = there[0]
-    return Figure(
-        f"{router_name(a)} less {router_name(b)}: right answers at a share of LLM tokens, in points",
-        "points",
-        tuple(rows),
-        (0.0, "no difference"),
-    )
+    return difference_figure(f"{router_name(a)} less {router_name(b)}: right answers at a share of LLM tokens", rows)
+
+
+def _rows_at(regime: Regime, a: str, b: str, shares: Sequence[float], group: str) -> list[FigureRow]:
+    """The first router less the second, kind by kind."""
+    return [
+        FigureRow.difference(group, f"{kind} at {share:.0%}", found)
+        for kind in regime.tables
+        for share in shares
+        if (found := regime.difference(kind, a, b, share)) is not None
+    ]
 
 
 def short(regime: Regime) -> str:
@@ -184,3 +233,92 @@ def headline(regime: Regime) -> str:
     alone = ", ".join(f"the {label} alone {words(name)}" for name, label in ALONE.items() if name in right)
     n = min(int(line.n) for lines in there.values() for line in lines)
     return f"At {SHARE:.0%} LLM tokens, {best}, {', '.join(others)} ({n:,} unseen problems of each; {alone})."
+
+
+def _speculative(stored: Stored) -> Claim:
+    """Of the newest regime that has it; a matter of cost, whose verdict has to hold in bytes and in seconds."""
+    if "speculative" not in stored.parts:
+        return Claim(
+            "speculative", "paper", DRAFTS, PAPERS_DRAFTS, NOT_MEASURED,
+            "Speculative decoding keeps the LLM's answer and routing does not: they are different trades.",
+        )  # fmt: skip
+    regime, part = stored.parts["speculative"]
+    words, cheaper = [], []
+    for kind, entry in part.content.items():
+        drafted, ours = regime.at(kind, "speculative", None), regime.at(kind, "citer-2", SHARE)
+        if drafted is None:
+            continue
+        accepted = entry["n_accepted"] / max(1, entry["n_drafted"])
+        words.append(f"{kind} {_of(drafted)}, {accepted:.0%} of the drafted tokens kept")
+        if ours is not None:
+            words[-1] += f", against {_of(ours)} for citer-2 at {SHARE:.0%}"
+            pairs = [(ours[name], drafted[name]) for name in ("gb", "seconds_alone")]
+            cheaper += [None if a != a or b != b else a < b for a, b in pairs]  # NaN: not measured
+    verdict: Verdict = "open"
+    if cheaper and None not in cheaper and len(set(cheaper)) == 1:
+        verdict = "confirmed" if cheaper[0] else "refuted"
+    return Claim(
+        "speculative", "paper", DRAFTS, PAPERS_DRAFTS, verdict, _SENTENCES[verdict],
+        Finding(tuple(words), regime.title), f"`{part.command}`",
+        figures=figures(
+            ("Right answers", "share", _cost_rows(regime, "accuracy", "share")),
+            ("Estimated GB an answer", "GB", _cost_rows(regime, "gb", "GB")),
+            ("Measured seconds an answer, one at a time", "seconds", _cost_rows(regime, "seconds_alone", "seconds")),
+        ),
+    )  # fmt: skip
+
+
+def _of(line: Any) -> str:
+    seconds = None if line.seconds_alone != line.seconds_alone else float(line.seconds_alone)
+    return f"{line.accuracy:.1%} right, {said(line.gb, 'GB')} and {said(seconds, 'seconds')} an answer"
+
+
+def _cost_rows(regime: Regime, column: str, unit: Unit) -> list[FigureRow]:
+    rows = []
+    for kind in regime.tables:
+        for router, share in WAYS:
+            line = regime.at(kind, router, share)
+            if line is None or line[column] != line[column]:
+                continue
+            name = f"{line.label}{f', {share:.0%} LLM tokens' if share else ''}"
+            if column == "accuracy":
+                rows.append(
+                    FigureRow.interval(
+                        kind, name, float(line.accuracy), (float(line.low), float(line.high)), int(line.n)
+                    )
+                )
+            else:
+                rows.append(FigureRow.number(kind, name, float(line[column]), unit))
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What follows, in sentences, and what it follows from."""
+
+    sentences: tuple[str, ...]
+    figure: Figure
+
+
+def lesson(known: Sequence[Regime]) -> Lesson | None:
+    """Of every regime in which both were measured at the same shares, the newest first; None without one."""
+    sentences, verdicts, rows = list[str](), list[Verdict](), list[FigureRow]()
+    for regime in known:
+        for router, name in LEARNED.items():
+            there = _differences(regime, router, FREE)
+            if not there:
+                continue
+            verdicts.append(verdict_of(list(there.values())))
+            numbers = "; ".join(f"{kind} {difference}" for kind, difference in there.items())
+            sentences.append(
+                f"{short(regime)}: {name} {_IS[verdicts[-1]]} max-probability at {SHARE:.0%} LLM tokens: {numbers}."
+            )
+            rows += _rows_at(regime, router, FREE, SHARES, f"{short(regime)}, {name}")
+    if not rows:
+        return None
+    if "confirmed" in verdicts and set(verdicts) != {"confirmed"}:
+        sentences.append(BOTH)
+    elif "confirmed" not in verdicts:
+        sentences.append(NEITHER)
+    title = "Right answers of the learned router less those of max-probability, at a share of LLM tokens"
+    return Lesson(tuple(sentences), difference_figure(title, rows))

@@ -6,36 +6,30 @@ Routers and taus come from English text, so what is measured is what becomes of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from citer_core.errors import DatasetError
-from citer_core.evidence.claim import NOT_MEASURED, Claim, Finding, answer, router_name
-from citer_core.evidence.figures import Figure, figures, number_row, share_row
+from citer_core.evidence.claim import Answer, Figure, FigureRow, Finding, Stored, figures, router_name
 from citer_core.evidence.regime import ALONE
 from citer_core.evidence.regimes import REAL_TITLE, evaluated_points
 from citer_core.evidence.statistics import paired_difference
 
 LANGUAGES = {"en": "English", "de": "German"}  # what routers and taus come from first
 KINDS = ("math", "mc")
-TEXT = "Other languages?"
 
 
-def language_claim(folder: Path) -> Claim:
+def in_languages(stored: Stored) -> Answer | None:
     """Right answers and shares of LLM tokens in each language, all formats together, at the same taus.
-
-    Args:
-        folder: of the stored results.
 
     Raises:
         DatasetError: a stored result is damaged.
     """
-    files = {kind: {code: folder / f"languages-{code}-{kind}.jsonl" for code in LANGUAGES} for kind in KINDS}
+    files = {kind: {code: stored.folder / f"languages-{code}-{kind}.jsonl" for code in LANGUAGES} for kind in KINDS}
     kinds = [kind for kind, its in files.items() if all(path.exists() for path in its.values())]
     if not kinds:
-        return Claim("languages", "reviewers", TEXT, "", NOT_MEASURED, "No accuracy is stored.")
+        return None
     points = {code: {kind: list(evaluated_points(files[kind][code])) for kind in kinds} for code in LANGUAGES}
     if any(point["right"] is None for of_kind in points.values() for its in of_kind.values() for point in its):
         raise DatasetError("languages-*.jsonl: a row does not say which problems were right. Restore the files.")
@@ -63,26 +57,16 @@ def language_claim(folder: Path) -> Claim:
             f"{there['right'].sum()} in {LANGUAGES[second]} ({100 * mean:+.0f} points, {100 * low:+.0f} to "
             f"{100 * high:+.0f}{f'; {shares}' if router not in ALONE else ''})"
         )
-    drawn = [
-        *figures(
-            (
-                "Right answers to the same problems in two languages", "share",
-                [
-                    share_row(LANGUAGES[code], router_name(router), int(its["right"].sum()), len(its["right"]))
-                    for code in LANGUAGES
-                    for router, its in of[code].items()
-                ],
-            )
-        ),
-        _shares(of),
-    ]  # fmt: skip
-    return answer(
-        "languages",
-        TEXT,
+    right = [
+        FigureRow.share(LANGUAGES[code], router_name(router), int(its["right"].sum()), len(its["right"]))
+        for code in LANGUAGES
+        for router, its in of[code].items()
+    ]
+    return Answer(
         Finding(tuple(words), REAL_TITLE, " and ".join(kinds)),
         _sentence(of[first], of[second]),
         _command(kinds[0], evaluated_points(files[kinds[0]][second])),
-        tuple(drawn),
+        (*figures(("Right answers to the same problems in two languages", "share", right)), _shares(of)),
     )
 
 
@@ -113,7 +97,7 @@ def _by_router(of_kind: Mapping[str, Sequence[dict[str, Any]]]) -> dict[str, dic
 
 def _shares(of: dict[str, dict[str, dict[str, Any]]]) -> Figure:
     rows = [
-        number_row(f"{LANGUAGES[code]}, {kind}", router_name(router), share, "share")
+        FigureRow.number(f"{LANGUAGES[code]}, {kind}", router_name(router), share, "share")
         for code in LANGUAGES
         for router, its in of[code].items()
         if router not in ALONE

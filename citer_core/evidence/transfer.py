@@ -12,14 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from citer_core.errors import DatasetError
-from citer_core.evidence.claim import SHARE, Claim, Finding, Parts, answer, missing, router_name
-from citer_core.evidence.figures import Figure, figures, share_row
+from citer_core.evidence.claim import SHARE, Answer, Figure, FigureRow, Finding, Stored, figures, router_name
 from citer_core.evidence.regime import NEAR, Regime
 from citer_core.evidence.regimes import REAL_PAIR, evaluated_points
 from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.evidence.stored import StoredPart
 
-TEXT = "One router for each benchmark, or one for all?"
 BOTH = "both"
 TRAINED_ON = {"gsm8k": "GSM8K", "cqa": "CommonsenseQA", BOTH: BOTH}  # by the end of a router's name
 
@@ -47,36 +45,21 @@ class Tried:
 _Difference = tuple[Tried, float, tuple[float, float]]
 
 
-def transfer_claim(parts: Parts, known: Sequence[Regime], folder: Path) -> Claim:
+def transferred(stored: Stored) -> Answer | None:
     """How far routers carry: of the newest set that tried it, and of the real pair.
-
-    Args:
-        folder: of the stored results.
 
     Raises:
         DatasetError: a stored result is damaged.
     """
-    if "transfer" not in parts:
-        return missing("transfer", TEXT, "transfer")
-    regime, part = parts["transfer"]
-    tried = _of_part(part)
-    found = _differences(tried)
-    drawn = [_drawn(tried, regime)]
-    others = []
-    for other in known:
-        elsewhere = _of_points(other, folder) if other.name == "qwen" else []
-        if elsewhere:
-            others.append(Finding(_words(_differences(elsewhere)), other.title))
-            drawn.append(_drawn(elsewhere, other))
-    return answer(
-        "transfer",
-        TEXT,
-        Finding(_words(found), regime.title),
-        _sentence(found),
-        part.command,
-        tuple(drawn),
-        tuple(others),
-    )
+    if "transfer" not in stored.parts:
+        return None
+    regime, part = stored.parts["transfer"]
+    places = [(regime, _of_part(part))]
+    places += [(one, _of_points(one, stored.folder)) for one in stored.known if one.name == "qwen"]
+    there = [(one, tried, _differences(tried)) for one, tried in places if tried]
+    found, *others = (Finding(_words(differences), one.title) for one, _, differences in there)
+    drawn = tuple(_drawn(tried, one) for one, tried, _ in there)
+    return Answer(found, _sentence(there[0][2]), part.command, drawn, tuple(others))
 
 
 def compared_with_own(regime: Regime, folder: Path) -> list[_Difference]:
@@ -177,6 +160,9 @@ def _where_worse(intervals: Sequence[tuple[float, float]]) -> str | None:
 
 
 def _drawn(tried: Sequence[Tried], regime: Regime) -> Figure:
-    rows = [share_row(one.group, f"trained on {one.trained_on}", int(one.right.sum()), len(one.right)) for one in tried]
+    rows = [
+        FigureRow.share(one.group, f"trained on {one.trained_on}", int(one.right.sum()), len(one.right))
+        for one in tried
+    ]
     (figure,) = figures((f"Right answers at {SHARE:.0%} LLM tokens; {regime.title}", "share", rows))
     return figure

@@ -18,8 +18,7 @@ from citer_core.assets import ASSETS
 from citer_core.errors import CiterError
 from citer_core.evidence.advice import routers_here
 from citer_core.evidence.claim import SHARE
-from citer_core.evidence.claims import claims
-from citer_core.evidence.lesson import lesson
+from citer_core.evidence.claims import claims, lesson
 from citer_core.evidence.regime import NEAR, Regime
 from citer_core.evidence.regimes import regimes
 from citer_core.models.presets import EMBEDDED, parse_pair

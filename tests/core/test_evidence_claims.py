@@ -16,8 +16,7 @@ from citer_core.errors import DatasetError
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evidence import claims as claims_module
 from citer_core.evidence.claim import verdict_of
-from citer_core.evidence.claims import claims, headline
-from citer_core.evidence.lesson import NEITHER, lesson
+from citer_core.evidence.claims import NEITHER, claims, headline, lesson
 from citer_core.evidence.payback import paybacks
 from citer_core.evidence.regime import Difference, newcombe
 from citer_core.evidence.regimes import REAL_PAIR, of_matched, of_parts, of_qwen, regimes

@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 from citer_core.errors import DatasetError
+from citer_core.evidence.claim import Stored
+from citer_core.evidence.questions import QUESTIONS
 from citer_core.evidence.regimes import REAL_PAIR, of_parts, of_qwen
 from citer_core.evidence.statistics import paired_difference
-from citer_core.evidence.transfer import transfer_claim
 from tests.core.stored_evidence import bits, evaluated, every_part
 
 OWN = [True] * 6 + [False] * 2
+TRANSFER = next(question for question in QUESTIONS if question.name == "transfer")
 WORSE = [False] * 7 + [True]
 BETTER = [True] * 7 + [False]
 
@@ -25,13 +27,12 @@ def claim(tmp_path):
         rows = [evaluated("always-slm", 0.0, WORSE), evaluated("citer", 0.12, OWN), evaluated("citer", 0.26, WORSE)]
         (tmp_path / f"{file}.jsonl").write_text("".join(rows))
     parts = every_part()
-    bundled = of_parts("a-set", parts)
 
     def claim(*rows, without=()):
         if rows:
             (tmp_path / "qwen-gsm8k-transfer.jsonl").write_text("".join(rows))
-        its = {name: (bundled, part) for name, part in parts.items() if name not in without}
-        return transfer_claim(its, [bundled, of_qwen(tmp_path)], tmp_path)
+        bundled = of_parts("a-set", {name: part for name, part in parts.items() if name not in without})
+        return TRANSFER.ask(Stored([bundled, of_qwen(tmp_path)], tmp_path))
 
     return claim
 
@@ -119,4 +120,4 @@ def test_what_follows_says_where_a_loss_is_beyond_doubt(tmp_path, right, both, o
         ],
     )
     regime = of_parts("a-set", parts | {"transfer": part})
-    assert transfer_claim({"transfer": (regime, part)}, [regime], tmp_path).sentence == f"{both} {other}"
+    assert TRANSFER.ask(Stored([regime], tmp_path)).sentence == f"{both} {other}"

@@ -15,8 +15,7 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.browser_pair import pair_facts, stored_thresholds
 from citer_core.evidence.advice import FILE, advice, computed_advice, routers_here
-from citer_core.evidence.claims import claims
-from citer_core.evidence.lesson import lesson
+from citer_core.evidence.claims import claims, lesson
 from citer_core.evidence.regime import NEAR
 from citer_core.evidence.regimes import REAL_PAIR, of_matched, of_qwen, regimes
 from citer_core.ui.evidence import lead

@@ -10,24 +10,26 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.errors import DatasetError
 from citer_core.evaluation.metrics import wilson_interval
-from citer_core.evidence.languages import language_claim
+from citer_core.evidence.claim import Stored
+from citer_core.evidence.questions import QUESTIONS
 from citer_core.evidence.statistics import paired_difference
 from citer_core.tasks.datasets import read_rows
 from citer_core.tasks.problems import problem_from_row
 from citer_core.ui.labels.recorded_labels import rows_in_file
 from tests.core.stored_evidence import evaluated
 
+LANGUAGES = next(question for question in QUESTIONS if question.name == "languages")
 DATASETS = ASSETS / "datasets"
 
 
 def test_languages_are_compared_on_the_same_problems(tmp_path):
     en, de = [True] * 7 + [False], [True] * 3 + [False] * 5
-    assert language_claim(tmp_path).verdict == "not measured"
+    assert LANGUAGES.ask(Stored([], tmp_path)).verdict == "not measured"
     for code, right, share in (("en", en, 0.1), ("de", de, 0.2)):
         for kind in ("math", "mc"):
             rows = [evaluated(name, share, right) for name in ("always-slm", "always-llm", "citer")]
             (tmp_path / f"languages-{code}-{kind}.jsonl").write_text("".join(rows))
-    found = language_claim(tmp_path)
+    found = LANGUAGES.ask(Stored([], tmp_path))
     assert found.verdict == "answered" and found.command
     _, (low, high) = paired_difference([np.array(de * 2)], [np.array(en * 2)])
     said = f"CITER: 14 of 16 right in English, 6 in German (-50 points, {100 * low:+.0f} to {100 * high:+.0f}; "
@@ -42,15 +44,15 @@ def test_languages_are_compared_on_the_same_problems(tmp_path):
     )
     (tmp_path / "languages-de-mc.jsonl").write_text(evaluated("citer", 0.1, en, is_kept=False))
     with pytest.raises(DatasetError, match="which problems were right"):
-        language_claim(tmp_path)
+        LANGUAGES.ask(Stored([], tmp_path))
     (tmp_path / "languages-de-mc.jsonl").write_text(evaluated("citer", 0.1, en))
     with pytest.raises(DatasetError, match="the same ways"):
-        language_claim(tmp_path)
+        LANGUAGES.ask(Stored([], tmp_path))
     for code in ("en", "de"):
         rows = [evaluated(name, 0.1, en) for name in ("always-slm", "always-llm", "citer", "citer")]
         (tmp_path / f"languages-{code}-mc.jsonl").write_text("".join(rows))
     with pytest.raises(DatasetError, match="at two taus"):
-        language_claim(tmp_path)
+        LANGUAGES.ask(Stored([], tmp_path))
 
 
 def test_who_loses_right_answers_is_told_apart(tmp_path):
@@ -62,7 +64,7 @@ def test_who_loses_right_answers_is_told_apart(tmp_path):
             given = (("always-slm", en), ("always-llm", of_llm), ("citer", en), ("citer-plus", of_plus))
             rows = [evaluated(name, 0.1, right) for name, right in given]
             (tmp_path / f"languages-{code}-mc.jsonl").write_text("".join(rows))
-        return language_claim(tmp_path).sentence
+        return LANGUAGES.ask(Stored([], tmp_path)).sentence
 
     assert sentence(en, fewer).startswith(
         "For neither model alone is a loss beyond doubt; routed answers lose right ones with CITER plus, and at "
