@@ -23,20 +23,10 @@ from citer_core.cli.model_arguments import MODELS, load_engine, pair_to_tell
 from citer_core.cli.parser import BETWEEN_0_AND_1, Allowed, whole_from
 from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
+from citer_core.evidence.part_tables import PARTS
 from citer_core.files import need_folder
 from citer_core.tasks.problem_set import ProblemSet
 
-PARTS = {
-    "routers": "labels of every round and kind, and the routers that learn from them",
-    "accuracy": "every router at the same shares of LLM tokens, and the oracles",
-    "shortcut": "how right the labels are: both branches rolled out",
-    "misjudged": "what each wrong decision costs: flipped one at a time",
-    "transfer": "routers of one format on the other",
-    "overhead": "what a router and a change of the model cost",
-    "length": "right answers by the length of question and answer",
-    "speculative": "speculative decoding; and every way one answer at a time",
-    "setup": "what labelling, training and tuning cost",
-}
 SIZES = {
     "n_test": "problems of each format that are answered (1000)",
     "n_tuning": "problems of each format that tau is found on (200)",
@@ -105,7 +95,7 @@ def evidence(args: argparse.Namespace) -> None:
         n_workers=args.workers,
         takes_shipped=args.take_shipped,
     )
-    for path in measure(asked, args.parts or list(PARTS), say):
+    for path in measure(asked, args.parts or PARTS, say):
         say(f"written to {path}")
 
 

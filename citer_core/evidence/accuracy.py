@@ -1,4 +1,4 @@
-"""Accuracy and cost of every router at the same shares of LLM tokens, and the oracles: the part `accuracy`.
+"""Routers at the same shares of LLM tokens, and the oracles: the parts `accuracy` and `length`.
 
 Each tau is found on tuning problems by the share of LLM tokens that it gives, never by right answers, and then tried on
 the problems of the test. Knows nothing about training.
@@ -6,9 +6,10 @@ the problems of the test. Knows nothing about training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +19,11 @@ from citer_core.evaluation.run_book import KeptRun, RunBook, threshold_for
 from citer_core.evidence.decisive import decisive_runs
 from citer_core.evidence.part_tables import N_LENGTHS
 from citer_core.evidence.plan import EvidencePlan
-from citer_core.evidence.runs import tally
-from citer_core.routing.router import Router
+from citer_core.evidence.statistics import pack
 from citer_core.routing.stored import StoredRouter
+from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.prompts import DataType
+from citer_core.workload import Workload
 
 ALONE = {"always-slm": 0.0, "always-llm": 1.0}  # router and tau
 ORACLE = "disagreement"
@@ -48,6 +50,35 @@ class Named:
     is_main: bool = True
 
 
+class Tried(NamedTuple):
+    """A router at the share that was wanted, None for one without, and its tau; and its run of every problem."""
+
+    named: Named
+    share: float | None
+    tau: float
+    runs: Sequence[KeptRun]
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What a stored point says of it, and which answers are right."""
+        return {
+            "router": self.named.router,
+            "label": self.named.label,
+            "seed": self.named.seed,
+            "share_wanted": self.share,
+            "threshold": self.tau,
+            "right": pack([run.is_right for run in self.runs]),
+        }
+
+    def tokens(self, of: Iterable[int]) -> list[list[int]]:
+        """(tokens, LLM tokens) of each quarter, `of` of each problem."""
+        found = [[0, 0] for _ in range(N_LENGTHS)]
+        for k, run in zip(of, self.runs, strict=True):
+            found[k][0] += run.n_tokens
+            found[k][1] += run.n_llm_tokens
+        return found
+
+
 def named_routers(everything: Engine, shipped: Engine, variations: Container[str] = ()) -> list[Named]:
     """What is compared: the routers that need no training, and those that were trained for this, named `router@seed`.
 
@@ -70,105 +101,130 @@ def named_routers(everything: Engine, shipped: Engine, variations: Container[str
     return found
 
 
-class Sweep:
-    """All points of one format.
+def run_book(engine: Engine, work: Path, data_type: DataType, plan: EvidencePlan) -> RunBook:
+    """The runs of one format in the folder of the work.
+
+    Raises:
+        DatasetError: they are another pair's or cannot be written.
+    """
+    path = work / f"runs-{data_type}.jsonl"
+    return RunBook(engine, path, max_new_tokens=plan.max_new_tokens, batch_size=plan.batch_size)
+
+
+def alone(book: RunBook, test: ProblemSet, taus: Mapping[str, float] = ALONE) -> list[Tried]:
+    """Routers whose tau is known."""
+    return [
+        Tried(Named(name, name, book.engine.router(name).label, is_shipped=True), None, tau, book.runs(name, test, tau))
+        for name, tau in taus.items()
+    ]
+
+
+def tried(
+    book: RunBook,
+    test: ProblemSet,
+    tuning: ProblemSet,
+    asked: Sequence[tuple[Named, float]],
+    say: Callable[[str], None] = lambda _: None,
+) -> list[Tried]:
+    """Routers, each at a share of LLM tokens.
 
     Args:
         book: of an engine that has all routers.
-        data_type: the format.
-        plan: sizes.
+        test, tuning: problems.
+        asked: routers, and the share of each.
         say: told about progress.
     """
+    taus = []
+    for named, share in asked:
+        taus.append((named.key, threshold_for(book, named.key, tuning, share)))
+        say(f"{test.data_type} {named.key}: tau for {share:.0%} is {taus[-1][1]:.4f}")
 
-    def __init__(
-        self, book: RunBook, data_type: DataType, plan: EvidencePlan, say: Callable[[str], None] = lambda _: None
-    ) -> None:
-        self._book, self._plan, self._say = book, plan, say
-        self._data_type = data_type
-        self._test, self._tuning = plan.test(data_type), plan.tuning(data_type)
-        alone = book.runs("always-llm", self._test, 1.0)
-        self._length_of, self._bounds = length_classes([run.n_tokens for run in alone])
+    def tell(numbers: range, n_known: int) -> None:
+        if n_known == len(taus):
+            say(f"{test.data_type}: {numbers.stop} of {len(test.problems)} problems at {n_known} points")
 
-    def content(self, routers: Sequence[Named]) -> dict[str, Any]:
-        """The entry of this format in the stored part."""
-        points = [self._alone(name, tau) for name, tau in {**ALONE, ORACLE: 0.5}.items()]
-        points.append(self._decisive())
-        asked = [(named, share) for named in routers for share in self._plan.shares_at(is_main=named.is_main)]
-        taus = []
-        for named, share in asked:
-            taus.append((named.key, threshold_for(self._book, named.key, self._tuning, share)))
-            self._say(f"{self._data_type} {named.key}: tau for {share:.0%} is {taus[-1][1]:.4f}")
-        self._book.fill(
-            self._test,
-            taus,
-            self._tell_of(len(taus)),
-        )
-        for (named, share), (_, tau) in zip(asked, taus, strict=True):
-            points.append(self._point(named, share, tau))
-            self._say(
-                f"{self._data_type} {named.key} at {share:.0%}: {share_of_right(points[-1], len(self)):.1%} right"
-            )
-        return {
-            "n": len(self),
-            "n_tuning": len(self._tuning.problems),
-            "length_of": "".join(str(k) for k in self._length_of),
-            "length_bounds": self._bounds,
-            "points": points,
-        }
+    book.fill(test, taus, tell)
+    found = zip(asked, taus, strict=True)
+    return [Tried(named, share, tau, book.runs(key, test, tau)) for (named, share), (key, tau) in found]
 
-    def __len__(self) -> int:
-        return len(self._test.problems)
 
-    def _tell_of(self, n_points: int) -> Callable[[range, int], None]:
-        def tell(numbers: range, n_known: int) -> None:
-            if n_known == n_points:
-                self._say(f"{self._data_type}: {numbers.stop} of {len(self)} problems at {n_points} points")
+def by_share(
+    book: RunBook, data_type: DataType, plan: EvidencePlan, routers: Sequence[Named], say: Callable[[str], None]
+) -> dict[str, Any]:
+    """The entry of one format in the part `accuracy`: all of its points."""
+    test, tuning = plan.test(data_type), plan.tuning(data_type)
+    points = alone(book, test, {**ALONE, ORACLE: 0.5})
+    of, bounds = length_classes([run.n_tokens for run in points[1].runs])
+    say(f"{data_type}: looking for the decisive tokens")
+    decisive = Named("always-slm", DECISIVE, DECISIVE_LABEL)
+    points.append(Tried(decisive, None, 0.0, decisive_runs(book.engine.pair, test.problems, plan)))
+    asked = [(named, share) for named in routers for share in plan.shares_at(is_main=named.is_main)]
+    for one in tried(book, test, tuning, asked, say):
+        points.append(one)
+        right = sum(run.is_right for run in one.runs) / len(one.runs)
+        say(f"{data_type} {one.named.key} at {one.share:.0%}: {right:.1%} right")
+    return {
+        "n": len(test.problems),
+        "n_tuning": len(tuning.problems),
+        "length_of": "".join(map(str, of)),
+        "length_bounds": bounds,
+        "points": [
+            one.about
+            | {
+                "revision": book.engine.router(one.named.key).revision,
+                "is_shipped": one.named.is_shipped,
+                "n_params": book.engine.router(one.named.key).n_params,
+                "n_llm_tokens": sum(run.n_llm_tokens for run in one.runs),
+                **tally(one.runs),
+                "by_length": one.tokens(of),
+            }
+            for one in points
+        ],
+    }
 
-        return tell
 
-    def _point(self, named: Named, share: float, tau: float) -> dict[str, Any]:
-        runs = self._book.runs(named.key, self._test, tau)
-        return self._described(named, self._book.engine.router(named.key), tau, runs, share)
+def by_length(
+    book: RunBook, test: ProblemSet, tuning: ProblemSet, routers: Sequence[Named], share: float
+) -> dict[str, Any]:
+    """The entry of one format in the part `length`, of runs that `accuracy` has made where it has.
 
-    def _alone(self, name: str, tau: float) -> dict[str, Any]:
-        router = self._book.engine.router(name)
-        runs = self._book.runs(name, self._test, tau)
-        return self._described(Named(name, name, router.label, None, is_shipped=True), router, tau, runs, None)
+    Args:
+        book: of an engine that has all routers.
+        test, tuning: problems.
+        routers: that are looked at, beside either model alone.
+        share: of LLM tokens, at which they are.
 
-    def _decisive(self) -> dict[str, Any]:
-        engine, named = self._book.engine, Named(DECISIVE, DECISIVE, DECISIVE_LABEL)
-        self._say(f"{self._data_type}: looking for the decisive tokens")
-        runs = decisive_runs(engine.pair, self._test.problems, self._plan)
-        return self._described(named, engine.router("always-slm"), 0.0, runs, None)
+    Returns:
+        Quarters by the tokens of the prompt and of the LLM's own answer, and one point per router with its right
+        answers and, for each quarter, its tokens and its LLM tokens.
+    """
+    points = alone(book, test)
+    kinds = {
+        "question": length_classes([len(book.engine.pair.encode(problem.prompt)) for problem in test.problems]),
+        "answer": length_classes([run.n_tokens for run in points[1].runs]),
+    }
+    points += tried(book, test, tuning, [(named, share) for named in routers])
+    return {
+        "n": len(test.problems),
+        **{f"{kind}_of": "".join(map(str, of)) for kind, (of, _) in kinds.items()},
+        **{f"{kind}_bounds": bounds for kind, (_, bounds) in kinds.items()},
+        "points": [one.about | {f"by_{kind}": one.tokens(of) for kind, (of, _) in kinds.items()} for one in points],
+    }
 
-    def _described(
-        self, named: Named, router: Router, threshold: float, runs: list[KeptRun], share: float | None
-    ) -> dict[str, Any]:
-        by_length = [[0, 0] for _ in range(N_LENGTHS)]
-        for k, run in zip(self._length_of, runs, strict=True):
-            by_length[k][0] += run.n_tokens
-            by_length[k][1] += run.n_llm_tokens
-        return {
-            "router": named.router,
-            "label": named.label,
-            "revision": router.revision,
-            "seed": named.seed,
-            "is_shipped": named.is_shipped,
-            "n_params": router.n_params,
-            "share_wanted": share,
-            "threshold": threshold,
-            "n_llm_tokens": sum(run.n_llm_tokens for run in runs),
-            **tally(runs),
-            "by_length": by_length,
-        }
+
+def tally(runs: Sequence[KeptRun]) -> dict[str, Any]:
+    """What the stored parts say of a set of answers: which are right, tokens, cut ones, measured seconds, passes."""
+    return {
+        "right": pack([run.is_right for run in runs]),
+        "n_tokens": sum(run.n_tokens for run in runs),
+        "n_cut": sum(run.is_cut for run in runs),
+        "seconds": round(sum(run.seconds for run in runs), 3),
+        "llm_seconds": round(sum(run.llm_seconds for run in runs), 3),
+        "work": asdict(sum((run.work for run in runs), Workload())),
+    }
 
 
 def length_classes(lengths: Sequence[int]) -> tuple[NDArray[np.int64], list[int]]:
     """The quarter of each length, 0 for the shortest; and where the quarters begin that are not the first."""
     bounds = [int(np.quantile(lengths, k / N_LENGTHS, method="higher")) for k in range(1, N_LENGTHS)]
     return np.searchsorted(bounds, lengths, side="right"), bounds
-
-
-def share_of_right(point: Mapping[str, Any], n: int) -> float:
-    """Right answers of a point, as a share."""
-    return int.from_bytes(bytes.fromhex(point["right"])).bit_count() / n

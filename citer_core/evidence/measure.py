@@ -7,7 +7,7 @@ each other where there are workers for them. Called by the command line.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -17,18 +17,14 @@ from typing import Any
 from citer_core.engine import Engine
 from citer_core.evaluation.run_book import threshold_for
 from citer_core.evaluation.shortcut import compare_branches
-from citer_core.evidence.accuracy import ALONE, Named, Sweep, named_routers
-from citer_core.evidence.flips import flip_decisions
-from citer_core.evidence.length import by_length
+from citer_core.evidence.accuracy import ALONE, Named, by_length, by_share, named_routers, run_book, tried
+from citer_core.evidence.decisive import flip_decisions
 from citer_core.evidence.overhead import measure_overhead
-from citer_core.evidence.part_tables import PARTS
+from citer_core.evidence.part_tables import OUTCOME, PARTS, published, round_of
 from citer_core.evidence.plan import FORMATS, EvidencePlan
-from citer_core.evidence.rounds import OUTCOME, published, round_of
 from citer_core.evidence.routers import RouterShop, transferred, variations
-from citer_core.evidence.runs import run_book
 from citer_core.evidence.setup_cost import of_plan, setup_cost
 from citer_core.evidence.speculation import described, one_by_one, speculated
-from citer_core.evidence.statistics import pack
 from citer_core.evidence.stored import StoredPart, plan_numbers
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
@@ -65,7 +61,7 @@ class Measurement:
     takes_shipped: bool = False
 
 
-def measure(asked: Measurement, parts: Sequence[str] = PARTS, say: Say = lambda _: None) -> Iterator[Path]:
+def measure(asked: Measurement, parts: Collection[str] = PARTS, say: Say = lambda _: None) -> Iterator[Path]:
     """Measures the parts, in the order of `PARTS`; yields each one's file.
 
     Raises:
@@ -120,39 +116,29 @@ def _learn_from(asked: Measurement, labels: str) -> None:
     shop.train_from(labels)
 
 
-def _overhead(engine: Engine, _asked: Measurement, _say: Say) -> Any:
-    return measure_overhead(engine)
-
-
 def _transfer(engine: Engine, asked: Measurement, say: Say) -> Any:
     """Routers of one format and of both, each on each, at one share."""
-    everything = _everything(engine, asked, say)
+    everything, plan = _everything(engine, asked, say), asked.plan
     base = sorted({learner.name.rpartition("-")[0] for learner in transferred()})
-    seed = asked.plan.seeds[0]
-    tried = [(name, "both", f"{name}@{seed}") for name in base]
-    tried += [(name, data_type, f"{name}-{data_type}@{seed}") for name in base for data_type in FORMATS]
+    trained_on = {Named(f"{name}@{plan.seeds[0]}", name, ""): "both" for name in base}
+    trained_on |= {Named(f"{name}-{kind}@{plan.seeds[0]}", name, ""): kind for name in base for kind in FORMATS}
     rows = []
     for tested_on in FORMATS:
-        with run_book(everything, asked.work, tested_on, asked.plan) as book:
-            test = asked.plan.test(tested_on)
-            taus = [threshold_for(book, key, asked.plan.tuning(tested_on), AT_SHARE) for _, _, key in tried]
-            book.fill(test, [(key, tau) for (_, _, key), tau in zip(tried, taus, strict=True)])
-            for (name, trained_on, key), threshold in zip(tried, taus, strict=True):
-                runs = book.runs(key, test, threshold)
+        with run_book(everything, asked.work, tested_on, plan) as book:
+            at_share = [(named, AT_SHARE) for named in trained_on]
+            for one in tried(book, plan.test(tested_on), plan.tuning(tested_on), at_share):
+                name, n_right = one.named.router, sum(run.is_right for run in one.runs)
                 rows.append(
-                    {
-                        "router": name,
-                        "trained_on": trained_on,
+                    {name: one.about[name] for name in ("router", "share_wanted", "threshold", "right")}
+                    | {
+                        "trained_on": trained_on[one.named],
                         "tested_on": tested_on,
-                        "share_wanted": AT_SHARE,
-                        "threshold": threshold,
-                        "n": len(runs),
-                        "right": pack([run.is_right for run in runs]),
-                        "n_tokens": sum(run.n_tokens for run in runs),
-                        "n_llm_tokens": sum(run.n_llm_tokens for run in runs),
+                        "n": len(one.runs),
+                        "n_tokens": sum(run.n_tokens for run in one.runs),
+                        "n_llm_tokens": sum(run.n_llm_tokens for run in one.runs),
                     }
                 )
-                say(f"{name} of {trained_on} on {tested_on}: {sum(run.is_right for run in runs)} of {len(runs)}")
+                say(f"{name} of {trained_on[one.named]} on {tested_on}: {n_right} of {len(one.runs)}")
     return rows
 
 
@@ -189,7 +175,7 @@ def _second(plan: EvidencePlan) -> str:
 _WHOLE: dict[str, Callable[[Engine, Measurement, Say], Any]] = {
     "routers": _routers,
     "transfer": _transfer,
-    "overhead": _overhead,
+    "overhead": lambda engine, _asked, _say: measure_overhead(engine),
     "speculative": _speculative,
     "setup": _setup,
 }
@@ -198,7 +184,7 @@ _WHOLE: dict[str, Callable[[Engine, Measurement, Say], Any]] = {
 def _accuracy(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
     everything = _everything(engine, asked, say)
     with run_book(everything, asked.work, data_type, asked.plan) as book:
-        return Sweep(book, data_type, asked.plan, say).content(_compared(engine, everything))
+        return by_share(book, data_type, asked.plan, _compared(engine, everything), say)
 
 
 def _length(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:

@@ -16,7 +16,7 @@ from typing import Any
 
 from citer_core.engine import Engine
 from citer_core.errors import SettingError
-from citer_core.evidence.rounds import OUTCOME, published
+from citer_core.evidence.part_tables import OUTCOME, published
 from citer_core.evidence.setup_cost import FREE, SetUp, setup_cost
 from citer_core.evidence.stored import StoredPart
 from citer_core.labelling.label_files import load_labels

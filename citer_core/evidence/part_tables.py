@@ -1,6 +1,7 @@
-"""The tables of fields of the evidence's stored parts: the head that all have, and the content of each.
+"""The tables of fields of the evidence's stored parts: the head that all have, and the content of each; and what rounds
+of labels and the routers that learn from them are called there.
 
-Imports no torch. Called by `stored`.
+Imports no torch.
 """
 
 from __future__ import annotations
@@ -11,9 +12,17 @@ from citer_core.gate.fields import Choice, Flag, Kind, ListOf, MapOf, Maybe, Rea
 from citer_core.trace_schema import MODEL
 from citer_core.workload import PASSES, WORKLOAD
 
-PARTS = (
-    "routers", "accuracy", "shortcut", "misjudged", "transfer", "overhead", "length", "speculative", "setup",
-)  # fmt: skip
+PARTS = {  # in the order in which they are measured
+    "routers": "labels of every round and kind, and the routers that learn from them",
+    "accuracy": "every router at the same shares of LLM tokens, and the oracles",
+    "shortcut": "how right the labels are: both branches rolled out",
+    "misjudged": "what each wrong decision costs: flipped one at a time",
+    "transfer": "routers of one format on the other",
+    "overhead": "what a router and a change of the model cost",
+    "length": "right answers by the length of question and answer",
+    "speculative": "speculative decoding; and every way one answer at a time",
+    "setup": "what labelling, training and tuning cost",
+}
 MAX_PROBLEMS, MAX_POINTS, N_LENGTHS = 20_000, 5_000, 4
 FORMATS = Choice("math", "mc")
 SHARE, COUNT, SECONDS = Real(0.0, 1.0), Whole(), Real(0.0, 1e9)
@@ -21,12 +30,8 @@ _NAME = Text(200, 1)
 HEX = Text(MAX_PROBLEMS // 4 + 2, 0, "0123456789abcdef")
 HEAD: dict[str, Kind[Any]] = {
     "part": Choice(*PARTS),
-    "title": _NAME,
-    "pair": _NAME,
-    "pair_revision": _NAME,
-    "dtype": _NAME,
-    "slm": MODEL,
-    "llm": MODEL,
+    **dict.fromkeys(("title", "pair", "pair_revision", "dtype"), _NAME),
+    **dict.fromkeys(("slm", "llm"), MODEL),
     "date": Text(10, 10),
     "hardware": Text(300),
     "command": Text(500),
@@ -42,17 +47,20 @@ _WHO: dict[str, Kind[Any]] = {
     "share_wanted": Maybe(SHARE),
     "threshold": SHARE,
 }
+_TALLY: dict[str, Kind[Any]] = {
+    "right": HEX,
+    "n_tokens": Whole(1),
+    "n_cut": COUNT,
+    **dict.fromkeys(("seconds", "llm_seconds"), SECONDS),
+    "work": WORKLOAD,
+}
 _POINT = Record(
     {
         **_WHO,
+        **_TALLY,
         "revision": Text(64),
         "is_shipped": Flag(),
-        "n_params": COUNT,
-        "right": HEX,
-        "n_tokens": Whole(1),
-        **dict.fromkeys(("n_llm_tokens", "n_cut"), COUNT),
-        **dict.fromkeys(("seconds", "llm_seconds"), SECONDS),
-        "work": WORKLOAD,
+        **dict.fromkeys(("n_params", "n_llm_tokens"), COUNT),
         "by_length": _QUARTERS,
     }
 )
@@ -71,12 +79,10 @@ _ROUTERS = Record(
         "rounds": ListOf(
             Record(
                 {
-                    "labels": _NAME,
-                    "policy": _NAME,
+                    **dict.fromkeys(("labels", "policy"), _NAME),
                     "threshold": SHARE,
                     **dict.fromkeys(("n_rolled_out", "n_prefer_slm"), COUNT),
-                    "n_compared": Maybe(COUNT),
-                    "n_flips": Maybe(COUNT),
+                    **dict.fromkeys(("n_compared", "n_flips"), Maybe(COUNT)),
                 }
             ),
             20,
@@ -84,12 +90,9 @@ _ROUTERS = Record(
         "routers": ListOf(
             Record(
                 {
-                    "router": _NAME,
-                    "kind": _NAME,
-                    "labels": _NAME,
+                    **dict.fromkeys(("router", "kind", "labels"), _NAME),
                     "seed": Whole(0, 10**6),
-                    "auc": Maybe(SHARE),
-                    "auc_max_probability": Maybe(SHARE),
+                    **dict.fromkeys(("auc", "auc_max_probability"), Maybe(SHARE)),
                     "ece": SHARE,
                     "validation_loss": Real(-1e9, 1e9),
                     "n_tokens": COUNT,
@@ -107,18 +110,14 @@ _BRANCHES = Record(
         **{f"slm_{a}_llm_{b}": COUNT for a in ("right", "wrong") for b in ("right", "wrong")},
     }
 )
-_SHORTCUT = MapOf(
-    Record({"threshold": SHARE, "n_examples": COUNT, "cases": MapOf(_BRANCHES, 3)}),
-    8,
-)
+_SHORTCUT = MapOf(Record({"threshold": SHARE, "n_examples": COUNT, "cases": MapOf(_BRANCHES, 3)}), 8)
 _FLIPS = Record(dict.fromkeys(("n", "n_lost", "n_won"), COUNT))
 _MISJUDGED = Record(
     {
         "router": _NAME,
         "threshold": SHARE,
         **dict.fromkeys(("n_problems", "n_right", "n_tokens", "n_llm_tokens"), COUNT),
-        "to_slm": _FLIPS,
-        "to_llm": _FLIPS,
+        **dict.fromkeys(("to_slm", "to_llm"), _FLIPS),
     }
 )
 _TRANSFER = ListOf(
@@ -139,10 +138,9 @@ _TRANSFER = ListOf(
 _OVERHEAD = Record(
     {
         "routers": ListOf(
-            Record({"router": _NAME, "n_params": COUNT, "ms": SECONDS, "mb": SECONDS, "mflop": SECONDS}), 100
+            Record({"router": _NAME, "n_params": COUNT, **dict.fromkeys(("ms", "mb", "mflop"), SECONDS)}), 100
         ),
-        "slm_step_ms": SECONDS,
-        "llm_step_ms": SECONDS,
+        **dict.fromkeys(("slm_step_ms", "llm_step_ms"), SECONDS),
         "n_cached": COUNT,
         "switch": ListOf(Record({"n_skipped": COUNT, "kept_ms": SECONDS, "again_ms": SECONDS}), 20),
     }
@@ -153,26 +151,15 @@ _LENGTH = Record(
         **dict.fromkeys(("question_of", "answer_of"), Text(MAX_PROBLEMS, 1, "0123")),
         **dict.fromkeys(("question_bounds", "answer_bounds"), ListOf(COUNT, N_LENGTHS - 1, N_LENGTHS - 1)),
         "points": ListOf(
-            Record(
-                {
-                    **_WHO,
-                    "right": HEX,
-                    **dict.fromkeys(("by_question", "by_answer"), _QUARTERS),
-                }
-            ),
-            MAX_POINTS,
-            1,
+            Record({**_WHO, "right": HEX, **dict.fromkeys(("by_question", "by_answer"), _QUARTERS)}), MAX_POINTS, 1
         ),
     }
 )
 _SPECULATIVE = Record(
     {
+        **_TALLY,
         "n": Whole(1, MAX_PROBLEMS),
-        "right": HEX,
-        "n_tokens": Whole(1),
-        **dict.fromkeys(("n_cut", "n_drafted", "n_accepted"), COUNT),
-        **dict.fromkeys(("seconds", "llm_seconds"), SECONDS),
-        "work": WORKLOAD,
+        **dict.fromkeys(("n_drafted", "n_accepted"), COUNT),
         "one_by_one": ListOf(
             Record(
                 {
@@ -222,3 +209,22 @@ CONTENT: dict[str, Kind[Any]] = {
     "speculative": MapOf(_SPECULATIVE, 2),
     "setup": _SETUP,
 }
+OUTCOME = "outcome"  # labels that have no rounds
+_PUBLISHED = "published-"
+
+
+def round_of(kind: str, number: int) -> str:
+    """The name of a round's router; the first has its kind's."""
+    return kind if number == 1 else f"{kind}-{number}"
+
+
+def published(number: int) -> str:
+    """The folder of a round's labels."""
+    return f"{_PUBLISHED}{number}"
+
+
+def on_the_way(router: str, folders: list[str]) -> list[str]:
+    """The routers that are trained up to this one, which needs these folders: each round is the policy of the next."""
+    n_rounds = sum(folder.startswith(_PUBLISHED) for folder in folders)
+    kind = router.removesuffix(f"-{n_rounds}")
+    return [*(round_of(kind, k) for k in range(1, n_rounds)), router]

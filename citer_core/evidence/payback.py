@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from citer_core.cost import ModelSpec
+from citer_core.evidence.part_tables import on_the_way
 from citer_core.evidence.regime import Regime
-from citer_core.evidence.rounds import on_the_way
 from citer_core.workload import Passes
 
 MEASURES = ("seconds", "gb", "tflop")

@@ -19,8 +19,8 @@ from typing import Any
 
 import torch
 
+from citer_core.evidence.part_tables import OUTCOME, published, round_of
 from citer_core.evidence.plan import FORMATS, EvidencePlan
-from citer_core.evidence.rounds import OUTCOME, published, round_of
 from citer_core.labelling.label_files import PART_SIZE, label_dataset, load_labels
 from citer_core.labelling.label_header import FIELDS_OF_3, LabelHeader, Rows
 from citer_core.labelling.labels import LabelMode, Labels, LabelSettings, Ties

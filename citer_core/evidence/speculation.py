@@ -13,8 +13,8 @@ from typing import Any
 
 from citer_core.engine import Engine
 from citer_core.evaluation.run_book import KeptRun
+from citer_core.evidence.accuracy import tally
 from citer_core.evidence.plan import EvidencePlan
-from citer_core.evidence.runs import tally
 from citer_core.row_file import RowFile
 from citer_core.speculation import SpeculativePass, SpeculativeTrace
 from citer_core.tasks.problem_set import ProblemSet

@@ -18,12 +18,11 @@ from citer_core.engine import Engine
 from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.run_book import KeptRun, RunBook, share_of, threshold_for
 from citer_core.evidence import plan as plans
-from citer_core.evidence.accuracy import length_classes, named_routers, share_of_right
+from citer_core.evidence.accuracy import length_classes, named_routers, tally
 from citer_core.evidence.decisive import decisive_runs
 from citer_core.evidence.part_tables import PARTS
 from citer_core.evidence.plan import EvidencePlan
 from citer_core.evidence.routers import RouterShop
-from citer_core.evidence.runs import work_of
 from citer_core.evidence.statistics import pack, paired_difference, unpack
 from citer_core.evidence.stored import StoredPart
 from citer_core.routing.catalog import load_routers
@@ -78,7 +77,7 @@ def test_a_book_that_is_opened_again_decodes_nothing_twice(engine, asked, tmp_pa
         assert book.runs("citer", asked, 0.5) == before
         assert (book.n_decoded, book.n_reused) == (0, 6)
         assert share_of(before) == sum(r.n_llm_tokens for r in before) / sum(r.n_tokens for r in before)
-        assert work_of(before)["n_tokens"] == sum(run.n_tokens for run in before)
+        assert tally(before)["work"]["n_tokens"] == sum(run.n_tokens for run in before)
     with pytest.raises(DatasetError, match="max_new_tokens"):
         RunBook(engine, tmp_path / "runs.jsonl", max_new_tokens=9, batch_size=8)
 
@@ -130,7 +129,6 @@ def test_bits_there_and_back():
     for n in (1, 7, 8, 9, 200):
         flags = [rng.random() < 0.5 for _ in range(n)]
         assert unpack(pack(flags), n).tolist() == flags
-        assert share_of_right({"right": pack(flags)}, n) == sum(flags) / n
     with pytest.raises(ValueError, match="8 flags"):
         unpack("ff", 9)
 

@@ -10,10 +10,9 @@ import pytest
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
 from citer_core.evaluation.run_book import RunBook
-from citer_core.evidence.accuracy import Named
-from citer_core.evidence.length import by_length
-from citer_core.evidence.meter import Meter
+from citer_core.evidence.accuracy import Named, by_length
 from citer_core.evidence.plan import EvidencePlan
+from citer_core.evidence.setup_cost import Meter
 from citer_core.evidence.speculation import described, one_by_one, speculated, workload_of
 from citer_core.evidence.statistics import unpack
 from citer_core.labelling.rollouts import Policy, Start, roll_out
