@@ -112,10 +112,27 @@ def measured_setup(
     """
     start = time.perf_counter()
     limits = {"max_new_tokens": max_new_tokens, "batch_size": batch_size}
-    what = _set_up_from(engine.pair, folders, rows, tuning, work, **limits, say=say)
+    pair, headers = engine.pair, headers_of(folders)
+    trained: dict[str, tuple[StoredRouter, float]] = {}
+    settings: dict[str, LabelSettings] = {}
+    roads: dict[str, list[str]] = {FREE: []}
+    for name, header in headers.items():
+        folder = OUTCOME if header.labels == "outcome" else published(header.iteration)
+        settings[folder] = _settings(header, trained, batch_size)
+        roads[name] = [*roads.get(header.router, ()), folder]
+        trained[name] = _trained(pair, name, folders[name], header, work, say)
+    what = SetUp(
+        examples=[example_of(row, data_type, pair) for row, data_type in rows],
+        n_labelled=next(iter(headers.values())).n_rows,
+        settings=settings,
+        trained=trained,
+        roads=roads,
+        tuning=[tuning],
+        **limits,
+    )
     identity = {
         "pair_revision": engine.pair_info.revision,
-        "routers": {name: router.revision for name, (router, _) in what.trained.items()},
+        "routers": {name: router.revision for name, (router, _) in trained.items()},
         "counted": problems_digest([example.problem for example in what.examples]),
         "tuning": problems_digest(tuning.problems),
         "share": share,
@@ -131,40 +148,6 @@ def measured_setup(
         plan={name: [n] for name, n in {"n_counted": len(rows), "n_tuning": len(tuning.problems), **limits}.items()},
         seconds=time.perf_counter() - start,
         content=content,
-    )
-
-
-def _set_up_from(
-    pair: ModelPair,
-    folders: Mapping[str, Path],
-    rows: Rows,
-    tuning: ProblemSet,
-    work: Path,
-    *,
-    max_new_tokens: int,
-    batch_size: int,
-    say: Callable[[str], None],
-) -> SetUp:
-    """Every router, trained, and how its labels are made again."""
-    headers = headers_of(folders)
-    trained: dict[str, tuple[StoredRouter, float]] = {}
-    settings: dict[str, LabelSettings] = {}
-    roads: dict[str, list[str]] = {FREE: []}
-    for name, header in headers.items():
-        folder = OUTCOME if header.labels == "outcome" else published(header.iteration)
-        settings[folder] = _settings(header, trained, batch_size)
-        before = roads[header.router] if header.router in trained else []
-        roads[name] = [*before, folder]
-        trained[name] = _trained(pair, name, folders[name], work, say)
-    return SetUp(
-        examples=[example_of(row, data_type, pair) for row, data_type in rows],
-        n_labelled=next(iter(headers.values())).n_rows,
-        settings=settings,
-        trained=trained,
-        roads=roads,
-        tuning=[tuning],
-        max_new_tokens=max_new_tokens,
-        batch_size=batch_size,
     )
 
 
@@ -185,11 +168,10 @@ def _settings(header: LabelHeader, trained: Mapping[str, tuple[StoredRouter, flo
 
 
 def _trained(
-    pair: ModelPair, name: str, folder: Path, work: Path, say: Callable[[str], None]
+    pair: ModelPair, name: str, folder: Path, header: LabelHeader, work: Path, say: Callable[[str], None]
 ) -> tuple[StoredRouter, float]:
     """A router and the seconds of its training; trained, if it is not there."""
     card = work / "routers" / f"{name}.json"
-    header = LabelHeader.read(folder)
     identity = {"rows": header.rows, "rolled_by": header.rolled_by}
     with RowFile(work / f"training-{name}.jsonl", identity, {"seconds": NUMBER}) as file:
         if name not in file.rows or not card.exists():
