@@ -23,7 +23,7 @@ from citer_core.speculation import Drafting, SpeculativeTrace
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.trace import RoutingTrace, event_to_dict
 from citer_core.trace_schema import COMPARISON, COMPARISON_SCHEMA, COMPARISON_VERSION, MAX_TRACE_BYTES
-from citer_core.types import DecodeSettings, TokenEvent
+from citer_core.types import DecodeSettings, Steps, TokenEvent
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -134,12 +134,9 @@ def compare(
         runs.append(run.trace())
     if not engine.llm_is_here:
         return tuple(runs), None
-    steps = engine.speculate(problem, max_new_tokens=max_new_tokens, drafting=drafting)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            return tuple(runs), stop.value
+    for _ in (steps := Steps(engine.speculate(problem, max_new_tokens=max_new_tokens, drafting=drafting))):
+        pass
+    return tuple(runs), steps.result
 
 
 def ways_of(engine: Engine, routers: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:

@@ -5,14 +5,16 @@ Called by everything; calls nothing of the project but `errors` and `decode_sett
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from citer_core.decode_settings import MAX_NEW_TOKENS as MAX_NEW_TOKENS
 from citer_core.decode_settings import DecodeSettings as DecodeSettings
 from citer_core.errors import SettingError
 
+T = TypeVar("T")
+R = TypeVar("R")
 Source = Literal["slm", "llm"]
 FinishReason = Literal["eos", "length", "cancelled", "error"]
 MAX_THREADS = 1024  # that may be asked for: torch would try to start as many
@@ -125,3 +127,14 @@ def prefers_llm(slm_confidence: float, threshold: float) -> bool:
     spelled out: it must hand over every token.
     """
     return threshold >= 1.0 or slm_confidence < threshold
+
+
+class Steps(Generic[T, R]):
+    """Goes through a generator once; then `result` is what it returned."""
+
+    def __init__(self, work: Generator[T, None, R]) -> None:
+        self._work = work
+        self.result: R
+
+    def __iter__(self) -> Iterator[T]:
+        self.result = yield from self._work

@@ -15,7 +15,7 @@ from citer_core.file_lock import only_writer
 from citer_core.large_import import large_import
 
 if TYPE_CHECKING:
-    from citer_core.measuring.report.plan import ReportPlan
+    from citer_core.measuring.report.shapes import ReportPlan
     from citer_core.measuring.report.steps import Told
 
 MOST_MINUTES = 1440.0
@@ -52,7 +52,7 @@ def device_report(args: argparse.Namespace) -> int:
     from citer_core.measuring.report.device import device_name
     from citer_core.measuring.report.folder import ReportFolder, about_here
     from citer_core.measuring.report.steps import run_steps, steps_of
-    from citer_core.measuring.report.words import problems
+    from citer_core.measuring.report.stored import problems
 
     device = torch.device(_device(args.device))
     asked = typed(args, "tiny")
@@ -85,8 +85,7 @@ def _device(name: str | None) -> str:
 
 
 def _plan(device: str, *, tiny: bool) -> ReportPlan:
-    from citer_core.measuring.report.plan import ReportPlan, tiny_plan
-    from citer_core.measuring.report.shapes import real_shapes
+    from citer_core.measuring.report.shapes import ReportPlan, real_shapes, tiny_plan
     from citer_core.system_memory import free_bytes
 
     if tiny or device == "cpu":
@@ -110,7 +109,7 @@ def _tell(told: Told) -> None:
 
 
 def _summary(results: dict[str, dict[str, dict[str, object]]]) -> str:
-    from citer_core.measuring.report.words import correctness_sentences, goal_sentences, problems, speed_table
+    from citer_core.measuring.report.stored import correctness_sentences, goal_sentences, problems, speed_table
 
     table = speed_table(results)
     blocks = [

@@ -13,6 +13,7 @@ from citer_core.cli.parser import whole_from
 from citer_core.cli.report_file import report_file
 from citer_core.cli.terminal import say, text_table
 from citer_core.measuring.profile_words import headline, provenance, sentences, tables
+from citer_core.types import Steps
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -67,18 +68,14 @@ def _measure(args: argparse.Namespace, engine: Engine) -> Profile:
         pair=",".join(Path(part).name for part in args.pair.split(",")),
         dataset_path=file,
     )
-    steps = profile_pair(engine, plan, examples, command=asked, data=file or "bundled")
+    steps = Steps(profile_pair(engine, plan, examples, command=asked, data=file or "bundled"))
     doing = ""
-    while True:
-        try:
-            progress = next(steps)
-        except StopIteration as stop:
-            measured: Profile = stop.value
-            return measured
+    for progress in steps:
         part = progress.doing.split(",")[0]  # one line for each part, not for each round
         if part != doing:
             doing = part
             say(f"{progress.done:4.0%}  {doing}")
+    return steps.result
 
 
 def _examples(args: argparse.Namespace, engine: Engine) -> list[Example] | None:

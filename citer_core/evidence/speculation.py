@@ -19,7 +19,7 @@ from citer_core.row_file import RowFile
 from citer_core.speculation import SpeculativePass, SpeculativeTrace
 from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.problems import Problem
-from citer_core.types import DecodeSettings
+from citer_core.types import DecodeSettings, Steps
 from citer_core.workload import Passes, Workload
 
 SPECULATIVE, LABEL = "speculative", "Speculative decoding"
@@ -62,12 +62,9 @@ class DraftedRun:
 
 def speculate(engine: Engine, problem: Problem, max_new_tokens: int) -> DraftedRun:
     """Answers one problem."""
-    steps = engine.speculate(problem, max_new_tokens=max_new_tokens)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            return DraftedRun.of(stop.value)
+    for _ in (steps := Steps(engine.speculate(problem, max_new_tokens=max_new_tokens))):
+        pass
+    return DraftedRun.of(steps.result)
 
 
 def speculated(

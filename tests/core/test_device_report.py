@@ -18,13 +18,11 @@ from citer_core.cost import LLAMA31_8B
 from citer_core.errors import MachineError, SettingError
 from citer_core.measuring import script_router
 from citer_core.measuring.profile_numbers import ProfilePlan, read_profile
-from citer_core.measuring.report import correctness, device, plan, shapes, steps
-from citer_core.measuring.report.bench import Bench, Case, paths_for
-from citer_core.measuring.report.budget import ENDLESS, Budget
+from citer_core.measuring.report import correctness, device, shapes, steps
+from citer_core.measuring.report.bench import ENDLESS, Bench, Budget, Case, paths_for
 from citer_core.measuring.report.folder import ReportFolder, about_here, code_hash
 from citer_core.measuring.report.steps import Step, run_steps, steps_of
-from citer_core.measuring.report.stored import PARTS, read_report, stored_reports
-from citer_core.measuring.report.words import problems
+from citer_core.measuring.report.stored import PARTS, problems, read_report, stored_reports
 from citer_core.models.mailbox import Mailbox
 from citer_core.routing.router import RouterFeatures
 from citer_core.routing.routers.training_free import AlwaysSLMRouter
@@ -32,7 +30,7 @@ from citer_core.ui.profile import FIRST, RecordedProfiles
 
 ROOT = Path(__file__).parents[2]
 SMALLEST = dataclasses.replace(
-    plan.tiny_plan(),
+    shapes.tiny_plan(),
     shapes=shapes.TINY_SHAPES[:1],
     n_prompts=2,
     n_checked=6,
@@ -52,7 +50,7 @@ ABOUT = {"hardware": "a device", "torch": "1", "transformers": "2"}
 
 def small_numbers(patch):
     """Copies and clocks of a moment; what they give is not what is tested."""
-    patch.setattr(plan, "tiny_plan", lambda: SMALLEST)
+    patch.setattr(shapes, "tiny_plan", lambda: SMALLEST)
     patch.setattr("citer_core.measuring.device_probe.MIB", 2**12)
     patch.setattr("citer_core.measuring.report.device.SIZES", (2**12,))
     for module in ("bench", "device"):  # a collection of all that the tests have made takes half a second, each time
@@ -238,7 +236,7 @@ def test_shapes_have_the_parameters_that_are_published():
 def test_scripts_are_spread_as_recorded_and_keep_their_share():
     script = script_router.recorded_script(0.25, 8, [0.9, 0.1, 0.8, 0.3])
     assert script == [1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 1.0, 1.0]
-    for share in plan.SHARES:
+    for share in shapes.SHARES:
         assert script_router.recorded_script(share, 96).count(0.0) == round(96 * share)
     catch_ups = [
         len(run) for run in "".join("L" if c < 0.5 else "s" for c in script_router.recorded_script(0.2, 96)).split("L")

@@ -1,4 +1,6 @@
-"""`Bench`: the device with the one pair that is on it, and `Case`: that pair in one of the ways of decoding.
+"""What a measurement of the report is given: `Case`, a pair in one of the ways of decoding on the `Bench`, the device
+with the one pair that is on it; and its `Turn` of the `Budget`, the minutes that there are, shared out by weight: what a
+step leaves, the later ones get.
 
 Called by the measurements of the report.
 """
@@ -7,14 +9,15 @@ from __future__ import annotations
 
 import dataclasses
 import time
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 import torch
 
 from citer_core.measuring.device_probe import copy_bandwidth
-from citer_core.measuring.report.plan import SEED, ReportPlan
-from citer_core.measuring.report.shapes import PairShape, random_pair
+from citer_core.measuring.report.shapes import SEED, PairShape, ReportPlan, random_pair
 from citer_core.measuring.script_router import HALF, ScriptRouter, recorded_script
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.routing.catalog import load_routers
@@ -23,6 +26,7 @@ from citer_core.routing.routers.citer import CiterRouter
 from citer_core.system_memory import give_back
 from citer_core.types import DecodeSettings
 
+T = TypeVar("T")
 EAGER, GRAPHS = "eager", "graphs"
 STAND_IN = "no graph: the same passes, computed again on the same memory"
 
@@ -165,3 +169,51 @@ class Case:
         """A router that takes a real one's time and gives the LLM that share of the tokens of a run."""
         script = recorded_script(share, self.settings.max_new_tokens)
         return ScriptRouter(self.router, script, self.bench.device)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The time of one step; the step looks at it between rounds, and does one round in any case."""
+
+    ends: float
+    clock: Callable[[], float] = time.monotonic
+
+    def is_over(self) -> bool:
+        """Whether its time is used up."""
+        return self.clock() >= self.ends
+
+    def each(self, items: Iterable[T], least: int = 1) -> Iterator[T]:
+        """One item after another: so many in any case, the others as long as there is time."""
+        for number, item in enumerate(items, start=1):
+            yield item
+            if number >= least and self.is_over():
+                return
+
+    def part(self, number: int, of: int) -> Turn:
+        """The turn of one of several pieces that are left: `number` from 0."""
+        now = self.clock()
+        return Turn(now + max(0.0, self.ends - now) / (of - number), self.clock)
+
+
+ENDLESS = Turn(float("inf"))
+
+
+class Budget:
+    """All the time of a report.
+
+    Args:
+        seconds: in all, from now.
+        weights: of the steps, in their order; above 0.
+    """
+
+    def __init__(self, seconds: float, weights: Iterable[float], clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._ends = clock() + seconds
+        self._left = list(weights)
+
+    def next_turn(self) -> Turn | None:
+        """The turn of the next step; None where no time is left for it."""
+        share = self._left[0] / sum(self._left)
+        del self._left[0]
+        now = self._clock()
+        return None if now >= self._ends else Turn(now + (self._ends - now) * share, self._clock)

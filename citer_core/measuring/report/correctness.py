@@ -18,8 +18,7 @@ from torch import Tensor
 
 from citer_core.labelling.teacher_forcing import example_of, teacher_force
 from citer_core.measuring.pipeline_benchmark import generate
-from citer_core.measuring.report.bench import Case
-from citer_core.measuring.report.budget import Turn
+from citer_core.measuring.report.bench import Case, Turn
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import load_pair
 from citer_core.routing.decode import decode, decode_batch

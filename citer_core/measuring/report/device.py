@@ -18,8 +18,7 @@ import torch
 import citer_core
 from citer_core.hardware import hardware_in_words, processor_in_words
 from citer_core.measuring.device_probe import copy_bandwidth, data_sheet_bandwidth, peak_flops, seconds_of
-from citer_core.measuring.report.bench import Case, paths_for
-from citer_core.measuring.report.budget import Turn
+from citer_core.measuring.report.bench import Case, Turn, paths_for
 from citer_core.models.mailbox import Mailbox
 from citer_core.models.spec import model_bytes
 from citer_core.routing.decode import decode

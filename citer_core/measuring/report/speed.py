@@ -19,8 +19,7 @@ from citer_core.measuring.decode_benchmark import passes_alone
 from citer_core.measuring.device_probe import pass_times
 from citer_core.measuring.pipeline_benchmark import class_benchmark, generate
 from citer_core.measuring.profile import profile_pair, small_parts
-from citer_core.measuring.report.bench import Case
-from citer_core.measuring.report.budget import Turn
+from citer_core.measuring.report.bench import Case, Turn
 from citer_core.measuring.rounds import Rounds, timed
 from citer_core.measuring.script_router import ScriptRouter
 from citer_core.measuring.step_cost import PassTime, fit_step_cost
@@ -32,6 +31,7 @@ from citer_core.routing.decoder import Decoder, sequence_key, sides_of
 from citer_core.routing.pace import Pace
 from citer_core.routing.router import RouterFeatures
 from citer_core.tasks.problems import problem_from_text
+from citer_core.types import Steps
 
 REPREFILL_SHARE = 0.3
 BATCH_SHARE = 0.2
@@ -239,18 +239,16 @@ def measure_profile(case: Case, command: str) -> dict[str, Any]:
     """Up to which share of LLM tokens routing pays; of random weights it says nothing of agreement."""
     pair, is_bundled = case.pair, case.shape is None
     routers = load_routers(pair)[0] if is_bundled else {(router := case.router).name: router}
-    steps = profile_pair(
+    work = profile_pair(
         Engine(pair, routers),
         case.plan.profile,
         command=command,
         with_agreement=is_bundled,
         n_warm_up=case.plan.n_warm_up,
     )
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            return {"pair": pair.info.name, "profile": stop.value.as_json()}
+    for _ in (steps := Steps(work)):
+        pass
+    return {"pair": pair.info.name, "profile": steps.result.as_json()}
 
 
 def bytes_alone(case: Case, spec: ModelSpec) -> int:

@@ -17,8 +17,7 @@ import torch
 from citer_core.errors import MachineError
 from citer_core.gate.excerpt import clean
 from citer_core.measuring.report import correctness, device, speed
-from citer_core.measuring.report.bench import Bench, Case, paths_for
-from citer_core.measuring.report.budget import Budget, Turn
+from citer_core.measuring.report.bench import Bench, Budget, Case, Turn, paths_for
 from citer_core.measuring.report.folder import ReportFolder
 from citer_core.measuring.report.shapes import PairShape
 from citer_core.system_memory import give_back
