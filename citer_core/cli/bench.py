@@ -9,9 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citer_core.cli.command import command, option, typed
+from citer_core.cli.command import command, option, typed, whole_from
 from citer_core.cli.model_arguments import MODELS, load_engine
-from citer_core.cli.parser import whole_from
 from citer_core.cli.report_file import report_file
 from citer_core.cli.terminal import say
 from citer_core.tasks.datasets import bundled_rows

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from citer_core.cli.command import flag_of, option
+from citer_core.cli.command import Allowed, flag_of, option
 from citer_core.cli.model_arguments import router_name
-from citer_core.cli.parser import Allowed
 from citer_core.cli.terminal import say
 from citer_core.decode_settings import SETTINGS, DecodeSettings, read_settings
 from citer_core.errors import SettingError

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citer_core.cli.command import command, option, switch, typed
-from citer_core.cli.parser import Allowed
+from citer_core.cli.command import Allowed, command, option, switch, typed
 from citer_core.cli.terminal import say, text_table
 from citer_core.errors import SettingError
 from citer_core.file_lock import only_writer

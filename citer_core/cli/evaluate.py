@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citer_core.cli.command import command, group, one_of, option, switch
+from citer_core.cli.command import Allowed, command, group, one_of, option, switch
 from citer_core.cli.dataset_arguments import (
     DATA_TYPE,
     DATASET,
@@ -24,7 +24,6 @@ from citer_core.cli.dataset_arguments import (
 )
 from citer_core.cli.decoding_arguments import decoding_limits
 from citer_core.cli.model_arguments import MODELS, ROUTER_HELP, SERVER, load_engine, model_identity, router_name
-from citer_core.cli.parser import Allowed
 from citer_core.cli.terminal import bar, format_bytes, say, text_table
 from citer_core.cost import mlp_router_params
 from citer_core.errors import DatasetError, GateError, SettingError

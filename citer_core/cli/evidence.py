@@ -10,17 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from citer_core.cli.command import command, flag_of, given, option, switch, typed
+from citer_core.cli.command import BETWEEN_0_AND_1, Allowed, command, flag_of, given, option, switch, typed, whole_from
 from citer_core.cli.dataset_arguments import (
     PATH_HELP,
     TRAINING_DATA,
     batch_size,
     problems_with_answers,
+    training_rows_with_truth,
 )
 from citer_core.cli.decoding_arguments import decoding_limits
-from citer_core.cli.label_arguments import training_rows_with_truth
 from citer_core.cli.model_arguments import MODELS, load_engine, pair_to_tell
-from citer_core.cli.parser import BETWEEN_0_AND_1, Allowed, whole_from
 from citer_core.cli.terminal import say
 from citer_core.errors import SettingError
 from citer_core.evidence.part_tables import PARTS

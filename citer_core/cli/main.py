@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 import citer_core
 from citer_core.assets import APP as APP_FILE
 from citer_core.cli.bench import bench
+from citer_core.cli.command import Parser
 from citer_core.cli.device_report import device_report
 from citer_core.cli.embedded import embedded
 from citer_core.cli.ending import exit_code_of, prepare_streams
@@ -25,7 +26,6 @@ from citer_core.cli.label import label, merge_labels
 from citer_core.cli.load import capacity, load
 from citer_core.cli.make_cot import make_cot
 from citer_core.cli.pairs import fetch, pairs
-from citer_core.cli.parser import Parser
 from citer_core.cli.profile import profile
 from citer_core.cli.record import compare, record, record_labels
 from citer_core.cli.route import route

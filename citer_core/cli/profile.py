@@ -7,9 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citer_core.cli.command import command, option, switch, typed
+from citer_core.cli.command import command, option, switch, typed, whole_from
 from citer_core.cli.model_arguments import MODELS, load_engine
-from citer_core.cli.parser import whole_from
 from citer_core.cli.report_file import report_file
 from citer_core.cli.terminal import say, text_table
 from citer_core.measuring.profile_words import headline, provenance, sentences, tables

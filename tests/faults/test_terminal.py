@@ -14,8 +14,8 @@ import time
 
 import pytest
 
+from citer_core.cli.command import real_number, whole_number
 from citer_core.cli.main import build_parser, main
-from citer_core.cli.parser import real_number, whole_number
 from citer_core.engine import Engine
 from citer_core.errors import PairError
 from tests.cli.examples import dataset, lines

@@ -1,6 +1,6 @@
 """What a measurement of the report is given: `Case`, a pair in one of the ways of decoding on the `Bench`, the device
-with the one pair that is on it; and its `Turn` of the `Budget`, the minutes that there are, shared out by weight: what a
-step leaves, the later ones get.
+with the one pair that is on it; and its `Turn` of the `Budget`, the minutes that there are, shared out by weight: what
+a step leaves, the later ones get.
 
 Called by the measurements of the report.
 """

@@ -1,5 +1,5 @@
-"""`ReportPlan`: how much of each part of a report is measured, and on which pairs: of the real sizes with random weights,
-made on the device, because what a step takes does not depend on what they say.
+"""`ReportPlan`: how much of each part of a report is measured, and on which pairs: of the real sizes with random
+weights, made on the device, because what a step takes does not depend on what they say.
 
 So a machine without network measures models that were not brought there. How often two such models agree means nothing.
 Knows nothing about what is measured; called by `bench`.
