@@ -1,6 +1,6 @@
 /**
  * Cases of a finished run's tokens, for as long as the run is its problem's known solution; the mirror of
- * `citer_core/evaluation/run_labels.py`.
+ * `citer_core/evaluation/label_view.py`.
  *
  * The label of case 3 is whether the SLM, going on alone, still reaches the right answer. What it wrote is given here;
  * `../transport/run_truth.js` says whether it is right.

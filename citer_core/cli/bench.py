@@ -66,22 +66,20 @@ def bench(args: argparse.Namespace) -> None:
 def _measure(
     args: argparse.Namespace, engine: Engine, tell: Callable[[int, dict[str, Any] | None], None]
 ) -> dict[str, Any]:
-    if args.what == "decode":
-        from citer_core.measuring.decode_benchmark import decode_benchmark
+    from citer_core.measuring import pipeline_benchmark
 
+    if args.what == "decode":
         question, *others = _rows("math")
         shots = [row.problem.prompt + row_completion(row.row, "math") for row in others[: args.shots]]
         prompt = engine.pair.encode("\n\n".join([*shots, question.problem.prompt]))
-        return decode_benchmark(
+        return pipeline_benchmark.decode_benchmark(
             engine.pair, engine.router(), prompt, n_new=args.max_new_tokens, n_rounds=args.rounds, on_round=tell
         )
-    from citer_core.measuring import pipeline_benchmark
-
     if args.what == "class":
-        from citer_core.measuring.pipeline_benchmark import class_benchmark
-
         questions = [row.problem for pair in zip(_rows("math"), _rows("mc"), strict=True) for row in pair]
-        return class_benchmark(engine, questions, max_new_tokens=args.max_new_tokens, n_rounds=args.rounds, tell=say)
+        return pipeline_benchmark.class_benchmark(
+            engine, questions, max_new_tokens=args.max_new_tokens, n_rounds=args.rounds, tell=say
+        )
     if args.what == "batch":
         return pipeline_benchmark.batch_benchmark(
             engine, [row.problem for row in _rows("math") + _rows("mc")], tell=say

@@ -233,8 +233,8 @@ def _measure(
 
 
 def _row(book: RunBook, point: Point, tau: float, runs: Sequence[KeptRun]) -> dict[str, Any]:
+    from citer_core.evaluation.metrics import pack
     from citer_core.evaluation.run_book import point_of
-    from citer_core.evidence.statistics import pack
     from citer_core.hardware import hardware_in_words
 
     name, what, goal = point

@@ -60,8 +60,7 @@ def finetune(args: argparse.Namespace) -> None:
     Raises:
         CiterError: wrong input, before anything is loaded; or a result that cannot be written.
     """
-    from citer_core.training.finetune import Recipe, finetune
-    from citer_core.training.progress import Progress
+    from citer_core.training.finetune import Progress, Recipe, finetune
 
     tell = _speaker()
     recipe = filled(Recipe, args)

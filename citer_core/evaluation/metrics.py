@@ -1,12 +1,21 @@
-"""How well a score separates and how honest it is, on labels in {0, 1}. Pure functions of numbers."""
+"""How well a score separates and how honest it is, on labels in {0, 1}; right answers as bits; and intervals of shares
+and of their differences. Pure functions of numbers.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+N_DRAWS = 10_000
+Interval = tuple[float, float]
 
 
 def roc_auc(score: Tensor, label: Tensor) -> float:
@@ -57,3 +66,37 @@ def wilson_interval(n_right: int, n: int, z: float = 1.96) -> tuple[float, float
     centre = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
     return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def pack(flags: Sequence[bool]) -> str:
+    """Flags as hexadecimal digits, four in one, the first flag the highest bit; a rest is filled with zeros."""
+    return np.packbits(np.asarray(flags, dtype=bool)).tobytes().hex()
+
+
+def unpack(text: str, n: int) -> NDArray[np.bool_]:
+    """[n] of the flags of `pack`.
+
+    Raises:
+        ValueError: there are not so many, or it is something else.
+    """
+    flags = np.unpackbits(np.frombuffer(bytes.fromhex(text), dtype=np.uint8)).astype(bool)
+    if len(flags) != -(-n // 8) * 8:
+        raise ValueError(f"{len(flags)} flags where {n} are said to be")
+    return flags[:n]
+
+
+def paired_difference(
+    first: Sequence[NDArray[np.bool_]], second: Sequence[NDArray[np.bool_]], seed: int = 0
+) -> tuple[float, Interval]:
+    """The mean of `first` less that of `second` over the same problems, with its 95% bootstrap interval.
+
+    Args:
+        first, second: [n] right answers of each training seed; seeds are averaged in each problem first.
+        seed: of the draws.
+    """
+    gain = np.stack(first).mean(axis=0) - np.stack(second).mean(axis=0)
+    values, counts = np.unique(gain, return_counts=True)
+    # Problems drawn with replacement are counts of these few values drawn from a multinomial.
+    draws = np.random.default_rng(seed).multinomial(len(gain), counts / len(gain), size=N_DRAWS) @ values / len(gain)
+    low, high = np.quantile(draws, (0.025, 0.975))
+    return float(gain.mean()), (float(low), float(high))

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from citer_core.engine import Engine
+from citer_core.evaluation.metrics import pack
 from citer_core.evaluation.run_book import KeptRun, RunBook, threshold_for
 from citer_core.evidence.decisive import decisive_runs
 from citer_core.evidence.part_tables import N_LENGTHS
 from citer_core.evidence.plan import EvidencePlan
-from citer_core.evidence.statistics import pack
 from citer_core.routing.stored import StoredRouter
 from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.prompts import DataType

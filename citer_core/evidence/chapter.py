@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 from citer_core.assets import ASSETS
+from citer_core.evaluation.metrics import paired_difference
 from citer_core.evidence.claim import SHARE, Claim
 from citer_core.evidence.claims import claims, headline
 from citer_core.evidence.regime import NAMES, Regime
 from citer_core.evidence.regimes import BENCHMARKS, regimes
-from citer_core.evidence.statistics import paired_difference
 from citer_core.evidence.transfer import compared_with_own
 from citer_core.tasks.datasets import bundled_rows
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from citer_core.errors import DatasetError
+from citer_core.evaluation.metrics import paired_difference
 from citer_core.evidence.claim import Answer, Figure, FigureRow, Finding, Stored, figures, router_name
 from citer_core.evidence.regime import ALONE
 from citer_core.evidence.regimes import REAL_TITLE, evaluated_points
-from citer_core.evidence.statistics import paired_difference
 
 LANGUAGES = {"en": "English", "de": "German"}  # what routers and taus come from first
 KINDS = ("math", "mc")

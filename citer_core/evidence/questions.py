@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from citer_core.errors import DatasetError, GateError
-from citer_core.evaluation.metrics import wilson_interval
+from citer_core.evaluation.metrics import unpack, wilson_interval
 from citer_core.evidence.claim import (
     NOT_MEASURED,
     SHARE,
@@ -31,7 +31,6 @@ from citer_core.evidence.claim import (
 from citer_core.evidence.languages import in_languages
 from citer_core.evidence.payback import MEASURES, Payback, paybacks
 from citer_core.evidence.regime import Regime, of_seeds
-from citer_core.evidence.statistics import unpack
 from citer_core.evidence.stored import StoredPart
 from citer_core.evidence.transfer import transferred
 from citer_core.gate.json_file import read_json

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from citer_core.evaluation.metrics import wilson_interval
-from citer_core.evidence.statistics import paired_difference
+from citer_core.evaluation.metrics import paired_difference, wilson_interval
 from citer_core.evidence.stored import StoredPart
 
 NEAR = 0.03  # of the share that was wanted: a point further off says where it is

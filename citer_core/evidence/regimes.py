@@ -19,9 +19,9 @@ import numpy as np
 from citer_core.assets import ASSETS
 from citer_core.cost import ModelSpec
 from citer_core.errors import DatasetError, GateError
+from citer_core.evaluation.metrics import unpack
 from citer_core.evidence.part_tables import COUNT, HEX, SHARE
 from citer_core.evidence.regime import ALONE, NAMES, NEAR, SHARES, Regime, counted, of_seeds, table_of
-from citer_core.evidence.statistics import unpack
 from citer_core.evidence.stored import StoredPart, stored_parts
 from citer_core.gate.fields import Kind, ListOf, MapOf, Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json, read_json_lines

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from citer_core.errors import DatasetError
+from citer_core.evaluation.metrics import paired_difference, unpack
 from citer_core.evidence.claim import SHARE, Answer, Figure, FigureRow, Finding, Stored, figures, router_name
 from citer_core.evidence.regime import NEAR, Regime
 from citer_core.evidence.regimes import REAL_PAIR, evaluated_points
-from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.evidence.stored import StoredPart
 
 BOTH = "both"

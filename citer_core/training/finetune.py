@@ -17,14 +17,17 @@ import hashlib
 import importlib.util
 import json
 import shutil
+import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import Tensor
+from tqdm import tqdm
 from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
@@ -44,10 +47,10 @@ from citer_core.models.hashes import FILES, NOTE, sums_of
 from citer_core.models.prompt_form import PromptForm
 from citer_core.models.revision import weights_revision
 from citer_core.tasks.datasets import NumberedRow
-from citer_core.tasks.prompts import PROMPT_VERSION, DataType
-from citer_core.training.finetune_rows import collate, completions, encode_row
+from citer_core.tasks.prompts import PROMPT_VERSION, DataType, row_completion
 from citer_core.training.run_folder import last_complete_checkpoint, open_work_dir
 
+IGNORED = -100  # what the models' loss skips
 PEFT_PIN = "peft==0.21.2"
 KEPT = "The last checkpoint is kept: make room and run the same command again."
 
@@ -298,3 +301,74 @@ def _save(model: Any, tokenizer: PreTrainedTokenizerBase, output: Path, recipe: 
             raise
         shutil.rmtree(partial, ignore_errors=True)  # it takes the room that is needed
         raise MachineError(f"{output} cannot be written ({why(error)}). {KEPT}") from error
+
+
+def completions(rows: Sequence[NumberedRow], data_type: DataType) -> list[str]:
+    """What each row teaches: its `cot`, or its `solution`.
+
+    Raises:
+        DatasetError: a row has neither.
+    """
+    found: list[str] = []
+    for row in rows:
+        try:
+            found.append(row_completion(row.row, data_type))
+        except KeyError as error:
+            raise DatasetError(
+                f'Row {row.number} ("{row.id}") has no {error}, so there is nothing to learn from it: run `make-cot` '
+                "on the data set first and give its output."
+            ) from error
+    return found
+
+
+def encode_row(prompt: str, completion: str, form: PromptForm, eos_id: int) -> dict[str, list[int]]:
+    """Token ids of a row and their labels: `IGNORED` on the prompt, the ids themselves up to and with `eos_id`."""
+    prompt_ids = form.encode(prompt)
+    completion_ids = [*form.encode_completion(completion), eos_id]
+    return {"input_ids": prompt_ids + completion_ids, "labels": [IGNORED] * len(prompt_ids) + completion_ids}
+
+
+def collate(rows: Sequence[Mapping[str, list[int]]], pad_id: int) -> dict[str, Tensor]:
+    """Rows padded on the right to the longest: `input_ids`, `attention_mask` and `labels`, each [B, T] int64."""
+    width = max(len(row["input_ids"]) for row in rows)
+    columns = {"input_ids": pad_id, "attention_mask": 0, "labels": IGNORED}
+    batch = {name: torch.full((len(rows), width), fill) for name, fill in columns.items()}
+    for i, row in enumerate(rows):
+        n = len(row["input_ids"])
+        batch["input_ids"][i, :n] = torch.tensor(row["input_ids"])
+        batch["attention_mask"][i, :n] = 1
+        batch["labels"][i, :n] = torch.tensor(row["labels"])
+    return batch
+
+
+class Progress(TrainerCallback):  # type: ignore[misc]  # transformers' lazy imports hide the class
+    """Told by Trainer what happens; silent in all processes but the first."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def on_train_begin(self, _args: Any, state: Any, _control: Any, **_: Any) -> None:
+        """Draws the bar where the run is, which is not 0 when it resumes."""
+        if not state.is_world_process_zero:
+            return
+        if state.global_step:
+            tqdm.write(f"resuming at step {state.global_step} of {state.max_steps}", file=sys.stderr)
+        # A bar in a log file is a page of half-drawn bars.
+        quiet = not sys.stderr.isatty()
+        self._bar = tqdm(total=state.max_steps, initial=state.global_step, unit="step", disable=quiet)
+
+    def on_step_end(self, _args: Any, _state: Any, _control: Any, **_: Any) -> None:
+        """Moves the bar by one optimizer step."""
+        if self._bar is not None:
+            self._bar.update(1)
+
+    def on_log(self, _args: Any, state: Any, _control: Any, logs: Any = None, **_: Any) -> None:
+        """Writes the mean loss since the last line."""
+        if self._bar is not None and logs and "loss" in logs:
+            line = f"step {state.global_step}/{state.max_steps} | loss {float(logs['loss']):.4f}"
+            tqdm.write(line, file=sys.stderr)
+
+    def on_train_end(self, _args: Any, _state: Any, _control: Any, **_: Any) -> None:
+        """Closes the bar."""
+        if self._bar is not None:
+            self._bar.close()

@@ -8,8 +8,8 @@ from citer_core.cli.evaluate import SIDE_BY_SIDE
 from citer_core.cli.main import main
 from citer_core.cost import H100_SXM, QWEN2_1_5B, QWEN2_72B, CostModel, CostSummary
 from citer_core.evaluation import run_book
+from citer_core.evaluation.metrics import unpack
 from citer_core.evaluation.run_book import RunBook
-from citer_core.evidence.statistics import unpack
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
 from tests.cli.examples import lines, write_rows

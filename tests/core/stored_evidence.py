@@ -7,8 +7,8 @@ import random
 from dataclasses import asdict
 
 from citer_core.cost import QWEN2_1_5B, QWEN2_72B
+from citer_core.evaluation.metrics import pack
 from citer_core.evidence.plan import EvidencePlan
-from citer_core.evidence.statistics import pack
 from citer_core.evidence.stored import StoredPart, plan_numbers
 from citer_core.workload import Passes, Workload
 

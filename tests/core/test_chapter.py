@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from citer_core.assets import ASSETS
+from citer_core.evaluation.metrics import paired_difference, unpack
 from citer_core.evidence.chapter import FILES, blocks, filled
 from citer_core.evidence.regimes import regimes
-from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.labelling.rollouts_file import rollouts_row
 from tests.core.chapter_tables import card, part
 

@@ -16,6 +16,7 @@ from citer_core.cli.main import main
 from citer_core.embedded.publish import FORMATS
 from citer_core.engine import Engine
 from citer_core.errors import DatasetError, GateError
+from citer_core.evaluation.metrics import pack, paired_difference, unpack
 from citer_core.evaluation.run_book import KeptRun, RunBook, share_of, threshold_for
 from citer_core.evidence import plan as plans
 from citer_core.evidence.accuracy import length_classes, named_routers, tally
@@ -23,7 +24,6 @@ from citer_core.evidence.decisive import decisive_runs
 from citer_core.evidence.part_tables import PARTS
 from citer_core.evidence.plan import EvidencePlan
 from citer_core.evidence.routers import RouterShop
-from citer_core.evidence.statistics import pack, paired_difference, unpack
 from citer_core.evidence.stored import StoredPart
 from citer_core.routing.catalog import load_routers
 from citer_core.routing.routers.citer import CiterMLP, CiterRouter

@@ -13,7 +13,7 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.cost import QWEN2_1_5B, QWEN2_72B
 from citer_core.errors import DatasetError
-from citer_core.evaluation.metrics import wilson_interval
+from citer_core.evaluation.metrics import paired_difference, unpack, wilson_interval
 from citer_core.evidence import claims as claims_module
 from citer_core.evidence.claim import verdict_of
 from citer_core.evidence.claims import NEITHER, claims, headline, lesson
@@ -21,7 +21,6 @@ from citer_core.evidence.part_tables import on_the_way
 from citer_core.evidence.payback import paybacks
 from citer_core.evidence.regime import Difference, newcombe
 from citer_core.evidence.regimes import REAL_PAIR, of_matched, of_parts, of_qwen, regimes
-from citer_core.evidence.statistics import paired_difference, unpack
 from citer_core.measuring.profile_numbers import measured_crossing, read_profile
 from citer_core.ui.evidence import lead
 from tests.core.stored_evidence import RIGHT, N, accuracy_part, evaluated, every_part

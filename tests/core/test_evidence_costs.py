@@ -9,12 +9,12 @@ import pytest
 
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
+from citer_core.evaluation.metrics import unpack
 from citer_core.evaluation.run_book import RunBook
 from citer_core.evidence.accuracy import Named, by_length
 from citer_core.evidence.plan import EvidencePlan
 from citer_core.evidence.setup_cost import Meter
 from citer_core.evidence.speculation import described, one_by_one, speculated, workload_of
-from citer_core.evidence.statistics import unpack
 from citer_core.labelling.rollouts import Policy, Start, roll_out
 from citer_core.labelling.teacher_forcing import example_of, teacher_force
 from citer_core.models.language_model import LanguageModel

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from citer_core.errors import DatasetError
+from citer_core.evaluation.metrics import paired_difference
 from citer_core.evidence.claim import Stored
 from citer_core.evidence.questions import QUESTIONS
 from citer_core.evidence.regimes import REAL_PAIR, of_parts, of_qwen
-from citer_core.evidence.statistics import paired_difference
 from tests.core.stored_evidence import bits, evaluated, every_part
 
 OWN = [True] * 6 + [False] * 2

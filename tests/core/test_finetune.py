@@ -21,8 +21,7 @@ from citer_core.errors import DatasetError, MachineError, ModelFileError, Settin
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.models.pair import load_pair
 from citer_core.tasks.datasets import bundled_rows, read_rows
-from citer_core.training.finetune import PEFT_PIN, Recipe, finetune
-from citer_core.training.finetune_rows import IGNORED, collate, completions, encode_row
+from citer_core.training.finetune import IGNORED, PEFT_PIN, Recipe, collate, completions, encode_row, finetune
 from tests.core.conftest import tiny_qwen2
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -17,7 +17,7 @@ from citer_core.models.batch import greedy_completions, nucleus_choice, sampled_
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.datasets import read_rows, validate_rows
 from citer_core.training import make_cot
-from citer_core.training.finetune_rows import completions
+from citer_core.training.finetune import completions
 from citer_core.training.make_cot import CotSettings, make_cots
 from tests.core.conftest import tiny_qwen2
 

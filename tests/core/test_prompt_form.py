@@ -27,7 +27,7 @@ from citer_core.routing.routers.training_free import MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_row, problem_from_text
 from citer_core.tasks.prompts import row_completion
 from citer_core.trace import RoutingTrace
-from citer_core.training.finetune_rows import encode_row
+from citer_core.training.finetune import encode_row
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import ROWS

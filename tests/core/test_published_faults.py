@@ -78,7 +78,7 @@ from citer_core.routing.routers.training_free import RandomRouter
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import problem_from_row
-from citer_core.training.finetune_rows import encode_row
+from citer_core.training.finetune import encode_row
 from citer_core.training.iterate import IterateSettings
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_llama, tiny_qwen2

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from citer_core.engine import Engine
-from citer_core.evaluation.label_view import label_texts
-from citer_core.evaluation.run_labels import label_run
+from citer_core.evaluation.label_view import label_run, label_texts
 from citer_core.labelling.teacher_forcing import Example, example_of
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.ui.problems import ProblemBook

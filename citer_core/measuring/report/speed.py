@@ -15,9 +15,8 @@ import torch
 from citer_core.cost import H100_SXM, CostModel, CostSummary, ModelSpec
 from citer_core.engine import Engine
 from citer_core.errors import CiterError
-from citer_core.measuring.decode_benchmark import passes_alone
 from citer_core.measuring.device_probe import pass_times
-from citer_core.measuring.pipeline_benchmark import class_benchmark, generate
+from citer_core.measuring.pipeline_benchmark import class_benchmark, generate, passes_alone
 from citer_core.measuring.profile import profile_pair, small_parts
 from citer_core.measuring.report.bench import Case, Turn
 from citer_core.measuring.rounds import Rounds, timed

@@ -63,7 +63,7 @@ def truth_message(
     """
     if row is None:
         return {"why": NO_SOLUTION}
-    from citer_core.evaluation.run_labels import label_run
+    from citer_core.evaluation.label_view import label_run
     from citer_core.labelling.teacher_forcing import example_of
 
     try:
