@@ -145,13 +145,10 @@ def _say_shares(folder: Path, *, complete: bool) -> None:
     header, labels, _ = load_labels(folder)
     shares = ", ".join(f"case {case} {share:.2%}" for case, share in labels.case_shares().items())
     if header.labels == "outcome":
-        tried = labels.is_tried
-        slm, llm = labels.slm_branch[tried] == 1, labels.llm_branch[tried] == 1
-        outcomes = {
-            "both right": slm & llm, "only the SLM's": slm & ~llm, "only the LLM's": llm & ~slm, "neither": ~(slm | llm)
-        }  # fmt: skip
-        counts = ", ".join(f"{name} {int(mask.sum())}" for name, mask in outcomes.items())
-        say(f"{len(labels)} tokens: {shares}; both branches of {int(tried.sum())} disagreements rolled out: {counts}")
+        words = {"both_right": "both right", "slm_only": "only the SLM's", "llm_only": "only the LLM's"}
+        counts = ", ".join(f"{words.get(end, end)} {n}" for end, n in labels.outcomes().items())
+        n_tried = int(labels.is_tried.sum())
+        say(f"{len(labels)} tokens: {shares}; both branches of {n_tried} disagreements rolled out: {counts}")
         return
     open_ = labels.case >= (2 if header.roll_out_case_2 else 3)
     n_rolled = int((open_ & (labels.label >= 0)).sum())

@@ -243,18 +243,11 @@ class RouterShop:
             case = labels.case[of == number]
             shares = [float((case == k).double().mean()) for k in (1, 2, 3)]
             cases[data_type] = {"n_tokens": len(case), "shares": shares}
-        tried = self.labels(OUTCOME)[1]
-        slm, llm = (branch[tried.is_tried] == 1 for branch in (tried.slm_branch, tried.llm_branch))
         return {
             "cases": cases,
             "rounds": [self._round(k) for k in range(1, self._plan.n_rounds + 1)],
             "routers": [self._trained(learner, seed) for learner, seed in self.all()],
-            "outcomes": {
-                "both_right": int((slm & llm).sum()),
-                "slm_only": int((slm & ~llm).sum()),
-                "llm_only": int((~slm & llm).sum()),
-                "neither": int((~slm & ~llm).sum()),
-            },
+            "outcomes": self.labels(OUTCOME)[1].outcomes(),
             "seconds": self._seconds(),
         }
 
@@ -274,9 +267,7 @@ class RouterShop:
         rolled = (labels.case == 3) & (labels.label >= 0)
         n_compared = n_flips = None
         if number > 1:
-            before = self.labels(published(number - 1))[1]
-            both = rolled & (before.label >= 0)
-            n_compared, n_flips = int(both.sum()), int((labels.label[both] != before.label[both]).sum())
+            n_compared, n_flips = labels.flips(self.labels(published(number - 1))[1], rolled)
         return {
             "labels": published(number),
             "policy": header.router,

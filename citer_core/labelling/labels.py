@@ -112,6 +112,17 @@ class Labels:
         """Fraction of tokens in each case."""
         return {str(case): float((self.case == case).float().mean()) for case in (1, 2, 3)}
 
+    def outcomes(self) -> dict[str, int]:
+        """How often which branches end right, of tokens at which both were rolled out."""
+        slm, llm = (branch[self.is_tried] == 1 for branch in (self.slm_branch, self.llm_branch))
+        ends = {"both_right": slm & llm, "slm_only": slm & ~llm, "llm_only": ~slm & llm, "neither": ~slm & ~llm}
+        return {name: int(mask.sum()) for name, mask in ends.items()}
+
+    def flips(self, before: Labels, rolled: Tensor) -> tuple[int, int]:
+        """Of the tokens of a mask that have a label in both: how many there are, and how many have another one now."""
+        both = rolled & (before.label >= 0)
+        return int(both.sum()), int((self.label[both] != before.label[both]).sum())
+
 
 def prior_logits(label: Tensor, group: Tensor) -> Tensor:
     """The log-odds of label 1 in each token's group, [N] float32: what to know before looking.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from citer_core.errors import SettingError
-from citer_core.measuring.break_even import RoutedCosts
+from citer_core.measuring.step_cost import RoutedCosts
 
 MAX_SERVERS = 100_000
 MOST = 10**9  # of whatever is counted: far more than there is anywhere, and far less than arithmetic ends at

@@ -13,9 +13,9 @@ import statistics
 from dataclasses import dataclass
 
 from citer_core.errors import SettingError
-from citer_core.measuring.break_even import root
 from citer_core.measuring.capacity import BatchServer
 from citer_core.measuring.rounds import quantile
+from citer_core.measuring.step_cost import root
 
 N_CALLS = 20_000
 NO_LIMIT = 1_000_000  # of calls in a pass: a server's own limit lies above the loads that are tried

@@ -24,11 +24,17 @@ from citer_core.hardware import hardware_in_words
 from citer_core.labelling.teacher_forcing import Example, example_of, teacher_force
 from citer_core.measuring import device_probe
 from citer_core.measuring import profile_numbers as numbers
-from citer_core.measuring.break_even import RoutedCosts, break_even_share_of_bytes
 from citer_core.measuring.profile_numbers import ROUTER_BYTES_PER_PARAM, Profile, ProfilePlan
 from citer_core.measuring.rounds import Rounds, timed
 from citer_core.measuring.script_router import HALF, ScriptRouter, even_script
-from citer_core.measuring.step_cost import PassTime, StepCost, fit_step_cost, verdict_of
+from citer_core.measuring.step_cost import (
+    PassTime,
+    RoutedCosts,
+    StepCost,
+    break_even_share_of_bytes,
+    fit_step_cost,
+    verdict_of,
+)
 from citer_core.models.greedy import top_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.routing.candidates import TOP_K

@@ -17,8 +17,7 @@ from citer_core.errors import GateError, ProfileError, SettingError
 from citer_core.gate.dataclass_kind import AtLeast, kind_of
 from citer_core.gate.fields import MAX_NUMBER, Real, Whole
 from citer_core.gate.json_file import read_json
-from citer_core.measuring.break_even import RoutedCosts
-from citer_core.measuring.step_cost import Bound, Clock, PassTime, Seconds, Share, StepCost
+from citer_core.measuring.step_cost import Bound, Clock, PassTime, RoutedCosts, Seconds, Share, StepCost
 
 SCHEMA: Final = "citer-profile"
 SCHEMA_VERSION: Final = 1

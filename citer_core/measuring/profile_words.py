@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from citer_core.measuring.break_even import MAX_BATCH
 from citer_core.measuring.profile_numbers import Crossing, ModelProfile, Profile, RunCheck, measured_crossing
+from citer_core.measuring.step_cost import MAX_BATCH
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,8 +230,7 @@ def _label_changes(before: Labels | None, now: Labels, header: LabelHeader) -> d
         return changes
     if len(before) != len(now):
         raise DatasetError("Two rounds label different tokens: use one folder for one set of rows.")
-    both = rolled & (before.label >= 0)
-    return changes | {"n_label_flips": int((before.label[both] != now.label[both]).sum())}
+    return changes | {"n_label_flips": now.flips(before, rolled)[1]}
 
 
 def _read(path: Path) -> dict[str, Any] | None:

@@ -50,9 +50,9 @@ class Objective(ABC):
     label: str
     architecture: type[StoredRouter]
 
-    @abstractmethod
     def tokens(self, labels: Labels) -> Tensor:
-        """Index of the tokens that it learns from."""
+        """Index of the tokens that it learns from: all, where nothing else is said."""
+        return torch.arange(len(labels))
 
     @abstractmethod
     def target(self, labels: Labels) -> Tensor:
@@ -100,10 +100,6 @@ class OutcomePreference(Preference):
 class TokenCorrectness(Objective):
     """Learns whether the SLM's token is the true one."""
 
-    def tokens(self, labels: Labels) -> Tensor:
-        """All tokens."""
-        return torch.arange(len(labels))
-
     def target(self, labels: Labels) -> Tensor:
         """Case 1."""
         return (labels.case == 1).to(torch.int8)
@@ -119,10 +115,6 @@ class ShortcutOnly(TokenCorrectness):
 
 class WeakDeferral(Objective):
     """Learns the pseudo-labels that Co-LLM starts from: defer where the SLM's token is wrong and the LLM's is right."""
-
-    def tokens(self, labels: Labels) -> Tensor:
-        """All tokens."""
-        return torch.arange(len(labels))
 
     def target(self, labels: Labels) -> Tensor:
         """All cases but the second."""

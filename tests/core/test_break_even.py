@@ -8,9 +8,16 @@ from hypothesis import strategies as st
 
 from citer_core.cost import LLAMA31_8B, LLAMA31_70B, QWEN2_1_5B, QWEN2_72B, ModelSpec
 from citer_core.errors import SettingError
-from citer_core.measuring.break_even import MAX_BATCH, RoutedCosts, break_even_share_of_bytes
 from citer_core.measuring.device_probe import data_sheet_bandwidth
-from citer_core.measuring.step_cost import PassTime, StepCost, fit_step_cost, verdict_of
+from citer_core.measuring.step_cost import (
+    MAX_BATCH,
+    PassTime,
+    RoutedCosts,
+    StepCost,
+    break_even_share_of_bytes,
+    fit_step_cost,
+    verdict_of,
+)
 
 # An SLM of 2 ms a pass, an LLM of 10 ms a pass and 1 ms a token, a router of 0.5 ms.
 COSTS = RoutedCosts(StepCost(0.0018, 0.0002, 0.0), StepCost(0.010, 0.001, 0.0), 0.0005)

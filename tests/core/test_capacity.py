@@ -12,10 +12,9 @@ from citer_core.assets import ASSETS
 from citer_core.cli.load import deployment_row
 from citer_core.cli.main import main
 from citer_core.errors import SettingError
-from citer_core.measuring.break_even import RoutedCosts
 from citer_core.measuring.capacity import BatchServer, Demand, llm_only_deployment, routed_deployment
 from citer_core.measuring.profile_numbers import read_profile
-from citer_core.measuring.step_cost import StepCost
+from citer_core.measuring.step_cost import RoutedCosts, StepCost
 
 COSTS = RoutedCosts(StepCost(0.002, 0.0001, 0.0), StepCost(0.020, 0.0005, 0.0), 0.0005)
 

@@ -14,10 +14,10 @@ from citer_core.cost import QWEN2_1_5B
 from citer_core.engine import Engine
 from citer_core.errors import ProfileError, SettingError
 from citer_core.measuring import device_probe
-from citer_core.measuring.break_even import break_even_share_of_bytes
 from citer_core.measuring.profile import predicted_run_s, profile_pair, reference_context
 from citer_core.measuring.profile_numbers import ProductLine, ProfilePlan, measured_crossing, read_profile
 from citer_core.measuring.profile_words import big_numbers, headline, limits, provenance, sentences, tables
+from citer_core.measuring.step_cost import break_even_share_of_bytes
 from citer_core.routing.routers import training_free_routers
 from citer_core.ui.profile import SHARES, profile_message
 
