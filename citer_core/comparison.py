@@ -16,18 +16,22 @@ from citer_core.errors import GateError, InputError, TraceError
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
 from citer_core.gate.excerpt import excerpt
-from citer_core.gate.fields import ListOf, Record, Text
+from citer_core.gate.fields import ListOf, Maybe, Record, Text
 from citer_core.gate.json_file import read_json
 from citer_core.recording import INDEX, RecordingPlan, is_plain_name, is_run_of, replace_index
-from citer_core.speculation import Drafting, SpeculativeTrace
+from citer_core.speculation import SPECULATIVE, Drafting, SpeculativeTrace
 from citer_core.tasks.problems import Problem, problem_from_text
-from citer_core.trace import RoutingTrace, event_to_dict
-from citer_core.trace_schema import COMPARISON, COMPARISON_SCHEMA, COMPARISON_VERSION, MAX_TRACE_BYTES
+from citer_core.trace import TRACE, RoutingTrace, event_to_dict
+from citer_core.trace_schema import COMPARISON_SCHEMA, COMPARISON_VERSION, MAX_TRACE_BYTES, MOST_COMPARED
 from citer_core.types import DecodeSettings, Steps, TokenEvent
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
 
+_TITLE = Text(1_000)
+COMPARISON = Record(
+    {"title": _TITLE, "subtitle": _TITLE, "runs": ListOf(TRACE, MOST_COMPARED, 1), "speculative": Maybe(SPECULATIVE)}
+)
 _NAME = Text(300)
 _ENTRIES = ListOf(
     Record({"file": Text(200, min_chars=1), "title": _NAME, "subtitle": _NAME, "pair": _NAME}), most=200

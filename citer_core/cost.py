@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Annotated, Self
 
-from citer_core.trace_schema import MODEL
+from citer_core.gate.dataclass_kind import record_of
+from citer_core.gate.fields import MAX_NUMBER, Real, Whole
+from citer_core.trace_schema import Name
 from citer_core.types import TokenEvent
 
 ROUTER_BYTES_PER_PARAM = 4  # it runs in float32
@@ -31,20 +33,20 @@ class ModelSpec:
         block_bits: bits per weight outside the embedding tables where those weights are quantized, else None.
 
     Raises:
-        GateError: a field is of another kind or outside the range that `trace_schema.MODEL` gives it.
+        GateError: a field is of another kind or outside the range that its type gives it.
     """
 
-    name: str
-    n_params: int
-    n_layers: int
-    n_heads: int
-    n_kv_heads: int
-    head_dim: int
-    vocab_size: int
-    hidden_size: int
+    name: Name
+    n_params: Annotated[int, Whole(0, MAX_NUMBER)]
+    n_layers: Annotated[int, Whole(0, 100_000)]
+    n_heads: Annotated[int, Whole(0, 100_000)]
+    n_kv_heads: Annotated[int, Whole(0, 100_000)]
+    head_dim: Annotated[int, Whole(0, 1_000_000)]
+    vocab_size: Annotated[int, Whole(0, 2**31 - 1)]
+    hidden_size: Annotated[int, Whole(0, 10_000_000)]
     tied_embeddings: bool
-    bytes_per_element: int = 2
-    block_bits: float | None = None
+    bytes_per_element: Annotated[int, Whole(0, 16)] = 2
+    block_bits: Annotated[float, Real(0, 128)] | None = None
 
     def __post_init__(self) -> None:
         # Here too and not only in the reader: a number times a text would be a text of that many copies.
@@ -77,6 +79,9 @@ class ModelSpec:
         """Floating-point operations of that forward: two per parameter and token, plus attention over the context."""
         attention = 4 * self.n_layers * self.n_heads * self.head_dim * n_new * (n_cached + n_new / 2)
         return 2 * self.n_params * n_new + attention
+
+
+MODEL = record_of(ModelSpec)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,15 +7,27 @@ would have written itself, and writes one more. The text is the LLM's own; routi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, NamedTuple, Self
+from typing import Annotated, Any, NamedTuple, Self
 
-from citer_core.cost import Cost, CostModel, DeviceSpec, ModelSpec
+from citer_core.cost import Cost, CostModel, DeviceSpec
 from citer_core.errors import GateError, SettingError, TraceError
+from citer_core.gate.dataclass_kind import Entries, kind_of
+from citer_core.gate.fields import Whole
 from citer_core.trace import AnswerInfo, PairInfo, PromptInfo, RecordInfo
-from citer_core.trace_schema import MAX_COMPLETION_CHARS, MAX_DRAFT_TOKENS, SPECULATIVE
-from citer_core.types import FinishReason
+from citer_core.trace_schema import (
+    MAX_COMPLETION_CHARS,
+    MAX_DRAFT_TOKENS,
+    Drafted,
+    NTokens,
+    PerToken,
+    Seconds,
+    TokenId,
+    TokenText,
+    Unit,
+)
+from citer_core.types import MAX_NEW_TOKENS, FinishReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +43,8 @@ class Drafting:
         SettingError: a number is out of its range.
     """
 
-    n_tokens: int = 20
-    confidence: float = 0.4
+    n_tokens: Annotated[int, Whole(1, MAX_DRAFT_TOKENS)] = 20
+    confidence: Unit = 0.4
 
     def __post_init__(self) -> None:
         if not 1 <= self.n_tokens <= MAX_DRAFT_TOKENS:
@@ -44,9 +56,9 @@ class Drafting:
 class DraftedToken(NamedTuple):
     """A token that the SLM drafted: id, its text alone, the probability in [0, 1] that the SLM gave it."""
 
-    token_id: int
-    text: str
-    probability: float
+    token_id: TokenId
+    text: TokenText
+    probability: Unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,15 +76,15 @@ class SpeculativePass:
         slm_s, llm_s: measured seconds in either model.
     """
 
-    drafted: tuple[DraftedToken, ...]
-    n_accepted: int
-    own_id: int | None
-    texts: tuple[str, ...]
-    slm_tokens_fed: tuple[int, ...]
-    llm_tokens_fed: int
-    context_len: int
-    slm_s: float
-    llm_s: float
+    drafted: Annotated[tuple[DraftedToken, ...], Drafted]
+    n_accepted: Annotated[int, Whole(0, MAX_DRAFT_TOKENS)]
+    own_id: TokenId | None
+    texts: Annotated[tuple[TokenText, ...], Entries(MAX_DRAFT_TOKENS + 1)]
+    slm_tokens_fed: Annotated[tuple[NTokens, ...], Drafted]
+    llm_tokens_fed: NTokens
+    context_len: NTokens
+    slm_s: Seconds
+    llm_s: Seconds
 
     @property
     def token_ids(self) -> tuple[int, ...]:
@@ -105,9 +117,9 @@ class SpeculativeTrace:
 
     pair: PairInfo
     drafting: Drafting
-    max_new_tokens: int
+    max_new_tokens: Annotated[int, Whole(1, MAX_NEW_TOKENS)]
     prompt: PromptInfo
-    passes: tuple[SpeculativePass, ...]
+    passes: Annotated[tuple[SpeculativePass, ...], PerToken]
     finish_reason: FinishReason | None
     record: RecordInfo
     answer: AnswerInfo | None = None
@@ -151,31 +163,17 @@ class SpeculativeTrace:
         """Reads the JSON form back.
 
         Raises:
-            TraceError: it is not what `trace_schema.SPECULATIVE` says, or its passes do not fit together.
+            TraceError: it is not what the types of its fields say, or its passes do not fit together.
         """
         try:
-            body = SPECULATIVE.read(document, "")
+            trace: Self = SPECULATIVE.read(document, "")
         except GateError as error:
             raise TraceError(f"This run by speculative decoding is damaged: {error} Record it again.") from None
-        passes = tuple(map(_pass_of, body["passes"]))
-        _check_passes(passes, body["prompt"]["n_tokens"])
-        pair, answer = body["pair"], body.get("answer")
-        return cls(
-            pair=PairInfo(**{**pair, "slm": ModelSpec(**pair["slm"]), "llm": ModelSpec(**pair["llm"])}),
-            drafting=Drafting(**body["drafting"]),
-            max_new_tokens=body["max_new_tokens"],
-            prompt=PromptInfo(**body["prompt"]),
-            passes=passes,
-            finish_reason=body["finish_reason"],
-            record=RecordInfo(**body["record"]),
-            answer=AnswerInfo(**answer) if answer else None,
-        )
+        _check_passes(trace.passes, trace.prompt.n_tokens)
+        return trace
 
 
-def _pass_of(entry: Mapping[str, Any]) -> SpeculativePass:
-    drafted = tuple(DraftedToken(*token) for token in entry["drafted"])
-    lists = {name: tuple(entry[name]) for name in ("texts", "slm_tokens_fed")}
-    return SpeculativePass(**{**entry, "drafted": drafted, **lists})
+SPECULATIVE = kind_of(SpeculativeTrace)
 
 
 def _check_passes(passes: Sequence[SpeculativePass], n_prompt: int) -> None:

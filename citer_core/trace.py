@@ -1,7 +1,7 @@
 """`RoutingTrace`: one routed run as data, with a versioned JSON form.
 
 A trace stores what happened (events, settings, who ran) and derives the rest: counts, shares, seconds, cost. What each
-field may hold is said once, in `trace_schema`. Standard library only; the browser reads the same JSON.
+field may hold is said once, at its type. Standard library only; the browser reads the same JSON.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 from citer_core.cost import CostModel, CostSummary, DeviceSpec, ModelSpec
 from citer_core.errors import GateError, TraceError
+from citer_core.gate.dataclass_kind import MAY_MISS, kind_of
 from citer_core.gate.excerpt import excerpt
+from citer_core.gate.fields import Choice, Maybe, Text, Whole
 from citer_core.gate.json_text import parse_json
 from citer_core.trace_schema import (
     MAX_COMPLETION_CHARS,
@@ -22,11 +24,15 @@ from citer_core.trace_schema import (
     READ_VERSIONS,
     SCHEMA,
     SCHEMA_VERSION,
-    TRACE,
+    Name,
+    NTokens,
+    PerToken,
+    Settings,
 )
-from citer_core.types import EVENT_FIELDS, Candidate, DecodeSettings, FinishReason, TokenEvent
+from citer_core.types import EVENT_FIELDS, MAX_NEW_TOKENS, Candidate, FinishReason, TokenEvent
 
 READS_LLM, DEPENDS_ON_WRITERS = "disagreement", "bidirectional-entropy"
+Said = Annotated[str, Text()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +47,13 @@ class PairInfo:
         prompt_form: `plain`, or `chat-` with a digest of the chat template that prompts went through.
     """
 
-    name: str
-    revision: str
+    name: Name
+    revision: Name
     slm: ModelSpec
     llm: ModelSpec
-    dtype: str
-    device: str
-    prompt_form: str = "plain"  # traces from before there were chat templates do not say
+    dtype: Name
+    device: Name
+    prompt_form: Annotated[Name, MAY_MISS] = "plain"  # traces from before there were chat templates do not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +69,11 @@ class RouterInfo:
             only.
     """
 
-    name: str
-    revision: str
+    name: Name
+    revision: Name
     n_params: int
-    reads_llm: bool = False
-    depends_on_writers: bool = False
+    reads_llm: Annotated[bool, MAY_MISS] = False
+    depends_on_writers: Annotated[bool, MAY_MISS] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +88,19 @@ class PromptInfo:
         version: of the prompt builder; 0 for `open`, which has no template.
     """
 
-    data_type: str
-    question: str
-    text: str
-    n_tokens: int
-    version: int
+    data_type: Annotated[str, Choice("math", "mc", "open")]
+    question: Said
+    text: Said
+    n_tokens: NTokens
+    version: Annotated[int, Whole(0, 1_000_000)]
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerInfo:
     """How the completion's final answer compares with the known one; `is_correct` is None where none is known."""
 
-    true_answer: str | None
-    predicted_answer: str | None
+    true_answer: Said | None
+    predicted_answer: Said | None
     is_correct: bool | None
 
 
@@ -102,17 +108,17 @@ class AnswerInfo:
 class RecordInfo:
     """When and on what a run was made: ISO date, hardware in words, version of this project."""
 
-    date: str
-    hardware: str
-    version: str
+    date: Name
+    hardware: Name
+    version: Name
 
 
 @dataclass(frozen=True, slots=True)
 class ParentInfo:
     """The run that this one is a branch of: its `RoutingTrace.key`, and how many first tokens both share."""
 
-    key: str
-    fork: int
+    key: Annotated[str, Text(16, min_chars=16, alphabet="0123456789abcdef")]
+    fork: Annotated[int, Whole(0, MAX_NEW_TOKENS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,13 +134,13 @@ class RoutingTrace:
 
     pair: PairInfo
     router: RouterInfo
-    settings: DecodeSettings
+    settings: Settings
     prompt: PromptInfo
-    events: tuple[TokenEvent, ...]
+    events: Annotated[tuple[TokenEvent, ...], PerToken]
     finish_reason: FinishReason | None
     record: RecordInfo
     answer: AnswerInfo | None = None
-    title: str = ""
+    title: Annotated[str, Maybe(Text(1_000)), MAY_MISS] = ""
     parent: ParentInfo | None = None
 
     @property
@@ -196,8 +202,8 @@ class RoutingTrace:
         """Reads the JSON form back, versions 1 and 2; fields that this version does not know are left out.
 
         Raises:
-            TraceError: it is not a trace, is of another version, or a field is missing or not what `trace_schema.TRACE`
-                says; the message names it and holds no more of its value than `excerpt` gives.
+            TraceError: it is not a trace, is of another version, or a field is missing or not what its type says; the
+                message names it and holds no more of its value than `excerpt` gives.
         """
         if not isinstance(document, Mapping) or document.get("schema") != SCHEMA:
             raise TraceError(
@@ -209,29 +215,20 @@ class RoutingTrace:
                 f"This trace has schema version {excerpt(version)}; this version of the project reads "
                 f"{' and '.join(map(str, READ_VERSIONS))}. Record the run again, or use the version that wrote it."
             )
+        router = document.get("router")
+        if isinstance(router, Mapping):  # of traces from before routers said so themselves
+            said = {"reads_llm": READS_LLM, "depends_on_writers": DEPENDS_ON_WRITERS}
+            before = {field: router.get("name") == name for field, name in said.items()}
+            document = {**document, "router": {**before, **router}}
         try:
-            body = TRACE.read(document, "")
+            trace: Self = TRACE.read(document, "")
         except GateError as error:
             raise TraceError(f"This trace is damaged: {error} Export it again from the run it came from.") from None
-        if any(entry["index"] != index for index, entry in enumerate(body["events"])):
+        if any(event.index != index for index, event in enumerate(trace.events)):
             raise TraceError("This trace is damaged: its events are not numbered 0, 1, 2, ... Export it again.")
-        if sum(len(entry["text"]) for entry in body["events"]) > MAX_COMPLETION_CHARS:
+        if sum(len(event.text) for event in trace.events) > MAX_COMPLETION_CHARS:
             raise TraceError(f"This trace is damaged: its tokens have more than {MAX_COMPLETION_CHARS:,} characters.")
-        answer, parent = body.get("answer"), body.get("parent")
-        return cls(
-            pair=PairInfo(
-                **{**body["pair"], "slm": ModelSpec(**body["pair"]["slm"]), "llm": ModelSpec(**body["pair"]["llm"])}
-            ),
-            router=_router_from_dict(body["router"]),
-            settings=DecodeSettings(**body["settings"]),
-            prompt=PromptInfo(**body["prompt"]),
-            events=tuple(map(event_from_dict, body["events"])),
-            finish_reason=body["finish_reason"],
-            record=RecordInfo(**body["record"]),
-            answer=AnswerInfo(**answer) if answer else None,
-            title=body.get("title") or "",
-            parent=ParentInfo(**parent) if parent else None,
-        )
+        return trace.with_title(trace.title or "")
 
     @classmethod
     def from_json(cls, text: object) -> Self:
@@ -251,6 +248,9 @@ class RoutingTrace:
         return replace(self, title=title)
 
 
+TRACE = kind_of(RoutingTrace)
+
+
 def event_to_dict(event: TokenEvent) -> dict[str, Any]:
     """One event in the trace's JSON form, for streaming."""
     entry = {name: getattr(event, name) for name in EVENT_FIELDS}
@@ -264,9 +264,3 @@ def event_from_dict(entry: dict[str, Any]) -> TokenEvent:
     for top in ("slm_top", "llm_top"):
         entry[top] = tuple(Candidate(*candidate) for candidate in entry.get(top, ()))
     return TokenEvent(**entry)
-
-
-def _router_from_dict(entry: dict[str, Any]) -> RouterInfo:
-    # Traces from before routers said so themselves.
-    said = {"reads_llm": entry["name"] == READS_LLM, "depends_on_writers": entry["name"] == DEPENDS_ON_WRITERS}
-    return RouterInfo(**{**said, **entry})

@@ -4,7 +4,7 @@ that neither language has its own.
 python -m citer_core.trace_schema_js      # writes assets/run/trace_schema.js and what only the Compare tab needs,
                                           # assets/run/comparison_schema.js; a test says when that is to be done
 
-Standard library only; knows nothing of a trace or a setting but its table.
+Standard library only; knows nothing of a trace or a setting but its fields.
 """
 
 from __future__ import annotations
@@ -15,21 +15,26 @@ from typing import Any
 
 from citer_core import trace_schema
 from citer_core.assets import ASSETS
+from citer_core.cost import ModelSpec
 from citer_core.decode_settings import SETTINGS, Setting
 from citer_core.gate import json_text
+from citer_core.gate.dataclass_kind import Made, kind_of
 from citer_core.gate.fields import Choice, Flag, Kind, ListOf, Maybe, Real, Record, Row, Text, Whole
+from citer_core.speculation import SPECULATIVE
+from citer_core.trace import TRACE, AnswerInfo, PairInfo, PromptInfo, RecordInfo
+from citer_core.types import FinishReason
 
 MODULE = ASSETS / "run" / "trace_schema.js"
 COMPARISON_MODULE = ASSETS / "run" / "comparison_schema.js"
 WIDTH = 120
 # Written once and named wherever they stand, also in the other module; inner ones first.
 SHARED: dict[str, Kind[Any]] = {
-    "MODEL_TABLE": trace_schema.MODEL,
-    "PAIR_TABLE": trace_schema.PAIR,
-    "PROMPT_TABLE": trace_schema.PROMPT,
-    "ANSWER_TABLE": trace_schema.ANSWER,
-    "FINISH_REASON_TABLE": trace_schema.FINISH_REASON,
-    "RECORD_TABLE": trace_schema.RECORD,
+    "MODEL_TABLE": kind_of(ModelSpec),
+    "PAIR_TABLE": kind_of(PairInfo),
+    "PROMPT_TABLE": kind_of(PromptInfo),
+    "ANSWER_TABLE": Maybe(kind_of(AnswerInfo)),
+    "FINISH_REASON_TABLE": Maybe(kind_of(FinishReason)),
+    "RECORD_TABLE": kind_of(RecordInfo),
 }
 _HEADER = """/**
  * What each field of a trace may hold, and what is known of each setting of decoding. Data only, made by
@@ -59,7 +64,7 @@ def comparison_module_text() -> str:
         "COMPARISON_SCHEMA": trace_schema.COMPARISON_SCHEMA,
         "COMPARISON_VERSION": trace_schema.COMPARISON_VERSION,
         "MOST_COMPARED": trace_schema.MOST_COMPARED,
-        "SPECULATIVE_TABLE": table_of(trace_schema.SPECULATIVE),
+        "SPECULATIVE_TABLE": table_of(SPECULATIVE),
     }
     text = _module("", constants)
     names = ", ".join(name for name in SHARED if name in text)
@@ -80,7 +85,7 @@ def module_text() -> str:
         },
         "SETTINGS_TABLE": {name: _row_of(name, setting) for name, setting in SETTINGS.items()},
         **{name: _table_inside(kind) for name, kind in SHARED.items()},
-        "TRACE_TABLE": table_of(trace_schema.TRACE),
+        "TRACE_TABLE": table_of(TRACE),
     }
     return _module(_HEADER, constants)
 
@@ -104,12 +109,14 @@ def table_of(kind: Kind[Any]) -> dict[str, Any] | _Named:
     """A kind as JSON: `kind` names it, its bounds follow, and `wanted` is what a message says of it. One of `SHARED` is
     its name.
     """
-    name = next((name for name, shared in SHARED.items() if shared is kind), None)
+    name = next((name for name, shared in SHARED.items() if shared == kind), None)
     return _table_inside(kind) if name is None else _Named(name)
 
 
 def _table_inside(kind: Kind[Any]) -> dict[str, Any]:
     match kind:
+        case Made():
+            return _table_inside(kind.of)
         case Text():
             least = {"min": kind.min_chars} if kind.min_chars else {}
             only = {"alphabet": kind.alphabet} if kind.alphabet else {}

@@ -1,17 +1,21 @@
 """The nouns of a routed run: options and settings in, one `TokenEvent` per token out. Standard library only.
 
-Called by everything; calls nothing of the project but `errors` and `decode_settings`, whose class it passes on.
+Called by everything; calls nothing of the project but `errors`, `trace_schema` and `decode_settings`, whose class it
+passes on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, fields
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
 from citer_core.decode_settings import MAX_NEW_TOKENS as MAX_NEW_TOKENS
 from citer_core.decode_settings import DecodeSettings as DecodeSettings
 from citer_core.errors import SettingError
+from citer_core.gate.dataclass_kind import MAY_MISS, Entries, record_of
+from citer_core.gate.fields import Whole
+from citer_core.trace_schema import MAX_CANDIDATES, NTokens, Seconds, TokenId, TokenText, Unit
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -34,9 +38,12 @@ class Candidate(NamedTuple):
         probability: in [0, 1], of the model's untempered distribution.
     """
 
-    token_id: int
-    text: str
-    probability: float
+    token_id: TokenId
+    text: TokenText
+    probability: Unit
+
+
+Candidates = Annotated[tuple[Candidate, ...], Entries(MAX_CANDIDATES), MAY_MISS]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,22 +70,22 @@ class TokenEvent:
         forced: a person chose the writer or the token here, not the router.
     """
 
-    index: int
-    token_id: int
-    text: str
+    index: Annotated[int, Whole(0, MAX_NEW_TOKENS - 1)]
+    token_id: TokenId
+    text: TokenText
     source: Source
-    slm_token_id: int
-    slm_confidence: float
-    threshold: float
-    slm_tokens_fed: int
-    llm_tokens_fed: int
-    context_len: int
-    slm_s: float
-    router_s: float
-    llm_s: float
-    slm_top: tuple[Candidate, ...] = ()
-    llm_top: tuple[Candidate, ...] = ()
-    forced: bool = False
+    slm_token_id: TokenId
+    slm_confidence: Unit
+    threshold: Unit
+    slm_tokens_fed: NTokens
+    llm_tokens_fed: NTokens
+    context_len: NTokens
+    slm_s: Seconds
+    router_s: Seconds
+    llm_s: Seconds
+    slm_top: Candidates = ()
+    llm_top: Candidates = ()
+    forced: Annotated[bool, MAY_MISS] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +124,7 @@ class PairOptions:
         return {name: value for name, value in named.items() if value is not None}
 
 
+EVENT = record_of(TokenEvent)
 EVENT_FIELDS = tuple(field.name for field in fields(TokenEvent))
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from citer_core.cost import MODEL
 from citer_core.gate.fields import Choice, Flag, Kind, ListOf, MapOf, Maybe, Real, Record, Row, Text, Whole
-from citer_core.trace_schema import MODEL
 from citer_core.workload import PASSES, WORKLOAD
 
 PARTS = {  # in the order in which they are measured

@@ -1,7 +1,7 @@
-"""`kind_of`: the kind of value that a dataclass is read from, by the types of its fields. Knows no document.
+"""`kind_of`: the kind of value that a dataclass or a named tuple is read from, by its fields' types. Knows no document.
 
 So a document and what it becomes have one table. A number says its range: `Annotated[float, Real(0.0, 1.0)]`. What may
-be None and is None by default may be missing.
+be None and is None by default may be missing, and so may what is marked `MAY_MISS`, which has its default then.
 """
 
 from __future__ import annotations
@@ -9,77 +9,82 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from types import UnionType
 from typing import Annotated, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from citer_core.gate.fields import Choice, Kind, ListOf, MapOf, Maybe, Record, Text, Whole
+from citer_core.gate.fields import Choice, Flag, Kind, ListOf, MapOf, Maybe, Record, Row, Text, Whole
 
 T = TypeVar("T")
 MOST_CHARS, MOST_ENTRIES, MOST_NAMES = 2000, 10_000, 50
+MAY_MISS = "may be missing"
+PLAIN: dict[Any, Kind[Any]] = {str: Text(MOST_CHARS), int: Whole(), bool: Flag()}
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectOf(Kind[T], Generic[T]):
-    """An object with these fields, as one of ours."""
+class Made(Kind[T], Generic[T]):
+    """What another kind reads, as one of ours: an object with these fields, a row, a list that cannot be changed."""
 
     make: Callable[..., T]
-    fields: Record
+    of: Kind[Any]
 
     @property
     def wanted(self) -> str:
         """See `Kind`."""
-        return self.fields.wanted
+        return self.of.wanted
 
     def take(self, value: object) -> T:
         """See `Kind`."""
-        return self.make(**self.fields.take(value))
+        found = self.of.take(value)
+        return self.make(**found) if isinstance(found, dict) else self.make(found)
 
 
 @dataclass(frozen=True, slots=True)
-class TupleOf(Kind[tuple[T, ...]], Generic[T]):
-    """A list that cannot be changed."""
+class Entries:
+    """Beside the type of a tuple: how many entries there may be."""
 
-    entries: ListOf[T]
-
-    @property
-    def wanted(self) -> str:
-        """See `Kind`."""
-        return self.entries.wanted
-
-    def take(self, value: object) -> tuple[T, ...]:
-        """See `Kind`."""
-        return tuple(self.entries.take(value))
+    most: int
+    least: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AtLeast:
-    """Beside the type of a tuple: how many entries there must be."""
-
-    least: int
+AtLeast = partial(Entries, MOST_ENTRIES)
 
 
-def kind_of(hint: Any, least: int = 0) -> Kind[Any]:
-    """The kind of a type: of a text, whole number, choice, dataclass, of tuples and mappings of these, or nothing.
+def kind_of(hint: Any, entries: Entries = Entries(MOST_ENTRIES)) -> Kind[Any]:
+    """The kind of a type: of a text, whole number, truth, choice, dataclass, of tuples and mappings of these, or
+    nothing.
 
     Args:
         hint: the type.
-        least: entries of a tuple.
+        entries: of a tuple.
     """
     origin, inner = get_origin(hint), get_args(hint)
     if origin is Annotated:
         note = inner[1]
-        return kind_of(inner[0], note.least) if isinstance(note, AtLeast) else note
+        return note if isinstance(note, Kind) else kind_of(inner[0], note if isinstance(note, Entries) else entries)
     if origin in (Union, UnionType):
         return Maybe(kind_of(inner[0]))
     if origin is Literal:
         return Choice(*inner)
     if origin is tuple:
-        return TupleOf(ListOf(kind_of(inner[0]), MOST_ENTRIES, least))
+        return Made(tuple, ListOf(kind_of(inner[0]), entries.most, entries.least))
     if origin is Mapping:
         return MapOf(kind_of(inner[1]), MOST_NAMES)
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        kinds = {name: kind_of(of) for name, of in get_type_hints(hint, include_extras=True).items()}
-        optional = {field.name: kinds.pop(field.name) for field in dataclasses.fields(hint) if field.default is None}
-        return ObjectOf(hint, Record(kinds, optional))
-    plain: dict[Any, Kind[Any]] = {str: Text(MOST_CHARS), int: Whole()}
-    return plain[hint]
+    if hint in PLAIN:
+        return PLAIN[hint]
+    hints = get_type_hints(hint, include_extras=True)
+    required = {name: kind_of(of) for name, of in hints.items()}
+    if issubclass(hint, tuple):
+        return Made(hint._make, Row(*required.values()))
+    missing = [
+        one.name for one in dataclasses.fields(hint) if one.default is None or MAY_MISS in get_args(hints[one.name])
+    ]
+    optional = {name: required.pop(name) for name in missing}
+    return Made(hint, Record(required, optional))
+
+
+def record_of(hint: Any) -> Record:
+    """The fields of a dataclass, each by its kind, for who puts some of them into a table of their own."""
+    made = kind_of(hint)
+    assert isinstance(made, Made) and isinstance(made.of, Record), "a dataclass"
+    return made.of

@@ -12,14 +12,15 @@ from typing import get_args
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.cost import ModelSpec
+from citer_core.cost import MODEL, ModelSpec
 from citer_core.errors import CiterError, GateError, SettingError, TraceError
+from citer_core.gate.dataclass_kind import record_of
 from citer_core.replay import replay
 from citer_core.tasks.prompts import DATA_TYPES
-from citer_core.trace import AnswerInfo, PairInfo, ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
-from citer_core.trace_schema import EVENT, MODEL, PAIR, PARENT, PROMPT, SETTINGS, TRACE
+from citer_core.trace import TRACE, AnswerInfo, PairInfo, ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
+from citer_core.trace_schema import SETTINGS_TABLE
 from citer_core.trace_schema_js import COMPARISON_MODULE, MODULE, comparison_module_text, module_text
-from citer_core.types import DecodeSettings, FinishReason, Source, TokenEvent
+from citer_core.types import EVENT, DecodeSettings, FinishReason, Source, TokenEvent
 from tests.damaged_traces import DamagedTrace, damaged_traces, random_texts, recorded
 from tests.own_time import OwnTime
 from tests.sampling import sampled
@@ -34,17 +35,14 @@ def names_of(record: object) -> list[str]:
 
 
 def test_the_table_names_the_fields_that_there_are_in_their_order():
-    inner = {**TRACE.required, **TRACE.optional}
-    made_of = [
-        (PAIR, PairInfo), (MODEL, ModelSpec), (EVENT, TokenEvent), (PROMPT, PromptInfo), (SETTINGS, DecodeSettings),
-        (inner["router"], RouterInfo), (inner["record"], RecordInfo), (PARENT, ParentInfo), (TRACE, RoutingTrace),
-        (inner["answer"].kind, AnswerInfo),
-    ]  # fmt: skip
-    for record, made in made_of:
+    inner = {**TRACE.of.required, **TRACE.of.optional}
+    made_of = [(MODEL, ModelSpec), (EVENT, TokenEvent), (SETTINGS_TABLE, DecodeSettings), (TRACE.of, RoutingTrace)]
+    infos = (AnswerInfo, PairInfo, ParentInfo, PromptInfo, RecordInfo, RouterInfo)
+    for record, made in [*made_of, *((record_of(info), info) for info in infos)]:
         assert names_of(record) == [field.name for field in fields(made)]
     assert EVENT.required["source"].names == get_args(Source)
     assert inner["finish_reason"].kind.names == get_args(FinishReason)
-    assert PROMPT.required["data_type"].names == DATA_TYPES
+    assert record_of(PromptInfo).required["data_type"].names == DATA_TYPES
 
 
 def test_the_browsers_table_is_this_one():

@@ -17,14 +17,15 @@ from typing import Any
 from citer_core.decode_settings import MAX_NEW_TOKENS, DecodeSettings, read_settings
 from citer_core.errors import GateError, PromptError, SettingError, TraceError
 from citer_core.fork import Fork
+from citer_core.gate.dataclass_kind import Made, record_of
 from citer_core.gate.excerpt import excerpt
 from citer_core.gate.fields import Flag, Kind, ListOf, Maybe, Record, Text
 from citer_core.gate.json_text import parse_json
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES
-from citer_core.trace import ParentInfo
-from citer_core.trace_schema import EVENT, MAX_TOKEN_CHARS, MAX_TRACE_CHARS, PARENT, PROMPT, SETTINGS
-from citer_core.types import Candidate, TokenEvent
+from citer_core.trace import ParentInfo, PromptInfo
+from citer_core.trace_schema import MAX_TOKEN_CHARS, MAX_TRACE_CHARS, SETTINGS_TABLE
+from citer_core.types import EVENT, TokenEvent
 from citer_core.ui.problems import ProblemBook
 
 MAX_ROUTER_CHARS = 200
@@ -103,12 +104,14 @@ def asked_run(
 
 _NAME = Text(200)
 
-_KEY = PARENT.required["key"]
+_KEY = record_of(ParentInfo).required["key"]
+
+_SETTINGS = Made(DecodeSettings, SETTINGS_TABLE)
 
 _TOKEN_ID = EVENT.required["token_id"]
 
 _ABOUT: dict[str, Kind[Any]] = {
-    "prompt": Record({name: PROMPT.required[name] for name in ("data_type", "question", "text")}),
+    "prompt": Record({name: record_of(PromptInfo).required[name] for name in ("data_type", "question", "text")}),
     "true_answer": Maybe(Text(1_000)),
     "pair_revision": _NAME,
 }
@@ -128,7 +131,7 @@ BRANCH = Record(
     {
         **_ABOUT,
         "router": _NAME,
-        "settings": SETTINGS,
+        "settings": _SETTINGS,
         "events": ListOf(_SHARED_EVENT, MAX_NEW_TOKENS),
         "source": Maybe(EVENT.required["source"]),
         "token_id": Maybe(_TOKEN_ID),
@@ -144,7 +147,7 @@ PROBE = Record({**_ABOUT, "token_ids": _TOKENS, "key": _KEY}, {"pair_name": _NAM
 INSIDE = Record({**_ABOUT, "token_ids": _TOKENS, "router": _NAME, "after_llm": Flag()}, {"pair_name": _NAME})
 
 NEXT = Record(
-    {**_ABOUT, "token_ids": _TOKENS, "settings": SETTINGS}, {"pair_name": _NAME, "text": Text(MAX_TOKEN_CHARS)}
+    {**_ABOUT, "token_ids": _TOKENS, "settings": _SETTINGS}, {"pair_name": _NAME, "text": Text(MAX_TOKEN_CHARS)}
 )
 
 
@@ -208,7 +211,7 @@ def branch_request(text: object, book: ProblemBook) -> BranchRequest:
         pair_name=asked.get("pair_name", ""),
         pair_revision=asked["pair_revision"],
         router=asked["router"],
-        settings=DecodeSettings(**asked["settings"]),
+        settings=asked["settings"],
         fork=fork,
         parent=ParentInfo(asked["parent"], fork.n_shared),
     )
@@ -223,8 +226,6 @@ def probe_request(text: object, book: ProblemBook, form: Record = PROBE) -> Prob
     asked = _read(text, form)
     problem, prompt = _problem(asked, book), asked.pop("prompt")
     del asked["true_answer"]
-    if "settings" in asked:
-        asked["settings"] = DecodeSettings(**asked["settings"])
     return ProbeRequest(**{"pair_name": "", **asked}, problem=problem, prompt_text=prompt["text"])
 
 
@@ -245,8 +246,6 @@ def _problem(asked: dict[str, Any], book: ProblemBook) -> Problem:
 
 
 def _event(entry: dict[str, Any], index: int) -> TokenEvent:
-    for top in ("slm_top", "llm_top"):
-        entry[top] = tuple(Candidate(*candidate) for candidate in entry[top])
     # Only whether the LLM was called matters: the engine counts again how much it read. It decodes the text, too.
     entry["llm_tokens_fed"] = int(entry["llm_tokens_fed"] > 0)
     return TokenEvent(index=index, text="", slm_tokens_fed=0, context_len=0, **entry)
