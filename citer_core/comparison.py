@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from citer_core.errors import GateError, InputError, TraceError
+from citer_core.errors import GateError, TraceError
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
-from citer_core.gate.excerpt import excerpt
 from citer_core.gate.fields import ListOf, Maybe, Record, Text
 from citer_core.gate.json_file import read_json
-from citer_core.recording import INDEX, RecordingPlan, is_plain_name, is_run_of, replace_index
+from citer_core.recording import INDEX, JSON_FILE, Index, RecordingPlan, is_run_of
 from citer_core.speculation import SPECULATIVE, Drafting, SpeculativeTrace
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.trace import TRACE, RoutingTrace, event_to_dict
@@ -33,9 +32,11 @@ COMPARISON = Record(
     {"title": _TITLE, "subtitle": _TITLE, "runs": ListOf(TRACE, MOST_COMPARED, 1), "speculative": Maybe(SPECULATIVE)}
 )
 _NAME = Text(300)
-_ENTRIES = ListOf(
-    Record({"file": Text(200, min_chars=1), "title": _NAME, "subtitle": _NAME, "pair": _NAME}), most=200
-)  # fmt: skip
+COMPARISONS = Index(
+    Record({"file": JSON_FILE, "title": _NAME, "subtitle": _NAME, "pair": _NAME}),
+    "comparisons",
+    "them anew with `python -m citer_core compare`",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,30 +194,8 @@ def record_comparisons(
             pair = comparison.runs[0].pair.name
             entries.append({"file": plan.file, "title": plan.title, "subtitle": plan.subtitle, "pair": pair})
             yield plan, comparison
-        _write_index(engine.pair_info.name, entries, folder)
-
-
-def read_comparisons(folder: Path) -> list[dict[str, str]]:
-    """The entries of a folder's index (file, title, subtitle, pair), none where there is no index.
-
-    Raises:
-        TraceError: it is damaged.
-    """
-    path = folder / INDEX
-    if not path.exists():
-        return []
-    try:
-        entries = _ENTRIES.read(read_json(path, max_bytes=1_000_000), "index")
-        for entry in entries:
-            file = entry["file"]
-            if not is_plain_name(file):
-                raise GateError(f"It names the file {excerpt(file)}, which is not a plain name ending in .json.")
-    except InputError as error:
-        raise TraceError(
-            f"The index of the comparisons in {folder.name}/ cannot be read ({error}). Get it again, or record them "
-            "anew with `python -m citer_core compare`."
-        ) from error
-    return entries
+        # The bundled pair first: it is what a page opens with, and its entries are recorded first.
+        COMPARISONS.replace(folder, engine.pair_info.name, entries, (folder,))
 
 
 def _there_already(
@@ -241,12 +220,3 @@ def _there_already(
         and (there.speculative is None or there.speculative.drafting == drafting)
     )
     return there if same else None
-
-
-def _write_index(pair: str, entries: list[dict[str, str]], folder: Path) -> None:
-    """Replaces the pair's entries, and removes comparisons that no entry names any more."""
-    ours = {entry["file"] for entry in entries}
-    others = [entry for entry in read_comparisons(folder) if entry["pair"] != pair and entry["file"] not in ours]
-    # The bundled pair first: it is what a page opens with, and its entries are recorded first.
-    index = [*entries, *others] if not others or pair < others[0]["pair"] else [*others, *entries]
-    replace_index(folder, index, (folder,))

@@ -8,7 +8,8 @@ recording goes on where it was. Runs of other pairs in the same folder stay. Imp
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from citer_core.errors import DatasetError, GateError, InputError, TraceError
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
 from citer_core.gate.excerpt import clean, excerpt
-from citer_core.gate.fields import Choice, Flag, ListOf, Maybe, Real, Record, Row, Text, Whole
+from citer_core.gate.fields import Choice, FileName, Flag, Kind, ListOf, Maybe, Real, Record, Row, Text, Whole
 from citer_core.gate.json_file import read_json, read_json_lines
 from citer_core.models.same_pair import is_same_run
 from citer_core.tasks.problems import MAX_PROMPT_CHARS, problem_from_text
@@ -29,32 +30,30 @@ if TYPE_CHECKING:
     from citer_core.engine import Engine
     from citer_core.routing.router import Router
 
+logger = logging.getLogger(__name__)
 INDEX = "index.json"
 PROBES = "probes"
 
 _TITLE, _QUESTION, _ANSWER = Text(300), Text(MAX_PROMPT_CHARS), Text(MAX_PROMPT_CHARS)
-_FILE = Text(200, min_chars=1)
+JSON_FILE = FileName(".json")
 _PLAN = Record(
-    {"file": _FILE, "title": _TITLE, "subtitle": _TITLE, "data_type": Choice(*DATA_TYPES), "question": _QUESTION},
+    {"file": JSON_FILE, "title": _TITLE, "subtitle": _TITLE, "data_type": Choice(*DATA_TYPES), "question": _QUESTION},
     {"answer": _ANSWER, "kind": _TITLE, **{name: Maybe(setting.kind) for name, setting in SETTINGS.items()}},
 )
-_ENTRIES = ListOf(
-    Record(
-        {
-            "file": _FILE,
-            "title": _TITLE,
-            "subtitle": _TITLE,
-            "data_type": Choice(*DATA_TYPES),
-            "question": _QUESTION,
-            "true_answer": Maybe(_ANSWER),
-            "tau": Real(0.0, 1.0),
-            "n_tokens": Whole(0, MAX_NEW_TOKENS),
-            "llm_token_share": Real(0.0, 1.0),
-            "is_correct": Maybe(Flag()),
-        },
-        {"is_probed": Flag(), "kind": _TITLE, "pair": _TITLE, "date": _TITLE, "hardware": Text(2000)},
-    ),
-    most=1000,
+_ENTRY = Record(
+    {
+        "file": JSON_FILE,
+        "title": _TITLE,
+        "subtitle": _TITLE,
+        "data_type": Choice(*DATA_TYPES),
+        "question": _QUESTION,
+        "true_answer": Maybe(_ANSWER),
+        "tau": Real(0.0, 1.0),
+        "n_tokens": Whole(0, MAX_NEW_TOKENS),
+        "llm_token_share": Real(0.0, 1.0),
+        "is_correct": Maybe(Flag()),
+    },
+    {"is_probed": Flag(), "kind": _TITLE, "pair": _TITLE, "date": _TITLE, "hardware": Text(2000)},
 )
 _NATS = Real(0.0, 1e6)
 _TOP = ListOf(Row(Whole(0, 10**7), Text(10_000), Real(0.0, 1.0)), most=20)
@@ -110,8 +109,6 @@ def read_plans(path: Path) -> list[RecordingPlan]:
         unknown = line.keys() - _PLAN.required.keys() - _PLAN.optional.keys()
         if unknown:
             raise DatasetError(f"{where}: a run to record cannot have the field {excerpt(min(unknown))}.")
-        if not is_plain_name(plan.file):
-            raise DatasetError(f"{where}: file is {excerpt(plan.file)}; it must be a plain name that ends in .json.")
         if any(plan.file == other.file for other in plans) or plan.file == INDEX:
             raise DatasetError(f"{where}: the file name {excerpt(plan.file)} is taken. Choose another.")
         plans.append(plan)
@@ -177,33 +174,88 @@ def _record(
             write_whole(folder / PROBES / plan.file, _probe_document(engine, trace) + "\n")
         entries.append(_entry(plan, trace))
         yield plan, trace
-    _write_index(engine.pair_info.name, entries, folder, first=first)
+    RUNS.replace(folder, engine.pair_info.name, entries, (folder, folder / PROBES), first=first)
 
 
-def read_index(folder: Path) -> list[dict[str, Any]]:
-    """The entries of a folder's index, none where there is no index.
+class Index:
+    """The `index.json` of a folder of recorded files: an object for each, with its `file` and its `pair`.
 
-    Raises:
-        TraceError: it is damaged.
+    Args:
+        entry: what each of them holds.
+        of: what they are, for people.
+        again: what to do about a damaged one.
+        check: raises `InputError` for an entry that could not be shown.
     """
-    path = folder / INDEX
-    if not path.exists():
-        return []
-    try:
-        entries = _ENTRIES.read(read_json(path, max_bytes=20_000_000), "index")
-        for entry in entries:
-            if not is_plain_name(entry["file"]):
-                raise GateError(
-                    f"It names the file {excerpt(entry['file'])}, which is not a plain name ending in .json."
-                )
-            # Also what its card opens: an impossible question would fail when it is shown.
-            problem_from_text(entry["question"], entry["data_type"], entry["true_answer"])
-    except InputError as error:
-        raise TraceError(
-            f"The index of the recorded runs in {folder.name}/ cannot be read ({error}). Get it again, or record the "
-            "runs anew."
-        ) from error
-    return entries
+
+    def __init__(
+        self, entry: Kind[dict[str, Any]], of: str, again: str, check: Callable[[dict[str, Any]], object] = bool
+    ) -> None:
+        self._entries, self._of, self._again, self._check = ListOf(entry, 1000), of, again, check
+
+    def read(self, folder: Path) -> list[dict[str, Any]]:
+        """The entries in their order; none where there is no index.
+
+        Raises:
+            TraceError: it is damaged.
+        """
+        path = folder / INDEX
+        if not path.exists():
+            return []
+        try:
+            entries = self._entries.read(read_json(path, max_bytes=20_000_000), "index")
+            for entry in entries:
+                self._check(entry)
+        except InputError as error:
+            raise TraceError(
+                f"The index of the {self._of} in {folder.name}/ cannot be read ({error}). Get it again, or record "
+                f"{self._again}."
+            ) from error
+        return entries
+
+    def to_show(self, folder: Path) -> list[dict[str, Any]]:
+        """As `read`; none, with a line in the log, where it is damaged: the page goes without them."""
+        try:
+            return self.read(folder)
+        except TraceError as error:
+            logger.warning("%s", error)
+            return []
+
+    def replace(
+        self,
+        folder: Path,
+        pair: str,
+        entries: Sequence[Mapping[str, Any]],
+        folders: Sequence[Path],
+        *,
+        first: bool | None = None,
+    ) -> None:
+        """Writes the entries of a pair anew, and removes from `folders` what no entry names any more.
+
+        Args:
+            folder: of the index.
+            pair: whose other entries go; those of other pairs stay.
+            entries: in their order.
+            folders: of what is named.
+            first: puts them before those of other pairs, else behind; None goes by the pairs' names.
+        """
+        ours = {entry["file"] for entry in entries}
+        others = [one for one in self.read(folder) if one.get("pair") != pair and one["file"] not in ours]
+        is_first = not others or pair < others[0]["pair"] if first is None else first
+        index = [*entries, *others] if is_first else [*others, *entries]
+        # The index first: it must not name what a stop after it has removed.
+        write_whole(folder / INDEX, json.dumps(index, indent=2, ensure_ascii=False) + "\n")
+        named = {INDEX, *(entry["file"] for entry in index)}
+        for path in (path for some in folders for path in some.glob("*.json")):
+            if path.name not in named:
+                path.unlink()
+
+
+def _check_question(entry: dict[str, Any]) -> None:
+    """Also what its card opens: an impossible question would fail when it is shown."""
+    problem_from_text(entry["question"], entry["data_type"], entry["true_answer"])
+
+
+RUNS = Index(_ENTRY, "recorded runs", "the runs anew", _check_question)
 
 
 def read_probe(folder: Path, file: str) -> list[dict[str, Any]]:
@@ -220,11 +272,6 @@ def read_probe(folder: Path, file: str) -> list[dict[str, Any]]:
             f"The probe of the recorded run {clean(file)[:200]} cannot be read ({error}). Record it again."
         ) from error
     return tokens
-
-
-def is_plain_name(file: str) -> bool:
-    """Whether an index may name this file: of its own folder, and JSON."""
-    return Path(file).name == file == clean(file) and file.endswith(".json")
 
 
 def _probe_document(engine: Engine, trace: RoutingTrace) -> str:
@@ -285,21 +332,3 @@ def _entry(plan: RecordingPlan, trace: RoutingTrace) -> dict[str, Any]:
         "date": trace.record.date,
         "hardware": trace.record.hardware,
     }
-
-
-def _write_index(pair: str, entries: list[dict[str, Any]], folder: Path, *, first: bool) -> None:
-    """Replaces the pair's entries, and removes traces that no entry names any more."""
-    ours = {entry["file"] for entry in entries}
-    others = [e for e in read_index(folder) if e.get("pair") != pair and e["file"] not in ours]
-    index = [*entries, *others] if first else [*others, *entries]
-    replace_index(folder, index, (folder, folder / PROBES))
-
-
-def replace_index(folder: Path, index: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -> None:
-    """Writes an index, and removes from `folders` what no entry of it names any more."""
-    named = {entry["file"] for entry in index}
-    # The index first: it must not name what a stop after it has removed.
-    write_whole(folder / INDEX, json.dumps(index, indent=2, ensure_ascii=False) + "\n")
-    for path in (path for some in folders for path in some.glob("*.json")):
-        if path.name != INDEX and path.name not in named:
-            path.unlink()

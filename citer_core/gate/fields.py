@@ -11,10 +11,11 @@ import math
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from citer_core.errors import GateError
-from citer_core.gate.excerpt import excerpt
+from citer_core.gate.excerpt import clean, excerpt
 
 T = TypeVar("T")
 MAX_NUMBER = 10**15 - 1  # doubles hold every whole number up to here, so both languages read the same one
@@ -101,6 +102,25 @@ class Text(Kind[str]):
         if self.alphabet and not set(self.alphabet).issuperset(value):
             raise Refusal(value, self.wanted)
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class FileName(Kind[str]):
+    """The name of a file in a folder that is known, with this ending; no path, and nothing that cannot be shown."""
+
+    ending: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """See `Kind`."""
+        return "a plain name" + (f" that ends in {self.ending}" if self.ending else "")
+
+    def take(self, value: object) -> str:
+        """See `Kind`."""
+        name = Text(200, 1).take(value)
+        if Path(name).name != name or name != clean(name) or not name.endswith(self.ending):
+            raise Refusal(value, self.wanted)
+        return name
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 import citer_core
 from citer_core.assets import ASSETS
 from citer_core.browser_pair import MODEL_FILES, engine_script, needed_files, pair_facts
-from citer_core.comparison import read_comparisons
+from citer_core.comparison import COMPARISONS
 from citer_core.errors import ModelFileError
 from citer_core.files import need_folder, write_whole
 from citer_core.joined_script import JoinedScript, import_map_of
@@ -97,7 +97,7 @@ def build_site(folder: Path, labels: Mapping[str, str]) -> list[Path]:
         {"title": title, "pair": "Recorded", "file": file, "url": write(f"labels/{file}", text)}
         for file, (title, text) in ((f"stored-{k}.json", entry) for k, entry in enumerate(labels.items(), 1))
     ]
-    compared = [{**entry, "url": f"comparisons/{entry['file']}"} for entry in read_comparisons(ASSETS / "comparisons")]
+    compared = [{**entry, "url": f"comparisons/{entry['file']}"} for entry in COMPARISONS.read(ASSETS / "comparisons")]
     answers = {
         "evidence": _sound(evidence_message(), "evidence"),
         "profile": _sound(RecordedProfiles(ASSETS / "benchmarks").message(), "profile"),

@@ -5,18 +5,15 @@ Knows the index of `assets/traces` and nothing of engines.
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from citer_core.errors import TraceError
 from citer_core.models.presets import preset_of
-from citer_core.recording import PROBES, read_index
+from citer_core.recording import PROBES, RUNS
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.tasks.prompts import DataType
 
-logger = logging.getLogger(__name__)
 # The run that the page opens with: a right answer with a true explanation, routed by the published `citer`, little LLM,
 # decisive tokens to be seen, short enough for a phone's first screen. Where it is not there, `opening_of` chooses.
 OPENING_RUN = "bakery.json"
@@ -55,16 +52,12 @@ def read_presets(folder: Path) -> list[Preset]:
     Raises:
         TraceError: the index is no list of presets.
     """
-    return [Preset(**entry) for entry in read_index(folder)]
+    return [Preset(**entry) for entry in RUNS.read(folder)]
 
 
 def presets_to_show(folder: Path) -> list[Preset]:
     """As `read_presets`; none, with a line in the log, where the index is damaged: the page goes without its cards."""
-    try:
-        return read_presets(folder)
-    except TraceError as error:
-        logger.warning("%s", error)
-        return []
+    return [Preset(**entry) for entry in RUNS.to_show(folder)]
 
 
 def recorded_problems(presets: list[Preset]) -> list[Problem]:

@@ -27,9 +27,9 @@ from starlette.types import Scope
 
 from citer_core.assets import ASSETS
 from citer_core.browser_pair import engine_script, pair_facts
-from citer_core.comparison import read_comparisons
+from citer_core.comparison import COMPARISONS
 from citer_core.config import AppConfig
-from citer_core.errors import CiterError, SettingError, TraceError
+from citer_core.errors import CiterError, SettingError
 from citer_core.joined_script import JoinedScript, import_map_of
 from citer_core.models.presets import parse_pair
 from citer_core.offline import offline_template
@@ -47,7 +47,7 @@ from citer_core.ui.compare import about_comparing
 from citer_core.ui.document import ENTRY, Document, usual_props
 from citer_core.ui.jobs import JOB_CAPACITY, JobLine, Lines
 from citer_core.ui.labels.answers import about_labels
-from citer_core.ui.labels.recorded_labels import StoredLabels, read_stored
+from citer_core.ui.labels.recorded_labels import LABELS, StoredLabels
 from citer_core.ui.messages import UNEXPECTED, Message
 from citer_core.ui.one_file import one_file_template
 from citer_core.ui.page_assets import chapters, file_url, files_root, page_files, plotly_script
@@ -313,22 +313,11 @@ async def _favicon(_: Request) -> Response:
 def _comparisons() -> list[dict[str, str]]:
     """Each recorded comparison with its address; none where the index is damaged."""
     folder = ASSETS / "comparisons"
-    try:
-        return [
-            {**entry, "url": file_url(folder / entry["file"])}
-            for entry in read_comparisons(folder)
-            if (folder / entry["file"]).exists()
-        ]
-    except TraceError as error:
-        logger.warning("%s", error)
-        return []
+    there = [entry for entry in COMPARISONS.to_show(folder) if (folder / entry["file"]).exists()]
+    return [{**entry, "url": file_url(folder / entry["file"])} for entry in there]
 
 
 def _recorded_labels() -> list[StoredLabels]:
     """The recorded analyses; a damaged index costs these, not the page."""
     folder = ASSETS / "labelled"
-    try:
-        return [entry for entry in read_stored(folder) if (folder / entry.file).is_file()]
-    except TraceError as error:
-        logger.warning("%s", error)
-        return []
+    return [StoredLabels(**one) for one in LABELS.to_show(folder) if (folder / one["file"]).is_file()]

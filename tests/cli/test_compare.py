@@ -7,7 +7,7 @@ import json
 import pytest
 
 from citer_core.cli.main import main
-from citer_core.comparison import Comparison, read_comparisons
+from citer_core.comparison import COMPARISONS, Comparison
 
 PROBLEM = {
     "file": "sum.json",
@@ -33,7 +33,7 @@ def test_every_way_is_printed_and_kept_and_the_same_command_resumes(engine, prob
     printed = "".join(capsys.readouterr())
     rows = ("SLM alone", "citer at 0.5", "max-probability at 0.7", "LLM alone", "speculative")
     assert [name in printed for name in rows] == [True] * 5
-    assert read_comparisons(tmp_path / "kept")[0]["title"] == "A sum"
+    assert COMPARISONS.read(tmp_path / "kept")[0]["title"] == "A sum"
     there = Comparison.read(tmp_path / "kept" / "sum.json")
     assert [run.settings.threshold for run in there.runs] == [0.0, 0.5, 0.7, 1.0]
     n_runs = len(engine.runs)

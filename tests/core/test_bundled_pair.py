@@ -10,7 +10,7 @@ import torch
 from citer_core.assets import ASSETS
 from citer_core.cost import H100_SXM
 from citer_core.embedded import corpus, publish
-from citer_core.recording import read_index
+from citer_core.recording import RUNS
 from citer_core.routing.decode import decode
 from citer_core.tasks.problems import problem_from_row, problem_from_text
 from citer_core.trace import RoutingTrace
@@ -149,7 +149,7 @@ def test_the_stored_router_is_the_default_and_fits(engine):
     assert 0.0 < engine.default_threshold() < 1.0
 
 
-INDEX = [entry for entry in read_index(ASSETS / "traces") if entry["pair"] == "Bundled pair"]
+INDEX = [entry for entry in RUNS.read(ASSETS / "traces") if entry["pair"] == "Bundled pair"]
 
 
 @pytest.mark.parametrize("entry", INDEX, ids=lambda entry: entry["file"])

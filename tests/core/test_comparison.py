@@ -8,7 +8,7 @@ import json
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.comparison import Comparison, compare, read_comparisons, record_comparisons
+from citer_core.comparison import COMPARISONS, Comparison, compare, record_comparisons
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
 from citer_core.errors import TraceError
@@ -28,7 +28,7 @@ PLANS = [
 ]
 ROUTERS = [("max-probability", 0.7), ("entropy", 0.4)]
 FOLDER = ASSETS / "comparisons"
-STORED = {entry["file"]: entry for entry in read_comparisons(FOLDER)}
+STORED = {entry["file"]: entry for entry in COMPARISONS.read(FOLDER)}
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_each_column_is_what_a_single_run_writes(engine):
 
 def test_what_is_written_comes_back(engine, tmp_path):
     made = recorded(engine, tmp_path)
-    assert [entry["file"] for entry in read_comparisons(tmp_path)] == list(made)
+    assert [entry["file"] for entry in COMPARISONS.read(tmp_path)] == list(made)
     for file, comparison in made.items():
         back = Comparison.read(tmp_path / file)
         assert list(map(tokens_of, back.runs)) == list(map(tokens_of, comparison.runs))
@@ -103,7 +103,7 @@ def test_comparisons_of_another_pair_stay(engine, tmp_path, tokenizer):
     other = Engine(pair, {"max-probability": MaxProbabilityRouter()})
     plan = dataclasses.replace(PLANS[0], file="c.json")
     recorded(other, tmp_path, [plan], routers=ROUTERS[:1])
-    assert {entry["file"] for entry in read_comparisons(tmp_path)} == {"a.json", "b.json", "c.json"}
+    assert {entry["file"] for entry in COMPARISONS.read(tmp_path)} == {"a.json", "b.json", "c.json"}
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_is_no_comparison_is_refused(engine, tmp_path, change):
 def test_a_damaged_index_is_refused(tmp_path, index):
     (tmp_path / "index.json").write_text(index, encoding="utf-8")
     with pytest.raises(TraceError, match="python -m citer_core compare"):
-        read_comparisons(tmp_path)
+        COMPARISONS.read(tmp_path)
 
 
 # ---------------------------------------------------------------- what is stored with the project

@@ -10,7 +10,7 @@ import pytest
 from citer_core.assets import ASSETS
 from citer_core.engine import Engine
 from citer_core.errors import DatasetError, TraceError
-from citer_core.recording import RecordingPlan, is_run_of, read_index, read_plans, read_probe, record
+from citer_core.recording import RUNS, RecordingPlan, is_run_of, read_plans, read_probe, record
 from citer_core.routing import probe as probing
 from citer_core.routing.routers.training_free import EntropyRouter, MaxProbabilityRouter
 from citer_core.trace import RoutingTrace
@@ -33,7 +33,7 @@ def plans_file(path, *lines):
 
 def test_runs_are_written_with_what_their_cards_say(engine, tmp_path):
     runs = dict(record(engine, PLANS, tmp_path, settings={"threshold": 1.0}))
-    index = read_index(tmp_path)
+    index = RUNS.read(tmp_path)
     assert [entry["file"] for entry in index] == ["a.json", "b.json"]
     for entry, (plan, trace) in zip(index, runs.items(), strict=True):
         assert RoutingTrace.from_json((tmp_path / plan.file).read_text()) == trace
@@ -98,7 +98,7 @@ def test_other_pairs_keep_their_runs_and_a_dropped_one_goes(engine, tmp_path, fi
         {"max-probability": MaxProbabilityRouter()},
     )
     list(record(other, [dataclasses.replace(PLANS[0], file="c.json")], tmp_path, first=first))
-    files = [entry["file"] for entry in read_index(tmp_path)]
+    files = [entry["file"] for entry in RUNS.read(tmp_path)]
     assert files == (["c.json", "a.json", "b.json"] if first else ["a.json", "b.json", "c.json"])
     list(record(engine, PLANS[:1], tmp_path))
     assert sorted(path.name for path in tmp_path.glob("*.json")) == ["a.json", "c.json", "index.json"]
@@ -158,15 +158,15 @@ def test_a_damaged_entry_of_the_index_costs_the_cards_and_not_the_page(tmp_path,
     assert [preset.title for preset in presets_to_show(tmp_path)] == ["A"]
     (tmp_path / "index.json").write_text(json.dumps([ENTRY | changes]))
     with pytest.raises(TraceError, match="index of the recorded runs"):
-        read_index(tmp_path)
+        RUNS.read(tmp_path)
     assert presets_to_show(tmp_path) == [] and "index of the recorded runs" in caplog.text
 
 
 def test_a_damaged_index_is_an_error_and_none_is_no_runs(tmp_path):
-    assert read_index(tmp_path) == []
+    assert RUNS.read(tmp_path) == []
     (tmp_path / "index.json").write_text("[3]", encoding="utf-8")
     with pytest.raises(TraceError, match="index"):
-        read_index(tmp_path)
+        RUNS.read(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["recorded-embedded", "recorded-qwen"])
@@ -182,7 +182,7 @@ def test_the_lists_that_ship_are_plans(name):
 def test_every_shipped_run_has_its_probe_and_is_of_a_router_that_is_shipped():
     cards = [json.loads(path.read_text(encoding="utf-8")) for path in (ASSETS / "routers").glob("*/*.json")]
     shipped = {(card["pair_revision"], card["revision"]) for card in cards}
-    index = read_index(ASSETS / "traces")
+    index = RUNS.read(ASSETS / "traces")
     assert sum(entry["pair"] != "Bundled pair" for entry in index) >= 24
     for entry in index:
         trace = RoutingTrace.from_json((ASSETS / "traces" / entry["file"]).read_text(encoding="utf-8"))

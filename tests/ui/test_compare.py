@@ -8,11 +8,11 @@ import pytest
 from playwright.sync_api import expect
 
 from citer_core.assets import ASSETS
-from citer_core.comparison import Comparison, read_comparisons
+from citer_core.comparison import COMPARISONS, Comparison
 from tests.ui.visitor import Visitor
 
 FOLDER = ASSETS / "comparisons"
-FIRST = read_comparisons(FOLDER)[0]
+FIRST = COMPARISONS.read(FOLDER)[0]
 pytestmark = pytest.mark.ui
 
 
@@ -22,7 +22,7 @@ def test_which_file_is_shown_and_what_speculative_decoding_is_said_to_write(visi
     page = visitor.page
     expect(page.locator(".cq-column").first).to_be_visible(timeout=20_000)
     # The comparison that was chosen last is shown, whichever file comes first.
-    late, last = (Comparison.read(FOLDER / one["file"]) for one in read_comparisons(FOLDER)[1:3])
+    late, last = (Comparison.read(FOLDER / one["file"]) for one in COMPARISONS.read(FOLDER)[1:3])
     page.evaluate("""() => {
       const [ask, files] = [window.fetch, []];
       window.fetch = (...how) => new Promise((give) => files.push(async () => {

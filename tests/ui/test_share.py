@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from citer_core.assets import ASSETS
 from citer_core.cli.main import main
-from citer_core.recording import read_index
+from citer_core.recording import RUNS
 from citer_core.trace import RoutingTrace
 from tests.hostile import hostile_strings
 from tests.traces import opening_run, trace_of_texts
@@ -139,7 +139,7 @@ def test_the_gallery_opens_from_the_disk(browser: Browser, tmp_path: Path) -> No
     page.goto(index)
     assert findings(page) == []
     n_runs = page.get_by_role("link").count()
-    assert n_runs == 1 + len(read_index(ASSETS / "traces"))
+    assert n_runs == 1 + len(RUNS.read(ASSETS / "traces"))
     for number in (0, n_runs - 1):  # one that ships and the hostile one; all are one template
         page.goto(index)
         page.get_by_role("link").nth(number).click()

@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from citer_core.assets import ASSETS
-from citer_core.errors import DatasetError, GateError, TraceError
+from citer_core.errors import DatasetError, GateError
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
-from citer_core.gate.excerpt import clean, excerpt
-from citer_core.gate.fields import ListOf, Record, Text, Whole
-from citer_core.gate.json_file import read_bytes, read_json
+from citer_core.gate.fields import FileName, Kind, Record, Text, Whole
+from citer_core.gate.json_file import read_bytes
 from citer_core.hardware import hardware_in_words
 from citer_core.models.same_pair import is_same_run
+from citer_core.recording import INDEX, JSON_FILE, Index
 from citer_core.row_file import RowFile
 from citer_core.ui.labels.messages import analysis_body
 from citer_core.ui.labels.rows import MAX_FILE_BYTES, SET_NAMES, LabelInput, bundled_set, rows_of_file
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 FOLDER = ASSETS / "labelled"
 DATASETS = ASSETS / "datasets"
-INDEX = "index.json"
 STORED = "stored:"  # begins the id of a recorded analysis; those of live ones are random
 MOST_TRAINED = 3  # so many of the trained routers where nothing else is said: each costs a browser 70 kB of a set
 FREE = "max-probability"
@@ -81,10 +80,15 @@ class StoredLabels:
         return f"{STORED}{Path(self.file).stem}"
 
 
-_KINDS = {**dict.fromkeys((field.name for field in fields(StoredLabels)), Text(4000)), "file": Text(200, min_chars=1)}
-_ENTRIES = ListOf(
-    Record({**_KINDS, "title": _WORDS, "pair": _WORDS, "rows": _WORDS, "n_problems": _NUMBER, "n_tokens": _NUMBER}),
-    most=100,
+_KINDS: dict[str, Kind[Any]] = {
+    **dict.fromkeys((field.name for field in fields(StoredLabels)), Text(4000)),
+    "file": JSON_FILE,
+}
+_ROWS: dict[str, Kind[Any]] = {"rows": FileName(), "n_problems": _NUMBER, "n_tokens": _NUMBER}
+LABELS = Index(
+    Record({**_KINDS, "title": _WORDS, "pair": _WORDS, **_ROWS}),
+    "recorded labels",
+    "them anew with `python -m citer_core record-labels`",
 )
 
 
@@ -94,20 +98,7 @@ def read_stored(folder: Path = FOLDER) -> list[StoredLabels]:
     Raises:
         TraceError: the index is damaged.
     """
-    path = folder / INDEX
-    if not path.exists():
-        return []
-    try:
-        entries = [StoredLabels(**entry) for entry in _ENTRIES.read(read_json(path, max_bytes=1_000_000), "index")]
-        for name in (name for entry in entries for name in (entry.file, entry.rows)):
-            if Path(name).name != name or name != clean(name):
-                raise GateError(f"It names the file {excerpt(name)}, which is not a plain name.")
-    except GateError as error:
-        raise TraceError(
-            f"The index of the recorded labels in {folder.name}/ cannot be read ({error}). Get it again, or record "
-            "them anew with `python -m citer_core record-labels`."
-        ) from error
-    return entries
+    return [StoredLabels(**entry) for entry in LABELS.read(folder)]
 
 
 @lru_cache(maxsize=8)

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from citer_core.assets import ASSETS
-from citer_core.comparison import Comparison, read_comparisons
+from citer_core.comparison import COMPARISONS, Comparison
 from citer_core.cost import H100_SXM
 from citer_core.ui.evidence import evidence_message
 from citer_core.ui.labels.recorded_labels import FOLDER, FREE, read_stored
@@ -52,7 +52,7 @@ def test_compare(enter: Enter, is_served: bool) -> None:
     visitor = enter(width=1440)
     page = visitor.page
     visitor.open_view("Compare")
-    first = read_comparisons(ASSETS / "comparisons")[0]
+    first = COMPARISONS.read(ASSETS / "comparisons")[0]
     there = Comparison.read(ASSETS / "comparisons" / first["file"])
     texts = [there.runs[k].completion.lstrip() for k in (0, 1, -1)]
     expect(page.locator(".cq-column")).to_have_count(3, timeout=20_000)
