@@ -19,9 +19,8 @@ from citer_core.leftovers import clear_leftovers
 from citer_core.memory_keeper import MemoryKeeper
 from citer_core.system_memory import share_one_heap
 from citer_core.types import LoadProgress
-from citer_core.web.log_lines import set_up_log
-from citer_core.web.own_address import without_proxies
-from citer_core.web.scratch import own_scratch
+from citer_core.web.before_gradio import own_scratch, without_proxies
+from citer_core.web.request_log import set_up_log
 from citer_core.zero_gpu import spaces_module
 
 share_one_heap()
@@ -37,7 +36,7 @@ with without_proxies(), large_import("citer_core.ui.server"):
     from citer_core.ui.run.order import RunRegistry
     from citer_core.ui.server import PageServer
     from citer_core.ui.stopping import Stopping
-    from citer_core.web.page_traffic import PageTraffic
+    from citer_core.web.traffic import PageTraffic
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine

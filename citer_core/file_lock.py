@@ -29,11 +29,12 @@ _FAR = 1 << 40
 _BUSY = (errno.EWOULDBLOCK, errno.EACCES, errno.EDEADLK)
 
 
-def try_lock(handle: int) -> bool:
+def try_lock(handle: int, *, where_unknown: bool = True) -> bool:
     """Takes the lock of an open file until it is closed; False where another process has it.
 
     Args:
         handle: of a file open for writing.
+        where_unknown: what is said where there are no locks.
     """
     try:
         if _fcntl is not None:
@@ -45,8 +46,10 @@ def try_lock(handle: int) -> bool:
                 _msvcrt.locking(handle, _msvcrt.LK_NBLCK, 1)
             finally:
                 os.lseek(handle, before, os.SEEK_SET)
+        else:
+            return where_unknown
     except OSError as error:
-        return error.errno not in _BUSY
+        return where_unknown and error.errno not in _BUSY
     return True
 
 

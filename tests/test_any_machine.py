@@ -14,7 +14,7 @@ from citer_core.config import cache_folder
 from citer_core.errors import SettingError
 from citer_core.files import rescue
 from citer_core.tasks.dataset_cache import resolve_dataset
-from citer_core.web.own_address import without_proxies
+from citer_core.web.before_gradio import without_proxies
 
 ROOT = Path(__file__).parents[1]
 

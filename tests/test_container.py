@@ -119,7 +119,7 @@ def in_place(folder: Path) -> Path:
 
 def test_what_is_copied_starts_and_the_health_check_says_so(tmp_path):
     """Beside proxies too, through which nothing goes to one's own address."""
-    pytest.importorskip("citer_core.web.health")
+    pytest.importorskip("citer_core.web.page_files")
     app, cache, port = in_place(tmp_path), tmp_path / "cache", free_port()
     (compiled,) = [rest for rest in rest_of("RUN") if "compileall" in rest]
     subprocess.run(["sh", "-c", compiled.replace("/opt/citer/bin/python", sys.executable)], cwd=app, check=True)

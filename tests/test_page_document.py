@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import logging
 import re
@@ -72,7 +71,7 @@ def test_its_policy_names_every_script_that_stands_in_it_and_no_other():
     named = re.findall(r"'sha256-[^']+'", page.policy)
     assert {*named} == {hash_of(text) for text in inline} and page.policy.count("unsafe-eval") == 1
     assert "'unsafe-inline'" not in page.policy.split("style-src")[0]
-    assert gzip.decompress(page.compressed) == page.body and f'content="{page.policy}"' in page.text
+    assert f'content="{page.policy}"' in page.text
 
 
 def test_the_text_is_the_opening_runs_with_its_writers_and_cannot_end_the_script(tmp_path: Path) -> None:

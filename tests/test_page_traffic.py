@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from citer_core.web.page_traffic import PageTraffic
+from citer_core.web.traffic import PageTraffic
 
 
 async def application(scope: Any, _receive: Any, _send: Any) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from citer_core.errors import GateError
@@ -23,7 +24,14 @@ _SHORT_NUMBERS = re.compile(rf"(?:[^0-9]++|[0-9]{{1,{MAX_DIGITS}}}+(?![0-9]))*+"
 _HUGE_EXPONENT = re.compile(r"[eE]\+?[0-9]{3}")  # 1e100 and more, which ends at infinity; 1e-300 is a probability
 
 
-def parse_json(text: object, *, max_chars: int, max_depth: int = MAX_DEPTH, max_values: int = MAX_VALUES) -> Any:
+def parse_json(
+    text: object,
+    *,
+    max_chars: int,
+    max_depth: int = MAX_DEPTH,
+    max_values: int = MAX_VALUES,
+    look: Callable[[dict[str, Any]], Any] | None = None,
+) -> Any:
     """Parses one JSON document.
 
     Args:
@@ -31,6 +39,7 @@ def parse_json(text: object, *, max_chars: int, max_depth: int = MAX_DEPTH, max_
         max_chars: longest text.
         max_depth: most lists and objects inside each other.
         max_values: most values in lists and objects altogether.
+        look: makes of each object what stands there instead; it may raise `GateError`.
 
     Returns:
         dict, list, str, int, float, bool or None. Numbers are finite. Texts may hold lone surrogates (JSON can say
@@ -42,7 +51,7 @@ def parse_json(text: object, *, max_chars: int, max_depth: int = MAX_DEPTH, max_
     document = _as_text(text, max_chars)
     _check_structure(document, max_depth, max_values)
     try:
-        return json.loads(document, parse_constant=_no_constant)
+        return json.loads(document, parse_constant=_no_constant, object_hook=look)
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         raise GateError(f"This is not JSON ({error.msg}, {where}). Give one whole JSON document.") from None

@@ -7,7 +7,6 @@ what the script is to know. Addresses are relative, so that it works anywhere.
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import json
 import logging
@@ -199,11 +198,6 @@ class Document:
     def body(self) -> bytes:
         """What a server sends, whose policy is a header."""
         return _page(self._head, self._body).encode()
-
-    @cached_property
-    def compressed(self) -> bytes:
-        """The same by gzip."""
-        return gzip.compress(self.body, 6, mtime=0)
 
 
 def _page(head: str, body: str) -> str:

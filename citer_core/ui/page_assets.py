@@ -8,8 +8,7 @@ from pathlib import Path
 
 from citer_core.assets import ASSETS
 from citer_core.ui.views import FOLDERS as VIEW_FOLDERS
-from citer_core.web.chapters import Chapters
-from citer_core.web.page_files import PageFiles
+from citer_core.web.page_files import Chapters, PageFiles
 
 SCRIPTS = ("run", "tasks", "engine", "transport", "viewer", "inside", "app", "share", *VIEW_FOLDERS)
 FOLDERS = (

@@ -60,14 +60,12 @@ from citer_core.ui.run.answers import about_runs
 from citer_core.ui.run.desk import RunDesk
 from citer_core.ui.run.order import RunRegistry
 from citer_core.ui.views import API, LEARN, VIEWS, api_words, how_it_works
+from citer_core.web.before_gradio import OTHER_PORT, check_address, without_proxies
+from citer_core.web.bodies import SHORT_CHARS
 from citer_core.web.door import Door
-from citer_core.web.health import Health
-from citer_core.web.json_shape import SHORT_CHARS
-from citer_core.web.named_text import NamedText
 from citer_core.web.open_routes import RUN_BYTES
-from citer_core.web.own_address import OTHER_PORT, check_address, without_proxies
-from citer_core.web.page_route import page_route
-from citer_core.web.page_traffic import PageTraffic
+from citer_core.web.page_files import Health, NamedText, page_route
+from citer_core.web.traffic import PageTraffic
 
 logger = logging.getLogger(__name__)
 # A worker has the policy of its own answer, not that of the page: it may compile its products and fetch our files.
@@ -155,7 +153,7 @@ class PageServer:
         )
         health = Health(slot.status, n_running=lines.n_running, n_waiting=lines.n_waiting)
         routes = [
-            page_route(self.document, config.web.frame_ancestors),
+            page_route(self.document.body, self.document.policy, config.web.frame_ancestors),
             asking_route(answers),
             *(text.route() for text in (page_script, worker)),
             page_files().route(),

@@ -1,23 +1,140 @@
-"""`Bodies`: reads the body of a request before all others: its kind, its size, its time, its shape.
+"""`Bodies`: reads the body of a request before all others: its kind, its size, its time, and what a JSON body may look
+like: how deep, which session, no files, and how long each field.
 
 What is read is handed on as one piece. A body is bounded, and so are all that are being read together, so that many
-slow ones cannot fill the memory. Called for what `open_routes` let through.
+slow ones cannot fill the memory. Knows gradio's forms of a request by the names of their fields. Called for what
+`open_routes` let through.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import json
+import re
 import time
 from collections import Counter
+from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from citer_core.web.json_shape import FieldLimits, ShapeError, check_request, check_tool_call, read_json
+from citer_core.errors import GateError
+from citer_core.gate.json_text import MAX_DEPTH, parse_json
 from citer_core.web.open_routes import API, ASK, OPENING, SMALL_BYTES, Opening
 from citer_core.web.refusal import address_of, refuse, route_path
+
+FILE_MARK = "gradio.FileData"
+_SESSION = re.compile(r"[\w-]{0,64}")
+NO_JSON = f"The body cannot be read as JSON: send UTF-8, at most {MAX_DEPTH} levels deep and of a sane size."
+NO_FILES = "This server takes no files: send a trace as it is, and rows as text."
+NO_SESSION = "session_hash is a text of up to 64 letters, digits, - and _."
+NO_FUNCTION = "There is no such function: the API tab of the page lists those that there are."
+TOO_LONG = "A field is longer than it may be, or of another kind."
+SHORT_CHARS = 1_000
+# Of a function's number or name: how many characters each of its fields may have, in their order; None where it is
+# unknown.
+FieldLimits = Callable[[object], Mapping[object, int] | None]
+
+
+class ShapeError(GateError):
+    """A body that is refused; the message is for the visitor and repeats nothing of it."""
+
+    def __init__(self, why: str, status: int = 400) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+def read_json(body: bytes) -> Any:
+    """The document.
+
+    Raises:
+        ShapeError: it is none, is too deep, has a number that is too long, more than a million values, or a file.
+    """
+    try:
+        return parse_json(body, max_chars=len(body), look=_no_file)
+    except ShapeError:
+        raise
+    except GateError as error:
+        raise ShapeError(NO_JSON) from error
+
+
+def check_request(document: object, limits: FieldLimits, name: str | None = None) -> None:
+    """What every request to a function of the page must keep to.
+
+    Args:
+        document: the body of `queue/join` or `call/NAME`.
+        limits: of the page's functions.
+        name: the function's, where the path has it.
+
+    Raises:
+        ShapeError: the session is no session, there is no such function, a value is missing, or a field is longer than
+            it may be.
+    """
+    if not isinstance(document, dict):
+        raise ShapeError("The body must be a JSON object.")
+    session = document.get("session_hash")
+    if session is not None and not (isinstance(session, str) and _SESSION.fullmatch(session)):
+        raise ShapeError(NO_SESSION)
+    number = document.get("fn_index")
+    found = limits(name) if name is not None else limits(number) if type(number) is int else None
+    if found is None:
+        raise ShapeError(NO_FUNCTION)
+    data = document.get("data")
+    if not isinstance(data, list):  # fields by name
+        fields = {field: value for field, value in document.items() if field != "session_hash"}
+        if any(_length(value) > found.get(field, SHORT_CHARS) for field, value in fields.items()):
+            raise ShapeError(TOO_LONG)
+        return
+    if name is not None and len(data) < len(found):  # which gradio answers with an error without words
+        raise ShapeError(
+            f"`data` has {len(data)} of {len(found)} values. Give one for each of: {', '.join(map(str, found))}."
+        )
+    # More values than there are fields are gradio's to refuse; they are short ones.
+    for value, most in zip_longest(data, [*found.values()][: len(data)], fillvalue=0):
+        if _length(value) > most:
+            raise ShapeError(TOO_LONG)
+
+
+def check_tool_call(document: object, limits: FieldLimits) -> None:
+    """What every message to MCP must keep to. Its errors repeat what they refuse, so only texts may be long, and those
+    only in fields that take texts.
+
+    Raises:
+        ShapeError: something is longer than it may be.
+    """
+    rest = document
+    if isinstance(document, dict) and isinstance(params := document.get("params"), dict):
+        arguments = params.get("arguments")
+        if isinstance(arguments, dict):
+            rest = {**document, "params": {**params, "arguments": [*arguments]}}
+            known = limits(params.get("name")) or {}
+            for name, value in arguments.items():
+                if _length(value) > (known.get(name, SHORT_CHARS) if isinstance(value, str) else SHORT_CHARS):
+                    raise ShapeError(TOO_LONG)
+    if _length(rest) > SHORT_CHARS:
+        raise ShapeError(TOO_LONG)
+
+
+def _no_file(value: dict[str, Any]) -> dict[str, Any]:
+    """Raises `ShapeError` for what gradio takes for a file of its own, wherever in a request it stands, and then looks
+    for on its disk.
+    """
+    meta = value.get("meta")
+    if isinstance(meta, dict) and meta.get("_type") == FILE_MARK:
+        raise ShapeError(NO_FILES)
+    return value
+
+
+def _length(value: object) -> int:
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict | list):
+        return len(json.dumps(value))
+    return 0
+
 
 MAX_HELD_BYTES = 64_000_000  # of all bodies that are being read
 MAX_HELD_OF_ONE = 24_000_000  # of those from one address; small ones are read whatever else is
@@ -58,11 +175,9 @@ class Bodies:
         """Reads the body, looks at it, and hands it on."""
         opening: Opening = scope[OPENING]
         headers = Headers(scope=scope)
-        if problem := _announced(opening, headers):
-            await refuse(scope, receive, send, *problem)
-            return
         held = [0]
         try:
+            _check_announced(opening, headers)
             body = await self._read(receive, opening.max_bytes, held, address_of(scope))
             if body is None:
                 return  # gone before it was there
@@ -71,11 +186,8 @@ class Bodies:
                 in_thread = len(body) > SMALL_BYTES
                 check = functools.partial(self._check, route_path(scope), body)
                 scope[SESSION] = await asyncio.to_thread(check) if in_thread else check()
-        except _RefusedError as refusal:
-            await refuse(scope, receive, send, refusal.status, refusal.why)
-            return
         except ShapeError as error:
-            await refuse(scope, receive, send, 400, str(error))
+            await refuse(scope, receive, send, error.status, str(error))
             return
         finally:
             self._held -= held[0]
@@ -91,7 +203,7 @@ class Bodies:
             try:
                 message = await asyncio.wait_for(receive(), max(left, 0.0))
             except TimeoutError:
-                raise _RefusedError(408, TOO_SLOW) from None
+                raise ShapeError(TOO_SLOW, 408) from None
             if message["type"] != "http.request":
                 return None
             piece = message.get("body", b"")
@@ -99,10 +211,10 @@ class Bodies:
             self._held += len(piece)
             self._held_of[address] += len(piece)
             if held[0] > max_bytes:
-                raise _RefusedError(413, TOO_LARGE if max_bytes else NO_BODY)
+                raise ShapeError(TOO_LARGE if max_bytes else NO_BODY, 413)
             is_much = self._held > MAX_HELD_BYTES or self._held_of[address] > MAX_HELD_OF_ONE
             if is_much and held[0] > SMALL_BYTES:
-                raise _RefusedError(503, BUSY)
+                raise ShapeError(BUSY, 503)
             if piece:
                 pieces.append(piece)
             if not message.get("more_body", False):
@@ -120,23 +232,16 @@ class Bodies:
         return document.get("session_hash") if isinstance(document, dict) else None
 
 
-class _RefusedError(Exception):
-    def __init__(self, status: int, why: str) -> None:
-        super().__init__(why)
-        self.status, self.why = status, why
-
-
-def _announced(opening: Opening, headers: Headers) -> tuple[int, str] | None:
-    """What is wrong by the headers alone, as a status and words."""
+def _check_announced(opening: Opening, headers: Headers) -> None:
+    """Raises `ShapeError` for what is wrong by the headers alone."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if opening.content != "none" and kind not in KINDS[opening.content]:
-        return 415, WRONG_KIND if opening.content == "json" else NO_FORM
+        raise ShapeError(WRONG_KIND if opening.content == "json" else NO_FORM, 415)
     length = headers.get("content-length", "0")
     if not length.isascii() or not length.isdecimal() or len(length) > 15:
-        return 400, "Content-Length is not a number."
+        raise ShapeError("Content-Length is not a number.")
     if int(length) > opening.max_bytes:
-        return 413, TOO_LARGE if opening.max_bytes else NO_BODY
-    return None
+        raise ShapeError(TOO_LARGE if opening.max_bytes else NO_BODY, 413)
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

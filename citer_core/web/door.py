@@ -15,19 +15,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from citer_core.web.bodies import Bodies
-from citer_core.web.calm_errors import CalmErrors
-from citer_core.web.health import PATH as HEALTH_PATH
-from citer_core.web.json_shape import FieldLimits
+from citer_core.web.bodies import Bodies, FieldLimits
 from citer_core.web.login_first import LoginFirst
 from citer_core.web.open_routes import OpenRoutes
-from citer_core.web.own_hosts import OwnHosts
-from citer_core.web.rate_limit import LOGINS, PAGES, RateLimit
+from citer_core.web.page_files import HEALTH_PATH
+from citer_core.web.refusal import CalmErrors
 from citer_core.web.request_log import RequestLog
 from citer_core.web.security_headers import SecurityHeaders
 from citer_core.web.settings import WebSettings
+from citer_core.web.traffic import LOGINS, PAGES, RateLimit
 from citer_core.web.unread import Unread
-from citer_core.web.visitors import Visitors
+from citer_core.web.visitors import OwnHosts, Visitors
 
 
 class Door:

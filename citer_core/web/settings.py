@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
 from citer_core.errors import SettingError
 
@@ -72,9 +72,6 @@ class WebSettings:
         if proxied not in ("0", "1"):
             raise SettingError("CITER_PROXY: give 1 where a proxy that you trust stands in front, else 0.")
         frames = environment.get("CITER_FRAME_ANCESTORS", "").lower().split()
-        form = environment.get("CITER_LOG") or "text"
-        if form not in get_args(LogForm):
-            raise SettingError("CITER_LOG: give text or json.")
         return cls(
             allowed_hosts=tuple(
                 name.strip() for name in environment.get("CITER_ALLOWED_HOSTS", "").lower().split(",") if name.strip()
@@ -82,7 +79,7 @@ class WebSettings:
             is_proxied=proxied == "1",
             frame_ancestors=tuple(frames) or (SPACE_FRAMES if on_space else ("'self'",)),
             accounts=_accounts(environment.get("CITER_AUTH", "")),
-            log_form="json" if form == "json" else "text",
+            log_form=cast(LogForm, environment.get("CITER_LOG") or "text"),
         )
 
 

@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import expect, sync_playwright
 
 from citer_core.errors import SettingError
-from citer_core.web.own_address import check_address
+from citer_core.web.before_gradio import check_address
 from tests.browser import LAUNCH_ARGS, provide_browser
 from tests.faults.conftest import child
 from tests.loops import in_a_thread

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from citer_core.web import bodies
-from citer_core.web.bodies import Bodies
-from citer_core.web.json_shape import SHORT_CHARS
+from citer_core.web.bodies import SHORT_CHARS, Bodies
 from citer_core.web.open_routes import RUN_BYTES, SMALL_BYTES, OpenRoutes
 from tests.web.asgi import Answer, Inner, ask
 

@@ -12,7 +12,7 @@ from starlette.applications import Starlette
 
 from citer_core.assets import ASSETS
 from citer_core.ui.page_assets import chapters
-from citer_core.web.chapters import Chapters
+from citer_core.web.page_files import Chapters
 from tests.web.asgi import Answer, ask
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import gzip
-from types import SimpleNamespace
 
 import pytest
 from starlette.applications import Starlette
 
-from citer_core.web.page_route import page_route
+from citer_core.web.page_files import page_route
 from citer_core.web.security_headers import SecurityHeaders
 from citer_core.web.settings import SPACE_FRAMES
 from tests.web.asgi import Inner, ask
@@ -44,13 +43,12 @@ def test_what_is_said_inside_is_kept() -> None:
 
 
 def test_the_page_has_its_policy_and_is_compressed_where_that_is_accepted() -> None:
-    page = SimpleNamespace(body=b"<p>page</p>" * 99, policy="default-src 'none'; script-src 'sha256-x'")
-    page.compressed = gzip.compress(page.body)
-    app = SecurityHeaders(Starlette(routes=[page_route(page, SPACE_FRAMES)]), SPACE_FRAMES)
+    body, policy = b"<p>page</p>" * 99, "default-src 'none'; script-src 'sha256-x'"
+    app = SecurityHeaders(Starlette(routes=[page_route(body, policy, SPACE_FRAMES)]), SPACE_FRAMES)
     answer, packed = ask(app, "/"), ask(app, "/", headers={"Accept-Encoding": "gzip, br"})
-    assert answer.body == gzip.decompress(packed.body) == page.body and "content-encoding" not in answer.headers
+    assert answer.body == gzip.decompress(packed.body) == body and "content-encoding" not in answer.headers
     assert packed.headers["content-encoding"] == "gzip" and int(packed.headers["content-length"]) == len(packed.body)
     for one in (answer, packed):
-        assert one.headers[CSP] == f"{page.policy}; frame-ancestors {' '.join(SPACE_FRAMES)}"
+        assert one.headers[CSP] == f"{policy}; frame-ancestors {' '.join(SPACE_FRAMES)}"
         assert one.headers["vary"] == "Accept-Encoding" and one.headers["cache-control"] == "no-cache"
     assert ask(app, "/", "HEAD").status == 200

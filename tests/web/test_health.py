@@ -8,7 +8,7 @@ import pytest
 from starlette.applications import Starlette
 
 import citer_core
-from citer_core.web.health import Health
+from citer_core.web.page_files import Health
 from tests.web.asgi import ask
 
 

@@ -9,9 +9,9 @@ import re
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from citer_core.web.calm_errors import CalmErrors
 from citer_core.web.login_first import LoginFirst
 from citer_core.web.open_routes import OpenRoutes
+from citer_core.web.refusal import CalmErrors
 from tests.web.asgi import Inner, ask
 
 GUARDED = (

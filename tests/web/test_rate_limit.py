@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from citer_core.web import rate_limit
-from citer_core.web.rate_limit import LOGINS, PAGES, RateLimit
+from citer_core.web import traffic as rate_limit
+from citer_core.web.traffic import LOGINS, PAGES, RateLimit
 from tests.web.asgi import Inner, ask
 
 QUICK = dataclasses.replace(LOGINS, pause_s=0)

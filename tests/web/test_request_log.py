@@ -10,9 +10,8 @@ import sys
 import pytest
 from starlette.types import Receive, Scope, Send
 
-from citer_core.web.log_lines import JsonLines, TextLines, bounded, bounded_traceback
 from citer_core.web.open_routes import OpenRoutes
-from citer_core.web.request_log import RequestLog
+from citer_core.web.request_log import JsonLines, RequestLog, TextLines, bounded, bounded_traceback
 from tests.web.asgi import Inner, ask
 
 
@@ -103,7 +102,7 @@ def test_a_traceback_is_bounded_too() -> None:
 
 def test_the_programs_log_is_json_where_that_is_asked_for() -> None:
     code = (
-        "import logging; from citer_core.web.log_lines import set_up_log; set_up_log('json');"
+        "import logging; from citer_core.web.request_log import set_up_log; set_up_log('json');"
         "logging.getLogger('a').info('hello %s', 'you', extra={'fields': {'request_id': 'r'}});"
         "logging.getLogger('httpx').info('no')"
     )

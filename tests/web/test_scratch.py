@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from citer_core.web.scratch import PREFIX, clear_leftovers
+from citer_core.web.before_gradio import PREFIX, clear_leftovers
 
 HOLD = (
-    "import sys; from citer_core.web.scratch import own_scratch; folder = own_scratch();"
+    "import sys; from citer_core.web.before_gradio import own_scratch; folder = own_scratch();"
     "(folder / 'left.bin').write_bytes(b'x'); print(folder, flush=True); sys.stdin.read()"
 )
 

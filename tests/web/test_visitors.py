@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from citer_core.web.own_hosts import OwnHosts
 from citer_core.web.settings import SPACE_FRAMES, WebSettings
-from citer_core.web.visitors import Visitors
+from citer_core.web.visitors import OwnHosts, Visitors
 from tests.web.asgi import Inner, ask
 
 HERE = "127.0.0.1:7860"
