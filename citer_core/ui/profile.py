@@ -1,17 +1,19 @@
 """The view "Is routing worth it here?": recorded profiles, and a quick one of this device, each as one message: words,
 tables, and what the two charts draw.
 
-Everything that a person reads is computed here; the browser only draws. There is one measurement at a time for the
-whole server (`measurement`), beside which runs go on; it ends without a reader. Imports torch only where an engine
-is there already.
+Everything that a person reads is computed here; the browser only draws. Imports torch only where an engine is there
+already.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+import threading
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -22,10 +24,119 @@ from citer_core.measuring.profile_numbers import ROUTER_BYTES_PER_PARAM, Profile
 from citer_core.measuring.profile_words import big_numbers, headline, provenance, sentences, tables
 from citer_core.measuring.report.stored import StoredReport, stored_reports
 from citer_core.models.presets import EMBEDDED, PRESETS
+from citer_core.serving.wake import Wake
 from citer_core.ui.asking import Answers, Visitor, at_once
-from citer_core.ui.measurement import Measurement, TooManyError
 from citer_core.ui.messages import Message, notice
 from citer_core.ui.pair.engine_slot import EngineSlot
+
+KEPT_S = 600.0
+
+KEEP_S = 5.0
+
+EVERY_S = 0.1
+
+MOST_FOLLOWERS = 200
+
+# Steps of a measurement; the argument says whether it should end.
+Measure = Callable[[Callable[[], bool]], Iterator[Message]]
+
+
+class TooManyError(Exception):
+    """More follow it than are allowed."""
+
+
+@dataclass(eq=False, slots=True)
+class _Going:
+    """One that goes on: its latest step, and whether it should end or has."""
+
+    latest: Message | None = None
+    has_ended: bool = False
+    stopped: threading.Event = field(default_factory=threading.Event)
+
+
+class Measurement:
+    """The measurement that goes on, or was the last: one at a time for the whole server, which all who ask see.
+
+    It takes most of the device for a minute, so no second one may start: who asks meanwhile follows the one that is
+    going on, and who asks within some minutes gets its result, once. It ends early when the last page that follows it
+    is gone. Runs and other jobs go on beside it. All but its own thread is done in the event loop.
+
+    Args:
+        measure: makes the steps; the last one is the result where it has a "profile".
+        of: what is measured; a result of something else is not handed out.
+        kept_s: how long a result is handed out again.
+    """
+
+    def __init__(self, measure: Measure, of: Callable[[], object], kept_s: float = KEPT_S) -> None:
+        self._measure, self._of, self._kept_s = measure, of, kept_s
+        self._followers: dict[str, Wake] = {}
+        self._turn = threading.Lock()  # of who measures: one that was stopped is at its last step
+        self._going = _Going(has_ended=True)
+        self._result: tuple[Message, object, float] | None = None
+        self._given_to: set[str] = set()
+
+    def recent(self, session: str) -> tuple[Message, float] | None:
+        """A result that is new enough and that this page has not seen, and how many seconds old it is."""
+        if self._result is None or session in self._given_to:
+            return None
+        message, of, at = self._result
+        age_s = time.monotonic() - at
+        if age_s > self._kept_s or of != self._of():
+            return None
+        self._given_to.add(session)
+        return message, age_s
+
+    async def follow(self, session: str) -> AsyncGenerator[Message, None]:
+        """Begins one, or joins the one that goes on; its steps as far as a page needs them: the latest one.
+
+        Raises:
+            TooManyError: too many follow it.
+        """
+        before = self._followers.get(session)
+        if len(self._followers) >= MOST_FOLLOWERS and before is None:
+            raise TooManyError
+        wake = self._followers[session] = Wake()
+        if before is not None:
+            before()
+        if self._going.has_ended or self._going.stopped.is_set():
+            self._going = _Going()
+            threading.Thread(target=self._work, args=(self._going,), name="measurement", daemon=True).start()
+        going, shown = self._going, None
+        try:
+            while True:
+                has_ended, message = going.has_ended, going.latest  # in this order: then it is the last one
+                if message is not None and message is not shown:
+                    shown = message
+                    yield message
+                if has_ended or self._followers.get(session) is not wake:  # the same page asked again
+                    return
+                await asyncio.sleep(EVERY_S)  # the latest step is enough
+                if not await wake.wait(KEEP_S):
+                    shown = None  # a message is where it is noticed that a page is gone
+        finally:
+            if self._followers.get(session) is wake:
+                del self._followers[session]
+            if not self._followers:
+                self._going.stopped.set()
+
+    def _work(self, going: _Going) -> None:
+        try:
+            with self._turn:
+                of = self._of()
+                for message in self._measure(going.stopped.is_set):
+                    if "profile" in message:
+                        self._result = (message, of, time.monotonic())
+                        self._given_to = set(self._followers)
+                    going.latest = message
+                    self._tell()
+        finally:
+            going.has_ended = True
+            self._tell()
+
+    def _tell(self) -> None:
+        for wake in list(self._followers.values()):
+            wake()
+
 
 Kind = Literal["recorded", "live"]
 

@@ -21,9 +21,15 @@ from citer_core.measuring.profile_numbers import read_profile
 from citer_core.measuring.profile_words import big_numbers, headline
 from citer_core.measuring.report.folder import ReportFolder
 from citer_core.ui import profile as profiles
-from citer_core.ui.measurement import Measurement
 from citer_core.ui.pair.engine_slot import EngineSlot
-from citer_core.ui.profile import RecordedProfiles, about_profiles, measure_messages, profile_message, progress_message
+from citer_core.ui.profile import (
+    Measurement,
+    RecordedProfiles,
+    about_profiles,
+    measure_messages,
+    profile_message,
+    progress_message,
+)
 from tests.asking import last
 from tests.ui.axe import overflow
 from tests.ui.visitor import Visitor
