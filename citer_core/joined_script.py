@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from citer_core.errors import ModelFileError
+from citer_core.html_page import as_data
 
 _IMPORT = re.compile(r'^(?:import|export) \{([^}]*)\} from "(\.[^"]+)";\n', re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=(?:async )?(?:function\*?|class|const|let) )", re.MULTILINE)
@@ -27,7 +28,7 @@ _OWN_URL = "import.meta.url"
 def import_map_of(modules: Sequence[str], script: str) -> str:
     """The text of an import map that leads the modules' addresses, relative to the document, to a joined script."""
     # An address in an import map has to begin with a dot or a slash.
-    return json.dumps({"imports": {f"./{module}": f"./{script}" for module in modules}}).replace("<", "\\u003c")
+    return as_data({"imports": {f"./{module}": f"./{script}" for module in modules}})
 
 
 @dataclass(slots=True)

@@ -6,18 +6,18 @@ The browser's modules are joined into one inline script (`joined_script`). Stand
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from citer_core.assets import ASSETS
+from citer_core.html_page import data_block, escaped_json, hash_of, html_page
 from citer_core.joined_script import JoinedScript
 from citer_core.trace import RoutingTrace
 
 ENTRY = ASSETS / "share" / "offline.js"
-STYLES = (ASSETS / "share" / "offline.css", ASSETS / "viewer" / "viewer.css")
+STYLES = ("share/offline.css", "viewer/viewer.css")
+NO_ICON = '<link rel="icon" href="data:,">'
 TRACE_PLACE, VIEW_PLACE = "CITER-TRACE-GOES-HERE", "CITER-VIEW-GOES-HERE"
 
 
@@ -28,35 +28,18 @@ def offline_template() -> str:
     not, nothing would come of it.
     """
     script = f"\n{JoinedScript.of(ENTRY).text}\n"
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src blob: data:"
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>A routed answer · CITER</title>
-<link rel="icon" href="data:,">
-<style>
-{_styles()}
-</style>
-</head>
-<body>
-<main id="citer-offline"></main>
-<script type="application/json" id="citer-trace">{TRACE_PLACE}</script>
-<script type="application/json" id="citer-view">{VIEW_PLACE}</script>
-<script type="module">{script}</script>
-</body>
-</html>
-"""
+    body = f"""<main id="citer-offline"></main>
+{data_block("citer-trace", TRACE_PLACE)}
+{data_block("citer-view", VIEW_PLACE)}
+<script type="module">{script}</script>"""
+    policy = f"default-src 'none'; script-src {hash_of(script)}; style-src 'unsafe-inline'; img-src blob: data:"
+    return html_page("A routed answer · CITER", f"{NO_ICON}\n{styles(STYLES)}", body, policy=policy)
 
 
 def offline_page(trace: RoutingTrace, template: str | None = None) -> str:
     """The one-file page of a run; `template` spares joining the modules again."""
     before, after = (template or offline_template()).replace(VIEW_PLACE, "null").split(TRACE_PLACE)
-    # Nothing in a run can end the element that holds it: there is no `<` left.
-    return before + trace.to_json().replace("<", "\\u003c") + after
+    return before + escaped_json(trace.to_json()) + after
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +53,7 @@ class GalleryEntry:
 def gallery_index(entries: Sequence[GalleryEntry]) -> str:
     """The page that lists a gallery's runs: plain HTML without any script."""
     cards = "\n".join(map(_card, entries))
-    return f"""<!doctype html>
-<html lang="en" class="co-auto">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>CITER: recorded runs</title>
-<link rel="icon" href="data:,">
-<style>
-{STYLES[0].read_text(encoding="utf-8")}
-</style>
-</head>
-<body>
-<main>
+    body = f"""<main>
 <h1>CITER: two models write one answer</h1>
 <p class="co-small">A small model writes. Where a router expects it to fail, a large one writes the token. Each
 run below was recorded token by token; open one to play it, to see why each writer was chosen, and to move the
@@ -91,10 +61,10 @@ threshold.</p>
 <ul class="co-cards">
 {cards}
 </ul>
-</main>
-</body>
-</html>
-"""
+</main>"""
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    head = f"{NO_ICON}\n{styles(STYLES[:1])}"
+    return html_page("CITER: recorded runs", head, body, policy=policy, about_html='class="co-auto"')
 
 
 def _card(entry: GalleryEntry) -> str:
@@ -123,5 +93,7 @@ def title_of(trace: RoutingTrace) -> str:
     return trace.title or " ".join(trace.prompt.question.split())[:60] or "A routed answer"
 
 
-def _styles() -> str:
-    return "\n".join(path.read_text(encoding="utf-8") for path in STYLES)
+def styles(names: Sequence[str]) -> str:
+    """Sheets as one element."""
+    text = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
+    return f"<style>\n{text}\n</style>"

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.ui.document import Document, hash_of, opening_text, usual_props
+from citer_core.html_page import hash_of
+from citer_core.ui.document import Document, opening_text, usual_props
 from citer_core.ui.presets import opening_of, read_presets
 from citer_core.ui.views import API, EXPLORE, LABELS, VIEWS
 from tests.traces import opening_run

@@ -6,8 +6,6 @@ what the script is to know. Addresses are relative, so that it works anywhere.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import logging
 import re
@@ -19,8 +17,10 @@ from typing import Any
 
 from citer_core.assets import ASSETS
 from citer_core.errors import TraceError
+from citer_core.html_page import as_data, data_block, escaped_json, hash_of, html_page
 from citer_core.joined_script import JoinedScript
 from citer_core.models.presets import EMBEDDED, PRESETS
+from citer_core.offline import styles
 from citer_core.recording import read_probe
 from citer_core.replay import replay
 from citer_core.trace import RoutingTrace
@@ -69,7 +69,7 @@ def opening_text(folder: Path, file: str, *, is_probed: bool) -> str | None:
     decisive = replay(trace, trace.settings.threshold, probe=probe).decisive
     tokens = [(event.text, event.source, bool(found)) for event, found in zip(trace.events, decisive, strict=True)]
     run = {"question": trace.prompt.question, "is_math": trace.prompt.data_type == "math", "tokens": tokens}
-    return json.dumps(run, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return escaped_json(json.dumps(run, ensure_ascii=False, separators=(",", ":")))
 
 
 ENTRY = ASSETS / "app" / "app.js"
@@ -95,22 +95,6 @@ def inline_text(name: str) -> str:
 def inline_script(name: str) -> str:
     """A script of `assets/app` that stands in the document itself."""
     return f"<script>{inline_text(name)}</script>"
-
-
-def styles(names: Sequence[str] = STYLES) -> str:
-    """Sheets as one element."""
-    text = "\n".join((ASSETS / name).read_text(encoding="utf-8") for name in names)
-    return f"<style>\n{text}\n</style>"
-
-
-def as_data(value: Any) -> str:
-    """JSON without `<`."""
-    return json.dumps(value).replace("<", "\\u003c")
-
-
-def data_block(name: str, text: str) -> str:
-    """JSON that the page's script reads by its id; nothing in it can end the element."""
-    return f'<script type="application/json" id="{name}">{text}</script>'
 
 
 def usual_props(facts: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -157,14 +141,11 @@ class Document:
         preload = "".join(preload_of(f"{traces}/{file}") for file in opening.files) if opening else ""
         early = opening_text(ASSETS / "traces", opening.file, is_probed=opening.is_probed) if opening else None
         first = f"{data_block('cx-early-run', early)}{inline_script('early.js')}" if early else ""
-        self._head = f"""<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="description" content="{DESCRIPTION}"><meta property="og:type" content="website">
+        self._head = f"""<meta name="description" content="{DESCRIPTION}"><meta property="og:type" content="website">
 <meta property="og:title" content="{TITLE}"><meta property="og:description" content="{DESCRIPTION}">
-<title>{TITLE}</title>
 {head}{AT_ONCE}
 <link rel="modulepreload" href="{script}">{preload}
-{styles()}
+{styles(STYLES)}
 <script type="importmap">{import_map}</script>
 <script type="module" src="{script}"></script>"""
         self._body = f"""{inline_script("theme.js")}
@@ -181,8 +162,7 @@ class Document:
     @cached_property
     def text(self) -> str:
         """All of it, with a policy of its own, for hosts that send none."""
-        policy = f'<meta http-equiv="Content-Security-Policy" content="{self.policy}">'
-        return _page(f"{policy}\n{self._head}", self._body)
+        return html_page(TITLE, self._head, self._body, policy=self.policy, about_body='class="cx-page"')
 
     @cached_property
     def policy(self) -> str:
@@ -197,22 +177,4 @@ class Document:
     @cached_property
     def body(self) -> bytes:
         """What a server sends, whose policy is a header."""
-        return _page(self._head, self._body).encode()
-
-
-def _page(head: str, body: str) -> str:
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-{head}
-</head>
-<body class="cx-page">
-{body}
-</body>
-</html>
-"""
-
-
-def hash_of(script: str) -> str:
-    """An inline script as a page's policy names it."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+        return html_page(TITLE, self._head, self._body, about_body='class="cx-page"').encode()

@@ -12,11 +12,12 @@ import functools
 from citer_core.assets import ASSETS
 from citer_core.browser_pair import engine_script, held_files, pair_facts
 from citer_core.errors import ModelFileError
+from citer_core.html_page import as_data, data_block, hash_of, html_page
 from citer_core.joined_script import JoinedScript
-from citer_core.offline import TRACE_PLACE, VIEW_PLACE, offline_page
+from citer_core.offline import NO_ICON, TRACE_PLACE, VIEW_PLACE, offline_page, styles
 from citer_core.trace import RoutingTrace
 from citer_core.ui.about_pair import told_of_bundled
-from citer_core.ui.document import as_data, data_block, hash_of, inline_script, inline_text, styles, usual_props
+from citer_core.ui.document import inline_script, inline_text, usual_props
 from citer_core.ui.form import SAMPLE_QUESTION, explore
 from citer_core.ui.page_assets import path_in_assets
 from citer_core.ui.views import header
@@ -43,18 +44,7 @@ def one_file_template() -> str:
         "worker-src blob:; style-src 'unsafe-inline'; img-src blob: data:"
     )
     props = {**usual_props({**facts, "is_only": True}), **told_of_bundled({})}
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>A routed answer that goes on · CITER</title>
-<link rel="icon" href="data:,">
-{styles(STYLES)}
-</head>
-<body class="cx-page" data-drawn>
-{inline_script("theme.js")}
+    body = f"""{inline_script("theme.js")}
 <div class="cx-main">
 <div id="cx-header">{header(())}</div>
 <main>
@@ -66,10 +56,9 @@ def one_file_template() -> str:
 {data_block("cx-props", as_data(props))}
 <script type="text/plain" id="cx-worker">{engine_script()}</script>
 <script type="module">{script}</script>
-{data_block("cx-files", FILES_PLACE)}
-</body>
-</html>
-"""
+{data_block("cx-files", FILES_PLACE)}"""
+    head, about = f"{NO_ICON}\n{styles(STYLES)}", 'class="cx-page" data-drawn'
+    return html_page("A routed answer that goes on · CITER", head, body, policy=policy, about_body=about)
 
 
 def one_file_page(trace: RoutingTrace) -> str:

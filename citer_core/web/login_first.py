@@ -6,13 +6,12 @@ a request is of a visitor who has logged in. Put before `bodies`.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Callable
 
 from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from citer_core.html_page import hash_of, html_page
 from citer_core.web.open_routes import OPENING
 from citer_core.web.refusal import refuse, route_path
 from citer_core.web.security_headers import POLICY
@@ -29,22 +28,20 @@ document.querySelector("form").addEventListener("submit", async (event) => {
   else said.textContent = answer ? "This name and password do not belong together." : "The server was not reached.";
 });
 """
-_PAGE = f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Log in - CITER</title><style>
-:root {{ color-scheme: light dark; }}
-body {{ display: grid; place-content: center; min-height: 90vh; margin: 0; font: 16px/1.5 system-ui, sans-serif; }}
-form {{ display: grid; gap: 12px; width: 18rem; }}
-label {{ display: grid; gap: 4px; }}
-input, button {{ font: inherit; padding: 8px 12px; }}
-</style></head><body><main><h1>CITER</h1><form method="post" action="login">
+_STYLE = """<style>
+:root { color-scheme: light dark; }
+body { display: grid; place-content: center; min-height: 90vh; margin: 0; font: 16px/1.5 system-ui, sans-serif; }
+form { display: grid; gap: 12px; width: 18rem; }
+label { display: grid; gap: 4px; }
+input, button { font: inherit; padding: 8px 12px; }
+</style>"""
+_FORM = f"""<main><h1>CITER</h1><form method="post" action="login">
 <label>Username<input name="username" autocomplete="username" required autofocus></label>
 <label>Password<input name="password" type="password" autocomplete="current-password" required></label>
-<button>Log in</button><p role="alert"></p></form></main><script>{_SCRIPT}</script></body></html>
-"""
-_HASH = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
+<button>Log in</button><p role="alert"></p></form></main><script>{_SCRIPT}</script>"""
+_PAGE = html_page("Log in - CITER", _STYLE, _FORM)
 _POLICY = (
-    f"default-src 'none'; script-src 'sha256-{_HASH}'; style-src 'unsafe-inline'; connect-src 'self'; "
+    f"default-src 'none'; script-src {hash_of(_SCRIPT)}; style-src 'unsafe-inline'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
 )
 

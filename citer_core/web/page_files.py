@@ -27,6 +27,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainT
 from starlette.routing import Route
 
 import citer_core
+from citer_core.html_page import html_page
 from citer_core.system_memory import resident_bytes
 from citer_core.web.security_headers import POLICY
 
@@ -141,18 +142,15 @@ def page_route(body: bytes, policy: str, frame_ancestors: Sequence[str]) -> Rout
 READ_ROOT = "citer/read"
 _MARK = re.compile(r"^<!-- .* -->$\n?", re.MULTILINE)  # where a table begins and ends, for the tests
 _TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
-_PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{title} - CITER</title><style>
-:root {{ color-scheme: light dark; }}
-body {{ max-width: 52rem; margin: 2rem auto; padding: 0 1.25rem; font: 1rem/1.6 ui-sans-serif, system-ui, sans-serif; }}
-pre, .table {{ overflow-x: auto; }}
-pre {{ padding: .75rem 1rem; border: 1px solid #8888; border-radius: .5rem; }}
-code {{ font-size: .92em; }}
-table {{ border-collapse: collapse; font-size: .92em; }}
-th, td {{ padding: .3rem .75rem .3rem 0; border-bottom: 1px solid #8888; text-align: start; vertical-align: top; }}
-</style></head><body><nav><a href="{up}">Back to the page</a></nav><main>{body}</main></body></html>
-"""
+_STYLE = """<style>
+:root { color-scheme: light dark; }
+body { max-width: 52rem; margin: 2rem auto; padding: 0 1.25rem; font: 1rem/1.6 ui-sans-serif, system-ui, sans-serif; }
+pre, .table { overflow-x: auto; }
+pre { padding: .75rem 1rem; border: 1px solid #8888; border-radius: .5rem; }
+code { font-size: .92em; }
+table { border-collapse: collapse; font-size: .92em; }
+th, td { padding: .3rem .75rem .3rem 0; border-bottom: 1px solid #8888; text-align: start; vertical-align: top; }
+</style>"""
 
 
 class Chapters:
@@ -184,7 +182,8 @@ class Chapters:
         if file.suffix != ".md":
             return PlainTextResponse(text)
         up = "../" * (READ_ROOT.count("/") + 1 + name.count("/"))
-        return HTMLResponse(_PAGE.format(title=html.escape(_title(text)), up=up, body=_body(text)))
+        body = f'<nav><a href="{up}">Back to the page</a></nav><main>{_body(text)}</main>'
+        return HTMLResponse(html_page(f"{html.escape(_title(text))} - CITER", _STYLE, body))
 
 
 def _read(file: Path) -> str:
