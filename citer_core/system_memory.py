@@ -1,7 +1,9 @@
-"""Memory of this process and of its machine: what is free for it, what it holds, and giving back what it let go.
+"""Memory of this process and of its machine: what is free for it, what it holds, and giving back what it let go; and
+`MemoryKeeper`: hands freed memory back while something is computed, and once nothing is any more.
 
-Reads Linux's own files; elsewhere nothing is known, and that is what is said. Imports torch only for a GPU, which
-is asked about only once torch is there. Called where pairs are loaded and freed.
+Reads Linux's own files; elsewhere nothing is known, and that is what is said. Imports torch only for a GPU, which is
+asked about only once torch is there. Called where pairs are loaded and freed; `app` makes a keeper, and the engine's
+slot tells it who computes.
 """
 
 from __future__ import annotations
@@ -12,6 +14,10 @@ import errno
 import gc
 import sys
 from pathlib import Path
+from citer_core.hardware import group_folders
+import threading
+from collections.abc import Callable
+
 
 _NO_MEMORY = ("can't allocate memory", "not enough memory", "Cannot allocate memory", "std::bad_alloc")
 V2_NAMES = ("memory.max", "memory.current")
@@ -40,7 +46,7 @@ def free_bytes(device: str = "cpu", root: Path = Path("/")) -> int | None:
         return int(torch.cuda.mem_get_info(device)[0]) if torch.cuda.is_available() else None
     if device != "cpu":
         return None
-    known = [_available(root), *(_left_in(folder) for folder in _group_folders(root))]
+    known = [_available(root), *(_left_in(folder) for folder in group_folders(root, "memory", ["memory"]))]
     return min((n_bytes for n_bytes in known if n_bytes is not None), default=None)
 
 
@@ -99,23 +105,6 @@ def _kib(path: Path, name: str) -> int | None:
         return None
 
 
-def _group_folders(root: Path) -> list[Path]:
-    """The folders of this process's memory groups and of all above them; some may not be there."""
-    try:
-        lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = ["0::/", "1:memory:/"]
-    folders = []
-    for line in lines:
-        _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if controllers and "memory" not in controllers.split(","):
-            continue
-        mount = root / "sys/fs/cgroup" / ("memory" if controllers else "")
-        below = Path(path.strip("/"))
-        folders += [mount / part for part in (below, *below.parents)]
-    return folders
-
-
 def _left_in(folder: Path) -> int | None:
     """Bytes that a group may still take, or None where it is not limited or no such group is there."""
     for limit_name, usage_name in (V2_NAMES, V1_NAMES):
@@ -141,3 +130,76 @@ def _droppable(folder: Path) -> int:
             if line.split(" ")[0] == name:
                 return int(line.split()[1])
     return 0
+
+
+LOOK_S = 1.0
+QUIET_S = 0.5
+LATE_S = 4.0
+MOST_WHILE_BUSY = 48_000_000  # bytes of growth until memory is asked for back
+MOST_AT_REST = 2_000_000
+
+
+class MemoryKeeper:
+    """One thread, which begins with the first computation and sleeps while there is none.
+
+    Args:
+        look_s: between two looks while something is computed.
+        quiet_s: from the end of a computation to the look after it; others may begin meanwhile.
+        late_s: from there to another look.
+        resident: says the process's bytes in memory, None where that is not known; then it does nothing.
+        give: hands free memory back.
+    """
+
+    def __init__(
+        self,
+        *,
+        look_s: float = LOOK_S,
+        quiet_s: float = QUIET_S,
+        late_s: float = LATE_S,
+        resident: Callable[[], int | None] = resident_bytes,
+        give: Callable[[], None] = trim,
+    ) -> None:
+        self._look_s, self._quiet_s, self._late_s = look_s, quiet_s, late_s
+        self._resident, self._give = resident, give
+        self._lock = threading.Lock()
+        self._changed = threading.Event()
+        self._n_busy = 0
+        self._floor: int | None = None
+        self._thread: threading.Thread | None = None
+
+    def begin(self) -> None:
+        """Something is computed from now on; returns at once, from any thread."""
+        with self._lock:
+            self._n_busy += 1
+            if self._thread is None:
+                self._floor = self._resident()
+                self._thread = threading.Thread(target=self._keep, name="memory-keeper", daemon=True)
+                self._thread.start()
+        self._changed.set()
+
+    def end(self) -> None:
+        """It has ended; once for each `begin`."""
+        with self._lock:
+            self._n_busy -= 1
+        self._changed.set()
+
+    def _keep(self) -> None:
+        while self._floor is not None:
+            self._changed.wait()
+            self._changed.clear()
+            while self._n_busy:
+                self._changed.wait(self._look_s)
+                self._changed.clear()
+                self._look(MOST_WHILE_BUSY)
+            for pause in (self._quiet_s, self._late_s):  # the answer is still on its way when its computation has ended
+                if self._changed.wait(pause):
+                    break
+                self._look(MOST_AT_REST)
+
+    def _look(self, most: int) -> None:
+        """Gives back where the process has grown by more than `most` bytes since it last did."""
+        now = self._resident()
+        if now is None or self._floor is None or now - self._floor <= most:
+            return
+        self._give()
+        self._floor = self._resident()

@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from citer_core.comparison import Comparison, slim_event, ways_of
 from citer_core.decode_settings import DecodeSettings
-from citer_core.errors import GateError, SettingError
-from citer_core.gate.excerpt import excerpt
-from citer_core.gate.json_text import parse_json
+from citer_core.errors import SettingError
+from citer_core.gate.fields import Flag, ListOf, Real, Record, Text
 from citer_core.speculation import SpeculativeTrace
 from citer_core.tasks.problems import Problem
 from citer_core.trace import RoutingTrace
@@ -28,7 +27,7 @@ from citer_core.ui.asking import Answers
 from citer_core.ui.jobs import IsEnded, JobLine, Steps
 from citer_core.ui.messages import Message
 from citer_core.ui.problems import ProblemBook
-from citer_core.ui.run.asked import MAX_REQUEST_CHARS, asked_run
+from citer_core.ui.run.asked import asked_run, object_of
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -38,6 +37,8 @@ INTERVAL_S = 0.1
 LOADING = "The models are loading; the comparison starts as soon as they are ready."
 MOST_ROUTERS = 2
 NAMES = ("question", "data_type", "together", "routers", "settings")
+_WAY = Record({"router": Text(200), "threshold": Real(0, 1)})
+_WAYS = Record({"routers": ListOf(_WAY, MOST_ROUTERS, 1)}, {"together": Flag()})
 _numbers = itertools.count()
 _Steps = Generator[dict[str, Any], None, "RoutingTrace | SpeculativeTrace"]
 
@@ -72,38 +73,22 @@ def read_comparison(book: ProblemBook, text: object) -> AskedComparison:
     Raises:
         CiterError: it is none; it names something else; a value is of another kind or outside its range.
     """
-    try:
-        given = parse_json(text, max_chars=MAX_REQUEST_CHARS)
-    except GateError as error:
-        raise SettingError(f"The request for a comparison cannot be read: {error}") from None
-    if not isinstance(given, Mapping) or any(name not in NAMES for name in given):
-        raise SettingError(f"A comparison is asked with an object that may hold {', '.join(NAMES)}.")
-    together, routers = given.get("together", False), given.get("routers", [])
-    if not isinstance(together, bool):
-        raise SettingError(f"together is {excerpt(together)}: give true or false.")
-    if not isinstance(routers, list) or not 1 <= len(routers) <= MOST_ROUTERS:
-        raise SettingError(f"routers is {excerpt(routers)}: give a list of 1 to {MOST_ROUTERS} of them.")
-    shared = given.get("settings", {})
+    given = object_of(text, "a comparison", NAMES)
+    ways, shared = _WAYS.read(given, ""), given.get("settings", {})
     if not isinstance(shared, Mapping) or "threshold" in shared:
         raise SettingError("settings holds those of decoding that all ways share; each router has its tau.")
-    asked = []
-    for entry in routers:
-        if not isinstance(entry, Mapping) or entry.keys() != {"router", "threshold"}:
-            raise SettingError('A router to compare is {"router": name, "threshold": tau}.')
-        asked.append(
-            asked_run(
-                book,
-                question=given.get("question"),
-                data_type=given.get("data_type"),
-                router=entry["router"],
-                settings={**shared, "threshold": entry["threshold"]},
-            )
-        )
+    if any(len(entry) > len(way) for entry, way in zip(given["routers"], ways["routers"], strict=True)):
+        raise SettingError('A router to compare is {"router": name, "threshold": tau}.')
+    problem = {name: given.get(name) for name in ("question", "data_type")}
+    asked = [
+        asked_run(book, **problem, router=way["router"], settings={**shared, "threshold": way["threshold"]})
+        for way in ways["routers"]
+    ]
     for one in asked:
         if not one.router or not 0 < one.settings.threshold < 1:
             raise SettingError("Give each router by its name and a tau between 0 and 1: both ends are there anyway.")
     routers = tuple((one.router or "", one.settings.threshold) for one in asked)
-    return AskedComparison(asked[0].problem, routers, asked[0].settings, together)
+    return AskedComparison(asked[0].problem, routers, asked[0].settings, ways.get("together", False))
 
 
 def compared(asked: AskedComparison, engine: Engine, is_ended: IsEnded) -> Steps:

@@ -10,7 +10,7 @@ problem book and the trace's form, no engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,6 +46,25 @@ class AskedRun:
     settings: DecodeSettings
 
 
+def object_of(text: object, what: str, names: Sequence[str]) -> Mapping[str, Any]:
+    """What is asked with one object, with no other names in it, as JSON.
+
+    Raises:
+        SettingError: it is something else.
+    """
+    try:
+        given = parse_json(text, max_chars=MAX_REQUEST_CHARS)
+    except GateError as error:
+        raise SettingError(f"The request for {what} cannot be read: {error}") from None
+    known = ", ".join(names)
+    if not isinstance(given, Mapping):
+        raise SettingError(f"The request for {what} is {excerpt(given)}; it must be an object that may hold {known}.")
+    if unknown := [name for name in given if name not in names]:
+        wrong = f"{what.capitalize()} cannot be asked with {excerpt(unknown[0])}"
+        raise SettingError(f"{wrong}: the request may hold {known}.")
+    return given
+
+
 def read_asked(book: ProblemBook, text: object) -> AskedRun:
     """Reads the page's request, which `assets/app/form.js` puts together.
 
@@ -56,16 +75,7 @@ def read_asked(book: ProblemBook, text: object) -> AskedRun:
     Raises:
         CiterError: it is none; it names something else; see `asked_run`.
     """
-    try:
-        given = parse_json(text, max_chars=MAX_REQUEST_CHARS)
-    except GateError as error:
-        raise SettingError(f"The request for a run cannot be read: {error}") from None
-    names = ", ".join(NAMES)
-    if not isinstance(given, Mapping):
-        raise SettingError(f"The request for a run is {excerpt(given)}; it must be an object that may hold {names}.")
-    for name in given:
-        if name not in NAMES:
-            raise SettingError(f"A run cannot be asked with {excerpt(name)}: the request may hold {names}.")
+    given = object_of(text, "a run", NAMES)
     return asked_run(book, **{name: given.get(name) for name in NAMES})
 
 
