@@ -16,8 +16,7 @@ from citer_core.config import AppConfig, cache_folder
 from citer_core.errors import CiterError, SettingError
 from citer_core.large_import import large_import
 from citer_core.leftovers import clear_leftovers
-from citer_core.memory_keeper import MemoryKeeper
-from citer_core.system_memory import share_one_heap
+from citer_core.system_memory import MemoryKeeper, share_one_heap
 from citer_core.types import LoadProgress
 from citer_core.web.before_gradio import own_scratch, without_proxies
 from citer_core.web.request_log import set_up_log

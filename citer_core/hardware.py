@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -30,7 +31,9 @@ def cpu_budget(root: Path = Path("/"), affinity: int | None = None) -> int:
     """
     if affinity is None:
         affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    quotas = [quota for folder in _group_folders(root) if (quota := _quota(folder)) is not None]
+    quotas = [
+        quota for folder in group_folders(root, "cpu", ["cpu", "cpu,cpuacct"]) if (quota := _quota(folder)) is not None
+    ]
     return max(1, min([affinity, *(int(quota) for quota in quotas)]))
 
 
@@ -70,22 +73,27 @@ def _flags(lines: list[str]) -> frozenset[str]:
     return frozenset(flags.split())
 
 
-def _group_folders(root: Path) -> list[Path]:
-    """The folders of this process's groups and of all above them; where there is no such folder nothing is read."""
-    mounts = {"": ["sys/fs/cgroup", "sys/fs/cgroup/unified"], "cpu": ["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"]}
+def group_folders(root: Path, controller: str, mounts: Sequence[str]) -> list[Path]:
+    """The folders of this process's groups and of all above them; where there is no such folder nothing is read.
+
+    Args:
+        root: where `proc` and `sys` are.
+        controller: of groups of version 1.
+        mounts: where these are, below `sys/fs/cgroup`.
+    """
     try:
         lines = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
-        lines = ["0::/", "1:cpu:/"]
+        lines = ["0::/", f"1:{controller}:/"]
     folders = []
     for line in lines:
         _, controllers, path = (*line.split(":", 2), "", "")[:3]
-        if controllers and "cpu" not in controllers.split(","):
+        if controllers and controller not in controllers.split(","):
             continue
         below = Path(path.strip("/"))
-        for mount in mounts["cpu" if controllers else ""]:
+        for mount in mounts if controllers else ("", "unified"):
             # In a container the path is often the host's and not to be seen; the mount itself is then its group.
-            folders += [root / mount / part for part in (below, *below.parents)]
+            folders += [root / "sys/fs/cgroup" / mount / part for part in (below, *below.parents)]
     return folders
 
 

@@ -10,8 +10,7 @@ import time
 
 import pytest
 
-from citer_core.memory_keeper import MemoryKeeper
-from citer_core.system_memory import resident_bytes
+from citer_core.system_memory import MemoryKeeper, resident_bytes
 from citer_core.ui.pair.engine_slot import EngineSlot
 from tests.fakes import FakeEngine
 
@@ -21,7 +20,7 @@ READINGS = """
 import asyncio, json, threading, time, torch
 from types import SimpleNamespace
 from citer_core.engine import Engine
-from citer_core.memory_keeper import MemoryKeeper
+from citer_core.system_memory import MemoryKeeper
 from citer_core.system_memory import resident_bytes
 from citer_core.serving.line import WaitingLine
 from citer_core.ui.pair.engine_slot import EngineSlot

@@ -17,8 +17,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from citer_core.errors import CiterError, ModelFileError, ServerError
-from citer_core.memory_keeper import MemoryKeeper
-from citer_core.system_memory import MEMORY_FULL, give_back, is_out_of_memory
+from citer_core.system_memory import MEMORY_FULL, MemoryKeeper, give_back, is_out_of_memory
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
