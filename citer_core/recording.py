@@ -10,14 +10,15 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from citer_core.decode_settings import MAX_NEW_TOKENS, SETTINGS, DecodeSettings
 from citer_core.errors import DatasetError, GateError, InputError, TraceError
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
+from citer_core.gate.dataclass_kind import MAY_MISS, record_of
 from citer_core.gate.excerpt import clean, excerpt
 from citer_core.gate.fields import Choice, FileName, Flag, Kind, ListOf, Maybe, Real, Record, Row, Text, Whole
 from citer_core.gate.json_file import read_json, read_json_lines
@@ -25,6 +26,7 @@ from citer_core.models.same_pair import is_same_run
 from citer_core.tasks.problems import MAX_PROMPT_CHARS, problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES, DataType
 from citer_core.trace import RoutingTrace
+from citer_core.trace_schema import Unit
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -39,21 +41,6 @@ JSON_FILE = FileName(".json")
 _PLAN = Record(
     {"file": JSON_FILE, "title": _TITLE, "subtitle": _TITLE, "data_type": Choice(*DATA_TYPES), "question": _QUESTION},
     {"answer": _ANSWER, "kind": _TITLE, **{name: Maybe(setting.kind) for name, setting in SETTINGS.items()}},
-)
-_ENTRY = Record(
-    {
-        "file": JSON_FILE,
-        "title": _TITLE,
-        "subtitle": _TITLE,
-        "data_type": Choice(*DATA_TYPES),
-        "question": _QUESTION,
-        "true_answer": Maybe(_ANSWER),
-        "tau": Real(0.0, 1.0),
-        "n_tokens": Whole(0, MAX_NEW_TOKENS),
-        "llm_token_share": Real(0.0, 1.0),
-        "is_correct": Maybe(Flag()),
-    },
-    {"is_probed": Flag(), "kind": _TITLE, "pair": _TITLE, "date": _TITLE, "hardware": Text(2000)},
 )
 _NATS = Real(0.0, 1e6)
 _TOP = ListOf(Row(Whole(0, 10**7), Text(10_000), Real(0.0, 1.0)), most=20)
@@ -87,6 +74,37 @@ class RecordingPlan:
     answer: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """One entry of the index: what a card says.
+
+    Attributes:
+        file: name of the trace, and of the probe beside it where `is_probed`.
+        kind: of problem; "" where it has none.
+    """
+
+    file: Annotated[str, JSON_FILE]
+    title: Annotated[str, _TITLE]
+    subtitle: Annotated[str, _TITLE]
+    data_type: DataType
+    question: Annotated[str, _QUESTION]
+    true_answer: Annotated[str | None, Maybe(_ANSWER)]
+    tau: Unit
+    n_tokens: Annotated[int, Whole(0, MAX_NEW_TOKENS)]
+    llm_token_share: Unit
+    is_correct: bool | None
+    is_probed: Annotated[bool, MAY_MISS] = False
+    kind: Annotated[str, _TITLE, MAY_MISS] = ""
+    pair: Annotated[str, _TITLE, MAY_MISS] = ""
+    date: Annotated[str, _TITLE, MAY_MISS] = ""
+    hardware: Annotated[str, MAY_MISS] = ""
+
+    @property
+    def files(self) -> list[str]:
+        """What is read when it is opened, below the folder of recorded runs."""
+        return [self.file, *([f"{PROBES}/{self.file}"] if self.is_probed else [])]
 
 
 def read_plans(path: Path) -> list[RecordingPlan]:
@@ -255,7 +273,7 @@ def _check_question(entry: dict[str, Any]) -> None:
     problem_from_text(entry["question"], entry["data_type"], entry["true_answer"])
 
 
-RUNS = Index(_ENTRY, "recorded runs", "the runs anew", _check_question)
+RUNS = Index(record_of(RecordedRun), "recorded runs", "the runs anew", _check_question)
 
 
 def read_probe(folder: Path, file: str) -> list[dict[str, Any]]:
@@ -315,20 +333,21 @@ def is_run_of(
 
 def _entry(plan: RecordingPlan, trace: RoutingTrace) -> dict[str, Any]:
     assert trace.record is not None
-    return {
-        "file": plan.file,
-        "title": plan.title,
-        "subtitle": plan.subtitle,
-        "data_type": plan.data_type,
-        "question": plan.question,
-        "true_answer": trace.answer.true_answer if trace.answer else None,
-        "tau": trace.settings.threshold,
-        "n_tokens": trace.n_tokens,
-        "llm_token_share": round(trace.llm_token_share, 4),
-        "is_correct": trace.answer.is_correct if trace.answer else None,
-        "is_probed": True,
-        **({"kind": plan.kind} if plan.kind else {}),
-        "pair": trace.pair.name,
-        "date": trace.record.date,
-        "hardware": trace.record.hardware,
-    }
+    entry = RecordedRun(
+        file=plan.file,
+        title=plan.title,
+        subtitle=plan.subtitle,
+        data_type=plan.data_type,
+        question=plan.question,
+        true_answer=trace.answer.true_answer if trace.answer else None,
+        tau=trace.settings.threshold,
+        n_tokens=trace.n_tokens,
+        llm_token_share=round(trace.llm_token_share, 4),
+        is_correct=trace.answer.is_correct if trace.answer else None,
+        is_probed=True,
+        kind=plan.kind,
+        pair=trace.pair.name,
+        date=trace.record.date,
+        hardware=trace.record.hardware,
+    )
+    return {name: value for name, value in asdict(entry).items() if (name, value) != ("kind", "")}

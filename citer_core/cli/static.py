@@ -15,7 +15,7 @@ from citer_core.cli.terminal import say
 from citer_core.errors import GateError, TraceError
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, why, write_whole
-from citer_core.gate.files import read_limited
+from citer_core.gate.json_file import read_limited
 from citer_core.offline import GalleryEntry, gallery_index, offline_page, offline_template
 from citer_core.trace import RoutingTrace
 from citer_core.trace_schema import MAX_TRACE_BYTES

@@ -1,4 +1,7 @@
-"""JSON files from outside, bounded: size, depth and numbers before anything is built. Called by readers of files."""
+"""Files from outside, bounded: size before anything is read, depth and numbers before anything is built.
+
+Called by readers of files.
+"""
 
 from __future__ import annotations
 
@@ -59,3 +62,17 @@ def read_json_lines(
             yield number, parse_json(line, max_chars=max_line_chars, max_depth=max_depth)
         except GateError as error:
             raise GateError(f"Line {number}: {error}") from error
+
+
+def read_limited(path: Path, most_bytes: int) -> bytes:
+    """The file's bytes.
+
+    Raises:
+        GateError: it has more than `most_bytes`; what comes behind them is not read.
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as file:
+        found = file.read(most_bytes + 1)
+    if len(found) > most_bytes:
+        raise GateError(f"This file has more than {most_bytes:,} bytes, and no more are read. Give a shorter one.")
+    return found

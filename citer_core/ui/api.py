@@ -21,14 +21,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from citer_core.decode_settings import settings_words
 from citer_core.errors import SettingError, StoppedError
 from citer_core.gate.excerpt import excerpt
-from citer_core.recording import read_probe
+from citer_core.recording import RecordedRun, read_probe
 from citer_core.replay import replay as replay_trace
 from citer_core.serving.wake import Wake
 from citer_core.trace import RoutingTrace
 from citer_core.ui.asking import Visitor
 from citer_core.ui.jobs import IsEnded, JobLine, Steps
 from citer_core.ui.pair.engine_slot import EngineSlot
-from citer_core.ui.presets import Preset
 from citer_core.ui.problems import ProblemBook
 from citer_core.ui.run.asked import asked_run
 from citer_core.ui.run.desk import RunDesk
@@ -71,55 +70,6 @@ async def wait_loaded(slot: EngineSlot) -> None:
         await asyncio.sleep(LOOK_S)
 
 
-def route_trace_endpoint(desk: RunDesk, slot: EngineSlot, book: ProblemBook) -> Callable[..., Any]:
-    """Makes the generator behind the endpoint."""
-
-    # Annotated with the type of one yielded value, which gradio puts in the documentation.
-    async def route_trace(  # type: ignore[misc]
-        question: str,
-        data_type: Literal["math", "mc", "open"] = "math",
-        settings: str = "",
-        router: str = "",
-        request: Any = None,  # filled in by the code that exposes it, and hidden
-    ) -> str:
-        """Answers a question with both models and yields the routed run as a trace, growing until complete.
-        The LLM writes a token when slm_confidence < threshold (tau): 0 gives every token to the SLM, 1 to the LLM.
-
-        Args:
-            question: the problem; for "mc" its choices follow, one a line ("A. Paris").
-            data_type: "math", "mc" (multiple choice) or "open" (the text itself is the prompt).
-            settings: of decoding, as one JSON object such as {"threshold": 0.7}; "" takes the defaults. SETTINGS.
-            router: a router's name; "" takes the default.
-
-        Returns:
-            A "citer-trace" document as JSON text. Each of its events holds token, text, source ("slm" or "llm"),
-            slm_confidence and the measured seconds. `finish_reason` is null until the last snapshot. A run that has to
-            wait for its turn yields {"waiting": {"place": 12, "seconds": 9.5}} before it, seconds being null where
-            that is not known.
-        """
-        asked = asked_run(book, question=question, data_type=data_type, router=router, settings=settings)
-        await wait_loaded(slot)
-
-        def start(engine: "Engine") -> "Run":
-            return engine.start(asked.problem, router=asked.router, settings=asked.settings)
-
-        visitor = Visitor.of(request)
-        order = desk.ask(start, visitor.tab, visitor.address, visitor.request_id)
-        try:
-            async with aclosing(_snapshots(desk, order)) as documents:
-                async for document in documents:
-                    yield document
-        finally:
-            desk.cancel(order)  # does nothing to one that has ended
-        if order.error is not None:
-            raise order.error
-        if order.why_early is not None:
-            raise StoppedError(order.why_early)
-
-    route_trace.__doc__ = (route_trace.__doc__ or "").replace("SETTINGS", f"It may hold: {settings_words()}")
-    return route_trace
-
-
 async def _snapshots(desk: RunDesk, order: Order) -> AsyncGenerator[str, None]:
     """The run so far, from time to time, and at its end; before that, its places in the line."""
     wake = Wake()
@@ -147,7 +97,7 @@ async def _snapshots(desk: RunDesk, order: Order) -> AsyncGenerator[str, None]:
 class RecordedRuns:
     """The traces that a program may name instead of sending one: those of the index, and nothing else on the disk."""
 
-    def __init__(self, folder: Path, presets: Sequence[Preset]) -> None:
+    def __init__(self, folder: Path, presets: Sequence[RecordedRun]) -> None:
         self.presets = tuple(presets)
         self._folder = folder
         self._by_name = {preset.file.removesuffix(".json"): preset for preset in presets}
@@ -173,7 +123,7 @@ class RecordedRuns:
         preset = self._named(name)
         return read_probe(self._folder, preset.file) if preset.is_probed else None
 
-    def _named(self, name: object) -> Preset:
+    def _named(self, name: object) -> RecordedRun:
         preset = self._by_name.get(name.removesuffix(".json")) if isinstance(name, str) else None
         if preset is None:
             raise SettingError(
@@ -193,10 +143,75 @@ def json_of(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def replay_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
-    """Makes the function behind `/replay`."""
+def _probed(trace: RoutingTrace, engine: "Engine", _: IsEnded) -> Steps:
+    from citer_core.routing.probe import probe_trace  # torch, which the page must not wait for
 
-    def replay(trace: str = "", threshold: float = 0.5, preset: str = "") -> str:
+    yield {"tokens": [token.to_dict() for token in probe_trace(engine.pair, trace)]}
+
+
+class Api:
+    """The functions behind the endpoints, by their names.
+
+    Args:
+        runs: that may be named instead of sent.
+        desk, line: of runs, and of other computations.
+        slot: of the engine.
+        book: the bundled problems, whose answers are known.
+    """
+
+    NAMES = ("route_trace", "replay", "probe", "list_presets", "list_routers")
+
+    def __init__(self, runs: RecordedRuns, desk: RunDesk, line: JobLine, slot: EngineSlot, book: ProblemBook) -> None:
+        self._runs, self._desk, self._line, self._slot, self._book = runs, desk, line, slot, book
+
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """All of them, by name."""
+        return {name: getattr(self, name) for name in self.NAMES}
+
+    # Annotated with the type of one yielded value, which gradio puts in the documentation.
+    async def route_trace(  # type: ignore[misc]
+        self,
+        question: str,
+        data_type: Literal["math", "mc", "open"] = "math",
+        settings: str = "",
+        router: str = "",
+        request: Any = None,  # filled in by the code that exposes it, and hidden
+    ) -> str:
+        """Answers a question with both models and yields the routed run as a trace, growing until complete.
+        The LLM writes a token when slm_confidence < threshold (tau): 0 gives every token to the SLM, 1 to the LLM.
+
+        Args:
+            question: the problem; for "mc" its choices follow, one a line ("A. Paris").
+            data_type: "math", "mc" (multiple choice) or "open" (the text itself is the prompt).
+            settings: of decoding, as one JSON object such as {"threshold": 0.7}; "" takes the defaults. SETTINGS.
+            router: a router's name; "" takes the default.
+
+        Returns:
+            A "citer-trace" document as JSON text. Each of its events holds token, text, source ("slm" or "llm"),
+            slm_confidence and the measured seconds. `finish_reason` is null until the last snapshot. A run that has to
+            wait for its turn yields {"waiting": {"place": 12, "seconds": 9.5}} before it, seconds being null where
+            that is not known.
+        """
+        asked = asked_run(self._book, question=question, data_type=data_type, router=router, settings=settings)
+        await wait_loaded(self._slot)
+
+        def start(engine: "Engine") -> "Run":
+            return engine.start(asked.problem, router=asked.router, settings=asked.settings)
+
+        visitor = Visitor.of(request)
+        order = self._desk.ask(start, visitor.tab, visitor.address, visitor.request_id)
+        try:
+            async with aclosing(_snapshots(self._desk, order)) as documents:
+                async for document in documents:
+                    yield document
+        finally:
+            self._desk.cancel(order)  # does nothing to one that has ended
+        if order.error is not None:
+            raise order.error
+        if order.why_early is not None:
+            raise StoppedError(order.why_early)
+
+    def replay(self, trace: str = "", threshold: float = 0.5, preset: str = "") -> str:
         """Decides a finished run again at another tau, without running any model.
         The first n_exact tokens are exactly the same ones; from there on the text may differ, so decisions
         and cost are hypothetical.
@@ -214,16 +229,11 @@ def replay_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
             otherwise), n_decisive_unknown, n_hand_offs, llm_tokens_fed per token, and the estimated cost (bytes,
             flops, seconds on an H100's data sheet) routed, with the SLM only and with the LLM only.
         """
-        probe = None if is_given(trace) else runs.probe(preset)
-        return json_of(replay_trace(runs.trace(trace, preset), threshold, probe=probe).to_dict())
-
-    return replay
-
-
-def probe_endpoint(line: JobLine, slot: EngineSlot, runs: RecordedRuns) -> Callable[..., Any]:
-    """Makes the function behind `/probe`."""
+        probe = None if is_given(trace) else self._runs.probe(preset)
+        return json_of(replay_trace(self._runs.trace(trace, preset), threshold, probe=probe).to_dict())
 
     async def probe(
+        self,
         trace: str = "",
         preset: str = "",
         request: Any = None,  # filled in by the code that exposes it, and hidden
@@ -240,29 +250,17 @@ def probe_endpoint(line: JobLine, slot: EngineSlot, runs: RecordedRuns) -> Calla
             probability]), slm_entropy and llm_entropy (nats), kl (KL divergence of the SLM from the LLM, in nats) and
             agree (do both models' greedy tokens agree?).
         """
-        if not is_given(trace) and (stored := runs.probe(preset)) is not None:
+        if not is_given(trace) and (stored := self._runs.probe(preset)) is not None:
             return json_of(stored)
-        run = runs.trace(trace, preset)  # before the wait for the models
-        await wait_loaded(slot)
+        run = self._runs.trace(trace, preset)  # before the wait for the models
+        await wait_loaded(self._slot)
         answer: list[dict[str, Any]] = []
         visitor = Visitor.of(request)
-        async for message in line.run(partial(_probed, run), visitor.tab, visitor.address):
+        async for message in self._line.run(partial(_probed, run), visitor.tab, visitor.address):
             answer = message["tokens"] if isinstance(message, dict) and "tokens" in message else answer
         return json_of(answer)
 
-    return probe
-
-
-def _probed(trace: RoutingTrace, engine: "Engine", _: IsEnded) -> Steps:
-    from citer_core.routing.probe import probe_trace  # torch, which the page must not wait for
-
-    yield {"tokens": [token.to_dict() for token in probe_trace(engine.pair, trace)]}
-
-
-def list_presets_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
-    """Makes the function behind `/list_presets`."""
-
-    def list_presets() -> str:
+    def list_presets(self) -> str:
         """Lists the recorded runs that come with this page.
 
         Returns:
@@ -281,25 +279,19 @@ def list_presets_endpoint(runs: RecordedRuns) -> Callable[..., Any]:
                     "llm_token_share": preset.llm_token_share,
                     "is_correct": preset.is_correct,
                 }
-                for preset in runs.presets
+                for preset in self._runs.presets
             ]
         )
 
-    return list_presets
-
-
-def list_routers_endpoint(slot: EngineSlot) -> Callable[..., Any]:
-    """Makes the function behind `/list_routers`."""
-
-    async def list_routers() -> str:
+    async def list_routers(self) -> str:
         """Lists the routers of the loaded pair: what decides at each token which model writes it.
 
         Returns:
             JSON text, one entry per router: router (its name for /route_trace), threshold (the tau that it recommends)
             and is_default.
         """
-        await wait_loaded(slot)
-        with slot.lease() as lease:
+        await wait_loaded(self._slot)
+        with self._slot.lease() as lease:
             engine = lease.wait(0)
             if engine is None:
                 raise SettingError(LOADING)
@@ -314,4 +306,5 @@ def list_routers_endpoint(slot: EngineSlot) -> Callable[..., Any]:
                 ]
             )
 
-    return list_routers
+
+Api.route_trace.__doc__ = (Api.route_trace.__doc__ or "").replace("SETTINGS", f"It may hold: {settings_words()}")

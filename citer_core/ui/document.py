@@ -21,11 +21,11 @@ from citer_core.html_page import as_data, data_block, escaped_json, hash_of, htm
 from citer_core.joined_script import JoinedScript
 from citer_core.models.presets import EMBEDDED, PRESETS
 from citer_core.offline import styles
-from citer_core.recording import read_probe
+from citer_core.recording import RecordedRun, read_probe
 from citer_core.replay import replay
 from citer_core.trace import RoutingTrace
 from citer_core.ui.form import SAMPLE_QUESTION, explore, price_list
-from citer_core.ui.presets import Preset, cards_markup, opening_of
+from citer_core.ui.presets import cards_markup, opening_of
 from citer_core.ui.views import View, header, panels
 
 logger = logging.getLogger(__name__)
@@ -132,7 +132,7 @@ class Document:
         *,
         script: str,
         import_map: str,
-        presets: Sequence[Preset],
+        presets: Sequence[RecordedRun],
         traces: str,
         head: str = "",
     ) -> None:

@@ -1,18 +1,16 @@
-"""Preset cards: recorded runs that play from disk. The cards are drawn here; `page.js` fetches and shows the runs.
+"""RecordedRun cards: recorded runs that play from disk. The cards are drawn here; `page.js` fetches and shows the runs.
 
 Knows the index of `assets/traces` and nothing of engines.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 from citer_core.models.presets import preset_of
-from citer_core.recording import PROBES, RUNS
+from citer_core.recording import PROBES, RUNS, RecordedRun
 from citer_core.tasks.problems import Problem, problem_from_text
-from citer_core.tasks.prompts import DataType
 
 # The run that the page opens with: a right answer with a true explanation, routed by the published `citer`, little LLM,
 # decisive tokens to be seen, short enough for a phone's first screen. Where it is not there, `opening_of` chooses.
@@ -20,57 +18,31 @@ OPENING_RUN = "bakery.json"
 DATA_TYPE_NAMES = {"math": "Math", "mc": "Multiple choice", "open": "Free text"}
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """One entry of the index: what its card says."""
-
-    file: str
-    title: str
-    data_type: DataType
-    question: str
-    true_answer: str | None
-    tau: float
-    n_tokens: int
-    llm_token_share: float
-    is_correct: bool | None
-    subtitle: str
-    kind: str = ""
-    pair: str = ""
-    date: str = ""
-    hardware: str = ""
-    is_probed: bool = False
-
-    @property
-    def files(self) -> list[str]:
-        """What is read when it is opened, below the folder of recorded runs."""
-        return [self.file, *([f"{PROBES}/{self.file}"] if self.is_probed else [])]
-
-
-def read_presets(folder: Path) -> list[Preset]:
+def read_presets(folder: Path) -> list[RecordedRun]:
     """The presets of `folder`'s `index.json`, in its order.
 
     Raises:
         TraceError: the index is no list of presets.
     """
-    return [Preset(**entry) for entry in RUNS.read(folder)]
+    return [RecordedRun(**entry) for entry in RUNS.read(folder)]
 
 
-def presets_to_show(folder: Path) -> list[Preset]:
+def presets_to_show(folder: Path) -> list[RecordedRun]:
     """As `read_presets`; none, with a line in the log, where the index is damaged: the page goes without its cards."""
-    return [Preset(**entry) for entry in RUNS.to_show(folder)]
+    return [RecordedRun(**entry) for entry in RUNS.to_show(folder)]
 
 
-def recorded_problems(presets: list[Preset]) -> list[Problem]:
+def recorded_problems(presets: list[RecordedRun]) -> list[Problem]:
     """What the recorded runs were asked, with the known answers, so that the same question asked live is judged too."""
     return [problem_from_text(preset.question, preset.data_type, preset.true_answer) for preset in presets]
 
 
-def recorded_kinds(presets: list[Preset]) -> dict[str, str]:
+def recorded_kinds(presets: list[RecordedRun]) -> dict[str, str]:
     """The kind of each recorded question that has one."""
     return {preset.question: preset.kind for preset in presets if preset.kind}
 
 
-def opening_of(presets: list[Preset]) -> Preset | None:
+def opening_of(presets: list[RecordedRun]) -> RecordedRun | None:
     """The run that the page opens with: the named one, else the right one with the least LLM, else the first."""
     named = [preset for preset in presets if preset.file == OPENING_RUN]
     routed = [preset for preset in presets if preset.is_correct and 0 < preset.llm_token_share < 1]
@@ -78,7 +50,7 @@ def opening_of(presets: list[Preset]) -> Preset | None:
     return found[0] if found else None
 
 
-def cards_markup(presets: list[Preset]) -> str:
+def cards_markup(presets: list[RecordedRun]) -> str:
     """One row of buttons, a preset each, the opening one first; each names its file for `page_recorded.js`."""
     opening = opening_of(presets)
     ordered = sorted(presets, key=lambda preset: preset is not opening)
@@ -94,7 +66,7 @@ def cards_markup(presets: list[Preset]) -> str:
     )
 
 
-def _card(preset: Preset) -> str:
+def _card(preset: RecordedRun) -> str:
     verdict = {True: "answer correct", False: "answer wrong", None: ""}[preset.is_correct]
     mark = {True: "", False: "✗", None: ""}[preset.is_correct]
     share = round(100 * preset.llm_token_share)

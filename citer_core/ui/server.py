@@ -34,14 +34,7 @@ from citer_core.joined_script import JoinedScript, import_map_of
 from citer_core.models.presets import parse_pair
 from citer_core.offline import offline_template
 from citer_core.ui.about_pair import Familiar
-from citer_core.ui.api import (
-    RecordedRuns,
-    list_presets_endpoint,
-    list_routers_endpoint,
-    probe_endpoint,
-    replay_endpoint,
-    route_trace_endpoint,
-)
+from citer_core.ui.api import Api, RecordedRuns
 from citer_core.ui.asking import Answers, asking_route, at_once
 from citer_core.ui.compare import about_comparing
 from citer_core.ui.document import ENTRY, Document, usual_props
@@ -121,13 +114,7 @@ class PageServer:
             "one_file_page": at_once(lambda _: {"template": one_file_template()}),
         }
         runs = RecordedRuns(ASSETS / "traces", presets)
-        self._functions: dict[str, Callable[..., Any]] = {
-            "route_trace": route_trace_endpoint(desk, slot, books.bundled),
-            "replay": replay_endpoint(runs),
-            "probe": probe_endpoint(line, slot, runs),
-            "list_presets": list_presets_endpoint(runs),
-            "list_routers": list_routers_endpoint(slot),
-        }
+        self._functions = Api(runs, desk, line, slot, books.bundled).functions()
         script = JoinedScript.of(ENTRY, file_url)
         page_script = NamedText("page", script.module_text)
         worker = NamedText("engine", engine_script(), policy=WORKER_POLICY)

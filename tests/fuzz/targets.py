@@ -28,7 +28,7 @@ from citer_core.replay import replay
 from citer_core.tasks.answers import check_answer, extract_answer
 from citer_core.tasks.problems import Problem, problem_from_row, problem_from_text
 from citer_core.trace import RoutingTrace
-from citer_core.ui.api import RecordedRuns, replay_endpoint
+from citer_core.ui.api import Api, RecordedRuns
 from citer_core.ui.labels.answers import _token_of
 from citer_core.ui.labels.rows import bundled_row, pasted_rows, rows_of_file
 from citer_core.ui.pair.offers import PairOffers
@@ -142,7 +142,7 @@ def _requests() -> list[Target]:
     position = {**about, "token_ids": [1, 2, 3], "settings": whole["settings"], "text": " a"}
     desk = SimpleNamespace(registry=RunRegistry())
     runs = RecordedRuns(ASSETS / "traces", read_presets(ASSETS / "traces")[:2])
-    replay_again = replay_endpoint(runs)
+    replay_again = Api(runs, *[None] * 4).replay
     trace_text = documents({**whole, "events": whole["events"][:3]})
     settings = {"threshold": 0.7, "max_new_tokens": 9, "temperature": 0, "top_p": 1, "seed": 0}
     asked = {"question": "1 + 1?", "data_type": "math", "router": "citer", "settings": settings}

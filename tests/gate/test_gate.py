@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from citer_core.errors import GateError, InputError
 from citer_core.gate.excerpt import clean, excerpt
 from citer_core.gate.fields import Choice, Flag, ListOf, MapOf, Maybe, Real, Record, Row, Text, Whole
-from citer_core.gate.files import read_limited
+from citer_core.gate.json_file import read_limited
 from citer_core.gate.json_text import parse_json
 from tests.hostile import hostile_strings
 from tests.own_time import OwnTime

@@ -15,12 +15,13 @@ from typing import Any
 import pytest
 
 from citer_core.config import AppConfig
+from citer_core.recording import RecordedRun
 from citer_core.tasks.problems import Problem
 from citer_core.ui.jobs import Lines
 from citer_core.ui.pair.engine_slot import EngineSlot
 from citer_core.ui.pair.offers import PairOffers
 from citer_core.ui.pair.switch import LoadPair, PairSwitch
-from citer_core.ui.presets import Preset, read_presets
+from citer_core.ui.presets import read_presets
 from citer_core.ui.run.desk import RunDesk
 from citer_core.ui.run.order import RunRegistry
 from citer_core.ui.server import PageServer
@@ -60,7 +61,7 @@ def unchanging(*_: Any) -> Any:
     raise AssertionError("the pair was changed")
 
 
-def bundled_presets(folder: Path) -> list[Preset]:
+def bundled_presets(folder: Path) -> list[RecordedRun]:
     """The recorded runs of the pair that the fakes stand for."""
     return [preset for preset in read_presets(folder) if preset.pair == PAIR.name]
 
