@@ -22,7 +22,7 @@ from citer_core.speculation import SPECULATIVE, Drafting, SpeculativeTrace
 from citer_core.tasks.problems import Problem, problem_from_text
 from citer_core.trace import TRACE, RoutingTrace, event_to_dict
 from citer_core.trace_schema import COMPARISON_SCHEMA, COMPARISON_VERSION, MAX_TRACE_BYTES, MOST_COMPARED
-from citer_core.types import DecodeSettings, Steps, TokenEvent
+from citer_core.types import DecodeSettings, TokenEvent, WithResult
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -139,7 +139,7 @@ def compare(
         runs.append(run.trace())
     if not engine.llm_is_here:
         return tuple(runs), None
-    for _ in (steps := Steps(engine.speculate(problem, max_new_tokens=max_new_tokens, drafting=drafting))):
+    for _ in (steps := WithResult(engine.speculate(problem, max_new_tokens=max_new_tokens, drafting=drafting))):
         pass
     return tuple(runs), steps.result
 

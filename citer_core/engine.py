@@ -32,7 +32,7 @@ from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.text import TextStream
 from citer_core.trace import ParentInfo, RoutingTrace
-from citer_core.types import DecodeSettings, FinishReason, LoadProgress, PairOptions, TokenEvent
+from citer_core.types import DecodeSettings, FinishReason, LoadProgress, PairOptions, TokenEvent, WithResult
 from citer_core.zero_gpu import gpu_seconds, on_gpu
 
 __all__ = ["Engine", "Origin", "Run", "trace_of"]
@@ -263,16 +263,14 @@ class Engine:
         drafting = drafting or Drafting()
         prompt_ids = self.pair.encode(problem.prompt)
         passes: list[SpeculativePass] = []
-        steps = speculate(self.pair, prompt_ids, max_new_tokens, drafting, is_cancelled=is_cancelled)
-        while True:
-            try:
-                passes.append(next(steps))
-            except StopIteration as stop:
-                trace = self.begun_speculation(problem, max_new_tokens=max_new_tokens, drafting=drafting)
-                trace = replace(trace, passes=tuple(passes), finish_reason=stop.value)
-                is_checked = problem.data_type != "open"
-                return trace.with_answer(check_answer(trace.completion, problem)) if is_checked else trace
-            yield passes[-1]
+        steps = WithResult(speculate(self.pair, prompt_ids, max_new_tokens, drafting, is_cancelled=is_cancelled))
+        for one in steps:
+            passes.append(one)
+            yield one
+        trace = self.begun_speculation(problem, max_new_tokens=max_new_tokens, drafting=drafting)
+        trace = replace(trace, passes=tuple(passes), finish_reason=steps.result)
+        is_checked = problem.data_type != "open"
+        return trace.with_answer(check_answer(trace.completion, problem)) if is_checked else trace
 
     def begun_speculation(
         self, problem: Problem, *, max_new_tokens: int, drafting: Drafting | None = None

@@ -16,7 +16,6 @@ import zlib
 from collections.abc import Mapping
 from io import FileIO
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from citer_core.errors import DatasetError, GateError, MachineError
@@ -79,9 +78,7 @@ class RowFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if not self._file.closed:
             with contextlib.suppress(OSError, MachineError):  # a full disk: these rows go unchecked
                 self._write_meta()

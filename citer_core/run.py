@@ -26,7 +26,7 @@ from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.trace import PairInfo, ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
-from citer_core.types import DecodeSettings, FinishReason, TokenEvent
+from citer_core.types import DecodeSettings, FinishReason, TokenEvent, WithResult
 
 logger = logging.getLogger(__name__)
 # Decodes elsewhere: (router, prompt, settings, fork) -> events, and as the last item why it ended. See
@@ -80,15 +80,11 @@ class Run:
         error: str | None = None
         try:
             yield from self._events.copy()
-            steps = self.steps()
-            while True:
-                try:
-                    event = next(steps)
-                except StopIteration as stop:
-                    reason = stop.value
-                    return
+            steps = WithResult(self.steps())
+            for event in steps:
                 self.record([event])
                 yield event
+            reason = steps.result
         except GeneratorExit:
             reason = "cancelled"
             raise

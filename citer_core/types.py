@@ -137,7 +137,7 @@ def prefers_llm(slm_confidence: float, threshold: float) -> bool:
     return threshold >= 1.0 or slm_confidence < threshold
 
 
-class Steps(Generic[T, R]):
+class WithResult(Generic[T, R]):
     """Goes through a generator once; then `result` is what it returned."""
 
     def __init__(self, work: Generator[T, None, R]) -> None:

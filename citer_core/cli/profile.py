@@ -12,7 +12,7 @@ from citer_core.cli.model_arguments import MODELS, load_engine
 from citer_core.cli.report_file import report_file
 from citer_core.cli.terminal import say, text_table
 from citer_core.measuring.profile_words import headline, provenance, sentences, tables
-from citer_core.types import Steps
+from citer_core.types import WithResult
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -67,7 +67,7 @@ def _measure(args: argparse.Namespace, engine: Engine) -> Profile:
         pair=",".join(Path(part).name for part in args.pair.split(",")),
         dataset_path=file,
     )
-    steps = Steps(profile_pair(engine, plan, examples, command=asked, data=file or "bundled"))
+    steps = WithResult(profile_pair(engine, plan, examples, command=asked, data=file or "bundled"))
     doing = ""
     for progress in steps:
         part = progress.doing.split(",")[0]  # one line for each part, not for each round

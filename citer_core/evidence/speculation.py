@@ -19,7 +19,7 @@ from citer_core.row_file import RowFile
 from citer_core.speculation import SpeculativePass, SpeculativeTrace
 from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.problems import Problem
-from citer_core.types import DecodeSettings, Steps
+from citer_core.types import DecodeSettings, WithResult
 from citer_core.workload import Passes, Workload
 
 SPECULATIVE, LABEL = "speculative", "Speculative decoding"
@@ -62,7 +62,7 @@ class DraftedRun:
 
 def speculate(engine: Engine, problem: Problem, max_new_tokens: int) -> DraftedRun:
     """Answers one problem."""
-    for _ in (steps := Steps(engine.speculate(problem, max_new_tokens=max_new_tokens))):
+    for _ in (steps := WithResult(engine.speculate(problem, max_new_tokens=max_new_tokens))):
         pass
     return DraftedRun.of(steps.result)
 

@@ -23,6 +23,7 @@ from citer_core.gate.fields import Flag, ListOf, Real, Record, Text
 from citer_core.speculation import SpeculativeTrace
 from citer_core.tasks.problems import Problem
 from citer_core.trace import RoutingTrace
+from citer_core.types import WithResult
 from citer_core.ui.asking import Answers
 from citer_core.ui.jobs import IsEnded, JobLine, Steps
 from citer_core.ui.messages import Message
@@ -156,14 +157,11 @@ def _begun(
         begun.append(engine.begun_speculation(asked.problem, max_new_tokens=settings.max_new_tokens))
 
         def passes() -> _Steps:
-            work = engine.speculate(asked.problem, max_new_tokens=settings.max_new_tokens, is_cancelled=is_ended)
-            while True:
-                try:
-                    one = next(work)
-                except StopIteration as stop:
-                    trace: SpeculativeTrace = stop.value
-                    return trace
+            n_new = settings.max_new_tokens
+            work = WithResult(engine.speculate(asked.problem, max_new_tokens=n_new, is_cancelled=is_ended))
+            for one in work:
                 yield one.to_dict()
+            return work.result
 
         steps.append(passes())
     return begun, steps

@@ -25,6 +25,7 @@ from citer_core.measuring.profile_words import big_numbers, headline, provenance
 from citer_core.measuring.report.stored import StoredReport, stored_reports
 from citer_core.models.presets import EMBEDDED, PRESETS
 from citer_core.serving.wake import Wake
+from citer_core.types import WithResult
 from citer_core.ui.asking import Answers, Visitor, at_once
 from citer_core.ui.messages import Message, notice
 from citer_core.ui.pair.engine_slot import EngineSlot
@@ -325,17 +326,13 @@ def measure_messages(slot: EngineSlot, *, is_stopped: Callable[[], bool] = lambd
             from citer_core.measuring.profile import profile_pair
             from citer_core.measuring.profile_numbers import ProfilePlan
 
-            steps = profile_pair(engine, ProfilePlan.quick(), command=COMMAND)
-            while True:
+            steps = WithResult(profile_pair(engine, ProfilePlan.quick(), command=COMMAND))
+            for progress in steps:
+                yield progress_message(progress.done, progress.doing)
                 if is_stopped():
                     yield notice(STOPPED, "info")
                     return
-                try:
-                    progress = next(steps)
-                except StopIteration as stop:
-                    yield profile_message(stop.value, "live")
-                    return
-                yield progress_message(progress.done, progress.doing)
+            yield profile_message(steps.result, "live")
     except CiterError as error:
         yield notice(str(error))
     except Exception:

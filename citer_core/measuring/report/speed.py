@@ -30,7 +30,6 @@ from citer_core.routing.decoder import Decoder, sequence_key, sides_of
 from citer_core.routing.pace import Pace
 from citer_core.routing.router import RouterFeatures
 from citer_core.tasks.problems import problem_from_text
-from citer_core.types import Steps
 
 REPREFILL_SHARE = 0.3
 BATCH_SHARE = 0.2
@@ -245,7 +244,7 @@ def measure_profile(case: Case, command: str) -> dict[str, Any]:
         with_agreement=is_bundled,
         n_warm_up=case.plan.n_warm_up,
     )
-    for _ in (steps := Steps(work)):
+    for _ in (steps := WithResult(work)):
         pass
     return {"pair": pair.info.name, "profile": steps.result.as_json()}
 

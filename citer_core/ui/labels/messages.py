@@ -7,8 +7,8 @@ float32 in base64, because a tau may equal one and a rounded one would be decide
 from __future__ import annotations
 
 import base64
-import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from citer_core.ui.messages import Message
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from citer_core.evaluation.branches import Branch, Branches
-    from citer_core.evaluation.curves import RouterCurves
     from citer_core.evaluation.label_view import LabelledText
     from citer_core.models.pair import ModelPair
     from citer_core.routing.router import Router
@@ -114,21 +113,8 @@ def _base64(values: np.ndarray[Any, Any]) -> str:
 def _curves(confidence: np.ndarray[Any, Any], label: np.ndarray[Any, Any]) -> dict[str, Any]:
     from citer_core.evaluation.curves import curves_of
 
-    curves: RouterCurves = curves_of(confidence.astype("float64"), label.astype("int64"))
-    return {
-        "auc": _number(curves.auc),
-        "average_precision": _number(curves.average_precision),
-        "ece": _number(curves.ece),
-        "roc": curves.roc,
-        "pr": curves.pr,
-        "reliability": curves.reliability,
-        "easy": curves.easy,
-        "critical": curves.critical,
-    }
-
-
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else value
+    curves = asdict(curves_of(confidence.astype("float64"), label.astype("int64")))
+    return {name: None if value != value else value for name, value in curves.items()}  # no NaN
 
 
 def _branch(branch: Branch) -> dict[str, Any]:

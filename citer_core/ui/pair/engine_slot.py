@@ -12,8 +12,8 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from citer_core.errors import CiterError, ModelFileError, ServerError
@@ -52,7 +52,7 @@ class Tenancy:
         self.unused.set()
 
 
-class Lease:
+class Lease(AbstractContextManager["Lease"]):
     """The permission to compute with an engine: a context manager, at whose end the engine may be freed.
 
     with slot.lease() as lease:
@@ -85,12 +85,7 @@ class Lease:
         if tenancy is not None:
             self._slot._give_back(tenancy)
 
-    def __enter__(self) -> Lease:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
 
 
@@ -138,10 +133,8 @@ class EngineSlot:
 
     def _fill(self, *, may_retry: bool) -> None:
         try:
-            engine = self._loaded(may_retry=may_retry)
-            while engine is None:
+            while (engine := self._loaded(may_retry=may_retry)) is None:
                 time.sleep(self._retry_s)
-                engine = self._loaded(may_retry=may_retry)
             self.put(engine)
         except CiterError as error:
             logger.error("%s", error)
