@@ -101,7 +101,7 @@ def test_no_file_of_the_server_can_be_read_through_mcp(
     server: Served, secret: Path, cache: Path, tool: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The door refuses such requests (`test_mcp`); the endpoints are safe without it."""
-    monkeypatch.setattr("citer_core.web.bodies._is_file", lambda value: False)
+    monkeypatch.setattr("citer_core.web.bodies._no_file", lambda value: value)
     monkeypatch.setattr("citer_core.web.bodies.check_tool_call", lambda *_: None)
     absent = secret.with_name("absent.txt")
     shapes: list[Callable[[Path], Any]] = [
