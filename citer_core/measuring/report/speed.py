@@ -30,6 +30,7 @@ from citer_core.routing.decoder import Decoder, sequence_key, sides_of
 from citer_core.routing.pace import Pace
 from citer_core.routing.router import RouterFeatures
 from citer_core.tasks.problems import problem_from_text
+from citer_core.types import WithResult
 
 REPREFILL_SHARE = 0.3
 BATCH_SHARE = 0.2
