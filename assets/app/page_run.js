@@ -6,11 +6,7 @@
  * so it stays in this tab's `sessionStorage`.
  */
 
-import { RUN_KEY, tabStorage } from "../viewer/kept.js";
-
-/**
- * @typedef {{run: string|null, asked: Asked|null, search: string, isLost: boolean}} KeptRun
- */
+import { RUN_KEY, keep, keptJson, tabStorage } from "../viewer/kept.js";
 
 const LOOK_EVERY_MS = 1000;
 const SILENT_MS = 6000; // the server says something every three seconds, even where there is nothing to say
@@ -80,7 +76,7 @@ export class PageRun {
     this.isOver = true;
     this.following = null;
     this.asked = null;
-    this.#store(null);
+    keep(RUN_KEY, null, this.storage);
   }
 
   /**
@@ -156,28 +152,15 @@ export class PageRun {
   }
 
   #remember(isLost = false) {
-    this.#store({ run: this.run, asked: this.asked, search: globalThis.location?.search ?? "", isLost });
-  }
-
-  /** @param {KeptRun|null} value */
-  #store(value) {
-    try {
-      if (value) this.storage?.setItem(RUN_KEY, JSON.stringify(value));
-      else this.storage?.removeItem(RUN_KEY);
-    } catch {
-      // Full, or not allowed here: a reload then begins anew.
-    }
+    const { run, asked } = this;
+    keep(RUN_KEY, JSON.stringify({ run, asked, search: globalThis.location?.search ?? "", isLost }), this.storage);
   }
 
   /** What this tab remembers, if it is ours and of this address. */
   #kept() {
-    try {
-      const kept = JSON.parse(this.storage?.getItem(RUN_KEY) ?? "null");
-      if (typeof kept?.run !== "string" || kept.search !== (globalThis.location?.search ?? "")) return null;
-      // A page from before an update may have left another form of what was asked.
-      return { ...kept, asked: kept.asked?.settings ? kept.asked : null };
-    } catch {
-      return null;
-    }
+    const found = keptJson(RUN_KEY, this.storage);
+    if (typeof found?.run !== "string" || found.search !== (globalThis.location?.search ?? "")) return null;
+    // A page from before an update may have left another form of what was asked.
+    return { ...found, asked: found.asked?.settings ? found.asked : null };
   }
 }

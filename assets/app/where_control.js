@@ -6,23 +6,18 @@
  * @typedef {import("./page_browser.js").Where} Where
  */
 
-import { html } from "../viewer/dom.js";
+import { html, options } from "../viewer/dom.js";
+import { keep, kept } from "../viewer/kept.js";
 
 const WHERE_KEY = "citer-where";
 
-/** @returns {Where} */
-function chosenBefore() {
-  try {
-    return localStorage.getItem(WHERE_KEY) === "server" ? "server" : "browser";
-  } catch {
-    return "browser"; // some browsers refuse a store inside a frame
-  }
-}
+/** @param {string|null} text @returns {Where} */
+const whereOf = (text) => (text === "server" ? "server" : "browser");
 
 export class WhereControl {
   /** @param {number} bytes that this browser loads @param {() => void} onChange */
   constructor(bytes, onChange) {
-    this.where = chosenBefore();
+    this.where = whereOf(kept(WHERE_KEY));
     this.root = html(
       "select",
       {
@@ -30,20 +25,15 @@ export class WhereControl {
         class: "cx-quiet",
         "aria-label": "Where the bundled pair runs",
         title: `The bundled pair is small enough to run in this browser: ${(bytes / 1e6).toFixed(0)} MB, loaded once.`,
+        onchange: () => {
+          this.where = whereOf(this.root.value);
+          keep(WHERE_KEY, this.where);
+          onChange();
+        },
       },
-      html("option", { value: "browser" }, "In this browser"),
-      html("option", { value: "server" }, "On the server"),
+      ...options(Object.entries({ browser: "In this browser", server: "On the server" })),
     );
     this.root.value = this.where;
-    this.root.addEventListener("change", () => {
-      this.where = this.root.value === "server" ? "server" : "browser";
-      try {
-        localStorage.setItem(WHERE_KEY, this.where);
-      } catch {
-        // then the choice holds for this visit
-      }
-      onChange();
-    });
   }
 
   /** Puts it beside the device's badge. */

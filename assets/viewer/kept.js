@@ -9,28 +9,44 @@ export const SIZE_KEY = "citer-text-size";
 export const RUN_KEY = "citer-run"; // of the tab: a run's id is the permission to see it
 export const SIZES = [1, 1.2, 1.45];
 
-/** The tab's own store, or null: some browsers refuse it inside a frame, by raising. */
-export function tabStorage() {
+/**
+ * A store, or null: some browsers refuse it inside a frame, by raising.
+ * @param {"localStorage"|"sessionStorage"} name
+ */
+function storageOf(name) {
   try {
-    return globalThis.sessionStorage ?? null;
+    return globalThis[name] ?? null;
   } catch {
     return null;
   }
 }
 
-/** @param {string} key @returns {string|null} */
-export function kept(key) {
+/** The tab's own store, or null. */
+export const tabStorage = () => storageOf("sessionStorage");
+
+/** @param {string} key @param {Storage|null} [store] the browser's own where absent @returns {string|null} */
+export function kept(key, store = storageOf("localStorage")) {
   try {
-    return localStorage.getItem(key);
+    return store?.getItem(key) ?? null;
   } catch {
     return null;
   }
 }
 
-/** @param {string} key @param {string} value */
-export function keep(key, value) {
+/** What was kept as JSON; null where it is none. @param {string} key @param {Storage|null} [store] @returns {any} */
+export function keptJson(key, store) {
   try {
-    localStorage.setItem(key, value);
+    return JSON.parse(kept(key, store) ?? "null");
+  } catch {
+    return null;
+  }
+}
+
+/** @param {string} key @param {string|null} value null takes it away @param {Storage|null} [store] */
+export function keep(key, value, store = storageOf("localStorage")) {
+  try {
+    if (value === null) store?.removeItem(key);
+    else store?.setItem(key, value);
   } catch {
     // Full, or not allowed here: the next page begins anew.
   }

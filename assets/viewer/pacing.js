@@ -6,26 +6,9 @@
  */
 
 import { button } from "./dom.js";
+import { keep, kept } from "./kept.js";
 
 const INSTANT_KEY = "citer-instant";
-
-/** @returns {string|null} what a person chose before, where this may be remembered */
-function keptChoice() {
-  try {
-    return localStorage.getItem(INSTANT_KEY);
-  } catch {
-    return null;
-  }
-}
-
-/** @param {boolean} isInstant */
-function keepChoice(isInstant) {
-  try {
-    localStorage.setItem(INSTANT_KEY, isInstant ? "yes" : "no");
-  } catch {
-    // Full, or not allowed here: the next page begins anew.
-  }
-}
 
 export class Pacing {
   /** @type {number|null} tokens a second; null shows them as they come */
@@ -45,14 +28,14 @@ export class Pacing {
     if (!livePace) return;
     this.livePace = livePace;
     const title = `Shows new runs as fast as they come, not ${livePace} tokens a second. The figures’ speed is real.`;
-    this.root = button("Instant", "cv-instant", { title });
-    this.root.addEventListener("click", () => {
+    const onclick = () => {
       this.#setInstant(this.rate !== null);
-      keepChoice(this.rate === null);
-    });
+      keep(INSTANT_KEY, this.rate === null ? "yes" : "no");
+    };
+    this.root = button("Instant", "cv-instant", { title, onclick });
     // Who wants no movement begins without.
-    const kept = keptChoice();
-    this.#setInstant(kept === null ? matchMedia("(prefers-reduced-motion: reduce)").matches : kept === "yes");
+    const chosen = kept(INSTANT_KEY);
+    this.#setInstant(chosen === null ? matchMedia("(prefers-reduced-motion: reduce)").matches : chosen === "yes");
   }
 
   /** @param {boolean} isInstant */
