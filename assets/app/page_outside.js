@@ -6,7 +6,7 @@
  */
 
 import { PROMPT_FORMS } from "../tasks/tables.js";
-import { html, part } from "../viewer/dom.js";
+import { part, plainButton } from "../viewer/dom.js";
 
 const FLAG = "outside what this pair knows";
 
@@ -44,9 +44,6 @@ export class PageOutside {
     const card = others.find(({ dataset }) => dataset.type === dataType) ?? others[0];
     if (!card) return [];
     const title = card.querySelector(".cx-preset-title")?.textContent ?? "";
-    const words = `See ${card.dataset.pair}: ${title}`;
-    const offer = html("button", { type: "button", class: "cx-quiet" }, words);
-    offer.addEventListener("click", () => recorded.show(card, true));
-    return [offer];
+    return [plainButton(`See ${card.dataset.pair}: ${title}`, "cx-quiet", () => recorded.show(card, true))];
   }
 }

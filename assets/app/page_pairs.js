@@ -5,7 +5,8 @@
  * Glue only; `pair_picker.js` draws. While the picker is off, nothing is asked once the engine is ready.
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { plainButton, setText } from "../viewer/dom.js";
+import { keep, keptJson, tabStorage } from "../viewer/kept.js";
 import { buttonWords } from "./pair_words.js";
 
 /** @typedef {{id: string, token: string}} OwnChange */
@@ -15,25 +16,6 @@ const NOW_AND_THEN_MS = 5000;
 
 // Who began a change may cancel it, after a reload too; another tab has a store of its own.
 const OWN_CHANGE = "citer-own-change";
-
-/** @param {OwnChange} how */
-function remember({ id, token }) {
-  try {
-    sessionStorage.setItem(OWN_CHANGE, JSON.stringify({ id, token }));
-  } catch {
-    // Without a store it is forgotten with the page.
-  }
-  return { id, token };
-}
-
-/** @returns {OwnChange|null} */
-function remembered() {
-  try {
-    return JSON.parse(sessionStorage.getItem(OWN_CHANGE) ?? "null");
-  } catch {
-    return null;
-  }
-}
 
 /** @param {string} id */
 const headerPart = (id) => document.getElementById(id);
@@ -61,7 +43,7 @@ export class PagePairs {
   constructor(page) {
     this.page = page;
     /** @type {OwnChange|null} */
-    this.own = remembered();
+    this.own = keptJson(OWN_CHANGE, tabStorage());
     this.button = headerPart("cx-pair");
     this.button?.addEventListener("click", () => this.open());
     document.addEventListener("visibilitychange", () => document.hidden || this.wake());
@@ -205,7 +187,8 @@ export class PagePairs {
       const answer = await this.page.ask("change_pair", { pair, dtype });
       if (answer.notice) this.picker?.say(answer.notice);
       else {
-        this.own = remember(answer.change);
+        this.own = answer.change;
+        keep(OWN_CHANGE, JSON.stringify({ id: answer.change.id, token: answer.change.token }), tabStorage());
         if (this.status) this.status = { ...this.status, change: answer.change };
         this.#follow(answer.change);
       }
@@ -222,8 +205,9 @@ export class PagePairs {
    */
   offer(line, needs) {
     if (!needs.pair || !this.status?.picker?.on) return;
-    const button = html("button", { type: "button", class: "cx-quiet cx-notice-action" }, "Change the pair");
-    button.addEventListener("click", () => this.open(needs.pair));
-    line.append(" ", button);
+    line.append(
+      " ",
+      plainButton("Change the pair", "cx-quiet cx-notice-action", () => this.open(needs.pair)),
+    );
   }
 }

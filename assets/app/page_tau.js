@@ -4,7 +4,7 @@
  * What is typed and is no tau is not taken: the last one stays, and the range is said. Called by page.js.
  */
 
-import { html, part } from "../viewer/dom.js";
+import { html, part, plainButton } from "../viewer/dom.js";
 import { formatTau } from "../run/format.js";
 
 /** @param {string} text what stands in the number field */
@@ -52,13 +52,13 @@ export class PageTau {
     this.advice.hidden = !isOther;
     if (!isOther || this.advice.dataset.router === router) return;
     this.advice.dataset.router = router;
-    const use = html("button", { type: "button", class: "cx-quiet" }, `Write with ${advice.best}, the best here`);
-    use.addEventListener("click", () => {
+    const act = () => {
       form.router.value = advice.best;
       this.page.routerChosen();
       if (this.own !== null) this.page.moveTau(this.own);
       form.generate.click();
-    });
+    };
+    const use = plainButton(`Write with ${advice.best}, the best here`, "cx-quiet", act);
     this.advice.replaceChildren(html("span", {}, advice.said[router] ?? ""), use);
   }
 

@@ -4,10 +4,17 @@
  * Draws and reports; must not know the server. A native modal dialog, so that focus stays in it and Escape closes it.
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { html, plainButton, setText } from "../viewer/dom.js";
 import { bytesInWords, dtypeOf, factsOf, planOf, progressOf, roomInWords, whyNot } from "./pair_words.js";
 
 const OWN = "own";
+
+/**
+ * @param {string} name of the group @param {string} value @param {string|null} chosen
+ * @param {(value: string) => void} act
+ */
+const radioOf = (name, value, chosen, act) =>
+  html("input", { type: "radio", name, value, checked: value === chosen, onchange: () => act(value) });
 
 export class PairPicker {
   /** @type {PairList|null} */
@@ -29,25 +36,21 @@ export class PairPicker {
    */
   constructor(place, on) {
     this.on = on;
-    /** @param {string} words @param {string} className @param {() => void} act */
-    const action = (words, className, act) => {
-      const button = html("button", { type: "button", class: className }, words);
-      button.addEventListener("click", act);
-      return button;
-    };
     this.loaded = html("p", { class: "cx-pairs-loaded" });
     this.list = html("fieldset", { class: "cx-pairs-list" });
     this.precision = html("fieldset", { class: "cx-pairs-precision" });
     this.plan = html("p", { class: "cx-pairs-plan" });
     this.bar = html("progress", { class: "cx-pairs-bar", max: 1, "aria-label": "Progress" });
     this.state = html("p", { class: "cx-pairs-state", role: "status" });
-    this.load = action("Load this pair", "cx-pairs-load", () => this.#load());
-    this.cancel = action("Cancel", "cx-quiet", () => this.on.onCancel());
-    this.close = action("Close", "cx-quiet", () => this.dialog.close());
+    this.load = plainButton("Load this pair", "cx-pairs-load", () => this.#load());
+    this.cancel = plainButton("Cancel", "cx-quiet", () => this.on.onCancel());
+    this.close = plainButton("Close", "cx-quiet", () => this.dialog.close());
     this.note = html("p", { class: "cx-pairs-note" });
+    /** A click on the backdrop is one on the dialog itself: everything else is inside one of its parts. */
+    const onclick = (/** @type {Event} */ event) => event.target === this.dialog && this.dialog.close();
     this.dialog = html(
       "dialog",
-      { class: "cx-pairs", "aria-labelledby": "cx-pairs-title" },
+      { class: "cx-pairs", "aria-labelledby": "cx-pairs-title", onclick },
       html("div", { class: "cx-pairs-head" }, html("h2", { id: "cx-pairs-title" }, "Pair of models"), this.close),
       this.loaded,
       this.precision,
@@ -61,8 +64,6 @@ export class PairPicker {
         html("div", { class: "cx-pairs-go" }, this.cancel, this.load),
       ),
     );
-    // A click on the backdrop is one on the dialog itself: everything else is inside one of its parts.
-    this.dialog.addEventListener("click", (event) => event.target === this.dialog && this.dialog.close());
     place.append(this.dialog);
   }
 
@@ -144,13 +145,7 @@ export class PairPicker {
   /** @param {PairRow} row @param {PairList} listed */
   #card(row, listed) {
     const why = whyNot(row, this.dtype ?? "", listed);
-    const radio = html("input", {
-      type: "radio",
-      name: "cx-pair-choice",
-      value: row.name,
-      checked: row.name === this.chosen,
-    });
-    radio.addEventListener("change", () => this.#choose(row.name));
+    const radio = radioOf("cx-pair-choice", row.name, this.chosen, (name) => this.#choose(name));
     const marks = html(
       "span",
       { class: "cx-pairs-marks" },
@@ -174,8 +169,7 @@ export class PairPicker {
 
   /** Two models that a person names, where the server takes them. */
   #ownCard() {
-    const radio = html("input", { type: "radio", name: "cx-pair-choice", value: OWN, checked: this.chosen === OWN });
-    radio.addEventListener("change", () => this.#choose(OWN));
+    const radio = radioOf("cx-pair-choice", OWN, this.chosen, (name) => this.#choose(name));
     /** @param {string} label @param {string|undefined} value */
     const field = (label, value) => {
       const input = html("input", {
@@ -184,13 +178,13 @@ export class PairPicker {
         placeholder: `${label}: org/name or a folder`,
         autocomplete: "off",
         spellcheck: "false",
+        oninput: () => this.#drawFoot(),
+        onfocus: () => {
+          radio.checked = true;
+          this.#choose(OWN);
+        },
       });
       input.value = value ?? "";
-      input.addEventListener("focus", () => {
-        radio.checked = true;
-        this.#choose(OWN);
-      });
-      input.addEventListener("input", () => this.#drawFoot());
       return input;
     };
     this.own = [field("SLM", this.own?.[0].value), field("LLM", this.own?.[1].value)];
@@ -213,17 +207,15 @@ export class PairPicker {
         (this.listed?.pairs ?? []).filter((row) => !row.is_bundled).flatMap((row) => Object.keys(row.variants)),
       ),
     ];
-    const options = names.map((name) => {
-      const radio = html("input", { type: "radio", name: "cx-pair-dtype", value: name, checked: name === this.dtype });
-      radio.addEventListener("change", () => {
-        this.dtype = name;
-        this.#drawList();
-        this.#drawFoot();
-      });
-      return html("label", {}, radio, name);
-    });
+    /** @param {string} name */
+    const chosen = (name) => {
+      this.dtype = name;
+      this.#drawList();
+      this.#drawFoot();
+    };
+    const formats = names.map((name) => html("label", {}, radioOf("cx-pair-dtype", name, this.dtype, chosen), name));
     this.precision.hidden = names.length < 2;
-    this.precision.replaceChildren(html("legend", {}, "Number format of the weights"), ...options);
+    this.precision.replaceChildren(html("legend", {}, "Number format of the weights"), ...formats);
   }
 
   /** @param {string} name */

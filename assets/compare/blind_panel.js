@@ -8,7 +8,7 @@
  * @typedef {import("./blind.js").BlindScore} BlindScore
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { html, plainButton, setText } from "../viewer/dom.js";
 import { keep, kept } from "../viewer/kept.js";
 import { drawRound, nRounds, readScore, scoreWords, scored } from "./blind.js";
 import { verdictOf } from "./findings.js";
@@ -21,7 +21,7 @@ const ANSWERS = /** @type {[Choice, string][]} */ ([
 const SCORE_KEY = "citer-blind-score";
 
 /** @param {string} words @param {() => void} onclick */
-const mainButton = (words, onclick) => html("button", { type: "button", class: "cq-button cq-main", onclick }, words);
+const mainButton = (words, onclick) => plainButton(words, "cq-button cq-main", onclick);
 
 export class BlindPanel {
   /** @type {import("./blind.js").BlindRound|null} */
@@ -32,20 +32,12 @@ export class BlindPanel {
   /** @param {{onRound: () => void, columns: () => Column[]}} on */
   constructor(on) {
     this.on = on;
-    this.start = html("button", {
-      type: "button",
-      class: "cq-button",
-      onclick: () => (this.round ? this.stop() : this.draw()),
-    });
+    this.start = plainButton("", "cq-button", () => (this.round ? this.stop() : this.draw()));
     this.words = html("p", { class: "cq-note", role: "status" });
     const answers = ANSWERS.map(([choice, name]) => mainButton(name, () => this.answer(choice)));
     this.answers = html("div", { class: "cq-row" }, ...answers);
     this.again = mainButton("Another pair", () => this.draw());
-    this.forget = html(
-      "button",
-      { type: "button", class: "cq-button", onclick: () => this.forgetScore() },
-      "Start the score anew",
-    );
+    this.forget = plainButton("Start the score anew", "cq-button", () => this.forgetScore());
     const next = html("div", { class: "cq-row" }, this.again, this.forget);
     this.root = html("div", { class: "cq-blind-panel" }, this.words, this.answers, next);
     this.#update("");

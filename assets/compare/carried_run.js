@@ -7,7 +7,7 @@
  * @typedef {import("./columns.js").Column} Column
  */
 
-import { html } from "../viewer/dom.js";
+import { plainButton } from "../viewer/dom.js";
 import { formatTau } from "../run/format.js";
 import { idOf } from "./columns.js";
 import { sharedSettings } from "./shared_settings.js";
@@ -53,9 +53,8 @@ export class CarriedRun {
 
   /** @param {(asked: Partial<AskedComparison>) => void} onTake */
   constructor(onTake) {
-    const onclick = () => this.run && onTake(askedOf(this.run));
-    this.root = html("button", { type: "button", class: "cq-button", onclick }, "Take the run from Explore");
-    this.root.hidden = true;
+    const act = () => this.run && onTake(askedOf(this.run));
+    this.root = plainButton("Take the run from Explore", "cq-button", act, { hidden: true });
   }
 
   /** @param {Trace|null} run @param {Prompt|undefined} prompt of the comparison @param {Column[]} offered */

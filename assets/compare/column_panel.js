@@ -7,7 +7,7 @@
  * @typedef {import("./columns.js").Cell} Cell
  */
 
-import { html, options, setText } from "../viewer/dom.js";
+import { html, options, plainButton, setText } from "../viewer/dom.js";
 import { quantity } from "../run/format.js";
 import { SPACED, fillTokenText, setWordApart, spellTex } from "../viewer/text.js";
 import { lengthOf, verdictOf } from "./findings.js";
@@ -34,11 +34,7 @@ export class ColumnPanel {
       "aria-label": "Who writes this column",
       onchange: () => on.onChoose(this.select.value),
     });
-    this.remove = html(
-      "button",
-      { type: "button", class: "cq-icon", "aria-label": "Remove this column", onclick: () => on.onRemove() },
-      "×",
-    );
+    this.remove = plainButton("×", "cq-icon", () => on.onRemove(), { "aria-label": "Remove this column" });
     this.name = html("h3", { class: "cq-name" });
     this.about = html("p", { class: "cq-small" });
     this.text = html("div", { class: "cq-text" });

@@ -11,7 +11,7 @@
  *   columns?: {column: number, base: number, items: object[]}[]}} CompareMessage
  */
 
-import { html, options, setText, stylesheet } from "../viewer/dom.js";
+import { html, options, plainButton, setText, stylesheet } from "../viewer/dom.js";
 import { largeButton } from "../viewer/large.js";
 import { StoredChoice } from "../viewer/stored_choice.js";
 import { messageOf } from "../run/format.js";
@@ -71,7 +71,7 @@ export class Compare {
     measured: (kind) => this.#measured(kind),
   });
   carried = new CarriedRun((asked) => this.fillForm(asked));
-  play = html("button", { type: "button", class: "cq-button cq-main", onclick: () => this.player.toggle() }, "▶ Play");
+  play = plainButton("▶ Play", "cq-button cq-main", () => this.player.toggle());
   slider = html("input", {
     type: "range",
     class: "cq-range",
@@ -87,7 +87,7 @@ export class Compare {
     { class: "cq-select", "aria-label": "What the clock counts", onchange: () => this.#chooseClock() },
     ...options(CLOCKS.map((clock) => [clock, `Clock: ${CLOCK_NAMES[clock]}`])),
   );
-  add = html("button", { type: "button", class: "cq-button", onclick: () => this.addColumn() }, "Add a column");
+  add = plainButton("Add a column", "cq-button", () => this.addColumn());
   question = html("p", { class: "cq-question" });
   grid = html("div", { class: "cq-grid" });
   sentences = html("ul", { class: "cq-findings" });

@@ -10,7 +10,7 @@
  * @typedef {{router: string, share_wanted: number|null, tau: number, n: number}} MeasuredPoint of the evidence
  */
 
-import { html, options, setText } from "../viewer/dom.js";
+import { html, options, plainButton, setText } from "../viewer/dom.js";
 import { formatTau, messageOf, percent, shortTau } from "../run/format.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
 import { OF_SAMPLING, sharedSettings } from "./shared_settings.js";
@@ -81,12 +81,8 @@ export class LiveForm {
       html("p", { class: "cq-small" }, SAMPLED),
     );
     this.turns = html("label", { class: "cq-check" }, this.together, IN_TURN);
-    this.go = html(
-      "button",
-      { type: "button", class: "cq-button cq-main", onclick: () => onAsk(this.asked()) },
-      "Write it now, in every way",
-    );
-    this.stop = html("button", { type: "button", class: "cq-button", hidden: true, onclick: onStop }, "Stop");
+    this.go = plainButton("Write it now, in every way", "cq-button cq-main", () => onAsk(this.asked()));
+    this.stop = plainButton("Stop", "cq-button", onStop, { hidden: true });
     this.note = html("p", { class: "cq-note", role: "status" });
     const routers = this.routers.flatMap(({ name, tau }, k) => [
       field(k ? "and by the router" : "Routed by", name),

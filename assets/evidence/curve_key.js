@@ -30,8 +30,7 @@ export class CurveKey {
     this.first = html("div", { class: "ce-curves" });
     this.others = html("div", { class: "ce-curves" });
     this.summary = html("summary", {});
-    this.all = button("", "cl-action");
-    this.all.addEventListener("click", () => onAll(this.all.dataset.state !== "all"));
+    this.all = button("", "cl-action", { onclick: () => onAll(this.all.dataset.state !== "all") });
     this.more = html("details", { class: "cl-details" }, this.summary, this.others);
     this.root = html(
       "div",
@@ -64,9 +63,8 @@ export class CurveKey {
   fill(all) {
     this.buttons = new Map(
       all.map((series) => {
-        const one = html("button", { type: "button", class: "cv-button ce-curve" }, swatch(series), series.label);
-        one.addEventListener("click", () => this.onToggle(series));
-        return [series.label, one];
+        const how = { type: "button", class: "cv-button ce-curve", onclick: () => this.onToggle(series) };
+        return [series.label, html("button", how, swatch(series), series.label)];
       }),
     );
     const others = all.filter((series) => !series.isFirst);

@@ -58,10 +58,8 @@ function choice(label, names, titles, chosen, act) {
     { class: "ce-choice", role: "group", "aria-label": label },
     html("span", { class: "cl-small" }, label),
     ...names.map((name) => {
-      const pressed = name === chosen;
-      const one = button(titles[name] ?? name, "cl-action", { "aria-pressed": String(pressed), "data-name": name });
-      one.addEventListener("click", () => act(name));
-      return one;
+      const how = { "aria-pressed": String(name === chosen), "data-name": name, onclick: () => act(name) };
+      return button(titles[name] ?? name, "cl-action", how);
     }),
   );
 }
@@ -91,10 +89,7 @@ class Evidence {
     this.plot = html("div", { class: "cl-plot ce-plot", role: "group", "aria-label": "Accuracy against cost" });
     this.detail = html("p", { class: "ce-detail", role: "status" });
     this.note = html("p", { class: "cl-note" });
-    this.csv = button("Download table (CSV)", "cl-action");
-    this.csv.addEventListener("click", () =>
-      download(`citer-evidence-${this.regime}-${this.kind}.csv`, "text/csv", csvOf(this.points())),
-    );
+    const onclick = () => download(`citer-evidence-${this.regime}-${this.kind}.csv`, "text/csv", csvOf(this.points()));
     this.table = scrolling("All points as a table", "cl-numbers");
     this.lesson = html("section", { class: "ce-panel ce-lesson", hidden: true });
     this.questions = html("div", { class: "ce-questions" });
@@ -102,7 +97,7 @@ class Evidence {
       "details",
       { class: "cl-details ce-panel" },
       html("summary", {}, "All points as a table"),
-      html("p", { class: "ce-save" }, this.csv),
+      html("p", { class: "ce-save" }, button("Download table (CSV)", "cl-action", { onclick })),
       this.table,
     );
     addEventListener("beforeprint", () => {

@@ -80,8 +80,8 @@ function findingPanel({ lines, where, lead, verdict }) {
 /** @param {Figure} figure @param {string} name of its file @param {number} mostRows with more it is folded */
 export function figurePanel(figure, name, mostRows = MOST_ROWS) {
   const place = scaleOf(figure);
-  const csv = button("CSV", "cl-action ce-csv", { "aria-label": `${figure.title} as CSV` });
-  csv.addEventListener("click", () => download(`citer-evidence-${name}.csv`, "text/csv", figureCsv(figure)));
+  const onclick = () => download(`citer-evidence-${name}.csv`, "text/csv", figureCsv(figure));
+  const csv = button("CSV", "cl-action ce-csv", { "aria-label": `${figure.title} as CSV`, onclick });
   // Roles are said, as a phone's sheet lays rows out as grids, for which some browsers forget what they are.
   const table = html(
     "table",

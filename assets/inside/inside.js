@@ -36,20 +36,17 @@ class InsidePanel {
     this.page = page;
     this.title = html("h2", { class: "ci-title", id: "ci-title" });
     this.place = html("span", { class: "ci-place" });
-    /** @param {string} sign @param {string} name @param {() => void} act */
-    const nav = (sign, name, act, look = "") => {
-      const one = button(sign, `ci-nav ${look}`, { "aria-label": name });
-      one.addEventListener("click", act);
-      return one;
-    };
+    /** @param {string} sign @param {string} name @param {() => void} onclick */
+    const nav = (sign, name, onclick, look = "") => button(sign, `ci-nav ${look}`, { "aria-label": name, onclick });
     this.previous = nav("‹", "Previous token", () => this.#move("previous"));
     this.next = nav("›", "Next token", () => this.#move("next"));
     this.nextLlm = nav("next by LLM ]", "Next token of the LLM", () => this.#move("nextLlm"), "ci-wide");
     this.close = nav("×", "Close", () => restoreLarge());
-    this.line = html("p", { class: "ci-line", "aria-hidden": "true" });
-    this.line.addEventListener("click", ({ target }) => {
+    /** @param {MouseEvent} event */
+    const onclick = ({ target }) => {
       if (target instanceof HTMLElement && target.dataset.index) page.viewer.pin(Number(target.dataset.index));
-    });
+    };
+    this.line = html("p", { class: "ci-line", "aria-hidden": "true", onclick });
     this.said = html("p", { class: "cv-sr", role: "status" });
     this.body = html("div", { class: "ci-body" });
     this.root = html(

@@ -6,7 +6,7 @@
 
 import { messageOf } from "../run/format.js";
 import { problemTitle } from "../tasks/book.js";
-import { html } from "../viewer/dom.js";
+import { html, plainButton } from "../viewer/dom.js";
 import { SearchBox } from "../viewer/search_box.js";
 
 const MAX_FILE_BYTES = 4_000_000;
@@ -19,8 +19,8 @@ const SETS = [
   ["mc", "All 200 questions"],
 ];
 
-/** @param {string} id @param {string} words @param {() => void} onclick */
-const action = (id, words, onclick) => html("button", { type: "button", class: "cx-quiet", id, onclick }, words);
+/** @param {string} id @param {string} words @param {() => void} act */
+const action = (id, words, act) => plainButton(words, "cx-quiet", act, { id });
 
 export class OwnRows {
   /**

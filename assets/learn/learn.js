@@ -2,7 +2,7 @@
  * The Learn tab: ways in, predict-then-reveal, formulas, glossary. Puts the panels together; each knows itself.
  */
 
-import { html, wordId } from "../viewer/dom.js";
+import { html, plainButton, wordId } from "../viewer/dom.js";
 import { FormulaPanel } from "./formulas.js";
 import { GLOSSARY } from "./glossary.js";
 import { PredictPanel } from "./predict.js";
@@ -13,10 +13,8 @@ const FORMULAS_EVERY_MS = 500;
 
 /** @param {Page} page */
 function waysIn(page) {
-  const tour = html("button", { type: "button", class: "cx-learn-button cx-learn-primary" }, "Take the tour");
-  const show = html("button", { type: "button", class: "cx-learn-button" }, "Present this run");
-  tour.addEventListener("click", () => startTour(page, tour));
-  show.addEventListener("click", () => present(page, show));
+  const tour = plainButton("Take the tour", "cx-learn-button cx-learn-primary", () => startTour(page, tour));
+  const show = plainButton("Present this run", "cx-learn-button", () => present(page, show));
   return html(
     "section",
     { class: "cx-learn-card", "aria-labelledby": "cx-learn-ways" },

@@ -5,7 +5,7 @@
  * nodes. One tab stop for the whole text, as in the viewer: arrows move, Space or Enter marks.
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { html, options, plainButton, setText } from "../viewer/dom.js";
 import { messageOf, percent, plural } from "../run/format.js";
 import { fillTokenText, spellTex, visibleText } from "../viewer/text.js";
 import { byRouter, markOfToken, scoreMarks, whereChanged } from "./score.js";
@@ -15,6 +15,7 @@ const REVEAL_SIGNS = { hit: "✓", missed: "▲", extra: "○" };
 const REVEAL_WORDS = { hit: "found", missed: "missed", extra: "not needed" };
 /** @type {Record<string, (events: TokenEvent[]) => boolean[]>} */
 const TRUTHS = { router: byRouter, changed: whereChanged };
+const TRUTH_NAMES = { router: "where the router called the LLM", changed: "where the LLM wrote another token" };
 
 export class PredictPanel {
   /** @type {TokenEvent[]} */
@@ -28,25 +29,29 @@ export class PredictPanel {
 
   /** @param {{file: string, title: string}[]} runs @param {URLSearchParams} wanted what a link asks for */
   constructor(runs, wanted) {
-    this.pick = html(
-      "select",
-      { class: "cx-learn-select", "aria-label": "Recorded run" },
-      ...runs.map((run) => html("option", { value: run.file }, run.title)),
-    );
-    this.truth = html(
-      "select",
-      { class: "cx-learn-select", "aria-label": "What counts as needing the LLM" },
-      html("option", { value: "router" }, "where the router called the LLM"),
-      html("option", { value: "changed" }, "where the LLM wrote another token"),
-    );
+    /** @param {string} label @param {[string, string][]} offered @param {() => void} onchange */
+    const choice = (label, offered, onchange) =>
+      html("select", { class: "cx-learn-select", "aria-label": label, onchange }, ...options(offered));
+    const files = runs.map(({ file, title }) => /** @type {[string, string]} */ ([file, title]));
+    this.pick = choice("Recorded run", files, () => this.load());
+    this.truth = choice("What counts as needing the LLM", Object.entries(TRUTH_NAMES), () => this.draw());
     this.question = html("p", { class: "cx-learn-question" });
     this.text = html("div", {
       class: "cx-learn-text",
       role: "group",
       "aria-label": "Text to mark: arrows move, Space marks a token",
+      onclick: (event) => {
+        const node = event.target instanceof Element ? event.target.closest(".cx-guess") : null;
+        if (node instanceof HTMLElement) this.toggle(Number(node.dataset.i));
+      },
+      onkeydown: (event) => this.pressed(event),
+      // However a token got the focus, keys are about that one.
+      onfocusin: (event) => {
+        if (event.target instanceof HTMLElement) this.arrivedAt(Number(event.target.dataset.i));
+      },
     });
-    this.revealButton = html("button", { type: "button", class: "cx-learn-button cx-learn-primary" }, "Reveal");
-    this.again = html("button", { type: "button", class: "cx-learn-button" }, "Clear the marks");
+    this.revealButton = plainButton("Reveal", "cx-learn-button cx-learn-primary", () => this.reveal());
+    this.again = plainButton("Clear the marks", "cx-learn-button", () => this.clear());
     this.count = html("span", { class: "cx-learn-small" });
     this.result = html("p", { class: "cx-learn-result", role: "status" });
     this.root = html(
@@ -65,19 +70,6 @@ export class PredictPanel {
       html("div", { class: "cx-learn-row" }, this.revealButton, this.again, this.count),
       this.result,
     );
-    this.pick.addEventListener("change", () => this.load());
-    this.truth.addEventListener("change", () => this.draw());
-    this.revealButton.addEventListener("click", () => this.reveal());
-    this.again.addEventListener("click", () => this.clear());
-    this.text.addEventListener("click", (event) => {
-      const node = event.target instanceof Element ? event.target.closest(".cx-guess") : null;
-      if (node instanceof HTMLElement) this.toggle(Number(node.dataset.i));
-    });
-    this.text.addEventListener("keydown", (event) => this.pressed(event));
-    // However a token got the focus, keys are about that one.
-    this.text.addEventListener("focusin", (event) => {
-      if (event.target instanceof HTMLElement) this.arrivedAt(Number(event.target.dataset.i));
-    });
     const run = runs.find(({ file }) => file === `${wanted.get("exercise")}.json`);
     if (run) this.pick.value = run.file;
     if (Object.hasOwn(TRUTHS, wanted.get("truth") ?? "")) this.truth.value = wanted.get("truth") ?? "";

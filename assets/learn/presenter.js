@@ -5,7 +5,7 @@
  * removed, so a run that streams goes on.
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { html, plainButton, setText } from "../viewer/dom.js";
 import { formatTau } from "../run/format.js";
 
 const TAU_STEP = 0.05;
@@ -44,16 +44,14 @@ class Presenter {
         html("div", {}, html("dt", {}, key), html("dd", {}, what)),
       ),
     );
-    this.leave = html("button", { type: "button", class: "ct-button" }, "Leave");
-    this.help = html("button", { type: "button", class: "ct-button", "aria-expanded": "false" }, "Keys (?)");
+    this.leave = plainButton("Leave", "ct-button", () => this.end());
+    this.help = plainButton("Keys (?)", "ct-button", () => this.showKeys(), { "aria-expanded": "false" });
     this.root = html(
       "section",
       { class: "citer-presenter", "aria-label": "Presenter" },
       this.keys,
       html("div", { class: "cp-row" }, this.title, this.tau, this.help, this.leave),
     );
-    this.leave.addEventListener("click", () => this.end());
-    this.help.addEventListener("click", () => this.showKeys());
     this.abort = new AbortController();
     // Before anything else on the page, which has keys of its own.
     document.addEventListener("keydown", (event) => this.pressed(event), { signal: this.abort.signal, capture: true });

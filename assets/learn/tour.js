@@ -7,7 +7,7 @@
  * remembered.
  */
 
-import { html, setText } from "../viewer/dom.js";
+import { html, plainButton, setText } from "../viewer/dom.js";
 import { TOUR_STEPS, lookAt } from "./tour_steps.js";
 
 /** @typedef {import("./tour_steps.js").PageLook} PageLook */
@@ -45,9 +45,11 @@ class Tour {
     this.place = html("p", { class: "ct-place" });
     this.title = html("h2", { class: "ct-title", tabindex: "-1", id: "ct-title" });
     this.text = html("p", { class: "ct-text" });
-    this.goThere = html("button", { type: "button", class: "ct-button" }, "Go there");
-    this.skip = html("button", { type: "button", class: "ct-button" }, "Skip this step");
-    this.leave = html("button", { type: "button", class: "ct-button" }, "End the tour");
+    this.goThere = plainButton("Go there", "ct-button", () => this.focusTarget());
+    // A pointer that presses it leaves the keyboard where it was: on the page.
+    const onmousedown = (/** @type {Event} */ event) => event.preventDefault();
+    this.skip = plainButton("Skip this step", "ct-button", () => this.next(), { onmousedown });
+    this.leave = plainButton("End the tour", "ct-button", () => this.end());
     this.root = html(
       "section",
       { class: "citer-tour", role: "dialog", "aria-modal": "false", "aria-labelledby": "ct-title" },
@@ -57,11 +59,6 @@ class Tour {
     );
     this.abort = new AbortController();
     const { signal } = this.abort;
-    this.goThere.addEventListener("click", () => this.focusTarget(), { signal });
-    this.skip.addEventListener("click", () => this.next(), { signal });
-    // A pointer that presses it leaves the keyboard where it was: on the page.
-    this.skip.addEventListener("mousedown", (event) => event.preventDefault(), { signal });
-    this.leave.addEventListener("click", () => this.end(), { signal });
     document.addEventListener("click", (event) => this.clicked(event), { signal, capture: true });
     document.addEventListener("keydown", (event) => this.pressed(event), { signal });
     this.timer = setInterval(() => this.look(), LOOK_EVERY_MS);

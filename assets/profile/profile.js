@@ -104,17 +104,13 @@ class Profile {
   #controls(profiles) {
     const { page } = this;
     /** @param {string} id @param {string} words @param {() => void} act */
-    const action = (id, words, act) => {
-      const one = button(words, "cx-quiet", { id });
-      one.addEventListener("click", act);
-      return one;
-    };
+    const action = (id, words, act) => button(words, "cx-quiet", { id, onclick: () => act() });
     this.measure = action("cx-profile-measure", "Measure on this device", () => this.#measure());
     this.stop = action("cx-profile-stop", "Stop measuring", () => this.measurement?.abort());
     this.back = action("cx-profile-recorded", "Show the recorded profile", () => this.recorded());
     this.measure.hidden = !page.transport.offers.has("measure") || !page.props.may_measure;
-    this.choice = html("select", { class: "cl-select" }, ...profiles.map((name) => html("option", {}, name)));
-    this.choice.addEventListener("change", () => this.recorded());
+    const onchange = () => this.recorded();
+    this.choice = html("select", { class: "cl-select", onchange }, ...profiles.map((name) => html("option", {}, name)));
     const label = html("label", { id: "cx-profile-choice" }, "Recorded profile ", this.choice);
     label.hidden = profiles.length < 2;
     this.#measuring(false);

@@ -26,8 +26,7 @@ export function exportBar({ viewer, onImport, price, offlinePage, livePage }) {
   const row = html("div", { class: "cx-export", role: "group", "aria-label": "Take this run away" });
   /** @param {string} label @param {string} title @param {(trace: Trace, stem: string) => unknown} make */
   const add = (label, title, make) => {
-    const node = html("button", { type: "button", title }, label);
-    node.addEventListener("click", async () => {
+    const onclick = async () => {
       const trace = viewer.trace();
       if (!trace) return;
       setText(said, "");
@@ -36,8 +35,8 @@ export function exportBar({ viewer, onImport, price, offlinePage, livePage }) {
       } catch (error) {
         setText(said, `${label} could not be made: ${messageOf(error)}`);
       }
-    });
-    row.append(node);
+    };
+    row.append(html("button", { type: "button", title, onclick }, label));
   };
   /** @param {Trace} trace @param {string} stem @param {(json: string, view: string) => Promise<string>} make */
   const saveAs = async (trace, stem, make) => {
@@ -83,30 +82,23 @@ function importButton(onImport, said) {
     tabindex: "-1",
     "aria-label": "A trace file",
     id: "cx-import-file",
+    onchange: async () => {
+      const chosen = file.files?.[0];
+      file.value = "";
+      if (!chosen) return;
+      setText(said, "");
+      try {
+        if (chosen.size > MAX_TRACE_BYTES)
+          throw new TraceFileError(
+            `This file has ${Math.round(chosen.size / 1e6)} MB; a trace has at most ${MAX_TRACE_BYTES / 1e6}.`,
+          );
+        onImport(parseTrace(await chosen.text()));
+      } catch (error) {
+        const isOurs = error instanceof TraceFileError;
+        setText(said, isOurs ? error.message : `This file could not be read (${messageOf(error)}).`);
+      }
+    },
   });
-  const node = html(
-    "button",
-    { type: "button", id: "cx-import", title: "Show a run that was saved as JSON" },
-    "Open a trace",
-  );
-  node.addEventListener("click", () => file.click());
-  file.addEventListener("change", async () => {
-    const chosen = file.files?.[0];
-    file.value = "";
-    if (!chosen) return;
-    setText(said, "");
-    try {
-      if (chosen.size > MAX_TRACE_BYTES)
-        throw new TraceFileError(
-          `This file has ${Math.round(chosen.size / 1e6)} MB; a trace has at most ${MAX_TRACE_BYTES / 1e6}.`,
-        );
-      onImport(parseTrace(await chosen.text()));
-    } catch (error) {
-      setText(
-        said,
-        error instanceof TraceFileError ? error.message : `This file could not be read (${messageOf(error)}).`,
-      );
-    }
-  });
-  return [node, file];
+  const how = { type: "button", id: "cx-import", title: "Show a run that was saved as JSON" };
+  return [html("button", { ...how, onclick: () => file.click() }, "Open a trace"), file];
 }

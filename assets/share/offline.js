@@ -20,6 +20,10 @@ function offlineSlider(onTau) {
     step: 0.01,
     id: "co-tau",
     "aria-describedby": "co-tau-help",
+    oninput: () => {
+      set(Number(range.value));
+      onTau(Number(range.value));
+    },
   });
   const value = html("output", { for: "co-tau", class: "co-tau-value" });
   const histogram = html("div", { class: "co-histogram" });
@@ -44,20 +48,14 @@ function offlineSlider(onTau) {
     range.value = String(tau);
     setText(value, formatTau(Number(tau)));
   };
-  range.addEventListener("input", () => {
-    set(Number(range.value));
-    onTau(Number(range.value));
-  });
   return { root, histogram, set, read: () => current };
 }
 
 function themeButton() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches;
   document.documentElement.classList.toggle("dark", dark);
-  const node = html("button", { type: "button", class: "co-theme", "aria-pressed": String(dark) }, "Dark");
-  node.addEventListener("click", () =>
-    node.setAttribute("aria-pressed", String(document.documentElement.classList.toggle("dark"))),
-  );
+  const onclick = () => node.setAttribute("aria-pressed", String(document.documentElement.classList.toggle("dark")));
+  const node = html("button", { type: "button", class: "co-theme", "aria-pressed": String(dark), onclick }, "Dark");
   return node;
 }
 

@@ -64,9 +64,10 @@ export class BranchStrip {
     const origin = parent
       ? `from token ${entry.fork + 1} of ${parent.name}, ${plural(nChanged, "token")} changed`
       : plural(trace.events.length, "token");
+    const how = { type: "button", class: "cv-branch-show", "aria-pressed": String(isShown), "data-key": `show-${id}` };
     const show = html(
       "button",
-      { type: "button", class: "cv-branch-show", "aria-pressed": String(isShown), "data-key": `show-${id}` },
+      { ...how, onclick: () => this.on.onShow(id) },
       html(
         "span",
         { class: "cv-branch-name" },
@@ -82,13 +83,16 @@ export class BranchStrip {
       html("span", { class: "cv-branch-facts" }, `${percent(llmShare, 0)} LLM · ${quantity("bytes", bytes)}`),
       html("span", { class: "cv-branch-facts" }, origin),
     );
-    show.addEventListener("click", () => this.on.onShow(id));
-    const mark = html("input", { type: "checkbox", "data-key": `mark-${id}`, checked: this.compared.includes(id) });
-    mark.addEventListener("change", () => {
-      // A third mark replaces the oldest.
-      this.compared = mark.checked ? [...this.compared, id].slice(-2) : this.compared.filter((other) => other !== id);
-      const [one, other] = this.compared;
-      this.on.onCompare(this.compared.length === 2 ? [one, other] : null);
+    const mark = html("input", {
+      type: "checkbox",
+      "data-key": `mark-${id}`,
+      checked: this.compared.includes(id),
+      onchange: () => {
+        // A third mark replaces the oldest.
+        this.compared = mark.checked ? [...this.compared, id].slice(-2) : this.compared.filter((other) => other !== id);
+        const [one, other] = this.compared;
+        this.on.onCompare(this.compared.length === 2 ? [one, other] : null);
+      },
     });
     const tools = html(
       "div",
@@ -96,33 +100,23 @@ export class BranchStrip {
       html("label", { class: "cv-check" }, mark, " Compare", html("span", { class: "cv-sr" }, ` ${name}`)),
     );
     if (this.renaming === id) return html("li", { class: "cv-branch" }, this.#nameField(entry), tools);
-    const rename = button("Rename", "cv-link", { "aria-label": `Rename ${name}`, "data-key": `rename-${id}` });
-    rename.addEventListener("click", () => {
+    /** @param {string} word @param {() => void} onclick */
+    const tool = (word, onclick) =>
+      button(word, "cv-link", { "aria-label": `${word} ${name}`, "data-key": `${word.toLowerCase()}-${id}`, onclick });
+    const rename = () => {
       this.renaming = id;
       const field = this.#nameField(entry);
       show.replaceWith(field);
       field.focus();
       field.select();
-    });
-    tools.append(rename);
-    if (parent) {
-      const remove = button("Delete", "cv-link", { "aria-label": `Delete ${name}`, "data-key": `delete-${id}` });
-      remove.addEventListener("click", () => this.on.onDelete(id));
-      tools.append(remove);
-    }
+    };
+    tools.append(tool("Rename", rename));
+    if (parent) tools.append(tool("Delete", () => this.on.onDelete(id)));
     return html("li", { class: "cv-branch" }, show, tools);
   }
 
   /** @param {BranchEntry} entry */
   #nameField(entry) {
-    const field = html("input", {
-      type: "text",
-      class: "cv-field",
-      value: entry.name,
-      maxlength: 60,
-      "aria-label": "New name",
-      "data-key": `name-${entry.id}`,
-    });
     /** @param {string} name */
     const done = (name) => {
       if (this.renaming !== entry.id) return;
@@ -132,14 +126,22 @@ export class BranchStrip {
       const rename = this.list.querySelector(`[data-key="rename-${entry.id}"]`);
       rename?.focus();
     };
-    field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") done(field.value);
-      else if (event.key === "Escape") done(entry.name);
-      else return;
-      event.preventDefault();
-      event.stopPropagation();
+    const field = html("input", {
+      type: "text",
+      class: "cv-field",
+      value: entry.name,
+      maxlength: 60,
+      "aria-label": "New name",
+      "data-key": `name-${entry.id}`,
+      onblur: () => done(field.value),
+      onkeydown: (event) => {
+        if (event.key === "Enter") done(field.value);
+        else if (event.key === "Escape") done(entry.name);
+        else return;
+        event.preventDefault();
+        event.stopPropagation();
+      },
     });
-    field.addEventListener("blur", () => done(field.value));
     return field;
   }
 }

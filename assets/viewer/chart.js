@@ -5,7 +5,7 @@
  * page can link it to the text. Lines are thinned to a few hundred points, so a repaint costs the same at any length.
  */
 
-import { html, setText, svg } from "./dom.js";
+import { html, overTokens, setText, svg } from "./dom.js";
 import { largeButton } from "./large.js";
 import { quantity, significant, unitFor } from "../run/format.js";
 import { samplePoints } from "../run/series.js";
@@ -88,18 +88,16 @@ export class Chart {
     this.title = html("h2", { class: "cv-heading", id: `${id}-title` });
     this.note = html("p", { class: "cv-caption" });
     this.readout = html("p", { class: "cv-readout" });
-    this.toggles = METRICS_SHOWN.map((metric) => {
-      const node = html(
-        "button",
-        { type: "button", class: "cv-segment", "aria-pressed": String(metric === "bytes") },
-        TOGGLE_NAMES[metric],
-      );
-      node.addEventListener("click", () => {
+    /** @type {HTMLElement[]} */
+    const toggles = METRICS_SHOWN.map((metric, k) => {
+      const onclick = () => {
         this.metric = metric;
-        for (const other of this.toggles) other.setAttribute("aria-pressed", String(other === node));
+        toggles.forEach((other, place) => other.setAttribute("aria-pressed", String(place === k)));
         on.onMetric(metric);
-      });
-      return node;
+      };
+      const pressed = String(metric === this.metric);
+      const how = { type: "button", class: "cv-segment", "aria-pressed": pressed, onclick };
+      return html("button", how, TOGGLE_NAMES[metric]);
     });
     this.grid = svg("g", { class: "cv-grid" });
     this.axis = svg("g", { class: "cv-axis" });
@@ -123,9 +121,18 @@ export class Chart {
     this.dots = CHART_LINES.map((name) =>
       svg("circle", { class: `cv-dot cv-dot-${name}`, r: 3.5, visibility: "hidden" }),
     );
+    /** @param {MouseEvent} event */
+    const indexAt = (event) => {
+      if (!this.view || !this.scale) return null;
+      const { left, width } = this.svg.getBoundingClientRect(); // which may be larger than it is drawn
+      const x = ((event.clientX - left) * this.width) / width - this.scale.left;
+      const k = Math.round((x / this.scale.plotWidth) * this.view.domain);
+      return x >= -6 && k <= this.view.shown ? Math.max(0, Math.min(this.view.shown - 1, k - 1)) : null;
+    };
+    const names = { role: "img", "aria-labelledby": `${id}-title ${id}-desc` };
     this.svg = svg(
       "svg",
-      { class: "cv-chart-svg", role: "img", "aria-labelledby": `${id}-title ${id}-desc`, height: CHART_HEIGHT },
+      { class: "cv-chart-svg", ...names, height: CHART_HEIGHT, ...overTokens(indexAt, on) },
       svg("defs", {}, svg("clipPath", { id: `${id}-clip` }, this.clipRect)),
       this.grid,
       this.axis,
@@ -142,7 +149,7 @@ export class Chart {
         "div",
         { class: "cv-row" },
         this.title,
-        html("div", { class: "cv-segments", role: "group", "aria-label": "Unit of the chart" }, ...this.toggles),
+        html("div", { class: "cv-segments", role: "group", "aria-label": "Unit of the chart" }, ...toggles),
         largeButton("The chart"),
       ),
       this.readout,
@@ -150,20 +157,6 @@ export class Chart {
       this.description,
       this.note,
     );
-    /** @param {MouseEvent} event */
-    const indexAt = (event) => {
-      if (!this.view || !this.scale) return null;
-      const { left, width } = this.svg.getBoundingClientRect(); // which may be larger than it is drawn
-      const x = ((event.clientX - left) * this.width) / width - this.scale.left;
-      const k = Math.round((x / this.scale.plotWidth) * this.view.domain);
-      return x >= -6 && k <= this.view.shown ? Math.max(0, Math.min(this.view.shown - 1, k - 1)) : null;
-    };
-    this.svg.addEventListener("pointermove", (event) => on.onHover(indexAt(event)));
-    this.svg.addEventListener("pointerleave", () => on.onHover(null));
-    this.svg.addEventListener("click", (event) => {
-      const index = indexAt(event);
-      if (index !== null && index >= 0) on.onPick(index);
-    });
     this.resizer = new ResizeObserver(([entry]) => {
       const width = Math.round(entry.contentRect.width);
       if (width === this.width || width === 0) return;

@@ -5,7 +5,7 @@
  * Must not know who computes; it is told `NextTokens` or why there are none. Called by the inspector.
  */
 
-import { button, html, setText } from "./dom.js";
+import { button, html, instead, setText } from "./dom.js";
 import { BOTH_MODELS, code, drawBlock } from "./draw.js";
 import { WRITER_NAMES, probability } from "../run/format.js";
 import { visibleText } from "./text.js";
@@ -48,11 +48,12 @@ export class Choices {
       "data-key": "typed",
     });
     const write = html("button", { type: "submit", class: "cv-button cv-do", "data-key": "write" }, "Write it");
-    this.form = html("form", { class: "cv-own-token" }, this.input, write);
-    this.form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.#ask(this.input.value);
-    });
+    this.form = html(
+      "form",
+      { class: "cv-own-token", ...instead(() => this.#ask(this.input.value)) },
+      this.input,
+      write,
+    );
   }
 
   /** @param {RunView} view @param {number} index @param {Askable} can @returns {(Node|null)[]} */
@@ -75,13 +76,8 @@ export class Choices {
     setText(this.said, words);
     this.offer.replaceChildren();
     if (!token) return;
-    const first = html(
-      "button",
-      { type: "button", class: "cv-button cv-do", "data-key": "first" },
-      "Write ",
-      code(token[1]),
-    );
-    first.addEventListener("click", () => this.#write(token[0]));
+    const first = button("Write ", "cv-do", { "data-key": "first", onclick: () => this.#write(token[0]) });
+    first.append(code(token[1]));
     this.offer.append(first);
   }
 
@@ -151,11 +147,13 @@ export class Choices {
       );
     });
     const isDrawn = (view.head?.settings.temperature ?? 0) > 0;
-    const more = button(`Show ${isDrawn ? "the draw and " : ""}20 of both models`, "cv-link", { "data-key": "more" });
-    more.hidden = this.isOpen || !can.next;
-    more.addEventListener("click", () => {
-      this.isOpen = true;
-      this.#ask();
+    const more = button(`Show ${isDrawn ? "the draw and " : ""}20 of both models`, "cv-link", {
+      "data-key": "more",
+      hidden: this.isOpen || !can.next,
+      onclick: () => {
+        this.isOpen = true;
+        this.#ask();
+      },
     });
     return html("div", { class: "cv-block" }, html("div", { class: "cv-both" }, ...lists), more);
   }
@@ -166,13 +164,14 @@ export class Choices {
    */
   #row(model, [id, text, p], chance, event, can) {
     const isWritten = id === event.token_id;
-    const name = { title: `Branch: write this token, by the ${WRITER_NAMES[model]}`, "data-key": `${model}-${id}` };
-    const label = `Branch with ${visibleText(text)}, by the ${WRITER_NAMES[model]}`;
-    const choose =
-      can.flip && !isWritten
-        ? html("button", { type: "button", class: "cv-choose", ...name, "aria-label": label }, code(text))
-        : null;
-    choose?.addEventListener("click", () => this.on.onFlip(event.index, model, id));
+    const choose = {
+      type: "button",
+      class: "cv-choose",
+      title: `Branch: write this token, by the ${WRITER_NAMES[model]}`,
+      "data-key": `${model}-${id}`,
+      "aria-label": `Branch with ${visibleText(text)}, by the ${WRITER_NAMES[model]}`,
+      onclick: () => this.on.onFlip(event.index, model, id),
+    };
     const bar = (/** @type {number} */ share, /** @type {string} */ look) => {
       const node = html("span", { class: `cv-bar cv-bar-${model} ${look}`, "aria-hidden": "true" });
       node.style.width = `${Math.max(0, Math.min(1, share)) * 100}%`;
@@ -183,7 +182,7 @@ export class Choices {
     return html(
       "li",
       { class: [isWritten && "cv-chosen", chance === 0 && "cv-cut"].filter(Boolean).join(" ") || null },
-      choose ?? code(text),
+      can.flip && !isWritten ? html("button", choose, code(text)) : code(text),
       html("span", { class: "cv-number" }, ...numbers),
       html("span", { class: "cv-bar-track" }, bar(p, isDrawn ? "cv-bar-before" : ""), isDrawn ? bar(chance, "") : null),
       isWritten ? html("span", { class: "cv-sr" }, "written") : null,

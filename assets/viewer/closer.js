@@ -35,12 +35,10 @@ export function probeBlock(view, can, onProbe) {
     );
   }
   if (!can.probe) return null;
-  const ask = button("Ask the LLM everywhere", "cv-link", { "data-key": "probe" });
-  ask.addEventListener("click", () => onProbe());
   return html(
     "div",
     { class: "cv-block" },
-    ask,
+    button("Ask the LLM everywhere", "cv-link", { "data-key": "probe", onclick: () => onProbe() }),
     html(
       "p",
       { class: "cv-caption" },

@@ -15,8 +15,6 @@ export class ComparePanel {
   /** @param {() => void} onClose */
   constructor(onClose) {
     this.columns = html("div", { class: "cv-compare-columns" });
-    this.close = button("Close", "cv-link");
-    this.close.addEventListener("click", onClose);
     this.root = html(
       "section",
       { class: "cv-compare cv-panel", "aria-label": "Two runs compared", hidden: true },
@@ -25,7 +23,7 @@ export class ComparePanel {
         { class: "cv-row" },
         html("h2", { class: "cv-heading" }, "Compared"),
         largeButton("The comparison"),
-        this.close,
+        button("Close", "cv-link", { onclick: () => onClose() }),
       ),
       this.columns,
     );

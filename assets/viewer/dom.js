@@ -73,6 +73,38 @@ export function button(label, className, attributes = {}) {
   return html("button", { type: "button", class: `cv-button ${className}`, ...attributes }, label);
 }
 
+/**
+ * A push button of the page, which has no look of the viewer's.
+ * @param {string} label
+ * @param {string} className
+ * @param {() => void} act
+ * @param {Attributes} [more]
+ */
+export const plainButton = (label, className, act, more = {}) =>
+  html("button", { type: "button", class: className, onclick: () => act(), ...more }, label);
+
+/** What a form does instead of leaving the page. @param {() => void} act */
+export const instead = (act) => ({
+  onsubmit: (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    act();
+  },
+});
+
+/**
+ * What a picture of a run listens to.
+ * @param {(event: MouseEvent) => number|null} indexAt the token under the pointer
+ * @param {{onHover: (index: number|null) => void, onPick: (index: number) => void}} on
+ */
+export const overTokens = (indexAt, { onHover, onPick }) => ({
+  onpointermove: (/** @type {MouseEvent} */ event) => onHover(indexAt(event)),
+  onpointerleave: () => onHover(null),
+  onclick: (/** @type {MouseEvent} */ event) => {
+    const index = indexAt(event);
+    if (index !== null) onPick(index);
+  },
+});
+
 /** What a select offers: each value with its name. @param {readonly (readonly [string|number, string])[]} choices */
 export const options = (choices) => choices.map(([value, name]) => html("option", { value }, name));
 

@@ -23,10 +23,10 @@ export class Figures {
    * @param {string} [glossary] its address
    */
   constructor(onKeep, glossary) {
-    this.share = button("–", "cv-figure cv-figure-share", { title: "Show only what the LLM wrote" });
-    this.share.addEventListener("click", () => onKeep("llm"));
-    this.decisive = button("–", "cv-figure cv-figure-decisive", { title: "Show only the decisive tokens" });
-    this.decisive.addEventListener("click", () => onKeep("decisive"));
+    /** @param {string} look @param {string} title @param {import("../run/run_look.js").KeptTokens} kept */
+    const figure = (look, title, kept) => button("–", `cv-figure ${look}`, { title, onclick: () => onKeep(kept) });
+    this.share = figure("cv-figure-share", "Show only what the LLM wrote", "llm");
+    this.decisive = figure("cv-figure-decisive", "Show only the decisive tokens", "decisive");
     const numbers = html(
       "dl",
       { class: "cv-figures-numbers" },

@@ -41,12 +41,12 @@ export class Head {
 
   constructor() {
     this.question = html("p", { class: "cv-question cv-clamped" });
-    this.more = button("Show all", "cv-link", { hidden: true, "aria-expanded": "false" });
-    this.more.addEventListener("click", () => {
+    const onclick = () => {
       const clamped = this.question.classList.toggle("cv-clamped");
       setText(this.more, clamped ? "Show all" : "Show less");
       this.more.setAttribute("aria-expanded", String(!clamped));
-    });
+    };
+    this.more = button("Show all", "cv-link", { hidden: true, "aria-expanded": "false", onclick });
     this.root = html("div", { class: "cv-question-block", hidden: true }, this.question, this.more);
     this.pair = html("span", {});
     this.mode = html("span", { class: "cv-mode", hidden: true });

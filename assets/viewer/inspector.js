@@ -42,8 +42,7 @@ export class Inspector {
     this.on = on;
     this.choices = choices;
     this.body = html("div", { class: "cv-inspector-body" });
-    this.close = button("×", "cv-close", { "aria-label": "Close the inspector" });
-    this.close.addEventListener("click", () => on.onClose());
+    this.close = button("×", "cv-close", { "aria-label": "Close the inspector", onclick: () => on.onClose() });
     this.root = html(
       "section",
       { class: "cv-inspector cv-panel", "aria-label": "Token inspector", hidden: true, tabindex: "-1" },
@@ -153,9 +152,9 @@ export class Inspector {
   /** @param {RunView} view */
   #insideButton({ live }) {
     if (!this.on.onInside || live) return null;
-    const open = button("See inside this decision", "cv-do", { "data-key": "inside", "aria-haspopup": "dialog" });
-    open.addEventListener("click", () => this.on.onInside?.());
-    return open;
+    const onclick = () => this.on.onInside?.();
+    const how = { "data-key": "inside", "aria-haspopup": "dialog", onclick };
+    return button("See inside this decision", "cv-do", how);
   }
 
   /**
@@ -168,12 +167,12 @@ export class Inspector {
   #flipBlock(view, index, isLlm, can) {
     if (!can.flip) return can.whyNot ? html("p", { class: "cv-caption" }, can.whyNot) : null;
     const other = isLlm ? "slm" : "llm";
-    const flip = button(`Flip: let the ${WRITER_NAMES[other]} write this token`, "cv-do", { "data-key": "flip" });
-    flip.addEventListener("click", () => this.on.onFlip(index, other, null));
+    const onclick = () => this.on.onFlip(index, other, null);
+    const words = `Flip: let the ${WRITER_NAMES[other]} write this token`;
     return html(
       "div",
       { class: "cv-block" },
-      flip,
+      button(words, "cv-do", { "data-key": "flip", onclick }),
       html(
         "p",
         { class: "cv-caption" },

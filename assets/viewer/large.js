@@ -20,18 +20,18 @@ export let restoreLarge = () => {};
 export function largeButton(name) {
   const path = svg("path", { d: OUTWARD });
   const words = `${name}: as large as the window`;
-  const own = button("", "cv-enlarge", { "aria-label": words, title: words, "aria-pressed": "false" });
-  own.append(svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, path));
   /** @param {boolean} isLarge */
   const press = (isLarge) => {
     own.setAttribute("aria-pressed", String(isLarge));
     path.setAttribute("d", isLarge ? INWARD : OUTWARD);
   };
-  own.addEventListener("click", () => {
+  const onclick = () => {
     const panel = own.closest(".cv-panel");
     if (own.getAttribute("aria-pressed") === "true") restoreLarge();
     else if (panel instanceof HTMLElement) enlarge(panel, press);
-  });
+  };
+  const own = button("", "cv-enlarge", { "aria-label": words, title: words, "aria-pressed": "false", onclick });
+  own.append(svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, path));
   return own;
 }
 

@@ -23,60 +23,31 @@ export class Legend {
     this.filter = null;
     /** @type {Record<string, HTMLButtonElement>} */
     this.buttons = {};
-    /** @type {HTMLElement[]} */
-    this.ramps = [];
+    /** @param {string} look @param {...(string|Node)} inside */
+    const sign = (look, ...inside) => html("span", { class: look, "aria-hidden": "true" }, ...inside);
+    /** @param {Node} shown @param {string} words */
+    const entry = (shown, words) => html("span", { class: "cv-key" }, shown, words);
+    /** @param {KeptTokens} kept @param {string} title @param {...(string|Node)} inside */
+    const filter = (kept, title, ...inside) => {
+      const how = { class: "cv-key cv-key-button", "aria-pressed": "false", title, onclick: () => this.keep(kept) };
+      return (this.buttons[kept] = html("button", { type: "button", ...how }, ...inside));
+    };
     for (const [writer, label] of SAMPLES) {
-      const ramp = html("span", { class: "cv-ramp", "aria-hidden": "true" });
-      for (let step = 0; step < 4; step++) ramp.append(html("span", { class: `cv-swatch cv-${writer} cv-c${step}` }));
-      this.ramps.push(ramp);
-      const title = `Show only what the ${writer.toUpperCase()} wrote`;
-      this.buttons[writer] = html(
-        "button",
-        { type: "button", class: "cv-key cv-key-button", "aria-pressed": "false", title },
-        ramp,
-        html("span", {}, label, html("span", { class: "cv-wide" }, " wrote it")),
-      );
-      this.buttons[writer].addEventListener("click", () => this.keep(writer));
+      const steps = [0, 1, 2, 3].map((step) => html("span", { class: `cv-swatch cv-${writer} cv-c${step}` }));
+      const words = html("span", {}, label, html("span", { class: "cv-wide" }, " wrote it"));
+      filter(writer, `Show only what the ${label} wrote`, sign("cv-ramp", ...steps), words);
     }
-    this.flip = html(
-      "span",
-      { class: "cv-key" },
-      html("span", { class: "cv-swatch cv-flip", "aria-hidden": "true" }),
-      "would flip",
-    );
-    this.hyp = html(
-      "span",
-      { class: "cv-key" },
-      html("span", { class: "cv-swatch cv-hyp", "aria-hidden": "true" }),
-      "may differ",
-    );
-    this.decisive = html(
-      "button",
-      {
-        type: "button",
-        class: "cv-key cv-key-button",
-        "aria-pressed": "false",
-        title: "Show only tokens of the LLM where the SLM would have written another one",
-      },
-      html("span", { class: "cv-swatch cv-decisive-key", "aria-hidden": "true" }),
+    this.flip = entry(sign("cv-swatch cv-flip"), "would flip");
+    this.hyp = entry(sign("cv-swatch cv-hyp"), "may differ");
+    this.decisive = filter(
+      "decisive",
+      "Show only tokens of the LLM where the SLM would have written another one",
+      sign("cv-swatch cv-decisive-key"),
       "decisive",
     );
-    this.buttons.decisive = this.decisive;
-    this.decisive.addEventListener("click", () => this.keep("decisive"));
-    this.forced = html(
-      "span",
-      { class: "cv-key" },
-      html("span", { class: "cv-flag", "aria-hidden": "true" }, "⚑"),
-      "chosen by hand",
-    );
-    this.changed = html(
-      "span",
-      { class: "cv-key" },
-      html("span", { class: "cv-swatch cv-changed-key", "aria-hidden": "true" }),
-      "differs from its parent",
-    );
-    this.certainty = html("input", { type: "checkbox" });
-    this.certainty.addEventListener("change", () => this.#tint());
+    this.forced = entry(sign("cv-flag", "⚑"), "chosen by hand");
+    this.changed = entry(sign("cv-swatch cv-changed-key"), "differs from its parent");
+    this.certainty = html("input", { type: "checkbox", onchange: () => this.#tint() });
     this.root = html(
       "div",
       { class: "cv-legend", role: "group", "aria-label": "Legend; its buttons filter the text" },

@@ -6,7 +6,7 @@
 
 import { decisiveWords } from "./counters.js";
 import { certaintyStep } from "../run/decision.js";
-import { html, svg } from "./dom.js";
+import { html, overTokens, svg } from "./dom.js";
 import { percent, plural } from "../run/format.js";
 
 const STRIP_HEIGHT = 20;
@@ -33,7 +33,6 @@ export class Minimap {
     this.veil = svg("rect", { class: "cv-minimap-veil", y: 0, height: STRIP_HEIGHT, width: 0 });
     this.cursor = html("span", { class: "cv-minimap-cursor", hidden: true });
     this.svg.append(this.veil);
-    this.root = html("div", { class: "cv-minimap" }, this.svg, this.cursor);
     this.n = 0;
     this.span = 1;
     /** @param {MouseEvent} event */
@@ -42,12 +41,7 @@ export class Minimap {
       const index = Math.floor(((event.clientX - box.left) / box.width) * this.span);
       return index >= 0 && index < this.n ? index : null;
     };
-    this.root.addEventListener("pointermove", (event) => on.onHover(indexAt(event)));
-    this.root.addEventListener("pointerleave", () => on.onHover(null));
-    this.root.addEventListener("click", (event) => {
-      const index = indexAt(event);
-      if (index !== null) on.onPick(index);
-    });
+    this.root = html("div", { class: "cv-minimap", ...overTokens(indexAt, on) }, this.svg, this.cursor);
   }
 
   /** @param {RunView} view */

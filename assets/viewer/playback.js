@@ -2,7 +2,7 @@
  * Play, pause, step and scrub through a finished run. Must not know tokens: it counts how many are shown.
  */
 
-import { button, html, setText, svg } from "./dom.js";
+import { html, options, setText, svg } from "./dom.js";
 
 /**
  * Tokens per second at 1x: a calm reading pace, the same for every pair, since recorded milliseconds differ a
@@ -53,17 +53,15 @@ export class Playback {
     this.speed = 1;
     /** @type {number|null} */
     this.frame = null;
-    this.toggleButton = button("", "cv-play", { "aria-label": "Play" });
-    this.backButton = button("", "cv-step", { "aria-label": "One token back" });
-    this.forwardButton = button("", "cv-step", { "aria-label": "One token forward" });
+    /** @param {string} look @param {string} label @param {SVGPathElement} path @param {() => void} onclick */
+    const iconButton = (look, label, path, onclick) => {
+      const icon = svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, path);
+      return html("button", { type: "button", class: `cv-button ${look}`, "aria-label": label, onclick }, icon);
+    };
     this.playIcon = svg("path", {});
-    for (const [host, path] of [
-      [this.toggleButton, this.playIcon],
-      [this.backButton, svg("path", { d: ICONS.back })],
-      [this.forwardButton, svg("path", { d: ICONS.forward })],
-    ]) {
-      host.append(svg("svg", { viewBox: "0 0 16 16", width: 16, height: 16, "aria-hidden": "true" }, path));
-    }
+    this.toggleButton = iconButton("cv-play", "Play", this.playIcon, () => this.toggle());
+    const back = iconButton("cv-step", "One token back", svg("path", { d: ICONS.back }), () => this.step(-1));
+    const forward = iconButton("cv-step", "One token forward", svg("path", { d: ICONS.forward }), () => this.step(1));
     this.range = html("input", {
       type: "range",
       class: "cv-scrub",
@@ -72,29 +70,14 @@ export class Playback {
       step: 1,
       value: 0,
       "aria-label": "Tokens shown",
+      oninput: () => this.scrub(Number(this.range.value)),
     });
     this.position = html("span", { class: "cv-position" });
-    this.select = html("select", { class: "cv-speed", "aria-label": "Playback speed" });
-    for (const speed of SPEEDS)
-      this.select.append(html("option", { value: speed, selected: speed === 1 }, `${speed}×`));
-    this.select.append(html("option", { value: LIVE_PACE }, "as timed"));
-    this.root = html(
-      "div",
-      { class: "cv-playback" },
-      this.backButton,
-      this.forwardButton,
-      this.range,
-      this.position,
-      this.select,
-    );
-    this.toggleButton.addEventListener("click", () => this.toggle());
-    this.backButton.addEventListener("click", () => this.step(-1));
-    this.forwardButton.addEventListener("click", () => this.step(1));
-    this.range.addEventListener("input", () => this.scrub(Number(this.range.value)));
-    this.select.addEventListener(
-      "change",
-      () => (this.speed = this.select.value === LIVE_PACE ? LIVE_PACE : Number(this.select.value)),
-    );
+    const onchange = () => (this.speed = select.value === LIVE_PACE ? LIVE_PACE : Number(select.value));
+    const select = html("select", { class: "cv-speed", "aria-label": "Playback speed", onchange });
+    select.append(...SPEEDS.map((speed) => html("option", { value: speed, selected: speed === 1 }, `${speed}×`)));
+    select.append(...options([[LIVE_PACE, "as timed"]]));
+    this.root = html("div", { class: "cv-playback" }, back, forward, this.range, this.position, select);
   }
 
   /** @type {number|null} tokens a second of a run that is still coming in */

@@ -13,9 +13,6 @@ export class SearchBox {
 
   /** @param {string} id @param {string} placeholder @param {(found: T) => void} onPick */
   constructor(id, placeholder, onPick) {
-    this.list = html("datalist", { id });
-    this.input = html("input", { type: "search", list: id, autocomplete: "off", placeholder });
-    this.root = html("span", { class: "cx-search" }, this.input, this.list);
     /** @param {string|undefined} title */
     const pick = (title) => {
       const found = this.offered.get(title ?? "");
@@ -23,12 +20,20 @@ export class SearchBox {
       this.input.value = title ?? "";
       onPick(found);
     };
-    this.input.addEventListener("input", () => pick(this.input.value)); // the browser's list fills in the whole title
-    this.input.addEventListener("keydown", (event) => {
-      const typed = this.input.value.trim().toLowerCase();
-      if (event.key === "Enter" && typed)
-        pick([...this.offered.keys()].find((title) => title.toLowerCase().includes(typed)));
+    this.list = html("datalist", { id });
+    this.input = html("input", {
+      type: "search",
+      list: id,
+      autocomplete: "off",
+      placeholder,
+      oninput: () => pick(this.input.value), // the browser's list fills in the whole title
+      onkeydown: (event) => {
+        const typed = this.input.value.trim().toLowerCase();
+        if (event.key === "Enter" && typed)
+          pick([...this.offered.keys()].find((title) => title.toLowerCase().includes(typed)));
+      },
     });
+    this.root = html("span", { class: "cx-search" }, this.input, this.list);
   }
 
   /** @param {Map<string, T>} offered by what is shown */

@@ -4,7 +4,7 @@
  * Must not know how a jump is shown; it calls back with a token. The stops themselves are `navigate.js`'s.
  */
 
-import { button, html, setText } from "./dom.js";
+import { button, html, options, setText } from "./dom.js";
 import { STOP_NAMES, countStops, findMatches } from "../run/navigate.js";
 
 /** @typedef {import("../run/navigate.js").StopKind} StopKind */
@@ -23,15 +23,10 @@ export class ToolsRow {
     this.found = [];
     this.at = -1;
     this.nSeen = 0;
-    this.kind = html("select", { class: "cv-select", "aria-label": "Kind of token to jump to" });
-    /** @type {Record<string, HTMLOptionElement>} */
-    this.options = {};
-    for (const kind of KINDS)
-      this.kind.append((this.options[kind] = html("option", { value: kind }, STOP_NAMES[kind])));
-    this.back = button("‹", "cv-nudge", { "aria-label": "Jump back" });
-    this.forward = button("›", "cv-nudge", { "aria-label": "Jump forward" });
-    this.back.addEventListener("click", () => on.onJump(this.#chosen, -1));
-    this.forward.addEventListener("click", () => on.onJump(this.#chosen, 1));
+    this.offered = options(KINDS.map((kind) => [kind, STOP_NAMES[kind]]));
+    this.kind = html("select", { class: "cv-select", "aria-label": "Kind of token to jump to" }, ...this.offered);
+    /** @param {string} sign @param {string} label @param {() => void} onclick */
+    const nudge = (sign, label, onclick) => button(sign, "cv-nudge", { "aria-label": label, onclick });
     this.field = html("input", {
       type: "search",
       class: "cv-field",
@@ -39,22 +34,20 @@ export class ToolsRow {
       "aria-label": "Search the text",
       autocomplete: "off",
       spellcheck: "false",
+      oninput: () => this.#search(),
+      onkeydown: (event) => {
+        if (event.key === "Enter") this.#go(event.shiftKey ? -1 : 1);
+        else if (event.key === "Escape" && this.field.value) {
+          this.field.value = "";
+          this.#search();
+        } else return;
+        event.preventDefault();
+        event.stopPropagation();
+      },
     });
     this.count = html("output", { class: "cv-count-note", "aria-live": "polite" });
-    this.previous = button("‹", "cv-nudge", { "aria-label": "Previous match" });
-    this.next = button("›", "cv-nudge", { "aria-label": "Next match" });
-    this.field.addEventListener("input", () => this.#search());
-    this.field.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") this.#go(event.shiftKey ? -1 : 1);
-      else if (event.key === "Escape" && this.field.value) {
-        this.field.value = "";
-        this.#search();
-      } else return;
-      event.preventDefault();
-      event.stopPropagation();
-    });
-    this.previous.addEventListener("click", () => this.#go(-1));
-    this.next.addEventListener("click", () => this.#go(1));
+    this.previous = nudge("‹", "Previous match", () => this.#go(-1));
+    this.next = nudge("›", "Next match", () => this.#go(1));
     this.root = html(
       "div",
       { class: "cv-tools" },
@@ -63,8 +56,8 @@ export class ToolsRow {
         { class: "cv-tool", role: "group", "aria-label": "Jump" },
         html("span", { class: "cv-tool-name" }, "Jump to"),
         this.kind,
-        this.back,
-        this.forward,
+        nudge("‹", "Jump back", () => on.onJump(this.#chosen, -1)),
+        nudge("›", "Jump forward", () => on.onJump(this.#chosen, 1)),
       ),
       html("div", { class: "cv-tool", role: "search" }, this.field, this.previous, this.next, this.count),
     );
@@ -84,9 +77,11 @@ export class ToolsRow {
     const isOther = view !== this.view || view.n !== this.nSeen;
     this.view = view;
     this.nSeen = view.n;
-    for (const kind of KINDS)
-      setText(this.options[kind], view.live ? STOP_NAMES[kind] : `${STOP_NAMES[kind]} (${countStops(view, kind)})`);
-    this.options.changed.hidden = this.options.changed.disabled = view.changed === null;
+    for (const option of this.offered) {
+      const kind = /** @type {StopKind} */ (option.value);
+      setText(option, view.live ? STOP_NAMES[kind] : `${STOP_NAMES[kind]} (${countStops(view, kind)})`);
+      if (kind === "changed") option.hidden = option.disabled = view.changed === null;
+    }
     if (view.changed === null && this.kind.value === "changed") this.kind.value = "llm";
     if (isOther && this.field.value) this.#search();
   }

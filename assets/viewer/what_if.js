@@ -6,7 +6,7 @@
  */
 
 import { decisiveWords } from "./counters.js";
-import { button, html, setText } from "./dom.js";
+import { button, html, instead, options, setText } from "./dom.js";
 import { formatTau, plural, significant } from "../run/format.js";
 import { BUDGETS, solveTau } from "../run/solve.js";
 
@@ -80,10 +80,8 @@ export class WhatIf {
     /** @type {RunView|null} */
     this.view = null;
     this.sentence = html("span", { class: "cv-sentence" });
-    this.back = button("", "cv-link", { hidden: true });
-    this.back.addEventListener("click", () => on.onBack());
-    this.goOn = button("", "cv-do", { hidden: true });
-    this.goOn.addEventListener("click", () => on.onContinue());
+    this.back = button("", "cv-link", { hidden: true, onclick: () => on.onBack() });
+    this.goOn = button("", "cv-do", { hidden: true, onclick: () => on.onContinue() });
     this.limit = html("input", {
       type: "number",
       class: "cv-field cv-limit",
@@ -93,22 +91,18 @@ export class WhatIf {
       "aria-label": "Budget",
     });
     this.unit = html("select", { class: "cv-select", "aria-label": "Unit of the budget" });
-    for (const [name, { label }] of Object.entries(BUDGETS)) this.unit.append(html("option", { value: name }, label));
+    this.unit.append(...options(Object.entries(BUDGETS).map(([name, { label }]) => [name, label])));
     this.find = html("button", { type: "submit", class: "cv-button cv-do" }, "Find τ");
     this.found = html("output", { class: "cv-count-note", "aria-live": "polite" });
     this.form = html(
       "form",
-      { class: "cv-budget", "aria-label": "τ for a budget" },
+      { class: "cv-budget", "aria-label": "τ for a budget", ...instead(() => this.#solve()) },
       html("span", { class: "cv-tool-name" }, "At most"),
       this.limit,
       this.unit,
       this.find,
       this.found,
     );
-    this.form.addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.#solve();
-    });
     this.root = html("div", { class: "cv-notice" }, this.sentence, this.back, this.goOn);
   }
 
