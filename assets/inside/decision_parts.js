@@ -5,7 +5,7 @@
 
 import { formatTau, percent, plural, probability, significant } from "../run/format.js";
 import { dialPicture } from "../viewer/dial.js";
-import { html } from "../viewer/dom.js";
+import { html, pairs } from "../viewer/dom.js";
 import { relationOf } from "../viewer/inspector.js";
 import { visibleText } from "../viewer/text.js";
 import { networkPicture, signed } from "./network.js";
@@ -28,19 +28,10 @@ export const heading = (title, ...more) =>
 /** @param {string} words */
 export const note = (words) => html("p", { class: "ci-note" }, words);
 
-/** @param {[string, string][]} rows */
-const facts = (rows) =>
-  html(
-    "dl",
-    { class: "ci-facts" },
-    ...rows.map((row) => html("div", {}, html("dt", {}, row[0]), html("dd", {}, row[1]))),
-  );
-
 /** @param {TokenEvent} event @param {Inside|null} inside */
 export function slmPart(event, inside) {
   const rows = event.slm_top.slice(0, 4).map(([, text, p]) => {
-    const bar = html("i", { class: "ci-bar" });
-    bar.style.width = percent(p, 1);
+    const bar = html("i", { class: "ci-bar", style: { width: percent(p, 1) } });
     return html("li", {}, html("bdi", { class: "ci-code" }, wordOf(text)), html("span", {}, bar), probability(p));
   });
   return html(
@@ -48,7 +39,7 @@ export function slmPart(event, inside) {
     {},
     heading("The SLM", `has read ${plural(event.context_len, "token")} and would write`),
     rows.length ? html("ol", { class: "ci-candidates" }, ...rows) : note("Not recorded."),
-    facts([
+    pairs("ci-facts", [
       ["first choice", inside ? probability(inside.max_probability) : "–"],
       ["lead over 2nd", inside ? probability(inside.margin) : "–"],
       ["entropy", inside ? `${significant(inside.entropy)} nats` : "–"],
@@ -74,7 +65,7 @@ export function routerPart(name, inside, notice, width) {
       html("strong", {}, is),
       `: ${fine(inside.confidence)}.`,
     );
-    place.append(heading("Router", name), html("p", { class: "ci-says" }, says), facts(reads), came);
+    place.append(heading("Router", name), html("p", { class: "ci-says" }, says), pairs("ci-facts", reads), came);
   } else place.append(heading("Router", name), note(notice));
   return place;
 }

@@ -8,6 +8,7 @@ import { kvBytesPerToken, weightBytes } from "../run/cost.js";
 import { splitStep } from "../run/cost_split.js";
 import { percent, plural, quantity } from "../run/format.js";
 import { html } from "../viewer/dom.js";
+import { tableOf } from "../viewer/table.js";
 import { cachePicture } from "./cache_picture.js";
 import { heading, note } from "./decision_parts.js";
 
@@ -85,31 +86,25 @@ export function costPart({ costModel, decisions, events, priceLabel }, index) {
   const catching =
     late && `catching up adds ${quantity("bytes", late.bytes)}: the weights stream once, for all of them`;
   const bars = parts.map(({ bytes }, i) => {
-    const bar = html("i", { class: LOOKS[i], hidden: bytes === 0 });
-    bar.style.width = percent(bytes / Math.max(total, alone), 2);
-    return bar;
+    const style = { width: percent(bytes / Math.max(total, alone), 2) };
+    return html("i", { class: LOOKS[i], hidden: bytes === 0, style });
   });
-  /** @param {Node} name @param {string} detail @param {string} value @param {string|null} look */
-  const row = (name, detail, value, look = null) =>
-    html("tr", { class: look }, html("th", { scope: "row" }, name), html("td", {}, detail), html("td", {}, value));
   const lines = parts.map(({ name, bytes }, i) => {
     const key = html("span", {}, html("i", { class: `ci-swatch ${LOOKS[i]}` }), name);
     const nothing = i === 2 ? "has no weights" : "not called";
-    return row(key, bytes ? how[i] : nothing, bytes ? quantity("bytes", bytes) : "–");
+    return [key, bytes ? how[i] : nothing, bytes ? quantity("bytes", bytes) : "–"];
   });
   const byLlm = `by the LLM alone: ${quantity("bytes", alone)}`;
   const title = heading("Memory moved for this token: ", catching ?? (fed ? "nothing to catch up" : byLlm));
   title.firstChild?.after(html("span", { class: "ci-cost" }, quantity("bytes", total)));
+  const together = [html("span", {}, "Together"), byLlm, quantity("bytes", total)];
+  const looks = [...lines.map(() => null), "ci-together"];
   return html(
     "div",
     {},
     title,
     html("div", { class: "ci-stack", "aria-hidden": "true" }, ...bars),
-    html(
-      "table",
-      { class: "ci-table" },
-      html("tbody", {}, ...lines, row(html("span", {}, "Together"), byLlm, quantity("bytes", total), "ci-together")),
-    ),
+    tableOf({ head: [], rows: [...lines, together] }, { isNamed: true, look: "ci-table", looks }),
     priceLabel ? note(priceLabel) : null,
   );
 }

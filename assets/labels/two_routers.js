@@ -80,9 +80,8 @@ export class TwoRouters {
     };
     const rows = [row(router, tau, counts), ...(otherCounts ? [row(other, otherTau, otherCounts)] : [])];
     const caption = html("caption", { class: "cl-sr" }, "Two routers on the same tokens");
-    const table = tableOf({ head: HEAD, rows }, { caption, isNamed: true });
-    table.classList.add("cl-compare-table");
-    this.table.replaceChildren(table);
+    const look = "cl-table cl-compare-table";
+    this.table.replaceChildren(tableOf({ head: HEAD, rows }, { caption, isNamed: true, look }));
     this.note.hidden = analysis.problems.length > 1;
     const n = tokensIn(view, DIFFERS).length;
     setText(this.differs, `Show the ${n === 1 ? "1 token" : `${count(n)} tokens`} decided differently`);

@@ -5,7 +5,7 @@
  * removed, so a run that streams goes on.
  */
 
-import { html, plainButton, setText } from "../viewer/dom.js";
+import { html, pairs, plainButton, setText } from "../viewer/dom.js";
 import { formatTau } from "../run/format.js";
 
 const TAU_STEP = 0.05;
@@ -37,13 +37,8 @@ class Presenter {
     this.returnTo = returnTo;
     this.title = html("strong", { class: "cp-title" });
     this.tau = html("span", { class: "cp-tau" });
-    this.keys = html(
-      "dl",
-      { class: "cp-keys", hidden: true },
-      ...PRESENTER_KEYS.filter(([key]) => this.isOfRun || EVERYWHERE.includes(key)).map(([key, what]) =>
-        html("div", {}, html("dt", {}, key), html("dd", {}, what)),
-      ),
-    );
+    const keys = PRESENTER_KEYS.filter(([key]) => this.isOfRun || EVERYWHERE.includes(key));
+    this.keys = pairs("cp-keys", keys, { hidden: true });
     this.leave = plainButton("Leave", "ct-button", () => this.end());
     this.help = plainButton("Keys (?)", "ct-button", () => this.showKeys(), { "aria-expanded": "false" });
     this.root = html(

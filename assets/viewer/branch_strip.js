@@ -4,7 +4,7 @@
  * Must not know how branches are made or drawn as text; it reads a `BranchBook` and calls back.
  */
 
-import { button, html } from "./dom.js";
+import { button, html, refill } from "./dom.js";
 import { percent, plural, quantity } from "../run/format.js";
 
 /** @type {Map<unknown, [string, string]>} */
@@ -13,9 +13,11 @@ const VERDICT_WORDS = new Map([
   [false, ["✕", "wrong"]],
 ]);
 
-/** How a run ended, in a sign and a word. @param {Trace} trace */
-export function verdictOf(trace) {
-  return VERDICT_WORDS.get(trace.answer?.is_correct) ?? ["?", "not checked"];
+/** How a run ended, in a sign and a word. @param {Trace} trace @param {(word: string) => string|Node} said */
+export function verdictMark(trace, said) {
+  const [sign, word] = VERDICT_WORDS.get(trace.answer?.is_correct) ?? ["?", "not checked"];
+  const shown = html("span", { "aria-hidden": "true" }, sign);
+  return html("span", { class: "cv-verdict", "data-verdict": word.split(" ")[0] }, shown, said(word));
 }
 
 export class BranchStrip {
@@ -43,21 +45,15 @@ export class BranchStrip {
     this.root.hidden = book.entries.length < 2;
     this.root.inert = isBusy;
     this.compared = this.compared.filter((id) => book.get(id));
-    const active = document.activeElement;
-    const focused = active instanceof HTMLElement && this.root.contains(active) ? active.dataset.key : null;
-    this.list.replaceChildren(...book.entries.map((entry) => this.#item(entry, book, totalsOf)));
     this.hint.textContent = this.compared.length === 1 ? "Mark another one to compare the two." : "";
-    if (!focused) return;
-    /** @type {HTMLElement|null} */
-    const same = this.list.querySelector(`[data-key="${focused}"]`);
-    (same ?? this.list.querySelector("button"))?.focus();
+    const items = book.entries.map((entry) => this.#item(entry, book, totalsOf));
+    if (!refill(this.list, items)) this.list.querySelector("button")?.focus();
   }
 
   /** @param {BranchEntry} entry @param {BranchBook} book @param {(trace: Trace) => Totals} totalsOf */
   #item(entry, book, totalsOf) {
     const { id, name, trace } = entry;
     const isShown = book.shownId === id;
-    const [sign, word] = verdictOf(trace);
     const { bytes, llmShare } = totalsOf(trace);
     const parent = book.get(entry.parentId);
     const nChanged = book.changes(entry)?.reduce((sum, one) => sum + one, 0) ?? 0;
@@ -73,12 +69,7 @@ export class BranchStrip {
         { class: "cv-branch-name" },
         name,
         " ",
-        html(
-          "span",
-          { class: "cv-verdict", "data-verdict": word.split(" ")[0] },
-          html("span", { "aria-hidden": "true" }, sign),
-          html("span", { class: "cv-sr" }, word),
-        ),
+        verdictMark(trace, (word) => html("span", { class: "cv-sr" }, word)),
       ),
       html("span", { class: "cv-branch-facts" }, `${percent(llmShare, 0)} LLM · ${quantity("bytes", bytes)}`),
       html("span", { class: "cv-branch-facts" }, origin),

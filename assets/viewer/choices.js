@@ -5,7 +5,7 @@
  * Must not know who computes; it is told `NextTokens` or why there are none. Called by the inspector.
  */
 
-import { button, html, instead, setText } from "./dom.js";
+import { block, button, caption, html, instead, setText } from "./dom.js";
 import { BOTH_MODELS, code, drawBlock } from "./draw.js";
 import { WRITER_NAMES, probability } from "../run/format.js";
 import { visibleText } from "./text.js";
@@ -173,9 +173,8 @@ export class Choices {
       onclick: () => this.on.onFlip(event.index, model, id),
     };
     const bar = (/** @type {number} */ share, /** @type {string} */ look) => {
-      const node = html("span", { class: `cv-bar cv-bar-${model} ${look}`, "aria-hidden": "true" });
-      node.style.width = `${Math.max(0, Math.min(1, share)) * 100}%`;
-      return node;
+      const style = { width: `${Math.max(0, Math.min(1, share)) * 100}%` };
+      return html("span", { class: `cv-bar cv-bar-${model} ${look}`, "aria-hidden": "true", style });
     };
     const isDrawn = chance !== undefined;
     const numbers = isDrawn && chance > 0 ? [`${small(p)} → `, html("b", {}, small(chance))] : [small(p)];
@@ -194,14 +193,6 @@ export class Choices {
     if (!can.next || !can.flip) return html("div", {}, this.said, this.offer);
     const how =
       "Any text that is one token, written by the model that wrote here. A space before a word belongs to it.";
-    return html(
-      "div",
-      { class: "cv-block" },
-      html("h3", { class: "cv-subheading" }, "Another token"),
-      this.form,
-      this.said,
-      this.offer,
-      html("p", { class: "cv-caption" }, how),
-    );
+    return block("Another token", this.form, this.said, this.offer, caption(how));
   }
 }

@@ -4,7 +4,7 @@
  * Must not know how the server is asked; it calls back.
  */
 
-import { button, html } from "./dom.js";
+import { button, caption, html, pairs } from "./dom.js";
 
 const KEYS = [
   ["← →", "previous, next token"],
@@ -27,9 +27,7 @@ const KEYS = [
 export function probeBlock(view, can, onProbe) {
   if (view.probe) {
     const nAgree = view.probe.reduce((sum, token) => sum + Number(token.agree), 0);
-    return html(
-      "p",
-      { class: "cv-caption" },
+    return caption(
       `The LLM was asked at every token after the run: both models agree at ${nAgree} of ` +
         `${view.probe.length}. That pass is not in the cost.`,
     );
@@ -39,9 +37,7 @@ export function probeBlock(view, can, onProbe) {
     "div",
     { class: "cv-block" },
     button("Ask the LLM everywhere", "cv-link", { "data-key": "probe", onclick: () => onProbe() }),
-    html(
-      "p",
-      { class: "cv-caption" },
+    caption(
       "One more pass of both models over this text. It is not counted in the cost. Where a solution of " +
         "the problem is known, it gives case and label too.",
     ),
@@ -57,16 +53,7 @@ export class Closer {
       "section",
       { class: "cv-closer", "aria-label": "Ask more, and the keys" },
       this.place,
-      html(
-        "details",
-        { class: "cv-fold" },
-        html("summary", {}, "Keys"),
-        html(
-          "dl",
-          { class: "cv-keys" },
-          ...KEYS.map(([key, what]) => html("div", {}, html("dt", {}, key), html("dd", {}, what))),
-        ),
-      ),
+      html("details", { class: "cv-fold" }, html("summary", {}, "Keys"), pairs("cv-keys", KEYS)),
     );
     /** @type {string|null} */
     this.shownKey = null;

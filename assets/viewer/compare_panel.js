@@ -5,11 +5,11 @@
  */
 
 import { decisiveWords } from "./counters.js";
-import { button, html } from "./dom.js";
+import { button, caption, html } from "./dom.js";
 import { percent, plural, quantity } from "../run/format.js";
 import { largeButton } from "./large.js";
 import { fillTokenText } from "./text.js";
-import { verdictOf } from "./branch_strip.js";
+import { verdictMark } from "./branch_strip.js";
 
 export class ComparePanel {
   /** @param {() => void} onClose */
@@ -47,7 +47,6 @@ export class ComparePanel {
 
   /** @param {BranchEntry} how @param {Uint8Array} changed @param {(trace: Trace) => Totals} totalsOf */
   #column({ name, trace }, changed, totalsOf) {
-    const [sign, word] = verdictOf(trace);
     const totals = totalsOf(trace);
     const { bytes, llmShare, handOffs } = totals;
     const text = html("p", { class: "cv-compare-text" });
@@ -67,16 +66,9 @@ export class ComparePanel {
         "h3",
         { class: "cv-subheading" },
         `${name} `,
-        html(
-          "span",
-          { class: "cv-verdict", "data-verdict": word.split(" ")[0] },
-          html("span", { "aria-hidden": "true" }, sign),
-          ` ${word}`,
-        ),
+        verdictMark(trace, (word) => ` ${word}`),
       ),
-      html(
-        "p",
-        { class: "cv-caption" },
+      caption(
         `${plural(trace.events.length, "token")}, ${nChanged} of them only here · ` +
           `${percent(llmShare, 0)} LLM, ${decisiveWords(totals)} decisive · ${plural(handOffs, "hand-off")} ` +
           `· ${quantity("bytes", bytes)}, estimated`,

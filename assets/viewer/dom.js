@@ -6,13 +6,14 @@ const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
 
 /**
  * @typedef {(event: any) => void} Listener
- * @typedef {Record<string, string|number|boolean|null|undefined|Listener>|null} Attributes those that are null or false
- *   are left out, true is an attribute without a value, and a function listens: `onclick` to clicks
+ * @typedef {Record<string, string|number|boolean|null|undefined|Listener|Record<string, string>>|null} Attributes those
+ *   that are null or false are left out, true is an attribute without a value, a function listens: `onclick` to clicks;
+ *   `style` has the names and values of properties
  * @typedef {string|Node|null|undefined} Child
  */
 
 /**
- * @template {Element} E
+ * @template {HTMLElement|SVGElement} E
  * @param {E} node
  * @param {Attributes} attributes
  * @param {Child[]} children
@@ -22,6 +23,9 @@ function build(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") node.addEventListener(name.slice(2), value);
+    else if (typeof value === "object")
+      for (const [property, set] of Object.entries(value))
+        /** @type {HTMLElement} */ (/** @type {Element} */ (node)).style.setProperty(property, set);
     else node.setAttribute(name, value === true ? "" : String(value));
   }
   node.append(...children.filter((child) => child !== null && child !== undefined));
@@ -82,6 +86,40 @@ export function button(label, className, attributes = {}) {
  */
 export const plainButton = (label, className, act, more = {}) =>
   html("button", { type: "button", class: className, onclick: () => act(), ...more }, label);
+
+/**
+ * Names, each with what is said of it.
+ * @param {string} look @param {(string|Node)[][]} rows @param {Attributes} [more]
+ */
+export const pairs = (look, rows, more) =>
+  html(
+    "dl",
+    { class: look, ...more },
+    ...rows.map(([name, said]) => html("div", {}, html("dt", {}, name), html("dd", {}, said))),
+  );
+
+/** @param {...Child} words */
+export const caption = (...words) => html("p", { class: "cv-caption" }, ...words);
+
+/** A part of a panel, with its heading. @param {string} title @param {...Child} children */
+export const block = (title, ...children) =>
+  html("div", { class: "cv-block" }, html("h3", { class: "cv-subheading" }, title), ...children);
+
+/**
+ * Puts new elements into a place; what had the keyboard has it again, by its `data-key`.
+ * @param {Element} place @param {Node[]} nodes
+ * @returns {boolean} false where it is not there any more
+ */
+export function refill(place, nodes) {
+  const active = document.activeElement;
+  const key = active instanceof HTMLElement && place.contains(active) ? active.dataset.key : undefined;
+  place.replaceChildren(...nodes);
+  if (key === undefined) return true;
+  /** @type {HTMLElement|null} */
+  const same = place.querySelector(`[data-key="${key}"]`);
+  same?.focus();
+  return same !== null;
+}
 
 /** What a form does instead of leaving the page. @param {() => void} act */
 export const instead = (act) => ({

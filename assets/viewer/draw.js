@@ -4,9 +4,10 @@
  * Must not know who computed it. Called by choices.js.
  */
 
-import { html } from "./dom.js";
+import { block, caption, html } from "./dom.js";
 import { sampling } from "./head.js";
 import { WRITER_NAMES } from "../run/format.js";
+import { tableOf } from "./table.js";
 import { visibleText } from "./text.js";
 
 const LABELLED = 0.12; // of a strip: room for a token's text
@@ -22,13 +23,13 @@ export const code = (text) => html("bdi", { class: "cv-code" }, visibleText(text
  */
 export function drawBlock(view, index, found) {
   const settings = view.head?.settings;
-  const block = html("div", { class: "cv-block" }, html("h3", { class: "cv-subheading" }, "How it was chosen"));
-  const say = (/** @type {(string|Node)[]} */ ...words) => block.append(html("p", { class: "cv-caption" }, ...words));
+  const root = block("How it was chosen");
+  const say = (/** @type {string} */ words) => root.append(caption(words));
   const event = view.events[index];
   if (view.isForced(index)) say("By hand. Without that:");
   if (!settings || !(settings.temperature > 0)) {
     say("Greedy (temperature 0): the most probable token is taken.");
-    return block;
+    return root;
   }
   const draws = BOTH_MODELS.flatMap((model) => {
     const draw = found?.[model]?.draw;
@@ -36,16 +37,15 @@ export function drawBlock(view, index, found) {
   });
   if (!draws.length) {
     say(`Drawn: ${sampling(settings).join(", ")}.`);
-    return block;
+    return root;
   }
   const { number } = draws[0].draw;
-  const label = html("span", {}, number.toFixed(3));
-  label.style.transform = `translateX(${-100 * number}%)`; // within the lanes, wherever they end
-  const mark = html("span", { class: "cv-draw-mark" }, label);
-  mark.style.insetInlineStart = `${number * 100}%`;
+  const within = { transform: `translateX(${-100 * number}%)` }; // the lanes, wherever they end
+  const label = html("span", { style: within }, number.toFixed(3));
+  const mark = html("span", { class: "cv-draw-mark", style: { "inset-inline-start": `${number * 100}%` } }, label);
   const strips = draws.map(({ model, draw, top }) => strip(model, draw, top));
   const names = draws.map(({ model }) => html("span", { class: `cv-tag cv-tag-${model}` }, WRITER_NAMES[model]));
-  block.append(
+  root.append(
     html(
       "div",
       { class: "cv-draw", "aria-hidden": "true" },
@@ -58,29 +58,16 @@ export function drawBlock(view, index, found) {
       `probable tokens. What is kept lies side by side, and the number of this place, ${number.toFixed(3)}, the same ` +
       "for both models, falls on one token.",
   );
-  const rows = draws.map(({ model, draw }) =>
-    html(
-      "tr",
-      {},
-      html("th", { scope: "row" }, WRITER_NAMES[model]),
-      html("td", {}, code(draw.token[1])),
-      html("td", {}, `${draw.low.toFixed(3)} to ${(draw.low + draw.token[2]).toFixed(3)}`),
-      html("td", {}, String(draw.n_kept)),
-    ),
-  );
-  const heads = ["falls on", "which lies from", "tokens kept"].map((head) => html("th", { scope: "col" }, head));
-  block.append(
-    html(
-      "table",
-      { class: "cv-table" },
-      html("thead", {}, html("tr", {}, html("td", {}), ...heads)),
-      html("tbody", {}, ...rows),
-    ),
-  );
+  const rows = draws.map(({ model, draw: { token, low, n_kept: nKept } }) => {
+    const range = `${low.toFixed(3)} to ${(low + token[2]).toFixed(3)}`;
+    return [WRITER_NAMES[model], code(token[1]), range, String(nKept)];
+  });
+  const head = ["", "falls on", "which lies from", "tokens kept"];
+  root.append(tableOf({ head, rows }, { isNamed: true, look: "cv-table" }));
   const own = found?.[event.source]?.draw;
   if (own && own.token[0] !== event.token_id && !view.isForced(index))
     say("The run has another token: it was computed on other hardware, whose last digits differ.");
-  return block;
+  return root;
 }
 
 /**
@@ -91,12 +78,11 @@ function strip(model, draw, top) {
   const pieces = draw.probabilities.flatMap((chance, k) => {
     if (!chance) return [];
     const isHit = top[k][0] === draw.token[0];
-    const look = `cv-piece${isHit ? " cv-piece-hit" : ""}`;
-    const piece = html("span", { class: look }, chance > LABELLED ? visibleText(top[k][1]) : "");
-    piece.style.flexGrow = String(chance);
-    return [piece];
+    const how = { class: `cv-piece${isHit ? " cv-piece-hit" : ""}`, style: { "flex-grow": String(chance) } };
+    return [html("span", how, chance > LABELLED ? visibleText(top[k][1]) : "")];
   });
-  const rest = html("span", { class: `cv-piece-rest${draw.rank >= top.length ? " cv-piece-hit" : ""}` });
-  rest.style.flexGrow = String(Math.max(0, 1 - draw.probabilities.reduce((sum, chance) => sum + chance, 0)));
+  const left = Math.max(0, 1 - draw.probabilities.reduce((sum, chance) => sum + chance, 0));
+  const look = `cv-piece-rest${draw.rank >= top.length ? " cv-piece-hit" : ""}`;
+  const rest = html("span", { class: look, style: { "flex-grow": String(left) } });
   return html("div", { class: `cv-strip cv-strip-${model}` }, ...pieces, rest);
 }

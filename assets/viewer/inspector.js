@@ -9,8 +9,10 @@ import { probeBlock } from "./closer.js";
 import { leastEntropy, marginOf, splitStep } from "../run/cost_split.js";
 import { confidenceDial } from "./dial.js";
 import { largeButton } from "./large.js";
-import { button, html, term } from "./dom.js";
+import { block, button, caption, html, refill, term } from "./dom.js";
+import { BOTH_MODELS } from "./draw.js";
 import { WRITER_NAMES, plural, probability, quantity, significant } from "../run/format.js";
+import { tableOf } from "./table.js";
 import { visibleText } from "./text.js";
 import { truthBlock } from "./truth.js";
 
@@ -24,8 +26,6 @@ function slmCandidate(event) {
   return found ? found[1] : null;
 }
 
-/** @type {Writer[]} */
-const WRITERS = ["slm", "llm"];
 /** @param {number} confidence @param {number} tau */
 export function relationOf(confidence, tau) {
   if (tau >= 1) return "τ 1 gives every token to the LLM";
@@ -77,13 +77,7 @@ export class Inspector {
     ].join();
     if (key === this.shownKey) return;
     this.shownKey = key;
-    const active = document.activeElement;
-    const focused = active instanceof HTMLElement && this.body.contains(active) ? active.dataset.key : null;
-    this.body.replaceChildren(...(index === null ? [] : this.#token(view, index, can)));
-    if (!focused) return;
-    /** @type {HTMLElement|null} */
-    const same = this.body.querySelector(`[data-key="${focused}"]`);
-    same?.focus();
+    refill(this.body, index === null ? [] : this.#token(view, index, can));
   }
 
   /** @param {RunView} view @param {number} index @param {Askable} can */
@@ -112,6 +106,8 @@ export class Inspector {
         ? `would write here at this τ; the ${WRITER_NAMES[event.source]} did in the run`
         : "wrote this token";
     const candidate = slmCandidate(event);
+    const instead = candidate === null ? `token id ${event.slm_token_id}` : visibleText(candidate);
+    const slmWord = html("bdi", { class: "cv-code" }, instead);
     const slmAlso = event.slm_token_id === event.token_id;
     return [
       heading,
@@ -129,16 +125,7 @@ export class Inspector {
             { class: "cv-small" },
             slmAlso
               ? "Not decisive: the SLM would have written the same token."
-              : html(
-                  "span",
-                  {},
-                  "Decisive: the SLM would have written ",
-                  html(
-                    "bdi",
-                    { class: "cv-code" },
-                    candidate === null ? `token id ${event.slm_token_id}` : visibleText(candidate),
-                  ),
-                ),
+              : html("span", {}, "Decisive: the SLM would have written ", slmWord),
           )
         : null,
       ...this.choices.blocks(view, index, can),
@@ -165,7 +152,7 @@ export class Inspector {
    * @param {Askable} can
    */
   #flipBlock(view, index, isLlm, can) {
-    if (!can.flip) return can.whyNot ? html("p", { class: "cv-caption" }, can.whyNot) : null;
+    if (!can.flip) return can.whyNot ? caption(can.whyNot) : null;
     const other = isLlm ? "slm" : "llm";
     const onclick = () => this.on.onFlip(index, other, null);
     const words = `Flip: let the ${WRITER_NAMES[other]} write this token`;
@@ -173,11 +160,7 @@ export class Inspector {
       "div",
       { class: "cv-block" },
       button(words, "cv-do", { "data-key": "flip", onclick }),
-      html(
-        "p",
-        { class: "cv-caption" },
-        "Makes a branch: the same tokens up to here, then written again. Or choose one of the candidates.",
-      ),
+      caption("Makes a branch: the same tokens up to here, then written again. Or choose one of the candidates."),
     );
   }
 
@@ -189,51 +172,22 @@ export class Inspector {
    */
   #uncertainty(view, event, index) {
     const probed = view.probe?.[index];
-    const rows = WRITERS.map((model) => {
-      const [own, asked] = model === "slm" ? [event.slm_top, probed?.slm_top] : [event.llm_top, probed?.llm_top];
-      const top = asked ?? own;
-      if (!top?.length) return null;
-      const entropy = probed
-        ? significant(model === "slm" ? probed.slm_entropy : probed.llm_entropy)
-        : top.length > 1
-          ? `≥ ${significant(leastEntropy(top))}`
-          : "–";
+    const rows = BOTH_MODELS.flatMap((model) => {
+      const top = probed?.[`${model}_top`] ?? event[`${model}_top`];
+      if (!top?.length) return [];
+      const known = probed?.[`${model}_entropy`];
+      const least = top.length > 1 ? `≥ ${significant(leastEntropy(top))}` : "–";
       const margin = marginOf(top);
-      return html(
-        "tr",
-        {},
-        html("th", { scope: "row" }, WRITER_NAMES[model]),
-        html("td", {}, entropy),
-        html("td", {}, margin === null ? "–" : probability(margin)),
-      );
+      const entropy = known === undefined ? least : significant(known);
+      return [[WRITER_NAMES[model], entropy, margin === null ? "–" : probability(margin)]];
     });
-    const table = html(
-      "table",
-      { class: "cv-table" },
-      html(
-        "thead",
-        {},
-        html(
-          "tr",
-          {},
-          html("td", {}),
-          html("th", { scope: "col" }, "entropy, ", term("nats", this.on.glossary)),
-          html("th", { scope: "col" }, "margin"),
-        ),
-      ),
-      html("tbody", {}, ...rows),
-    );
-    const said = probed
-      ? `${probed.agree ? "Both would write the same token" : "The models would write different tokens"}; ` +
-        `KL(LLM ‖ SLM) ${significant(probed.kl)} nats.`
-      : null;
-    return html(
-      "div",
-      { class: "cv-block" },
-      html("h3", { class: "cv-subheading" }, "Uncertainty"),
-      table,
-      said ? html("p", { class: "cv-caption" }, said) : null,
-    );
+    const head = ["", ["entropy, ", term("nats", this.on.glossary)], "margin"];
+    const said =
+      probed &&
+      `${probed.agree ? "Both would write the same token" : "The models would write different tokens"}; ` +
+        `KL(LLM ‖ SLM) ${significant(probed.kl)} nats.`;
+    const table = tableOf({ head, rows }, { isNamed: true, look: "cv-table" });
+    return block("Uncertainty", table, said ? caption(said) : null);
   }
 
   /** @param {RunView} view @param {TokenEvent} event @param {number} index */
@@ -242,31 +196,16 @@ export class Inspector {
     const recorded = fed === event.llm_tokens_fed && !view.decisions.isFlipped[index];
     /** @type {Record<string, number>} */
     const ms = { "SLM weights": event.slm_s, Router: event.router_s, "LLM weights": event.llm_s };
-    const rows = splitStep(view.costModel, event, fed).map(({ name, bytes, flops, within }) =>
-      html(
-        "tr",
-        { class: within ? "cv-within" : null },
-        html("th", { scope: "row" }, name),
-        html("td", {}, bytes ? quantity("bytes", bytes) : "–"),
-        html("td", {}, flops ? quantity("flops", flops).replace("FLOP", "") : "–"),
-        html("td", {}, recorded && ms[name] > 0 ? significant(ms[name] * 1000) : "–"),
-      ),
-    );
-    const table = html(
-      "table",
-      { class: "cv-table" },
-      html(
-        "thead",
-        {},
-        html(
-          "tr",
-          {},
-          html("td", {}),
-          ...["bytes", "FLOP", "ms, measured"].map((h) => html("th", { scope: "col" }, h)),
-        ),
-      ),
-      html("tbody", {}, ...rows),
-    );
+    const parts = splitStep(view.costModel, event, fed);
+    const rows = parts.map(({ name, bytes, flops }) => [
+      name,
+      bytes ? quantity("bytes", bytes) : "–",
+      flops ? quantity("flops", flops).replace("FLOP", "") : "–",
+      recorded && ms[name] > 0 ? significant(ms[name] * 1000) : "–",
+    ]);
+    const looks = parts.map(({ within }) => (within ? "cv-within" : null));
+    const head = ["", "bytes", "FLOP", "ms, measured"];
+    const table = tableOf({ head, rows }, { isNamed: true, look: "cv-table", looks });
     const catchUp =
       fed > 1
         ? fed === event.context_len
@@ -275,12 +214,6 @@ export class Inspector {
         : fed === 1
           ? "The LLM was up to date: it read one token."
           : null;
-    return html(
-      "div",
-      { class: "cv-block" },
-      html("h3", { class: "cv-subheading" }, "This step, estimated"),
-      table,
-      catchUp ? html("p", { class: "cv-caption" }, catchUp) : null,
-    );
+    return block("This step, estimated", table, catchUp ? caption(catchUp) : null);
   }
 }

@@ -14,7 +14,7 @@
  * @typedef {Labelled|{why: string}} Truth
  */
 
-import { html } from "./dom.js";
+import { block, html } from "./dom.js";
 import { WRITER_NAMES, formatTau } from "../run/format.js";
 import { visibleText } from "./text.js";
 
@@ -84,18 +84,15 @@ export function truthBlock(view, index) {
   const { truth } = view;
   const known = truth && truth.why === undefined ? truth : null;
   const leaves = known && index === known.shared && index < known.case.length;
-  const block = html(
-    "div",
-    { class: "cv-block cv-truth" },
-    html("h3", { class: "cv-subheading" }, "Against the known solution"),
-  );
+  const root = block("Against the known solution");
+  root.classList.add("cv-truth");
   if (leaves) {
     const shown =
       known.true[index] === null
         ? "the end of the text"
         : html("bdi", { class: "cv-code" }, visibleText(known.true[index]));
-    block.append(html("p", { class: "cv-small" }, "The run leaves it here: the true token is ", shown, "."));
+    root.append(html("p", { class: "cv-small" }, "The run leaves it here: the true token is ", shown, "."));
   }
-  for (const line of truthLines(view, index)) if (line) block.append(html("p", { class: "cv-small" }, line));
-  return block;
+  for (const line of truthLines(view, index)) if (line) root.append(html("p", { class: "cv-small" }, line));
+  return root;
 }
