@@ -30,6 +30,7 @@ export class Pacing {
     const title = `Shows new runs as fast as they come, not ${livePace} tokens a second. The figures’ speed is real.`;
     const onclick = () => {
       this.#setInstant(this.rate !== null);
+      if (this.rate === null) this.showAll();
       keep(INSTANT_KEY, this.rate === null ? "yes" : "no");
     };
     this.root = button("Instant", "cv-instant", { title, onclick });
@@ -42,7 +43,6 @@ export class Pacing {
   #setInstant(isInstant) {
     this.rate = isInstant ? null : (this.livePace ?? null);
     this.root?.setAttribute("aria-pressed", String(isInstant));
-    if (isInstant) this.showAll();
   }
 
   /** Shows now what has come. */

@@ -1,7 +1,7 @@
 /**
  * The viewer's panels, and where they stand on the page.
  *
- * Glue: each panel's callbacks lead back into the viewer. Must not draw or decide anything itself.
+ * Glue: each panel's callbacks lead back into the viewer, which is one of these. Must not draw or decide anything.
  */
 
 import { Announcer } from "./announcer.js";
@@ -26,107 +26,92 @@ import { ToolsRow } from "./tools_row.js";
 import { Tooltip } from "./tooltip.js";
 import { WhatIf } from "./what_if.js";
 
-/**
- * @param {Viewer} viewer
- * @param {import("./viewer.js").ViewerOptions} options
- * @returns the panels by name, and `layout`, the element around them; all of it stands in `viewer.root`
- */
-export function buildPanels(viewer, options) {
-  /** @type {{onHover: (index: number|null) => void, onPick: (index: number) => void}} */
-  const links = { onHover: (index) => viewer.hover(index, false), onPick: (index) => viewer.pin(index) };
-  /** @param {number} tau */
-  const setTau = (tau) => {
-    viewer.setThreshold(tau);
-    options.onThresholdSuggest?.(tau);
-  };
-  const announcer = new Announcer();
-  const head = new Head();
-  const tokens = new TokenPanel();
-  const branching = new Branching(viewer, options);
-  const legend = new Legend(
-    (writer) => tokens.setFilter(writer),
-    (isOn) => tokens.setCertainty(isOn),
-  );
-  const whatIf = new WhatIf({
-    onBack: () => setTau(viewer.view.ownTau),
-    onContinue: () => branching.goOn(viewer.view),
-    onTau: setTau,
-  });
-  const tools = new ToolsRow({
-    onJump: (kind, step) => {
-      const { view } = viewer;
-      const index = stopFrom(view, kind, step, view.pinned, view.pinned !== null);
-      if (index !== null) viewer.pin(index);
-    },
-    onMatch: (index) => viewer.reach(index),
-    onMatches: () => tokens.repaint(viewer.view),
-  });
-  const minimap = new Minimap(links);
-  const chart = new Chart({ ...links, onMetric: () => chart.update(viewer.view) });
-  const counters = new Counters();
-  const figures = new Figures((kept) => legend.keep(kept), options.glossary);
-  const answer = new Answer();
-  /** @param {number} index @param {Writer} source @param {number|null} tokenId */
-  const onFlip = (index, source, tokenId) => branching.flip(viewer.view, index, source, tokenId);
-  const choices = new Choices({
-    onFlip,
-    ask: (view, ...asked) => branching.askNext(view, ...asked),
-    onChange: () => viewer.schedule("panels"),
-  });
-  const onProbe = () => branching.askProbe(viewer.view);
-  const inspector = new Inspector(
-    { onFlip, onProbe, onClose: () => viewer.pin(null), onInside: options.onInside, glossary: options.glossary },
-    choices,
-  );
-  const closer = new Closer(onProbe);
-  const playback = new Playback(
-    (shown) => viewer.reveal(shown),
-    (k) => viewer.view.ownSeries.totals(k).measuredS,
-  );
-  const pacing = new Pacing(viewer, playback, options);
-  const tooltip = new Tooltip(viewer.root);
-  const large = largeButton("The run");
-  const time = html("div", { class: "cv-time" }, playback.toggleButton, minimap.root, pacing.root, large);
-  viewer.root.classList.add("cv-panel");
-  const layout = html(
-    "div",
-    { class: "cv-layout", "data-state": "empty" },
-    html(
+/** What a viewer has on the page; all of it stands in its root, or in the places that the page gives it. */
+export class Panels {
+  /** @param {HTMLElement} root @param {import("./viewer.js").ViewerOptions} options */
+  constructor(root, options) {
+    const viewer = /** @type {Viewer} */ (/** @type {unknown} */ (this));
+    /** @type {{onHover: (index: number|null) => void, onPick: (index: number) => void}} */
+    const links = { onHover: (index) => viewer.hover(index, false), onPick: (index) => viewer.pin(index) };
+    /** @param {number} tau */
+    const setTau = (tau) => {
+      viewer.setThreshold(tau);
+      options.onThresholdSuggest?.(tau);
+    };
+    /** @param {number} index @param {Writer} source @param {number|null} tokenId */
+    const onFlip = (index, source, tokenId) => this.branching.flip(viewer.view, index, source, tokenId);
+    const onProbe = () => this.branching.askProbe(viewer.view);
+    this.announcer = new Announcer();
+    this.head = new Head();
+    this.tokens = new TokenPanel();
+    this.branching = new Branching(viewer, options);
+    this.legend = new Legend(
+      (writer) => this.tokens.setFilter(writer),
+      (isOn) => this.tokens.setCertainty(isOn),
+    );
+    this.whatIf = new WhatIf({
+      onBack: () => setTau(viewer.view.ownTau),
+      onContinue: () => this.branching.goOn(viewer.view),
+      onTau: setTau,
+    });
+    this.tools = new ToolsRow({
+      onJump: (kind, step) => {
+        const { view } = viewer;
+        const index = stopFrom(view, kind, step, view.pinned, view.pinned !== null);
+        if (index !== null) viewer.pin(index);
+      },
+      onMatch: (index) => viewer.reach(index),
+      onMatches: () => this.tokens.repaint(viewer.view),
+    });
+    this.minimap = new Minimap(links);
+    this.chart = new Chart({ ...links, onMetric: () => this.chart.update(viewer.view) });
+    this.counters = new Counters();
+    this.figures = new Figures((kept) => this.legend.keep(kept), options.glossary);
+    this.answer = new Answer();
+    const choices = new Choices({
+      onFlip,
+      ask: (view, ...asked) => this.branching.askNext(view, ...asked),
+      onChange: () => viewer.schedule("panels"),
+    });
+    this.inspector = new Inspector(
+      { onFlip, onProbe, onClose: () => viewer.pin(null), onInside: options.onInside, glossary: options.glossary },
+      choices,
+    );
+    this.closer = new Closer(onProbe);
+    this.playback = new Playback(
+      (shown) => viewer.reveal(shown),
+      (k) => viewer.view.ownSeries.totals(k).measuredS,
+    );
+    this.pacing = new Pacing(viewer, this.playback, options);
+    this.tooltip = new Tooltip(root);
+    const { toggleButton } = this.playback;
+    const time = [toggleButton, this.minimap.root, this.pacing.root, largeButton("The run")];
+    root.classList.add("cv-panel");
+    /** The element around what stands in the root. */
+    this.layout = html(
       "div",
-      { class: "cv-main" },
-      head.root,
-      branching.strip.root,
-      tokens.root,
-      html("div", { class: "cv-run-line" }, head.statusRow, answer.root, head.origin),
-      time,
-      whatIf.root,
-      legend.root,
-    ),
-  );
-  const side = html("div", { class: "cv-side" }, figures.root, inspector.root);
-  const ways = [branching.compare.root, playback.root, tools.root, whatIf.form];
-  const lower = html("div", { class: "cv-lower" }, ...ways, counters.root, chart.root, head.provenance, closer.root);
-  viewer.root.replaceChildren(layout, tooltip.root, announcer.root);
-  (options.places?.side ?? layout).append(side);
-  (options.places?.lower ?? layout).append(lower);
-  return {
-    announcer,
-    head,
-    tokens,
-    branching,
-    legend,
-    whatIf,
-    tools,
-    minimap,
-    chart,
-    closer,
-    counters,
-    figures,
-    answer,
-    inspector,
-    pacing,
-    playback,
-    tooltip,
-    layout,
-  };
+      { class: "cv-layout", "data-state": "empty" },
+      html(
+        "div",
+        { class: "cv-main" },
+        this.head.root,
+        this.branching.strip.root,
+        this.tokens.root,
+        html("div", { class: "cv-run-line" }, this.head.statusRow, this.answer.root, this.head.origin),
+        html("div", { class: "cv-time" }, ...time),
+        this.whatIf.root,
+        this.legend.root,
+      ),
+    );
+    const side = html("div", { class: "cv-side" }, this.figures.root, this.inspector.root);
+    const lower = html(
+      "div",
+      { class: "cv-lower" },
+      ...[this.branching.compare.root, this.playback.root, this.tools.root, this.whatIf.form],
+      ...[this.counters.root, this.chart.root, this.head.provenance, this.closer.root],
+    );
+    root.replaceChildren(this.layout, this.tooltip.root, this.announcer.root);
+    (options.places?.side ?? this.layout).append(side);
+    (options.places?.lower ?? this.layout).append(lower);
+  }
 }

@@ -10,7 +10,7 @@
 
 import { html } from "./dom.js";
 import { percent, plural } from "../run/format.js";
-import { buildPanels } from "./panels.js";
+import { Panels } from "./panels.js";
 import { listen } from "./pointing.js";
 import { RunView } from "../run/run_view.js";
 import { RunReceiver } from "../run/stream.js";
@@ -58,7 +58,7 @@ function ensureStylesheet() {
   document.head.append(html("link", { rel: "stylesheet", href, "data-citer-viewer": true }));
 }
 
-export class Viewer {
+export class Viewer extends Panels {
   /** @type {number|null} */
   frame = null;
   /** @type {"moved"|"panels"|"all"|null} */
@@ -74,6 +74,7 @@ export class Viewer {
   later = null;
   /** @param {HTMLElement} root @param {ViewerOptions} options */
   constructor(root, options) {
+    super(root, options);
     this.root = root;
     this.options = options;
     /** Where its keys are heard: wherever a part of it stands. */
@@ -83,25 +84,6 @@ export class Viewer {
     for (const part of this.parts) part.classList.add("citer-look");
     this.abort = new AbortController();
     this.rewriting = new Rewriting(this);
-    const panels = buildPanels(this, options);
-    this.announcer = panels.announcer;
-    this.head = panels.head;
-    this.tokens = panels.tokens;
-    this.branching = panels.branching;
-    this.legend = panels.legend;
-    this.whatIf = panels.whatIf;
-    this.tools = panels.tools;
-    this.minimap = panels.minimap;
-    this.chart = panels.chart;
-    this.closer = panels.closer;
-    this.counters = panels.counters;
-    this.figures = panels.figures;
-    this.answer = panels.answer;
-    this.inspector = panels.inspector;
-    this.playback = panels.playback;
-    this.pacing = panels.pacing;
-    this.tooltip = panels.tooltip;
-    this.layout = panels.layout;
     this.hover = listen(this, this.abort.signal);
     this.receiver = new RunReceiver({
       fetchRun: (run, base) => options.fetchRun(run, base),
