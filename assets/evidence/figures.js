@@ -39,7 +39,7 @@
 import { buildLink } from "../app/link.js";
 import { csvText } from "../run/csv.js";
 import { formatTau, percent, significant } from "../run/format.js";
-import { layoutOf } from "../viewer/plot_look.js";
+import { errorBars, layoutOf, scatter } from "../viewer/plot_look.js";
 import { DASHES, MARKS } from "./curve_marks.js";
 
 /** @type {Record<AxisName, {button: string, title: string, isShare: boolean}>} */
@@ -155,40 +155,25 @@ export function curvesFigure(shown, points, axis, palette) {
 
 /** @param {Series} series @param {number} most @param {ChartPalette} palette */
 function lineOf({ label, points: [point], tone, dash }, most, palette) {
-  return {
-    type: "scatter",
-    mode: "lines",
-    name: label,
-    x: [0, most * 1.04],
-    y: [point.accuracy, point.accuracy],
+  return scatter("lines", label, [0, most * 1.04], [point.accuracy, point.accuracy], {
     line: { color: palette[tone], width: 1.5, dash },
     hovertemplate: `${sentenceOf(point)}<extra></extra>`,
-  };
+  });
 }
 
 /** @param {Series} series @param {EvidencePoint[]} points @param {AxisName} axis @param {ChartPalette} palette */
 function curveOf({ label, points: curve, hasLine, tone, dash, symbol }, points, axis, palette) {
   const color = palette[tone];
-  return {
-    type: "scatter",
-    mode: hasLine ? "lines+markers" : "markers",
-    name: label,
-    x: curve.map((point) => point[axis]),
-    y: curve.map((point) => point.accuracy),
+  const of = (/** @type {"accuracy"|"low"|"high"} */ name) => curve.map((point) => point[name]);
+  const costs = curve.map((point) => point[axis]);
+  return scatter(hasLine ? "lines+markers" : "markers", label, costs, of("accuracy"), {
     customdata: curve.map((point) => points.indexOf(point)),
-    error_y: {
-      type: "data",
-      symmetric: false,
-      array: curve.map((point) => point.high - point.accuracy),
-      arrayminus: curve.map((point) => point.accuracy - point.low),
-      thickness: 1,
-      width: 3,
-    },
+    error_y: errorBars(of("accuracy"), of("low"), of("high"), { thickness: 1, width: 3 }),
     line: { color, width: 2, dash },
     marker: { color, size: 9, symbol },
     text: curve.map((point) => sentenceOf(point)),
     hovertemplate: "%{text}<extra></extra>",
-  };
+  });
 }
 
 /** Four decimals are enough to be read; what it opens has them all. @param {number} tau */

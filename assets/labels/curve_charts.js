@@ -11,7 +11,7 @@
  */
 
 import { count, formatTau, percent, probability } from "../run/format.js";
-import { layoutOf } from "../viewer/plot_look.js";
+import { errorBars, layoutOf, scatter, standingOut } from "../viewer/plot_look.js";
 
 const SMALL = { height: 270, margin: { l: 48, r: 10, t: 8, b: 40 } };
 const UNIT = { range: [-0.02, 1.02] };
@@ -27,10 +27,13 @@ export const priorOf = ({ analysis, router }) => analysis.routers.find(({ name }
  * @param {number[]} y
  * @param {object} line
  */
-const guide = (name, x, y, line) => ({ type: "scatter", mode: "lines", name, x, y, line, hoverinfo: "skip" });
+const guide = (name, x, y, line) => scatter("lines", name, x, y, { line });
 
 /** @param {string} name @param {Palette} palette */
 const diagonal = (name, palette) => guide(name, [0, 1], [0, 1], { color: palette.muted, width: 1, dash: "dot" });
+
+/** Rows of numbers as columns. @param {number[][]} rows @param {number} n */
+const columnsOf = (rows, n) => Array.from({ length: n }, (_, k) => rows.map((row) => row[k]));
 
 /** The look of the first router's series, or of the second one's. @param {Palette} palette @param {number} k */
 const lookOf = (palette, k) => ({ color: k ? palette.llm : palette.slm, dash: k ? "dash" : "solid" });
@@ -52,28 +55,17 @@ function tradeOff({ analysis, names, counts, bestCounts, tau, best }, palette, {
   /** @param {string} name @param {Confusion} there @param {number} t @param {string} symbol @param {string} color */
   const mark = (name, there, t, symbol, color) => {
     const [x, y] = at(there);
-    return {
-      type: "scatter",
-      mode: "markers",
-      name,
-      x: [x],
-      y: [y],
-      marker: { size: 11, symbol, color, line: { width: 2, color: palette.surface } },
-      hovertemplate: `${name}<br>τ ${formatTau(t)}<extra></extra>`,
-    };
+    const hovertemplate = `${name}<br>τ ${formatTau(t)}<extra></extra>`;
+    return scatter("markers", name, [x], [y], { ...standingOut(symbol, color, palette), hovertemplate });
   };
   return {
     data: [
-      ...curves.map(({ name, points }, k) => ({
-        type: "scatter",
-        mode: "lines",
-        name,
-        x: points.map(([, x]) => x),
-        y: points.map(([, , y]) => y),
-        line: { ...lookOf(palette, k), width: 2 },
-        text: points.map(([t]) => formatTau(t)),
-        hovertemplate: `τ %{text}<br>${hover}<extra></extra>`,
-      })),
+      ...curves.map(({ name, points }, k) => {
+        const [taus, x, y] = columnsOf(points, 3);
+        const hovertemplate = `τ %{text}<br>${hover}<extra></extra>`;
+        const line = { ...lookOf(palette, k), width: 2 };
+        return scatter("lines", name, x, y, { line, text: taus.map(formatTau), hovertemplate });
+      }),
       mark("τ now", counts, tau, "circle", palette.cost),
       mark("least cost", bestCounts, best.tau, "star-diamond", palette.risk),
     ],
@@ -135,26 +127,17 @@ export function reliabilityFigure(view, palette) {
   return {
     data: [
       ...honest,
-      ...curves.map(({ name, points }, k) => ({
-        type: "scatter",
-        mode: "lines+markers",
-        name,
-        x: points.map(([mean]) => mean),
-        y: points.map(([, share]) => share),
-        error_y: {
-          type: "data",
-          symmetric: false,
-          array: points.map(([, share, , high]) => high - share),
-          arrayminus: points.map(([, share, low]) => share - low),
-          thickness: 1,
-          width: 3,
-          color: lookOf(palette, k).color,
-        },
-        line: { ...lookOf(palette, k), width: 1.5 },
-        marker: { size: 7, symbol: k ? "square" : "circle" },
-        text: points.map(([, , , , n]) => String(n)),
-        hovertemplate: "confidence %{x:.2f}<br>label 1: %{y:.1%}<br>%{text} tokens<extra></extra>",
-      })),
+      ...curves.map(({ name, points }, k) => {
+        const [means, shares, lows, highs, n] = columnsOf(points, 5);
+        const look = lookOf(palette, k);
+        return scatter("lines+markers", name, means, shares, {
+          error_y: errorBars(shares, lows, highs, { thickness: 1, width: 3, color: look.color }),
+          line: { ...look, width: 1.5 },
+          marker: { size: 7, symbol: k ? "square" : "circle" },
+          text: n.map(String),
+          hovertemplate: "confidence %{x:.2f}<br>label 1: %{y:.1%}<br>%{text} tokens<extra></extra>",
+        });
+      }),
     ],
     layout: layoutOf(
       palette,

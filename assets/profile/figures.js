@@ -18,7 +18,7 @@
  * @property {number[]} fitted_ms
  */
 
-import { layoutOf } from "../viewer/plot_look.js";
+import { errorBars, layoutOf, scatter, standingOut } from "../viewer/plot_look.js";
 
 /** Of a logarithmic axis, in whole: plotly writes 0.5 as "5". */
 const MS_TICKS = [0.1, 1, 10, 100, 1000].flatMap((power) => [power, 2 * power, 5 * power]);
@@ -30,64 +30,35 @@ const MS_TICKS = [0.1, 1, 10, 100, 1000].flatMap((power) => [power, 2 * power, 5
  */
 export function sharesFigure(shares, palette) {
   const { crossing } = shares;
+  const bars = { color: palette.text, thickness: 2, width: 8 };
   const measured = [...shares.measured].sort((a, b) => a.share - b.share);
+  const [at, took] = [measured.map((p) => p.share), measured.map((p) => p.time)];
   /** @param {string} name @param {number[]} values @param {string} color @param {string} dash */
-  const line = (name, values, color, dash) => ({
-    type: "scatter",
-    mode: "lines",
-    name,
-    x: shares.share,
-    y: values,
-    line: { color, width: 2, dash },
-    hovertemplate: `${name}<br>LLM share %{x:.0%}: %{y:.2f}<extra></extra>`,
-  });
+  const line = (name, values, color, dash) => {
+    const hovertemplate = `${name}<br>LLM share %{x:.0%}: %{y:.2f}<extra></extra>`;
+    return scatter("lines", name, shares.share, values, { line: { color, width: 2, dash }, hovertemplate });
+  };
   /** @param {string} name @param {number|null} at @param {string} color @param {string} symbol */
-  const even = (name, at, color, symbol) => ({
-    type: "scatter",
-    mode: "markers",
-    name,
-    x: [at],
-    y: [1],
-    showlegend: false,
-    marker: { size: 12, symbol, color, line: { width: 2, color: palette.surface } },
-    hovertemplate: `${name}: %{x:.0%}<extra></extra>`,
-  });
+  const even = (name, at, color, symbol) => {
+    const hovertemplate = `${name}: %{x:.0%}<extra></extra>`;
+    const look = standingOut(symbol, color, palette, 12);
+    return scatter("markers", name, [at], [1], { showlegend: false, ...look, hovertemplate });
+  };
   return {
     data: [
-      {
-        type: "scatter",
-        mode: "lines",
-        name: "LLM alone",
-        x: [0, 1],
-        y: [1, 1],
-        line: { color: palette.muted, width: 1.5, dash: "dot" },
-        hoverinfo: "skip",
-      },
-      {
-        type: "scatter",
-        mode: "lines+markers",
-        name: "time, measured",
-        x: measured.map((p) => p.share),
-        y: measured.map((p) => p.time),
+      scatter("lines", "LLM alone", [0, 1], [1, 1], { line: { color: palette.muted, width: 1.5, dash: "dot" } }),
+      scatter("lines+markers", "time, measured", at, took, {
         line: { color: palette.llm, width: 2.5 },
         marker: { size: 9, symbol: "square", color: palette.llm },
         hovertemplate: "measured<br>LLM share %{x:.0%}: %{y:.2f}<extra></extra>",
-      },
+      }),
       line("time, fitted", shares.time, palette.llm, "dot"),
       line("bytes, estimated", shares.bytes, palette.cost, "dash"),
       ...(crossing
         ? [
             {
               ...even("measured runs cross", crossing.at, palette.text, "circle"),
-              error_x: {
-                type: "data",
-                symmetric: false,
-                array: [crossing.high - crossing.at],
-                arrayminus: [crossing.at - crossing.low],
-                color: palette.text,
-                thickness: 2,
-                width: 8,
-              },
+              error_x: errorBars([crossing.at], [crossing.low], [crossing.high], bars),
             },
           ]
         : []),
@@ -111,24 +82,13 @@ export function passesFigure(passes, palette) {
   const colors = { SLM: palette.slm, LLM: palette.llm };
   return {
     data: passes.flatMap((model, k) => [
-      {
-        type: "scatter",
-        mode: "markers",
-        name: `${model.name} measured`,
-        x: model.n_new,
-        y: model.measured_ms,
+      scatter("markers", `${model.name} measured`, model.n_new, model.measured_ms, {
         marker: { size: 9, symbol: k ? "square" : "circle", color: colors[model.name] },
         hovertemplate: `${model.name}<br>%{x} tokens: %{y:.3f} ms<extra></extra>`,
-      },
-      {
-        type: "scatter",
-        mode: "lines",
-        name: `${model.name} fitted`,
-        x: model.n_new,
-        y: model.fitted_ms,
+      }),
+      scatter("lines", `${model.name} fitted`, model.n_new, model.fitted_ms, {
         line: { color: colors[model.name], width: 1.5, dash: k ? "dash" : "solid" },
-        hoverinfo: "skip",
-      },
+      }),
     ]),
     layout: layoutOf(
       palette,

@@ -46,6 +46,41 @@ export function layoutOf(palette, x, y, { height = 300, ...more } = {}) {
   };
 }
 
+/**
+ * One series of a chart; of points without a text of their own nothing is said.
+ * @param {"lines"|"markers"|"lines+markers"} mode @param {string} name
+ * @param {unknown[]} x @param {unknown[]} y @param {Record<string, unknown>} [more]
+ */
+export const scatter = (mode, name, x, y, more = {}) => ({
+  type: "scatter",
+  mode,
+  name,
+  x,
+  y,
+  ...("hovertemplate" in more ? {} : { hoverinfo: "skip" }),
+  ...more,
+});
+
+/**
+ * Intervals around points.
+ * @param {number[]} values @param {number[]} lows @param {number[]} highs @param {Record<string, unknown>} look
+ */
+export const errorBars = (values, lows, highs, look) => ({
+  type: "data",
+  symmetric: false,
+  array: values.map((value, i) => highs[i] - value),
+  arrayminus: values.map((value, i) => value - lows[i]),
+  ...look,
+});
+
+/**
+ * A mark that stands out from the curves.
+ * @param {string} symbol @param {string} color @param {ChartPalette} palette
+ */
+export const standingOut = (symbol, color, palette, size = 11) => ({
+  marker: { size, symbol, color, line: { width: 2, color: palette.surface } },
+});
+
 /** A colour of the theme as it is where an element stands. @param {Element} root @param {string} name */
 export const colorAt = (root, name) => getComputedStyle(root).getPropertyValue(`--cv-${name}`).trim();
 
