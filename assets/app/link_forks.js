@@ -9,7 +9,8 @@
  * @typedef {{forks: LinkFork[], shown: number}} LinkForks `shown`: 0 for the run itself
  */
 
-import { GateError, readKind } from "../run/gate.js";
+import { shownFirst } from "../run/branch_book.js";
+import { GateError, orNone, readKind, rowsOfKind, wholeFrom } from "../run/gate.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
 
 /** @typedef {import("../run/gate.js").Kind} Kind */
@@ -18,29 +19,14 @@ export const MOST_FORKS = 4;
 const MOST_PLACES = 4096;
 const GO_ON = "go";
 
-/** @param {number} low @param {number} high @returns {import("../run/gate.js").NumberKind} */
-const wholeFrom = (low, high) => ({ kind: "whole", low, high, wanted: `a whole number from ${low} to ${high}` });
 export const FORK_SHOWN = wholeFrom(0, MOST_FORKS);
-/** @param {Kind} of @returns {Kind} */
-const orNone = (of) => ({ kind: "maybe", of, wanted: `${of.wanted}, or nothing` });
-/** @type {Kind} */
-const FORKS = {
-  kind: "list",
-  of: {
-    kind: "record",
-    required: {
-      parent: FORK_SHOWN,
-      at: wholeFrom(1, MOST_PLACES),
-      writer: { kind: "choice", names: ["slm", "llm", GO_ON], wanted: `"slm" or "llm" or "${GO_ON}"` },
-      token: orNone(wholeFrom(0, 2 ** 31 - 1)),
-      tau: orNone(/** @type {Kind} */ (SETTINGS_TABLE.threshold.kind)),
-    },
-    optional: {},
-  },
-  least: 0,
-  most: MOST_FORKS,
-  wanted: `a list of at most ${MOST_FORKS}`,
-};
+const FORKS = rowsOfKind(MOST_FORKS, {
+  parent: FORK_SHOWN,
+  at: wholeFrom(1, MOST_PLACES),
+  writer: { kind: "choice", names: ["slm", "llm", GO_ON], wanted: `"slm" or "llm" or "${GO_ON}"` },
+  token: orNone(wholeFrom(0, 2 ** 31 - 1)),
+  tau: orNone(/** @type {Kind} */ (SETTINGS_TABLE.threshold.kind)),
+});
 
 /** Whether a branch's first own token says how it came about. @param {BranchEntry} entry @param {BranchEntry} parent */
 const isPlain = ({ trace, fork }, parent) =>
@@ -68,13 +54,9 @@ function forkOf({ trace, fork }, parent, from) {
  * @returns {LinkForks|null} null where it cannot hold the shown one
  */
 export function forksOf(entries, shown) {
-  /** @param {number|null} id */
-  const byId = (id) => entries.find((entry) => entry.id === id) ?? null;
-  /** @type {Set<BranchEntry>} */
-  const chain = new Set();
-  for (let entry = shown; entry; entry = byId(entry.parentId)) chain.add(entry);
+  const byId = (/** @type {number|null} */ id) => entries.find((entry) => entry.id === id) ?? null;
   const kept = new Set(entries.slice(0, 1));
-  for (const entry of [...[...chain].reverse(), ...entries]) {
+  for (const entry of shownFirst(entries, shown)) {
     const parent = byId(entry.parentId);
     if (kept.size <= MOST_FORKS && parent && kept.has(parent) && isPlain(entry, parent)) kept.add(entry);
   }

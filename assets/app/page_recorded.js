@@ -4,6 +4,7 @@
  * Glue only; must not know where a live run comes from. Called by page.js.
  *
  * @typedef {"live"|"recorded"|"imported"} RunMode
+ * @typedef {import("../viewer/viewer.js").ShowOptions} ShowOptions
  */
 
 import { allOf } from "../viewer/dom.js";
@@ -47,14 +48,11 @@ export class PageRecorded {
    * Plays a recorded run from disk. A live run makes way: it is stopped.
    * @param {HTMLElement} card
    * @param {boolean} autoplay
-   * @param {{tau?: number|null, token?: number|null, keepProblem?: boolean}} [how]
+   * @param {{tau?: number|null, token?: number|null}} [how]
    */
-  async show(card, autoplay, { tau = null, token = null, keepProblem = false } = {}) {
+  async show(card, autoplay, { tau = null, token = null } = {}) {
     const { page } = this;
-    if (page.isLive || page.isStarting) page.stop();
-    if (page.run) page.replaced.add(page.run);
-    page.ownRun.forget();
-    this.wanted = card;
+    this.#makeWay(card);
     if (autoplay) page.views.toText();
     try {
       const [trace, probe] = await Promise.all([
@@ -74,11 +72,7 @@ export class PageRecorded {
             : "",
           isOther ? { needs: { pair: needs ?? null }, tone: "calm" } : {},
         );
-      page.viewer.showTrace(trace, { autoplay, probe, threshold: tau, pin: token });
-      // The editor holds the problem of the run that is shown, unless a link has filled it in.
-      if (!keepProblem) page.form.setProblem(trace.prompt.question, trace.prompt.data_type);
-      if (!keepProblem) page.form.setTau(tau ?? trace.settings.threshold);
-      page.drawHistogram();
+      this.#put(trace, { autoplay, probe, threshold: tau, pin: token });
     } catch (error) {
       if (this.wanted !== card) return;
       page.notice(`This recorded run could not be read (${messageOf(error)}). Reload the page.`);
@@ -87,19 +81,30 @@ export class PageRecorded {
 
   /** A checked trace that a person opened from a file. @param {Trace} trace */
   showImported(trace) {
+    this.#makeWay(null);
+    this.page.run = null;
+    this.origins.set(trace, ["imported"]);
+    this.setMode("imported");
+    this.page.notice("");
+    this.#put(trace);
+  }
+
+  /** @param {HTMLElement|null} wanted what will be shown instead of a live run */
+  #makeWay(wanted) {
     const { page } = this;
     if (page.isLive || page.isStarting) page.stop();
     if (page.run) page.replaced.add(page.run);
     page.ownRun.forget();
-    page.run = null;
-    this.wanted = null;
-    this.origins.set(trace, ["imported"]);
-    this.setMode("imported");
-    page.notice("");
-    page.viewer.showTrace(trace);
-    page.form.setProblem(trace.prompt.question, trace.prompt.data_type);
-    page.form.setTau(trace.settings.threshold);
-    page.drawHistogram();
+    this.wanted = wanted;
+  }
+
+  /** The editor holds the problem of the run that is shown. @param {Trace} trace @param {ShowOptions} [how] */
+  #put(trace, how = {}) {
+    const { viewer, form } = this.page;
+    viewer.showTrace(trace, how);
+    form.setProblem(trace.prompt.question, trace.prompt.data_type);
+    form.setTau(how.threshold ?? trace.settings.threshold);
+    this.page.drawHistogram();
   }
 
   /** @param {RunMode} mode @param {HTMLElement|null} [card] */

@@ -17,6 +17,18 @@ const MOST_NAME_CHARS = 60;
 /** @param {BranchEntry} entry */
 const idsOf = (entry) => entry.trace.events.map((event) => event.token_id);
 
+/**
+ * Entries in the order in which they are kept where there is no room for all: the shown one's ancestors first.
+ * @param {BranchEntry[]} entries parents before their children
+ * @param {BranchEntry|null} shown
+ */
+export function shownFirst(entries, shown) {
+  /** @type {BranchEntry[]} */
+  const chain = [];
+  for (let entry = shown; entry; entry = entries.find(({ id }) => id === entry?.parentId) ?? null) chain.unshift(entry);
+  return [...chain, ...entries.filter((entry) => !chain.includes(entry))];
+}
+
 export class BranchBook {
   constructor() {
     /** @type {BranchEntry[]} the root first, then in the order of making */

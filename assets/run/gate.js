@@ -19,6 +19,19 @@
 
 import { JSON_LIMITS } from "./trace_schema.js";
 
+/** @param {number} low @param {number} high @returns {NumberKind} */
+export const wholeFrom = (low, high) => ({ kind: "whole", low, high, wanted: `a whole number from ${low} to ${high}` });
+/** @param {Kind} of @param {string} [wanted] @returns {Kind} */
+export const orNone = (of, wanted = of.wanted) => ({ kind: "maybe", of, wanted: `${wanted}, or nothing` });
+/** @param {number} most @param {Record<string, Kind>} required fields of each @returns {Kind} */
+export const rowsOfKind = (most, required) => ({
+  kind: "list",
+  of: { kind: "record", required, optional: {} },
+  least: 0,
+  most,
+  wanted: `a list of at most ${most}`,
+});
+
 /** What is wrong with a value, in words for a person; holds no more of it than `excerpt` gives. */
 export class GateError extends Error {}
 

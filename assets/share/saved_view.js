@@ -10,8 +10,8 @@
  * @typedef {SavedHead & {traces: (Trace|null)[]}} SavedView a trace for each branch; null for the one that is shown
  */
 
-import { MOST_BRANCHES } from "../run/branch_book.js";
-import { GateError, parseJson, readKind } from "../run/gate.js";
+import { MOST_BRANCHES, shownFirst } from "../run/branch_book.js";
+import { GateError, orNone, parseJson, readKind, rowsOfKind, wholeFrom } from "../run/gate.js";
 import { DEVICE_RATE, FILTER, usualLook } from "../run/run_look.js";
 import { TraceFileError, checkTrace, traceToJson } from "../run/trace_file.js";
 import { MODEL_TABLE } from "../run/trace_schema.js";
@@ -22,10 +22,6 @@ const VIEW_SCHEMA = "citer-view";
 export const MAX_VIEW_CHARS = 6_000_000; // half of what a trace may have: branches share most of their text with it
 const MOST_TOKENS = 4096;
 
-/** @param {Kind} of @param {string} wanted @returns {Kind} */
-const maybeKind = (of, wanted) => ({ kind: "maybe", of, wanted: `${wanted}, or nothing` });
-/** @param {number} low @param {number} high @returns {Kind} */
-const wholeKind = (low, high) => ({ kind: "whole", low, high, wanted: `a whole number from ${low} to ${high}` });
 /** @param {number} high @returns {Kind} */
 const rateKind = (high) => ({ kind: "real", low: 0, high, openLow: true, wanted: "a number above 0" });
 /** @type {Kind} */
@@ -38,7 +34,7 @@ const MODEL_KIND = /** @type {Kind} */ (/** @type {unknown} */ (MODEL_TABLE));
 const DEVICE_KIND = {
   kind: "record",
   required: { name: SHORT_TEXT, bandwidth: rateKind(1e18), peak_flops: rateKind(1e21) },
-  optional: { memory_bytes: maybeKind(rateKind(1e18), "a number above 0") },
+  optional: { memory_bytes: orNone(rateKind(1e18)) },
 };
 /** @type {Kind} */
 const PRICING_KIND = {
@@ -48,7 +44,7 @@ const PRICING_KIND = {
     label: SHORT_TEXT,
     slm: MODEL_KIND,
     llm: MODEL_KIND,
-    routerParams: maybeKind(wholeKind(0, 1e15), "a whole number"),
+    routerParams: orNone(wholeFrom(0, 1e15), "a whole number"),
   },
 };
 /** @type {import("../run/gate.js").RecordKind} */
@@ -56,36 +52,26 @@ const VIEW_TABLE = {
   kind: "record",
   required: {
     schema: { kind: "choice", names: [VIEW_SCHEMA], wanted: `"${VIEW_SCHEMA}"` },
-    threshold: maybeKind(SAVED_TAU, SAVED_TAU.wanted ?? ""),
-    token: maybeKind(wholeKind(0, MOST_TOKENS), "the number of a token"),
-    filter: maybeKind(FILTER, FILTER.wanted),
+    threshold: orNone(SAVED_TAU),
+    token: orNone(wholeFrom(0, MOST_TOKENS), "the number of a token"),
+    filter: orNone(FILTER),
     certainty: { kind: "flag", wanted: "true or false" },
     price: {
       kind: "record",
       required: {
-        pair: maybeKind(SHORT_TEXT, "the label of a pair"),
-        bandwidth: maybeKind(DEVICE_RATE, DEVICE_RATE.wanted),
-        compute: maybeKind(DEVICE_RATE, DEVICE_RATE.wanted),
+        pair: orNone(SHORT_TEXT, "the label of a pair"),
+        bandwidth: orNone(DEVICE_RATE),
+        compute: orNone(DEVICE_RATE),
       },
       optional: {},
     },
-    pricing: maybeKind(PRICING_KIND, "an object with device"),
-    branches: {
-      kind: "list",
-      of: {
-        kind: "record",
-        required: {
-          name: SHORT_TEXT,
-          parent: maybeKind(wholeKind(0, MOST_BRANCHES), "a place"),
-          fork: wholeKind(0, MOST_TOKENS),
-        },
-        optional: {},
-      },
-      least: 0,
-      most: MOST_BRANCHES + 1,
-      wanted: `a list of at most ${MOST_BRANCHES + 1}`,
-    },
-    shown: wholeKind(0, MOST_BRANCHES),
+    pricing: orNone(PRICING_KIND, "an object with device"),
+    branches: rowsOfKind(MOST_BRANCHES + 1, {
+      name: SHORT_TEXT,
+      parent: orNone(wholeFrom(0, MOST_BRANCHES), "a place"),
+      fork: wholeFrom(0, MOST_TOKENS),
+    }),
+    shown: wholeFrom(0, MOST_BRANCHES),
   },
   optional: {},
 };
@@ -113,12 +99,9 @@ function branchesOf({ view, branching: { book } }) {
  *   one's ancestors are too long
  */
 function branchesThatFit(entries, shown, mostChars) {
-  /** @type {Set<BranchEntry>} */
-  const chain = new Set();
-  for (let entry = shown; entry; entry = entries.find(({ id }) => id === entry?.parentId) ?? null) chain.add(entry);
   const kept = new Map();
   let nChars = 0;
-  for (const entry of [...[...chain].reverse(), ...entries.filter((other) => !chain.has(other))]) {
+  for (const entry of shownFirst(entries, shown)) {
     if (entry.parentId !== null && ![...kept.keys()].some(({ id }) => id === entry.parentId)) continue;
     const json = entry === shown ? "null" : traceToJson(entry.trace);
     if (nChars + json.length > mostChars) continue;

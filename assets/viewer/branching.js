@@ -167,24 +167,15 @@ export class Branching {
     };
   }
 
-  /** @param {RunView} view @param {number} at @param {Writer|null} source @param {number|null} tokenId */
-  #ask(view, at, source, tokenId) {
+  /** @param {RunView} view @param {number} at @param {Writer|null} source @param {number|null} token */
+  #ask(view, at, source, token) {
     this.keep(view);
     const trace = view.trace();
-    if (!trace) return;
-    this.options.onBranch?.({
-      ...this.#about(view, trace),
-      router: trace.router.name,
-      settings: { ...trace.settings, threshold: view.whatIf ?? view.runTau },
-      events: view.events.slice(0, at),
-      source,
-      token_id: tokenId,
-      parent: traceKey(trace),
-    });
+    if (trace) this.again(trace, { at, writer: source ?? "go", token, tau: view.whatIf ?? view.runTau });
   }
 
   /**
-   * The branch that was made so once, with the parent on the screen.
+   * A branch of the run on the screen.
    * @param {Trace} parent
    * @param {{at: number, writer: Writer|"go", token: number|null, tau: number|null}} how
    */
@@ -298,10 +289,15 @@ export class Branching {
     const entry = this.book.get(id);
     if (!entry || id === this.book.shownId) return;
     this.book.shownId = id;
-    this.viewer.show(entry.trace);
+    this.#put(entry.trace);
+  }
+
+  /** @param {Trace} trace */
+  #put(trace) {
+    this.viewer.show(trace);
+    this.options.onShow?.(trace);
+    this.options.onThresholdSuggest?.(trace.settings.threshold);
     this.viewer.schedule("all");
-    this.options.onShow?.(entry.trace);
-    this.options.onThresholdSuggest?.(entry.trace.settings.threshold);
   }
 
   /** @param {number} id */
@@ -310,12 +306,8 @@ export class Branching {
     if (!this.book.remove(id)) return;
     if (this.strip.compared.includes(id)) this.#compareNone();
     const { shown } = this.book;
-    if (wasShown && shown) {
-      const { trace } = shown;
-      this.viewer.show(trace);
-      this.options.onShow?.(trace);
-      this.options.onThresholdSuggest?.(trace.settings.threshold);
-    } else this.mark(this.viewer.view);
+    if (wasShown && shown) this.#put(shown.trace);
+    else this.mark(this.viewer.view);
     this.viewer.schedule("all");
     this.#redraw();
   }
