@@ -5,7 +5,7 @@
  */
 
 import { kvBytesPerToken, weightBytes } from "../run/cost.js";
-import { html, setText } from "../viewer/dom.js";
+import { html } from "../viewer/dom.js";
 import { formatTau, percent, probability, quantity, significant } from "../run/format.js";
 
 /** @param {number} value */
@@ -80,8 +80,7 @@ export class FormulaPanel {
   constructor(viewer) {
     this.viewer = viewer;
     this.body = html("dl", { class: "cx-formulas" });
-    /** @type {{root: HTMLElement, name: HTMLElement, formula: HTMLElement, numbers: HTMLElement}[]} */
-    this.rows = [];
+    this.drawn = "";
     this.root = html(
       "section",
       { class: "cx-learn-card", "aria-labelledby": "cx-learn-formulas" },
@@ -100,20 +99,13 @@ export class FormulaPanel {
     const { view } = this.viewer;
     if (!view.head || !view.n) return;
     const rows = formulaRows(view);
-    while (this.rows.length < rows.length) {
-      const name = html("dt", {});
-      const formula = html("dd", { class: "cx-formula" });
-      const numbers = html("dd", { class: "cx-formula-numbers" });
-      const root = html("div", {}, name, formula, numbers);
-      this.rows.push({ root, name, formula, numbers });
-      this.body.append(root);
-    }
-    this.rows.forEach((row, i) => {
-      row.root.hidden = i >= rows.length;
-      if (row.root.hidden) return;
-      setText(row.name, rows[i][0]);
-      setText(row.formula, rows[i][1]);
-      setText(row.numbers, rows[i][2]);
-    });
+    if (String(rows) === this.drawn) return;
+    this.drawn = String(rows);
+    this.body.replaceChildren(
+      ...rows.map(([name, formula, numbers]) => {
+        const said = html("dd", { class: "cx-formula-numbers" }, numbers);
+        return html("div", {}, html("dt", {}, name), html("dd", { class: "cx-formula" }, formula), said);
+      }),
+    );
   }
 }

@@ -4,35 +4,17 @@
  * Made in the browser from what it has already; must not know the viewer or the server.
  */
 
+import { csvText } from "../run/csv.js";
 import { asRecorded } from "../run/decision.js";
+import { TRACE_TABLE } from "../run/trace_schema.js";
 
-/** @type {("decisive"|Exclude<keyof TokenEvent, "slm_top"|"llm_top">)[]} */
-const COLUMNS = [
-  "index",
-  "token_id",
-  "text",
-  "source",
-  "slm_token_id",
-  "slm_confidence",
-  "threshold",
-  "slm_tokens_fed",
-  "llm_tokens_fed",
-  "context_len",
-  "slm_s",
-  "router_s",
-  "llm_s",
-  "forced",
-  "decisive",
-];
+const EVENT = TRACE_TABLE.required.events.of;
+const FIELDS = /** @type {Exclude<keyof TokenEvent, "slm_top"|"llm_top">[]} */ (
+  Object.keys({ ...EVENT.required, ...EVENT.optional }).filter((name) => !name.endsWith("_top"))
+);
 
-/** @param {string} text */
-const quoted = (text) => `"${text.replaceAll('"', '""')}"`;
-
-/**
- * Strings as JSON, and what an older trace does not say as an empty cell.
- * @param {string|number|boolean|null|undefined} value
- */
-const cell = (value) => (typeof value === "string" ? quoted(JSON.stringify(value)) : (value ?? ""));
+/** Strings as JSON. @param {import("../run/csv.js").CsvCell} value */
+const told = (value) => (typeof value === "string" ? JSON.stringify(value) : value);
 
 /**
  * The events as CSV. Text is written as a JSON string: spaces and line ends stay visible, and a token like `=` or `+`
@@ -41,10 +23,8 @@ const cell = (value) => (typeof value === "string" ? quoted(JSON.stringify(value
  */
 export function traceToCsv(trace) {
   const { decisive } = asRecorded(trace.events);
-  const rows = trace.events.map((event, i) =>
-    COLUMNS.map((name) => cell(name === "decisive" ? decisive[i] > 0 : event[name])).join(","),
-  );
-  return `${[COLUMNS.join(","), ...rows].join("\r\n")}\r\n`;
+  const rows = trace.events.map((event, i) => [...FIELDS.map((name) => told(event[name])), decisive[i] > 0]);
+  return csvText([...FIELDS, "decisive"], rows);
 }
 
 /** A file name from the question: letters and digits of any script, at most six words. @param {Trace} trace */

@@ -80,24 +80,13 @@ export function drawPicture(viewer) {
   /** @type {SVGElement[]} */
   const nodes = [];
   let y = PICTURE_MARGIN;
+  /** @param {string} text @param {number} x @param {number} at @param {number} size @param {string} fill */
+  const write = (text, x, at, size, fill, more = {}) =>
+    nodes.push(svg("text", { x, y: at, "font-size": size, fill, "xml:space": "preserve", ...more }, text));
   /** @param {string} words @param {number} size @param {string} fill @param {number} gap */
   const lines = (words, size, fill, gap) => {
     const { boxes, nLines } = layoutStrip([words], measurer(`${size}px ${PICTURE_FONTS}`), inner);
-    for (const box of boxes) {
-      nodes.push(
-        svg(
-          "text",
-          {
-            x: PICTURE_MARGIN + box.x,
-            y: y + size + box.line * size * 1.5,
-            "font-size": size,
-            fill,
-            "xml:space": "preserve",
-          },
-          box.text,
-        ),
-      );
-    }
+    for (const { x, line, text } of boxes) write(text, PICTURE_MARGIN + x, y + size + line * size * 1.5, size, fill);
     y += nLines * size * 1.5 + gap;
   };
   lines(head.prompt.question.replaceAll("\n", "  "), 15, color("muted"), 18);
@@ -120,60 +109,19 @@ export function drawPicture(viewer) {
     const isDecisive = view.decisions.decisive[box.index] > 0;
     const x = PICTURE_MARGIN + box.x;
     const top = y + box.line * STRIP_LINE;
-    nodes.push(
-      svg("rect", {
-        x,
-        y: top,
-        width: Math.max(1, box.width - 1),
-        height: 28,
-        rx: 3,
-        fill: color(certainty ? `${writer}-${step}` : tint),
-      }),
-    );
-    if (writer === "llm")
-      nodes.push(
-        svg("rect", {
-          x,
-          y: top + (isDecisive ? 24 : 26),
-          width: Math.max(1, box.width - 1),
-          height: isDecisive ? 4 : 2,
-          fill: color("llm-ink"),
-        }),
-      );
+    const width = Math.max(1, box.width - 1);
+    const frame = { x, y: top, width, height: 28, rx: 3 };
+    nodes.push(svg("rect", { ...frame, fill: color(certainty ? `${writer}-${step}` : tint) }));
+    const [down, height] = isDecisive ? [24, 4] : [26, 2];
+    if (writer === "llm") nodes.push(svg("rect", { x, y: top + down, width, height, fill: color("llm-ink") }));
     if (view.decisions.isFlipped[box.index]) {
-      nodes.push(
-        svg("rect", {
-          x,
-          y: top,
-          width: Math.max(1, box.width - 1),
-          height: 28,
-          rx: 3,
-          fill: "none",
-          stroke: color("text"),
-          "stroke-width": 1.5,
-          "stroke-dasharray": "4 3",
-        }),
-      );
+      const dashed = { "stroke-width": 1.5, "stroke-dasharray": "4 3" };
+      nodes.push(svg("rect", { ...frame, fill: "none", stroke: color("text"), ...dashed }));
     }
     // The width is stated, so that another viewer's font cannot run over the tint.
     const fitted = box.text.trim() ? { textLength: box.width, lengthAdjust: "spacingAndGlyphs" } : {};
-    nodes.push(
-      svg(
-        "text",
-        {
-          x,
-          y: top + 20,
-          "font-size": STRIP_FONT,
-          "font-weight": isDecisive ? 700 : 400,
-          fill: color("text"),
-          "xml:space": "preserve",
-          direction: "ltr",
-          "unicode-bidi": "isolate",
-          ...fitted,
-        },
-        box.text,
-      ),
-    );
+    const inOrder = { direction: "ltr", "unicode-bidi": "isolate", "font-weight": isDecisive ? 700 : 400 };
+    write(box.text, x, top + 20, STRIP_FONT, color("text"), { ...inOrder, ...fitted });
   }
   y += nLines * STRIP_LINE + 14;
 
@@ -197,23 +145,11 @@ export function drawPicture(viewer) {
   const replayed = view.whatIf === null ? "" : ` · replayed at τ ${formatTau(view.whatIf)}`;
   lines(`${viewer.head.provenance.textContent}${replayed}`, 12, color("muted"), 0);
   const height = Math.ceil(y + PICTURE_MARGIN - 8);
-  return svg(
-    "svg",
-    {
-      xmlns: "http://www.w3.org/2000/svg",
-      width: PICTURE_WIDTH,
-      height,
-      viewBox: `0 0 ${PICTURE_WIDTH} ${height}`,
-      "font-family": PICTURE_FONTS,
-    },
-    svg(
-      "title",
-      {},
-      forXml(`Routed text: ${head.title || head.prompt.question}`.slice(0, 200)).replaceAll(/\s+/g, " "),
-    ),
-    svg("rect", { width: PICTURE_WIDTH, height, fill: color("surface") }),
-    ...nodes,
-  );
+  const size = { width: PICTURE_WIDTH, height };
+  const title = forXml(`Routed text: ${head.title || head.prompt.question}`.slice(0, 200)).replaceAll(/\s+/g, " ");
+  const frame = { xmlns: "http://www.w3.org/2000/svg", ...size, viewBox: `0 0 ${PICTURE_WIDTH} ${height}` };
+  const ground = svg("rect", { ...size, fill: color("surface") });
+  return svg("svg", { ...frame, "font-family": PICTURE_FONTS }, svg("title", {}, title), ground, ...nodes);
 }
 
 /**
