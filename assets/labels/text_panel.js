@@ -7,7 +7,7 @@
  */
 
 import { certaintyStep, prefersLlm } from "../run/decision.js";
-import { button, html, setText } from "../viewer/dom.js";
+import { button, endTabStop, html, makeTabStop, setText } from "../viewer/dom.js";
 import { count, plural, probability } from "../run/format.js";
 import { SPACED, SPACE_BEFORE, fillTokenText, spellTex } from "../viewer/text.js";
 import { isEnd, tokenWords } from "./analysis.js";
@@ -185,17 +185,13 @@ export class TextPanel {
   #moveTabStop(view, index) {
     const node = this.nodes[index - this.first];
     const old = this.nodes[(this.tabStop ?? index) - this.first];
-    if (old && old !== node)
-      for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
+    if (old && old !== node) endTabStop(old);
     this.tabStop = index;
-    node.tabIndex = 0;
-    node.setAttribute("role", "button");
-    node.setAttribute("aria-pressed", String(index === view.selected));
     const { analysis, router } = view;
     const confidence = probability(analysis.confidence[router][index]);
     const place = `${tokenWords(analysis, index)}, token ${index - this.first + 1}, case ${analysis.caseOf[index]}`;
     const verdict = VERDICT_WORDS[verdictOfToken(view, index)];
-    node.setAttribute("aria-label", `${place}, confidence ${confidence}, ${verdict}`);
+    makeTabStop(node, index === view.selected, `${place}, confidence ${confidence}, ${verdict}`);
   }
 }
 

@@ -5,7 +5,7 @@
  * page can link it to the text. Lines are thinned to a few hundred points, so a repaint costs the same at any length.
  */
 
-import { html, overTokens, setText, svg } from "./dom.js";
+import { html, overTokens, setAttributes, setText, svg } from "./dom.js";
 import { largeButton } from "./large.js";
 import { quantity, significant, unitFor } from "../run/format.js";
 import { samplePoints } from "../run/series.js";
@@ -193,8 +193,7 @@ export class Chart {
     const unit = unitFor(metric, end || 1);
     const scale = { left, top, plotWidth, plotHeight, max: ceiling, unit, x, y };
     this.scale = scale;
-    this.svg.setAttribute("width", String(this.width));
-    this.svg.setAttribute("viewBox", `0 0 ${this.width} ${CHART_HEIGHT}`);
+    setAttributes(this.svg, { width: this.width, viewBox: `0 0 ${this.width} ${CHART_HEIGHT}` });
     this.#drawAxes(view, scale, narrow);
 
     /** @param {RunSeries} source @param {CostLine} line @param {number} from @param {number} to */
@@ -263,11 +262,10 @@ export class Chart {
     names.forEach((name, i) => {
       const { text, value } = this.labels[name];
       const at = x(k) + 8;
-      text.setAttribute("x", at.toFixed(1));
-      text.setAttribute("y", spread[i].toFixed(1));
-      value.setAttribute("x", at.toFixed(1));
+      const visibility = series.length ? "visible" : "hidden";
+      setAttributes(text, { x: at.toFixed(1), y: spread[i].toFixed(1), visibility });
+      setAttributes(value, { x: at.toFixed(1) });
       setText(value, quantity(this.metric, series.at(name, this.metric, k)));
-      text.setAttribute("visibility", series.length ? "visible" : "hidden");
     });
     setText(
       this.description,
@@ -279,14 +277,9 @@ export class Chart {
       setText(this.readout, "");
       return;
     }
-    this.cursor.setAttribute("x1", x(at).toFixed(1));
-    this.cursor.setAttribute("x2", x(at).toFixed(1));
-    this.cursor.setAttribute("y1", String(top));
-    this.cursor.setAttribute("y2", String(top + plotHeight));
-    names.forEach((name, i) => {
-      this.dots[i].setAttribute("cx", x(at).toFixed(1));
-      this.dots[i].setAttribute("cy", y(series.at(name, this.metric, at)).toFixed(1));
-    });
+    const cx = x(at).toFixed(1);
+    setAttributes(this.cursor, { x1: cx, x2: cx, y1: top, y2: top + plotHeight });
+    names.forEach((name, i) => setAttributes(this.dots[i], { cx, cy: y(series.at(name, this.metric, at)).toFixed(1) }));
     const values = names.map(
       (name) =>
         `${LINE_NAMES[name].replace("Routed", "routed")} ${quantity(this.metric, series.at(name, this.metric, at))}`,

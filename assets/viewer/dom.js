@@ -12,6 +12,17 @@ const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
  * @typedef {string|Node|null|undefined} Child
  */
 
+/** @param {HTMLElement|SVGElement} node @param {Attributes} attributes */
+export function setAttributes(node, attributes) {
+  for (const [name, value] of Object.entries(attributes ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") node.addEventListener(name.slice(2), value);
+    else if (typeof value === "object")
+      for (const [property, set] of Object.entries(value)) node.style.setProperty(property, set);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
 /**
  * @template {HTMLElement|SVGElement} E
  * @param {E} node
@@ -20,14 +31,7 @@ const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
  * @returns {E}
  */
 function build(node, attributes, children) {
-  for (const [name, value] of Object.entries(attributes ?? {})) {
-    if (value === null || value === undefined || value === false) continue;
-    if (typeof value === "function") node.addEventListener(name.slice(2), value);
-    else if (typeof value === "object")
-      for (const [property, set] of Object.entries(value))
-        /** @type {HTMLElement} */ (/** @type {Element} */ (node)).style.setProperty(property, set);
-    else node.setAttribute(name, value === true ? "" : String(value));
-  }
+  setAttributes(node, attributes);
   node.append(...children.filter((child) => child !== null && child !== undefined));
   return node;
 }
@@ -119,6 +123,18 @@ export function refill(place, nodes) {
   const same = place.querySelector(`[data-key="${key}"]`);
   same?.focus();
   return same !== null;
+}
+
+/**
+ * Of a text's tokens one has a role at a time, so a screen reader reads the rest as plain running text.
+ * @param {HTMLElement} node @param {boolean} isPressed @param {string} label
+ */
+export const makeTabStop = (node, isPressed, label) =>
+  setAttributes(node, { tabindex: 0, role: "button", "aria-pressed": String(isPressed), "aria-label": label });
+
+/** @param {HTMLElement} node */
+export function endTabStop(node) {
+  for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) node.removeAttribute(name);
 }
 
 /** What a form does instead of leaving the page. @param {() => void} act */

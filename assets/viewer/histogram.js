@@ -6,7 +6,7 @@
  * the slider only moves the edge between the two.
  */
 
-import { svg } from "./dom.js";
+import { setAttributes, svg } from "./dom.js";
 import { plural, formatTau } from "../run/format.js";
 
 export const HISTOGRAM_BINS = 40;
@@ -89,13 +89,10 @@ export function drawHistogram(container, events, tau) {
     plot.n = events.length;
   }
   const edge = tau * HIST_WIDTH;
-  plot.left.setAttribute("width", String(edge));
-  plot.left.setAttribute("viewBox", `0 0 ${edge} ${HIST_HEIGHT}`);
-  plot.right.setAttribute("x", String(edge));
-  plot.right.setAttribute("width", String(HIST_WIDTH - edge));
-  plot.right.setAttribute("viewBox", `${edge} 0 ${HIST_WIDTH - edge} ${HIST_HEIGHT}`);
-  plot.line.setAttribute("x1", String(edge));
-  plot.line.setAttribute("x2", String(edge));
+  const rest = HIST_WIDTH - edge;
+  setAttributes(plot.left, { width: edge, viewBox: `0 0 ${edge} ${HIST_HEIGHT}` });
+  setAttributes(plot.right, { x: edge, width: rest, viewBox: `${edge} 0 ${rest} ${HIST_HEIGHT}` });
+  setAttributes(plot.line, { x1: edge, x2: edge });
   const below = events.reduce((count, event) => count + (event.slm_confidence < tau ? 1 : 0), 0);
   plot.root.setAttribute(
     "aria-label",

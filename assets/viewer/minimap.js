@@ -6,7 +6,7 @@
 
 import { decisiveWords } from "./counters.js";
 import { certaintyStep } from "../run/decision.js";
-import { html, overTokens, svg } from "./dom.js";
+import { html, overTokens, setAttributes, svg } from "./dom.js";
 import { percent, plural } from "../run/format.js";
 
 const STRIP_HEIGHT = 20;
@@ -84,8 +84,7 @@ export class Minimap {
 
   /** The cheap part: what is hidden by playback, and where the chosen token is. @param {RunView} view */
   moved(view) {
-    this.veil.setAttribute("x", String(view.shown));
-    this.veil.setAttribute("width", String(Math.max(0, view.n - view.shown)));
+    setAttributes(this.veil, { x: view.shown, width: Math.max(0, view.n - view.shown) });
     this.cursor.hidden = view.focus === null;
     if (view.focus !== null) this.cursor.style.left = `${((view.focus + 0.5) / view.domain) * 100}%`;
   }

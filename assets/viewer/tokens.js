@@ -7,7 +7,7 @@
  */
 
 import { certaintyStep, isForced } from "../run/decision.js";
-import { html } from "./dom.js";
+import { endTabStop, html, makeTabStop } from "./dom.js";
 import { WRITER_NAMES, probability } from "../run/format.js";
 import { MAX_MARKS, SPACED, fillTokenText, setWordApart, spellTex, visibleText } from "./text.js";
 
@@ -237,19 +237,17 @@ export class TokenPanel {
    */
   #moveTabStop(index, view) {
     const old = this.nodes[this.tabStop ?? -1];
-    if (old && this.tabStop !== index)
-      for (const name of ["tabindex", "role", "aria-label", "aria-pressed"]) old.removeAttribute(name);
+    if (old && this.tabStop !== index) endTabStop(old);
     this.tabStop = index;
     const node = this.nodes[index];
     if (!node) return;
     const event = view.events[index];
     const writer = WRITER_NAMES[view.decisions.isLlm[index] ? "llm" : "slm"];
-    node.tabIndex = 0;
-    node.setAttribute("role", "button");
-    node.setAttribute("aria-pressed", String(index === view.pinned));
-    node.setAttribute(
-      "aria-label",
-      `${visibleText(event.text)}, token ${index + 1}, ${writer}, SLM confidence ${probability(event.slm_confidence)}`,
+    const confidence = `SLM confidence ${probability(event.slm_confidence)}`;
+    makeTabStop(
+      node,
+      index === view.pinned,
+      `${visibleText(event.text)}, token ${index + 1}, ${writer}, ${confidence}`,
     );
   }
 
