@@ -25,17 +25,13 @@ function early({ question, is_math, tokens }) {
     nodes.push(node);
   }
   const spaced = tokens.some(([text]) => SPACED.test(text)) ? " cv-spaced" : "";
-  const text = html(
-    "div",
-    { class: "citer-look" },
+  const text = html("div", { class: "citer-look" }, [
     html("div", { class: "cv-question-block" }, html("p", { class: "cv-question cv-clamped" }, question)),
     html("div", { class: "cv-text-scroller" }, html("div", { class: `cv-text${spaced}` }, ...nodes)),
-  );
-  return html(
-    "div",
-    { id: "cx-early", class: "cx-main", "aria-hidden": "true" },
+  ]);
+  return html("div", { id: "cx-early", class: "cx-main", "aria-hidden": "true" }, [
     html("div", { class: "cx-early-run" }, text),
-  );
+  ]);
 }
 
 document.body.classList.toggle("dark", wantsDark(document.body.classList.contains("dark")));

@@ -48,22 +48,18 @@ export class PairPicker {
     this.note = html("p", { class: "cx-pairs-note" });
     /** A click on the backdrop is one on the dialog itself: everything else is inside one of its parts. */
     const onclick = (/** @type {Event} */ event) => event.target === this.dialog && this.dialog.close();
-    this.dialog = html(
-      "dialog",
-      { class: "cx-pairs", "aria-labelledby": "cx-pairs-title", onclick },
+    this.dialog = html("dialog", { class: "cx-pairs", "aria-labelledby": "cx-pairs-title", onclick }, [
       html("div", { class: "cx-pairs-head" }, html("h2", { id: "cx-pairs-title" }, "Pair of models"), this.close),
       this.loaded,
       this.precision,
       html("div", { class: "cx-pairs-body" }, this.list, this.note),
-      html(
-        "div",
-        { class: "cx-pairs-foot" },
+      html("div", { class: "cx-pairs-foot" }, [
         this.plan,
         this.bar,
         this.state,
         html("div", { class: "cx-pairs-go" }, this.cancel, this.load),
-      ),
-    );
+      ]),
+    ]);
     place.append(this.dialog);
   }
 
@@ -146,25 +142,19 @@ export class PairPicker {
   #card(row, listed) {
     const why = whyNot(row, this.dtype ?? "", listed);
     const radio = radioOf("cx-pair-choice", row.name, this.chosen, (name) => this.#choose(name));
-    const marks = html(
-      "span",
-      { class: "cx-pairs-marks" },
+    const marks = html("span", { class: "cx-pairs-marks" }, [
       why === "Loaded now." ? html("span", { class: "cx-pairs-mark" }, "loaded") : null,
       row.is_gated ? html("span", { class: "cx-pairs-mark" }, "gated") : null,
-    );
+    ]);
     const facts = factsOf(row, this.dtype ?? "").map((fact) => html("li", {}, fact));
-    return html(
-      "label",
-      { class: "cx-pairs-card", "data-off": Boolean(why) && why !== "Loaded now." },
+    return html("label", { class: "cx-pairs-card", "data-off": Boolean(why) && why !== "Loaded now." }, [
       radio,
-      html(
-        "span",
-        { class: "cx-pairs-text" },
+      html("span", { class: "cx-pairs-text" }, [
         html("span", { class: "cx-pairs-title" }, row.title, marks),
         html("ul", { class: "cx-pairs-facts" }, ...facts),
         why && why !== "Loaded now." ? html("span", { class: "cx-pairs-why" }, why) : null,
-      ),
-    );
+      ]),
+    ]);
   }
 
   /** Two models that a person names, where the server takes them. */
@@ -188,17 +178,13 @@ export class PairPicker {
       return input;
     };
     this.own = [field("SLM", this.own?.[0].value), field("LLM", this.own?.[1].value)];
-    return html(
-      "div",
-      { class: "cx-pairs-card" },
-      html(
-        "label",
-        { class: "cx-pairs-own" },
+    return html("div", { class: "cx-pairs-card" }, [
+      html("label", { class: "cx-pairs-own" }, [
         radio,
         html("span", { class: "cx-pairs-title" }, "Two models of your own, of one family"),
-      ),
+      ]),
       html("div", { class: "cx-pairs-fields" }, ...this.own),
-    );
+    ]);
   }
 
   #drawPrecision() {

@@ -31,7 +31,7 @@ export class WhereControl {
           onChange();
         },
       },
-      ...options(Object.entries({ browser: "In this browser", server: "On the server" })),
+      options(Object.entries({ browser: "In this browser", server: "On the server" })),
     );
     this.root.value = this.where;
   }

@@ -46,15 +46,13 @@ export class ColumnPanel {
       html("div", { class: "cq-figure" }, html("dt", { title: how }, name), this.values[k], this.bars[k]),
     );
     this.figures = html("dl", { class: "cq-figures" }, ...figures);
-    this.root = html(
-      "section",
-      { class: "cq-column" },
+    this.root = html("section", { class: "cq-column" }, [
       html("header", { class: "cq-head" }, this.name, this.select, this.remove),
       this.text,
       html("p", { class: "cq-outcome" }, this.verdict, this.length),
       this.figures,
       this.about,
-    );
+    ]);
   }
 
   /**

@@ -85,7 +85,7 @@ export class Compare {
   clocks = html(
     "select",
     { class: "cq-select", "aria-label": "What the clock counts", onchange: () => this.#chooseClock() },
-    ...options(CLOCKS.map((clock) => [clock, `Clock: ${CLOCK_NAMES[clock]}`])),
+    options(CLOCKS.map((clock) => [clock, `Clock: ${CLOCK_NAMES[clock]}`])),
   );
   add = plainButton("Add a column", "cq-button", () => this.addColumn());
   question = html("p", { class: "cq-question" });
@@ -109,15 +109,13 @@ export class Compare {
     });
     root.classList.add("cv-panel");
     root.replaceChildren(
-      html(
-        "div",
-        { class: "cq-top" },
+      html("div", { class: "cq-top" }, [
         this.picker.root,
         this.add,
         this.blind.start,
         this.carried.root,
         largeButton("The comparison"),
-      ),
+      ]),
       this.question,
       html("div", { class: "cq-transport" }, this.play, this.slider, this.clocks),
       this.note,

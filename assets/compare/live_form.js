@@ -88,20 +88,16 @@ export class LiveForm {
       field(k ? "and by the router" : "Routed by", name),
       field("at τ", tau),
     ]);
-    this.root = html(
-      "details",
-      { class: "cq-live" },
+    this.root = html("details", { class: "cq-live" }, [
       html("summary", {}, "Write a problem of your own in every way, live"),
-      html(
-        "div",
-        { class: "cq-form" },
+      html("div", { class: "cq-form" }, [
         field("Problem", this.question),
         row(field("Kind", this.kind), ...routers, field("LLM tokens", this.share)),
         row(field("Temperature (0 is greedy)", this.temperature), this.turns, this.stop, this.go),
         this.sampling,
         this.note,
-      ),
-    );
+      ]),
+    ]);
     this.#showSampling();
   }
 

@@ -15,12 +15,10 @@ const [WIDTH, HEIGHT] = [30, 14];
 /** @param {Series} series */
 function swatch({ tone, dash, symbol, hasLine }) {
   const middle = `translate(${WIDTH / 2} ${HEIGHT / 2})`;
-  return svg(
-    "svg",
-    { class: "ce-swatch", width: WIDTH, height: HEIGHT, "data-tone": tone, "aria-hidden": "true" },
+  return svg("svg", { class: "ce-swatch", width: WIDTH, height: HEIGHT, "data-tone": tone, "aria-hidden": "true" }, [
     hasLine ? svg("path", { d: `M0,${HEIGHT / 2}H${WIDTH}`, "stroke-dasharray": DASHES[dash] }) : null,
     symbol ? svg("path", { class: "ce-mark", d: MARKS[symbol], transform: middle }) : null,
-  );
+  ]);
 }
 
 export class CurveKey {
@@ -32,13 +30,11 @@ export class CurveKey {
     this.summary = html("summary", {});
     this.all = button("", "cl-action", { onclick: () => onAll(this.all.dataset.state !== "all") });
     this.more = html("details", { class: "cl-details" }, this.summary, this.others);
-    this.root = html(
-      "div",
-      { class: "ce-key", role: "group", "aria-label": "Curves" },
+    this.root = html("div", { class: "ce-key", role: "group", "aria-label": "Curves" }, [
       this.first,
       this.all,
       this.more,
-    );
+    ]);
     /** @type {Map<string, HTMLButtonElement>} */
     this.buttons = new Map();
     this.drawn = "";

@@ -53,15 +53,13 @@ const PAPER_WIDTH = 640; // pixels of a sheet between its margins
  * @param {(name: string) => void} act
  */
 function choice(label, names, titles, chosen, act) {
-  return html(
-    "div",
-    { class: "ce-choice", role: "group", "aria-label": label },
+  return html("div", { class: "ce-choice", role: "group", "aria-label": label }, [
     html("span", { class: "cl-small" }, label),
     ...names.map((name) => {
       const how = { "aria-pressed": String(name === chosen), "data-name": name, onclick: () => act(name) };
       return button(titles[name] ?? name, "cl-action", how);
     }),
-  );
+  ]);
 }
 
 class Evidence {
@@ -93,24 +91,18 @@ class Evidence {
     this.table = scrolling("All points as a table", "cl-numbers");
     this.lesson = html("section", { class: "ce-panel ce-lesson", hidden: true });
     this.questions = html("div", { class: "ce-questions" });
-    const all = html(
-      "details",
-      { class: "cl-details ce-panel" },
+    const all = html("details", { class: "cl-details ce-panel" }, [
       html("summary", {}, "All points as a table"),
       html("p", { class: "ce-save" }, button("Download table (CSV)", "cl-action", { onclick })),
       this.table,
-    );
+    ]);
     addEventListener("beforeprint", () => {
       all.open = true; // what is folded is not printed, and plotly does not see how wide paper is
       globalThis.Plotly?.relayout(this.plot, { width: PAPER_WIDTH });
     });
     addEventListener("afterprint", () => this.draw());
-    this.body = html(
-      "div",
-      { class: "cl-body", hidden: true },
-      html(
-        "section",
-        { class: "ce-panel cv-panel" },
+    this.body = html("div", { class: "cl-body", hidden: true }, [
+      html("section", { class: "ce-panel cv-panel" }, [
         html("div", {}, this.lead, this.more),
         largeButton("The chart"),
         this.choices,
@@ -118,22 +110,18 @@ class Evidence {
         this.key.root,
         this.detail,
         this.note,
-      ),
+      ]),
       all,
       this.lesson,
-      html(
-        "section",
-        { class: "ce-panel ce-asked" },
+      html("section", { class: "ce-panel ce-asked" }, [
         html("h2", { class: "cl-heading" }, "What the paper claims, and what its reviewers asked"),
         this.questions,
-      ),
-    );
-    this.root = html(
-      "div",
-      { class: "citer-labels citer-evidence", role: "region", "aria-label": "Evidence" },
+      ]),
+    ]);
+    this.root = html("div", { class: "citer-labels citer-evidence", role: "region", "aria-label": "Evidence" }, [
       this.status,
       this.body,
-    );
+    ]);
     root.replaceChildren(this.root);
     onAnotherLook(() => this.draw());
   }

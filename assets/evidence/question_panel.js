@@ -37,12 +37,8 @@ const COLUMNS = ["ce-col-label", "ce-col-line", "ce-col-value", "ce-col-range"];
 /** @param {EvidenceClaim} claim */
 export function questionPanel(claim) {
   const { name, source, text, paper, verdict, sentence, found, command, others, figures } = claim;
-  return html(
-    "article",
-    { class: "ce-question", "data-verdict": verdict, "data-name": name },
-    html(
-      "div",
-      { class: "ce-said" },
+  return html("article", { class: "ce-question", "data-verdict": verdict, "data-name": name }, [
+    html("div", { class: "ce-said" }, [
       html("p", { class: "cl-small" }, source === "this project" ? "Ours" : `From the ${source}`),
       html("h3", { class: "cl-label" }, text),
       html("p", {}, html("span", { class: "ce-verdict" }, verdict), " ", ...withCode(sentence)),
@@ -50,31 +46,27 @@ export function questionPanel(claim) {
       ...others.map(findingPanel),
       paper ? html("p", { class: "cl-note" }, `The paper: ${paper}`) : null,
       command ? html("p", { class: "cl-note" }, ...withCode(command)) : null,
-    ),
+    ]),
     figures.length
-      ? html(
-          "details",
-          { class: "ce-figures", open: !matchMedia(NARROW).matches },
+      ? html("details", { class: "ce-figures", open: !matchMedia(NARROW).matches }, [
           html("summary", {}, figures.length === 1 ? "The figure" : `The ${figures.length} figures`),
           ...figures.map((one, k) => figurePanel(one, `${name}-${k + 1}`)),
-        )
+        ])
       : null,
-  );
+  ]);
 }
 
 /** The pair above its numbers, each in a line of its own. @param {Finding} finding */
 function findingPanel({ lines, where, lead, verdict }) {
   const pair = [where, verdict].filter(Boolean).join(": ");
   const isList = lines.length > 1;
-  return html(
-    "div",
-    { class: "ce-finding" },
+  return html("div", { class: "ce-finding" }, [
     pair ? html("p", { class: "cl-note" }, pair) : null,
     isList && lead ? html("p", {}, lead) : null,
     isList
       ? html("ul", {}, ...lines.map((line) => html("li", {}, line)))
       : html("p", {}, [lead, ...lines].filter(Boolean).join(": ")),
-  );
+  ]);
 }
 
 /** @param {Figure} figure @param {string} name of its file @param {number} mostRows with more it is folded */
@@ -88,43 +80,35 @@ export function figurePanel(figure, name, mostRows = MOST_ROWS) {
     { class: "ce-drawn", role: "table" },
     // Widths stand here: the first row that is laid out is often a heading over all columns.
     html("colgroup", {}, ...COLUMNS.map((name) => html("col", { class: name }))),
-    html(
-      "thead",
-      { class: "ce-hidden", role: "rowgroup" },
+    html("thead", { class: "ce-hidden", role: "rowgroup" }, [
       html(
         "tr",
         { role: "row" },
-        ...["of", "drawn", figure.title, "95% interval"].map((head) =>
+        ["of", "drawn", figure.title, "95% interval"].map((head) =>
           html("th", { scope: "col", role: "columnheader" }, head),
         ),
       ),
-    ),
+    ]),
     ...groupsOf(figure.rows).map(([group, rows]) =>
-      html(
-        "tbody",
-        { role: "rowgroup" },
+      html("tbody", { role: "rowgroup" }, [
         group
-          ? html(
-              "tr",
-              { role: "row" },
+          ? html("tr", { role: "row" }, [
               html("th", { class: "ce-group", colspan: 4, scope: "rowgroup", role: "rowheader" }, group),
-            )
+            ])
           : null,
         ...rows.map((row) => drawnRow(row, figure, place)),
-      ),
+      ]),
     ),
   );
   const title = html("p", { class: "ce-title" }, figure.title);
   const marks = figure.reference ? html("p", { class: "cl-note" }, `The line: ${figure.reference[1]}.`) : null;
   if (figure.rows.length <= mostRows) return html("div", { class: "ce-figure" }, title, table, marks, csv);
-  return html(
-    "details",
-    { class: "ce-figure" },
+  return html("details", { class: "ce-figure" }, [
     html("summary", {}, `${figure.title} (${figure.rows.length} rows)`),
     table,
     marks,
     csv,
-  );
+  ]);
 }
 
 /** @param {FigureRow} row @param {Figure} figure @param {(value: number) => number} place */
@@ -133,16 +117,10 @@ function drawnRow(row, { unit, reference }, place) {
   const { value, low, high } = row;
   const interval = intervalText(row, unit);
   const n = row.n === null ? "" : `n\u00a0=\u00a0${row.n.toLocaleString("en")}`; // stays in one line
-  return html(
-    "tr",
-    { role: "row" },
+  return html("tr", { role: "row" }, [
     html("th", { scope: "row", role: "rowheader" }, row.label),
-    html(
-      "td",
-      { class: "ce-line", role: "cell" },
-      svg(
-        "svg",
-        { "aria-hidden": "true" },
+    html("td", { class: "ce-line", role: "cell" }, [
+      svg("svg", { "aria-hidden": "true" }, [
         svg("line", { class: "ce-axis", x1: "0%", x2: "100%", y1: "50%", y2: "50%" }),
         reference
           ? svg("line", { class: "ce-reference", x1: at(reference[0]), x2: at(reference[0]), y1: "0%", y2: "100%" })
@@ -151,9 +129,9 @@ function drawnRow(row, { unit, reference }, place) {
           ? null
           : svg("line", { class: "ce-interval", x1: at(low), x2: at(high), y1: "50%", y2: "50%" }),
         value === null ? null : svg("circle", { class: "ce-dot", cx: at(value), cy: "50%", r: 5 }),
-      ),
-    ),
+      ]),
+    ]),
     html("td", { class: "ce-value", role: "cell" }, row.text),
     html("td", { class: "ce-range", role: "cell" }, [interval, n].filter(Boolean).join(", ")),
-  );
+  ]);
 }

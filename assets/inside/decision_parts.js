@@ -34,9 +34,7 @@ export function slmPart(event, inside) {
     const bar = html("i", { class: "ci-bar", style: { width: percent(p, 1) } });
     return html("li", {}, html("bdi", { class: "ci-code" }, wordOf(text)), html("span", {}, bar), probability(p));
   });
-  return html(
-    "div",
-    {},
+  return html("div", {}, [
     heading("The SLM", `has read ${plural(event.context_len, "token")} and would write`),
     rows.length ? html("ol", { class: "ci-candidates" }, ...rows) : note("Not recorded."),
     pairs("ci-facts", [
@@ -44,7 +42,7 @@ export function slmPart(event, inside) {
       ["lead over 2nd", inside ? probability(inside.margin) : "–"],
       ["entropy", inside ? `${significant(inside.entropy)} nats` : "–"],
     ]),
-  );
+  ]);
 }
 
 /**
@@ -58,13 +56,11 @@ export function routerPart(name, inside, notice, width) {
     place.append(networkPicture(inside.layers, width < 900 ? width : width - BESIDE, state));
   } else if (inside) {
     const { says, reads, is } = wordsOf(name, inside);
-    const came = html(
-      "p",
-      { class: "ci-is" },
+    const came = html("p", { class: "ci-is" }, [
       "Its confidence is ",
       html("strong", {}, is),
       `: ${fine(inside.confidence)}.`,
-    );
+    ]);
     place.append(heading("Router", name), html("p", { class: "ci-says" }, says), pairs("ci-facts", reads), came);
   } else place.append(heading("Router", name), note(notice));
   return place;
@@ -80,21 +76,17 @@ export function verdictPart(view, index, inside) {
   const relation = isForced ? "chosen by hand, whatever τ says" : relationOf(confidence, tau);
   const power = inside?.layers ? html("sup", {}, signed(-inside.layers.logit).replace("+", "")) : null;
   const isOther = inside && Math.abs(inside.confidence - confidence) > SAME;
-  return html(
-    "div",
-    { class: "ci-verdict" },
+  return html("div", { class: "ci-verdict" }, [
     heading("Confidence in the SLM", ...(power ? ["1 ÷ (1 + e", power, ")"] : [])),
     dialPicture(confidence, tau, relation),
-    html(
-      "div",
-      { class: "ci-number-block" },
+    html("div", { class: "ci-number-block" }, [
       html("p", { class: `ci-big ci-ink-${writer}` }, fine(confidence)),
       html("p", {}, isForced ? relation : `${confidence < tau ? "below" : "not below"} τ = ${formatTau(tau)}`),
-    ),
+    ]),
     html("bdi", { class: `ci-chip ci-chip-${writer}` }, wordOf(event.text)),
     html("p", { class: "ci-who" }, html("strong", {}, `The ${writer.toUpperCase()} writes. `), whoWords(view, index)),
     isOther ? note(`Computed again here it is ${fine(inside.confidence)}: other hardware rounds otherwise.`) : null,
-  );
+  ]);
 }
 
 /** What the writer does here. @param {RunView} view @param {number} index */

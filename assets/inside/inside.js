@@ -52,13 +52,11 @@ class InsidePanel {
     this.root = html(
       "section",
       { class: "cv-inside", role: "dialog", "aria-modal": "true", "aria-labelledby": "ci-title", hidden: true },
-      html(
-        "div",
-        { class: "ci-top" },
+      html("div", { class: "ci-top" }, [
         this.title,
         html("div", { class: "ci-moves" }, this.previous, this.place, this.next, this.nextLlm, this.close),
         this.line,
-      ),
+      ]),
       this.said,
       this.body,
     );

@@ -54,13 +54,11 @@ export function catchUpPart(view, index, texts, width) {
         `${columns} Its cache holds ${whole(had)} of ${plural(context, "token")}; nothing is moved for the others yet.`,
       );
   if (fed) caption.append(html("strong", {}, `${quantity("bytes", perToken * fed)} enter`), ".");
-  return html(
-    "div",
-    {},
+  return html("div", {}, [
     heading(title, small),
     cachePicture({ ...look, layers: [slm.n_layers, llm.n_layers] }, room, words),
     caption,
-  );
+  ]);
 }
 
 /** @param {RunView} view @param {number} index */
@@ -99,12 +97,10 @@ export function costPart({ costModel, decisions, events, priceLabel }, index) {
   title.firstChild?.after(html("span", { class: "ci-cost" }, quantity("bytes", total)));
   const together = [html("span", {}, "Together"), byLlm, quantity("bytes", total)];
   const looks = [...lines.map(() => null), "ci-together"];
-  return html(
-    "div",
-    {},
+  return html("div", {}, [
     title,
     html("div", { class: "ci-stack", "aria-hidden": "true" }, ...bars),
     tableOf({ head: [], rows: [...lines, together] }, { isNamed: true, look: "ci-table", looks }),
     priceLabel ? note(priceLabel) : null,
-  );
+  ]);
 }

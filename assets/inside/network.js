@@ -212,14 +212,12 @@ export function networkPicture(layers, width, state) {
   root.append(
     svg("g", { class: "ci-late" }, ...arms),
     svg("g", { class: "ci-soon" }, ...ribbons.reverse()),
-    svg(
-      "g",
-      {},
+    svg("g", {}, [
       ...(nState ? [box(atIn, 0, thick, stateRoom, "ci-off")] : []),
       ...(nOwn ? [box(atIn, length - ownRoom, thick, ownRoom, "ci-off")] : []),
       ...inputCells,
       ...unitCells,
-    ),
+    ]),
     svg("line", { class: "ci-zero", x1, y1, x2, y2 }),
     svg("g", { class: "ci-late" }, ...sumParts),
     ...named.map(({ y, k }) =>

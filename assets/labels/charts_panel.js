@@ -72,12 +72,10 @@ class LabelChart {
     this.words = words;
     this.note = html("p", { class: "cl-caption" });
     this.numbers = scrolling(`Numbers of the chart: ${title}`, "cl-numbers");
-    this.details = html(
-      "details",
-      { class: "cl-details", ontoggle: () => this.#fillTable() },
+    this.details = html("details", { class: "cl-details", ontoggle: () => this.#fillTable() }, [
       html("summary", {}, "The numbers"),
       this.numbers,
-    );
+    ]);
     this.frame = new PlotFrame(name, title, this.note, this.details);
   }
 

@@ -93,14 +93,12 @@ export class DetailPanel {
     const made =
       `Rolled out with ${rollout.router} at τ ${formatTauExact(rollout.tau)}, greedily, from the true text before ` +
       `the token.${same}`;
-    return html(
-      "div",
-      { class: "cl-branches" },
+    return html("div", { class: "cl-branches" }, [
       ask,
       paragraph("cl-caption", made),
       two(branch("slm", rollout.slm), branch("llm", rollout.llm)),
       html("p", { class: "cl-conclusion", "data-verdict": rollout.verdict }, conclusion(rollout, analysis.label[i])),
-    );
+    ]);
   }
 }
 
@@ -126,13 +124,11 @@ const note = (words) => html("span", { class: "cl-note" }, words);
 
 /** @param {Writer} writer @param {string|null} token @param {number} chance @param {number} truth */
 const model = (writer, token, chance, truth) =>
-  html(
-    "div",
-    { class: `cl-model cl-model-${writer}` },
+  html("div", { class: `cl-model cl-model-${writer}` }, [
     note(`${WRITER_NAMES[writer]} would write`),
     quoted(modelWords(token)),
     note(`with probability ${probability(chance)}; the true token has ${probability(truth)}`),
-  );
+  ]);
 
 /** @param {string} text @param {Writer} writer @param {string} certainty */
 function piece(text, writer, certainty) {
@@ -147,9 +143,7 @@ function branch(writer, { token, pieces, finish, answer, correct, n_llm: nLlm })
   if (token === "") own.append(hiddenMark("end"));
   const after = pieces.flatMap(([text, source]) => (text ? [piece(text, source, "cl-c0")] : []));
   const how = finish === "eos" ? "" : ` It ${FINISH_WORDS[finish]}.`;
-  return html(
-    "div",
-    { class: "cl-branch" },
+  return html("div", { class: "cl-branch" }, [
     note(`The ${WRITER_NAMES[writer]} writes`),
     paragraph("cl-branch-text", "… ", own, ...after),
     paragraph(
@@ -158,7 +152,7 @@ function branch(writer, { token, pieces, finish, answer, correct, n_llm: nLlm })
       html("bdi", {}, answer === null ? "no answer" : visibleText(answer)),
     ),
     paragraph("cl-caption", `${plural(pieces.length, "token")} after it, ${nLlm} by the LLM.${how}`),
-  );
+  ]);
 }
 
 /** @param {RollOut} rollout @param {number} label */

@@ -97,28 +97,22 @@ class Labels {
     this.stored = new StoredChoice(stored, "Read just now", (file) => this.open(file), {
       class: "cl-select cl-source-choice",
     });
-    this.body = html(
-      "div",
-      { class: "cl-body", hidden: true },
+    this.body = html("div", { class: "cl-body", hidden: true }, [
       html("section", { class: "cl-lead" }, this.lead, this.more),
-      html(
-        "div",
-        { class: "cl-top" },
+      html("div", { class: "cl-top" }, [
         html("div", { class: "cl-left cv-panel" }, largeButton("The text"), this.text.root, this.detail.root),
         this.threshold.root,
-      ),
+      ]),
       this.routers.root,
       this.charts.root,
       this.table.root,
-    );
-    this.root = html(
-      "div",
-      { class: "citer-labels", role: "region", "aria-label": "Labels" },
+    ]);
+    this.root = html("div", { class: "citer-labels", role: "region", "aria-label": "Labels" }, [
       this.status,
       this.bar,
       this.body,
       this.announcer,
-    );
+    ]);
     this.tooltip = new Tooltip(this.root);
     this.root.append(this.tooltip.root);
     const own = new OwnRows(page, {
@@ -127,12 +121,10 @@ class Labels {
     });
     own.root.open = stored.length === 0;
     const label = html("span", { class: "cl-label" }, "Recorded labels");
-    const source = html(
-      "div",
-      { class: "cl-source", hidden: stored.length === 0 },
+    const source = html("div", { class: "cl-source", hidden: stored.length === 0 }, [
       html("label", { class: "cl-source-label" }, label, this.stored.root),
       this.from,
-    );
+    ]);
     const canRead = page.transport.offers.has("labels");
     root.replaceChildren(html("div", { class: "citer-labels" }, source, canRead ? own.root : null), this.root);
   }

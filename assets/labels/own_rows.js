@@ -50,31 +50,23 @@ export class OwnRows {
     /** @type {SearchBox<{key: string}>} */
     const picker = new SearchBox("cx-labels-problems", "", ({ key }) => onRead({ problem: key }));
     const paste = html("textarea", { rows: 3, placeholder: PASTE_HINT });
-    this.root = html(
-      "details",
-      { id: "cx-labels-own" },
+    this.root = html("details", { id: "cx-labels-own" }, [
       html("summary", {}, "Read something else with the loaded pair"),
-      html(
-        "div",
-        { id: "cx-labels-pick", class: "cx-row" },
+      html("div", { id: "cx-labels-pick", class: "cx-row" }, [
         html("label", { id: "cx-labels-picker" }, "A bundled problem with its solution (type to search)", picker.root),
         ...SETS.map(([set, words]) => action(`cx-labels-${set}`, words, () => onRead({ set }))),
-      ),
-      html(
-        "label",
-        { id: "cx-labels-paste" },
+      ]),
+      html("label", { id: "cx-labels-paste" }, [
         "A row of your own, in JSON",
         paste,
         html("span", { class: "info-text" }, PASTE_INFO),
-      ),
-      html(
-        "div",
-        { id: "cx-labels-own-buttons", class: "cx-row" },
+      ]),
+      html("div", { id: "cx-labels-own-buttons", class: "cx-row" }, [
         action("cx-labels-read", "Read this row", () => onRead({ text: paste.value })),
         action("cx-labels-open", "Open JSON Lines, up to 200 rows", () => file.click()),
-      ),
+      ]),
       file,
-    );
+    ]);
     this.root.addEventListener("toggle", () => fill(page, picker), { once: true });
   }
 }

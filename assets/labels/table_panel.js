@@ -99,19 +99,15 @@ export class TablePanel {
       if (row && getSelection()?.isCollapsed) labels.select(Number(row.dataset.i), true);
     });
     const head = html("thead", {}, html("tr", {}, ...this.headers.map((header) => header.root)));
-    this.root = html(
-      "section",
-      { class: "cl-tokens" },
-      html(
-        "div",
-        { class: "cl-row cl-wrap" },
+    this.root = html("section", { class: "cl-tokens" }, [
+      html("div", { class: "cl-row cl-wrap" }, [
         html("h3", { class: "cl-heading" }, "All tokens"),
         html("div", { class: "cl-row cl-wrap" }, this.search, csv),
-      ),
+      ]),
       html("div", { class: "cl-row cl-wrap" }, this.count, this.clear),
       scrolling("Token table", "", html("table", { class: "cl-table cl-token-table" }, head, this.body)),
       this.more,
-    );
+    ]);
   }
 
   /** @param {ColumnName} column */
@@ -167,15 +163,13 @@ export class TablePanel {
     if (!view) return;
     const columns = NAMES.filter((column) => column !== "other" || view.other);
     this.body.replaceChildren(
-      ...this.rows
-        .slice(0, size)
-        .map((i) =>
-          html(
-            "tr",
-            { "data-i": i, "data-selected": i === view.selected ? "true" : null },
-            ...columns.map((column) => html("td", {}, (SHOWN[column][1] ?? plain(column))(view, i))),
-          ),
+      ...this.rows.slice(0, size).map((i) =>
+        html(
+          "tr",
+          { "data-i": i, "data-selected": i === view.selected ? "true" : null },
+          columns.map((column) => html("td", {}, (SHOWN[column][1] ?? plain(column))(view, i))),
         ),
+      ),
     );
     const left = this.rows.length - size;
     this.more.hidden = left <= 0;

@@ -72,21 +72,17 @@ export class TextPanel {
       onpointerleave: () => labels.hover(null, null),
       onkeydown: (event) => this.#key(event),
     });
-    this.root = html(
-      "section",
-      { class: "cl-reading" },
-      html(
-        "div",
-        { class: "cl-row cl-wrap" },
+    this.root = html("section", { class: "cl-reading" }, [
+      html("div", { class: "cl-row cl-wrap" }, [
         this.title,
         html("div", { class: "cl-nav" }, this.riskPlace, this.riskBefore, this.riskNext),
         this.nav,
-      ),
+      ]),
       this.question,
       this.text,
       html("div", { class: "cl-legend" }, ...LEGEND.map(legendKey)),
       this.answer,
-    );
+    ]);
   }
 
   /** @param {Event} event @param {(index: number, node: HTMLElement) => void} use */

@@ -67,29 +67,23 @@ export class ThresholdPanel {
     this.setBest = button("", "cl-action", { onclick: () => this.view && labels.change({ tau: this.view.best.tau }) });
     this.cells = CELLS.map((cell) => cellButton(cell, () => labels.chooseCell(cell)));
     this.share = html("p", { class: "cl-small" });
-    this.root = html(
-      "section",
-      { class: "cl-threshold" },
+    this.root = html("section", { class: "cl-threshold" }, [
       html("label", { class: "cl-field" }, html("span", { class: "cl-label" }, "Router"), this.router),
-      html(
-        "div",
-        { class: "cl-field" },
+      html("div", { class: "cl-field" }, [
         html("div", { class: "cl-row" }, html("span", { class: "cl-label" }, "Threshold τ"), this.number),
         this.range,
-      ),
+      ]),
       matrix(this.cells.map(({ root }) => html("td", {}, root))),
       this.share,
-      html(
-        "div",
-        { class: "cl-cost" },
+      html("div", { class: "cl-cost" }, [
         html("h4", { class: "cl-label" }, "Which τ costs least?"),
         html("p", { class: "cl-small" }, "One risk is worth ", this.ratioWords),
         this.ratio,
         this.formula,
         this.best,
         this.setBest,
-      ),
-    );
+      ]),
+    ]);
   }
 
   /** @param {LabelView} view */
@@ -149,28 +143,20 @@ function cellButton(cell, onclick) {
 function matrix(cells) {
   /** @param {"col"|"row"} scope @param {string} text @param {string} note */
   const head = (scope, text, note) => html("th", { scope }, text, html("span", { class: "cl-note" }, note));
-  return html(
-    "table",
-    { class: "cl-matrix" },
+  return html("table", { class: "cl-matrix" }, [
     html("caption", { class: "cl-sr" }, "Confusion matrix at τ; each cell selects its tokens"),
-    html(
-      "thead",
-      {},
-      html(
-        "tr",
-        {},
+    html("thead", {}, [
+      html("tr", {}, [
         html("td", {}),
         head("col", "SLM writes", "confidence ≥ τ"),
         head("col", "LLM writes", "confidence < τ"),
-      ),
-    ),
-    html(
-      "tbody",
-      {},
+      ]),
+    ]),
+    html("tbody", {}, [
       html("tr", {}, head("row", "Easy", "label 1"), ...cells.slice(0, 2)),
       html("tr", {}, head("row", "Critical", "label 0"), ...cells.slice(2)),
-    ),
-  );
+    ]),
+  ]);
 }
 
 /** What a choice of routers offers. @param {LabelView["analysis"]} analysis */

@@ -40,7 +40,7 @@ export class TwoRouters {
         "aria-label": "Where the second router stands",
         onchange: () => labels.change({ matched: this.match.value === "share" }),
       },
-      ...options([
+      options([
         ["same", "at the same τ"],
         ["share", "at as many LLM tokens"],
       ]),
@@ -48,19 +48,15 @@ export class TwoRouters {
     this.table = scrolling("Comparison of two routers", "");
     this.differs = button("", "cl-action", { onclick: () => labels.chooseCell(DIFFERS) });
     this.note = html("p", { class: "cl-caption" }, FEW);
-    this.root = html(
-      "section",
-      { class: "cl-compare" },
-      html(
-        "div",
-        { class: "cl-row cl-wrap" },
+    this.root = html("section", { class: "cl-compare" }, [
+      html("div", { class: "cl-row cl-wrap" }, [
         html("h3", { class: "cl-heading" }, "Two routers on the same tokens"),
         html("div", { class: "cl-row cl-wrap" }, this.other, this.match),
-      ),
+      ]),
       this.table,
       this.differs,
       this.note,
-    );
+    ]);
   }
 
   /** @param {LabelView} view */

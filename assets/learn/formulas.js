@@ -81,18 +81,14 @@ export class FormulaPanel {
     this.viewer = viewer;
     this.body = html("dl", { class: "cx-formulas" });
     this.drawn = "";
-    this.root = html(
-      "section",
-      { class: "cx-learn-card", "aria-labelledby": "cx-learn-formulas" },
+    this.root = html("section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-formulas" }, [
       html("h2", { id: "cx-learn-formulas" }, "The formulas, with this run’s numbers"),
-      html(
-        "p",
-        { class: "cx-learn-small" },
+      html("p", { class: "cx-learn-small" }, [
         "They follow the run above: move τ, pin a token or price it for another pair, and they change. " +
           "Bytes are estimates.",
-      ),
+      ]),
       this.body,
-    );
+    ]);
   }
 
   update() {

@@ -15,18 +15,14 @@ const FORMULAS_EVERY_MS = 500;
 function waysIn(page) {
   const tour = plainButton("Take the tour", "cx-learn-button cx-learn-primary", () => startTour(page, tour));
   const show = plainButton("Present this run", "cx-learn-button", () => present(page, show));
-  return html(
-    "section",
-    { class: "cx-learn-card", "aria-labelledby": "cx-learn-ways" },
+  return html("section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-ways" }, [
     html("h2", { id: "cx-learn-ways" }, "On this page"),
-    html(
-      "p",
-      { class: "cx-learn-small" },
+    html("p", { class: "cx-learn-small" }, [
       "The tour names nine things to do and goes on when you have done them. Presenting shows the run " +
         "alone in large type; every key is under ?.",
-    ),
+    ]),
     html("div", { class: "cx-learn-row" }, tour, show),
-  );
+  ]);
 }
 
 /** Called when the view is first opened. @param {HTMLElement} panel @param {Page} page */
@@ -36,18 +32,16 @@ export function mountLearn(panel, page) {
     title: card.querySelector(".cx-preset-title")?.textContent ?? card.dataset.file ?? "",
   }));
   const formulas = new FormulaPanel(page.viewer);
-  const glossary = html(
-    "section",
-    { class: "cx-learn-card", "aria-labelledby": "cx-learn-words" },
+  const glossary = html("section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-words" }, [
     html("h2", { id: "cx-learn-words" }, "Glossary"),
     html(
       "dl",
       { class: "cx-glossary" },
-      ...GLOSSARY.map(([word, meaning]) =>
+      GLOSSARY.map(([word, meaning]) =>
         html("div", { id: wordId(word) }, html("dt", {}, word), html("dd", {}, meaning)),
       ),
     ),
-  );
+  ]);
   const exercise = new PredictPanel(runs, new URLSearchParams(location.search));
   panel.replaceChildren(waysIn(page), exercise.root, formulas.root, glossary);
   formulas.update();

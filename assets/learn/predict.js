@@ -54,22 +54,18 @@ export class PredictPanel {
     this.again = plainButton("Clear the marks", "cx-learn-button", () => this.clear());
     this.count = html("span", { class: "cx-learn-small" });
     this.result = html("p", { class: "cx-learn-result", role: "status" });
-    this.root = html(
-      "section",
-      { class: "cx-learn-card", "aria-labelledby": "cx-learn-predict" },
+    this.root = html("section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-predict" }, [
       html("h2", { id: "cx-learn-predict" }, "Predict, then reveal"),
-      html(
-        "p",
-        { class: "cx-learn-small" },
+      html("p", { class: "cx-learn-small" }, [
         "Which tokens would you not leave to a small model? Mark them, then compare with the run. Hint: " +
           "it is rarely the long words.",
-      ),
+      ]),
       html("div", { class: "cx-learn-row" }, this.pick, this.truth),
       this.question,
       this.text,
       html("div", { class: "cx-learn-row" }, this.revealButton, this.again, this.count),
       this.result,
-    );
+    ]);
     const run = runs.find(({ file }) => file === `${wanted.get("exercise")}.json`);
     if (run) this.pick.value = run.file;
     if (Object.hasOwn(TRUTHS, wanted.get("truth") ?? "")) this.truth.value = wanted.get("truth") ?? "";

@@ -41,12 +41,10 @@ class Presenter {
     this.keys = pairs("cp-keys", keys, { hidden: true });
     this.leave = plainButton("Leave", "ct-button", () => this.end());
     this.help = plainButton("Keys (?)", "ct-button", () => this.showKeys(), { "aria-expanded": "false" });
-    this.root = html(
-      "section",
-      { class: "citer-presenter", "aria-label": "Presenter" },
+    this.root = html("section", { class: "citer-presenter", "aria-label": "Presenter" }, [
       this.keys,
       html("div", { class: "cp-row" }, this.title, this.tau, this.help, this.leave),
-    );
+    ]);
     this.abort = new AbortController();
     // Before anything else on the page, which has keys of its own.
     document.addEventListener("keydown", (event) => this.pressed(event), { signal: this.abort.signal, capture: true });

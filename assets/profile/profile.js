@@ -75,20 +75,16 @@ class Profile {
       ["passes", "Time of one forward pass", (profile, palette) => passesFigure(profile.passes, palette)],
     ];
     this.charts = charts.map(([name, title, figure]) => ({ figure, frame: new PlotFrame(name, title) }));
-    this.body = html(
-      "div",
-      { class: "cl-body", hidden: true },
-      html(
-        "section",
-        { class: "cp-words" },
+    this.body = html("div", { class: "cl-body", hidden: true }, [
+      html("section", { class: "cp-words" }, [
         this.headline,
         this.numbers,
         html("p", { class: "cp-top" }, this.kind, this.provenance),
-      ),
+      ]),
       html("section", { class: "cl-charts" }, ...this.charts.map(({ frame }) => frame.root)),
       html("section", { class: "cp-panel" }, html("h3", { class: "cl-heading" }, "Why, and the limits"), this.reasons),
       html("details", { class: "cl-details cp-numbers" }, html("summary", {}, "All numbers as tables"), this.tables),
-    );
+    ]);
     this.root = html(
       "div",
       { class: "citer-labels citer-profile", role: "region", "aria-label": "Is routing worth it here?" },
@@ -176,13 +172,11 @@ class Profile {
     this.provenance.replaceChildren(...withCode(profile.provenance));
     this.numbers.replaceChildren(
       ...profile.numbers.map(({ value, label, note }) =>
-        html(
-          "div",
-          {},
+        html("div", {}, [
           html("dt", {}, label),
           html("dd", { class: "cp-number" }, value),
           html("dd", { class: "cl-note" }, note),
-        ),
+        ]),
       ),
     );
     this.reasons.replaceChildren(...profile.sentences.map((sentence) => html("li", {}, sentence)));

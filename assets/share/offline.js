@@ -27,19 +27,15 @@ function offlineSlider(onTau) {
   });
   const value = html("output", { for: "co-tau", class: "co-tau-value" });
   const histogram = html("div", { class: "co-histogram" });
-  const root = html(
-    "section",
-    { class: "co-tau", "aria-label": "Threshold" },
+  const root = html("section", { class: "co-tau", "aria-label": "Threshold" }, [
     html("div", { class: "co-tau-head" }, html("label", { for: "co-tau" }, "Threshold τ"), value),
     histogram,
     range,
-    html(
-      "p",
-      { class: "co-small", id: "co-tau-help" },
+    html("p", { class: "co-small", id: "co-tau-help" }, [
       "The LLM writes a token when the router's confidence in the SLM is below τ. Moving it replays " +
         "the run’s decisions; the text stays as it was written.",
-    ),
-  );
+    ]),
+  ]);
   // The range rounds to its steps; a tau for a budget may lie between two.
   let current = 0;
   /** @param {number} tau */
@@ -81,12 +77,10 @@ function openOffline() {
     html("header", { class: "co-header" }, html("h1", {}, title), themeButton()),
     place,
     slider.root,
-    html(
-      "p",
-      { class: "co-small" },
+    html("p", { class: "co-small" }, [
       "A small model (SLM) wrote; where a router expected it to fail, a large one (LLM, underlined) " +
         "wrote the token. This page is one file and asks no server for anything.",
-    ),
+    ]),
   );
   const viewer = mountViewer(place, {
     fetchRun: () => Promise.reject(new Error("There is no server.")),

@@ -61,19 +61,15 @@ export class BranchStrip {
       ? `from token ${entry.fork + 1} of ${parent.name}, ${plural(nChanged, "token")} changed`
       : plural(trace.events.length, "token");
     const how = { type: "button", class: "cv-branch-show", "aria-pressed": String(isShown), "data-key": `show-${id}` };
-    const show = html(
-      "button",
-      { ...how, onclick: () => this.on.onShow(id) },
-      html(
-        "span",
-        { class: "cv-branch-name" },
+    const show = html("button", { ...how, onclick: () => this.on.onShow(id) }, [
+      html("span", { class: "cv-branch-name" }, [
         name,
         " ",
         verdictMark(trace, (word) => html("span", { class: "cv-sr" }, word)),
-      ),
+      ]),
       html("span", { class: "cv-branch-facts" }, `${percent(llmShare, 0)} LLM · ${quantity("bytes", bytes)}`),
       html("span", { class: "cv-branch-facts" }, origin),
-    );
+    ]);
     const mark = html("input", {
       type: "checkbox",
       "data-key": `mark-${id}`,
@@ -85,11 +81,9 @@ export class BranchStrip {
         this.on.onCompare(this.compared.length === 2 ? [one, other] : null);
       },
     });
-    const tools = html(
-      "div",
-      { class: "cv-branch-tools" },
+    const tools = html("div", { class: "cv-branch-tools" }, [
       html("label", { class: "cv-check" }, mark, " Compare", html("span", { class: "cv-sr" }, ` ${name}`)),
-    );
+    ]);
     if (this.renaming === id) return html("li", { class: "cv-branch" }, this.#nameField(entry), tools);
     /** @param {string} word @param {() => void} onclick */
     const tool = (word, onclick) =>

@@ -130,9 +130,7 @@ export class Chart {
       return x >= -6 && k <= this.view.shown ? Math.max(0, Math.min(this.view.shown - 1, k - 1)) : null;
     };
     const names = { role: "img", "aria-labelledby": `${id}-title ${id}-desc` };
-    this.svg = svg(
-      "svg",
-      { class: "cv-chart-svg", ...names, height: CHART_HEIGHT, ...overTokens(indexAt, on) },
+    this.svg = svg("svg", { class: "cv-chart-svg", ...names, height: CHART_HEIGHT, ...overTokens(indexAt, on) }, [
       svg("defs", {}, svg("clipPath", { id: `${id}-clip` }, this.clipRect)),
       this.grid,
       this.axis,
@@ -140,23 +138,19 @@ export class Chart {
       this.cursor,
       ...this.dots,
       labelGroup,
-    );
+    ]);
     this.description = html("span", { class: "cv-sr", id: `${id}-desc` });
-    this.root = html(
-      "section",
-      { class: "cv-chart cv-panel", "aria-labelledby": `${id}-title` },
-      html(
-        "div",
-        { class: "cv-row" },
+    this.root = html("section", { class: "cv-chart cv-panel", "aria-labelledby": `${id}-title` }, [
+      html("div", { class: "cv-row" }, [
         this.title,
         html("div", { class: "cv-segments", role: "group", "aria-label": "Unit of the chart" }, ...toggles),
         largeButton("The chart"),
-      ),
+      ]),
       this.readout,
       this.svg,
       this.description,
       this.note,
-    );
+    ]);
     this.resizer = new ResizeObserver(([entry]) => {
       const width = Math.round(entry.contentRect.width);
       if (width === this.width || width === 0) return;
@@ -230,11 +224,9 @@ export class Chart {
         .replace(/\.$/, "");
       this.grid.append(svg("line", { x1: left, x2: left + plotWidth, y1: at, y2: at }));
       this.axis.append(
-        svg(
-          "text",
-          { x: left - 8, y: at + 4, "text-anchor": "end" },
+        svg("text", { x: left - 8, y: at + 4, "text-anchor": "end" }, [
           tick > 0 && tick === ticks.at(-1) ? `${label} ${unit.name}` : label,
-        ),
+        ]),
       );
     }
     for (const tick of niceTicks(view.domain, narrow ? 3 : 5)) {

@@ -48,12 +48,10 @@ export class Choices {
       "data-key": "typed",
     });
     const write = html("button", { type: "submit", class: "cv-button cv-do", "data-key": "write" }, "Write it");
-    this.form = html(
-      "form",
-      { class: "cv-own-token", ...instead(() => this.#ask(this.input.value)) },
+    this.form = html("form", { class: "cv-own-token", ...instead(() => this.#ask(this.input.value)) }, [
       this.input,
       write,
-    );
+    ]);
   }
 
   /** @param {RunView} view @param {number} index @param {Askable} can @returns {(Node|null)[]} */
@@ -139,12 +137,10 @@ export class Choices {
       const rows = top.map((one, k) => this.#row(model, one, chances?.[k], event, can));
       const nKept = chances?.indexOf(0) ?? -1;
       if (nKept > 0) rows.splice(nKept, 0, html("li", { class: "cv-cut-line" }, "cut"));
-      return html(
-        "div",
-        {},
+      return html("div", {}, [
         html("h3", { class: "cv-subheading" }, `${name} candidates`),
         top.length ? html("ol", { class: "cv-candidates" }, ...rows) : html("p", { class: "cv-muted" }, none),
-      );
+      ]);
     });
     const isDrawn = (view.head?.settings.temperature ?? 0) > 0;
     const more = button(`Show ${isDrawn ? "the draw and " : ""}20 of both models`, "cv-link", {

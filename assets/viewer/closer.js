@@ -33,15 +33,13 @@ export function probeBlock(view, can, onProbe) {
     );
   }
   if (!can.probe) return null;
-  return html(
-    "div",
-    { class: "cv-block" },
+  return html("div", { class: "cv-block" }, [
     button("Ask the LLM everywhere", "cv-link", { "data-key": "probe", onclick: () => onProbe() }),
     caption(
       "One more pass of both models over this text. It is not counted in the cost. Where a solution of " +
         "the problem is known, it gives case and label too.",
     ),
-  );
+  ]);
 }
 
 export class Closer {
@@ -49,12 +47,10 @@ export class Closer {
   constructor(onProbe) {
     this.onProbe = onProbe;
     this.place = html("div", {});
-    this.root = html(
-      "section",
-      { class: "cv-closer", "aria-label": "Ask more, and the keys" },
+    this.root = html("section", { class: "cv-closer", "aria-label": "Ask more, and the keys" }, [
       this.place,
       html("details", { class: "cv-fold" }, html("summary", {}, "Keys"), pairs("cv-keys", KEYS)),
-    );
+    ]);
     /** @type {string|null} */
     this.shownKey = null;
   }

@@ -15,18 +15,14 @@ export class ComparePanel {
   /** @param {() => void} onClose */
   constructor(onClose) {
     this.columns = html("div", { class: "cv-compare-columns" });
-    this.root = html(
-      "section",
-      { class: "cv-compare cv-panel", "aria-label": "Two runs compared", hidden: true },
-      html(
-        "div",
-        { class: "cv-row" },
+    this.root = html("section", { class: "cv-compare cv-panel", "aria-label": "Two runs compared", hidden: true }, [
+      html("div", { class: "cv-row" }, [
         html("h2", { class: "cv-heading" }, "Compared"),
         largeButton("The comparison"),
         button("Close", "cv-link", { onclick: () => onClose() }),
-      ),
+      ]),
       this.columns,
-    );
+    ]);
   }
 
   hide() {
@@ -59,21 +55,14 @@ export class ComparePanel {
       text.append(node);
     });
     const nChanged = changed.reduce((sum, one) => sum + one, 0);
-    return html(
-      "div",
-      { class: "cv-compare-column" },
-      html(
-        "h3",
-        { class: "cv-subheading" },
-        `${name} `,
-        verdictMark(trace, (word) => ` ${word}`),
-      ),
+    return html("div", { class: "cv-compare-column" }, [
+      html("h3", { class: "cv-subheading" }, [`${name} `, verdictMark(trace, (word) => ` ${word}`)]),
       caption(
         `${plural(trace.events.length, "token")}, ${nChanged} of them only here · ` +
           `${percent(llmShare, 0)} LLM, ${decisiveWords(totals)} decisive · ${plural(handOffs, "hand-off")} ` +
           `· ${quantity("bytes", bytes)}, estimated`,
       ),
       text,
-    );
+    ]);
   }
 }

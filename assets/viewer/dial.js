@@ -45,13 +45,9 @@ export function dialPicture(confidence, tau, relation) {
 
 /** @param {number} confidence @param {number} tau @param {string} relation what follows from the two, in words */
 export function confidenceDial(confidence, tau, relation) {
-  return html(
-    "div",
-    { class: "cv-dial-block" },
+  return html("div", { class: "cv-dial-block" }, [
     dialPicture(confidence, tau, relation),
-    html(
-      "p",
-      { class: "cv-small" },
+    html("p", { class: "cv-small" }, [
       "SLM confidence ",
       html("strong", {}, probability(confidence)),
       html("br"),
@@ -59,6 +55,6 @@ export function confidenceDial(confidence, tau, relation) {
       html("strong", {}, formatTau(tau)),
       html("br"),
       html("span", { class: "cv-caption" }, relation),
-    ),
-  );
+    ]),
+  ]);
 }

@@ -1,5 +1,7 @@
 /**
- * Two small element builders. Must not know anything of this product. Strings become text nodes, never markup.
+ * Two small element builders, and the parts that panels are built of. Strings become text nodes, never markup.
+ *
+ * Several children are one list: a tag, its attributes and the beginning of its children stand on one line then.
  */
 
 const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
@@ -9,7 +11,8 @@ const SVG_NAMESPACE = "http://www.w3.org/2000/svg";
  * @typedef {Record<string, string|number|boolean|null|undefined|Listener|Record<string, string>>|null} Attributes those
  *   that are null or false are left out, true is an attribute without a value, a function listens: `onclick` to clicks;
  *   `style` has the names and values of properties
- * @typedef {string|Node|null|undefined} Child
+ * @typedef {string|Node|null|undefined} Part
+ * @typedef {Part|Part[]} Child nothing stands for what is null; a list stands for what is in it
  */
 
 /** @param {HTMLElement|SVGElement} node @param {Attributes} attributes */
@@ -32,12 +35,12 @@ export function setAttributes(node, attributes) {
  */
 function build(node, attributes, children) {
   setAttributes(node, attributes);
-  node.append(...children.filter((child) => child !== null && child !== undefined));
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
   return node;
 }
 
 /**
- * An HTML element: `html("p", {class: "cv-note"}, "text", otherNode)`.
+ * An HTML element: `html("p", {class: "cv-note"}, "text")`, `html("p", {class: "cv-note"}, ["text", otherNode])`.
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
  * @param {Attributes} [attributes]
@@ -99,7 +102,7 @@ export const pairs = (look, rows, more) =>
   html(
     "dl",
     { class: look, ...more },
-    ...rows.map(([name, said]) => html("div", {}, html("dt", {}, name), html("dd", {}, said))),
+    rows.map(([name, said]) => html("div", {}, html("dt", {}, name), html("dd", {}, said))),
   );
 
 /** @param {...Child} words */

@@ -46,12 +46,10 @@ export function drawBlock(view, index, found) {
   const strips = draws.map(({ model, draw, top }) => strip(model, draw, top));
   const names = draws.map(({ model }) => html("span", { class: `cv-tag cv-tag-${model}` }, WRITER_NAMES[model]));
   root.append(
-    html(
-      "div",
-      { class: "cv-draw", "aria-hidden": "true" },
+    html("div", { class: "cv-draw", "aria-hidden": "true" }, [
       html("div", { class: "cv-draw-names" }, ...names),
       html("div", { class: "cv-draw-lanes" }, ...strips, mark),
-    ),
+    ]),
   );
   say(
     `Drawn: ${sampling(settings).join(", ")}. These change the probabilities (before → after) and cut the least ` +

@@ -27,22 +27,16 @@ export class Figures {
     const figure = (look, title, kept) => button("–", `cv-figure ${look}`, { title, onclick: () => onKeep(kept) });
     this.share = figure("cv-figure-share", "Show only what the LLM wrote", "llm");
     this.decisive = figure("cv-figure-decisive", "Show only the decisive tokens", "decisive");
-    const numbers = html(
-      "dl",
-      { class: "cv-figures-numbers" },
-      html(
-        "div",
-        {},
+    const numbers = html("dl", { class: "cv-figures-numbers" }, [
+      html("div", {}, [
         html("dt", {}, html("span", { class: "cv-wide" }, "of the tokens "), "by the LLM"),
         html("dd", {}, this.share),
-      ),
-      html(
-        "div",
-        { title: "LLM tokens where the SLM would have written another one" },
+      ]),
+      html("div", { title: "LLM tokens where the SLM would have written another one" }, [
         html("dt", {}, term("decisive", glossary)),
         html("dd", {}, this.decisive),
-      ),
-    );
+      ]),
+    ]);
     /** @type {Record<string, {bar: HTMLElement, value: HTMLElement}>} */
     this.bars = {};
     const rows = BARS.map(([line, label]) => {
@@ -52,12 +46,10 @@ export class Figures {
       const track = html("span", { class: "cv-moved-track", "aria-hidden": "true" }, bar);
       return html("div", { class: `cv-moved cv-moved-row-${line}` }, html("dt", {}, label), track, value);
     });
-    this.root = html(
-      "section",
-      { class: "cv-figures", "aria-label": "This run in figures" },
+    this.root = html("section", { class: "cv-figures", "aria-label": "This run in figures" }, [
       numbers,
       html("dl", { class: "cv-moved-list", title: ESTIMATED }, ...rows),
-    );
+    ]);
   }
 
   /** @param {RunView} view */

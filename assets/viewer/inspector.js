@@ -89,16 +89,12 @@ export class Inspector {
     const isEnd = event.text === "" && index === view.n - 1 && view.finishReason === "eos";
     const quoted = isEnd ? "end of text" : event.text === "" ? "part of a character" : visibleText(event.text);
     const writer = isLlm ? "llm" : "slm";
-    const heading = html(
-      "div",
-      { class: "cv-inspector-head" },
-      html(
-        "h2",
-        { class: "cv-quote-heading" },
+    const heading = html("div", { class: "cv-inspector-head" }, [
+      html("h2", { class: "cv-quote-heading" }, [
         html("bdi", { class: `cv-quote cv-quote-${writer}${event.text === "" ? " cv-quote-special" : ""}` }, quoted),
-      ),
+      ]),
       html("p", { class: "cv-muted" }, `Token ${index + 1} of ${view.n}${view.pinned === index ? " · pinned" : ""}`),
-    );
+    ]);
     const forced = view.isForced(index);
     const why = forced
       ? "was chosen here by hand, not by the router"
@@ -120,13 +116,11 @@ export class Inspector {
       this.#insideButton(view),
       view.pinned === index ? this.#flipBlock(view, index, isLlm, can) : null,
       event.source === "llm"
-        ? html(
-            "p",
-            { class: "cv-small" },
+        ? html("p", { class: "cv-small" }, [
             slmAlso
               ? "Not decisive: the SLM would have written the same token."
               : html("span", {}, "Decisive: the SLM would have written ", slmWord),
-          )
+          ])
         : null,
       ...this.choices.blocks(view, index, can),
       this.#uncertainty(view, event, index),
@@ -156,12 +150,10 @@ export class Inspector {
     const other = isLlm ? "slm" : "llm";
     const onclick = () => this.on.onFlip(index, other, null);
     const words = `Flip: let the ${WRITER_NAMES[other]} write this token`;
-    return html(
-      "div",
-      { class: "cv-block" },
+    return html("div", { class: "cv-block" }, [
       button(words, "cv-do", { "data-key": "flip", onclick }),
       caption("Makes a branch: the same tokens up to here, then written again. Or choose one of the candidates."),
-    );
+    ]);
   }
 
   /**

@@ -58,12 +58,10 @@ export class Legend {
       this.hyp,
       this.forced,
       this.changed,
-      html(
-        "label",
-        { class: "cv-check cv-key", title: "Tints by certainty: stronger = further from τ" },
+      html("label", { class: "cv-check cv-key", title: "Tints by certainty: stronger = further from τ" }, [
         this.certainty,
         "certainty",
-      ),
+      ]),
     );
   }
 

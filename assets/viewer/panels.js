@@ -88,12 +88,8 @@ export class Panels {
     const time = [toggleButton, this.minimap.root, this.pacing.root, largeButton("The run")];
     root.classList.add("cv-panel");
     /** The element around what stands in the root. */
-    this.layout = html(
-      "div",
-      { class: "cv-layout", "data-state": "empty" },
-      html(
-        "div",
-        { class: "cv-main" },
+    this.layout = html("div", { class: "cv-layout", "data-state": "empty" }, [
+      html("div", { class: "cv-main" }, [
         this.head.root,
         this.branching.strip.root,
         this.tokens.root,
@@ -101,15 +97,13 @@ export class Panels {
         html("div", { class: "cv-time" }, ...time),
         this.whatIf.root,
         this.legend.root,
-      ),
-    );
+      ]),
+    ]);
     const side = html("div", { class: "cv-side" }, this.figures.root, this.inspector.root);
-    const lower = html(
-      "div",
-      { class: "cv-lower" },
+    const lower = html("div", { class: "cv-lower" }, [
       ...[this.branching.compare.root, this.playback.root, this.tools.root, this.whatIf.form],
       ...[this.counters.root, this.chart.root, this.head.provenance, this.closer.root],
-    );
+    ]);
     root.replaceChildren(this.layout, this.tooltip.root, this.announcer.root);
     (options.places?.side ?? this.layout).append(side);
     (options.places?.lower ?? this.layout).append(lower);

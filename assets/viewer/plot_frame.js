@@ -14,14 +14,12 @@ export class PlotFrame {
   constructor(name, title, ...below) {
     this.title = title;
     this.plot = html("div", { class: "cl-plot", role: "img", "aria-label": title });
-    this.root = html(
-      "figure",
-      { class: "cl-chart cv-panel", "data-chart": name },
+    this.root = html("figure", { class: "cl-chart cv-panel", "data-chart": name }, [
       html("figcaption", { class: "cl-label" }, title),
       largeButton(title),
       this.plot,
       ...below,
-    );
+    ]);
   }
 
   /** @param {PlotlyLibrary} plotly @param {Figure} figure @param {string|null} words what it shows */

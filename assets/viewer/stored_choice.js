@@ -21,12 +21,10 @@ export class StoredChoice {
     this.files = files;
     const groups = new Map(files.map(({ pair }) => [pair, html("optgroup", { label: pair })]));
     for (const { file, title, pair } of files) groups.get(pair)?.append(...options([[file, title]]));
-    this.root = html(
-      "select",
-      { ...attributes, onchange: () => onChoose(this.root.value) },
+    this.root = html("select", { ...attributes, onchange: () => onChoose(this.root.value) }, [
       html("option", { value: "", hidden: true }, own),
       ...groups.values(),
-    );
+    ]);
   }
 
   /** The one that is shown; undefined where it is none of these. */

@@ -23,11 +23,9 @@ export function tableOf({ head, rows }, { caption, isNamed = false, look = "cl-t
   /** @param {string|Node} value @param {number} k */
   const cell = (value, k) => (isNamed && !k ? html("th", { scope: "row" }, value) : html("td", {}, value));
   const heads = head.map((name) => (name === "" ? html("td", {}) : html("th", { scope: "col" }, ...[name].flat())));
-  return html(
-    "table",
-    { class: look },
+  return html("table", { class: look }, [
     caption,
     heads.length ? html("thead", {}, html("tr", {}, ...heads)) : null,
     html("tbody", {}, ...rows.map((row, i) => html("tr", { class: looks[i] }, ...row.map(cell)))),
-  );
+  ]);
 }

@@ -48,19 +48,15 @@ export class ToolsRow {
     this.count = html("output", { class: "cv-count-note", "aria-live": "polite" });
     this.previous = nudge("‹", "Previous match", () => this.#go(-1));
     this.next = nudge("›", "Next match", () => this.#go(1));
-    this.root = html(
-      "div",
-      { class: "cv-tools" },
-      html(
-        "div",
-        { class: "cv-tool", role: "group", "aria-label": "Jump" },
+    this.root = html("div", { class: "cv-tools" }, [
+      html("div", { class: "cv-tool", role: "group", "aria-label": "Jump" }, [
         html("span", { class: "cv-tool-name" }, "Jump to"),
         this.kind,
         nudge("‹", "Jump back", () => on.onJump(this.#chosen, -1)),
         nudge("›", "Jump forward", () => on.onJump(this.#chosen, 1)),
-      ),
+      ]),
       html("div", { class: "cv-tool", role: "search" }, this.field, this.previous, this.next, this.count),
-    );
+    ]);
   }
 
   get #chosen() {

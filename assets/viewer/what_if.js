@@ -94,15 +94,13 @@ export class WhatIf {
     this.unit.append(...options(Object.entries(BUDGETS).map(([name, { label }]) => [name, label])));
     this.find = html("button", { type: "submit", class: "cv-button cv-do" }, "Find τ");
     this.found = html("output", { class: "cv-count-note", "aria-live": "polite" });
-    this.form = html(
-      "form",
-      { class: "cv-budget", "aria-label": "τ for a budget", ...instead(() => this.#solve()) },
+    this.form = html("form", { class: "cv-budget", "aria-label": "τ for a budget", ...instead(() => this.#solve()) }, [
       html("span", { class: "cv-tool-name" }, "At most"),
       this.limit,
       this.unit,
       this.find,
       this.found,
-    );
+    ]);
     this.root = html("div", { class: "cv-notice" }, this.sentence, this.back, this.goOn);
   }
 
