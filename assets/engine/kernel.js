@@ -1,5 +1,10 @@
 /**
- * One memory for all numbers, and the functions that compute on it: `kernel_code.js`, instantiated.
+ * One memory for all numbers, and the module that computes on it: products (`product_code.js`) and what needs e to a
+ * power (`exponential_code.js`).
+ *
+ * The module is assembled where it is used, in a few milliseconds, so there is nothing to build and no file of bytes to
+ * trust. Plain vector instructions of 128 bits and none of the relaxed ones, so every processor gives the same numbers.
+ * Keys and values of the cache are panels too: attention is the same product.
  *
  * Places are counted in floats from the start of the memory. It grows while models are loaded, and `floats` is another
  * array then: callers take it anew at each call. Knows matrices, but no model.
@@ -14,8 +19,9 @@
  * @property {(gate: number, up: number, nBytes: number) => void} gated
  */
 
-import { kernelCode } from "./kernel_code.js";
-import { PANEL } from "./product_code.js";
+import { exponentials, gated, softmax } from "./exponential_code.js";
+import { FLOATS, HALVES, PANEL, product } from "./product_code.js";
+import { wasmModule } from "./wasm_code.js";
 
 const PAGE = 65536;
 const FLOAT = 4;
@@ -47,7 +53,14 @@ export class Kernel {
    */
   static async create() {
     const memory = new WebAssembly.Memory({ initial: 1 });
-    const { instance } = await WebAssembly.instantiate(kernelCode(), { env: { memory } });
+    const functions = [
+      product("product", FLOATS),
+      product("productOfHalves", HALVES),
+      softmax(),
+      exponentials(),
+      gated(),
+    ];
+    const { instance } = await WebAssembly.instantiate(wasmModule(functions), { env: { memory } });
     return new Kernel(memory, /** @type {KernelExports} */ (/** @type {unknown} */ (instance.exports)));
   }
 

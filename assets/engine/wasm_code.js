@@ -1,7 +1,7 @@
 /**
  * A small assembler: WebAssembly instructions as lists of bytes, and functions put together into a module.
  *
- * Knows the binary format and the few instructions that `kernel_code.js` uses, nothing of what they compute. An
+ * Knows the binary format and the few instructions that the kernel uses, nothing of what they compute. An
  * expression is the bytes that leave its value on the stack, so expressions nest as they would in the text format.
  *
  * @typedef {number[]} Code bytes of instructions

@@ -1,13 +1,49 @@
 /**
  * Pointer and keys over the text: hover previews, click pins, keys move. One delegated listener per kind of event.
  *
- * Glue between the viewer and its text panel; which key means what is `keyboard.js`'s, where it leads `moves.js`'s.
+ * Glue between the viewer and its text panel; where a key leads is `moves.js`'s. Only keys from inside the viewer are
+ * heard, so the page's own are never taken.
  */
 
 import { formatTau, probability } from "../run/format.js";
-import { actionOf } from "./keyboard.js";
 import { targetOf } from "../run/moves.js";
 import { visibleText } from "./text.js";
+
+/** @type {Record<string, string>} */
+const ACTIONS = {
+  ArrowRight: "next",
+  ArrowLeft: "previous",
+  ArrowDown: "next",
+  ArrowUp: "previous",
+  "]": "nextLlm",
+  "[": "previousLlm",
+  ">": "nextDecisive",
+  "<": "previousDecisive",
+  "}": "nextHandOff",
+  "{": "previousHandOff",
+  ")": "nextLow",
+  "(": "previousLow",
+  "/": "search",
+  f: "flip",
+  Home: "first",
+  End: "last",
+  Escape: "unpin",
+  " ": "play",
+  Enter: "pin",
+};
+
+/** The action of a key event, or null where the focused control needs the key itself. @param {KeyboardEvent} event */
+export function actionOf(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return null;
+  const action = ACTIONS[event.key] ?? null;
+  const element = /** @type {Element|null} */ (event.target);
+  const target = element && "closest" in element ? element : null; // a document has no such method
+  if (!action || !target) return action;
+  if (action === "unpin") return action;
+  if (target.closest("input, select, textarea")) return null;
+  if (target.closest("button") && (action === "play" || action === "pin")) return null;
+  return action;
+}
 
 /**
  * @param {Viewer} viewer

@@ -5,7 +5,7 @@ import test from "node:test";
 import { niceTicks, spreadLabels } from "../../assets/viewer/chart.js";
 import { formatTau, percent, probability, quantity } from "../../assets/run/format.js";
 import { binConfidences } from "../../assets/viewer/histogram.js";
-import { actionOf } from "../../assets/viewer/keyboard.js";
+import { actionOf } from "../../assets/viewer/pointing.js";
 import { makeEvents } from "./fixtures.mjs";
 
 const ASSETS = new URL("../../assets/", import.meta.url);
