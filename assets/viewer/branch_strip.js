@@ -46,7 +46,7 @@ export class BranchStrip {
     this.root.inert = isBusy;
     this.compared = this.compared.filter((id) => book.get(id));
     this.hint.textContent = this.compared.length === 1 ? "Mark another one to compare the two." : "";
-    const items = book.entries.map((entry) => this.#item(entry, book, totalsOf));
+    const items = () => book.entries.map((entry) => this.#item(entry, book, totalsOf));
     if (!refill(this.list, items)) this.list.querySelector("button")?.focus();
   }
 

@@ -114,13 +114,13 @@ export const block = (title, ...children) =>
 
 /**
  * Puts new elements into a place; what had the keyboard has it again, by its `data-key`.
- * @param {Element} place @param {Node[]} nodes
+ * @param {Element} place @param {() => Node[]} make the elements, of which some may stand there now
  * @returns {boolean} false where it is not there any more
  */
-export function refill(place, nodes) {
+export function refill(place, make) {
   const active = document.activeElement;
   const key = active instanceof HTMLElement && place.contains(active) ? active.dataset.key : undefined;
-  place.replaceChildren(...nodes);
+  place.replaceChildren(...make());
   if (key === undefined) return true;
   /** @type {HTMLElement|null} */
   const same = place.querySelector(`[data-key="${key}"]`);

@@ -77,7 +77,7 @@ export class Inspector {
     ].join();
     if (key === this.shownKey) return;
     this.shownKey = key;
-    refill(this.body, index === null ? [] : this.#token(view, index, can));
+    refill(this.body, () => (index === null ? [] : this.#token(view, index, can)));
   }
 
   /** @param {RunView} view @param {number} index @param {Askable} can */
