@@ -141,10 +141,13 @@ class CostModel:
         return self._forward(self.router_params * self.router_bytes_per_param, 2 * self.router_params)
 
     def step(self, event: TokenEvent) -> Cost:
-        """The routed step: SLM and router always, the LLM where it was called."""
+        """The routed step: SLM and router always, the LLM where it was called; and the steps that were taken back."""
         slm = self.model_forward(self.slm, event.slm_tokens_fed, event.context_len - event.slm_tokens_fed)
-        llm = self.model_forward(self.llm, event.llm_tokens_fed, event.context_len - event.llm_tokens_fed)
-        return slm + self.router_step() + llm
+        llm = self.model_forward(self.llm, event.llm_tokens_fed, event.llm_context_len - event.llm_tokens_fed)
+        total = slm + self.router_step() + llm
+        for further in range(1, len(event.discarded)):
+            total += self.model_forward(self.slm, 1, event.context_len + further - 1) + self.router_step()
+        return total
 
     def alone(self, model: ModelSpec, event: TokenEvent) -> Cost:
         """What the step would cost if `model` wrote the whole text by itself, without a router."""

@@ -75,6 +75,13 @@ class DecodeSettings:
         temperature: 0 (greedy) to 2.
         top_p: nucleus in (0, 1]; only used when sampling.
         seed: a whole number of up to 15 digits, which every JSON reader keeps as it is; only used when sampling.
+        take_back: in [0, 1]. Where the LLM is called it takes back the first SLM token since its last call that is less
+            probable to it than this share of its own choice there; at 1 any other token, so that the text is the LLM's
+            own; at 0 none, which is CITER.
+        doubt_budget: the LLM is also called when the router's doubts since its last call exceed this sum; 0 is none.
+        look_every: it is also called when so many tokens stand since its last call; 0 is never.
+        final_doubt: at the end it looks once more if the doubts since its last call exceed this sum. Only with
+            `take_back`.
 
     Raises:
         SettingError: a value outside its range.
@@ -101,6 +108,25 @@ class DecodeSettings:
     seed: int = _setting(
         0, Whole(-MAX_NUMBER, MAX_NUMBER), label="Seed", about="Only when sampling",
         hint="Any number of up to 15 digits will do.", for_sampling=True, in_every_trace=True,
+    )  # fmt: skip
+    take_back: float = _setting(
+        0.0, Real(0, 1), label="Take back", step=0.01, link="back", metavar="RATIO",
+        about="When called, the LLM takes back the first SLM token less probable than this share of its own",
+        hint="0 takes nothing back (CITER), 1 every token that the LLM would not have written.",
+    )  # fmt: skip
+    doubt_budget: float = _setting(
+        0.0, Real(0, MAX_NEW_TOKENS), label="Doubt budget", step=0.05, link="doubt", metavar="SUM",
+        about="The LLM is also called when the doubts since its last call exceed this sum; 0: not",
+        hint="A doubt is 0 to 1 for each token of the SLM.",
+    )  # fmt: skip
+    look_every: int = _setting(
+        0, Whole(0, MAX_NEW_TOKENS), label="Look every", step=1, link="every",
+        about="The LLM is also called after so many tokens without it; 0: not", hint="0 leaves it to the router.",
+    )  # fmt: skip
+    final_doubt: float = _setting(
+        0.0, Real(0, MAX_NEW_TOKENS), label="Final look above", step=0.05, link="final", metavar="SUM",
+        about="Doubts since its last call above which the LLM reads the end too; with take_back only",
+        hint="0 has the LLM read the end of every answer.",
     )  # fmt: skip
 
     def __post_init__(self) -> None:

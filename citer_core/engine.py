@@ -204,7 +204,7 @@ class Engine:
                 text=text.push(event.token_id),
                 context_len=context_len,
                 slm_tokens_fed=n_prompt if index == 0 else 1,
-                llm_tokens_fed=context_len - llm_cached if was_read else 0,
+                llm_tokens_fed=context_len + max(0, len(event.discarded) - 1) - llm_cached if was_read else 0,
             )
             llm_cached = context_len if was_read else llm_cached
 

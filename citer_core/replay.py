@@ -23,9 +23,9 @@ from citer_core.cost import H100_SXM, Cost, CostModel, CostSummary, DeviceSpec
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, Source, TokenEvent, prefers_llm
 
-# Why the exact part ends: the token would be another one; it is unknown what the LLM would have written; or the
-# confidence that decides the token depends on who wrote the ones before.
-Doubt = Literal["other", "unknown", "confidence"]
+# Why the exact part ends: the token would be another one; it is unknown what the LLM would have written; the confidence
+# that decides the token depends on who wrote the ones before; or the LLM would have looked back at another place.
+Doubt = Literal["other", "unknown", "confidence", "look"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +98,6 @@ class Replay:
         }
 
 
-def is_forced(event: TokenEvent) -> bool:
-    """Did a person choose the writer or the token here? In the oldest traces it only shows in the writer."""
-    return event.forced or (event.source == "llm") != prefers_llm(event.slm_confidence, event.threshold)
-
-
 def clear_first(top: Sequence[Sequence[Any]]) -> int | None:
     """The greedy token of a distribution, from its candidates `[token id, text, probability]`, best first.
 
@@ -125,7 +120,7 @@ def llm_tokens_of(trace: RoutingTrace, probe: Sequence[dict[str, Any]] | None = 
     is_greedy = trace.settings.temperature == 0.0
     found: list[int | None] = []
     for event in trace.events:
-        if event.source == "llm" and not is_forced(event):
+        if event.source == "llm" and not event.forced:
             found.append(event.token_id)
         elif probe is not None and is_greedy and event.index < len(probe):
             found.append(clear_first(probe[event.index]["llm_top"]))
@@ -168,14 +163,16 @@ def replay(
     llm_cached = 0
     for event, llm_id in zip(trace.events, llm_ids, strict=True):
         recorded = event.source == "llm"
-        by_llm = recorded if is_own or is_forced(event) else prefers_llm(event.slm_confidence, threshold)
+        by_llm = recorded if is_own or event.is_beyond_tau else prefers_llm(event.slm_confidence, threshold)
         was_read_for_router = not recorded and event.llm_tokens_fed > 0
         is_read = by_llm or trace.router.reads_llm or was_read_for_router
-        fed = event.context_len - llm_cached if is_read else 0
+        fed = event.llm_context_len - llm_cached if is_read else 0
         if is_read:
             llm_cached = event.context_len
         if doubt is None and flips and trace.router.depends_on_writers:
             n_exact, doubt = event.index, "confidence"
+        if doubt is None and not is_own and _looks_elsewhere(event, threshold):
+            n_exact, doubt = event.index, "look"
         if by_llm != recorded:
             flips.append(event.index)
             token_id = llm_id if by_llm else event.slm_token_id
@@ -194,6 +191,14 @@ def replay(
         doubt=doubt,
         decisive=tuple(decisive),
         cost=CostSummary.of(model, events),
+    )
+
+
+def _looks_elsewhere(event: TokenEvent, threshold: float) -> bool:
+    """Whether another of the tokens that were taken back would have had the LLM called."""
+    return any(
+        prefers_llm(token.slm_confidence, threshold) != prefers_llm(token.slm_confidence, event.threshold)
+        for token in event.discarded
     )
 
 

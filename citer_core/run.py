@@ -26,7 +26,7 @@ from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import Problem
 from citer_core.tasks.prompts import PROMPT_VERSION
 from citer_core.trace import PairInfo, ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
-from citer_core.types import DecodeSettings, FinishReason, TokenEvent, WithResult
+from citer_core.types import DecodeSettings, FinishReason, TokenEvent, WithResult, settled
 
 logger = logging.getLogger(__name__)
 # Decodes elsewhere: (router, prompt, settings, fork) -> events, and as the last item why it ended. See
@@ -162,16 +162,16 @@ class Run:
 
     @property
     def n_events(self) -> int:
-        """Tokens so far, those of a branch's parent included."""
+        """Tokens told so far, those of a branch's parent and those that were taken back included."""
         return len(self._events)
 
     def events_since(self, base: int) -> list[TokenEvent]:
-        """The events from index `base` on, in order; none where there are no more."""
+        """What was told from place `base` on, in order; see `settled` for what stays of it."""
         with self._changed:
             return self._events[base:]
 
     def wait(self, base: int, timeout_s: float) -> bool:
-        """Waits until there is an event of index `base`, or the run has ended; False where neither came in time."""
+        """Waits until more than `base` events were told, or the run has ended; False where neither came in time."""
         with self._changed:
             self._wanted.append(base)
             try:
@@ -216,7 +216,7 @@ class Run:
     def trace(self) -> RoutingTrace:
         """The run so far; with the verdict on its answer once it has ended."""
         with self._changed:
-            events, reason = tuple(self._events), self.finish_reason
+            events, reason = settled(self._events), self.finish_reason
         trace = trace_of(self._origin, self.problem, self.settings, len(self.prompt_ids), events, reason)
         return trace if self.parent is None else replace(trace, parent=self.parent)
 

@@ -29,7 +29,15 @@ from citer_core.trace_schema import (
     PerToken,
     Settings,
 )
-from citer_core.types import EVENT_FIELDS, MAX_NEW_TOKENS, Candidate, FinishReason, TokenEvent
+from citer_core.types import (
+    EVENT_FIELDS,
+    MAX_NEW_TOKENS,
+    Candidate,
+    Discarded,
+    FinishReason,
+    Judged,
+    TokenEvent,
+)
 
 READS_LLM, DEPENDS_ON_WRITERS = "disagreement", "bidirectional-entropy"
 Said = Annotated[str, Text()]
@@ -173,6 +181,16 @@ class RoutingTrace:
         return self.n_llm_tokens / self.n_tokens if self.events else 0.0
 
     @property
+    def n_looks(self) -> int:
+        """Forwards of the LLM."""
+        return sum(event.llm_tokens_fed > 0 for event in self.events)
+
+    @property
+    def n_discarded(self) -> int:
+        """SLM tokens that were taken back, with what stood behind them."""
+        return sum(len(event.discarded) for event in self.events)
+
+    @property
     def n_hand_offs(self) -> int:
         """How often the writer changed from one token to the next."""
         return sum(a.source != b.source for a, b in pairwise(self.events))
@@ -228,6 +246,8 @@ class RoutingTrace:
             raise TraceError("This trace is damaged: its events are not numbered 0, 1, 2, ... Export it again.")
         if sum(len(event.text) for event in trace.events) > MAX_COMPLETION_CHARS:
             raise TraceError(f"This trace is damaged: its tokens have more than {MAX_COMPLETION_CHARS:,} characters.")
+        if version == 1:  # in the oldest traces it only shows in the writer what a person chose
+            trace = replace(trace, events=tuple(replace(e, forced=e.is_beyond_tau) for e in trace.events))
         return trace.with_title(trace.title or "")
 
     @classmethod
@@ -256,6 +276,11 @@ def event_to_dict(event: TokenEvent) -> dict[str, Any]:
     entry = {name: getattr(event, name) for name in EVENT_FIELDS}
     for top in ("slm_top", "llm_top"):
         entry[top] = [[c.token_id, c.text, c.probability] for c in entry[top]]
+    for rows in ("discarded", "read"):
+        if not entry[rows]:
+            del entry[rows]  # where there is none, documents keep their bytes
+        else:
+            entry[rows] = [list(row) for row in entry[rows]]
     return entry
 
 
@@ -263,4 +288,6 @@ def event_from_dict(entry: dict[str, Any]) -> TokenEvent:
     """Reads `event_to_dict` back; for what we wrote ourselves, as nothing is checked."""
     for top in ("slm_top", "llm_top"):
         entry[top] = tuple(Candidate(*candidate) for candidate in entry.get(top, ()))
+    entry["discarded"] = tuple(Discarded(*token) for token in entry.get("discarded", ()))
+    entry["read"] = tuple(Judged(*token) for token in entry.get("read", ()))
     return TokenEvent(**entry)

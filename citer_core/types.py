@@ -6,7 +6,7 @@ passes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Annotated, Any, Generic, Literal, NamedTuple, TypeVar
 
@@ -46,6 +46,32 @@ class Candidate(NamedTuple):
 Candidates = Annotated[tuple[Candidate, ...], Entries(MAX_CANDIDATES), MAY_MISS]
 
 
+class Discarded(NamedTuple):
+    """A token that the SLM wrote and the LLM took back, or one that stood behind such a token.
+
+    Attributes:
+        token_id: index in the shared vocabulary.
+        text: the token alone, decoded.
+        slm_confidence: the router's, in [0, 1].
+    """
+
+    token_id: TokenId
+    text: TokenText
+    slm_confidence: Unit
+
+
+class Judged(NamedTuple):
+    """What the LLM says of a token in question when it looks back.
+
+    Attributes:
+        probability: that it gave this token, in [0, 1].
+        of_choice: that it gave its own choice there.
+    """
+
+    probability: Unit
+    of_choice: Unit
+
+
 @dataclass(frozen=True, slots=True)
 class TokenEvent:
     """One decoding step: who wrote the token, why, and what was moved for it.
@@ -68,6 +94,11 @@ class TokenEvent:
         slm_top: the SLM's most probable next tokens, best first.
         llm_top: the LLM's, empty where it was not called.
         forced: a person chose the writer or the token here, not the router.
+        discarded: what stood from here on until the LLM, in the pass that wrote this token, took it back: the SLM's
+            token at this place first. Each further one took an SLM pass of one token, whose seconds are in `slm_s` and
+            `router_s`; the LLM read all but the last.
+        read: what the LLM says of each token in question in the pass here: those before this place that it let stand,
+            then the discarded ones, or the SLM's token here. Empty where the run takes nothing back.
     """
 
     index: Annotated[int, Whole(0, MAX_NEW_TOKENS - 1)]
@@ -86,6 +117,18 @@ class TokenEvent:
     slm_top: Candidates = ()
     llm_top: Candidates = ()
     forced: Annotated[bool, MAY_MISS] = False
+    discarded: Annotated[tuple[Discarded, ...], Entries(MAX_NEW_TOKENS), MAY_MISS] = ()
+    read: Annotated[tuple[Judged, ...], Entries(MAX_NEW_TOKENS), MAY_MISS] = ()
+
+    @property
+    def llm_context_len(self) -> int:
+        """Prompt and completion tokens that the LLM had read after its forward here."""
+        return self.context_len + max(0, len(self.discarded) - 1)
+
+    @property
+    def is_beyond_tau(self) -> bool:
+        """Was it something else than tau that decided: a person, a doubt budget, a token that was taken back?"""
+        return self.forced or (self.source == "llm") != prefers_llm(self.slm_confidence, self.threshold)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +169,29 @@ class PairOptions:
 
 EVENT = record_of(TokenEvent)
 EVENT_FIELDS = tuple(field.name for field in fields(TokenEvent))
+
+
+def settled(told: Iterable[TokenEvent]) -> tuple[TokenEvent, ...]:
+    """What stays of the events of a run as they were told: one takes the place of all from its index on."""
+    kept: list[TokenEvent] = []
+    for event in told:
+        kept[event.index :] = [event]
+    return tuple(kept)
+
+
+def when_settled(told: Iterable[TokenEvent], settings: DecodeSettings) -> Iterator[TokenEvent]:
+    """The events of a run that stay, in order, for a reader who cannot take anything back.
+
+    Each comes as soon as it is known to stay: at once where the run takes nothing back, else when the LLM has read it.
+    """
+    waiting: list[TokenEvent] = []
+    first = 0
+    for event in told:
+        waiting[max(0, event.index - first) :] = [event]
+        if event.llm_tokens_fed or not settings.take_back:
+            yield from waiting
+            first, waiting = event.index + 1, []
+    yield from waiting
 
 
 def prefers_llm(slm_confidence: float, threshold: float) -> bool:

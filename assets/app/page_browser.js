@@ -19,6 +19,7 @@ import { isSamePair } from "../transport/same_pair.js";
 import { checkAnswer } from "../tasks/answers.js";
 import { ProblemBook, rowsOf } from "../tasks/book.js";
 import { ProblemError, promptVersion } from "../tasks/problems.js";
+import { settle } from "../run/decision.js";
 import { messageOf } from "../run/format.js";
 import { nextTask } from "./when.js";
 import { WhereControl } from "./where_control.js";
@@ -226,11 +227,12 @@ export class PageBrowser {
    * @param {number} number of what was asked
    */
   #start(request, answer, number) {
-    let completion = "";
+    /** @type {TokenEvent[]} */
+    const events = [];
     const run = this.client?.start(request, (reply) => {
       const isLatest = number === this.nAsked;
       if (!isLatest && this.page.run !== reply.run) return; // it was stopped before anything of it was here
-      completion += reply.tokens.map((event) => event.text).join("");
+      settle(events, reply.tokens);
       const { end } = reply;
       if (end && isLatest) this.isWriting = false;
       if (end && !reply.head && reply.base === 0 && this.page.run !== reply.run) {
@@ -238,7 +240,8 @@ export class PageBrowser {
         if (end.error) this.page.notice(end.error);
         return;
       }
-      const judged = end && { ...end, answer: this.#judge(completion, request.prompt, answer) };
+      const completion = end && events.map((event) => event.text).join("");
+      const judged = end && { ...end, answer: this.#judge(completion ?? "", request.prompt, answer) };
       this.page.take(/** @type {PageMessage} */ (/** @type {unknown} */ ({ ...reply, end: judged })));
     });
     this.run = run ?? null;

@@ -10,8 +10,8 @@
  * @typedef {import("./reader.js").Reader} Reader
  */
 
-import { prefersLlm } from "../run/decision.js";
 import { RequestProblem, checkFork, readByLlm } from "./fork.js";
+import { lookBack, wantsLook } from "./look_back.js";
 import { drawnAt } from "./sampling.js";
 import { TextStream } from "./text_stream.js";
 
@@ -37,7 +37,12 @@ export function roomBehind(pair, promptIds) {
 
 /** @param {Reader} model @param {string} which @param {number[]} ids */
 export function readSoundly(model, which, ids) {
-  if (model.read(ids)) return;
+  checkSound(model.read(ids), which);
+}
+
+/** @param {boolean} isSound @param {string} which */
+function checkSound(isSound, which) {
+  if (isSound) return;
   throw new NotANumberProblem(
     `The ${which} computed values that are not numbers (NaN or infinity), so it has no next token, and this run ` +
       "ended. Its weights may be damaged: load the page again.",
@@ -58,20 +63,24 @@ function chosenToken(model, settings, index) {
  * @param {number[]} promptIds
  * @param {Settings} settings
  * @param {Fork|null} [fork] go on from these events instead of from the prompt; they are not repeated
- * @returns {Generator<TokenEvent, "eos"|"length", void>} what it returns is why it ended
+ * @returns {Generator<TokenEvent, "eos"|"length", void>} what it returns is why it ended; an event
+ *   whose index was there takes the place of all from there on
  * @throws {RequestProblem|NotANumberProblem}
  */
 export function* decode(pair, router, promptIds, settings, fork = null) {
   const { slm, llm, kernel, textOf, endIds } = pair;
   const nSteps = Math.min(settings.max_new_tokens, roomBehind(pair, promptIds));
-  const text = new TextStream(pair.tokenizer);
   const ids = promptIds.slice();
   const shared = fork?.events ?? [];
   if (fork) checkFork(fork, pair.vocabSize, endIds, nSteps);
-  for (const { token_id: id } of shared) {
-    ids.push(id);
-    text.push(id);
-  }
+  for (const { token_id: id } of shared) ids.push(id);
+  const textBehind = (/** @type {number} */ n) => {
+    const stream = new TextStream(pair.tokenizer);
+    for (const id of ids.slice(promptIds.length, promptIds.length + n)) stream.push(id);
+    return stream;
+  };
+  let text = textBehind(shared.length);
+  let mayForce = Boolean(fork?.source);
   const hidden = slm.decoder.at.normed;
   const stateHere = () => kernel.view(hidden, pair.hiddenSize).slice();
   /** @type {Float32Array|null} */
@@ -88,20 +97,31 @@ export function* decode(pair, router, promptIds, settings, fork = null) {
     llmEntropy = llm.distribution.entropy;
   }
 
-  for (let index = shared.length; index < nSteps; index++) {
+  let doubts = 0;
+  for (const event of shared) {
+    doubts = event.llm_tokens_fed ? 0 : doubts + (event.forced ? 0 : router.doubt(event.slm_confidence));
+  }
+  const ratio = router.readsLlm ? 0 : (settings.take_back ?? 0);
+  /** @type {TokenEvent[]} what the LLM may take back */
+  let inQuestion = [];
+
+  while (ids.length < promptIds.length + nSteps) {
+    const index = ids.length - promptIds.length;
     // 1. The SLM reads every position.
     const start = now();
     readSoundly(slm, "SLM", ids);
     const slmRead = now();
+    const sinceLook = ids.length - Math.max(promptIds.length, llmRead + 1);
     let llmSeconds = 0;
     let llmFed = 0;
-    const readLlm = () => {
+    const byLlm = (/** @type {() => void} */ read) => {
       const llmStart = now();
-      readSoundly(llm, "LLM", ids);
+      read();
       llmSeconds = now() - llmStart;
       llmFed = ids.length - llmRead;
       llmRead = ids.length;
     };
+    const readLlm = () => byLlm(() => readSoundly(llm, "LLM", ids));
     if (router.readsLlm) readLlm();
     if (router.usesPrompt) promptHidden ??= stateHere();
 
@@ -125,21 +145,18 @@ export function* decode(pair, router, promptIds, settings, fork = null) {
       );
     }
 
-    // 3. One of the two writes the token. The LLM first reads what it has not seen.
-    const forced = fork?.source && index === shared.length ? fork : null;
-    const isLlm = forced ? forced.source === "llm" : prefersLlm(confidence, settings.threshold);
-    if (isLlm && llmFed === 0) readLlm();
-    const written = isLlm ? chosenToken(llm, settings, index) : slmTokenId;
-    const tokenId = forced?.tokenId ?? written;
-    llmEntropy = isLlm && router.usesLlmEntropy ? llm.distribution.entropy : null;
-
-    // 4. Say what happened, and go on from it.
-    const isLast = endIds.has(tokenId) || index + 1 === nSteps;
-    const delta = text.push(tokenId) + (isLast ? text.flush() : "");
-    yield {
+    // 3. One of the two writes the token. The LLM first reads what it has not seen, and may take it back.
+    const forced = mayForce && index === shared.length ? fork : null;
+    mayForce &&= forced === null;
+    if (!forced) doubts += router.doubt(confidence);
+    const isLlm = forced ? forced.source === "llm" : wantsLook(settings, confidence, doubts, sinceLook);
+    const isEnd = endIds.has(slmTokenId) || index + 1 === nSteps;
+    const isLook = !forced && !isLlm && isEnd && ratio > 0 && doubts > (settings.final_doubt ?? 0);
+    /** @type {TokenEvent} */
+    const event = {
       index,
-      token_id: tokenId,
-      text: delta,
+      token_id: forced?.tokenId ?? slmTokenId,
+      text: "",
       source: isLlm ? "llm" : "slm",
       slm_token_id: slmTokenId,
       slm_confidence: confidence,
@@ -151,11 +168,72 @@ export function* decode(pair, router, promptIds, settings, fork = null) {
       router_s: routerSeconds,
       llm_s: llmSeconds,
       slm_top: slm.distribution.candidates(textOf),
-      llm_top: isLlm ? llm.distribution.candidates(textOf) : [],
+      llm_top: [],
       forced: forced !== null,
     };
+    let written = event;
+    if ((isLlm || isLook) && ratio > 0) {
+      const asked = [...inQuestion, { ...event, token_id: slmTokenId }];
+      const first = asked[0].index;
+      byLlm(() => {
+        const { read, mistake } = lookBack(
+          llm,
+          ids,
+          asked.map(({ token_id: id }) => id),
+          asked.length - Number(isLlm),
+          {
+            ratio,
+            chosen: (place) => chosenToken(llm, settings, first + place),
+            textOf,
+            check: (isSound) => checkSound(isSound, "LLM"),
+          },
+        );
+        if (mistake) written = takenBack(asked.slice(mistake.place), mistake, textOf);
+        written.read = read;
+        llmEntropy = mistake && router.usesLlmEntropy ? mistake.entropy : null;
+      });
+      [event.llm_tokens_fed, event.llm_s] = [llmFed, llmSeconds];
+    } else if (isLlm && llmFed === 0) readLlm();
+    if (written !== event) {
+      [written.llm_tokens_fed, written.llm_s] = [llmFed, llmSeconds];
+      ids.length = llmRead = promptIds.length + written.index;
+      text = textBehind(written.index);
+    } else {
+      if (isLlm) {
+        event.token_id = forced?.tokenId ?? chosenToken(llm, settings, index);
+        event.llm_top = llm.distribution.candidates(textOf);
+      }
+      [event.llm_tokens_fed, event.llm_s] = [llmFed, llmSeconds];
+      llmEntropy = isLlm && router.usesLlmEntropy ? llm.distribution.entropy : null;
+    }
+    if (isLlm || isLook) doubts = 0;
+    inQuestion = isLlm || isLook || forced ? [] : [...inQuestion, event];
+
+    // 4. Say what happened, and go on from it.
+    const { token_id: tokenId } = written;
+    const isLast = endIds.has(tokenId) || written.index + 1 === nSteps;
+    written.text = text.push(tokenId) + (isLast ? text.flush() : "");
+    yield written;
     if (endIds.has(tokenId)) return "eos";
     ids.push(tokenId);
   }
   return "length";
+}
+
+/**
+ * The LLM's token in place of the first of those that it takes back.
+ * @param {TokenEvent[]} gone @param {import("./look_back.js").Mistake} mistake @param {(id: number) => string} textOf
+ * @returns {TokenEvent}
+ */
+function takenBack(gone, { tokenId, top }, textOf) {
+  const sum = (/** @type {"slm_s"|"router_s"} */ name) => gone.reduce((all, event) => all + event[name], 0);
+  return {
+    ...gone[0],
+    token_id: tokenId,
+    source: "llm",
+    slm_s: sum("slm_s"),
+    router_s: sum("router_s"),
+    llm_top: top,
+    discarded: gone.map(({ token_id: id, slm_confidence: confidence }) => [id, textOf(id), confidence]),
+  };
 }

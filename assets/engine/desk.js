@@ -14,7 +14,7 @@
  *   begin with; `isMove` where a tau wrote it
  */
 
-import { isForced } from "../run/decision.js";
+import { isForced, settle } from "../run/decision.js";
 import { NotANumberProblem, decode, roomBehind } from "./decode.js";
 import { RequestProblem, asOurs, checkFork, chosenByHand, isSameButForTau, sharedAtTau } from "./fork.js";
 import { inside } from "./inside.js";
@@ -161,8 +161,7 @@ export class Desk {
     const run = this.kept.find(({ id }) => id === base);
     if (!run) throw new RequestProblem("The run to write again is not known here any more: generate it first.");
     const [events] = this.kept
-      .filter(({ request }) => isSameButForTau(request, run.request))
-      .map((kept) => sharedAtTau(kept.events, threshold))
+      .flatMap((kept) => (isSameButForTau(kept.request, run.request) ? [sharedAtTau(kept.events, threshold)] : []))
       // What a person chose in another branch is not what was chosen in this one.
       .filter((shared) => shared.every((event, i) => chosenByHand(event) === chosenByHand(run.events[i])))
       .sort((a, b) => b.length - a.length);
@@ -200,10 +199,11 @@ export class Desk {
     this.#keep(kept);
     /** @type {TraceHead|undefined} */
     let head = traceHead(pair, router, request, promptIds.length, this.maker);
+    const news = shared.slice();
     const tell = () => {
-      this.post({ kind: "run", run, ...(head ? { head } : {}), base: told.n, tokens: kept.events.slice(told.n) });
+      this.post({ kind: "run", run, ...(head ? { head } : {}), base: told.n, tokens: [...news] });
       head = undefined;
-      told.n = kept.events.length;
+      told.n += news.splice(0).length;
     };
     const steps = decode(pair, router, promptIds, request.settings, fork);
     for (let sliceEnd = performance.now() + SLICE_MS; ;) {
@@ -218,7 +218,8 @@ export class Desk {
         tell();
         return step.value;
       }
-      kept.events.push(step.value);
+      settle(kept.events, [step.value]);
+      news.push(step.value);
       if (performance.now() < sliceEnd) continue;
       if (kind !== "tau") tell(); // a text under a moved tau is shown when it is whole
       await pause();

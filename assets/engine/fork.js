@@ -9,7 +9,7 @@
  * @property {number|null} tokenId what it must write; only together with `source`
  */
 
-import { isForced, prefersLlm } from "../run/decision.js";
+import { isBeyondTau, isForced, prefersLlm } from "../run/decision.js";
 import { TextStream } from "./text_stream.js";
 
 /** What a person asked for cannot be done; in words. */
@@ -59,7 +59,7 @@ export function asOurs(events, nPrompt, tokenizer) {
   return events.map((event, index) => {
     const contextLen = nPrompt + index;
     const wasRead = event.source === "llm" || event.llm_tokens_fed > 0;
-    const llmFed = wasRead ? contextLen - llmCached : 0;
+    const llmFed = wasRead ? contextLen + Math.max(0, (event.discarded?.length ?? 0) - 1) - llmCached : 0;
     if (wasRead) llmCached = contextLen;
     return {
       ...event,
@@ -82,7 +82,8 @@ export function asOurs(events, nPrompt, tokenizer) {
  */
 export function sharedAtTau(events, threshold) {
   const isKept = (/** @type {TokenEvent} */ event) =>
-    isForced(event) || prefersLlm(event.slm_confidence, threshold) === (event.source === "llm");
+    !event.discarded &&
+    (isBeyondTau(event) || prefersLlm(event.slm_confidence, threshold) === (event.source === "llm"));
   const first = events.findIndex((event) => !isKept(event));
   const kept = first < 0 ? events : events.slice(0, first);
   return kept.map((event) => (isForced(event) ? event : { ...event, threshold }));

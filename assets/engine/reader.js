@@ -41,15 +41,21 @@ export class Reader {
   }
 
   /**
-   * Reads a text from its first token and stops after each.
+   * Reads a text and stops after each of its last tokens.
    * @param {number[]} ids
+   * @param {number} [n] of them; all are read anew then
    * @returns {Generator<boolean, void, void>} whether the logits are numbers
    */
-  *readEach(ids) {
-    this.#keep(0);
-    const reading = this.decoder.readEach(ids, this.cache);
-    while (!reading.next().done) yield this.distribution.update();
-    this.ids = ids.slice();
+  *readEach(ids, n = ids.length) {
+    const first = ids.length - n;
+    this.#keep(Math.min(sameStart(this.ids, ids), first));
+    if (this.ids.length < first) this.decoder.read(ids.slice(this.ids.length, first), this.cache);
+    const reading = this.decoder.readEach(ids.slice(first), this.cache);
+    try {
+      while (!reading.next().done) yield this.distribution.update();
+    } finally {
+      this.ids = ids.slice(0, this.cache.length);
+    }
   }
 
   /** @param {number} n tokens that stay */

@@ -14,6 +14,7 @@ const PLAIN = {
   usesLlmEntropy: false,
   usesPrompt: false,
   defaultThreshold: 0.7,
+  doubt: (/** @type {number} */ confidence) => 1 - confidence,
 };
 
 /** e^-entropy, as a float32 in [0, 1]. @param {number} entropy in nats */

@@ -5,7 +5,7 @@
  */
 
 import { GateError, readKind } from "../run/gate.js";
-import { TRACE_SCHEMA, TRACE_TABLE, TRACE_VERSIONS } from "../run/trace_schema.js";
+import { SETTINGS_TABLE, TRACE_SCHEMA, TRACE_TABLE, TRACE_VERSIONS } from "../run/trace_schema.js";
 import { RequestProblem } from "./fork.js";
 import { refuseUnknownSettings } from "./sampling.js";
 
@@ -21,6 +21,9 @@ export function readSettings(settings) {
     const table = /** @type {RecordKind} */ (TRACE_TABLE.required.settings);
     const read = /** @type {Settings} */ (readKind(table, settings, ""));
     refuseUnknownSettings(read);
+    for (const name of /** @type {(keyof Settings)[]} */ (Object.keys(table.optional))) {
+      if (read[name] === SETTINGS_TABLE[name].default) delete read[name]; // so that a trace keeps its bytes
+    }
     return read;
   } catch (error) {
     if (!(error instanceof GateError)) throw error;

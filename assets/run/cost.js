@@ -107,6 +107,9 @@ function addCosts(a, b) {
   return { bytes: a.bytes + b.bytes, flops: a.flops + b.flops, seconds: a.seconds + b.seconds };
 }
 
+/** Prompt and completion tokens that the LLM had read after its forward here. @param {TokenEvent} event */
+export const llmContext = (event) => event.context_len + Math.max(0, (event.discarded?.length ?? 0) - 1);
+
 /** Prices events for a pair, a router and a device. */
 export class CostModel {
   /**
@@ -146,13 +149,26 @@ export class CostModel {
     return this.#forward(this.routerParams * this.routerBytesPerParam, 2 * this.routerParams);
   }
 
-  /** The parts of a routed step; `llmFed` replaces the recorded number in a replay. @param {TokenEvent} event */
+  /**
+   * The parts of a routed step, those that were taken back included; `llmFed` replaces the recorded number in a replay.
+   * @param {TokenEvent} event
+   */
   parts(event, llmFed = event.llm_tokens_fed) {
-    return {
-      slm: this.modelForward(this.slm, event.slm_tokens_fed, event.context_len - event.slm_tokens_fed),
-      router: this.routerStep(),
-      llm: this.modelForward(this.llm, llmFed, event.context_len - llmFed),
-    };
+    let slm = this.modelForward(this.slm, event.slm_tokens_fed, event.context_len - event.slm_tokens_fed);
+    let router = this.routerStep();
+    for (let further = 1; further < (event.discarded?.length ?? 0); further++) {
+      slm = addCosts(slm, this.modelForward(this.slm, 1, event.context_len + further - 1));
+      router = addCosts(router, this.routerStep());
+    }
+    return { slm, router, llm: this.modelForward(this.llm, llmFed, llmContext(event) - llmFed) };
+  }
+
+  /** Bytes of the SLM and the router for tokens that were taken back. @param {TokenEvent} event */
+  spentOnGone({ context_len: context, discarded = [] }) {
+    return discarded.reduce(
+      (sum, _, place) => sum + this.modelForward(this.slm, 1, context + place - 1).bytes + this.routerStep().bytes,
+      0,
+    );
   }
 
   /** The routed step: SLM and router always, the LLM where it was called. @param {TokenEvent} event */

@@ -21,6 +21,10 @@
  * @property {[number, string, number][]} slm_top
  * @property {[number, string, number][]} llm_top
  * @property {boolean} [forced] a person chose the writer or the token
+ * @property {[number, string, number][]} [discarded] what stood from here on until the LLM took it back: token, text,
+ *   confidence
+ * @property {[number, number][]} [read] what the LLM gave each token in question in its pass here, and its own choice
+ *   there: those before that it let stand, then the discarded ones, or the SLM's token here
  *
  * @typedef {Object} RunFacts what a replay must know of a run beside its events
  * @property {boolean} readsLlm the router has the LLM called at every token, whichever model writes
@@ -37,8 +41,10 @@
  * @property {number} firstFlip index of the first different decision, -1 where there is none
  * @property {number} nFlips
  * @property {number} nExact so many tokens of the text are known to come out the same
- * @property {"other"|"unknown"|"confidence"|null} doubt why it is not more; null where it is all of them
+ * @property {"other"|"unknown"|"confidence"|"look"|null} doubt why it is not more; null where it is all of them
  */
+
+import { llmContext } from "./cost.js";
 
 // Traces from before routers said so themselves.
 const READS_LLM = "disagreement";
@@ -54,11 +60,32 @@ export function prefersLlm(slmConfidence, threshold) {
 }
 
 /**
- * Did something other than the rule choose here? Runs say so themselves; in the oldest traces it shows in the writer.
+ * Was it something else than tau that decided here: a person, a doubt budget, a token that was taken back?
  * @param {TokenEvent} event
  */
-export function isForced(event) {
+export function isBeyondTau(event) {
   return event.forced === true || (event.source === "llm") !== prefersLlm(event.slm_confidence, event.threshold);
+}
+
+/** Did a person choose here? In the oldest traces it only shows in the writer. @param {TokenEvent} event */
+export function isForced(event) {
+  return event.forced ?? isBeyondTau(event);
+}
+
+/**
+ * Would another of the tokens that were taken back have had the LLM called?
+ * @param {TokenEvent} event @param {number} threshold
+ */
+function looksElsewhere({ discarded = [], threshold: own }, threshold) {
+  return discarded.some(([, , confidence]) => prefersLlm(confidence, threshold) !== prefersLlm(confidence, own));
+}
+
+/**
+ * Takes in what a run tells: an event takes the place of all from its index on, which the LLM took back.
+ * @param {TokenEvent[]} events that stay so far, changed @param {TokenEvent[]} told
+ */
+export function settle(events, told) {
+  for (const event of told) events.splice(event.index, Infinity, event);
 }
 
 /**
@@ -143,12 +170,13 @@ export function replay(events, threshold, facts = runFacts(null, events, null)) 
     const event = events[i];
     const recorded = event.source === "llm";
     const byLlm =
-      threshold === facts.runTau || isForced(event) ? recorded : prefersLlm(event.slm_confidence, threshold);
+      threshold === facts.runTau || isBeyondTau(event) ? recorded : prefersLlm(event.slm_confidence, threshold);
     if (byLlm || facts.readsLlm || (!recorded && event.llm_tokens_fed > 0)) {
-      llmFed[i] = event.context_len - llmCached;
+      llmFed[i] = llmContext(event) - llmCached;
       llmCached = event.context_len;
     }
     if (doubt === null && nFlips > 0 && facts.dependsOnWriters) [nExact, doubt] = [i, "confidence"];
+    if (doubt === null && threshold !== facts.runTau && looksElsewhere(event, threshold)) [nExact, doubt] = [i, "look"];
     if (byLlm !== recorded) {
       isFlipped[i] = 1;
       nFlips++;

@@ -37,6 +37,8 @@ export class RunView {
   /** @type {TokenEvent[]} */
   events = [];
   n = 0;
+  /** The first token that is another one since the panels last drew them: the LLM took back what stood there. */
+  redrawFrom = Infinity;
   shown = 0;
   domain = 64;
   live = false;
@@ -112,6 +114,7 @@ export class RunView {
   /** @param {TokenEvent[]} tokens */
   append(tokens) {
     for (const event of tokens) {
+      if (event.index < this.events.length) this.#cut(event.index);
       this.events.push(event);
       const isLlm = event.source === "llm";
       const decisive = decisiveness(event, isLlm, event.token_id);
@@ -125,6 +128,16 @@ export class RunView {
     this.knownFacts = null;
     this.n = this.shown = this.own.nExact = this.events.length;
     this.domain = this.live ? liveDomain(this.n) : Math.max(1, this.n);
+  }
+
+  /** The LLM has taken back what stands from here on. @param {number} n tokens that stay */
+  #cut(n) {
+    const { isLlm, isFlipped, llmFed, decisive } = this.own;
+    for (const column of [this.events, isLlm, isFlipped, llmFed, decisive]) column.length = n;
+    this.ownSeries.truncate(n);
+    this.redrawFrom = Math.min(this.redrawFrom, n);
+    if (this.pinned !== null && this.pinned >= n) this.pinned = this.focus = null;
+    this.hovered = null;
   }
 
   /**

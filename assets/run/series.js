@@ -68,6 +68,12 @@ export class RunSeries {
     this.length = k + 1;
   }
 
+  /** Forgets all but the first tokens. @param {number} n */
+  truncate(n) {
+    this.length = n;
+    this.lastIsLlm = n > 0 && this.columns.llmTokens[n] > this.columns.llmTokens[n - 1];
+  }
+
   /** @param {CostLine} line @param {number} k @param {Cost} cost */
   #add(line, k, cost) {
     for (const metric of METRICS) {

@@ -50,6 +50,30 @@ export const SETTINGS_TABLE = {
     link: "seed",
     forSampling: true,
   },
+  take_back: {
+    kind: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
+    default: 0.0,
+    link: "back",
+    forSampling: false,
+  },
+  doubt_budget: {
+    kind: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
+    default: 0.0,
+    link: "doubt",
+    forSampling: false,
+  },
+  look_every: {
+    kind: { kind: "whole", low: 0, high: 4096, wanted: "a whole number from 0 to 4,096" },
+    default: 0,
+    link: "every",
+    forSampling: false,
+  },
+  final_doubt: {
+    kind: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
+    default: 0.0,
+    link: "final",
+    forSampling: false,
+  },
 };
 
 export const MODEL_TABLE = {
@@ -177,7 +201,12 @@ export const TRACE_TABLE = {
           wanted: "a whole number from -999,999,999,999,999 to 999,999,999,999,999",
         },
       },
-      optional: {  },
+      optional: {
+        take_back: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
+        doubt_budget: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
+        look_every: { kind: "whole", low: 0, high: 4096, wanted: "a whole number from 0 to 4,096" },
+        final_doubt: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
+      },
     },
     prompt: PROMPT_TABLE,
     events: {
@@ -231,6 +260,35 @@ export const TRACE_TABLE = {
             wanted: "a list of at most 20 entries",
           },
           forced: { kind: "flag", wanted: "true or false" },
+          discarded: {
+            kind: "list",
+            of: {
+              kind: "row",
+              of: [
+                { kind: "whole", low: 0, high: 2147483647, wanted: "a whole number from 0 to 2,147,483,647" },
+                { kind: "text", max: 1000, wanted: "a text of at most 1,000 characters" },
+                { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
+              ],
+              wanted: "a list of 3 entries",
+            },
+            most: 4096,
+            least: 0,
+            wanted: "a list of at most 4,096 entries",
+          },
+          read: {
+            kind: "list",
+            of: {
+              kind: "row",
+              of: [
+                { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
+                { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
+              ],
+              wanted: "a list of 2 entries",
+            },
+            most: 4096,
+            least: 0,
+            wanted: "a list of at most 4,096 entries",
+          },
         },
       },
       most: 4096,

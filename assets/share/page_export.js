@@ -13,8 +13,8 @@ const FIELDS = /** @type {Exclude<keyof TokenEvent, "slm_top"|"llm_top">[]} */ (
   Object.keys({ ...EVENT.required, ...EVENT.optional }).filter((name) => !name.endsWith("_top"))
 );
 
-/** Strings as JSON. @param {import("../run/csv.js").CsvCell} value */
-const told = (value) => (typeof value === "string" ? JSON.stringify(value) : value);
+/** Strings and lists as JSON. @param {TokenEvent[keyof TokenEvent]} value */
+const told = (value) => (typeof value === "string" || Array.isArray(value) ? JSON.stringify(value) : value);
 
 /**
  * The events as CSV. Text is written as a JSON string: spaces and line ends stay visible, and a token like `=` or `+`

@@ -12,6 +12,7 @@
  */
 
 import { COMPARISON_SCHEMA, COMPARISON_VERSION } from "../run/comparison_schema.js";
+import { settle } from "../run/decision.js";
 import { messageOf } from "../run/format.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
 import { checkAnswer } from "../tasks/answers.js";
@@ -122,11 +123,14 @@ class BrowserComparison {
       let toldAt = performance.now();
       this.run = this.client.start(request, (reply) => {
         if (reply.head) onHead((head = reply.head));
-        events.push(...reply.tokens);
+        settle(events, reply.tokens);
         const { end } = reply;
-        if (events.length > nTold && (end || performance.now() - toldAt >= TOLD_EVERY_MS)) {
-          this.tell({ comparison: number, columns: [{ column, base: nTold, items: events.slice(nTold) }] });
-          nTold = events.length;
+        // A column takes nothing back: it is told what the LLM has read.
+        const isFinal = end || !request.settings.take_back;
+        const nFinal = isFinal ? events.length : events.findLastIndex((event) => event.llm_tokens_fed > 0) + 1;
+        if (nFinal > nTold && (end || performance.now() - toldAt >= TOLD_EVERY_MS)) {
+          this.tell({ comparison: number, columns: [{ column, base: nTold, items: events.slice(nTold, nFinal) }] });
+          nTold = nFinal;
           toldAt = performance.now();
         }
         if (!end) return;

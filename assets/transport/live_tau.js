@@ -12,6 +12,7 @@
  */
 
 import { traceKey } from "../run/branch_diff.js";
+import { settle } from "../run/decision.js";
 
 const MAKES_WAY_AFTER_MS = 120;
 const MOST_KEPT_TEXTS = 100;
@@ -113,7 +114,7 @@ export class LiveTau {
     const events = [];
     const run = this.client.atTau(this.base, tau, (reply) => {
       head ??= reply.head;
-      events.push(...reply.tokens);
+      settle(events, reply.tokens);
       if (reply.end) this.#ended(origin, tau, head, events, reply.end);
     });
     this.writing = { run, tau, startedAt: this.now(), isEnding: false };

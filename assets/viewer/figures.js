@@ -7,7 +7,7 @@
 
 import { decisiveWords } from "./counters.js";
 import { button, html, setText, term } from "./dom.js";
-import { percent, significant, unitFor } from "../run/format.js";
+import { percent, plural, quantity, significant, unitFor } from "../run/format.js";
 
 /** @type {[CostLine, string][]} */
 const BARS = [
@@ -16,6 +16,19 @@ const BARS = [
   ["llmOnly", "LLM alone"],
 ];
 const ESTIMATED = "Memory moved, estimated from the models’ sizes; the cost line below says how";
+
+/**
+ * What looking back did, in a sentence; nothing where the LLM has not looked.
+ * @param {CostModel} costModel @param {TokenEvent[]} events
+ */
+export function looksWords(costModel, events) {
+  const looks = events.filter(({ read }) => read);
+  if (!looks.length) return "";
+  const nGone = looks.reduce((sum, { discarded = [] }) => sum + discarded.length, 0);
+  const bytes = looks.reduce((sum, event) => sum + costModel.spentOnGone(event), 0);
+  const of = nGone ? `; ${quantity("bytes", bytes)} of the memory moved was for these` : "";
+  return `The LLM looked ${plural(looks.length, "time")} and took ${plural(nGone, "token")} back${of}.`;
+}
 
 export class Figures {
   /**
@@ -37,6 +50,7 @@ export class Figures {
         html("dd", {}, this.decisive),
       ]),
     ]);
+    this.looks = html("p", { class: "cv-muted", hidden: true });
     /** @type {Record<string, {bar: HTMLElement, value: HTMLElement}>} */
     this.bars = {};
     const rows = BARS.map(([line, label]) => {
@@ -48,16 +62,19 @@ export class Figures {
     });
     this.root = html("section", { class: "cv-figures", "aria-label": "This run in figures" }, [
       numbers,
+      this.looks,
       html("dl", { class: "cv-moved-list", title: ESTIMATED }, ...rows),
     ]);
   }
 
   /** @param {RunView} view */
-  update({ series, shown }) {
+  update({ series, shown, events, costModel }) {
     const totals = series.totals(shown);
     const isEmpty = totals.nTokens === 0;
     setText(this.share, isEmpty ? "–" : percent(totals.llmShare, 0));
     setText(this.decisive, isEmpty ? "–" : decisiveWords(totals));
+    setText(this.looks, looksWords(costModel, events.slice(0, shown)));
+    this.looks.hidden = this.looks.textContent === "";
     const moved = BARS.map(([line]) => series.at(line, "bytes", shown));
     const most = Math.max(...moved);
     const unit = unitFor("bytes", most);

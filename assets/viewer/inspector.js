@@ -14,6 +14,7 @@ import { BOTH_MODELS } from "./draw.js";
 import { WRITER_NAMES, plural, probability, quantity, significant } from "../run/format.js";
 import { tableOf } from "./table.js";
 import { visibleText } from "./text.js";
+import { lookBlock, lookRelation } from "./look_block.js";
 import { truthBlock } from "./truth.js";
 
 /**
@@ -111,8 +112,11 @@ export class Inspector {
       confidenceDial(
         event.slm_confidence,
         tau,
-        forced ? "chosen by hand, whatever τ says" : relationOf(event.slm_confidence, tau),
+        forced
+          ? "chosen by hand, whatever τ says"
+          : (lookRelation(view, index) ?? relationOf(event.slm_confidence, tau)),
       ),
+      lookBlock(view, index),
       this.#insideButton(view),
       view.pinned === index ? this.#flipBlock(view, index, isLlm, can) : null,
       event.source === "llm"

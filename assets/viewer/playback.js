@@ -108,7 +108,7 @@ export class Playback {
    */
   follow(n, rate, from = 0) {
     this.n = n;
-    this.shown = Math.max(this.shown, Math.min(n, from));
+    this.shown = Math.min(n, Math.max(this.shown, from));
     this.followRate = rate;
     if (rate !== null) this.#start();
     this.#draw();

@@ -9,12 +9,14 @@
 import { certaintyStep, isForced } from "../run/decision.js";
 import { endTabStop, html, makeTabStop } from "./dom.js";
 import { WRITER_NAMES, probability } from "../run/format.js";
+import { TakenBack } from "./taken_back.js";
 import { MAX_MARKS, SPACED, fillTokenText, setWordApart, spellTex, visibleText } from "./text.js";
 
 /** Up to so many tokens are brought up to date at once. */
 const AT_ONCE = 1000;
 const REST_MS = 120;
 const SLICE = 500;
+const FEW = 40; // tokens that one reading step shows: who jumps further does not want to watch
 /** Looks that draw something around a token or beside it. */
 const FRAMED = / cv-(flip|fork|match-now)\b/;
 
@@ -23,6 +25,8 @@ export class TokenPanel {
   nodes = [];
   /** @type {string[]} */
   looks = [];
+  /** @type {Map<number, TakenBack>} what the LLM took back, by the token that it wrote instead */
+  takenBack = new Map();
   /** @type {number|null} */
   tabStop = null;
   /** @type {number|null} */
@@ -62,6 +66,7 @@ export class TokenPanel {
     this.text.classList.remove("cv-spaced");
     this.nodes = [];
     this.looks = [];
+    this.takenBack.clear();
     this.shown = 0;
     this.marks = 0;
     this.tabStop = null;
@@ -78,6 +83,7 @@ export class TokenPanel {
 
   /** Draws tokens that are not there yet. @param {RunView} view */
   append(view) {
+    this.#forget(view);
     const first = this.nodes.length;
     if (view.n === first) return;
     // Text that comes at a pace is followed as it is shown; to ask here would cost a layout of all of it.
@@ -100,11 +106,33 @@ export class TokenPanel {
       node.className = this.looks[i] = this.#look(view, i);
       if (FRAMED.test(node.className)) setWordApart(node);
       this.nodes.push(node);
+      const gone = view.events[i].discarded;
+      if (gone) {
+        const taken = new TakenBack(gone);
+        this.takenBack.set(i, taken);
+        fragment.append(taken.root);
+        taken.root.hidden = i >= view.shown;
+        if (isAtOnce) taken.show();
+      }
       fragment.append(node);
     }
     this.text.append(fragment);
     if (this.tabStop === null) this.#moveTabStop(0, view);
     this.isBehind = this.follow && isAtOnce;
+  }
+
+  /** Takes away what the LLM took back; a command of LaTeX may begin in the token before. @param {RunView} view */
+  #forget(view) {
+    const first = Math.max(0, Math.min(this.nodes.length, view.redrawFrom - 1));
+    view.redrawFrom = Infinity;
+    for (const node of this.nodes.splice(first)) node.remove();
+    this.looks.length = this.nodes.length;
+    for (const [index, taken] of this.takenBack) {
+      if (index < first) continue;
+      taken.root.remove();
+      this.takenBack.delete(index);
+    }
+    if (this.tabStop !== null && this.tabStop >= first) this.tabStop = null;
   }
 
   /** Scrolls to the newest token, where it is followed: once all else is drawn, so that one layout does for both. */
@@ -204,6 +232,11 @@ export class TokenPanel {
    */
   reveal(view, previous) {
     this.repaint(view, Math.min(previous, view.shown), Math.min(this.nodes.length, Math.max(previous, view.shown)));
+    for (const [index, taken] of this.takenBack) {
+      const isNew = index >= previous && index < view.shown;
+      taken.root.hidden = index >= view.shown;
+      if (isNew && view.shown - previous <= FEW) taken.show();
+    }
   }
 
   /**

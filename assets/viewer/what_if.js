@@ -15,6 +15,7 @@ const DOUBTS = {
   other: "the other model writes another token there",
   unknown: "what the LLM writes there is not known: ask it everywhere to see further",
   confidence: "this router looks at who wrote before",
+  look: "the LLM looks back at another place there",
 };
 
 /**

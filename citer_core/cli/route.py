@@ -20,6 +20,7 @@ from citer_core.errors import CiterError, MachineError, PromptError, SettingErro
 from citer_core.files import rescue, why
 from citer_core.tasks.problems import MAX_PROMPT_CHARS, Problem, problem_from_text
 from citer_core.tasks.prompts import DATA_TYPES
+from citer_core.types import when_settled
 
 if TYPE_CHECKING:
     from citer_core.trace import AnswerInfo, RoutingTrace
@@ -118,7 +119,7 @@ def _run_question(args: argparse.Namespace, problem: Problem) -> None:
         print(legend)
     lost: CiterError | None = None  # what was written until then is shown all the same
     try:
-        for event in routed:
+        for event in when_settled(routed, routed.settings):
             if printer:
                 printer.write(event)
     except CiterError as error:
@@ -159,6 +160,8 @@ def _summary(trace: RoutingTrace) -> str:
         f"{trace.n_tokens} tokens, {trace.llm_token_share:.1%} by the LLM ({trace.n_hand_offs} hand-offs)",
         f"{format_bytes(cost.routed.n_bytes)} moved (estimated), {cost.bytes_share_of_llm_only:.1%} of LLM-only",
     ]
+    if trace.settings.take_back:
+        parts.append(f"{trace.n_looks} looks took back {trace.n_discarded} tokens")
     if trace.measured_s > 0:
         parts.append(
             f"{trace.measured_s:.2f} s in the models (measured), {trace.n_tokens / trace.measured_s:.0f} tokens/s"

@@ -101,32 +101,41 @@ class ReadText:
         first_ids: [n] int64, its most probable token in place of each, the lowest id at a tie.
         log_probs: [n] float32, what it gives the text's own tokens, in nats.
         logits: [n, V], which a server does not give.
+        tops: of each place (token id, log-probability) of the most probable tokens, best first; a server's only.
+        seconds: this text's part of the request.
     """
 
     first_ids: Tensor
     log_probs: Tensor
     logits: Tensor | None = None
+    tops: tuple[list[tuple[int, float]], ...] = ()
+    seconds: float = 0.0
 
 
-def ask_to_read(lm: RemoteLM, texts: Sequence[Sequence[int]], n_last: Sequence[int]) -> Pending[list[ReadText]]:
+def ask_to_read(
+    lm: RemoteLM, texts: Sequence[Sequence[int]], n_last: Sequence[int], n_top: int = 1
+) -> Pending[list[ReadText]]:
     """Asks what the LLM would have written in place of each text's last tokens, and waits for nothing.
 
     Args:
         lm: the model.
         texts: B times two tokens or more.
         n_last: of each text, how many of its tokens are in question, fewer than it has.
+        n_top: most probable tokens in each place.
     """
-    body = {"prompt": [list(text) for text in texts], "max_tokens": 1, "prompt_logprobs": 1}
+    body = {"prompt": [list(text) for text in texts], "max_tokens": 1, "prompt_logprobs": n_top}
 
     def read(answers: list[Answer]) -> list[ReadText]:
-        ((document, _),) = answers
+        ((document, seconds),) = answers
         choices = choices_of(document, len(texts))
-        return [_read(lm, *one) for one in zip(choices, texts, n_last, strict=True)]
+        return [_read(lm, *one, n_top, seconds / len(texts)) for one in zip(choices, texts, n_last, strict=True)]
 
     return lm.send([body], read)
 
 
-def _read(lm: RemoteLM, choice: Mapping[str, Any], text: Sequence[int], n_last: int) -> ReadText:
+def _read(
+    lm: RemoteLM, choice: Mapping[str, Any], text: Sequence[int], n_last: int, n_top: int, seconds: float
+) -> ReadText:
     try:
         entries = choice["prompt_logprobs"]
         if len(entries) != len(text):
@@ -140,7 +149,8 @@ def _read(lm: RemoteLM, choice: Mapping[str, Any], text: Sequence[int], n_last: 
         raise ServerError(
             f"The LLM's server did not say how probable each token of a prompt is. {NEEDED_TO_READ}"
         ) from error
-    first = [min(place, key=lambda token: (-place[token], token)) for place in places]
-    for token in first:
+    tops = tuple(sorted(place.items(), key=lambda one: (-one[1], one[0]))[:n_top] for place in places)
+    for token, _ in (one for top in tops for one in top):
         lm.check_token(token)
-    return ReadText(torch.tensor(first), torch.tensor(own, dtype=torch.float32).clamp(min=LEAST_LOG_PROBABILITY))
+    log_probs = torch.tensor(own, dtype=torch.float32).clamp(min=LEAST_LOG_PROBABILITY)
+    return ReadText(torch.tensor([top[0][0] for top in tops]), log_probs, tops=tops, seconds=seconds)

@@ -16,10 +16,11 @@ from torch import Tensor
 from citer_core.models.greedy import greedy_tokens, top_tokens
 from citer_core.models.pair import ModelPair
 from citer_core.models.transfer import to_host
+from citer_core.routing.look_back import Span
 from citer_core.routing.said import UNREAD, Said, not_a_number
 from citer_core.routing.sampling import sampled_token
 from citer_core.routing.sequence import RoutedSequence
-from citer_core.types import Candidate
+from citer_core.types import Candidate, DecodeSettings
 
 TOP_K = 5
 
@@ -27,6 +28,14 @@ TOP_K = 5
 def top_candidates(pair: ModelPair, log_probs: Tensor) -> tuple[Candidate, ...]:
     """The `TOP_K` most probable tokens of a [1, V] distribution, best first."""
     return candidates_of(pair, *to_host(*top_tokens(log_probs.view(-1), TOP_K)))
+
+
+def candidates_at(pair: ModelPair, span: Span, place: int) -> tuple[Candidate, ...]:
+    """The `TOP_K` most probable tokens of one place of a span, or as many as a server tells."""
+    if span.logits is not None:
+        return top_candidates(pair, torch.log_softmax(span.logits[place][None].float(), dim=-1))
+    ids, log_probs = zip(*span.tops[place], strict=True)
+    return candidates_of(pair, list(log_probs), list(ids))
 
 
 def choose_rows(
@@ -79,11 +88,14 @@ def choose_rows(
 
 def _sampled(logits: Tensor, rows: Sequence[RoutedSequence]) -> Tensor:
     """[B] token ids."""
-    found = []
-    for some, row in zip(logits, rows, strict=True):
-        is_sampled = row.settings.temperature > 0.0
-        found.append(sampled_token(some, row.settings, row.n_written) if is_sampled else greedy_tokens(some[None]))
-    return torch.cat(found)
+    return torch.cat([chosen_tokens(logits[i : i + 1], row.settings, [row.n_written]) for i, row in enumerate(rows)])
+
+
+def chosen_tokens(logits: Tensor, settings: DecodeSettings, places: Sequence[int]) -> Tensor:
+    """[n] token ids that one run takes at these places of its completion, of logits [n, V]."""
+    if settings.temperature == 0.0:
+        return greedy_tokens(logits)
+    return torch.cat([sampled_token(some, settings, place) for some, place in zip(logits, places, strict=True)])
 
 
 def candidates_of(pair: ModelPair, log_values: list[float], token_ids: list[int]) -> tuple[Candidate, ...]:

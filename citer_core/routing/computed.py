@@ -11,8 +11,9 @@ from torch import Tensor
 
 from citer_core.models.pair import ModelPair
 from citer_core.models.reader import Reader
-from citer_core.models.transfer import is_away, lists_to_device, to_device
-from citer_core.routing.candidates import choose_rows
+from citer_core.models.transfer import is_away, lists_to_device, to_device, to_host
+from citer_core.routing.candidates import choose_rows, chosen_tokens
+from citer_core.routing.look_back import Span
 from citer_core.routing.router import Router, RouterFeatures, entropy_of
 from citer_core.routing.said import LlmSide, Said, Side, SlmSide
 from citer_core.routing.sequence import RoutedSequence
@@ -34,10 +35,15 @@ class Computed(Side):
         """See `Side`."""
         self.reader.truncate(s.slot, n_tokens)
 
-    def _pass(self, rows: Sequence[RoutedSequence], uptos: Sequence[int]) -> tuple[Tensor, Tensor, float]:
-        """States [B, H] and logits [B, V] behind these beginnings of the texts, and each one's part of the seconds."""
+    def _pass(
+        self, rows: Sequence[RoutedSequence], uptos: Sequence[int], n_last: Sequence[int] | None = None
+    ) -> tuple[Tensor, Tensor, float]:
+        """States [N, H] and logits [N, V] behind these beginnings of the texts, and each one's part of the seconds.
+
+        Of each text at its last position, or its last `n_last`.
+        """
         texts = [s.ids if upto == len(s.ids) else s.ids[:upto] for s, upto in zip(rows, uptos, strict=True)]
-        reading = self.reader.read(texts, [s.slot for s in rows])
+        reading = self.reader.read(texts, [s.slot for s in rows], n_last)
         return reading.hidden, reading.logits, reading.seconds / len(rows)
 
 
@@ -152,7 +158,13 @@ class ComputedLlm(Computed, LlmSide):
 
     def read(self, rows: Sequence[RoutedSequence], uptos: Sequence[int]) -> list[Said]:
         """See `LlmSide`."""
-        _, logits, seconds = self._pass(rows, uptos)
+        n_last = [_n_asked(s, upto) for s, upto in zip(rows, uptos, strict=True)]
+        _, logits, seconds = self._pass(rows, uptos, n_last if max(n_last) > 1 else None)
+        spans: list[Span | None] = [None] * len(rows)
+        if any(s.take_back is not None for s in rows):
+            of_rows = logits.split(n_last)
+            spans = [_span(*one) for one in zip(rows, uptos, of_rows, strict=True)]
+            logits = torch.cat([some[-1:] for some in of_rows])
         if not self._reuses:
             for s in rows:
                 s.llm.n_read = 0
@@ -163,8 +175,28 @@ class ComputedLlm(Computed, LlmSide):
         found, numbers = choose_rows(self._pair, "LLM", logits, log_probs if with_candidates else None, rows, *entropy)
         for row, (s, said) in enumerate(zip(rows, found, strict=True)):
             said.seconds = seconds
+            said.span = spans[row]
             if entropy and s.router.uses_llm_entropy:
                 said.number = numbers[0][row]
             if s.router.reads_llm:
                 said.logits = logits[row : row + 1]
         return found
+
+
+def _n_asked(s: RoutedSequence, upto: int) -> int:
+    """At how many of the last positions of a text the LLM is asked: before each token that it may take back."""
+    return 1 if s.take_back is None or s.waiting is None else max(1, upto - s.n_heard + 1)
+
+
+def _span(s: RoutedSequence, upto: int, logits: Tensor) -> Span | None:
+    """What the LLM says of the tokens that it may take back, of its logits [n, V] before each of them."""
+    if s.take_back is None or s.waiting is None or upto < s.n_heard:
+        return None
+    first, place = s.n_heard - s.n_judged, s.n_heard - s.n_prompt
+    chosen = chosen_tokens(logits, s.settings, range(place, place + len(logits)))
+    steps = s.in_question()[first : first + len(logits)]
+    token_ids = to_device([step.token_id for step in steps], logits.device)
+    log_probs = torch.log_softmax(logits.float(), dim=-1)
+    of_both = (log_probs.gather(-1, ids[:, None]).view(-1) for ids in (token_ids, chosen))
+    ids, log_of_tokens, log_of_chosen = to_host(chosen, *of_both)
+    return Span(log_of_tokens, ids, log_of_chosen, logits)

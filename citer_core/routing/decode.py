@@ -20,7 +20,7 @@ from citer_core.routing.memory import Memory
 from citer_core.routing.pace import Pace
 from citer_core.routing.router import Router
 from citer_core.routing.sequence import RoutedSequence, never
-from citer_core.routing.server import check_router
+from citer_core.routing.server import check_router, check_settings
 from citer_core.types import DecodeSettings, FinishReason, TokenEvent
 
 # Sequences in progress for each one of a pass. With one, those that waited for the LLM left the SLM's passes a third
@@ -112,7 +112,7 @@ def decode_batch(
     """
     if not prompts:
         return
-    decoder = _batch_decoder(pair, router, prompts, batch_size, memory)
+    decoder = _batch_decoder(pair, router, prompts, settings, batch_size, memory)
     upcoming, unsound = deque(enumerate(prompts)), list[NotANumberError]()
     most_threads = pair.batch_threads if may_vary_threads and batch_size >= ROWS_FOR_THREADS else None
     with BatchThreads(most_threads) as threads, closing(decoder):
@@ -134,14 +134,20 @@ def decode_batch(
 
 
 def _batch_decoder(
-    pair: ModelPair, router: Router, prompts: Sequence[Sequence[int]], batch_size: int, memory: Memory | None
+    pair: ModelPair,
+    router: Router,
+    prompts: Sequence[Sequence[int]],
+    settings: DecodeSettings,
+    batch_size: int,
+    memory: Memory | None,
 ) -> Decoder:
     """With room for as many of the prompts as are in progress; they are checked before anything is decoded."""
     for prompt in prompts:
         check_prompt(pair, prompt)
     check_router(pair, router)
+    check_settings(pair, settings)
     n_slots = min(IN_PROGRESS * batch_size, len(prompts))
-    can_remember = not router.reads_llm and not isinstance(pair.llm, RemoteLM)
+    can_remember = not (router.reads_llm or settings.newer() or isinstance(pair.llm, RemoteLM))
     sides = memory.sides(pair, n_slots) if memory is not None and can_remember else None
     return Decoder(pair, n_slots, Pace(batch_size=batch_size), sides)
 

@@ -24,14 +24,16 @@ from citer_core.fork import Fork
 from citer_core.models.pair import ModelPair
 from citer_core.models.reader import Reader
 from citer_core.models.remote_lm import RemoteLM
+from citer_core.routing.candidates import candidates_at
 from citer_core.routing.computed import ComputedLlm, ComputedSlm
+from citer_core.routing.look_back import rule_of, wants_look
 from citer_core.routing.pace import Pace
 from citer_core.routing.replayed import ReplayedLlm, ReplayedSlm
-from citer_core.routing.router import Router
+from citer_core.routing.router import Router, entropy_of_logits
 from citer_core.routing.said import LlmSide, Said, SlmSide
 from citer_core.routing.sequence import Progress, RoutedSequence, Step, never
-from citer_core.routing.server import ServerLlm, check_router
-from citer_core.types import DecodeSettings, prefers_llm
+from citer_core.routing.server import ServerLlm, check_router, check_settings
+from citer_core.types import DecodeSettings
 
 POLL_S = 0.1  # how long a step waits for a server when there is nothing else to do
 
@@ -95,11 +97,12 @@ class Decoder:
 
         Raises:
             PromptError: the prompt is empty or leaves no room in the models' context.
-            SettingError: nothing can follow the fork.
+            SettingError: nothing can follow the fork, or the LLM's server cannot do what is asked for.
             RouterError: the router needs what an LLM on a server does not give.
         """
         n_steps = min(settings.max_new_tokens, check_prompt(self._pair, prompt_ids))
         check_router(self._pair, router)
+        check_settings(self._pair, settings)
         shared: list[int] = []
         if fork is not None:
             fork.check(self._pair.vocab_size, self._pair.eos_ids, n_steps)
@@ -119,7 +122,10 @@ class Decoder:
             is_cancelled=is_cancelled,
             with_candidates=with_candidates,
             forced=fork if fork is not None and fork.source is not None else None,
+            take_back=None if router.reads_llm else rule_of(settings),  # that router asks the LLM at every token
+            n_judged=len(prompt_ids) + len(shared),
         )
+        s.count_doubts()
         self._set_goals(s)
         self._slm.enter(s)
         self._llm.enter(s)
@@ -219,29 +225,69 @@ class Decoder:
         # By position: names take a part of its time, and there is one for every token.
         step = Step(said.token_id, said.token_id, "slm", said.number, n_fed, 0, seconds, said.router_s, 0.0, said.top)
         s.llm_entropy = math.nan
-        by_llm = s.forced.source == "llm" if s.forced else prefers_llm(said.number, s.settings.threshold)
-        if by_llm:
+        if s.forced:
+            by_llm, is_looked_at = s.forced.source == "llm", False
+        else:
+            s.doubts += s.router.doubt(said.number)
+            by_llm = wants_look(s.settings, said.number, s.doubts, length - max(s.n_prompt, s.llm.n_read + 1))
+            is_end = said.token_id in self._pair.eos_ids or len(s.steps) + 1 == s.n_steps
+            is_looked_at = is_end and s.take_back is not None and s.doubts > s.settings.final_doubt
+        if by_llm or is_looked_at:
+            step.source = "llm" if by_llm else "slm"
             s.waiting = step
             if llm_said is not None:
-                self._write_by_llm(s, llm_said)
+                self._hear_llm(s, llm_said)
             return
         if llm_said is not None:
             step.llm_tokens_fed, step.llm_s = s.llm.told(length, llm_said.seconds)
         s.write(step, self._pair.eos_ids)
 
-    def _write_by_llm(self, s: RoutedSequence, said: Said) -> None:
-        """Ends the wait with the LLM's token; it has then read all of the text."""
+    def _hear_llm(self, s: RoutedSequence, said: Said) -> None:
+        """Ends the wait: the LLM has read all of the text. It takes tokens back, or writes the next, or has looked."""
         step = s.waiting
         if s.finish_reason is not None or step is None:
             return
         if said.error is not None:
             s.end("error", said.error)
             return
-        step.token_id, step.source, step.llm_top = said.token_id, "llm", said.top
-        step.llm_tokens_fed, step.llm_s = s.llm.told(len(s.ids), said.seconds)
-        s.llm_entropy = step.llm_entropy = said.number
+        s.hear(said.span)
+        llm_fed = s.llm.told(len(s.ids), said.seconds)
+        read = s.span.judged() if s.span is not None else []
+        place = _first_mistake(s)
+        if place is not None:
+            step = self._go_back(s, place)
+        elif step.source == "llm":
+            step.token_id, step.llm_top, step.llm_entropy = said.token_id, said.top, said.number
+        step.llm_tokens_fed, step.llm_s = llm_fed
+        step.read = read
+        s.llm_entropy, s.doubts = step.llm_entropy, 0.0
         s.stop_waiting()
         s.write(step, self._pair.eos_ids)
+        s.n_judged = len(s.ids)
+
+    def _go_back(self, s: RoutedSequence, place: int) -> Step:
+        """Cuts the text before one of the tokens in question; both models forget what they have read behind.
+
+        Returns:
+            The LLM's step in its place.
+        """
+        assert s.span is not None, "the LLM has said where"
+        discarded = s.in_question()[place:]
+        new = discarded[0]
+        new.discarded = [(old.token_id, old.slm_confidence) for old in discarded]
+        new.slm_s = sum(old.slm_s for old in discarded)
+        new.router_s = sum(old.router_s for old in discarded)
+        new.token_id, new.source = s.span.chosen_ids[place], "llm"
+        if s.with_candidates:
+            new.llm_top = candidates_at(self._pair, s.span, place)
+        if s.router.uses_llm_entropy and s.span.logits is not None:
+            new.llm_entropy = float(entropy_of_logits(s.span.logits[place][None]))
+        s.stop_waiting()
+        s.cut(s.n_judged - s.n_prompt + place)
+        for side, progress in ((self._slm, s.slm), (self._llm, s.llm)):
+            progress.n_read = min(progress.n_read, len(s.ids))
+            side.truncate(s, progress.n_read)
+        return new
 
     def _call_llm(self) -> bool:
         """Calls the LLM if it is time; says whether it did."""
@@ -257,8 +303,9 @@ class Decoder:
         rows, uptos = self._next_reads(self._llm.reader, called, [s.llm.goal(len(s.ids)) for s in called])
         for s, upto, said in zip(rows, uptos, self._llm.read(rows, uptos), strict=False):  # a server says nothing yet
             if upto == len(s.ids) and not s.llm.goals:
-                self._write_by_llm(s, said)
+                self._hear_llm(s, said)
                 continue
+            s.hear(said.span)
             s.is_partly_read = not _read_part(s, s.llm, upto, said.seconds)
             if not s.is_partly_read and s.fork is not None and upto == s.fork.n_read_by_llm:
                 s.llm_entropy = said.number if s.fork.events[-1].source == "llm" else math.nan
@@ -266,7 +313,7 @@ class Decoder:
 
     def _collect(self, timeout_s: float) -> None:
         for s, said in self._llm.collect(timeout_s):
-            self._write_by_llm(s, said)
+            self._hear_llm(s, said)
 
     def _next_reads(
         self, reader: Reader | None, rows: list[RoutedSequence], goals: list[int]
@@ -297,6 +344,7 @@ class Decoder:
             n_written: how many tokens after the prompt stay, a branch's shared ones at least.
         """
         s.cut(n_written)
+        s.count_doubts()
         for side, progress in ((self._slm, s.slm), (self._llm, s.llm)):
             progress.n_read = min(progress.n_read, len(s.ids) - 1)  # the last token is read again for what follows it
             side.truncate(s, progress.n_read)
@@ -353,6 +401,16 @@ def _read_part(s: RoutedSequence, progress: Progress, upto: int, seconds: float)
         goals.pop(0)
         return True
     return False
+
+
+def _first_mistake(s: RoutedSequence) -> int | None:
+    """Of what the LLM has read of a sequence that waits for it; the place that it is to write at anyway is none."""
+    if s.take_back is None or s.waiting is None or s.span is None:
+        return None
+    steps = s.in_question()
+    n = len(steps) - (s.waiting.source == "llm")
+    token_ids, confidences = [step.token_id for step in steps[:n]], [step.slm_confidence for step in steps[:n]]
+    return s.take_back.first_mistake(token_ids, confidences, s.span)
 
 
 def check_prompt(pair: ModelPair, prompt_ids: Sequence[int]) -> int:

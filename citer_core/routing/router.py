@@ -143,3 +143,7 @@ class Router(ABC):
     @abstractmethod
     def confidence(self, features: RouterFeatures) -> Tensor:
         """[B] float32 in [0, 1]: how surely the SLM is to be preferred at each position."""
+
+    def doubt(self, confidence: float) -> float:
+        """How much a token of the SLM adds to what a doubt budget counts, in [0, 1]."""
+        return 1.0 - confidence

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from citer_core.errors import NotANumberError
 from citer_core.models.reader import Reader
+from citer_core.routing.look_back import Span
 from citer_core.routing.router import Router
 from citer_core.routing.sequence import RoutedSequence
 from citer_core.types import Candidate
@@ -34,6 +35,8 @@ class Said:
             pass.
         error: why there is no token here.
         logits: [1, V] of the LLM, where a router reads them.
+        span: what the LLM says in place of the tokens that it may take back, up to the one after this text; None where
+            it takes none back.
     """
 
     token_id: int = UNREAD
@@ -43,6 +46,7 @@ class Said:
     router_s: float = 0.0
     error: Exception | None = None
     logits: Tensor | None = None
+    span: Span | None = None
 
     def score(self, confidence: float, router: Router, error: Exception | None) -> None:
         """Takes a router's confidence, or the error that it failed with; what the model failed with comes first."""

@@ -5,15 +5,17 @@ State alone: nothing here computes or decides. Numbers first, texts where events
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from citer_core.fork import Fork
 from citer_core.models.pair import ModelPair
+from citer_core.routing.look_back import Span, TakeBack
 from citer_core.routing.router import Router
 from citer_core.text import TextStream
-from citer_core.types import Candidate, DecodeSettings, FinishReason, Source, TokenEvent
+from citer_core.types import Candidate, DecodeSettings, Discarded, FinishReason, Judged, Source, TokenEvent
 
 
 def never() -> bool:
@@ -27,6 +29,8 @@ class Step:
 
     Attributes:
         llm_entropy: of the LLM's distribution, in nats, where a router uses it; NaN where the SLM wrote.
+        discarded: (token id, confidence) of what stood here until the LLM took it back.
+        read: see `TokenEvent`.
     """
 
     token_id: int
@@ -42,6 +46,8 @@ class Step:
     llm_top: tuple[Candidate, ...] = ()
     forced: bool = False
     llm_entropy: float = math.nan
+    discarded: list[tuple[int, float]] = field(default_factory=list)
+    read: list[Judged] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -88,7 +94,11 @@ class RoutedSequence:
         with_candidates: keep both models' most probable tokens.
         slm, llm: how far each model has come.
         llm_entropy: of the LLM's distribution at the token before, in nats; NaN where it did not write it.
-        waiting: the step that waits for the LLM's token.
+        waiting: the step that waits for the LLM: for its token, or at the end of the text for its look.
+        take_back: what the LLM finds a mistake; None where it takes nothing back.
+        n_judged: length of the text before which nothing is taken back any more.
+        span: what the LLM has said of what stands behind, while it reads that in parts.
+        doubts: of the router since the LLM was last called.
         is_asked: a server has been asked for it.
         n_waited: rounds since it began to wait.
         is_partly_read: by the LLM, in a pass that read as much of it as one may.
@@ -118,6 +128,10 @@ class RoutedSequence:
     llm: Progress = field(default_factory=Progress)
     llm_entropy: float = math.nan
     waiting: Step | None = None
+    take_back: TakeBack | None = None
+    n_judged: int = 0
+    span: Span | None = None
+    doubts: float = 0.0
     is_asked: bool = False
     n_waited: int = 0
     is_partly_read: bool = False
@@ -161,6 +175,7 @@ class RoutedSequence:
             if self.forced.token_id is not None:
                 step.token_id = self.forced.token_id
             self.forced = None
+            self.n_judged = len(self.ids) + 1
         self.steps.append(step)
         self.ids.append(step.token_id)
         self.has_news = True
@@ -171,7 +186,7 @@ class RoutedSequence:
 
     def stop_waiting(self) -> None:
         """The LLM has written, or what it was to write behind is cut off."""
-        self.waiting, self.is_asked, self.is_partly_read, self.n_waited = None, False, False, 0
+        self.waiting, self.is_asked, self.is_partly_read, self.n_waited, self.span = None, False, False, 0, None
 
     def cut(self, n_written: int) -> None:
         """Forgets all but the first tokens after the prompt; events of what is written instead come anew."""
@@ -180,6 +195,27 @@ class RoutedSequence:
         del self.ids[self.n_prompt + n_written :], self.steps[n_written - self.n_shared :]
         self.llm_entropy = self.steps[-1].llm_entropy if self.steps else math.nan
         self._text, self._n_told = None, min(self._n_told, len(self.steps))
+        self.n_judged = min(self.n_judged, len(self.ids))
+
+    def count_doubts(self) -> None:
+        """Of the router since the LLM's last call, from the tokens that are there."""
+        told: list[Step | TokenEvent] = [*(self.fork.events if self.fork else ()), *self.steps]
+        since = itertools.takewhile(lambda step: not step.llm_tokens_fed, reversed(told))
+        self.doubts = sum(self.router.doubt(step.slm_confidence) for step in reversed([*since]) if not step.forced)
+
+    @property
+    def n_heard(self) -> int:
+        """Length of the text up to which the LLM has said what it would have written."""
+        return self.n_judged + (len(self.span.chosen_ids) if self.span else 0)
+
+    def hear(self, span: Span | None) -> None:
+        """Puts what the LLM says behind what it said before."""
+        self.span = span if self.span is None or span is None else self.span + span
+
+    def in_question(self) -> list[Step]:
+        """What the LLM may take back, the step that waits last."""
+        assert self.waiting is not None, "it is asked for while it waits"
+        return [*self.steps[self.n_judged - self.n_prompt - self.n_shared :], self.waiting]
 
     def end(self, reason: FinishReason, error: Exception | None = None) -> None:
         """Nothing follows; does nothing to one that has ended."""
@@ -219,6 +255,11 @@ class RoutedSequence:
                     slm_top=step.slm_top,
                     llm_top=step.llm_top,
                     forced=step.forced,
+                    discarded=tuple(
+                        Discarded(token_id, pair.token_text(token_id), confidence)
+                        for token_id, confidence in step.discarded
+                    ),
+                    read=tuple(step.read),
                 )
             )
         return found

@@ -28,6 +28,7 @@ from citer_core.models.tensor_checks import is_finite
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.routing.router_card import AGAIN, CARD_SCHEMA_VERSION, SHARES_AT_TAU, WEIGHTS_HASH
 
+EQUAL = 0.5
 MATRIX = 2  # dimensions of the tensors that make a file large
 MAX_WEIGHTS_BYTES = 1_000_000_000
 
@@ -72,6 +73,12 @@ class StoredRouter(Router):
     def confidence(self, features: RouterFeatures) -> Tensor:
         """Sigmoid of the logit; the network runs in float32 whatever the models run in."""
         return torch.sigmoid(self.logit(self._fast, features))
+
+    def doubt(self, confidence: float) -> float:
+        """How probably the LLM is to be preferred: the confidence is for equal priors, so these are put back in."""
+        prior = self.card.get("training", {}).get("prefer_slm_share", EQUAL) if "prior" in self.card else EQUAL
+        by_llm, by_slm = (1.0 - confidence) * (1.0 - prior), confidence * prior
+        return by_llm / (by_llm + by_slm) if by_llm + by_slm else 0.0
 
     def threshold_at(self, share: float) -> float:
         """The tau below which this share of validation tokens lies: about the share of tokens that it gives the LLM.

@@ -23,7 +23,7 @@ from citer_core.gate.fields import Flag, ListOf, Real, Record, Text
 from citer_core.speculation import SpeculativeTrace
 from citer_core.tasks.problems import Problem
 from citer_core.trace import RoutingTrace
-from citer_core.types import WithResult
+from citer_core.types import WithResult, when_settled
 from citer_core.ui.asking import Answers
 from citer_core.ui.jobs import IsEnded, JobLine, Steps
 from citer_core.ui.messages import Message
@@ -146,7 +146,7 @@ def _begun(
         begun.append(run.trace())
 
         def events(run: Run = run) -> _Steps:
-            for event in run:
+            for event in when_settled(run, run.settings):
                 yield slim_event(event)
                 if is_ended():
                     run.cancel()

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -51,8 +52,7 @@ class Asked:
 
 def order_of(problem: Problem, router: str, settings: DecodeSettings, fork: Fork | None = None) -> dict[str, Any]:
     prompt = {"data_type": problem.data_type, "question": problem.question, "text": problem.prompt, "version": 1}
-    names = ("threshold", "max_new_tokens", "temperature", "top_p", "seed")
-    order = {"prompt": prompt, "router": router, "settings": {name: getattr(settings, name) for name in names}}
+    order = {"prompt": prompt, "router": router, "settings": settings.to_dict()}
     if fork is not None:
         events = [as_json(event) for event in fork.events]
         order["fork"] = {"events": events, "source": fork.source, "tokenId": fork.token_id}
@@ -60,8 +60,11 @@ def order_of(problem: Problem, router: str, settings: DecodeSettings, fork: Fork
 
 
 def as_json(event: TokenEvent) -> dict[str, Any]:
-    names = TokenEvent.__slots__
-    return {name: getattr(event, name) for name in names}
+    return {
+        name: getattr(event, name)
+        for name in TokenEvent.__slots__
+        if name not in {"discarded", "read"} or getattr(event, name)
+    }
 
 
 def ask_node(**asked: Any) -> dict[str, Any]:
@@ -98,6 +101,8 @@ def asked(engine: Engine) -> Asked:
             asked.add(engine, problem, "citer", DecodeSettings(threshold=tau, max_new_tokens=24))
         sampled = DecodeSettings(threshold=tau, max_new_tokens=24, temperature=0.9, top_p=0.95, seed=11)
         asked.add(engine, problems[0], "citer", sampled)
+        for tau, look in ((0.1, {"doubt_budget": 0.5, "take_back": 0.3}), (0.0, {"look_every": 6, "take_back": 1.0})):
+            asked.add(engine, problem, "citer", replace(sampled, threshold=tau, max_new_tokens=40, **look))
     for name in engine.router_names:
         settings = DecodeSettings(
             threshold=max(0.1, engine.default_threshold(name)), max_new_tokens=12, temperature=0.7
@@ -141,8 +146,21 @@ def test_runs_are_the_same_token_for_token(asked: Asked, answer: dict[str, Any])
         name = f"{ours.router.name}, tau {ours.settings.threshold}, temperature {ours.settings.temperature}"
         assert len(ours.events) == len(theirs["events"]), name
         for mine, its in zip(ours.events, theirs["events"], strict=True):
+            assert [gone[:2] for gone in mine.discarded] == [tuple(gone[:2]) for gone in its.get("discarded", [])], name
+            numbers = [*(gone[2] for gone in its.get("discarded", [])), *chain(*its.get("read", []))]
+            told = [*(gone.slm_confidence for gone in mine.discarded), *chain(*mine.read)]
+            assert numbers == pytest.approx(told, abs=CONFIDENCE), name
             for key in TokenEvent.__slots__:
-                if key not in {"slm_confidence", "slm_top", "llm_top", "slm_s", "router_s", "llm_s"}:
+                if key not in {
+                    "slm_confidence",
+                    "slm_top",
+                    "llm_top",
+                    "slm_s",
+                    "router_s",
+                    "llm_s",
+                    "discarded",
+                    "read",
+                }:
                     assert getattr(mine, key) == its[key], (name, mine.index, key)
             assert mine.slm_confidence == pytest.approx(its["slm_confidence"], abs=CONFIDENCE), (name, mine.index)
             for top in ("slm_top", "llm_top"):
@@ -150,7 +168,8 @@ def test_runs_are_the_same_token_for_token(asked: Asked, answer: dict[str, Any])
                 assert probabilities == pytest.approx([c.probability for c in getattr(mine, top)], abs=CONFIDENCE), name
             n_llm += mine.source == "llm"
         assert ours.finish_reason == theirs["finish_reason"], name
-    assert n_llm > 100 and any(event.forced for trace in asked.runs for event in trace.events)
+    events = [event for trace in asked.runs for event in trace.events]
+    assert n_llm > 100 and any(event.forced for event in events) and sum(len(e.discarded) > 1 for e in events) > 3
 
 
 def test_a_run_of_the_browser_is_a_trace_of_the_same_pair_and_costs_the_same(

@@ -10,6 +10,7 @@ import { checkComparison, parseComparison } from "../../assets/compare/compariso
 import { findings } from "../../assets/compare/findings.js";
 import { grown } from "../../assets/compare/live_form.js";
 import { H100_SXM } from "../../assets/run/cost.js";
+import { NEWER } from "./engine_files.mjs";
 
 const FOLDER = new URL("../../assets/comparisons/", import.meta.url);
 const FILES = readdirSync(FOLDER).filter((name) => name !== "index.json");
@@ -171,7 +172,7 @@ const ASKED = {
     { router: "max-probability", threshold: 0.5 },
   ],
   together: true,
-  settings: { max_new_tokens: 99, temperature: 0.8, top_p: 0.9, seed: -4 },
+  settings: { max_new_tokens: 99, temperature: 0.8, top_p: 0.9, seed: -4, ...NEWER },
 };
 
 test("a link of a live comparison says all that it was asked with, each value in its range", () => {
@@ -196,7 +197,7 @@ test("a link of a live comparison says all that it was asked with, each value in
       { router: "y", threshold: 0.6 },
     ],
     together: false,
-    settings: { max_new_tokens: 256, temperature: 0, top_p: 1, seed: 0 },
+    settings: { max_new_tokens: 256, temperature: 0, top_p: 1, seed: 0, ...NEWER },
   });
   assert.equal(readCompareLink(`?live_question=${"a".repeat(5000)}`).live, null);
 });
@@ -206,7 +207,7 @@ test("Explore's run is asked as it is, and not offered where it stands already",
   const { question, data_type } = routed.prompt;
   const { threshold, temperature, top_p, seed, max_new_tokens } = routed.settings;
   const routers = [{ router: routed.router.name, threshold }];
-  const settings = { max_new_tokens, temperature, top_p, seed };
+  const settings = { max_new_tokens, temperature, top_p, seed, ...NEWER };
   assert.deepEqual(askedOf(routed), { question, data_type, routers, settings });
   assert.deepEqual(askedOf(SHOWN.runs[0]).routers, []);
   assert.equal(isThere(routed, SHOWN.runs[0].prompt, COLUMNS), true);

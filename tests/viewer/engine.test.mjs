@@ -187,7 +187,12 @@ test("any decisions, cut back anywhere and gone on, are the loop without caches"
   const cuts = fc.array(fc.tuple(fc.integer({ min: 1, max: 6 }), fc.nat(9)), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(pattern, cuts, (isLlm, asked) => {
-      const router = { name: "pattern", confidence: ({ position }) => (isLlm[position % isLlm.length] ? 0.1 : 0.9) };
+      const doubt = (confidence) => 1 - confidence;
+      const router = {
+        name: "pattern",
+        doubt,
+        confidence: ({ position }) => (isLlm[position % isLlm.length] ? 0.1 : 0.9),
+      };
       const settings = { ...SETTINGS, max_new_tokens: n };
       let events = [];
       const written = (most, source, tokenId) => {

@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 import { BrowserPair } from "../../assets/engine/pair.js";
+import { SETTINGS_TABLE, TRACE_TABLE } from "../../assets/run/trace_schema.js";
 
 export const ASSETS = fileURLToPath(new URL("../../assets/", import.meta.url));
 
@@ -23,6 +24,10 @@ export const PROMPT = {
     "dollars each and 3 pens at 5 dollars each. How many dollars does Tom spend?\nSolution:",
   version: 0,
 };
+/** Settings that the oldest traces do not have, as they are where nothing is said. */
+export const NEWER = Object.fromEntries(
+  Object.keys(TRACE_TABLE.required.settings.optional).map((name) => [name, SETTINGS_TABLE[name].default]),
+);
 export const SETTINGS = { threshold: 0.7, max_new_tokens: 40, temperature: 0, top_p: 1, seed: 0 };
 
 /** Makes both models forget what they have read. */

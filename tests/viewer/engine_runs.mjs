@@ -28,7 +28,7 @@ async function run({ prompt, router: name, settings, fork }) {
   const events = [...shared];
   const steps = decode(pair, router, ids, settings, fork ? { ...fork, events: shared } : null);
   let step = steps.next();
-  for (; !step.done; step = steps.next()) events.push(step.value);
+  for (; !step.done; step = steps.next()) events.splice(step.value.index, events.length, step.value);
   return { ...head, events, finish_reason: step.value };
 }
 

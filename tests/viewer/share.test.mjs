@@ -10,6 +10,7 @@ import { buildLink, isRunOfLink, linkStateOf, readLink } from "../../assets/app/
 import { packed, unpacked } from "../../assets/engine/packed_file.js";
 import { fillFiles, fillTemplate } from "../../assets/share/offline_file.js";
 import { usualLook } from "../../assets/run/run_look.js";
+import { NEWER } from "./engine_files.mjs";
 import { forXml, layoutStrip } from "../../assets/share/strip_layout.js";
 import { TraceFileError, checkTrace, parseTrace, traceToJson } from "../../assets/run/trace_file.js";
 import { fileStem, traceToCsv } from "../../assets/share/page_export.js";
@@ -61,7 +62,14 @@ test("a link to a live run holds problem and settings, for every hostile questio
     if (!question.trim()) continue;
     const trace = copy();
     Object.assign(trace.prompt, { question: question.toWellFormed(), data_type: "mc" });
-    Object.assign(trace.settings, { threshold: 0.5, temperature: 0.3, top_p: 0.9, seed: -7, max_new_tokens: 99 });
+    Object.assign(trace.settings, {
+      threshold: 0.5,
+      temperature: 0.3,
+      top_p: 0.9,
+      seed: -7,
+      max_new_tokens: 99,
+      ...NEWER,
+    });
     const state = readLink(new URL(buildLink("http://h/", linkStateOf(trace, null, 0.2, null))).search);
     assert.deepEqual(state, {
       preset: null,
@@ -93,7 +101,7 @@ test("what is out of range in a link is as good as absent, and named", () => {
     question: "x",
     data_type: "math",
     router: null,
-    settings: { threshold: 0.7, max_new_tokens: 256, temperature: 0, top_p: 1, seed: 0 },
+    settings: { threshold: 0.7, max_new_tokens: 256, temperature: 0, top_p: 1, seed: 0, ...NEWER },
   });
   assert.deepEqual(
     refused.map((sentence) => sentence.split(";")[0]),
@@ -104,7 +112,7 @@ test("what is out of range in a link is as good as absent, and named", () => {
 
 test("links from before read the same, each key on its own", () => {
   const base = "?type=math&q=1&router=citer";
-  const usual = { threshold: 0.7, max_new_tokens: 256, temperature: 0, top_p: 1, seed: 0 };
+  const usual = { threshold: 0.7, max_new_tokens: 256, temperature: 0, top_p: 1, seed: 0, ...NEWER };
   assert.deepEqual(readLink(`${base}&tau=0.2`).problem.settings, { ...usual, threshold: 0.2 });
   for (const [key, name, value] of [
     ["at", "threshold", 0.25],

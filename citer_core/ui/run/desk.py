@@ -220,4 +220,4 @@ class RunDesk:
             return
         log_run(order.id, trace, time.monotonic() - order.began_at, order.request_id)
         why = (run.error or UNEXPECTED) if run.finish_reason == "error" else order.why_early
-        order.end(trace=trace, why=why)
+        order.end(trace=trace, told=run.events_since(0), why=why)

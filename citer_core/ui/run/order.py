@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from citer_core.errors import CiterError
 from citer_core.trace import RoutingTrace, event_from_dict, event_to_dict
-from citer_core.types import TokenEvent
+from citer_core.types import TokenEvent, settled
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
@@ -61,7 +61,8 @@ class Order:
         self.is_cancelled = False
         self.run: Run | None = None
         self.head: dict[str, Any] | None = None
-        self._trace: RoutingTrace | None = None  # without events where these are packed
+        self._trace: RoutingTrace | None = None  # without events
+        self._told: Sequence[TokenEvent] = ()  # until they are packed
         self._packed: bytes | None = None
         self.error: CiterError | None = None
         self.why_early: str | None = None
@@ -113,26 +114,28 @@ class Order:
     @property
     def trace(self) -> RoutingTrace | None:
         """The whole run with the verdict on its answer; None until it has ended. Read anew where it is packed."""
-        trace, packed = self._trace, self._packed
-        if trace is None or packed is None:
-            return trace
-        return replace(trace, events=tuple(map(event_from_dict, json.loads(zlib.decompress(packed)))))
+        return None if self._trace is None else replace(self._trace, events=settled(self._all_told()))
+
+    def _all_told(self) -> Sequence[TokenEvent]:
+        told, packed = self._told, self._packed  # in this order: `pack` sets the second first
+        if packed is None:
+            return told
+        return tuple(map(event_from_dict, json.loads(zlib.decompress(packed))))
 
     def pack(self) -> None:
         """Keeps what has ended in an eighth of its bytes; a look at its events takes milliseconds from then on."""
-        trace = self._trace
-        if trace is None or self._packed is not None:
+        if self._trace is None or self._packed is not None:
             return
-        packed = zlib.compress(json.dumps([event_to_dict(event) for event in trace.events]).encode(), 1)
-        self._packed = packed  # first: a reader between the two lines has the events twice rather than not at all
-        self._trace = replace(trace, events=())
+        packed = zlib.compress(json.dumps([event_to_dict(event) for event in self._told]).encode(), 1)
+        self._packed = packed
+        self._told = ()
         self.n_bytes = RUN_BYTES + len(packed)
 
     def events_since(self, base: int) -> Sequence[TokenEvent]:
-        """The run's events from `base` on; none where it has not begun."""
-        run, trace = self.run, self.trace
-        if trace is not None:
-            return trace.events[base:]
+        """What the run told from place `base` on; none where it has not begun."""
+        run = self.run
+        if self._trace is not None:
+            return self._all_told()[base:]
         return run.events_since(base) if run is not None else ()
 
     def summary(self) -> dict[str, Any]:
@@ -150,14 +153,24 @@ class Order:
         self.run = run
 
     def end(
-        self, *, trace: RoutingTrace | None = None, error: CiterError | None = None, why: str | None = None
+        self,
+        *,
+        trace: RoutingTrace | None = None,
+        told: Sequence[TokenEvent] | None = None,
+        error: CiterError | None = None,
+        why: str | None = None,
     ) -> None:
-        """What came of it; `error` where there never was a run, `why` where it ended early."""
+        """What came of it, and all that it told if the trace has not all; `error` where there never was a run, `why`
+        where it ended early.
+        """
+        if told is None:
+            told = trace.events if trace else ()
         with self._lock:
             if self.ended_at is not None:
                 return
-            self._trace, self.error, self.why_early = trace, error, why
-            self.n_bytes = RUN_BYTES + EVENT_BYTES * (len(trace.events) if trace else 0)
+            self._trace, self.error, self.why_early = trace and replace(trace, events=()), error, why
+            self._told = told
+            self.n_bytes = RUN_BYTES + EVENT_BYTES * len(told)
             self.run = None
             self.ended_at = time.monotonic()
         self.changed()

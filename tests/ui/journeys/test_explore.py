@@ -12,8 +12,9 @@ from citer_core.engine import Engine
 from citer_core.fork import Fork
 from citer_core.tasks.datasets import bundled_rows
 from citer_core.tasks.problems import Problem
-from citer_core.types import DecodeSettings
+from citer_core.types import DecodeSettings, settled
 from tests.traces import recorded
+from tests.ui.axe import findings
 from tests.ui.conftest import on_one_host
 from tests.ui.visitor import Visitor
 
@@ -265,3 +266,38 @@ def test_a_problem_is_found_by_its_number_by_its_words_and_in_the_list(enter: En
     page.locator("#cx-another").click()
     expect(expected).to_have_value("")
     expect(notice).to_be_empty()
+
+
+def test_what_the_llm_takes_back(enter: Enter, engine: Engine) -> None:
+    """It is struck where it stood, folds, and can be opened; the text goes on as Python's does."""
+    how = {"take_back": 0.3, "doubt_budget": 0.5, "max_new_tokens": 200}
+    settings = DecodeSettings(threshold=0.1, **how)  # type: ignore[arg-type]
+    runs = ((row.problem, list(engine.start(row.problem, settings=settings))) for row in bundled_rows("math"))
+    problem, told = next((problem, told) for problem, told in runs if sum(len(event.discarded) for event in told) > 3)
+    expected = settled(told)
+    visitor = enter()
+    page = visitor.page
+    visitor.ready()
+    page.get_by_text("Router, decoding and price").click()
+    for name, value in how.items():
+        page.locator(f"#cx-settings [data-name={name}]").fill(str(value))
+    visitor.set_tau(0.1)
+    visitor.ask(problem.question)
+    visitor.wait_live()
+    visitor.wait_idle()
+    run = visitor.shown()
+    assert ids(run.events) == ids(expected)
+    assert [[gone[0] for gone in event.discarded] for event in run.events] == [
+        [gone.token_id for gone in event.discarded] for event in expected
+    ]
+    at = next(event.index for event in expected if event.discarded)
+    n_gone = len(expected[at].discarded)
+    mark = page.get_by_role("button", name=f"{n_gone} token").first
+    gone = page.locator(".cv-gone").first
+    expect(gone).to_be_hidden()
+    mark.press("Enter")
+    expect(gone).to_be_visible()
+    expect(page.locator(".cv-figures")).to_contain_text(f"took {sum(len(e.discarded) for e in expected)} token")
+    page.evaluate(f"window.citer.viewer.pin({at})")
+    expect(page.locator(".cv-inspector")).to_contain_text("The LLM looked back")
+    assert findings(page, ".citer-viewer") == []

@@ -1,0 +1,146 @@
+"""Tokens that the LLM takes back, against the loop without caches that is written from the rule alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import replace
+
+import pytest
+
+from citer_core.cost import H100_SXM, CostModel, CostSummary
+from citer_core.errors import SettingError
+from citer_core.fork import Fork
+from citer_core.models.reader import Reader
+from citer_core.replay import replay
+from citer_core.routing.decode import decode_batch
+from citer_core.routing.decoder import Decoder
+from citer_core.routing.pace import Pace
+from citer_core.routing.routers.training_free import BidirectionalEntropyRouter, MaxProbabilityRouter
+from citer_core.trace import RoutingTrace
+from citer_core.types import DecodeSettings, settled, when_settled
+from tests.completions_server import CompletionsServer
+from tests.core.examples import decoded, generated, remote
+from tests.core.test_decoder import PROMPTS, SAMPLINGS, N, by_the_rule, same, told
+from tests.traces import opening_run
+
+LOOKS = {
+    "by tau": {"threshold": 0.0005, "take_back": 0.8},
+    "by doubts": {"threshold": 0.0, "take_back": 0.9, "doubt_budget": 3.0, "final_doubt": 1.0},
+    "by distance": {"threshold": 0.0, "take_back": 1.0, "look_every": 4},
+    "at the end": {"threshold": 0.0, "take_back": 0.95},
+}
+
+
+@pytest.fixture(scope="module")
+def pair(tiny_pair):
+    return dataclasses.replace(tiny_pair, eos_ids=frozenset({0, *range(700, 720)}))
+
+
+@pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS)
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize(
+    "router", [MaxProbabilityRouter(), BidirectionalEntropyRouter()], ids=lambda router: router.name
+)
+def test_every_way_is_the_rule(pair, router, look, sampling):
+    how = DecodeSettings(max_new_tokens=N, **look, **sampling)
+    expected = [by_the_rule(pair, router, prompt, how) for prompt in PROMPTS]
+    assert any(one[6] for run in expected for one in run), "nothing is taken back"
+    one = decoded(pair, router, PROMPTS[0], how)[0]
+    same(told(one), expected[0])
+    for s in decode_batch(pair, router, PROMPTS, how, batch_size=3, with_candidates=True):
+        same(told(s.new_events(pair)), expected[s.index])
+    kept = one[-1:]
+    while kept[0].index:
+        kept.insert(0, next(e for e in reversed(one) if e.index == kept[0].index - 1))
+    for k, writer in ((0, "llm"), (3, None), (len(kept) - 1, "slm")):
+        fork = Fork(tuple(kept[:k]), writer)
+        same(
+            told(decoded(pair, router, PROMPTS[0], how, fork=fork)[0]), by_the_rule(pair, router, PROMPTS[0], how, fork)
+        )
+
+
+def test_what_the_llm_reads_in_parts(pair):
+    how, decoder = DecodeSettings(0.0, 30, take_back=0.8), Decoder(pair, 4, Pace(2, wait_rounds=3, read_tokens=5))
+    live = [decoder.admit(prompt, MaxProbabilityRouter(), how) for prompt in PROMPTS[:4]]
+    while decoder.live:
+        decoder.step()
+    for s, prompt in zip(live, PROMPTS, strict=False):
+        same(told(s.new_events(pair)), by_the_rule(pair, MaxProbabilityRouter(), prompt, how))
+
+
+@pytest.mark.parametrize("look", [{"look_every": 3}, {"threshold": 0.001}, {}])
+def test_what_takes_back_all_is_the_llms_own_text(tiny_pair, look):
+    how = DecodeSettings(**{"threshold": 0.0, "max_new_tokens": 25, "take_back": 1.0, **look})
+    for prompt in PROMPTS:
+        events = decoded(tiny_pair, MaxProbabilityRouter(), prompt, how)[0]
+        assert [one[0] for one in told(events)] == generated(tiny_pair.llm, prompt, 25)
+    how = dataclasses.replace(how, temperature=0.9, seed=3)
+    alone = decoded(tiny_pair, MaxProbabilityRouter(), PROMPTS[0], DecodeSettings(1.0, 25, temperature=0.9, seed=3))[0]
+    events = decoded(tiny_pair, MaxProbabilityRouter(), PROMPTS[0], how)[0]
+    assert [one[0] for one in told(events)] == [event.token_id for event in alone]
+
+
+def test_an_llm_on_a_server(pair):
+    """What it says of each place comes with one request for the text and the SLM's next token."""
+    how = DecodeSettings(max_new_tokens=N, **LOOKS["by doubts"])
+    with CompletionsServer(pair.llm.model, pair.tokenizer) as server:
+        away = remote(pair, server)
+        one = decoded(away, MaxProbabilityRouter(), PROMPTS[0], how)[0]
+        same(told(one), by_the_rule(pair, MaxProbabilityRouter(), PROMPTS[0], how))
+        assert all(
+            len(event.llm_top) == 5 and event.llm_top[0].token_id == event.token_id for event in one if event.read
+        )
+        assert {len(body["prompt"]) for body in server.bodies} == {1}
+        for s in decode_batch(away, MaxProbabilityRouter(), PROMPTS, how, batch_size=3):
+            same(told(s.new_events(away)), by_the_rule(pair, MaxProbabilityRouter(), PROMPTS[s.index], how))
+        with pytest.raises(SettingError, match="random numbers of its own"):
+            decoded(away, MaxProbabilityRouter(), PROMPTS[0], dataclasses.replace(how, temperature=1.0))
+
+
+def test_every_pass_is_paid_for(pair, monkeypatch):
+    """The estimate of a run is that of all the passes that both models made for it, those for nothing included."""
+    passes, read = [], Reader.read
+
+    def counted(reader, texts, slots=(0,), n_last=None):
+        found = read(reader, texts, slots, n_last)
+        passes.append((reader.lm, found.n_fed[0], len(texts[0])))
+        return found
+
+    monkeypatch.setattr(Reader, "read", counted)
+    how = DecodeSettings(0.0, 30, take_back=0.95, look_every=7)
+    events = settled(decoded(pair, MaxProbabilityRouter(), PROMPTS[2], how)[0])
+    assert sum(len(event.discarded) for event in events) > 5
+    info = pair.info
+    cost = CostSummary.of(CostModel(info.slm, info.llm, H100_SXM), events).routed
+    by_hand = [(info.slm if lm is pair.slm else info.llm).forward_bytes(fed, n - fed) for lm, fed, n in passes]
+    assert cost.n_bytes == sum(by_hand)
+    flops = [(info.slm if lm is pair.slm else info.llm).forward_flops(fed, n - fed) for lm, fed, n in passes]
+    assert cost.flops == pytest.approx(sum(flops))
+
+
+def test_who_cannot_take_anything_back_is_told_what_stays(pair):
+    how = DecodeSettings(0.0, 30, take_back=0.95, look_every=7)
+    told = decoded(pair, MaxProbabilityRouter(), PROMPTS[0], how)[0]
+    kept = settled(told)
+    assert len(kept) < len(told) and [event.index for event in kept] == list(range(len(kept)))
+    assert tuple(when_settled(told, how)) == kept
+    plain = decoded(pair, MaxProbabilityRouter(), PROMPTS[0], DecodeSettings(0.5, 9))[0]
+    steps = when_settled(iter(plain), DecodeSettings(0.5, 9))
+    assert [next(steps) for _ in plain[:3]] == plain[:3]
+
+
+def test_a_trace_keeps_what_was_taken_back(pair):
+    how = DecodeSettings(0.0, 30, take_back=0.95, doubt_budget=5.0)
+    events = settled(decoded(pair, MaxProbabilityRouter(), PROMPTS[0], how)[0])
+    trace = replace(opening_run(), settings=how, events=events, parent=None)
+    again = RoutingTrace.from_json(trace.to_json())
+    assert again == trace and again.n_discarded == sum(len(event.discarded) for event in events) > 0
+    assert 0 < again.n_looks <= len(events) and again.settings.take_back == 0.95
+    at = next(event for event in events if event.discarded)
+    same, other = replay(trace, 0.0), replay(trace, max(token.slm_confidence for token in at.discarded) + 1e-6)
+    assert (same.n_exact, same.doubt, same.llm_tokens_fed) == (
+        len(events),
+        None,
+        tuple(e.llm_tokens_fed for e in events),
+    )
+    assert other.n_exact <= at.index and other.doubt is not None
