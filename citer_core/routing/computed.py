@@ -15,7 +15,7 @@ from citer_core.models.transfer import is_away, lists_to_device, to_device, to_h
 from citer_core.routing.candidates import choose_rows, chosen_tokens
 from citer_core.routing.look_back import Span
 from citer_core.routing.router import Router, RouterFeatures, entropy_of
-from citer_core.routing.said import LlmSide, Said, Side, SlmSide
+from citer_core.routing.said import LlmSide, Said, Side, SlmSide, not_a_number
 from citer_core.routing.sequence import RoutedSequence
 
 
@@ -176,6 +176,8 @@ class ComputedLlm(Computed, LlmSide):
         for row, (s, said) in enumerate(zip(rows, found, strict=True)):
             said.seconds = seconds
             said.span = spans[row]
+            if said.span is not None and not said.span.is_sound:
+                said.error = not_a_number("LLM")
             if entropy and s.router.uses_llm_entropy:
                 said.number = numbers[0][row]
             if s.router.reads_llm:

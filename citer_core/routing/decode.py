@@ -47,7 +47,8 @@ def decode(
         reuse_llm_cache: False feeds the LLM the whole text at every call, as the authors' published code does.
 
     Yields:
-        One event per token, end of text included; those of the fork are not repeated.
+        One event per token, end of text included; those of the fork are not repeated. Where the LLM takes tokens back,
+        an event whose index was there takes the place of all from there on (`types.settled`).
 
     Returns:
         Why it ended: `eos`, `length` (of the request, or of the models' context) or `cancelled`.

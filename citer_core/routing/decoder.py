@@ -100,7 +100,10 @@ class Decoder:
             SettingError: nothing can follow the fork, or the LLM's server cannot do what is asked for.
             RouterError: the router needs what an LLM on a server does not give.
         """
-        n_steps = min(settings.max_new_tokens, check_prompt(self._pair, prompt_ids))
+        room = check_prompt(self._pair, prompt_ids)
+        if isinstance(self._pair.llm, RemoteLM) and settings.take_back:
+            room = max(1, room - 1)  # a server reads the SLM's token too
+        n_steps = min(settings.max_new_tokens, room)
         check_router(self._pair, router)
         check_settings(self._pair, settings)
         shared: list[int] = []
@@ -252,7 +255,7 @@ class Decoder:
             return
         s.hear(said.span)
         llm_fed = s.llm.told(len(s.ids), said.seconds)
-        read = s.span.judged() if s.span is not None else []
+        read = s.span.judged() if s.span is not None else ()
         place = _first_mistake(s)
         if place is not None:
             step = self._go_back(s, place)

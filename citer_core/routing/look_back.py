@@ -8,6 +8,7 @@ ratio of probabilities that `Ratio` uses. Knows nothing about sequences and cach
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -36,6 +37,11 @@ class Span:
     chosen_log_probs: list[float]
     logits: Tensor | None = None
     tops: Sequence[list[tuple[int, float]]] = ()
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether all of them are numbers."""
+        return not any(map(math.isnan, itertools.chain(self.log_probs, self.chosen_log_probs)))
 
     def judged(self) -> list[Judged]:
         """As events tell it, rounded to six digits."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from citer_core.fork import Fork
@@ -46,8 +46,8 @@ class Step:
     llm_top: tuple[Candidate, ...] = ()
     forced: bool = False
     llm_entropy: float = math.nan
-    discarded: list[tuple[int, float]] = field(default_factory=list)
-    read: list[Judged] = field(default_factory=list)
+    discarded: Sequence[tuple[int, float]] = ()
+    read: Sequence[Judged] = ()
 
 
 @dataclass(slots=True)
@@ -210,7 +210,8 @@ class RoutedSequence:
 
     def hear(self, span: Span | None) -> None:
         """Puts what the LLM says behind what it said before."""
-        self.span = span if self.span is None or span is None else self.span + span
+        if span is not None:
+            self.span = span if self.span is None else self.span + span
 
     def in_question(self) -> list[Step]:
         """What the LLM may take back, the step that waits last."""
@@ -255,10 +256,7 @@ class RoutedSequence:
                     slm_top=step.slm_top,
                     llm_top=step.llm_top,
                     forced=step.forced,
-                    discarded=tuple(
-                        Discarded(token_id, pair.token_text(token_id), confidence)
-                        for token_id, confidence in step.discarded
-                    ),
+                    discarded=tuple([Discarded(i, pair.token_text(i), score) for i, score in step.discarded]),
                     read=tuple(step.read),
                 )
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import replace
 
 import pytest
@@ -14,6 +15,7 @@ from citer_core.models.reader import Reader
 from citer_core.replay import replay
 from citer_core.routing.decode import decode_batch
 from citer_core.routing.decoder import Decoder
+from citer_core.routing.look_back import Span
 from citer_core.routing.pace import Pace
 from citer_core.routing.routers.training_free import BidirectionalEntropyRouter, MaxProbabilityRouter
 from citer_core.trace import RoutingTrace
@@ -116,6 +118,10 @@ def test_every_pass_is_paid_for(pair, monkeypatch):
     assert cost.n_bytes == sum(by_hand)
     flops = [(info.slm if lm is pair.slm else info.llm).forward_flops(fed, n - fed) for lm, fed, n in passes]
     assert cost.flops == pytest.approx(sum(flops))
+
+
+def test_what_is_no_number_is_no_verdict():
+    assert Span([-0.1], [5], [-0.1]).is_sound and not (Span([-0.1], [5], [0.0]) + Span([math.nan], [5], [0.0])).is_sound
 
 
 def test_who_cannot_take_anything_back_is_told_what_stays(pair):
