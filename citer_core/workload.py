@@ -85,8 +85,8 @@ class Workload:
     """The passes behind some routed texts.
 
     Attributes:
-        n_tokens: written; the router scores each once.
-        slm, llm: the passes of either model.
+        n_tokens: written.
+        slm, llm: the passes of either model; the router scores behind each of the SLM's.
         alone: those of one model writing the same texts by itself.
     """
 
@@ -104,10 +104,11 @@ class Workload:
     def of(cls, events: Iterable[TokenEvent]) -> Self:
         """The passes of one run, each as if it had run alone."""
         known = list(events)
+        gone = ((1, event.context_len + k) for event in known for k in range(1, len(event.discarded)))
         return cls(
             len(known),
-            Passes.of((event.slm_tokens_fed, event.context_len) for event in known),
-            Passes.of((event.llm_tokens_fed, event.context_len) for event in known),
+            Passes.of((event.slm_tokens_fed, event.context_len) for event in known) + Passes.of(gone),
+            Passes.of((event.llm_tokens_fed, event.llm_context_len) for event in known),
             Passes.of((event.context_len if event.index == 0 else 1, event.context_len) for event in known),
         )
 
@@ -130,7 +131,7 @@ class Workload:
 
     def price(self, slm: ModelSpec, llm: ModelSpec, router_params: int) -> Price:
         """What it costs with two models and a router of so many parameters."""
-        router = self.n_tokens * router_params
+        router = self.slm.n_passes * router_params
         return Price(
             n_bytes=self.slm.n_bytes(slm) + self.llm.n_bytes(llm) + ROUTER_BYTES_PER_PARAM * router,
             flops=self.slm.flops(slm) + self.llm.flops(llm) + 2 * router,

@@ -63,8 +63,8 @@ function chosenToken(model, settings, index) {
  * @param {number[]} promptIds
  * @param {Settings} settings
  * @param {Fork|null} [fork] go on from these events instead of from the prompt; they are not repeated
- * @returns {Generator<TokenEvent, "eos"|"length", void>} what it returns is why it ended; an event
- *   whose index was there takes the place of all from there on
+ * @returns {Generator<TokenEvent, "eos"|"length", void>} what it returns is why it ended; an event whose
+ *   index was there takes the place of all from there on
  * @throws {RequestProblem|NotANumberProblem}
  */
 export function* decode(pair, router, promptIds, settings, fork = null) {
@@ -192,10 +192,9 @@ export function* decode(pair, router, promptIds, settings, fork = null) {
         written.read = read;
         llmEntropy = mistake && router.usesLlmEntropy ? mistake.entropy : null;
       });
-      [event.llm_tokens_fed, event.llm_s] = [llmFed, llmSeconds];
     } else if (isLlm && llmFed === 0) readLlm();
+    [written.llm_tokens_fed, written.llm_s] = [llmFed, llmSeconds];
     if (written !== event) {
-      [written.llm_tokens_fed, written.llm_s] = [llmFed, llmSeconds];
       ids.length = llmRead = promptIds.length + written.index;
       text = textBehind(written.index);
     } else {
@@ -203,7 +202,6 @@ export function* decode(pair, router, promptIds, settings, fork = null) {
         event.token_id = forced?.tokenId ?? chosenToken(llm, settings, index);
         event.llm_top = llm.distribution.candidates(textOf);
       }
-      [event.llm_tokens_fed, event.llm_s] = [llmFed, llmSeconds];
       llmEntropy = isLlm && router.usesLlmEntropy ? llm.distribution.entropy : null;
     }
     if (isLlm || isLook) doubts = 0;

@@ -4,7 +4,7 @@
  * All of it follows from the run and the page's cost model. Must not know routers.
  */
 
-import { kvBytesPerToken, weightBytes } from "../run/cost.js";
+import { kvBytesPerToken, llmContext, weightBytes } from "../run/cost.js";
 import { splitStep } from "../run/cost_split.js";
 import { percent, plural, quantity } from "../run/format.js";
 import { html } from "../viewer/dom.js";
@@ -23,8 +23,7 @@ const whole = (n) => n.toLocaleString("en-US");
  * @param {RunView} view @param {number} index
  */
 export function cachedBefore({ events, decisions: { llmFed } }, index) {
-  const { context_len: context } = events[index];
-  if (llmFed[index]) return context - llmFed[index];
+  if (llmFed[index]) return llmContext(events[index]) - llmFed[index];
   for (let i = index - 1; i >= 0; i--) if (llmFed[i]) return events[i].context_len;
   return 0;
 }
@@ -76,11 +75,14 @@ export function costPart({ costModel, decisions, events, priceLabel }, index) {
     const { bytes_per_element: each, block_bits: bits } = model;
     return bits == null ? `${whole(weightBytes(model) / each)} × ${each} B` : `${bits} bits each`;
   };
-  /** @param {ModelSpec} model @param {number} n */
-  const kv = (model, n) =>
-    `${whole(kvBytesPerToken(model))} B × (${whole(event.context_len - n)} read + ${whole(n)} new)`;
+  /** @param {ModelSpec} model @param {number} n @param {number} context */
+  const kv = (model, n, context) =>
+    `${whole(kvBytesPerToken(model))} B × (${whole(context - n)} read + ${whole(n)} new)`;
+  const nGone = Math.max(0, (event.discarded?.length ?? 0) - 1);
+  const more = nGone ? `, and of ${plural(nGone, "pass", "passes")} for tokens taken back` : "";
   const router = `${whole(routerParams)} × ${routerBytesPerParam} B`;
-  const how = [weights(slm), kv(slm, event.slm_tokens_fed), router, weights(llm), kv(llm, fed)];
+  const slmKv = kv(slm, event.slm_tokens_fed, event.context_len);
+  const how = [weights(slm) + more, slmKv + more, router + more, weights(llm), kv(llm, fed, llmContext(event))];
   const catching =
     late && `catching up adds ${quantity("bytes", late.bytes)}: the weights stream once, for all of them`;
   const bars = parts.map(({ bytes }, i) => {

@@ -4,7 +4,7 @@
  * Must not compute costs itself: it asks the viewer's cost model, so that these are the numbers of counters and chart.
  */
 
-import { kvBytesPerToken, weightBytes } from "../run/cost.js";
+import { kvBytesPerToken, llmContext, weightBytes } from "../run/cost.js";
 import { html } from "../viewer/dom.js";
 import { formatTau, percent, probability, quantity, significant } from "../run/format.js";
 
@@ -54,7 +54,7 @@ export function formulaRows(view) {
       "One call of the LLM",
       "W + κ × (cached + new)",
       `token ${event.index + 1}: ${bytes(weightBytes(model.llm))} + ` +
-        `${bytes(kvBytesPerToken(model.llm))} × (${event.context_len - fed} + ${fed}) = ` +
+        `${bytes(kvBytesPerToken(model.llm))} × (${llmContext(event) - fed} + ${fed}) = ` +
         `${bytes(model.parts(event, fed).llm.bytes)}`,
     ]);
   }

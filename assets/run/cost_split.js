@@ -4,7 +4,7 @@
  * Pure: must not know the DOM. The parts of `cost.js` taken apart; their sum is the step's cost there.
  */
 
-import { forwardFlops, kvBytesPerToken, weightBytes } from "./cost.js";
+import { forwardFlops, kvBytesPerToken, llmContext, weightBytes } from "./cost.js";
 
 /**
  * @param {CostModel} costModel
@@ -16,17 +16,23 @@ import { forwardFlops, kvBytesPerToken, weightBytes } from "./cost.js";
  */
 export function splitStep(costModel, event, llmFed) {
   const parts = costModel.parts(event, llmFed);
-  /** @param {ModelSpec} model @param {number} nNew */
-  const kv = (model, nNew) => (nNew ? kvBytesPerToken(model) * event.context_len : 0);
   const { slm, llm } = costModel;
-  const cached = event.context_len - llmFed;
+  const nRead = llmContext(event); // by the LLM
+  const cached = nRead - llmFed;
+  // The SLM's passes: its own here, and those for tokens that were taken back.
+  const contexts = (event.discarded ?? [0]).map((_, k) => event.context_len + k);
+  const kv = kvBytesPerToken(slm) * contexts.reduce((sum, context) => sum + context, 0);
   /** @type {{name: string, bytes: number, flops: number|null, within?: boolean}[]} */
   const rows = [
-    { name: "SLM weights", bytes: event.slm_tokens_fed ? weightBytes(slm) : 0, flops: parts.slm.flops },
-    { name: "SLM KV", bytes: kv(slm, event.slm_tokens_fed), flops: null },
+    {
+      name: "SLM weights",
+      bytes: event.slm_tokens_fed ? weightBytes(slm) * contexts.length : 0,
+      flops: parts.slm.flops,
+    },
+    { name: "SLM KV", bytes: event.slm_tokens_fed ? kv : 0, flops: null },
     { name: "Router", bytes: parts.router.bytes, flops: parts.router.flops },
     { name: "LLM weights", bytes: llmFed ? weightBytes(llm) : 0, flops: parts.llm.flops },
-    { name: "LLM KV", bytes: kv(llm, llmFed), flops: null },
+    { name: "LLM KV", bytes: llmFed ? kvBytesPerToken(llm) * nRead : 0, flops: null },
   ];
   if (llmFed > 1) {
     // What belongs to the tokens that the LLM missed: their arithmetic, and the keys and values that are written of

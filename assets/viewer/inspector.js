@@ -6,6 +6,7 @@
  */
 
 import { probeBlock } from "./closer.js";
+import { llmContext } from "../run/cost.js";
 import { leastEntropy, marginOf, splitStep } from "../run/cost_split.js";
 import { confidenceDial } from "./dial.js";
 import { largeButton } from "./large.js";
@@ -204,7 +205,7 @@ export class Inspector {
     const table = tableOf({ head, rows }, { isNamed: true, look: "cv-table", looks });
     const catchUp =
       fed > 1
-        ? fed === event.context_len
+        ? fed === llmContext(event)
           ? `First call of the LLM: it read all ${plural(fed, "token")} so far.`
           : `The LLM read ${plural(fed, "token")}: ${fed - 1} to catch up, then this step.`
         : fed === 1

@@ -20,6 +20,7 @@ from citer_core.routing.pace import Pace
 from citer_core.routing.routers.training_free import BidirectionalEntropyRouter, MaxProbabilityRouter
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, settled, when_settled
+from citer_core.workload import Workload
 from tests.completions_server import CompletionsServer
 from tests.core.examples import decoded, generated, remote
 from tests.core.test_decoder import PROMPTS, SAMPLINGS, N, by_the_rule, same, told
@@ -118,6 +119,9 @@ def test_every_pass_is_paid_for(pair, monkeypatch):
     assert cost.n_bytes == sum(by_hand)
     flops = [(info.slm if lm is pair.slm else info.llm).forward_flops(fed, n - fed) for lm, fed, n in passes]
     assert cost.flops == pytest.approx(sum(flops))
+    price = Workload.of(events).price(info.slm, info.llm, 7)
+    assert price.n_bytes == cost.n_bytes + 7 * 4 * sum(lm is pair.slm for lm, _, _ in passes)
+    assert price.flops == pytest.approx(cost.flops + 7 * 2 * sum(lm is pair.slm for lm, _, _ in passes))
 
 
 def test_what_is_no_number_is_no_verdict():

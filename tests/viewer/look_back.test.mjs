@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { CostModel } from "../../assets/run/cost.js";
+import { splitStep } from "../../assets/run/cost_split.js";
 import { isForced, replay, runFacts } from "../../assets/run/decision.js";
 import { RunView } from "../../assets/run/run_view.js";
 import { looksWords } from "../../assets/viewer/figures.js";
@@ -53,6 +54,11 @@ test("each pass for what was taken back is paid for, and the LLM's reads to its 
   const passes = slm.reduce((sum, bytes) => sum + bytes + model.routerStep().bytes, 0);
   assert.equal(model.step(look).bytes, passes + llm);
   assert.equal(model.spentOnGone(look), passes);
+  const parts = splitStep(model, look, look.llm_tokens_fed).filter(({ within }) => !within);
+  assert.equal(
+    parts.reduce((sum, { bytes }) => sum + bytes, 0),
+    passes + llm,
+  );
   assert.match(looksWords(model, [look]), /^The LLM looked 1 time and took 4 tokens back; .* was for these\.$/);
   assert.equal(looksWords(model, told().first), "");
 });

@@ -134,7 +134,7 @@ _SHARED_EVENT = Record(
         **{name: EVENT.required[name] for name in ("llm_tokens_fed", "slm_s", "router_s", "llm_s")},
         **{name: EVENT.optional[name] for name in ("slm_top", "llm_top")},
     },
-    {"forced": EVENT.optional["forced"]},
+    {name: EVENT.optional[name] for name in ("forced", "discarded", "read")},
 )
 
 BRANCH = Record(
