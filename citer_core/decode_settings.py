@@ -8,7 +8,7 @@ gate only.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, TypeVar
 
@@ -148,6 +148,7 @@ class DecodeSettings:
         return {name: value for name, value in values.items() if value != SETTINGS[name].default}
 
 
+Others = tuple[tuple[str, float], ...]  # some settings, by name
 # By name, in the order of the fields.
 SETTINGS: dict[str, Setting] = {one.name: one.metadata[_KEY] for one in fields(DecodeSettings)}
 
@@ -176,6 +177,11 @@ def read_settings(given: object) -> dict[str, Any]:
         if name not in SETTINGS:
             raise SettingError(f"There is no setting {excerpt(name)}: settings may hold {known}.")
     return dict(given)
+
+
+def in_words(values: Iterable[tuple[str, float]]) -> list[str]:
+    """Settings as `name=value`."""
+    return [f"{name}={value:g}" for name, value in values]
 
 
 def settings_words() -> str:

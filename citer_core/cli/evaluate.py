@@ -26,6 +26,7 @@ from citer_core.cli.decoding_arguments import decoding_limits
 from citer_core.cli.model_arguments import MODELS, ROUTER_HELP, SERVER, load_engine, model_identity, router_name
 from citer_core.cli.terminal import bar, format_bytes, say, text_table
 from citer_core.cost import mlp_router_params
+from citer_core.decode_settings import SETTINGS, DecodeSettings, Others, in_words, read_settings
 from citer_core.errors import DatasetError, GateError, SettingError
 from citer_core.gate.fields import Whole
 from citer_core.models.presets import PRESETS
@@ -49,8 +50,8 @@ examples:
   python -m citer_core evaluate --dataset-path test.jsonl --output-file sweep.jsonl --price-as qwen2-1.5b-72b
   python -m citer_core evaluate --dataset-path test.jsonl --tuning-path tuning.jsonl --shares 0.1 0.2 0.3 0.4 \\
       --routers citer citer-plus max-probability random --output-file matched.jsonl
-  python -m citer_core evaluate --dataset-path test.jsonl --points always-slm=0 always-llm=1 citer=0.8 citer-plus=0.7 \\
-      --output-file points.jsonl
+  python -m citer_core evaluate --dataset-path test.jsonl --points always-slm=0 always-llm=1 citer=0.8 \\
+      max-probability=0,doubt_budget=3,take_back=0.2 --output-file points.jsonl
 """
 
 ALL_TAUS = [i / 10 for i in range(11)]
@@ -60,11 +61,12 @@ LLM_ALONE = "always-llm"
 # twice as long that way, and of six points half of the texts are new.
 SIDE_BY_SIDE = 8
 ANSWERS = ".answers.jsonl"  # beside the output while points are measured: what each answer came to
+OF_POINTS = [name for name, setting in SETTINGS.items() if not setting.in_every_trace]
 SHARE_TOLERANCE, N_STEPS = 0.01, 12  # of a search for a tau
 UNKNOWN = "n/a"
 _PARAMS = Whole()
 Row = Mapping[str, Any]
-Point = tuple[str, str, float]  # router, "tau" or "share", and which
+Point = tuple[str, str, float, Others]  # router, "tau" or "share", and which
 
 # What the table reads of rows that an earlier run wrote.
 ROW_KINDS = {
@@ -74,20 +76,28 @@ ROW_KINDS = {
 }
 
 
-def _point(text: str) -> tuple[str, float]:
-    """(router as it was given, tau) of one of --points.
+def _point(text: str) -> tuple[str, float, Others]:
+    """(router as it was given, tau, other settings) of one of --points.
 
     Raises:
         SettingError: it is none.
     """
-    router, _, number = text.rpartition("=")
+    first, *more = text.split(",")
+    router, _, number = first.rpartition("=")
     try:
         tau = float(number if router else "")
+        others = tuple((name, float(value)) for name, _, value in (one.partition("=") for one in more))
     except ValueError:
-        raise SettingError(f"--points has {text!r}: give a router and its tau, as in citer=0.8.") from None
+        raise SettingError(
+            f"--points has {text!r}: give a router and its tau, as in citer=0.8, and behind commas other settings, as "
+            "in citer=0.1,take_back=0.2."
+        ) from None
     if not FROM_0_TO_1.holds(tau):
         raise SettingError(f"--points has {tau}: give {FROM_0_TO_1.words}.")
-    return router, tau
+    DecodeSettings(**read_settings(dict(others)))
+    if wrong := next((name for name, _ in others if SETTINGS[name].in_every_trace), None):
+        raise SettingError(f"--points has {wrong}: points differ in tau and in {', '.join(OF_POINTS)}.")
+    return router, tau, others
 
 
 @command(
@@ -108,7 +118,7 @@ def _point(text: str) -> tuple[str, float]:
         option("--thresholds TAU", "(0, 0.1, ..., 1)", nargs="+", allowed=FROM_0_TO_1),
         option(
             "--points NAME=TAU",
-            "only these, instead of --routers; a router may be named more than once",
+            "only these, instead of --routers; a router may be named more than once, with other settings behind commas",
             type=_point,
             nargs="+",
         ),
@@ -148,10 +158,11 @@ def evaluate(args: argparse.Namespace) -> None:
             }
         )
         what = "share" if args.shares else "tau"
-        sweep = [(name, what, goal) for name in names for goal in args.shares or args.thresholds or ALL_TAUS]
-        points = [(router_name(router) or router, "tau", tau) for router, tau in args.points or ()] or sweep
-        if not args.without_llm_alone and not any((what, goal) == ("tau", 1) for _, what, goal in points):
-            points.append((LLM_ALONE, "tau", 1.0))
+        goals = args.shares or args.thresholds or ALL_TAUS
+        points: list[Point] = [(router_name(name) or name, "tau", tau, more) for name, tau, more in args.points or ()]
+        points = points or [(name, what, goal, ()) for name in names for goal in goals]
+        if not args.without_llm_alone and not any((what, goal) == ("tau", 1) for _, what, goal, _ in points):
+            points.append((LLM_ALONE, "tau", 1.0, ()))
         measured = [point for point in points if _point_id(*point) not in output.rows]
         for point, row in _measure(args, engine, measured, problems, tuning):
             output.append({"id": _point_id(*point), "router": point[0], **row})
@@ -166,7 +177,7 @@ def _routers(args: argparse.Namespace) -> list[str]:
     """
     if args.points is not None and args.routers is not None:
         raise SettingError("--points names its routers: leave out --routers.")
-    asked = list(dict.fromkeys(router for router, _ in args.points or ())) or args.routers or []
+    asked = list(dict.fromkeys(router for router, *_ in args.points or ())) or args.routers or []
     names = [router_name(router) for router in asked]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
@@ -186,8 +197,8 @@ def _identity(args: argparse.Namespace, problems: Sequence[Problem], tuning: Seq
     }
 
 
-def _point_id(name: str, what: str, goal: float) -> str:
-    return f"{name} {what} {goal:g}"
+def _point_id(name: str, what: str, goal: float, others: Others) -> str:
+    return " ".join([f"{name} {what} {goal:g}", *in_words(others)])
 
 
 def _measure(
@@ -213,19 +224,19 @@ def _measure(
     ) as book:
         taus = [
             threshold_for(book, name, tuned_on, goal, SHARE_TOLERANCE, N_STEPS) if what == "share" else goal
-            for name, what, goal in points
+            for name, what, goal, _ in points
         ]
-        wanted = [(name, tau) for (name, _, _), tau in zip(points, taus, strict=True)]
+        wanted = [(name, tau, others) for (name, _, _, others), tau in zip(points, taus, strict=True)]
         with bar(None, len(problems) * len(points), "answer") as answers:
 
             def tell(numbers: range, n_points: int) -> None:
-                answers.set_postfix_str("{} {:g}".format(*wanted[n_points - 1]))
+                answers.set_postfix_str("{} {:g}".format(*wanted[n_points - 1][:2]))
                 answers.update(len(wanted) * numbers.start + n_points * len(numbers) - answers.n)
 
             if shares_texts:
                 book.fill(test, wanted, tell)
-            for n_points, (point, (name, tau)) in enumerate(zip(points, wanted, strict=True), 1):
-                runs = book.runs(name, test, tau)
+            for n_points, (point, (name, tau, others)) in enumerate(zip(points, wanted, strict=True), 1):
+                runs = book.runs(name, test, tau, others)
                 if not shares_texts:
                     tell(range(len(problems)), n_points)
                 yield point, _row(book, point, tau, runs)
@@ -237,10 +248,11 @@ def _row(book: RunBook, point: Point, tau: float, runs: Sequence[KeptRun]) -> di
     from citer_core.evaluation.run_book import point_of
     from citer_core.hardware import hardware_in_words
 
-    name, what, goal = point
+    name, what, goal, others = point
     found = point_of(book, name, tau, runs)
     return {
         **({"share_wanted": goal} if what == "share" else {}),
+        **({"settings": dict(others)} if others else {}),
         **found.to_dict(),
         "right": pack(found.right),
         "cut_share": round(found.n_cut / found.accuracy.n, 4),
@@ -266,7 +278,8 @@ def _table(rows: Sequence[Row], pair: PairInfo, price_as: str | None = None) -> 
     prices = [_price(row, pair, price_as) for row in rows]
     own = next((p for row, p in zip(rows, prices, strict=True) if row["threshold"] >= 1 and p is not None), None)
     est = "est." if price_as is None else f"est., as {PRESETS[price_as].title}"
-    head = ["router", "tau", "right", "95% interval", "cut", "LLM tokens", f"bytes ({est})", "GB/token", "of LLM-only"]
+    head = ["router", "tau", "right", "95% interval", "cut", "LLM tokens", "LLM passes", f"bytes ({est})", "GB/token"]
+    head.append("of LLM-only")
     lines = [_line(row, price, own) for row, price in zip(rows, prices, strict=True)]
     return [*head, "of its answers", "TFLOP (est.)", "s"], lines
 
@@ -293,11 +306,12 @@ def _line(row: Row, price: Price | None, own: Price | None) -> list[str]:
     low, high = row["accuracy"]["interval_95"]
     line = [
         row["router"],
-        f"{row['threshold']:.4g}",
+        " ".join([f"{row['threshold']:.4g}", *in_words(row.get("settings", {}).items())]),
         f"{row['accuracy']['share']:.1%}",
         f"{low:.1%} to {high:.1%}",
         f"{row['cut_share']:.1%}" if "cut_share" in row else UNKNOWN,
         f"{row['llm_token_share']:.1%}",
+        f"{row['work']['llm']['n_passes'] / row['n_tokens']:.1%}" if "work" in row else UNKNOWN,
     ]
     seconds = f"{row['measured_s']:.1f}"
     if price is None:

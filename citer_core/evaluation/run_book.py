@@ -15,6 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from citer_core.decode_settings import Others, in_words
 from citer_core.engine import Engine
 from citer_core.evaluation.accuracy import Accuracy, OperatingPoint, search_threshold
 from citer_core.gate.fields import MAX_NUMBER
@@ -60,7 +61,9 @@ class KeptRun:
     @classmethod
     def of(cls, trace: RoutingTrace) -> Self:
         """What is kept of a trace."""
-        low, high = bounds_of([event.slm_confidence for event in trace.events], trace.settings.threshold)
+        seen = [event.slm_confidence for event in trace.events]
+        seen += [token.slm_confidence for event in trace.events for token in event.discarded]
+        low, high = bounds_of(seen, trace.settings.threshold)
         return cls(
             low=low,
             high=high,
@@ -159,29 +162,29 @@ class RunBook:
         """Removes the file: what it was for is done."""
         self._file.discard()
 
-    def runs(self, router: str, asked: ProblemSet, tau: float) -> list[KeptRun]:
+    def runs(self, router: str, asked: ProblemSet, tau: float, others: Others = ()) -> list[KeptRun]:
         """One run of each problem, in their order; those that are not known are decoded."""
         for numbers in self._parts(asked):
-            self._decode(router, asked, tau, numbers)
-        known = self._known[self._key(router, asked)]
+            self._decode(router, asked, tau, numbers, others)
+        known = self._known[self._key(router, asked, others)]
         return [next(run for run in known[i] if run.is_of(tau)) for i in range(len(asked.problems))]
 
     def fill(
         self,
         asked: ProblemSet,
-        wanted: Sequence[tuple[str, float]],
+        wanted: Sequence[tuple[str, float] | tuple[str, float, Others]],
         tell: Callable[[range, int], None] = lambda *_: None,
     ) -> None:
         """Decodes what is not known of many routers at a tau each: some problems by all of them, then the next ones.
 
         Args:
             asked: the problems.
-            wanted: (router, tau) of each point.
+            wanted: (router, tau), and other settings if there are any, of each point.
             tell: told which problems are known at how many points; those before them are known at all.
         """
         for numbers in self._parts(asked):
-            for n_points, (router, tau) in enumerate(wanted, 1):
-                self._decode(router, asked, tau, numbers)
+            for n_points, (router, tau, *others) in enumerate(wanted, 1):
+                self._decode(router, asked, tau, numbers, *others)
                 tell(numbers, n_points)
             self._memories.pop((asked.name, numbers.start, numbers.stop), None)  # it is not used again
 
@@ -191,22 +194,22 @@ class RunBook:
         for first in range(0, n, self._n_together):
             yield range(first, min(first + self._n_together, n))
 
-    def _decode(self, router: str, asked: ProblemSet, tau: float, numbers: range) -> None:
+    def _decode(self, router: str, asked: ProblemSet, tau: float, numbers: range, others: Others = ()) -> None:
         """Decodes what is not known of some problems, and keeps it."""
-        known = self._known[self._key(router, asked)]
+        key = self._key(router, asked, others)
+        known = self._known[key]
         missing = [i for i in numbers if not any(run.is_of(tau) for run in known[i])]
         self.n_decoded += len(missing)
         self.n_reused += len(numbers) - len(missing)
         if missing:
-            self._keep(router, asked, tau, missing, self._decoded(router, asked, tau, numbers, missing))
+            named: dict[str, Any] = {"threshold": tau, "max_new_tokens": self._max_new_tokens, **dict(others)}
+            settings = DecodeSettings(**named)
+            self._keep(key, tau, missing, self._decoded(router, asked, settings, numbers, missing))
 
-    def _key(self, router: str, asked: ProblemSet) -> tuple[str, str]:
-        return f"{router} {self.engine.router(router).revision}", asked.name
+    def _key(self, router: str, asked: ProblemSet, others: Others) -> tuple[str, str]:
+        return " ".join([router, self.engine.router(router).revision, *in_words(others)]), asked.name
 
-    def _keep(
-        self, router: str, asked: ProblemSet, tau: float, missing: Sequence[int], runs: Mapping[int, KeptRun]
-    ) -> None:
-        key = self._key(router, asked)
+    def _keep(self, key: tuple[str, str], tau: float, missing: Sequence[int], runs: Mapping[int, KeptRun]) -> None:
         # Two plans of different sizes may ask for other problems of one name.
         row = {
             "id": f"{key[0]} | {key[1]} | {tau!r} | {missing[0]}-{missing[-1]}",
@@ -217,10 +220,9 @@ class RunBook:
         self._learn(row)
 
     def _decoded(
-        self, router: str, asked: ProblemSet, tau: float, numbers: range, missing: Sequence[int]
+        self, router: str, asked: ProblemSet, settings: DecodeSettings, numbers: range, missing: Sequence[int]
     ) -> dict[int, KeptRun]:
         """Runs of the problems `missing`, which are some of `numbers`."""
-        settings = DecodeSettings(threshold=tau, max_new_tokens=self._max_new_tokens)
         batch = self.engine.run_batch(
             [asked.problems[i] for i in missing],
             router=router,

@@ -65,15 +65,37 @@ def test_the_table_is_what_the_rows_say_and_a_second_start_measures_only_the_res
     assert point["n_bytes"] == pytest.approx(sum(row["estimated_bytes"] for row in runs))
 
 
+def test_points_with_other_settings_are_points_of_their_own(data, tmp_path, capsys):
+    """What takes back all writes what the LLM writes, and costs what `route` says that it costs."""
+    out, routed = tmp_path / "points.jsonl", tmp_path / "routed.jsonl"
+    common = ["--dataset-path", str(data), "--max-new-tokens", "60"]
+    looks = "margin=0,look_every=8,take_back=1"
+    assert main(["evaluate", *common, "--output-file", str(out), "--points", "margin=0", looks]) == 0
+    table = read_table(capsys.readouterr().out.splitlines())
+    plain, looking, llm = lines(out)
+    assert looking["settings"] == {"look_every": 8, "take_back": 1} and "settings" not in plain
+    assert looking["id"] == "margin tau 0 look_every=8 take_back=1" and looking["right"] == llm["right"]
+    assert looking["n_tokens"] == llm["n_tokens"] and plain["n_bytes"] < looking["n_bytes"] < llm["n_bytes"]
+    assert [cells["tau"] for cells in table] == ["0", "0 look_every=8 take_back=1", "1"]
+    passes = [f"{row['work']['llm']['n_passes'] / row['n_tokens']:.1%}" for row in (plain, looking, llm)]
+    assert [cells["LLM passes"] for cells in table] == passes == ["0.0%", passes[1], "100.0%"]
+    route = ["route", *common, "--output-file", str(routed), "--router", "margin", "--threshold", "0"]
+    assert main([*route, "--look-every", "8", "--take-back", "1"]) == 0
+    assert looking["n_bytes"] == pytest.approx(sum(row["estimated_bytes"] for row in lines(routed)))
+    for wrong, says in (("margin=0,seed=3", "points differ in tau and in take_back"), ("margin=0,x=1", "no setting")):
+        assert main(["evaluate", *common, "--output-file", str(out), "--points", wrong]) == 2
+        assert says in capsys.readouterr().err
+
+
 def decoded_points(monkeypatch, n_last):
     """What is decoded, as it is asked for; Ctrl-C meets the `n_last`-th."""
     asked, honest = [], RunBook._decoded
 
-    def counted(book, router, problems, tau, *more):
-        asked.append((router, tau))
+    def counted(book, router, problems, settings, *more):
+        asked.append((router, settings.threshold))
         if len(asked) == n_last:
             raise KeyboardInterrupt
-        return honest(book, router, problems, tau, *more)
+        return honest(book, router, problems, settings, *more)
 
     monkeypatch.setattr(RunBook, "_decoded", counted)
     return asked
