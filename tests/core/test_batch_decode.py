@@ -135,10 +135,10 @@ def test_rows_that_need_the_llm_wait_for_each_other(tiny_pair, monkeypatch):
     patterns = ["S" * i + "L" + "S" * (7 - i) for i in range(8)]
     catch_up = Reader.read
 
-    def noted(self, texts, slots):
+    def noted(self, texts, slots, *more):
         if self.lm is pair.llm:
             passes.append(len(texts))
-        return catch_up(self, texts, slots)
+        return catch_up(self, texts, slots, *more)
 
     monkeypatch.setattr(Reader, "read", noted)
     router, settings_ = PatternRouter(prompts, patterns), DecodeSettings(0.5, 16)
@@ -247,9 +247,9 @@ def test_others_fill_the_passes_while_some_wait_for_the_llm(tiny_pair, monkeypat
     router = PatternRouter(prompts, PATTERNS)
     catch_up = Reader.read
 
-    def counted(self, texts, slots):
+    def counted(self, texts, slots, *more):
         rows.setdefault("slm" if self.lm is pair.slm else "llm", []).append(len(texts))
-        return catch_up(self, texts, slots)
+        return catch_up(self, texts, slots, *more)
 
     monkeypatch.setattr(Reader, "read", counted)
     batched(pair, router, prompts, DecodeSettings(0.5, 12), 4)
@@ -266,8 +266,8 @@ def test_seconds_of_all_rows_add_up_to_what_was_measured(tiny_pair, monkeypatch,
     measured = Counter()
     catch_up = Reader.read
 
-    def timed(self, texts, slots):
-        forward = catch_up(self, texts, slots)
+    def timed(self, texts, slots, *more):
+        forward = catch_up(self, texts, slots, *more)
         measured[id(self.lm)] += forward.seconds
         return forward
 
@@ -316,9 +316,9 @@ def test_any_decisions_keep_the_cache(tiny_pair, rows, batch_size):
     router = PatternRouter(prompts, [pattern for _, pattern in rows])
     catch_up = Reader.read
 
-    def checked(self, texts, slots):
+    def checked(self, texts, slots, *more):
         before = [self.n_cached[slot] for slot in slots]
-        forward = catch_up(self, texts, slots)
+        forward = catch_up(self, texts, slots, *more)
         assert forward.n_fed == [len(text) - n for text, n in zip(texts, before, strict=True)]
         for text, slot, logits in zip(texts, slots, forward.logits, strict=True):
             assert self.n_cached[slot] == self._cache.lengths[slot] == len(text)

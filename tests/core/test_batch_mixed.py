@@ -190,9 +190,9 @@ def test_a_long_prompt_is_read_in_parts_while_others_go_on(tiny_pair, monkeypatc
     fed = []
     catch_up = Reader.read
 
-    def noted(self, texts, slots):
+    def noted(self, texts, slots, *more):
         fed.append(sum(len(t) - self.n_cached[s] for t, s in zip(texts, slots, strict=True)))
-        return catch_up(self, texts, slots)
+        return catch_up(self, texts, slots, *more)
 
     monkeypatch.setattr(Reader, "read", noted)
     decoder = Decoder(pair, 2, Pace(read_tokens=40))
@@ -263,8 +263,8 @@ def test_logits_that_are_no_numbers_end_their_own_sequence(tiny_pair, monkeypatc
     pair, settings = free(tiny_pair), DecodeSettings(0.0 if which == "slm" else 1.0, 8, **sampling)
     lm, catch_up = getattr(pair, which), Reader.read
 
-    def spoilt(self, texts, slots):
-        forward = catch_up(self, texts, slots)
+    def spoilt(self, texts, slots, *more):
+        forward = catch_up(self, texts, slots, *more)
         for row, text in enumerate(texts):
             if self.lm is lm and text[0] == RAGGED[1][0] and len(text) == len(RAGGED[1]) + 3:
                 forward.logits[row, 700] = float("nan")
@@ -287,8 +287,8 @@ def test_a_single_run_ends_there_too(tiny_pair, monkeypatch, which, sampling):
     pair, settings = free(tiny_pair), DecodeSettings(0.0 if which == "slm" else 1.0, 8, **sampling)
     lm, catch_up = getattr(pair, which), Reader.read
 
-    def spoilt(self, texts, slots):
-        forward = catch_up(self, texts, slots)
+    def spoilt(self, texts, slots, *more):
+        forward = catch_up(self, texts, slots, *more)
         if self.lm is lm and len(texts[0]) == 5:
             forward.logits[0, 700] = float("nan")
         return forward

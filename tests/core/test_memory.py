@@ -105,9 +105,9 @@ def test_rounds_of_rollouts_with_a_memory_are_rounds_without_one(tiny_pair, monk
     ]
     memory, honest, n_read, spent = Memory(), Reader.read, [], []
 
-    def counted(self, texts, slots):
+    def counted(self, texts, slots, *more):
         n_read.append(len(texts))
-        return honest(self, texts, slots)
+        return honest(self, texts, slots, *more)
 
     monkeypatch.setattr(Reader, "read", counted)
     for tau, asked in ((0.5, starts), (0.55, starts), (0.5, starts[1:]), (0.5, starts[::-1])):

@@ -183,11 +183,11 @@ def test_a_pass_that_fails_ends_its_runs_and_the_next_ones_are_whole(engine, sha
     list(alone)
     catch_up, passes = Reader.read, []
 
-    def failing(self, texts, slots):
+    def failing(self, texts, slots, *more):
         passes.append(1)
         if len(passes) == 6:
             raise error
-        return catch_up(self, texts, slots)
+        return catch_up(self, texts, slots, *more)
 
     with monkeypatch.context() as patch:
         patch.setattr(Reader, "read", failing)

@@ -188,9 +188,9 @@ def test_a_batch_waits_once_per_pass(tiny_pair, request, router, sampling, with_
     n_passes = {id(pair.slm): 0, id(pair.llm): 0}
     catch_up = Reader.read
 
-    def noted(self, texts, slots):
+    def noted(self, texts, slots, *more):
         n_passes[id(self.lm)] += 1
-        return catch_up(self, texts, slots)
+        return catch_up(self, texts, slots, *more)
 
     asked = router(pair)
     patch.setattr(Reader, "read", noted)
