@@ -33,6 +33,22 @@ type SettingFields = typeof import("./run/trace_schema.js").TRACE_TABLE.required
 type Settings = Record<keyof SettingFields["required"], number> &
   Partial<Record<keyof SettingFields["optional"], number>>;
 
+type Dials = Required<
+  Pick<Settings, "threshold" | "take_back" | "take_back_below" | "doubt_budget" | "look_every" | "final_doubt">
+>;
+/** Answers that were right, of `n`, and memory moved for each kept token. */
+type Measured = [number, number];
+/** What was measured of looking back: when the LLM looks, by how much it then takes back. */
+interface Plane {
+  router: string;
+  final_doubt: number;
+  /** 0 for the end alone, then falling */
+  budgets: number[];
+  ratios: number[];
+  /** by data type; `grid` by budget, then by ratio */
+  points: Record<string, { n: number; grid: Measured[][]; alone: Record<"slm" | "llm" | "speculative", Measured> }>;
+}
+
 /** What a run is asked with, by name, as `citer_core/decode_settings.py` and the server's reader of it have it. */
 interface Asked {
   question: string;
@@ -62,7 +78,14 @@ interface TraceHead {
   schema?: string;
   schema_version?: number;
   pair: { name: string; revision: string; slm: ModelSpec; llm: ModelSpec };
-  router: { name: string; revision?: string; n_params: number; reads_llm?: boolean; depends_on_writers?: boolean };
+  router: {
+    name: string;
+    revision?: string;
+    n_params: number;
+    reads_llm?: boolean;
+    depends_on_writers?: boolean;
+    slm_prior?: number | null;
+  };
   settings: Settings;
   prompt: Prompt;
   record?: { date: string; hardware: string; version: string };

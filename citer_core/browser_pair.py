@@ -12,7 +12,7 @@ from typing import Any
 import citer_core
 from citer_core.assets import ASSETS
 from citer_core.errors import CiterError, GateError, RouterError
-from citer_core.gate.fields import MapOf, Record, Text
+from citer_core.gate.fields import ListOf, MapOf, Maybe, Real, Record, Row, Text, Whole
 from citer_core.gate.json_file import read_json
 from citer_core.joined_script import JoinedScript
 from citer_core.models.presets import EMBEDDED, PRESETS
@@ -29,8 +29,27 @@ MODEL_FILES = {
 ROUTERS = "routers/embedded"
 DATASETS = ("math.jsonl", "mc.jsonl", "recorded-embedded.jsonl")
 _CARD = Record({"pair_revision": Text(200)})
+_MOST = 20  # of budgets, ratios, formats
+_MEASURED = Row(Whole(0), Real(open_low=True))  # right answers; bytes moved for each kept token
+_POINTS = Record(
+    {
+        "n": Whole(1),
+        "grid": ListOf(ListOf(_MEASURED, least=2, most=_MOST), least=1, most=_MOST),
+        "alone": Record(dict.fromkeys(("slm", "llm", "speculative"), _MEASURED)),
+    }
+)
+_PLANE = Record(
+    {
+        "router": Text(100),
+        "final_doubt": Real(),
+        "budgets": ListOf(Real(), least=1, most=_MOST),
+        "ratios": ListOf(Real(0, 1), least=2, most=_MOST),
+        "points": MapOf(_POINTS, _MOST),
+    }
+)
 _ADVICE = Record(
-    {"pair_revision": Text(200), "best": Text(100), "said": MapOf(Text(1_000), 100), "drafts": Text(1_000)}
+    {"pair_revision": Text(200), "best": Text(100), "said": MapOf(Text(1_000), 100), "drafts": Text(1_000)},
+    {"plane": Maybe(_PLANE)},
 )
 USUAL_TAU = 0.7
 PAGE_BYTES = 700_000  # about what a page's own scripts and styles take
@@ -80,9 +99,19 @@ def stored_advice() -> dict[str, Any] | None:
     """Which of its routers to use, see `citer_core.evidence.advice`; None where that is damaged or of another pair."""
     try:
         advice = _ADVICE.read(read_json(ASSETS / "benchmarks" / "advice.json"), "advice")
+        if not _is_complete(advice.get("plane")):
+            advice["plane"] = None
         return advice if is_same_pair(advice["pair_revision"], _card()["pair_revision"]) else None
     except GateError:
         return None
+
+
+def _is_complete(plane: dict[str, Any] | None) -> bool:
+    """Whether every place of it was measured."""
+    if not plane or not plane["points"]:
+        return False
+    shape = [len(plane["ratios"])] * len(plane["budgets"])
+    return all([len(row) for row in points["grid"]] == shape for points in plane["points"].values())
 
 
 def _card() -> dict[str, Any]:

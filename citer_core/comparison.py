@@ -1,17 +1,19 @@
 """Comparisons: one problem answered by the SLM alone, by routers, by the LLM alone and by speculative decoding.
 
-Recorded ones are `NAME.json` files and one `index.json` in a folder, which the Compare tab plays without a model. A run
-at tau = 0 is the SLM alone and one at tau = 1 the LLM alone. Imports no torch for those who only read.
+Recorded ones are `NAME.json` files and one `index.json` in a folder, which the Compare tab plays without a model. A way
+is a router with settings of its own, those that say which model writes; all others are shared by all ways. Imports no
+torch for those who only read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from citer_core.decode_settings import LOOKING_BACK
 from citer_core.errors import GateError, TraceError
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
@@ -27,6 +29,8 @@ from citer_core.types import DecodeSettings, TokenEvent, WithResult
 if TYPE_CHECKING:
     from citer_core.engine import Engine
 
+Way = tuple[str, Mapping[str, float]]  # a router and the settings that are its own, by name
+OF_OUTCOMES = "citer-outcome"
 _TITLE = Text(1_000)
 COMPARISON = Record(
     {"title": _TITLE, "subtitle": _TITLE, "runs": ListOf(TRACE, MOST_COMPARED, 1), "speculative": Maybe(SPECULATIVE)}
@@ -111,7 +115,7 @@ def slim_event(event: TokenEvent) -> dict[str, Any]:
 def compare(
     engine: Engine,
     problem: Problem,
-    routers: Sequence[tuple[str, float]],
+    routers: Sequence[Way],
     *,
     max_new_tokens: int,
     drafting: Drafting | None = None,
@@ -121,7 +125,7 @@ def compare(
     Args:
         engine: the pair.
         problem: what is asked.
-        routers: names, each with its tau.
+        routers: names, each with its own settings.
         max_new_tokens: of each answer.
         drafting: of speculative decoding.
 
@@ -132,8 +136,9 @@ def compare(
         CiterError: see `Engine.start`.
     """
     runs = []
-    for router, tau in ways_of(engine, routers):
-        run = engine.start(problem, router=router, settings=settings_of(tau, max_new_tokens))
+    shared = DecodeSettings(max_new_tokens=max_new_tokens)
+    for router, settings in ways_of(engine, routers, shared):
+        run = engine.start(problem, router=router, settings=settings)
         for _ in run:
             pass
         runs.append(run.trace())
@@ -144,15 +149,21 @@ def compare(
     return tuple(runs), steps.result
 
 
-def ways_of(engine: Engine, routers: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:
-    """Router and tau of each run; which router looks on at tau 0 and 1 does not matter."""
+def usual_routers(engine: Engine) -> list[Way]:
+    """What is compared where nothing is said: the default router and one of outcomes, which then also looks back; where
+    the pair has none, the default one and one that needs no training.
+    """
+    others = (OF_OUTCOMES,) if OF_OUTCOMES in engine.router_names else ("max-probability",)
+    names = dict.fromkeys((engine.default_router, *others))
+    ways: list[Way] = [(name, {"threshold": engine.default_threshold(name)}) for name in names]
+    return [*ways, (OF_OUTCOMES, LOOKING_BACK)] if OF_OUTCOMES in names else ways
+
+
+def ways_of(engine: Engine, routers: Sequence[Way], shared: DecodeSettings) -> list[tuple[str, DecodeSettings]]:
+    """Router and settings of each run; which router looks on beside a model alone does not matter."""
     first = routers[0][0] if routers else engine.default_router
-    return [(first, 0.0), *routers, (first, 1.0)]
-
-
-def settings_of(tau: float, max_new_tokens: int) -> DecodeSettings:
-    """Of a run that is compared: greedy."""
-    return DecodeSettings(threshold=tau, max_new_tokens=max_new_tokens, temperature=0.0)
+    ways: list[Way] = [(first, {"threshold": 0.0}), *routers, (first, {"threshold": 1.0})]
+    return [(router, replace(shared, **dict[str, Any](own))) for router, own in ways]
 
 
 def record_comparisons(
@@ -160,7 +171,7 @@ def record_comparisons(
     plans: Sequence[RecordingPlan],
     folder: Path,
     *,
-    routers: Sequence[tuple[str, float]],
+    routers: Sequence[Way],
     max_new_tokens: int,
     drafting: Drafting | None = None,
 ) -> Iterator[tuple[RecordingPlan, Comparison]]:
@@ -202,7 +213,7 @@ def _there_already(
     path: Path,
     engine: Engine,
     plan: RecordingPlan,
-    routers: Sequence[tuple[str, float]],
+    routers: Sequence[Way],
     max_new_tokens: int,
     drafting: Drafting,
 ) -> Comparison | None:
@@ -211,7 +222,8 @@ def _there_already(
         there = Comparison.read(path)
     except TraceError:
         return None
-    ways = [(engine.router(name), plan, settings_of(tau, max_new_tokens)) for name, tau in ways_of(engine, routers)]
+    shared = DecodeSettings(max_new_tokens=max_new_tokens)
+    ways = [(engine.router(name), plan, settings) for name, settings in ways_of(engine, routers, shared)]
     same = (
         len(there.runs) == len(ways)
         and all(is_run_of(run, engine, *way) for run, way in zip(there.runs, ways, strict=True))

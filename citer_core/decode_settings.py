@@ -39,6 +39,8 @@ class Setting:
         link: its key in a link; "" is its name.
         metavar: of its flag.
         for_sampling: it says nothing about a greedy run.
+        looking_back: its usual value where a router of outcomes looks back; None where it does not say which model
+            writes. What says that belongs to one way of a comparison or one point, all else to all of them.
         in_every_trace: it is as old as the form of traces. A newer one may be missing in a document from before, and is
             written only where it is not at its default, so that such a document keeps its bytes.
     """
@@ -53,6 +55,7 @@ class Setting:
     link: str = ""
     metavar: str = "N"
     for_sampling: bool = False
+    looking_back: float | None = None
     in_every_trace: bool = False
 
     @property
@@ -78,6 +81,7 @@ class DecodeSettings:
         take_back: in [0, 1]. Where the LLM is called it takes back the first SLM token since its last call that is less
             probable to it than this share of its own choice there; at 1 any other token, so that the text is the LLM's
             own; at 0 none, which is CITER.
+        take_back_below: it takes back only tokens of which the router's confidence is below this, in [0, 1]; at 1 any.
         doubt_budget: the LLM is also called when the router's doubts since its last call exceed this sum; 0 is none.
         look_every: it is also called when so many tokens stand since its last call; 0 is never.
         final_doubt: at the end it looks once more if the doubts since its last call exceed this sum. Only with
@@ -90,7 +94,7 @@ class DecodeSettings:
     threshold: float = _setting(
         0.7, Real(0, 1), label="Threshold τ", step=0.01, named="threshold (tau)", link="at", metavar="TAU",
         about="The LLM writes a token when the router's confidence in the SLM is below it.",
-        hint="0 gives every token to the SLM, 1 to the LLM.", in_every_trace=True,
+        hint="0 gives every token to the SLM, 1 to the LLM.", looking_back=0.0, in_every_trace=True,
     )  # fmt: skip
     max_new_tokens: int = _setting(
         256, Whole(1, MAX_NEW_TOKENS), label="Most new tokens", step=1, link="n",
@@ -112,21 +116,27 @@ class DecodeSettings:
     take_back: float = _setting(
         0.0, Real(0, 1), label="Take back", step=0.01, link="back", metavar="RATIO",
         about="When called, the LLM takes back the first SLM token less probable than this share of its own",
-        hint="0 takes nothing back (CITER), 1 every token that the LLM would not have written.",
+        hint="0 takes nothing back (CITER), 1 every token that the LLM would not have written.", looking_back=0.2,
+    )  # fmt: skip
+    take_back_below: float = _setting(
+        1.0, Real(0, 1), label="Take back below", step=0.01, link="below", metavar="CONFIDENCE",
+        about="Only tokens of a lower confidence than this are taken back",
+        hint="1 leaves it to the LLM alone.", looking_back=1.0,
     )  # fmt: skip
     doubt_budget: float = _setting(
         0.0, Real(0, MAX_NEW_TOKENS), label="Doubt budget", step=0.05, link="doubt", metavar="SUM",
         about="The LLM is also called when the doubts since its last call exceed this sum; 0: not",
-        hint="A doubt is 0 to 1 for each token of the SLM.",
+        hint="A doubt is 0 to 1 for each token of the SLM.", looking_back=0.35,
     )  # fmt: skip
     look_every: int = _setting(
         0, Whole(0, MAX_NEW_TOKENS), label="Look every", step=1, link="every",
         about="The LLM is also called after so many tokens without it; 0: not", hint="0 leaves it to the router.",
+        looking_back=0,
     )  # fmt: skip
     final_doubt: float = _setting(
         0.0, Real(0, MAX_NEW_TOKENS), label="Final look above", step=0.05, link="final", metavar="SUM",
         about="Doubts since its last call above which the LLM reads the end too; with take_back only",
-        hint="0 has the LLM read the end of every answer.",
+        hint="0 has the LLM read the end of every answer.", looking_back=0.02,
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -151,6 +161,8 @@ class DecodeSettings:
 Others = tuple[tuple[str, float], ...]  # some settings, by name
 # By name, in the order of the fields.
 SETTINGS: dict[str, Setting] = {one.name: one.metadata[_KEY] for one in fields(DecodeSettings)}
+# Those that say which model writes, as they usually are in a run that looks back.
+LOOKING_BACK = {name: row.looking_back for name, row in SETTINGS.items() if row.looking_back is not None}
 
 
 def read_settings(given: object) -> dict[str, Any]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 INDEX = "index.json"
+UNSAID = (("kind", ""), ("n_taken_back", 0))  # of an entry
 PROBES = "probes"
 
 _TITLE, _QUESTION, _ANSWER = Text(300), Text(MAX_PROMPT_CHARS), Text(MAX_PROMPT_CHARS)
@@ -83,6 +84,7 @@ class RecordedRun:
     Attributes:
         file: name of the trace, and of the probe beside it where `is_probed`.
         kind: of problem; "" where it has none.
+        n_taken_back: tokens that the LLM took back.
     """
 
     file: Annotated[str, JSON_FILE]
@@ -100,6 +102,7 @@ class RecordedRun:
     pair: Annotated[str, _TITLE, MAY_MISS] = ""
     date: Annotated[str, _TITLE, MAY_MISS] = ""
     hardware: Annotated[str, MAY_MISS] = ""
+    n_taken_back: Annotated[int, Whole(0), MAY_MISS] = 0
 
     @property
     def files(self) -> list[str]:
@@ -349,5 +352,6 @@ def _entry(plan: RecordingPlan, trace: RoutingTrace) -> dict[str, Any]:
         pair=trace.pair.name,
         date=trace.record.date,
         hardware=trace.record.hardware,
+        n_taken_back=sum(len(event.discarded) for event in trace.events),
     )
-    return {name: value for name, value in asdict(entry).items() if (name, value) != ("kind", "")}
+    return {name: value for name, value in asdict(entry).items() if (name, value) not in UNSAID}

@@ -233,7 +233,12 @@ class Origin:
     def of(cls, pair: ModelPair, router: Router, problem: Problem) -> Origin:
         """For a run of `problem`."""
         described = RouterInfo(
-            router.name, router.revision, router.n_params, router.reads_llm, depends_on_writers=router.uses_llm_entropy
+            router.name,
+            router.revision,
+            router.n_params,
+            router.reads_llm,
+            depends_on_writers=router.uses_llm_entropy,
+            slm_prior=router.slm_prior,
         )
         return cls(pair.info, described, pair.prompt_form.text(problem.prompt))
 

@@ -28,6 +28,7 @@ from citer_core.trace_schema import (
     NTokens,
     PerToken,
     Settings,
+    Unit,
 )
 from citer_core.types import (
     EVENT_FIELDS,
@@ -75,6 +76,8 @@ class RouterInfo:
         reads_llm: it has the LLM called at every token, whichever model writes.
         depends_on_writers: its confidence depends on who wrote the tokens before, so it is known for these writers
             only.
+        slm_prior: how often the SLM is to be preferred, in [0, 1], which its confidence leaves out and its doubts put
+            back in (`Router.doubt`); None in traces from before.
     """
 
     name: Name
@@ -82,6 +85,7 @@ class RouterInfo:
     n_params: int
     reads_llm: Annotated[bool, MAY_MISS] = False
     depends_on_writers: Annotated[bool, MAY_MISS] = False
+    slm_prior: Unit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +211,7 @@ class RoutingTrace:
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: plain dicts and lists, candidates as `[token_id, text, probability]`."""
         body = {f.name: asdict(v) if hasattr(v := getattr(self, f.name), "__slots__") else v for f in fields(self)}
+        body["router"] = {name: value for name, value in body["router"].items() if value is not None}
         body["settings"] = self.settings.to_dict()
         body["events"] = [event_to_dict(event) for event in self.events]
         return {"schema": SCHEMA, "schema_version": SCHEMA_VERSION, **body}

@@ -100,8 +100,10 @@ def _row_of(name: str, setting: Setting) -> dict[str, Any]:
     return {
         "kind": table_of(setting.kind),
         "default": setting.default,
+        "label": setting.label,
         "link": setting.link or name,
         "forSampling": setting.for_sampling,
+        "lookingBack": setting.looking_back,
     }
 
 

@@ -194,6 +194,14 @@ def when_settled(told: Iterable[TokenEvent], settings: DecodeSettings) -> Iterat
     yield from waiting
 
 
+def writer_alone(settings: DecodeSettings) -> Source | None:
+    """The model that writes all of a run by its settings, whatever the router says; None where that may differ."""
+    if settings.threshold >= 1:
+        return "llm"
+    looks = settings.take_back or settings.doubt_budget or settings.look_every
+    return None if settings.threshold or looks else "slm"
+
+
 def prefers_llm(slm_confidence: float, threshold: float) -> bool:
     """The one routing decision: does the LLM write this token?
 

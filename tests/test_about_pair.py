@@ -6,8 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+from citer_core.assets import ASSETS
 from citer_core.tasks.problems import problem_from_row
 from citer_core.ui.about_pair import chances, how_well, told_of_bundled
+from citer_core.ui.presets import read_presets, recorded_kinds
 from citer_core.ui.problems import ProblemBook
 
 
@@ -44,3 +46,9 @@ def test_a_bundled_problem_and_a_recorded_one_name_their_kind(tmp_path: Path) ->
     book = ProblemBook({"math": problems}, rows=list(zip(problems, rows, strict=True)))
     assert [entry.get("kind") for entry in book.offered()] == ["a", None]
     assert told_of_bundled({"How far?": "b"})["recorded"] == [{"question": "How far?", "kind": "b"}]
+
+
+def test_every_bundled_word_problem_and_recorded_one_has_its_chance() -> None:
+    told = told_of_bundled(recorded_kinds(read_presets(ASSETS / "traces")))
+    kinds = [entry["kind"] for entry in (*ProblemBook.bundled().offered(), *told["recorded"]) if "kind" in entry]
+    assert len(kinds) >= 200 and set(kinds) <= told["chances"].keys()

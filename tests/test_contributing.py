@@ -351,7 +351,7 @@ def test_a_link_carries_the_new_setting_and_checks_it(with_min_p):
         const {{ buildLink, readLink }} = await import("{url_of(with_min_p / "linked", "link.js")}");
         const settings = {{ ...readLink("?q=x").problem.settings, temperature: 1, min_p: 0.5 }};
         const problem = {{ question: "x", data_type: "math", router: "citer", settings }};
-        const link = buildLink("http://h/", {{ preset: null, problem, tau: null, token: null }});
+        const link = buildLink("http://h/", {{ preset: null, problem, dials: {{}}, token: null }});
         console.log(JSON.stringify([link, readLink(new URL(link).search).problem, readLink("?q=x&min_p=7").refused]));
         """
     )

@@ -4,6 +4,7 @@
  *
  * Must not know runs or the viewer; `page` is told what a person does.
  *
+ * @typedef {import("../run/gate.js").NumberKind} NumberKind
  * @typedef {{key: string, question: string, data_type: string, kind?: string}} OfferedProblem
  * @typedef {Object} Offered what suits the loaded pair
  * @property {string} about
@@ -12,7 +13,9 @@
  * @property {Record<string, string>} [chances] how well the pair answers problems of a kind, in words
  */
 
+import { dialsOf } from "../run/dials.js";
 import { shortTau } from "../run/format.js";
+import { readOrRefuse } from "../run/gate.js";
 import { html, part, setText } from "../viewer/dom.js";
 import { SearchBox } from "../viewer/search_box.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
@@ -48,6 +51,10 @@ export class Form {
     this.range.addEventListener("input", () => this.#tauMoved(this.range, this.number));
     this.number.addEventListener("input", () => this.#tauMoved(this.number, this.range));
     this.router.addEventListener("change", () => page.routerChosen());
+    part(document, "#cx-settings").addEventListener("input", () => {
+      page.tau.typed();
+      page.dialsMoved();
+    });
     this.generate.addEventListener("click", () => page.branches.generate(this.asked()));
     this.stop.addEventListener("click", () => page.stop());
     for (const control of this.priced) control.addEventListener("input", () => page.setPricing(...this.price));
@@ -64,15 +71,31 @@ export class Form {
     return Number(isTau ? typed : this.range.value);
   }
 
-  /** Moves the slider; the page hears of it. @param {number} tau */
-  setTau(tau) {
-    if (this.tau === tau) return;
-    this.given = tau;
-    this.number.value = String(shortTau(tau));
-    this.range.value = String(tau);
-    this.#paint();
+  /** Where the dials stand; what is typed and is none is as it is by default. */
+  get dials() {
+    const { threshold, ...others } = dialsOf(this.asked().settings);
+    const read = Object.entries(others).map(([name, value]) => {
+      const { kind } = SETTINGS_TABLE[/** @type {keyof Dials} */ (name)];
+      return [name, readOrRefuse(/** @type {NumberKind} */ (kind), value, name, []) ?? undefined];
+    });
+    return dialsOf({ threshold, ...Object.fromEntries(read) });
+  }
+
+  /** Moves the controls of some settings; the page hears of it. @param {Partial<Settings>} given */
+  setDials(given) {
+    for (const control of this.settings) {
+      const value = given[/** @type {keyof Settings} */ (control.dataset.name)];
+      if (value !== undefined) control.value = String(value);
+    }
+    const { threshold: tau = this.tau } = given;
+    if (this.tau !== tau) {
+      this.given = tau;
+      this.number.value = String(shortTau(tau));
+      this.range.value = String(tau);
+      this.#paint();
+    }
     this.page.tau.taken();
-    this.page.setThreshold(tau);
+    this.page.dialsMoved();
   }
 
   /** @param {HTMLInputElement} moved @param {HTMLInputElement} other */
@@ -80,7 +103,7 @@ export class Form {
     if (moved.value === "" || !moved.validity.valid) return;
     other.value = moved.value;
     this.#paint();
-    this.page.setThreshold(Number(moved.value));
+    this.page.dialsMoved();
   }
 
   #paint() {
@@ -125,11 +148,7 @@ export class Form {
   /** What a link asks for; its router is chosen once there are some. @param {Asked} asked */
   fill({ question, data_type, settings }) {
     this.setProblem(question, data_type);
-    for (const control of this.settings) {
-      const value = settings[/** @type {keyof Settings} */ (control.dataset.name)];
-      if (value !== undefined) control.value = String(value);
-    }
-    this.setTau(settings.threshold);
+    this.setDials(settings);
   }
 
   /** @returns {[string, number, number]} pair, bandwidth and peak compute */

@@ -1,5 +1,5 @@
 /**
- * A link that opens the page where a person left it: preset or problem, settings, tau, pinned token, how it is shown.
+ * A link that opens the page where a person left it: preset or problem, settings, dials, pinned token, how it is shown.
  *
  * Pure: must not know the DOM or Gradio. A link may be from any sender, so every value is checked when it is read, by
  * the server's own table; one that is out of range is as good as absent, and named. Called by page.js.
@@ -7,7 +7,7 @@
  * @typedef {Object} LinkState
  * @property {string|null} preset name of a recorded run
  * @property {Asked|null} problem of a live run
- * @property {number|null} tau where the slider stood
+ * @property {Partial<Dials>} dials where they stood, as far as it says
  * @property {number|null} token the pinned one, counted from 0
  * @property {RunLook} [look] as it is at first where absent
  * @property {LinkForks|null} [branches] of the run
@@ -20,6 +20,7 @@
 
 import { FORK_SHOWN, forkInLink, readForks } from "./link_forks.js";
 import { GateError, numberOf, readOrRefuse } from "../run/gate.js";
+import { DIALS } from "../run/dials.js";
 import { DEVICE_RATE, FILTER, usualLook } from "../run/run_look.js";
 import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
 
@@ -30,7 +31,6 @@ import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
  */
 
 const SETTINGS = /** @type {[SettingName, Setting][]} */ (Object.entries(SETTINGS_TABLE));
-const TAU = /** @type {NumberKind} */ (SETTINGS_TABLE.threshold.kind);
 const DATA_TYPE = /** @type {import("../run/gate.js").ChoiceKind} */ (TRACE_TABLE.required.prompt.required.data_type);
 const MAX_QUESTION = 20_000; // as on the server
 /** @type {NumberKind} */
@@ -44,27 +44,36 @@ export const MAX_LINK_LENGTH = 8000;
  * What a link says of the run on the screen.
  * @param {Trace} trace
  * @param {string|null} presetFile
- * @param {number|null} tau
+ * @param {Partial<Dials>} dials
  * @param {number|null} token
  * @param {RunLook} [look]
  * @param {LinkForks|null} [branches] of it
  * @returns {LinkState}
  */
-export function linkStateOf(trace, presetFile, tau, token, look = usualLook(), branches = null) {
+export function linkStateOf(trace, presetFile, dials, token, look = usualLook(), branches = null) {
   const { settings, prompt, router } = trace;
   const problem = { question: prompt.question, data_type: prompt.data_type, router: router.name, settings };
   return {
     preset: presetFile ? presetFile.replace(/\.json$/, "") : null,
     problem: presetFile ? null : problem,
-    tau,
+    dials,
     token,
     look,
     branches,
   };
 }
 
+/**
+ * The keys of the dials. A problem's link has the others among its settings.
+ * @param {string|null} preset
+ */
+const dialKeys = (preset) =>
+  DIALS.filter((name) => preset || name === "threshold").map(
+    (name) => /** @type {const} */ ([name, name === "threshold" ? "tau" : SETTINGS_TABLE[name].link]),
+  );
+
 /** @param {string} base address of the page, without a query @param {LinkState} state */
-export function buildLink(base, { preset, problem, tau, token, look = usualLook(), branches = null }) {
+export function buildLink(base, { preset, problem, dials, token, look = usualLook(), branches = null }) {
   const query = new URLSearchParams();
   if (preset) query.set("preset", preset);
   else if (problem) {
@@ -76,7 +85,7 @@ export function buildLink(base, { preset, problem, tau, token, look = usualLook(
       if (settings.temperature > 0 || !row.forSampling) query.set(row.link, String(settings[name] ?? row.default));
     }
   }
-  if (tau !== null) query.set("tau", String(tau));
+  for (const [name, key] of dialKeys(preset)) if (dials[name] !== undefined) query.set(key, String(dials[name]));
   // People count from one, as the page does.
   if (token !== null) query.set("tok", String(token + 1));
   const { filter, certainty, price } = look;
@@ -161,17 +170,21 @@ export function readLink(search, pairs = []) {
   const state = {
     preset: preset || null,
     problem: null,
-    tau: numberIn(query, "tau", TAU, refused),
+    dials: {},
     token: token === null ? null : token - 1,
     look: lookIn(query, pairs, refused),
     branches: branchesIn(query, refused),
     refused,
   };
+  for (const [name, key] of dialKeys(preset)) {
+    const value = numberIn(query, key, /** @type {NumberKind} */ (SETTINGS_TABLE[name].kind), refused);
+    if (value !== null) state.dials[name] = value;
+  }
   if (state.preset || question === null) return state;
   const dataType = readOrRefuse(DATA_TYPE, query.get("type") ?? "math", NAMES.type ?? "type", refused);
   const given = SETTINGS.map(([name, { kind, link, default: usual }]) => [
     name,
-    numberIn(query, link, kind, refused) ?? (name === "threshold" ? state.tau : null) ?? usual,
+    numberIn(query, link, kind, refused) ?? (name === "threshold" ? state.dials.threshold : null) ?? usual,
   ]);
   state.problem = {
     question,

@@ -1,8 +1,8 @@
 /**
- * The page around the viewer: presets, tau and its histogram, prices, start and stop, downloads.
+ * The page around the viewer: presets, dials and tau's histogram, prices, start and stop, downloads.
  *
  * Glue only: the viewer draws, `form.js` has the controls, `page_exports.js` takes a run away and back. A transport is
- * asked for what this page cannot do by itself; moving tau or a price makes no request.
+ * asked for what this page cannot do by itself; moving a dial or a price makes no request.
  */
 
 import { PageLink } from "./page_link.js";
@@ -20,6 +20,7 @@ import { PageTau } from "./page_tau.js";
 import { PageViews } from "./page_views.js";
 import { firstSign, nextTask } from "./when.js";
 import { answerOf } from "../transport/server.js";
+import { dialsOf, isSameButForTau } from "../run/dials.js";
 import { usualLook } from "../run/run_look.js";
 import { part, setText } from "../viewer/dom.js";
 import { drawHistogram, mountViewer } from "../viewer/viewer.js";
@@ -69,7 +70,7 @@ export class Page {
     this.ownRun = new PageRun(this);
     this.viewer = mountViewer(part(document, ".cx-viewer"), {
       fetchRun: (run, base) => this.fetchRun(run, base),
-      onThresholdSuggest: (tau) => this.form.setTau(tau),
+      onDialsSuggest: (dials) => this.form.setDials(dials),
       onRunEnd: () => this.ended(),
       onBranch: (request) => this.branches.run(request),
       onProbe: (request) => this.branches.probe(request),
@@ -173,11 +174,11 @@ export class Page {
     const { head } = message;
     if (head) {
       this.form.setProblem(head.prompt.question, head.prompt.data_type);
-      this.form.setTau(head.settings.threshold);
+      this.form.setDials(dialsOf(head.settings));
     } else {
       if (asked) {
         this.form.setProblem(asked.question, asked.data_type);
-        this.form.setTau(asked.settings.threshold);
+        this.form.setDials(dialsOf(asked.settings));
       }
       this.awaits();
     }
@@ -229,10 +230,10 @@ export class Page {
     this.form.setRunning(isRunning, isRunning || Boolean(this.stopOther) || this.viewer.view.isComing);
   }
 
-  /** What is shown of a run has caught up with it, or was held: tau may have moved meanwhile. */
+  /** What is shown of a run has caught up with it, or was held: the dials may have moved meanwhile. */
   shown() {
     this.showRunning(this.isLive || this.isStarting);
-    if (!this.viewer.view.isHeld) this.setThreshold(this.form.tau);
+    if (!this.viewer.view.isHeld) this.dialsMoved();
   }
 
   /** Between two tokens on the server; the run's last message ends it here. */
@@ -260,7 +261,7 @@ export class Page {
   ended() {
     this.isLive = false;
     this.link.runEnded();
-    this.setThreshold(this.form.tau);
+    this.dialsMoved();
     this.showRunning(false);
   }
 
@@ -293,19 +294,25 @@ export class Page {
     if (needs) this.pairs.offer(line, needs);
   }
 
-  // ------------------------------------------------------------ tau and prices
+  // ------------------------------------------------------------ dials and prices
 
-  /** @param {number} tau */
-  setThreshold(tau) {
-    this.viewer.setThreshold(tau);
-    this.browser.tauMoved(tau);
+  /** The form's dials stand somewhere else, or over another run. */
+  dialsMoved() {
+    this.replayTau();
+    this.browser.dialsMoved(this.form.dials);
     this.drawHistogram();
   }
 
-  /** Slider and run together, for a tau that did not come from the slider. @param {number} tau */
+  /** Another tau can be replayed; what another dial does is known once the run is written again. */
+  replayTau() {
+    const { viewer, form } = this;
+    const isTau = isSameButForTau(form.dials, viewer.view.head?.settings ?? {});
+    viewer.setThreshold(isTau ? form.tau : null);
+  }
+
+  /** @param {number} tau */
   moveTau(tau) {
-    this.form.setTau(tau);
-    this.setThreshold(tau);
+    this.form.setDials({ threshold: tau });
   }
 
   drawHistogram() {

@@ -1,5 +1,5 @@
 /**
- * Runs of the bundled pair in the visitor's own browser: Generate, branches, probes, and the text under a moving tau.
+ * Runs of the bundled pair in the visitor's own browser: Generate, branches, probes, and the text under moving dials.
  *
  * Glue between the page and `../transport`; the viewer draws as it does for the server's runs, whose messages these
  * are. Where a browser cannot, or a person does not want it, the server computes as for any other pair.
@@ -12,7 +12,7 @@
 import { TRAINING_FREE } from "../engine/routers.js";
 import { comparedHere } from "../transport/browser_comparison.js";
 import { EngineClient, browserName, canCompute } from "../transport/engine_client.js";
-import { LiveTau } from "../transport/live_tau.js";
+import { LiveDials } from "../transport/live_dials.js";
 import { textOf } from "../transport/pair_files.js";
 import { solvedProblem, truthOf } from "../transport/run_truth.js";
 import { isSamePair } from "../transport/same_pair.js";
@@ -20,6 +20,7 @@ import { checkAnswer } from "../tasks/answers.js";
 import { ProblemBook, rowsOf } from "../tasks/book.js";
 import { ProblemError, promptVersion } from "../tasks/problems.js";
 import { settle } from "../run/decision.js";
+import { isAtSameDials } from "../run/dials.js";
 import { messageOf } from "../run/format.js";
 import { nextTask } from "./when.js";
 import { WhereControl } from "./where_control.js";
@@ -31,11 +32,11 @@ const BOOK_FILES = ["datasets/math.jsonl", "datasets/mc.jsonl", "datasets/record
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(0)} MB`;
 
 export class PageBrowser {
-  /** @type {number|null} where tau stood when the pair was last waited for */
-  wantedTau = null;
+  /** @type {Dials|null} where the dials stood when the pair was last waited for */
+  wanted = null;
   /** @type {string|null} the run that this browser writes */
   run = null;
-  /** A run is asked for here, or being written: a text under a moved tau would end it. */
+  /** A run is asked for here, or being written: a text under moved dials would end it. */
   isWriting = false;
   nAsked = 0;
   /** @type {ProblemBook} */
@@ -50,7 +51,7 @@ export class PageBrowser {
     if (!this.facts) return;
     const script = new URL(this.facts.script, base).href;
     this.client = new EngineClient({ ...this.facts, script }, { hardware: browserName(navigator.userAgent) });
-    this.live = new LiveTau(this.client, {
+    this.live = new LiveDials(this.client, {
       onText: (trace) => this.#showText(trace),
       onRefused: () => page.viewer.rewriting.setPending(false),
       judge: (completion, origin) => this.#judge(completion, origin.prompt, origin.answer?.true_answer ?? null),
@@ -213,13 +214,13 @@ export class PageBrowser {
     }
   }
 
-  /** No run comes after all: what is on the screen follows tau again. */
+  /** No run comes after all: what is on the screen follows the dials again. */
   #giveUp() {
     const { page } = this;
     this.isWriting = false;
     page.giveUp();
     page.showRunning(false);
-    page.setThreshold(page.form.tau);
+    page.dialsMoved();
   }
 
   /**
@@ -312,7 +313,7 @@ export class PageBrowser {
 
   /**
    * A live comparison, as messages.
-   * @param {import("../compare/shared_settings.js").AskedComparison} asked @param {AbortSignal} signal
+   * @param {import("../compare/ways.js").AskedComparison} asked @param {AbortSignal} signal
    * @returns {AsyncGenerator<import("../compare/compare.js").CompareMessage>}
    */
   compare(asked, signal) {
@@ -321,35 +322,34 @@ export class PageBrowser {
     return comparedHere(client, book, asked, signal);
   }
 
-  /** Tau stands here over the run on the screen. @param {number} tau */
-  async tauMoved(tau) {
+  /** The dials stand here over the run on the screen. @param {Dials} dials */
+  async dialsMoved(dials) {
     const { page, live, facts } = this;
-    const { rewriting } = page.viewer;
+    const { rewriting, view } = page.viewer;
     const { origin } = rewriting;
     if (this.isWriting || !live || !facts || !this.isOn || !origin || !isSamePair(origin.pair.revision, facts.revision))
       return;
-    if (tau === origin.settings.threshold) {
+    if (isAtSameDials(dials, origin.settings)) {
       live.rest();
       rewriting.back();
       page.drawHistogram();
       return;
     }
-    const isShown = page.viewer.view.origin !== null && page.viewer.view.runTau === tau;
-    if (isShown) {
-      live.rest();
+    if (view.origin !== null && view.head && isAtSameDials(dials, view.head.settings)) {
+      live.rest(); // it is shown
       return;
     }
-    if (this.client?.state !== "ready" && !(await this.#loadFor(tau))) return;
-    rewriting.setPending(live.move(origin, tau));
+    if (this.client?.state !== "ready" && !(await this.#loadFor(dials))) return;
+    rewriting.setPending(live.move(origin, dials) && live.isBusy);
   }
 
-  /** @param {number} tau @returns {Promise<boolean>} whether it still stands there when the pair is here */
-  async #loadFor(tau) {
+  /** @param {Dials} dials @returns {Promise<boolean>} whether they still stand there when the pair is here */
+  async #loadFor(dials) {
     const { viewer } = this.page;
     const { runKey } = viewer.view;
-    this.wantedTau = tau;
+    this.wanted = dials;
     const isReady = await this.load();
-    return isReady && !this.isWriting && this.wantedTau === tau && viewer.view.runKey === runKey;
+    return isReady && !this.isWriting && this.wanted === dials && viewer.view.runKey === runKey;
   }
 
   /** @param {Trace} trace */
@@ -358,7 +358,7 @@ export class PageBrowser {
     const { rewriting } = page.viewer;
     if (!live || rewriting.origin !== live.origin) return; // another run is on the screen by now
     rewriting.show(trace);
-    page.viewer.setThreshold(page.form.tau);
+    page.replayTau();
     rewriting.setPending(live.isBusy);
     page.drawHistogram();
   }
@@ -371,6 +371,6 @@ export class PageBrowser {
       this.live?.rest();
       page.viewer.rewriting.back();
     }
-    page.setThreshold(page.form.tau);
+    page.dialsMoved();
   }
 }

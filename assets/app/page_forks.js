@@ -5,6 +5,7 @@
  * not know how an address spells them; called by page_link.js.
  */
 
+import { dialsOf } from "../run/dials.js";
 import { plural } from "../run/format.js";
 
 /**
@@ -78,7 +79,7 @@ export class PageForks {
       return;
     }
     job.ids.push(entry.id);
-    page.form.setTau(settings.threshold);
+    page.form.setDials(dialsOf(settings));
     page.viewer.pacing.showAll();
     setTimeout(() => this.#next()); // once the page has done with this one
   }

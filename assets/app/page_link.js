@@ -12,6 +12,7 @@ import { controlsOf } from "./page_price.js";
 import { isUsualPrice } from "../run/run_look.js";
 import { PageForks } from "./page_forks.js";
 import { forksOf } from "./link_forks.js";
+import { isSameButForTau } from "../run/dials.js";
 import { plural } from "../run/format.js";
 import { MAX_LINK_LENGTH, buildLink, isRunOfLink, linkStateOf, readLink } from "./link.js";
 
@@ -46,7 +47,9 @@ export class PageLink {
     const file = branches ? recorded.fileOf(trace) : recorded.preset;
     const look = { ...viewer.legend.look, price };
     const base = new URL(".", document.baseURI).href;
-    const link = buildLink(base, linkStateOf(trace, file, this.page.form.tau, pinned, look, branches));
+    const { dials: moved, tau: threshold } = this.page.form;
+    const dials = isSameButForTau(moved, viewer.view.ownDials) ? { threshold } : moved;
+    const link = buildLink(base, linkStateOf(trace, file, dials, pinned, look, branches));
     return link.length <= MAX_LINK_LENGTH ? link : null;
   }
 
@@ -109,6 +112,8 @@ export class PageLink {
     this.state = state;
     this.wantedRouter = state.problem?.router ?? null;
     if (state.problem) page.form.fill(state.problem);
+    const offered = this.router(null); // where the routers were offered before the link was read
+    if (offered) page.form.router.value = offered;
     page.viewer.setStatus("Computing the run of this link, as soon as the models are here.", { busy: true });
     page.notice(refusedWords(state.refused).trim());
     this.compute();
@@ -133,9 +138,9 @@ export class PageLink {
     if (branches && recorded.wanted === card) this.forks.start(branches, () => this.#settle(state));
   }
 
-  /** Tau and token as the link's writer left them. @param {import("./link.js").ReadLink} state */
-  #settle({ tau, token }) {
-    if (tau !== null) this.page.moveTau(tau);
+  /** Dials and token as the link's writer left them. @param {import("./link.js").ReadLink} state */
+  #settle({ dials, token }) {
+    this.page.form.setDials(dials);
     if (token !== null) this.page.viewer.pin(token);
   }
 

@@ -8,6 +8,7 @@
  */
 
 import { allOf, part } from "../viewer/dom.js";
+import { dialsOf } from "../run/dials.js";
 import { messageOf } from "../run/format.js";
 
 const TRACES = new URL("../traces/", import.meta.url);
@@ -47,9 +48,9 @@ export class PageRecorded {
    * Plays a recorded run from disk. A live run makes way: it is stopped.
    * @param {HTMLElement} card
    * @param {boolean} autoplay
-   * @param {{tau?: number|null, token?: number|null}} [how]
+   * @param {{dials?: Partial<Dials>, token?: number|null}} [how]
    */
-  async show(card, autoplay, { tau = null, token = null } = {}) {
+  async show(card, autoplay, { dials = {}, token = null } = {}) {
     const { page } = this;
     this.#makeWay(card);
     if (autoplay) page.views.toText();
@@ -71,7 +72,7 @@ export class PageRecorded {
             : "",
           isOther ? { needs: { pair: needs ?? null }, tone: "calm" } : {},
         );
-      this.#put(trace, { autoplay, probe, threshold: tau, pin: token });
+      this.#put(trace, { autoplay, probe, pin: token }, dials);
     } catch (error) {
       if (this.wanted !== card) return;
       page.notice(`This recorded run could not be read (${messageOf(error)}). Reload the page.`);
@@ -97,13 +98,15 @@ export class PageRecorded {
     this.wanted = wanted;
   }
 
-  /** The editor holds the problem of the run that is shown. @param {Trace} trace @param {ShowOptions} [how] */
-  #put(trace, how = {}) {
+  /**
+   * The editor holds the problem of the run that is shown.
+   * @param {Trace} trace @param {ShowOptions} [how] @param {Partial<Dials>} [moved] to other places than the run's own
+   */
+  #put(trace, how = {}, moved = {}) {
     const { viewer, form } = this.page;
     viewer.showTrace(trace, how);
     form.setProblem(trace.prompt.question, trace.prompt.data_type);
-    form.setTau(how.threshold ?? trace.settings.threshold);
-    this.page.drawHistogram();
+    form.setDials({ ...dialsOf(trace.settings), ...moved });
   }
 
   /** @param {RunMode} mode @param {HTMLElement|null} [card] */

@@ -10,7 +10,13 @@
  */
 
 const MOST_ROUNDS = 1e6;
-const WAYS = { slm: "SLM alone", routed: "routed", llm: "LLM alone", speculative: "speculative decoding" };
+const WAYS = {
+  slm: "SLM alone",
+  routed: "routed",
+  "look-back": "routed with look-back",
+  llm: "LLM alone",
+  speculative: "speculative decoding",
+};
 
 /**
  * Two columns whose texts differ, in random order: none where all are the same text.

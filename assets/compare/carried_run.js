@@ -1,16 +1,16 @@
 /**
- * The run on the screen of Explore, offered to the comparison: its problem, its router and tau, its way of sampling.
+ * The run on the screen of Explore, offered to the comparison: its problem, its router, how it decoded.
  *
  * Must not know where the run comes from or what becomes of it.
  *
- * @typedef {import("./shared_settings.js").AskedComparison} AskedComparison
+ * @typedef {import("./ways.js").AskedComparison} AskedComparison
  * @typedef {import("./columns.js").Column} Column
  */
 
 import { plainButton } from "../viewer/dom.js";
-import { formatTau } from "../run/format.js";
-import { idOf } from "./columns.js";
-import { sharedSettings } from "./shared_settings.js";
+import { writerAlone } from "../run/decision.js";
+import { idOf, nameOf } from "./columns.js";
+import { sharedSettings, wayOf } from "./ways.js";
 
 const MOST_TOLD = 60; // letters of a question in a few words
 
@@ -20,12 +20,10 @@ const MOST_TOLD = 60; // letters of a question in a few words
  * @returns {Partial<AskedComparison>}
  */
 export function askedOf({ prompt, router, settings }) {
-  const { threshold } = settings;
-  const isRouted = threshold > 0 && threshold < 1; // both ends are columns of every comparison
   return {
     question: prompt.question,
     data_type: prompt.data_type,
-    routers: isRouted ? [{ router: router.name, threshold }] : [],
+    routers: writerAlone(settings) ? [] : [wayOf(router.name, settings)], // the models alone are there anyway
     settings: sharedSettings((name) => settings[name]),
   };
 }
@@ -62,7 +60,6 @@ export class CarriedRun {
     this.run = run;
     this.root.hidden = run === null || isThere(run, prompt, offered);
     if (!run) return;
-    const { router, settings } = run;
-    this.root.title = `“${shortened(run.prompt.question)}”, ${router.name} at τ = ${formatTau(settings.threshold)}`;
+    this.root.title = `“${shortened(run.prompt.question)}”, ${nameOf(run)}`;
   }
 }

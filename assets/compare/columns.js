@@ -6,17 +6,17 @@
  *
  * @typedef {import("./comparison_file.js").Comparison} Comparison
  * @typedef {import("./comparison_file.js").SpeculativeTrace} SpeculativeTrace
- * @typedef {"slm"|"routed"|"llm"|"speculative"} Way
+ * @typedef {"slm"|"routed"|"look-back"|"llm"|"speculative"} Way
  *
  * @typedef {{bytes: number, flops: number, seconds: number, tokens: number}} Reading of all clocks at once: estimated
  *   bytes and operations, measured seconds, tokens written
  *
- * @typedef {Object} Cell a token, or one that was drafted in vain
+ * @typedef {Object} Cell a token, or one that was drafted in vain or taken back
  * @property {string} text
- * @property {"slm"|"llm"|"accepted"|"rejected"} kind who wrote it; a draft that the LLM kept, or did not
+ * @property {"slm"|"llm"|"accepted"|"rejected"} kind who wrote it; a draft that the LLM kept; or what it did not
  * @property {number} place in the text; of a rejected one, where it would have stood
  * @property {Reading} at when it appears
- * @property {Reading|null} settled of a draft, when the LLM has read it
+ * @property {Reading|null} settled of a draft, and of what could be taken back, when the LLM has read it
  *
  * @typedef {Object} Column
  * @property {string} id as links name it
@@ -32,26 +32,24 @@
  */
 
 import { CostModel } from "../run/cost.js";
+import { writerAlone } from "../run/decision.js";
+import { otherDialsInWords } from "../run/dials.js";
 import { formatTau, percent, plural } from "../run/format.js";
+import { looksWords } from "../run/looks.js";
+import { readWay, wayInLink, wayOf } from "./ways.js";
 
 export const CLOCKS = /** @type {const} */ (["bytes", "seconds", "tokens"]);
 /** @typedef {typeof CLOCKS[number]} Clock */
 
 export const SPECULATIVE = "speculative";
-const AT = "@"; // between a router and its tau, in a column's name
+const LOOK_BACK = "look-back";
 const NOTHING_YET = { bytes: 0, flops: 0, seconds: 0, tokens: 0 };
 
-/** @param {Trace} run */
-function wayOf({ settings: { threshold } }) {
-  if (threshold === 0) return "slm";
-  return threshold === 1 ? "llm" : "routed";
-}
+/** Whether a router has a say in it. @param {{way: Way}} column */
+export const isRouted = ({ way }) => way === "routed" || way === LOOK_BACK;
 
-/** The name of a run's column in links: `slm`, `llm` or `citer@0.93`. @param {Trace} run */
-export function idOf(run) {
-  const way = wayOf(run);
-  return way === "routed" ? `${run.router.name}${AT}${run.settings.threshold}` : way;
-}
+/** The name of a run's column in links: `slm`, `llm`, or a way as links name it. @param {Trace} run */
+export const idOf = ({ router, settings }) => writerAlone(settings) ?? wayInLink(wayOf(router.name, settings));
 
 /**
  * All columns that a comparison offers: runs in its order, speculative decoding last.
@@ -70,26 +68,50 @@ export function columnsOf({ runs, speculative }, device) {
  * @returns {Column}
  */
 export function runColumn(run, device) {
-  const way = wayOf(run);
+  const { events, settings } = run;
   const { slm, llm } = run.pair;
+  const alone = writerAlone(settings);
   const costs = new CostModel({ slm, llm, device, routerParams: run.router.n_params });
   const reading = { ...NOTHING_YET };
-  const cells = run.events.map((event) => {
-    const cost = way === "routed" ? costs.step(event) : costs.alone(way === "slm" ? slm : llm, event);
-    reading.bytes += cost.bytes;
-    reading.flops += cost.flops;
-    reading.seconds += way === "routed" ? event.slm_s + event.router_s + event.llm_s : event[`${way}_s`];
+  /** @type {Cell[]} */
+  const cells = [];
+  let nRead = 0; // cells that the LLM has read
+  /** @param {Cost} cost @param {number} seconds @param {number} [share] of both */
+  const spend = (cost, seconds, share = 1) => {
+    reading.bytes += cost.bytes * share;
+    reading.flops += cost.flops * share;
+    reading.seconds += seconds * share;
+  };
+  const settle = () => {
+    for (; nRead < cells.length; nRead++) cells[nRead].settled = { ...reading };
+  };
+  for (const event of events) {
+    /** @param {string} text @param {Cell["kind"]} kind @param {number} place */
+    const put = (text, kind, place) => cells.push({ text, kind, place, at: { ...reading }, settled: null });
     reading.tokens += 1;
-    /** @type {Cell} */
-    const cell = { text: event.text, kind: event.source, place: event.index, at: { ...reading }, settled: null };
-    return cell;
-  });
+    if (alone) spend(costs.alone(run.pair[alone], event), event[`${alone}_s`]);
+    else {
+      const { slm: passes, router, llm: look } = costs.parts(event);
+      const gone = event.discarded ?? [];
+      const share = 1 / Math.max(1, gone.length); // each token that was taken back had a pass
+      for (let k = 0; k === 0 || k < gone.length; k++) {
+        spend(passes, event.slm_s, share);
+        spend(router, event.router_s, share);
+        if (gone.length) put(gone[k][1], "rejected", event.index + k);
+      }
+      spend(look, event.llm_s);
+    }
+    put(event.text, event.source, event.index);
+    if (settings.take_back && event.llm_tokens_fed) settle();
+  }
+  if (settings.take_back) settle(); // the LLM does not read the end where there is no doubt
   return {
     id: idOf(run),
-    way,
-    ...wordsOn(run, way),
+    way: alone ?? (settings.take_back ? LOOK_BACK : "routed"),
+    name: nameOf(run),
+    about: aboutRun(run, costs),
     cells,
-    ids: run.events.map((event) => event.token_id),
+    ids: events.map((event) => event.token_id),
     total: reading,
     answer: run.answer ?? null,
     finish: run.finish_reason,
@@ -97,15 +119,23 @@ export function runColumn(run, device) {
   };
 }
 
-/** What a column is called, and who wrote it. @param {Trace} run @param {"slm"|"llm"|"routed"} way */
-function wordsOn({ events, router, settings }, way) {
-  if (way === "slm") return { name: "SLM alone", about: "Every token by the small model." };
-  if (way === "llm") return { name: "LLM alone", about: "Every token by the large model." };
+/** What a run's column is called. @param {Pick<Trace, "router"|"settings">} run */
+export function nameOf({ router, settings }) {
+  const alone = writerAlone(settings);
+  if (alone) return `${alone.toUpperCase()} alone`;
+  const { threshold, take_back: ratio } = settings;
+  const tau = threshold || !ratio ? ` at τ ${formatTau(threshold)}` : "";
+  return `${ratio ? "Look-back by " : ""}${router.name}${tau}`;
+}
+
+/** Who wrote it. @param {Trace} run @param {CostModel} costs */
+function aboutRun({ events, settings }, costs) {
+  const alone = writerAlone(settings);
+  if (alone) return `Every token by the ${alone === "slm" ? "small" : "large"} model.`;
   const share = events.filter(({ source }) => source === "llm").length / Math.max(1, events.length);
-  return {
-    name: `${router.name} at τ ${formatTau(settings.threshold)}`,
-    about: `${percent(share, 0)} of the tokens by the LLM: where confidence is below τ.`,
-  };
+  const byLlm = `${percent(share, 0)} of the tokens by the LLM`;
+  const others = otherDialsInWords(settings);
+  return others ? `${looksWords(costs, events)} ${byLlm}, with ${others}.` : `${byLlm}: where confidence is below τ.`;
 }
 
 /** @param {{date: string, hardware: string}|undefined} record */
@@ -212,16 +242,23 @@ export function firstDifference(ids, reference) {
 }
 
 /**
- * The columns that a page opens with: the SLM alone, the first routers and the LLM alone, or those that are asked for.
- * Where a router at a tau is asked for that another problem has, one that is offered here takes its place.
+ * The columns that a page opens with: the SLM alone, the first routers, the first that look back and the LLM alone, or
+ * those that are asked for. Where a router's way is asked for that another problem has, one that is offered here takes
+ * its place: one that looks back that of one that does.
  * @param {Column[]} offered
  * @param {string[]} asked ids; other ones that are not offered are left out
- * @param {number} [nRouters] of them where nothing is asked for
+ * @param {number} [nRouters] of them, of each kind, where nothing is asked for
  */
 export function chosenColumns(offered, asked, nRouters = 1) {
-  const isOffered = (/** @type {string} */ id) => offered.some((column) => column.id === id);
-  const routed = offered.filter(({ way }) => way === "routed").map(({ id }) => id);
-  const free = routed.filter((id) => !asked.includes(id));
-  const found = asked.map((id) => (isOffered(id) || !id.includes(AT) ? id : (free.shift() ?? ""))).filter(isOffered);
-  return found.length ? found : ["slm", ...routed.slice(0, nRouters), "llm"].filter(isOffered);
+  const free = offered.filter((column) => isRouted(column) && !asked.includes(column.id));
+  /** @param {string} id */
+  const instead = (id) => {
+    const way = readWay(id);
+    const alike = free.findIndex((column) => (column.way === LOOK_BACK) === Boolean(way?.take_back));
+    return way ? free.splice(Math.max(0, alike), 1) : [];
+  };
+  const found = asked.flatMap((id) => offered.find((column) => column.id === id) ?? instead(id)).map(({ id }) => id);
+  if (found.length) return found;
+  const first = [LOOK_BACK, "routed"].flatMap((way) => offered.filter((one) => one.way === way).slice(0, nRouters));
+  return offered.filter((one) => one.way === "slm" || one.way === "llm" || first.includes(one)).map(({ id }) => id);
 }

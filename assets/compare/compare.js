@@ -5,7 +5,7 @@
  *
  * @typedef {import("./columns.js").Column} Column
  * @typedef {import("./comparison_file.js").Comparison} Comparison
- * @typedef {import("./shared_settings.js").AskedComparison} AskedComparison
+ * @typedef {import("./ways.js").AskedComparison} AskedComparison
  * @typedef {{file: string, title: string, subtitle: string, pair: string, url: string}} StoredProblem
  * @typedef {{comparison?: number, document?: unknown, is_done?: boolean, notice?: string, level?: string,
  *   columns?: {column: number, base: number, items: object[]}[]}} CompareMessage
@@ -26,6 +26,7 @@ import { LiveForm, grown } from "./live_form.js";
 import { Player } from "./player.js";
 
 const SCALE = 1000;
+const MOST_IN_A_ROW = 5;
 const CLOCK_NAMES = { bytes: "memory moved", seconds: "measured time", tokens: "token by token" };
 const STOPPED = "Stopped: what was written until then is shown.";
 const NOTHING_STORED = "There are no recorded comparisons here. Write a problem live below.";
@@ -35,7 +36,7 @@ const LEGEND = [
   ["cq-slm", "by the SLM"],
   ["cq-llm", "by the LLM"],
   ["cq-slm cq-kept", "drafted, kept by the LLM"],
-  ["cq-slm cq-rejected", "drafted, rejected"],
+  ["cq-slm cq-rejected", "rejected or taken back by the LLM"],
   ["cq-slm cq-differs", "first token that is not the LLM's"],
 ];
 
@@ -176,7 +177,8 @@ export class Compare {
     while (this.panels.length < shown.length) this.panels.push(this.#panel(this.panels.length));
     this.panels.length = shown.length;
     this.grid.replaceChildren(...this.panels.map(({ root }) => root));
-    this.grid.style.setProperty("--columns", String(shown.length));
+    const nRows = Math.ceil(shown.length / MOST_IN_A_ROW);
+    this.grid.style.setProperty("--columns", String(Math.ceil(shown.length / nRows)));
     shown.forEach((column, k) =>
       this.panels[k].show(column, this.offered, {
         firstDifference: reference ? firstDifference(column.ids, reference.ids) : -1,

@@ -4,8 +4,8 @@
  * Pure: must not know the DOM. A link may come from anyone: what is not known here is as good as absent. What was asked
  * live has names of its own, for Explore reads the same address.
  *
- * @typedef {import("./shared_settings.js").AskedComparison} AskedComparison
- * @typedef {import("./shared_settings.js").SettingName} SettingName
+ * @typedef {import("./ways.js").AskedComparison} AskedComparison
+ * @typedef {import("./ways.js").SettingName} SettingName
  * @typedef {{problem: string|null, columns: string[], clock: import("./columns.js").Clock|null,
  *   live: AskedComparison|null}} CompareState
  */
@@ -13,12 +13,12 @@
 import { CLOCKS } from "./columns.js";
 import { numberOf } from "../run/gate.js";
 import { SETTINGS_TABLE, TRACE_TABLE } from "../run/trace_schema.js";
-import { SHARED, sharedSettings } from "./shared_settings.js";
+import { SHARED, readWay, sharedSettings, wayInLink } from "./ways.js";
 
-export const MOST_COLUMNS = 4;
-export const MOST_ROUTERS = 2;
+export const MOST_COLUMNS = 6;
+export const MOST_ROUTERS = 3;
 const MOST_QUESTION = 4000; // an address has to carry it
-const MAX_CHARS = 200;
+const MAX_CHARS = 500;
 
 /** @param {CompareState} state */
 export function comparisonInAddress({ problem, columns, clock, live }) {
@@ -29,7 +29,7 @@ export function comparisonInAddress({ problem, columns, clock, live }) {
   if (live) {
     query.set("live_question", live.question);
     query.set("live_type", live.data_type);
-    query.set("live_routers", live.routers.map(({ router, threshold }) => `${router}@${threshold}`).join(","));
+    query.set("live_routers", live.routers.map(wayInLink).join(","));
     if (live.together) query.set("together", "1");
     for (const name of SHARED) query.set(keyOf(name), String(live.settings[name] ?? SETTINGS_TABLE[name].default));
   }
@@ -64,11 +64,7 @@ function liveIn(query) {
   const routers = (query.get("live_routers") ?? "")
     .slice(0, MAX_CHARS)
     .split(",")
-    .flatMap((text) => {
-      const [router, tau] = text.split("@");
-      const threshold = Number(tau);
-      return router && threshold > 0 && threshold < 1 ? [{ router, threshold }] : [];
-    });
+    .flatMap((text) => readWay(text) ?? []);
   return {
     question,
     data_type: types.find((name) => name === query.get("live_type")) ?? types[0],

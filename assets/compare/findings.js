@@ -6,7 +6,7 @@
  * @typedef {import("./columns.js").Column} Column
  */
 
-import { firstDifference } from "./columns.js";
+import { firstDifference, isRouted } from "./columns.js";
 import { percent, plural, quantity } from "../run/format.js";
 
 /** "" where it is not known. @param {Column} column @returns {"right"|"wrong"|""} */
@@ -18,7 +18,7 @@ export function verdictOf({ answer }) {
 /** @param {Column[]} columns those that are shown */
 export function findings(columns) {
   const of = (/** @type {Column["way"]} */ way) => columns.find((column) => column.way === way);
-  const routed = columns.filter(({ way }) => way === "routed");
+  const routed = columns.filter(isRouted);
   const [llm, speculative] = [of("llm"), of("speculative")];
   /** @type {string[]} */
   const said = [];

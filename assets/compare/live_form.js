@@ -3,17 +3,19 @@
  *
  * Must not know how the server is asked: `onAsk` is given a plain object.
  *
- * @typedef {import("./shared_settings.js").AskedComparison} AskedComparison
- * @typedef {import("./shared_settings.js").SettingName} SettingName
+ * @typedef {import("./ways.js").AskedComparison} AskedComparison
+ * @typedef {import("./ways.js").AskedWay} AskedWay
+ * @typedef {import("./ways.js").SettingName} SettingName
  * @typedef {{state?: string, message?: string, pair?: string|null, thresholds?: Record<string, number>|null,
  *   default_router?: string|null, in_turn?: boolean, revision?: string}} LiveStatus
  * @typedef {{router: string, share_wanted: number|null, tau: number, n: number}} MeasuredPoint of the evidence
  */
 
 import { html, options, plainButton, setText } from "../viewer/dom.js";
-import { formatTau, messageOf, percent, shortTau } from "../run/format.js";
+import { LOOKING_BACK } from "../run/dials.js";
+import { messageOf, percent, shortTau } from "../run/format.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
-import { OF_SAMPLING, sharedSettings } from "./shared_settings.js";
+import { OF_SAMPLING, sharedSettings, wayOf } from "./ways.js";
 
 /** Shares of LLM tokens that every router of the bundled pair was measured at. */
 const SHARES = [0.05, 0.1, 0.2, 0.3];
@@ -24,14 +26,18 @@ const KINDS = /** @type {const} */ ([
 ]);
 const SAMPLED =
   "At each place every way draws by the same random number. Speculative decoding is compared greedily only.";
+const OF_OUTCOMES = "citer-outcome";
+/** The routers that one can choose: what stands before each, and which of its settings have a field. */
+const PLACES = /** @type {[string, SettingName[]][]} */ ([
+  ["Routed by", ["threshold"]],
+  ["and by the router", ["threshold"]],
+  ["with look-back by", ["doubt_budget", "take_back"]],
+]);
 const IN_TURN = "a token each in turn, instead of one after another";
 
 /** @param {string} label @param {HTMLElement} control */
 const field = (label, control) =>
   html("label", { class: "cq-field" }, html("span", { class: "cq-small" }, label), control);
-
-/** A setting's name for people. @param {string} name */
-const inWords = (name) => (name[0].toUpperCase() + name.slice(1)).replaceAll("_", "-");
 
 /** @param {Record<string, number>} range @param {() => void} [oninput] */
 const numberInput = (range, oninput) => html("input", { class: "cq-input cq-tau", type: "number", ...range, oninput });
@@ -65,10 +71,24 @@ export class LiveForm {
     this.measured = measured;
     this.question = html("textarea", { class: "cq-input", rows: 3, "aria-label": "The problem" });
     this.kind = choice(KINDS, () => this.#sameShare());
-    this.routers = [0, 1].map((k) => ({
-      name: choice([], () => this.#chosen(k)),
-      tau: numberInput({ min: 0.01, max: 0.99, step: 0.01 }, () => (this.share.value = "")),
-    }));
+    this.places = PLACES.map(([words, names], k) => {
+      const inputs = names.map((name) => /** @type {const} */ ([name, settingInput(name)]));
+      const name = choice([], () => this.#chosen(k));
+      const fields = inputs.map(([one, input]) =>
+        field(one === "threshold" ? "at τ" : SETTINGS_TABLE[one].label, input),
+      );
+      /** @type {Partial<Settings>} */
+      const own = {}; // all its settings, with or without a field
+      return {
+        name,
+        inputs,
+        own,
+        tau: Object.fromEntries(inputs).threshold,
+        controls: [field(words, name), ...fields],
+      };
+    });
+    this.routed = this.places.filter(({ tau }) => tau);
+    for (const { tau } of this.routed) tau.addEventListener("input", () => (this.share.value = ""));
     const shares = SHARES.map((share) => /** @type {const} */ ([share, `${percent(share, 0)} for both`]));
     this.share = choice([["", "each its own τ"], ...shares], () => this.#sameShare());
     this.together = html("input", { type: "checkbox" });
@@ -77,22 +97,23 @@ export class LiveForm {
     this.temperature.addEventListener("input", () => this.#showSampling());
     const drawn = OF_SAMPLING.filter((name) => name !== "temperature");
     this.sampling = row(
-      ...drawn.map((name) => field(inWords(name), this.settings[name])),
+      ...drawn.map((name) => field(SETTINGS_TABLE[name].label, this.settings[name])),
       html("p", { class: "cq-small" }, SAMPLED),
     );
     this.turns = html("label", { class: "cq-check" }, this.together, IN_TURN);
     this.go = plainButton("Write it now, in every way", "cq-button cq-main", () => onAsk(this.asked()));
     this.stop = plainButton("Stop", "cq-button", onStop, { hidden: true });
     this.note = html("p", { class: "cq-note", role: "status" });
-    const routers = this.routers.flatMap(({ name, tau }, k) => [
-      field(k ? "and by the router" : "Routed by", name),
-      field("at τ", tau),
-    ]);
     this.root = html("details", { class: "cq-live" }, [
       html("summary", {}, "Write a problem of your own in every way, live"),
       html("div", { class: "cq-form" }, [
         field("Problem", this.question),
-        row(field("Kind", this.kind), ...routers, field("LLM tokens", this.share)),
+        row(
+          field("Kind", this.kind),
+          ...this.routed.flatMap(({ controls }) => controls),
+          field("LLM tokens", this.share),
+        ),
+        ...this.places.filter(({ tau }) => !tau).map(({ controls }) => row(...controls)),
         row(field("Temperature (0 is greedy)", this.temperature), this.turns, this.stop, this.go),
         this.sampling,
         this.note,
@@ -103,17 +124,25 @@ export class LiveForm {
 
   /** Another router stands where it usually does. @param {number} k */
   #chosen(k) {
-    const { name, tau } = this.routers[k];
-    const usual = this.status?.thresholds?.[name.value];
-    if (usual !== undefined) tau.value = String(usual);
+    const place = this.places[k];
+    const { value: router } = place.name;
+    const threshold = this.status?.thresholds?.[router];
+    if (place.tau && threshold !== undefined) this.#fill(place, router, { threshold });
     this.#sameShare();
+  }
+
+  /** @param {typeof this.places[number]} place @param {string} router @param {Partial<Settings>} own */
+  #fill(place, router, own) {
+    place.name.value = router;
+    place.own = own;
+    for (const [name, input] of place.inputs) input.value = String(own[name] ?? 0);
   }
 
   /** Each router gets the tau at which it gave that share to the LLM on the problems of the evidence. */
   async #sameShare() {
     const share = Number(this.share.value);
     if (!share) return;
-    const chosen = this.routers.filter(({ name }) => name.value);
+    const chosen = this.routed.filter(({ name }) => name.value);
     try {
       this.say("Looking up what was measured.");
       const points = await this.measured(this.kind.value);
@@ -141,21 +170,26 @@ export class LiveForm {
     const names = Object.keys(status.thresholds ?? {});
     this.go.disabled = names.length === 0;
     this.say(names.length ? `${status.pair} is loaded.` : (status.message ?? ""));
-    const usual = [status.default_router ?? names[0], names.find((name) => name === "max-probability")];
-    this.routers.forEach(({ name, tau }, k) => {
-      const offered = k ? ["", ...names] : names;
-      name.replaceChildren(...options(offered.map((value) => [value, value || "no other"])));
-      name.value = usual[k] && usual[k] !== usual[k - 1] ? String(usual[k]) : offered[0];
-      tau.value = formatTau(status.thresholds?.[name.value] ?? 0.7);
+    const ofOutcomes = names.find((name) => name === OF_OUTCOMES);
+    const first = status.default_router ?? names[0];
+    const second = ofOutcomes ?? names.find((name) => name === "max-probability");
+    const usual = [first, second === first ? "" : second, ofOutcomes];
+    this.places.forEach((place, k) => {
+      place.name.replaceChildren(...options(["", ...names].map((value) => [value, value || "no router"])));
+      const router = usual[k] ?? "";
+      this.#fill(place, router, place.tau ? { threshold: status.thresholds?.[router] ?? 0.7 } : LOOKING_BACK);
     });
     if (names.length && this.untaken) this.take(this.untaken); // asked while the models were loading
   }
 
   /** @returns {AskedComparison} */
   asked() {
-    const routers = this.routers
+    const routers = this.places
       .filter(({ name }) => name.value)
-      .map(({ name, tau }) => ({ router: name.value, threshold: Number(tau.value) }));
+      .map(({ name, own, inputs }) => {
+        const given = Object.fromEntries(inputs.map(([one, { value }]) => [one, Number(value)]));
+        return wayOf(name.value, { ...own, ...given });
+      });
     return {
       question: this.question.value,
       data_type: this.kind.value,
@@ -171,12 +205,11 @@ export class LiveForm {
     const names = Object.keys(this.status?.thresholds ?? {});
     this.untaken = names.length ? null : { question, data_type, routers, together, settings };
     const known = routers.filter(({ router }) => names.includes(router));
-    this.routers.forEach(({ name, tau }, k) => {
-      if (known[k]) {
-        name.value = known[k].router;
-        tau.value = String(known[k].threshold);
-      } else if (known.length) name.value = "";
-    });
+    for (const place of known.length ? this.places : []) {
+      const at = known.findIndex(({ take_back: ratio }) => Boolean(ratio) !== Boolean(place.tau));
+      if (at < 0) place.name.value = "";
+      else this.#fill(place, known[at].router, known.splice(at, 1)[0]);
+    }
     this.share.value = "";
     this.together.checked = together;
     this.others = sharedSettings((name) => settings[name]);

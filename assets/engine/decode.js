@@ -10,10 +10,12 @@
  * @typedef {import("./reader.js").Reader} Reader
  */
 
+import { doubtOf } from "../run/decision.js";
 import { RequestProblem, checkFork, readByLlm } from "./fork.js";
 import { lookBack, wantsLook } from "./look_back.js";
 import { drawnAt } from "./sampling.js";
 import { TextStream } from "./text_stream.js";
+import { prefersLlm } from "../run/decision.js";
 
 /** A model or a router computed no number: the run ends there. */
 export class NotANumberProblem extends Error {}
@@ -99,7 +101,7 @@ export function* decode(pair, router, promptIds, settings, fork = null) {
 
   let doubts = 0;
   for (const event of shared) {
-    doubts = event.llm_tokens_fed ? 0 : doubts + (event.forced ? 0 : router.doubt(event.slm_confidence));
+    doubts = event.llm_tokens_fed ? 0 : doubts + (event.forced ? 0 : doubtOf(event.slm_confidence, router.slmPrior));
   }
   const ratio = router.readsLlm ? 0 : (settings.take_back ?? 0);
   /** @type {TokenEvent[]} what the LLM may take back */
@@ -148,7 +150,7 @@ export function* decode(pair, router, promptIds, settings, fork = null) {
     // 3. One of the two writes the token. The LLM first reads what it has not seen, and may take it back.
     const forced = mayForce && index === shared.length ? fork : null;
     mayForce &&= forced === null;
-    if (!forced) doubts += router.doubt(confidence);
+    if (!forced) doubts += doubtOf(confidence, router.slmPrior);
     const isLlm = forced ? forced.source === "llm" : wantsLook(settings, confidence, doubts, sinceLook);
     const isEnd = endIds.has(slmTokenId) || index + 1 === nSteps;
     const isLook = !forced && !isLlm && isEnd && ratio > 0 && doubts > (settings.final_doubt ?? 0);
@@ -183,6 +185,7 @@ export function* decode(pair, router, promptIds, settings, fork = null) {
           asked.length - Number(isLlm),
           {
             ratio,
+            mayTake: (place) => prefersLlm(asked[place].slm_confidence, settings.take_back_below ?? 1),
             chosen: (place) => chosenToken(llm, settings, first + place),
             textOf,
             check: (isSound) => checkSound(isSound, "LLM"),

@@ -8,15 +8,15 @@
  * @typedef {import("./protocol.js").RunRequest} RunRequest
  * @typedef {import("./protocol.js").EngineReply} EngineReply
  * @typedef {import("./protocol.js").StartRequest} StartRequest
- * @typedef {import("./protocol.js").TauRequest} TauRequest
+ * @typedef {import("./protocol.js").MoveRequest} MoveRequest
  * @typedef {import("./protocol.js").ProbeOrder | import("./protocol.js").AskOrder} Question about a run
- * @typedef {{id: string, request: RunRequest, events: TokenEvent[], isMove: boolean}} KeptRun what a later tau can
- *   begin with; `isMove` where a tau wrote it
+ * @typedef {{id: string, request: RunRequest, events: TokenEvent[], isMove: boolean}} KeptRun what a later
+ *   move of the dials can begin with; `isMove` where one wrote it
  */
 
-import { isForced, settle } from "../run/decision.js";
+import { doubtOf, isForced, settle } from "../run/decision.js";
 import { NotANumberProblem, decode, roomBehind } from "./decode.js";
-import { RequestProblem, asOurs, checkFork, chosenByHand, isSameButForTau, sharedAtTau } from "./fork.js";
+import { RequestProblem, asOurs, checkFork, chosenByHand, isSameButForDials, sharedUnder } from "./fork.js";
 import { inside } from "./inside.js";
 import { nextTokens } from "./next_tokens.js";
 import { probe } from "./probe.js";
@@ -25,7 +25,7 @@ import { ModelFileProblem } from "./safetensors.js";
 import { readSettings, traceHead } from "./trace_head.js";
 
 const SLICE_MS = 8;
-const MOST_KEPT = 4; // runs of which a tau may be asked
+const MOST_KEPT = 4; // runs over which the dials may move
 const MOST_MOVES = 64; // texts that a slider wrote: whichever of them is the same for longest is gone on from
 /** What may be asked of one position of a finished run, by the server's names. */
 export const ANSWERS = {
@@ -82,7 +82,7 @@ export class Desk {
     this.pair = pair;
     this.post = post;
     this.maker = maker;
-    /** @type {(StartRequest|TauRequest|Question)[]} */
+    /** @type {(StartRequest|MoveRequest|Question)[]} */
     this.waiting = [];
     /** @type {Set<string>} */
     this.cancelled = new Set();
@@ -93,7 +93,7 @@ export class Desk {
     this.isBusy = false;
   }
 
-  /** @param {StartRequest|TauRequest|Question} order */
+  /** @param {StartRequest|MoveRequest|Question} order */
   take(order) {
     if ("run" in order) this.#cancelRuns();
     this.waiting.push(order);
@@ -132,7 +132,7 @@ export class Desk {
     this.isBusy = false;
   }
 
-  /** @param {StartRequest|TauRequest} order */
+  /** @param {StartRequest|MoveRequest} order */
   async #run(order) {
     const { run } = order;
     this.current = run;
@@ -141,7 +141,7 @@ export class Desk {
     const told = { n: 0 };
     try {
       if (!this.cancelled.has(run)) {
-        const request = order.kind === "tau" ? this.#atTau(order) : order.request;
+        const request = order.kind === "move" ? await this.#moved(order) : order.request;
         end = { ...end, finish_reason: await this.#decode(order, request, told) };
       }
     } catch (error) {
@@ -152,16 +152,15 @@ export class Desk {
     this.post({ kind: "run", run, base: told.n, tokens: [], end });
   }
 
-  /**
-   * What a run that is there would be asked as under another tau.
-   * @param {TauRequest} order
-   * @returns {RunRequest}
-   */
-  #atTau({ base, threshold }) {
+  /** What a known run would be asked as under other dials. @param {MoveRequest} order @returns {Promise<RunRequest>} */
+  async #moved({ base, dials }) {
     const run = this.kept.find(({ id }) => id === base);
     if (!run) throw new RequestProblem("The run to write again is not known here any more: generate it first.");
+    const { slmPrior } = await this.pair.router(run.request.router);
+    const doubt = (/** @type {number} */ confidence) => doubtOf(confidence, slmPrior);
     const [events] = this.kept
-      .flatMap((kept) => (isSameButForTau(kept.request, run.request) ? [sharedAtTau(kept.events, threshold)] : []))
+      .filter((kept) => isSameButForDials(kept.request, run.request))
+      .map((kept) => sharedUnder(kept.events, kept.request.settings, dials, doubt))
       // What a person chose in another branch is not what was chosen in this one.
       .filter((shared) => shared.every((event, i) => chosenByHand(event) === chosenByHand(run.events[i])))
       .sort((a, b) => b.length - a.length);
@@ -171,7 +170,7 @@ export class Desk {
     const isForcedLast = last !== undefined && isForced(last);
     return {
       ...run.request,
-      settings: { ...run.request.settings, threshold },
+      settings: { ...run.request.settings, ...dials },
       fork: {
         events: events.slice(0, -1),
         source: isForcedLast ? last.source : null,
@@ -182,7 +181,7 @@ export class Desk {
   }
 
   /**
-   * @param {StartRequest|TauRequest} order @param {RunRequest} asked @param {{n: number}} told tokens that were posted
+   * @param {StartRequest|MoveRequest} order @param {RunRequest} asked @param {{n: number}} told tokens that were posted
    * @returns {Promise<FinishReason>}
    */
   async #decode({ run, kind }, asked, told) {
@@ -195,7 +194,7 @@ export class Desk {
     const shared = asOurs(request.fork?.events ?? [], promptIds.length, pair.tokenizer);
     const fork = request.fork ? { ...request.fork, events: shared } : null;
     /** @type {KeptRun} */
-    const kept = { id: run, request, events: shared.slice(), isMove: kind === "tau" };
+    const kept = { id: run, request, events: shared.slice(), isMove: kind === "move" };
     this.#keep(kept);
     /** @type {TraceHead|undefined} */
     let head = traceHead(pair, router, request, promptIds.length, this.maker);
@@ -221,7 +220,7 @@ export class Desk {
       settle(kept.events, [step.value]);
       news.push(step.value);
       if (performance.now() < sliceEnd) continue;
-      if (kind !== "tau") tell(); // a text under a moved tau is shown when it is whole
+      if (kind !== "move") tell(); // a text under moved dials is shown when it is whole
       await pause();
       if (this.cancelled.has(run)) return "cancelled";
       sliceEnd = performance.now() + SLICE_MS;

@@ -22,7 +22,7 @@
  * @property {boolean} usesPrompt
  * @property {number} defaultThreshold a tau to start from
  * @property {(features: RouterFeatures) => NonNullable<Inside["layers"]>} [layers] what it computes, if it has layers
- * @property {(confidence: number) => number} doubt how much a token of the SLM adds to what a doubt budget counts
+ * @property {number} slmPrior how often the SLM is to be preferred; its confidence is as if it were every second time
  * @property {(features: RouterFeatures) => number} confidence in [0, 1], that the SLM is to be preferred
  */
 

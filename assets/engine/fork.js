@@ -9,7 +9,9 @@
  * @property {number|null} tokenId what it must write; only together with `source`
  */
 
-import { isBeyondTau, isForced, prefersLlm } from "../run/decision.js";
+import { isForced } from "../run/decision.js";
+import { DIALS, dialsOf } from "../run/dials.js";
+import { wantsLook } from "./look_back.js";
 import { TextStream } from "./text_stream.js";
 
 /** What a person asked for cannot be done; in words. */
@@ -73,35 +75,58 @@ export function asOurs(events, nPrompt, tokenizer) {
 }
 
 /**
- * The beginning of a run that is the same at another tau: up to the first decision that is another one there.
+ * The beginning of a run that is the same under other dials: up to the first token that would be decided otherwise, or
+ * where the LLM might take more back. Its last token is to be written again.
  *
- * Every event before it would have been written alike, by the same model, so a run at that tau can go on behind it.
+ * Every event before that one would have been written alike, by the same model, so a run can go on behind it. What the
+ * LLM may still take back is not shared: a run that goes on has nothing of it in question.
  * @param {TokenEvent[]} events
- * @param {number} threshold
+ * @param {Partial<Settings>} was
+ * @param {Dials} is
+ * @param {(confidence: number) => number} doubtOf the router's
  * @returns {TokenEvent[]} under the new tau; tokens that a person forced stay as they are
  */
-export function sharedAtTau(events, threshold) {
-  const isKept = (/** @type {TokenEvent} */ event) =>
-    !event.discarded &&
-    (isBeyondTau(event) || prefersLlm(event.slm_confidence, threshold) === (event.source === "llm"));
-  const first = events.findIndex((event) => !isKept(event));
-  const kept = first < 0 ? events : events.slice(0, first);
-  return kept.map((event) => (isForced(event) ? event : { ...event, threshold }));
+export function sharedUnder(events, was, is, doubtOf) {
+  const { take_back: ratio, take_back_below: below } = dialsOf(was);
+  const takesMore = is.take_back > ratio || is.take_back_below > below;
+  let [doubts, sinceLook, n, settled] = [0, 0, 0, 0];
+  for (const event of events) {
+    const isByHand = isForced(event);
+    const isRead = event.llm_tokens_fed > 0;
+    if (!isByHand) {
+      doubts += doubtOf(event.slm_confidence);
+      const isLlm = wantsLook(is, event.slm_confidence, doubts, sinceLook);
+      const isOther = isLlm !== (event.source === "llm") || (isRead && takesMore);
+      if (event.discarded || isOther) break;
+    }
+    if (is.take_back === 0 || n === 0 || isSettled(events[n - 1])) settled = n;
+    n++;
+    [doubts, sinceLook] = isRead ? [0, 0] : [doubts, sinceLook + 1];
+  }
+  return events.slice(0, Math.min(n, settled + 1)).map((event) => {
+    if (isForced(event)) return event;
+    const moved = { ...event, threshold: is.threshold };
+    if (is.take_back === 0) delete moved.read;
+    return moved;
+  });
 }
+
+/** Whether nothing up to here may be taken back any more. @param {TokenEvent} event */
+const isSettled = (event) => event.llm_tokens_fed > 0 || isForced(event);
 
 /** The token that a person chose there, or nothing. @param {TokenEvent|undefined} event */
 export const chosenByHand = (event) => (event && isForced(event) ? `${event.source} ${event.token_id}` : "");
 
 /**
- * Whether two runs would write the same text at the same tau.
+ * Whether two runs would write the same text under the same dials.
  * @param {import("./protocol.js").RunRequest} a @param {import("./protocol.js").RunRequest} b
  */
-export function isSameButForTau(a, b) {
+export function isSameButForDials(a, b) {
   const names = /** @type {(keyof Settings)[]} */ (Object.keys(a.settings));
   return (
     a.prompt.text === b.prompt.text &&
     a.router === b.router &&
     a.parent?.key === b.parent?.key &&
-    names.every((name) => name === "threshold" || a.settings[name] === b.settings[name])
+    names.every((name) => DIALS.some((dial) => dial === name) || a.settings[name] === b.settings[name])
   );
 }

@@ -15,7 +15,7 @@ import { prefersLlm } from "../run/decision.js";
 
 /**
  * Is the LLM called before the next token?
- * @param {Settings} settings
+ * @param {Settings|Dials} settings
  * @param {number} confidence the router's, at that token
  * @param {number} doubts of the router since the last call, this token's included
  * @param {number} nSince tokens since the last call
@@ -32,12 +32,13 @@ export function wantsLook({ threshold, doubt_budget: budget = 0, look_every: eve
  * @param {number} nJudged so many of them, from the first, may be taken back
  * @param {Object} how
  * @param {number} how.ratio of its own token's probability below which it takes one back; see `Ratio` in Python
+ * @param {(place: number) => boolean} how.mayTake whether the router doubts that token enough
  * @param {(place: number) => number} how.chosen what it would write, by the distribution that is there
  * @param {(id: number) => string} how.textOf
  * @param {(isSound: boolean) => void} how.check called after each position
  * @returns {{read: [number, number][], mistake: Mistake|null}} what it gives each token in question and its own there
  */
-export function lookBack(llm, ids, inQuestion, nJudged, { ratio, chosen, textOf, check }) {
+export function lookBack(llm, ids, inQuestion, nJudged, { ratio, mayTake, chosen, textOf, check }) {
   const { distribution } = llm;
   /** @type {Mistake|null} */
   let mistake = null;
@@ -51,7 +52,14 @@ export function lookBack(llm, ids, inQuestion, nJudged, { ratio, chosen, textOf,
     const own = chosen(place);
     const [ofToken, ofOwn] = [id, own].map((one) => distribution.logProbability(one));
     read.push([rounded(ofToken), rounded(ofOwn)]);
-    if (mistake || place >= nJudged || id === own || (ratio < 1 && !(ofToken < Math.log(ratio) + ofOwn))) continue;
+    if (
+      mistake ||
+      place >= nJudged ||
+      id === own ||
+      !mayTake(place) ||
+      (ratio < 1 && !(ofToken < Math.log(ratio) + ofOwn))
+    )
+      continue;
     mistake = { place, tokenId: own, top: distribution.candidates(textOf), entropy: distribution.entropy };
   }
   return { read, mistake };

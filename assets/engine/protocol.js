@@ -17,16 +17,16 @@
  *   the address of `assets`; what traces say of this project's version and of the machine; a router to have at once;
  *   files that the page holds itself, in base64 by their path below that address
  * @typedef {{kind: "start", run: string, request: RunRequest}} StartRequest
- * @typedef {{kind: "tau", run: string, base: string, threshold: number}} TauRequest
- *   write run `base` again under another tau, as `run`, from the first decision that is another one; told when it is
+ * @typedef {{kind: "move", run: string, base: string, dials: Dials}} MoveRequest
+ *   write run `base` again under other dials, as `run`, from the first decision that is another one; told when it is
  *   whole
  * @typedef {{kind: "know", run: string, request: RunRequest, events: TokenEvent[]}} KnownRun a finished run that was
- *   written elsewhere, of which a tau may be asked; has no reply
+ *   written elsewhere, over which the dials may move; has no reply
  * @typedef {{kind: "cancel", run: string}} CancelRequest
  * @typedef {{kind: "probe", probe: string, text: string, tokenIds: number[], solution?: string|null}} ProbeOrder
  *   `text` of the prompt; the known solution to compare the tokens with, with the space that follows a prompt
  * @typedef {{kind: "ask", probe: string, what: keyof typeof import("./desk.js").ANSWERS, asked: any}} AskOrder
- * @typedef {LoadRequest|StartRequest|TauRequest|KnownRun|CancelRequest|ProbeOrder|AskOrder} EngineRequest
+ * @typedef {LoadRequest|StartRequest|MoveRequest|KnownRun|CancelRequest|ProbeOrder|AskOrder} EngineRequest
  *
  * @typedef {{kind: "ready", pair: import("./pair.js").BrowserPair["info"], routers: string[]}} ReadyReply
  * @typedef {{kind: "failed", error: string}} FailedReply nothing can be decoded here; why

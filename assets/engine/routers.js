@@ -5,6 +5,7 @@
  * @typedef {import("./features.js").RouterFeatures} RouterFeatures
  */
 
+import { EQUAL_PRIORS } from "../run/decision.js";
 import { sequenceKey } from "./randomness.js";
 
 const PLAIN = {
@@ -14,7 +15,7 @@ const PLAIN = {
   usesLlmEntropy: false,
   usesPrompt: false,
   defaultThreshold: 0.7,
-  doubt: (/** @type {number} */ confidence) => 1 - confidence,
+  slmPrior: EQUAL_PRIORS,
 };
 
 /** e^-entropy, as a float32 in [0, 1]. @param {number} entropy in nats */

@@ -8,7 +8,7 @@
 import { RequestProblem } from "./fork.js";
 import { uniformAt } from "./randomness.js";
 
-const OF_LOOKS = ["take_back", "doubt_budget", "look_every", "final_doubt"];
+const OF_LOOKS = ["take_back", "take_back_below", "doubt_budget", "look_every", "final_doubt"];
 const ACTED_ON = [...OF_LOOKS, "threshold", "max_new_tokens", "temperature", "top_p", "seed"];
 
 /** @param {object} settings @throws {RequestProblem} one that does nothing here would change a run unseen */

@@ -10,6 +10,7 @@
  * @typedef {import("./safetensors.js").FileTensor} FileTensor
  */
 
+import { EQUAL_PRIORS } from "../run/decision.js";
 import { copyRow, putMatrix } from "./matrices.js";
 import { ModelFileProblem, floatsOf } from "./safetensors.js";
 
@@ -118,8 +119,6 @@ class FoldedMlp {
  *   is added to what it gives
  */
 
-const EQUAL = 0.5; // priors of the two models
-
 /**
  * What each kind of card computes.
  * @type {Record<string, (kernel: Kernel, tensors: RouterTensors, size: number) => Network>}
@@ -195,11 +194,7 @@ export function storedRouter(kernel, card, name, weights, hiddenSize) {
     usesLlmEntropy: false,
     usesPrompt: card.kind === "query-level",
     defaultThreshold: Number(card.recommended_threshold ?? 0.7),
-    doubt: (confidence) => {
-      const prior = card.prior === undefined ? EQUAL : (card.training?.prefer_slm_share ?? EQUAL);
-      const [byLlm, bySlm] = [(1 - confidence) * (1 - prior), confidence * prior];
-      return byLlm + bySlm ? byLlm / (byLlm + bySlm) : 0;
-    },
+    slmPrior: card.prior === undefined ? EQUAL_PRIORS : (card.training?.prefer_slm_share ?? EQUAL_PRIORS),
     confidence: (features) => fround(1 / (1 + Math.exp(-scored(features).logit))),
     layers: (features) => {
       const { at, logit } = scored(features);

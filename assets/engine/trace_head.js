@@ -50,6 +50,7 @@ export function traceHead(pair, router, { settings, prompt, parent }, nPrompt, {
       n_params: router.nParams,
       reads_llm: router.readsLlm,
       depends_on_writers: router.usesLlmEntropy,
+      slm_prior: router.slmPrior,
     },
     settings,
     prompt: {

@@ -6,6 +6,7 @@
  * @typedef {Object} EvidencePoint a router at one tau; null is not measured
  * @property {string} router
  * @property {string} label
+ * @property {Partial<Settings>} settings beside tau
  * @property {number} seeds
  * @property {number|null} share_wanted
  * @property {number|null} tau
@@ -54,8 +55,8 @@ export const AXES = {
 const AXIS_NAMES = /** @type {AxisName[]} */ (Object.keys(AXES));
 const ALONE = ["always-slm", "always-llm"];
 const [SYMBOLS, DASH_NAMES] = [Object.keys(MARKS), Object.keys(DASHES)];
-/** Shown at once beside the best: the router of the paper, and the baseline that needs no training. */
-const FIRST = ["citer", "max-probability"];
+/** Shown at once beside the best: the router of the paper, the baseline that needs no training, and looking back. */
+const FIRST = ["citer", "max-probability", "Look-back: doubts of outcome labels"];
 
 /** Axes on which something was measured. @param {EvidencePoint[]} points */
 export const axesOf = (points) => AXIS_NAMES.filter((name) => points.some((p) => !isAlone(p) && p[name] !== null));
@@ -109,7 +110,8 @@ export function seriesOf(points, axis, best = "") {
   // By its place among all, so that a curve looks the same on every axis.
   const labels = [...new Set(points.filter((point) => !isAlone(point)).map((point) => point.label))];
   const curves = curvesOf(points, axis).map((curve) => {
-    const [{ label, router }] = curve;
+    const [{ label, settings }] = curve;
+    const router = Object.keys(settings).length ? label : curve[0].router; // who looks back is not who routes
     const k = labels.indexOf(label);
     return {
       label,
@@ -179,10 +181,17 @@ function curveOf({ label, points: curve, hasLine, tone, dash, symbol }, points, 
 /** Four decimals are enough to be read; what it opens has them all. @param {number} tau */
 const tauText = (tau) => formatTau(Number(tau.toFixed(4)));
 
+/** The settings beside tau. @param {EvidencePoint} point */
+const settingsText = (point) =>
+  Object.entries(point.settings)
+    .map(([name, value]) => `${name} ${value}`)
+    .join(", ");
+
 /** A point in words. @param {EvidencePoint} point */
 export function sentenceOf(point) {
   const where = point.share === null ? "" : `, ${percent(point.share)} LLM tokens`;
-  const tau = point.tau === null ? "" : ` at τ = ${tauText(point.tau)}`;
+  const others = settingsText(point);
+  const tau = others ? ` with ${others}` : point.tau === null ? "" : ` at τ = ${tauText(point.tau)}`;
   const right = `${Math.round(point.right * 10) / 10} of ${point.n} right`;
   const seeds = point.seeds > 1 ? `, mean of ${point.seeds} training seeds` : "";
   return (
@@ -193,11 +202,11 @@ export function sentenceOf(point) {
 
 /** What a point opens in Explore. @param {string} base @param {EvidencePoint} point @param {Asked} problem */
 export function addressOf(base, point, problem) {
-  const settings = { ...problem.settings, threshold: point.tau ?? 0 };
+  const settings = { ...problem.settings, ...point.settings, threshold: point.tau ?? 0 };
   return buildLink(base, {
     preset: null,
     problem: { ...problem, router: point.router, settings },
-    tau: point.tau,
+    dials: point.tau === null ? {} : { threshold: point.tau },
     token: null,
   });
 }
@@ -216,6 +225,7 @@ const COLUMNS = /** @type {[keyof EvidencePoint, string][]} */ ([
   ["tflop", "TFLOP an answer"],
   ["seconds", "s an answer"],
   ["seconds_alone", "s one at a time"],
+  ["settings", "other settings"],
 ]);
 const FOR_MACHINES = ["router", "seeds", "share_wanted"];
 const SHARES = ["share", "accuracy", "low", "high", "bytes_share"];
@@ -226,6 +236,7 @@ export function tableOf(points) {
   const cell = (point, name) => {
     const value = point[name];
     if (value === null) return "not measured";
+    if (name === "settings") return settingsText(point);
     if (typeof value !== "number") return String(value);
     if (name === "tau") return tauText(value);
     if (name === "n" || name === "right") return String(Math.round(value * 10) / 10);
@@ -248,7 +259,7 @@ export function csvOf(points) {
     names,
     points.map((point) =>
       names.map((name) => {
-        const value = point[name];
+        const value = name === "settings" ? settingsText(point) : point[name];
         return typeof value === "number" && name !== "tau" ? Number(value.toPrecision(15)) : value;
       }),
     ),

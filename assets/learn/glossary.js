@@ -23,6 +23,14 @@ export const GLOSSARY = [
   ["Hand-off", "A change of the writer from one token to the next."],
   ["Catch-up", "The tokens that the LLM reads before it writes one: everything since it was last asked, in one pass."],
   [
+    "Look-back",
+    "When the LLM catches up, it can say of each token that it reads how probable it was to it, at no further bytes. " +
+      "With look-back it takes back the first one that is much less probable to it than its own choice, and all " +
+      "behind it, writes its own token there, and the SLM goes on. The router decides when the LLM looks, the LLM " +
+      "where it goes back. CITER takes nothing back; speculative decoding takes back every token that the LLM would " +
+      "not have written.",
+  ],
+  [
     "KV cache",
     "What a model keeps of the tokens it has read, so that it need not read them again. Each model keeps its own.",
   ],

@@ -5,7 +5,7 @@
 import { html, plainButton, wordId } from "../viewer/dom.js";
 import { FormulaPanel } from "./formulas.js";
 import { GLOSSARY } from "./glossary.js";
-import { PredictPanel } from "./predict.js";
+import { PredictPanel, SlipPanel } from "./predict.js";
 import { present } from "./presenter.js";
 import { startTour } from "./tour.js";
 
@@ -29,6 +29,7 @@ function waysIn(page) {
 export function mountLearn(panel, page) {
   const runs = page.recorded.cards.map((card) => ({
     file: card.dataset.file ?? "",
+    takesBack: card.dataset.takesBack !== undefined,
     title: card.querySelector(".cx-preset-title")?.textContent ?? card.dataset.file ?? "",
   }));
   const formulas = new FormulaPanel(page.viewer);
@@ -42,11 +43,13 @@ export function mountLearn(panel, page) {
       ),
     ),
   ]);
-  const exercise = new PredictPanel(runs, new URLSearchParams(location.search));
-  panel.replaceChildren(waysIn(page), exercise.root, formulas.root, glossary);
+  const wanted = new URLSearchParams(location.search);
+  const looking = runs.filter(({ takesBack }) => takesBack);
+  const exercises = [new PredictPanel(runs, wanted), ...(looking.length ? [new SlipPanel(looking, wanted)] : [])];
+  panel.replaceChildren(waysIn(page), ...exercises.map(({ root }) => root), formulas.root, glossary);
   formulas.update();
   setInterval(() => {
     if (formulas.root.offsetParent && document.visibilityState === "visible") formulas.update();
   }, FORMULAS_EVERY_MS);
-  return exercise;
+  return { inAddress: () => new URLSearchParams(Object.assign({}, ...exercises.map((one) => one.inAddress()))) };
 }

@@ -3,22 +3,42 @@
  *
  * Must not know the viewer. Recorded runs only: nothing is asked of a server but the file. Token text goes through text
  * nodes. One tab stop for the whole text, as in the viewer: arrows move, Space or Enter marks.
+ *
+ * @typedef {{file: string, title: string}} RunFile
  */
 
 import { html, options, plainButton, setText } from "../viewer/dom.js";
-import { messageOf, percent, plural } from "../run/format.js";
+import { messageOf, percent, plural, probability } from "../run/format.js";
 import { fillTokenText, spellTex, visibleText } from "../viewer/text.js";
-import { byRouter, markOfToken, scoreMarks, whereChanged } from "./score.js";
+import { beforeTakeBack, byRouter, markOfToken, scoreMarks, whereChanged, whereSlipped } from "./score.js";
 
 const RECORDED_RUNS = new URL("../traces/", import.meta.url);
 const REVEAL_SIGNS = { hit: "✓", missed: "▲", extra: "○" };
 const REVEAL_WORDS = { hit: "found", missed: "missed", extra: "not needed" };
-/** @type {Record<string, (events: TokenEvent[]) => boolean[]>} */
-const TRUTHS = { router: byRouter, changed: whereChanged };
-const TRUTH_NAMES = { router: "where the router called the LLM", changed: "where the LLM wrote another token" };
+/** @type {Record<string, (events: any[]) => boolean[]>} */
+const TRUTHS = { router: byRouter, changed: whereChanged, slip: whereSlipped };
+/** @typedef {{key: string, title: string, task: string, truths: Record<string, string>}} Exercise */
+/** @type {Exercise} */
+const PREDICT = {
+  key: "exercise",
+  title: "Predict, then reveal",
+  task:
+    "Which tokens would you not leave to a small model? Mark them, then compare with the run. Hint: " +
+    "it is rarely the long words.",
+  truths: { router: "where the router called the LLM", changed: "where the LLM wrote another token" },
+};
+/** @type {Exercise} */
+const SLIP = {
+  key: "slip",
+  title: "Find the slip",
+  task:
+    "The small model wrote this. Mark the first token that the large model took back when it looked: " +
+    "it is the first one that is much less probable to it than its own choice.",
+  truths: { slip: "the first token that the LLM took back" },
+};
 
 export class PredictPanel {
-  /** @type {TokenEvent[]} */
+  /** @type {any[]} what is marked; each has a text */
   events = [];
   /** @type {boolean[]} */
   marked = [];
@@ -27,14 +47,18 @@ export class PredictPanel {
   isRevealed = false;
   at = 0;
 
-  /** @param {{file: string, title: string}[]} runs @param {URLSearchParams} wanted what a link asks for */
-  constructor(runs, wanted) {
+  /** @param {RunFile[]} runs @param {URLSearchParams} wanted what a link asks for */
+  constructor(runs, wanted, { key, title, task, truths } = PREDICT) {
+    this.key = key;
+    const heading = `cx-learn-${key}`;
     /** @param {string} label @param {[string, string][]} offered @param {() => void} onchange */
     const choice = (label, offered, onchange) =>
       html("select", { class: "cx-learn-select", "aria-label": label, onchange }, ...options(offered));
+    const names = Object.entries(truths);
     const files = runs.map(({ file, title }) => /** @type {[string, string]} */ ([file, title]));
     this.pick = choice("Recorded run", files, () => this.load());
-    this.truth = choice("What counts as needing the LLM", Object.entries(TRUTH_NAMES), () => this.draw());
+    this.truth = choice("What counts as needing the LLM", names, () => this.draw());
+    this.truth.hidden = names.length < 2;
     this.question = html("p", { class: "cx-learn-question" });
     this.text = html("div", {
       class: "cx-learn-text",
@@ -54,27 +78,25 @@ export class PredictPanel {
     this.again = plainButton("Clear the marks", "cx-learn-button", () => this.clear());
     this.count = html("span", { class: "cx-learn-small" });
     this.result = html("p", { class: "cx-learn-result", role: "status" });
-    this.root = html("section", { class: "cx-learn-card", "aria-labelledby": "cx-learn-predict" }, [
-      html("h2", { id: "cx-learn-predict" }, "Predict, then reveal"),
-      html("p", { class: "cx-learn-small" }, [
-        "Which tokens would you not leave to a small model? Mark them, then compare with the run. Hint: " +
-          "it is rarely the long words.",
-      ]),
+    this.root = html("section", { class: "cx-learn-card", "aria-labelledby": heading }, [
+      html("h2", { id: heading }, title),
+      html("p", { class: "cx-learn-small" }, task),
       html("div", { class: "cx-learn-row" }, this.pick, this.truth),
       this.question,
       this.text,
       html("div", { class: "cx-learn-row" }, this.revealButton, this.again, this.count),
       this.result,
     ]);
-    const run = runs.find(({ file }) => file === `${wanted.get("exercise")}.json`);
+    const run = runs.find(({ file }) => file === `${wanted.get(key)}.json`);
     if (run) this.pick.value = run.file;
-    if (Object.hasOwn(TRUTHS, wanted.get("truth") ?? "")) this.truth.value = wanted.get("truth") ?? "";
+    if (Object.hasOwn(truths, wanted.get("truth") ?? "")) this.truth.value = wanted.get("truth") ?? "";
     if (runs.length) this.load();
   }
 
   /** Which exercise it is. */
   inAddress() {
-    return new URLSearchParams({ exercise: this.pick.value.replace(/\.json$/, ""), truth: this.truth.value });
+    const run = this.pick.value.replace(/\.json$/, "");
+    return { [this.key]: run, ...(this.truth.hidden ? {} : { truth: this.truth.value }) };
   }
 
   async load() {
@@ -89,10 +111,15 @@ export class PredictPanel {
     }
   }
 
+  /** What is to be marked. @param {Trace} trace @returns {{text: string}[]} */
+  tokensOf({ events }) {
+    return events;
+  }
+
   /** @param {Trace} trace */
   show(trace) {
     // The end of the text has nothing to see or to mark.
-    this.events = trace.events.filter((event) => event.text !== "");
+    this.events = this.tokensOf(trace).filter(({ text }) => text !== "");
     setText(this.question, trace.prompt.question);
     const isMath = trace.prompt.data_type === "math";
     this.nodes = [];
@@ -188,6 +215,45 @@ export class PredictPanel {
       "need it (○): " +
       `precision ${percent(found.precision, 0)}, recall ${percent(found.recall, 0)}. The same number of ` +
       `marks placed at random scores ${Math.round(100 * found.chance)}.`
+    );
+  }
+}
+
+/** The text as it stood when the LLM first took something back; one token of it is to be found. */
+export class SlipPanel extends PredictPanel {
+  /** What the LLM wrote instead. */
+  own = "";
+
+  /** @param {RunFile[]} runs in which something was taken back @param {URLSearchParams} wanted */
+  constructor(runs, wanted) {
+    super(runs, wanted, SLIP);
+  }
+
+  /** @override @param {Trace} trace */
+  tokensOf({ events }) {
+    const { tokens, own } = beforeTakeBack(events);
+    this.own = own;
+    return tokens;
+  }
+
+  /** One mark at a time. @override @param {number} index */
+  toggle(index) {
+    const { isRevealed, marked } = this;
+    if (!isRevealed) this.marked = marked.map((isOn, i) => isOn && i === index);
+    super.toggle(index);
+  }
+
+  /** @override @param {boolean[]} truth */
+  verdict(truth) {
+    const [slip, mark] = [truth, this.marked].map((one) => one.indexOf(true));
+    const { text, judged } = this.events[slip];
+    const named = (/** @type {string} */ words) => `“${visibleText(words)}”`;
+    const other = mark < 0 || mark === slip ? null : this.events[mark];
+    const yours = other?.judged ? ` To the LLM, ${named(other.text)} had ${probability(other.judged[0])}.` : "";
+    return (
+      `${mark === slip ? "Found." : "Not found."}${yours} It took back ${named(text)}, which had ` +
+      `${probability(judged[0])}, and ${plural(this.events.length - slip - 1, "token")} behind it; its own ` +
+      `${named(this.own)} had ${probability(judged[1])}.`
     );
   }
 }

@@ -10,6 +10,23 @@ export const whereChanged = (events) =>
   events.map((event) => event.source === "llm" && event.slm_token_id !== event.token_id);
 
 /**
+ * The text as it stood when the LLM first took something back, and what it wrote instead.
+ * @param {TokenEvent[]} events of a run in which it did
+ * @returns {{tokens: {text: string, isSlip: boolean, judged?: [number, number]}[], own: string}} `judged`: what the
+ *   LLM gave it and its own choice there, where it read that
+ */
+export function beforeTakeBack(events) {
+  const at = events.findIndex(({ discarded }) => discarded);
+  const { discarded = [], read = [], text: own } = events[at];
+  const texts = [...events.slice(0, at).map(({ text }) => text), ...discarded.map(([, text]) => text)];
+  const first = texts.length - read.length;
+  return { own, tokens: texts.map((text, i) => ({ text, isSlip: i === at, judged: read[i - first] })) };
+}
+
+/** The first token that the LLM took back. @param {{isSlip: boolean}[]} tokens */
+export const whereSlipped = (tokens) => tokens.map(({ isSlip }) => isSlip);
+
+/**
  * @param {boolean[]} marked
  * @param {boolean[]} truth
  * @returns {{hits: number, missed: number, extra: number, precision: number, recall: number, score: number, chance:

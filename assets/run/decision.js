@@ -49,6 +49,7 @@ import { llmContext } from "./cost.js";
 // Traces from before routers said so themselves.
 const READS_LLM = "disagreement";
 const DEPENDS_ON_WRITERS = "bidirectional-entropy";
+export const EQUAL_PRIORS = 0.5;
 
 /**
  * Strictly below the threshold; tau = 1 is spelled out because a float32 sigmoid reaches 1.0.
@@ -57,6 +58,25 @@ const DEPENDS_ON_WRITERS = "bidirectional-entropy";
  */
 export function prefersLlm(slmConfidence, threshold) {
   return threshold >= 1 || slmConfidence < threshold;
+}
+
+/**
+ * The model that writes all of a run by its settings, whatever the router says; null where that may differ.
+ * @param {{threshold: number, take_back?: number, doubt_budget?: number, look_every?: number}} settings
+ * @returns {Writer|null}
+ */
+export function writerAlone({ threshold, take_back: ratio, doubt_budget: budget, look_every: every }) {
+  if (threshold >= 1) return "llm";
+  return threshold || ratio || budget || every ? null : "slm";
+}
+
+/**
+ * How much a token of the SLM adds to what a doubt budget counts; the mirror of `Router.doubt` in Python.
+ * @param {number} confidence @param {number} prior how often the SLM is to be preferred, which a confidence leaves out
+ */
+export function doubtOf(confidence, prior) {
+  const [byLlm, bySlm] = [(1 - confidence) * (1 - prior), confidence * prior];
+  return byLlm + bySlm ? byLlm / (byLlm + bySlm) : 0;
 }
 
 /**

@@ -7,6 +7,7 @@
 
 import { CostModel, H100_SXM, fitWords } from "./cost.js";
 import { decisiveness, isForced, replay, runFacts } from "./decision.js";
+import { dialsOf } from "./dials.js";
 import { RunSeries, seriesOf } from "./series.js";
 
 const BLANK_SPEC = {
@@ -81,9 +82,9 @@ export class RunView {
     this.changed = null;
     /** @type {ProbedToken[]|null} what both models said at each token, where it was probed after the run */
     this.probe = null;
-    /** @type {Trace|null} the run that this one is at another tau, where it was written again under a moved tau */
+    /** @type {Trace|null} the run that this one is under other dials, where it was written again */
     this.origin = null;
-    /** Another tau's text is being written, so none needs to be guessed. */
+    /** The text under other dials is being written, so none needs to be guessed. */
     this.isPending = false;
     /** @type {RunFacts|null} */
     this.knownFacts = null;
@@ -101,9 +102,25 @@ export class RunView {
     this.series = this.ownSeries;
   }
 
-  /** Tau that the run was asked with, also where it is shown as written again under a moved one. */
+  /** Dials that the run was asked with, also where it is shown as written again under moved ones. */
+  get ownDials() {
+    return dialsOf(this.origin?.settings ?? this.head?.settings ?? {});
+  }
+
   get ownTau() {
-    return this.origin?.settings.threshold ?? this.runTau;
+    return this.ownDials.threshold;
+  }
+
+  /** Whether the LLM takes back what it finds a mistake. */
+  get looksBack() {
+    const { settings, router } = this.head ?? {};
+    return ((settings?.take_back ?? 0) > 0 && !router?.reads_llm) || this.events.some(({ discarded }) => discarded);
+  }
+
+  /** So many of the shown tokens the LLM has read, from the first on; all where it takes nothing back. */
+  get nRead() {
+    if (!this.looksBack) return Infinity;
+    return this.events.findLastIndex((event, i) => i < this.shown && event.llm_tokens_fed > 0) + 1;
   }
 
   /** @param {number} index */

@@ -18,26 +18,34 @@ export const SETTINGS_TABLE = {
   threshold: {
     kind: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
     default: 0.7,
+    label: "Threshold τ",
     link: "at",
     forSampling: false,
+    lookingBack: 0.0,
   },
   max_new_tokens: {
     kind: { kind: "whole", low: 1, high: 4096, wanted: "a whole number from 1 to 4,096" },
     default: 256,
+    label: "Most new tokens",
     link: "n",
     forSampling: false,
+    lookingBack: null,
   },
   temperature: {
     kind: { kind: "real", low: 0, high: 2, openLow: false, wanted: "a number from 0 to 2" },
     default: 0.0,
+    label: "Temperature",
     link: "temp",
     forSampling: true,
+    lookingBack: null,
   },
   top_p: {
     kind: { kind: "real", low: 0, high: 1, openLow: true, wanted: "a number above 0, at most 1" },
     default: 1.0,
+    label: "Top-p",
     link: "top_p",
     forSampling: true,
+    lookingBack: null,
   },
   seed: {
     kind: {
@@ -47,32 +55,50 @@ export const SETTINGS_TABLE = {
       wanted: "a whole number from -999,999,999,999,999 to 999,999,999,999,999",
     },
     default: 0,
+    label: "Seed",
     link: "seed",
     forSampling: true,
+    lookingBack: null,
   },
   take_back: {
     kind: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
     default: 0.0,
+    label: "Take back",
     link: "back",
     forSampling: false,
+    lookingBack: 0.2,
+  },
+  take_back_below: {
+    kind: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
+    default: 1.0,
+    label: "Take back below",
+    link: "below",
+    forSampling: false,
+    lookingBack: 1.0,
   },
   doubt_budget: {
     kind: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
     default: 0.0,
+    label: "Doubt budget",
     link: "doubt",
     forSampling: false,
+    lookingBack: 0.35,
   },
   look_every: {
     kind: { kind: "whole", low: 0, high: 4096, wanted: "a whole number from 0 to 4,096" },
     default: 0,
+    label: "Look every",
     link: "every",
     forSampling: false,
+    lookingBack: 0,
   },
   final_doubt: {
     kind: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
     default: 0.0,
+    label: "Final look above",
     link: "final",
     forSampling: false,
+    lookingBack: 0.02,
   },
 };
 
@@ -185,6 +211,11 @@ export const TRACE_TABLE = {
       optional: {
         reads_llm: { kind: "flag", wanted: "true or false" },
         depends_on_writers: { kind: "flag", wanted: "true or false" },
+        slm_prior: {
+          kind: "maybe",
+          of: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
+          wanted: "a number from 0 to 1, or nothing",
+        },
       },
     },
     settings: {
@@ -203,6 +234,7 @@ export const TRACE_TABLE = {
       },
       optional: {
         take_back: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
+        take_back_below: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
         doubt_budget: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
         look_every: { kind: "whole", low: 0, high: 4096, wanted: "a whole number from 0 to 4,096" },
         final_doubt: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },

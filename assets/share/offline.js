@@ -84,7 +84,7 @@ function openOffline() {
   );
   const viewer = mountViewer(place, {
     fetchRun: () => Promise.reject(new Error("There is no server.")),
-    onThresholdSuggest: (tau) => {
+    onDialsSuggest: ({ threshold: tau = viewer.view.ownTau }) => {
       slider.set(tau);
       drawHistogram(slider.histogram, viewer.events, tau);
     },

@@ -6,13 +6,13 @@
  *
  * @typedef {import("../transport/engine_client.js").EngineClient} EngineClient
  * @typedef {import("../compare/compare.js").CompareMessage} CompareMessage
- * @typedef {import("../compare/shared_settings.js").AskedComparison} AskedComparison
+ * @typedef {import("../compare/ways.js").AskedComparison} AskedComparison
  * @typedef {import("../engine/protocol.js").RunRequest} RunRequest
  * @typedef {import("../tasks/book.js").ProblemBook} ProblemBook
  */
 
 import { COMPARISON_SCHEMA, COMPARISON_VERSION } from "../run/comparison_schema.js";
-import { settle } from "../run/decision.js";
+import { settle, writerAlone } from "../run/decision.js";
 import { messageOf } from "../run/format.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
 import { checkAnswer } from "../tasks/answers.js";
@@ -20,7 +20,7 @@ import { ProblemError, promptVersion } from "../tasks/problems.js";
 
 const TOLD_EVERY_MS = 100;
 const DEFAULTS = Object.fromEntries(Object.entries(SETTINGS_TABLE).map(([name, row]) => [name, row.default]));
-const NO_TAU = "Give each router a τ between 0 and 1: both ends are there anyway.";
+const NO_WAY = "Give at least one router, with a τ above 0 and below 1, or looks: the models alone are there anyway.";
 let nAsked = 0;
 const ENDED = "Stopped: what was written until then is shown.";
 
@@ -80,8 +80,8 @@ class BrowserComparison {
       const problem = this.book.problem(asked.question, asked.data_type);
       const { data_type, question, prompt: text } = problem;
       const prompt = { data_type, question, text, version: promptVersion(data_type) };
-      const ways = waysOf(asked).map(({ router, threshold }) => {
-        const settings = { ...DEFAULTS, ...asked.settings, threshold };
+      const ways = waysOf(asked).map(({ router, ...own }) => {
+        const settings = { ...DEFAULTS, ...asked.settings, ...own };
         return { router, settings: /** @type {Settings} */ (settings), prompt };
       });
       /** @type {Trace[]} */
@@ -145,7 +145,8 @@ class BrowserComparison {
 
 /** The SLM alone, each router, the LLM alone; which router looks on at both ends does not matter. */
 function waysOf(/** @type {AskedComparison} */ { routers }) {
-  if (!routers.every(({ threshold }) => threshold > 0 && threshold < 1)) throw new ProblemError(NO_TAU);
+  if (!routers.length || routers.some((way) => !(way.threshold >= 0) || writerAlone(way)))
+    throw new ProblemError(NO_WAY);
   const [{ router }] = routers;
   return [{ router, threshold: 0 }, ...routers, { router, threshold: 1 }];
 }

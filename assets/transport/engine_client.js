@@ -19,7 +19,8 @@
  * @property {string[]} files paths below `root` of all that a page needs which holds the pair itself
  * @property {Record<string, string>} [packed] these files in base64, in such a page
  * @property {boolean} [is_only] there is no server that could compute
- * @property {{best: string, said: Record<string, string>}|null} advice which router to use, what speaks against others
+ * @property {{best: string, said: Record<string, string>, plane?: Plane|null}|null} advice which router to use, what
+ *   speaks against others, what was measured of looking back
  * @property {Record<string, number>} thresholds a tau to start from, of each trained router; the default one first
  */
 
@@ -163,7 +164,7 @@ export class EngineClient {
   }
 
   /**
-   * Tells of a finished run, of which other taus may be asked.
+   * Tells of a finished run, over which the dials may move.
    * @param {RunRequest} request @param {TokenEvent[]} events
    * @returns {string} the name that it has here
    */
@@ -174,14 +175,14 @@ export class EngineClient {
   }
 
   /**
-   * Writes a known run again under another tau; any other one ends.
-   * @param {string} base @param {number} threshold @param {TakeReply} take
+   * Writes a known run again under other dials; any other one ends.
+   * @param {string} base @param {Dials} dials @param {TakeReply} take
    * @returns {string} its name
    */
-  atTau(base, threshold, take) {
+  move(base, dials, take) {
     const run = this.newName();
     this.#runs.set(run, take);
-    this.#post({ kind: "tau", run, base, threshold });
+    this.#post({ kind: "move", run, base, dials });
     return run;
   }
 

@@ -11,6 +11,7 @@ import { BranchStrip } from "./branch_strip.js";
 import { ComparePanel } from "./compare_panel.js";
 import { seriesOf } from "../run/series.js";
 import { asRecorded } from "../run/decision.js";
+import { dialsOf } from "../run/dials.js";
 
 /** @type {Askable} */
 const NOTHING_MORE = { goOn: false, flip: false, probe: false, next: false, whyNot: "" };
@@ -120,7 +121,7 @@ export class Branching {
     else if (view.decisions.firstFlip >= 0) this.#ask(view, view.decisions.firstFlip, null, null);
   }
 
-  /** A run that a moved tau wrote becomes a branch of the one that it was written from. @param {RunView} view */
+  /** A run that moved dials wrote becomes a branch of the one that it was written from. @param {RunView} view */
   keep(view) {
     const [trace, parent] = [view.trace(), this.book.shown];
     if (!view.origin || !trace || !parent) return;
@@ -296,7 +297,7 @@ export class Branching {
   #put(trace) {
     this.viewer.show(trace);
     this.options.onShow?.(trace);
-    this.options.onThresholdSuggest?.(trace.settings.threshold);
+    this.options.onDialsSuggest?.(dialsOf(trace.settings));
     this.viewer.schedule("all");
   }
 

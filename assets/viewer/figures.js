@@ -7,7 +7,8 @@
 
 import { decisiveWords } from "./counters.js";
 import { button, html, setText, term } from "./dom.js";
-import { percent, plural, quantity, significant, unitFor } from "../run/format.js";
+import { percent, significant, unitFor } from "../run/format.js";
+import { looksWords } from "../run/looks.js";
 
 /** @type {[CostLine, string][]} */
 const BARS = [
@@ -16,19 +17,6 @@ const BARS = [
   ["llmOnly", "LLM alone"],
 ];
 const ESTIMATED = "Memory moved, estimated from the models’ sizes; the cost line below says how";
-
-/**
- * What looking back did, in a sentence; nothing where the LLM has not looked.
- * @param {CostModel} costModel @param {TokenEvent[]} events
- */
-export function looksWords(costModel, events) {
-  const looks = events.filter(({ read }) => read);
-  if (!looks.length) return "";
-  const nGone = looks.reduce((sum, { discarded = [] }) => sum + discarded.length, 0);
-  const bytes = looks.reduce((sum, event) => sum + costModel.spentOnGone(event), 0);
-  const of = nGone ? `; ${quantity("bytes", bytes)} of the memory moved was for these` : "";
-  return `The LLM looked ${plural(looks.length, "time")} and took ${plural(nGone, "token")} back${of}.`;
-}
 
 export class Figures {
   /**

@@ -21,6 +21,8 @@ import { Minimap } from "./minimap.js";
 import { stopFrom } from "../run/moves.js";
 import { Pacing } from "./pacing.js";
 import { Playback } from "./playback.js";
+import { Rule } from "./rule.js";
+import { TimeStrip } from "./time_strip.js";
 import { TokenPanel } from "./tokens.js";
 import { ToolsRow } from "./tools_row.js";
 import { Tooltip } from "./tooltip.js";
@@ -33,10 +35,10 @@ export class Panels {
     const viewer = /** @type {Viewer} */ (/** @type {unknown} */ (this));
     /** @type {{onHover: (index: number|null) => void, onPick: (index: number) => void}} */
     const links = { onHover: (index) => viewer.hover(index, false), onPick: (index) => viewer.pin(index) };
-    /** @param {number} tau */
-    const setTau = (tau) => {
-      viewer.setThreshold(tau);
-      options.onThresholdSuggest?.(tau);
+    /** @param {Partial<Dials>} dials */
+    const setDials = (dials) => {
+      viewer.setThreshold(dials.threshold ?? null);
+      options.onDialsSuggest?.(dials);
     };
     /** @param {number} index @param {Writer} source @param {number|null} tokenId */
     const onFlip = (index, source, tokenId) => this.branching.flip(viewer.view, index, source, tokenId);
@@ -50,9 +52,9 @@ export class Panels {
       (isOn) => this.tokens.setCertainty(isOn),
     );
     this.whatIf = new WhatIf({
-      onBack: () => setTau(viewer.view.ownTau),
+      onBack: () => setDials(viewer.view.ownDials),
       onContinue: () => this.branching.goOn(viewer.view),
-      onTau: setTau,
+      onTau: (threshold) => setDials({ threshold }),
     });
     this.tools = new ToolsRow({
       onJump: (kind, step) => {
@@ -63,7 +65,15 @@ export class Panels {
       onMatch: (index) => viewer.reach(index),
       onMatches: () => this.tokens.repaint(viewer.view),
     });
+    this.rule = new Rule();
     this.minimap = new Minimap(links);
+    this.inTime = new TimeStrip({
+      ...links,
+      onGone: (index, place) => {
+        viewer.flush(); // which lets go of the one before
+        this.tokens.takenBack.get(index)?.openAt(place);
+      },
+    });
     this.chart = new Chart({ ...links, onMetric: () => this.chart.update(viewer.view) });
     this.counters = new Counters();
     this.figures = new Figures((kept) => this.legend.keep(kept), options.glossary);
@@ -85,13 +95,15 @@ export class Panels {
     this.pacing = new Pacing(viewer, this.playback, options);
     this.tooltip = new Tooltip(root);
     const { toggleButton } = this.playback;
-    const time = [toggleButton, this.minimap.root, this.pacing.root, largeButton("The run")];
+    const maps = [this.minimap.root, this.inTime.root];
+    const time = [toggleButton, ...maps, this.pacing.root, largeButton("The run")];
     root.classList.add("cv-panel");
     /** The element around what stands in the root. */
     this.layout = html("div", { class: "cv-layout", "data-state": "empty" }, [
       html("div", { class: "cv-main" }, [
         this.head.root,
         this.branching.strip.root,
+        this.rule.root,
         this.tokens.root,
         html("div", { class: "cv-run-line" }, this.head.statusRow, this.answer.root, this.head.origin),
         html("div", { class: "cv-time" }, ...time),

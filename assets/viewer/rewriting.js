@@ -1,5 +1,5 @@
 /**
- * The run on the screen, written again under a moved tau: takes its place until tau is back where the run was written.
+ * The run on the screen, written again under moved dials: takes its place until they are back where it was written.
  *
  * Must not know who writes; the page says when it is being written and what has come.
  */
@@ -13,7 +13,7 @@ export class Rewriting {
     this.viewer = viewer;
   }
 
-  /** The finished run that tau moves over; null where there is none. @returns {Trace|null} */
+  /** The finished run that the dials move over; null where there is none. @returns {Trace|null} */
   get origin() {
     const { view } = this.viewer;
     if (view.origin) return view.origin;
@@ -23,7 +23,7 @@ export class Rewriting {
     return trace;
   }
 
-  /** Whether the text for the tau that is looked at is on its way. @param {boolean} isPending */
+  /** Whether the text for where the dials stand is on its way. @param {boolean} isPending */
   setPending(isPending) {
     const { view } = this.viewer;
     if (view.isPending === isPending) return;
@@ -31,13 +31,13 @@ export class Rewriting {
     this.viewer.schedule("all");
   }
 
-  /** @param {Trace} trace of the same problem under another tau */
+  /** @param {Trace} trace of the same problem under other dials */
   show(trace) {
     const { origin } = this;
     if (origin) this.#replace(trace, origin);
   }
 
-  /** Tau is back: the run as it was. */
+  /** The dials are back: the run as it was. */
   back() {
     const { origin } = this.viewer.view;
     if (origin) this.#replace(origin, null);

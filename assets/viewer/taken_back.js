@@ -6,14 +6,14 @@
 
 import { html } from "./dom.js";
 import { plural } from "../run/format.js";
-import { fillTokenText, visibleText } from "./text.js";
+import { fillTokenText, spellTex, visibleText } from "./text.js";
 
 const SHOWN_MS = 1400;
 const FEW_MARKS = 200;
 
 export class TakenBack {
-  /** @param {NonNullable<TokenEvent["discarded"]>} gone */
-  constructor(gone) {
+  /** @param {NonNullable<TokenEvent["discarded"]>} gone @param {boolean} isMath */
+  constructor(gone, isMath) {
     const [, slip] = gone[0];
     const words = `${plural(gone.length, "token")} taken back, the first is “${visibleText(slip)}”`;
     this.mark = html("button", { type: "button", class: "cv-crease", "aria-label": words, title: words }, [
@@ -23,7 +23,8 @@ export class TakenBack {
     let marks = 0;
     for (const [, text] of gone) {
       const token = html("span", {});
-      marks += fillTokenText(token, text, FEW_MARKS - marks);
+      if (!isMath || !spellTex(token, text, /** @type {HTMLElement} */ (this.text.lastElementChild) ?? undefined))
+        marks += fillTokenText(token, text, FEW_MARKS - marks);
       this.text.append(token);
     }
     this.text.firstElementChild?.classList.add("cv-slip");
@@ -37,6 +38,12 @@ export class TakenBack {
     clearTimeout(this.timer);
     this.text.hidden = !isOpen;
     this.mark.setAttribute("aria-expanded", String(isOpen));
+  }
+
+  /** Opens it at one of its tokens. @param {number} place */
+  openAt(place) {
+    this.#open(true);
+    for (const [i, token] of [...this.text.children].entries()) token.toggleAttribute("data-pinned", i === place);
   }
 
   /** Lets it be seen for a moment, unless a person wants no movement. */

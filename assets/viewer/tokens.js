@@ -37,6 +37,7 @@ export class TokenPanel {
   late = null;
   /** @type {ReturnType<typeof setTimeout>|null} */
   restTimer = null;
+  nRead = Infinity;
   shown = 0;
   marks = 0;
   follow = true;
@@ -67,6 +68,7 @@ export class TokenPanel {
     this.nodes = [];
     this.looks = [];
     this.takenBack.clear();
+    this.nRead = Infinity;
     this.shown = 0;
     this.marks = 0;
     this.tabStop = null;
@@ -108,7 +110,7 @@ export class TokenPanel {
       this.nodes.push(node);
       const gone = view.events[i].discarded;
       if (gone) {
-        const taken = new TakenBack(gone);
+        const taken = new TakenBack(gone, isMath);
         this.takenBack.set(i, taken);
         fragment.append(taken.root);
         taken.root.hidden = i >= view.shown;
@@ -159,6 +161,7 @@ export class TokenPanel {
     const { isLlm, isFlipped, decisive, nExact } = view.decisions;
     const tau = view.whatIf ?? event.threshold;
     let look = `cv-t ${isLlm[i] ? "cv-llm" : "cv-slm"} cv-c${certaintyStep(event.slm_confidence, tau)}`;
+    if (i >= this.nRead && !isLlm[i]) look += " cv-unread";
     if (isFlipped[i]) look += " cv-flip";
     if (decisive[i] > 0) look += " cv-decisive";
     if (i >= nExact && !view.isPending) look += " cv-hyp";
@@ -240,10 +243,14 @@ export class TokenPanel {
   }
 
   /**
-   * Marks the hovered and the pinned token; the pinned one becomes the panel's single tab stop.
+   * Marks what the LLM has not read, the hovered and the pinned token; the pinned one becomes the single tab stop.
    * @param {RunView} view
    */
   mark(view) {
+    const [nRead, before] = [view.nRead, this.nRead];
+    this.nRead = nRead;
+    if (nRead !== before)
+      this.repaint(view, Math.min(nRead, before), Math.min(this.nodes.length, Math.max(nRead, before)));
     if (this.hovered !== view.hovered) {
       this.nodes[this.hovered ?? -1]?.removeAttribute("data-hover");
       const hovered = this.nodes[view.hovered ?? -1];
@@ -253,7 +260,7 @@ export class TokenPanel {
       this.hovered = view.hovered;
     }
     if (this.pinned !== view.pinned) {
-      this.nodes[this.pinned ?? -1]?.removeAttribute("data-pinned");
+      for (const node of this.text.querySelectorAll("[data-pinned]")) node.removeAttribute("data-pinned");
       this.nodes[view.pinned ?? -1]?.setAttribute("data-pinned", "");
       this.pinned = view.pinned;
       const pinned = this.nodes[view.pinned ?? -1];

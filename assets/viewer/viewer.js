@@ -23,7 +23,7 @@ export { drawHistogram } from "./histogram.js";
  * @property {(run: string, base: number) => Promise<PageMessage>} fetchRun asks the server for a run from token
  *   `base` on
  * @property {(index: number|null) => void} [onPin] a token was pinned or let go
- * @property {(tau: number) => void} [onThresholdSuggest] the viewer wants this tau; move the slider there
+ * @property {(dials: Partial<Dials>) => void} [onDialsSuggest] the viewer wants them there; move the controls
  * @property {(trace: Trace) => void} [onRunEnd] a streamed run has ended
  * @property {(trace: Trace) => void} [onShow] another entry of the branch strip is on the screen
  * @property {(request: BranchRequest) => void} [onBranch] run a branch; without it nothing offers one
@@ -41,8 +41,8 @@ export { drawHistogram } from "./histogram.js";
  * @property {string} [glossary] address of the view that explains words; without it none leads there
  * @property {boolean} [stylesheet] false where the page brings viewer.css itself
  *
- * @typedef {{autoplay?: boolean, probe?: ProbedToken[]|null, threshold?: number|null, pin?: number|null,
- *   origin?: Trace|null}} ShowOptions `origin`: the run that this one is at another tau
+ * @typedef {{autoplay?: boolean, probe?: ProbedToken[]|null, pin?: number|null, origin?: Trace|null}} ShowOptions
+ *   `origin`: the run that this one is under other dials
  *
  * @typedef {{next_tokens?: NextTokens} & Notice} NextAnswer
  * @typedef {(view: RunView, index: number, text: string|undefined, waits: (words: string) => void) =>
@@ -125,7 +125,6 @@ export class Viewer extends Panels {
     this.view.finish(trace.finish_reason ?? null, trace.answer ?? null);
     this.branching.mark(this.view);
     this.playback.setLength(this.view.n, false);
-    if (how.threshold !== undefined) this.setThreshold(how.threshold);
     this.schedule("all");
     this.flush();
     if (how.pin !== undefined) this.pin(how.pin);
@@ -296,12 +295,14 @@ export class Viewer extends Panels {
     }
     if (due !== "moved") {
       this.whatIf.update(view, can.goOn);
+      this.rule.update(view);
       this.legend.update(view);
       this.tools.update(view);
       this.branching.update(view);
       this.#drawPictures();
     } else {
       this.minimap.moved(view);
+      this.inTime.moved(view);
       this.chart.moved(view);
     }
     this.counters.update(view);
@@ -330,7 +331,9 @@ export class Viewer extends Panels {
       return;
     }
     this.picturesAt = performance.now();
+    this.minimap.root.hidden = view.looksBack;
     this.minimap.update(view);
+    this.inTime.update(view);
     this.chart.update(view);
   }
 

@@ -7,6 +7,7 @@
 
 import { decisiveWords } from "./counters.js";
 import { button, html, instead, options, setText } from "./dom.js";
+import { dialsOf, isSameButForTau, otherDialsInWords } from "../run/dials.js";
 import { formatTau, plural, significant } from "../run/format.js";
 import { BUDGETS, solveTau } from "../run/solve.js";
 
@@ -17,6 +18,10 @@ const DOUBTS = {
   confidence: "this router looks at who wrote before",
   look: "the LLM looks back at another place there",
 };
+
+/** Where dials stand, in words. @param {Partial<Settings>} settings */
+export const dialsWords = (settings) =>
+  [`τ ${formatTau(dialsOf(settings).threshold)}`, otherDialsInWords(settings)].filter(Boolean).join(", ");
 
 /**
  * What another tau does to a finished run, in a sentence.
@@ -35,11 +40,11 @@ export function whatIfWords(tau, { nFlips, nExact, doubt }) {
 
 /**
  * What a finished run is, in a sentence: how many tokens the LLM wrote, and how many of them changed the text.
- * @param {number} tau
+ * @param {Partial<Settings>} dials
  * @param {Totals} totals
  */
-export function ownWords(tau, totals) {
-  const at = `Written at τ ${formatTau(tau)}`;
+export function ownWords(dials, totals) {
+  const at = `Written at ${dialsWords(dials)}`;
   if (!totals.nLlmTokens) return `${at}, all of it by the SLM.`;
   return (
     `${at}: ${plural(totals.nLlmTokens, "token")} by the LLM; ${decisiveWords(totals)} of them ` +
@@ -58,7 +63,7 @@ function pendingWords(tau, decisions) {
 }
 
 /**
- * A run that was written again under a moved tau, in a sentence.
+ * A run that was written again under moved dials, in a sentence.
  * @param {Trace} origin
  * @param {RunView} view
  */
@@ -68,7 +73,7 @@ function againWords(origin, view) {
   const first = changed ? changed.indexOf(1) : -1;
   const isSame = first < 0 && origin.events.length === view.n;
   return (
-    `τ ${formatTau(view.runTau)}, written in this browser: ` +
+    `${dialsWords(view.head?.settings ?? {})}, written in this browser: ` +
     `${isSame ? "the same text" : `another text from token ${(first < 0 ? view.n : first) + 1} on`}; ` +
     `${plural(totals.nLlmTokens, "token")} by the LLM, ${decisiveWords(totals)} of them decisive.`
   );
@@ -144,12 +149,13 @@ export class WhatIf {
     else if (view.head && view.n) {
       text =
         view.live || view.isComing
-          ? `Writing at τ ${formatTau(view.runTau)}.`
-          : ownWords(view.runTau, view.series.totals());
+          ? `Writing at ${dialsWords(view.head.settings)}.`
+          : ownWords(view.head.settings, view.series.totals());
       if (view.isHeld && view.shown < view.n) text = `Held at token ${view.shown} of ${view.n}: play shows the rest.`;
     } else if (view.head) text = view.live ? "Reading the prompt." : "Ended before the first token.";
     setText(this.sentence, text);
-    setText(this.back, `Back to the run’s τ ${formatTau(view.ownTau)}`);
+    const isTau = isSameButForTau(view.ownDials, view.head?.settings ?? {});
+    setText(this.back, isTau ? `Back to the run’s τ ${formatTau(view.ownTau)}` : "Back to the run as it was");
     const goOn = firstFlip < 0 ? "" : `Continue from token ${firstFlip + 1} for real`;
     setText(this.goOn, isRewritten ? "Keep it as a branch" : goOn);
   }

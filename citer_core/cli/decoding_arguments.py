@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 from citer_core.cli.command import Allowed, flag_of, option
 from citer_core.cli.model_arguments import router_name
 from citer_core.cli.terminal import say
-from citer_core.decode_settings import SETTINGS, DecodeSettings, read_settings
+from citer_core.decode_settings import LOOKING_BACK, SETTINGS, DecodeSettings, Others, in_words, read_settings
 from citer_core.errors import SettingError
+from citer_core.gate.excerpt import excerpt
 from citer_core.gate.fields import Whole
 
 if TYPE_CHECKING:
@@ -71,6 +72,32 @@ def given_settings(args: argparse.Namespace) -> dict[str, Any]:
         flag = flag_of(twice[0])
         raise SettingError(f"{flag} is given, and --settings holds {twice[0]} too: give one of the two.")
     return flags | named
+
+
+def router_with_settings(text: str) -> tuple[str, float | None, Others]:
+    """A router as it was given, its tau, and other settings that say which model writes.
+
+    Args:
+        text: NAME, NAME=TAU or NAME=TAU,setting=value,...; without TAU the router's recommended one is meant, None.
+
+    Raises:
+        SettingError: it is none.
+    """
+    first, *more = text.split(",")
+    name, has_tau, number = first.rpartition("=") if "=" in first else (first, "", "")
+    try:
+        tau = float(number) if has_tau else None
+        others = tuple((other, float(value)) for other, _, value in (one.partition("=") for one in more))
+    except ValueError:
+        raise SettingError(
+            f"{excerpt(text)} is no router with its settings: give a name, or a name and a tau, as in citer=0.8, and "
+            f"behind commas other settings, as in citer=0,{','.join(in_words(list(LOOKING_BACK.items())[1:3]))}."
+        ) from None
+    DecodeSettings(**read_settings({**dict(others), "threshold": tau or 0.0}))
+    if wrong := next((other for other, _ in others if other not in LOOKING_BACK or other == "threshold"), None):
+        known = ", ".join(name for name in LOOKING_BACK if name != "threshold")
+        raise SettingError(f"{excerpt(text)} has {wrong}: beside its tau a router may have {known} of its own.")
+    return name, tau, others
 
 
 def asked_settings(args: argparse.Namespace) -> DecodeSettings:

@@ -22,11 +22,11 @@ from citer_core.cli.dataset_arguments import (
     split_arguments,
     use_named_dataset,
 )
-from citer_core.cli.decoding_arguments import decoding_limits
+from citer_core.cli.decoding_arguments import decoding_limits, router_with_settings
 from citer_core.cli.model_arguments import MODELS, ROUTER_HELP, SERVER, load_engine, model_identity, router_name
 from citer_core.cli.terminal import bar, format_bytes, say, text_table
 from citer_core.cost import mlp_router_params
-from citer_core.decode_settings import SETTINGS, DecodeSettings, Others, in_words, read_settings
+from citer_core.decode_settings import Others, in_words
 from citer_core.errors import DatasetError, GateError, SettingError
 from citer_core.gate.fields import Whole
 from citer_core.models.presets import PRESETS
@@ -61,7 +61,6 @@ LLM_ALONE = "always-llm"
 # twice as long that way, and of six points half of the texts are new.
 SIDE_BY_SIDE = 8
 ANSWERS = ".answers.jsonl"  # beside the output while points are measured: what each answer came to
-OF_POINTS = [name for name, setting in SETTINGS.items() if not setting.in_every_trace]
 SHARE_TOLERANCE, N_STEPS = 0.01, 12  # of a search for a tau
 UNKNOWN = "n/a"
 _PARAMS = Whole()
@@ -74,30 +73,6 @@ ROW_KINDS = {
     "accuracy": dict,
     **dict.fromkeys(("threshold", "llm_token_share", "n_bytes", "bytes_share", "flops", "measured_s"), NUMBER),
 }
-
-
-def _point(text: str) -> tuple[str, float, Others]:
-    """(router as it was given, tau, other settings) of one of --points.
-
-    Raises:
-        SettingError: it is none.
-    """
-    first, *more = text.split(",")
-    router, _, number = first.rpartition("=")
-    try:
-        tau = float(number if router else "")
-        others = tuple((name, float(value)) for name, _, value in (one.partition("=") for one in more))
-    except ValueError:
-        raise SettingError(
-            f"--points has {text!r}: give a router and its tau, as in citer=0.8, and behind commas other settings, as "
-            "in citer=0.1,take_back=0.2."
-        ) from None
-    if not FROM_0_TO_1.holds(tau):
-        raise SettingError(f"--points has {tau}: give {FROM_0_TO_1.words}.")
-    DecodeSettings(**read_settings(dict(others)))
-    if wrong := next((name for name, _ in others if SETTINGS[name].in_every_trace), None):
-        raise SettingError(f"--points has {wrong}: points differ in tau and in {', '.join(OF_POINTS)}.")
-    return router, tau, others
 
 
 @command(
@@ -117,9 +92,9 @@ def _point(text: str) -> tuple[str, float, Others]:
     one_of(
         option("--thresholds TAU", "(0, 0.1, ..., 1)", nargs="+", allowed=FROM_0_TO_1),
         option(
-            "--points NAME=TAU",
+            "--points NAME[=TAU]",
             "only these, instead of --routers; a router may be named more than once, with other settings behind commas",
-            type=_point,
+            type=router_with_settings,
             nargs="+",
         ),
         option("--shares S", "LLM tokens to match, each 0 to 1", nargs="+", allowed=FROM_0_TO_1),
@@ -159,7 +134,10 @@ def evaluate(args: argparse.Namespace) -> None:
         )
         what = "share" if args.shares else "tau"
         goals = args.shares or args.thresholds or ALL_TAUS
-        points: list[Point] = [(router_name(name) or name, "tau", tau, more) for name, tau, more in args.points or ()]
+        points: list[Point] = [
+            (name, "tau", engine.default_threshold(name) if tau is None else tau, more)
+            for name, tau, more in ((router_name(given) or given, *own) for given, *own in args.points or ())
+        ]
         points = points or [(name, what, goal, ()) for name in names for goal in goals]
         if not args.without_llm_alone and not any((what, goal) == ("tau", 1) for _, what, goal, _ in points):
             points.append((LLM_ALONE, "tau", 1.0, ()))

@@ -34,6 +34,7 @@ SIZES = {
     "n_branches": "tokens of each case whose both branches are tried (500)",
     "n_branch_problems": "problems of each format that these are drawn from (600)",
     "n_flipped": "problems of each format whose decisions are flipped (300)",
+    "n_grid": "problems of each format at every point of look-back's two dials (200)",
     "n_timed": "problems of each format that are answered one at a time in every way (100)",
     "n_setup": "problems of each format whose labelling is counted (100)",
 }

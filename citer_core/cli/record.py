@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 
 from citer_core.assets import ASSETS
 from citer_core.cli.command import command, option, switch, typed
-from citer_core.cli.decoding_arguments import SETTINGS_OBJECT, given_settings
+from citer_core.cli.decoding_arguments import SETTINGS_OBJECT, given_settings, router_with_settings
 from citer_core.cli.model_arguments import MODELS, ROUTER, load_engine, router_name
 from citer_core.cli.terminal import bar, say, text_table
 from citer_core.cost import H100_SXM, Cost, CostModel, CostSummary
-from citer_core.errors import SettingError
+from citer_core.decode_settings import LOOKING_BACK, in_words
 from citer_core.speculation import Drafting
-from citer_core.types import DecodeSettings
+from citer_core.types import DecodeSettings, writer_alone
 
 if TYPE_CHECKING:
-    from citer_core.comparison import Comparison
+    from citer_core.comparison import Comparison, Way
     from citer_core.trace import AnswerInfo, RoutingTrace
 
 
@@ -101,21 +101,6 @@ def record_labels(args: argparse.Namespace) -> None:
                 say(f"{entry.file}: {entry.title}, {entry.n_tokens:,} tokens, read by {entry.pair}")
 
 
-def _router_and_tau(text: str) -> tuple[str, float | None]:
-    """A `--router` of `compare`; None for the router's recommended tau.
-
-    Raises:
-        SettingError: its tau is none.
-    """
-    name, has_tau, tau = text.partition("=")
-    if not has_tau:
-        return name, None
-    try:
-        return name, DecodeSettings(threshold=float(tau)).threshold
-    except ValueError:
-        raise SettingError(f"--router is {text!r}: give a name, or a name with a tau as in citer=0.9.") from None
-
-
 @command(
     "compare",
     "record one problem in every way: SLM, routed, LLM, speculative decoding",
@@ -124,8 +109,9 @@ def _router_and_tau(text: str) -> tuple[str, float | None]:
     option("--output-dir DIR", default=ASSETS / "comparisons"),
     option(
         "--router NAME[=TAU]",
-        "may be given again (the default router and max-probability)",
-        type=_router_and_tau,
+        "with other settings behind commas; may be given again (the default router, and citer-outcome with and without "
+        "look-back; max-probability where there is none)",
+        type=router_with_settings,
         action="append",
     ),
     option("--max-new-tokens N", "of each answer", 256),
@@ -133,8 +119,9 @@ def _router_and_tau(text: str) -> tuple[str, float | None]:
     option("--draft-confidence P", "and stops behind a token to which it gives less", Drafting().confidence),
     MODELS,
     epilog="""PROBLEMS has the lines that `record` reads; of a line's settings, max_new_tokens counts here. All answers
-are greedy. A router is a name with a tau, as in citer=0.93; without one its recommended tau is taken. What is there
-already is left alone, so the same command resumes; a pair that was trained again is recorded anew.
+are greedy. A router is a name with a tau, as in citer=0.93; without one its recommended tau is taken. Behind commas it
+may have settings of its own, as in citer-outcome=0,doubt_budget=0.35,take_back=0.2. What is there already is left
+alone, so the same command resumes; a pair that was trained again is recorded anew.
 """,
 )
 def compare(args: argparse.Namespace) -> None:
@@ -143,16 +130,18 @@ def compare(args: argparse.Namespace) -> None:
     Raises:
         CiterError: wrong input, before anything is loaded where that is possible.
     """
-    from citer_core.comparison import record_comparisons
+    from citer_core.comparison import record_comparisons, usual_routers
     from citer_core.recording import read_plans
 
     drafting = Drafting(args.draft_tokens, args.draft_confidence)
     DecodeSettings(max_new_tokens=args.max_new_tokens)
     plans = read_plans(args.problems)
     engine = load_engine(args)
-    usual = dict.fromkeys((engine.default_router, "max-probability"))  # the second one needs no training
-    asked = args.router or usual.items()
-    routers = [(name, engine.default_threshold(name) if tau is None else tau) for name, tau in asked]
+    routers: list[Way] = [
+        (name, {"threshold": engine.default_threshold(name) if tau is None else tau, **dict(others)})
+        for name, tau, others in args.router or ()
+    ]
+    routers = routers or usual_routers(engine)
     work = record_comparisons(
         engine, plans, args.output_dir, routers=routers, max_new_tokens=args.max_new_tokens, drafting=drafting
     )
@@ -161,7 +150,7 @@ def compare(args: argparse.Namespace) -> None:
 
 
 def _table(comparison: Comparison) -> str:
-    found = [(_name_of(run), len(run.events), _cost_of(run), run.answer, "") for run in comparison.runs]
+    found = [(_name_of(run), len(run.events), _cost_of(run), run.answer, _looks_of(run)) for run in comparison.runs]
     if (drafted := comparison.speculative) is not None:
         accepted = f"{drafted.n_accepted} of {drafted.n_drafted} drafted kept, {len(drafted.passes)} passes"
         found.append(("speculative", len(drafted.token_ids), drafted.cost(H100_SXM), drafted.answer, accepted))
@@ -173,14 +162,19 @@ def _table(comparison: Comparison) -> str:
 
 
 def _name_of(run: RoutingTrace) -> str:
-    tau = run.settings.threshold
-    return {0.0: "SLM alone", 1.0: "LLM alone"}.get(tau, f"{run.router.name} at {tau:g}")
+    alone = writer_alone(run.settings)
+    own = in_words((name, value) for name, value in run.settings.newer().items() if name in LOOKING_BACK)
+    return f"{alone.upper()} alone" if alone else " ".join([f"{run.router.name} at {run.settings.threshold:g}", *own])
+
+
+def _looks_of(run: RoutingTrace) -> str:
+    return f"{run.n_looks} looks, {run.n_discarded} tokens taken back" if run.settings.take_back else ""
 
 
 def _cost_of(run: RoutingTrace) -> Cost:
     """Estimated; a model alone has neither the other one nor a router beside it."""
     costs = CostSummary.of(CostModel(run.pair.slm, run.pair.llm, H100_SXM, run.router.n_params), run.events)
-    return {0.0: costs.slm_only, 1.0: costs.llm_only}.get(run.settings.threshold, costs.routed)
+    return {"slm": costs.slm_only, "llm": costs.llm_only, None: costs.routed}[writer_alone(run.settings)]
 
 
 def _verdict(answer: AnswerInfo | None) -> str:

@@ -54,18 +54,19 @@ def percent_of(rate: int, whole: int) -> tuple[str, int]:
 def sample_drill(rng: random.Random) -> tuple[str, str]:
     """Arithmetic without a story, as (prompt, completion): the part of a word problem that takes practice."""
     kind = rng.choice(("add", "add", "add3", "subtract", "subtract", "multiply", "multiply", "divide", "percent"))
-    a, b = rng.randint(2, 300), rng.randint(2, 200)
+    most = rng.choice((100, 300, 1_000, 2_000))
+    a, b = rng.randint(1, most), rng.randint(1, most)
     if kind == "add":
         line, _ = add(a, b)
     elif kind == "add3":
-        line, _ = add(rng.randint(2, 40), rng.randint(2, 99), rng.randint(2, 150))
+        line, _ = add(rng.randint(2, 60), rng.randint(2, 300), rng.randint(2, 400))
     elif kind == "subtract":
         line, _ = subtract(max(a, b), min(a, b))
     elif kind == "multiply":
-        line, _ = multiply(rng.randint(2, 90), rng.randint(2, 10))
+        line, _ = multiply(rng.randint(1, 130), rng.choice((rng.randint(1, 10), rng.randint(1, 60))))
     elif kind == "divide":
-        divisor, quotient = rng.randint(2, 12), rng.randint(2, 20)
+        divisor, quotient = rng.randint(2, 20), rng.randint(2, 40)
         line, _ = divide(divisor * quotient, divisor)
     else:
-        line, _ = percent_of(5 * rng.randint(2, 12), 20 * rng.randint(2, 10))
+        line, _ = percent_of(5 * rng.randint(1, 19), 20 * rng.randint(2, 45))
     return f"Question: {line.split('=')[0]}$\nAnswer:", f" {line}"

@@ -89,8 +89,8 @@ def _read_choices(rng: random.Random, texts: list[str]) -> str:
 
 
 def _row(rng: random.Random, question: str, explanation: str, right: str, pool: tuple[str, ...]) -> dict[str, Any]:
-    """A row with three to five shuffled options, of which exactly one is `right`."""
-    n_options = min(rng.choice((3, 4, 4, 5, 5)), len(pool))
+    """A row with four or five shuffled options, of which exactly one is `right`."""
+    n_options = min(rng.choice((4, 5, 5, 5)), len(pool))
     texts = rng.sample([text for text in pool if text != right], n_options - 1)
     texts.insert(rng.randrange(n_options), right)
     label = LABELS[texts.index(right)]
@@ -109,10 +109,25 @@ def _fact(rng: random.Random, relation: Relation, subject: str, answer: str) -> 
     return sentence(say(rng, *KNOWN) + stated)
 
 
+LEADS = ("Tell me: ", "Quick question: ", "Do you know? ", "A question: ", "Please answer: ")
+AS_SENTENCE, WITH_LEAD, WITHOUT_MARK = 0.2, 0.12, 0.06
+
+
+def _question(rng: random.Random, relation: Relation, subject: str) -> str:
+    """A question as people type it: one of the relation's phrasings, or the sentence that lacks its end."""
+    ends = [text.removesuffix("{answer}.") for text in relation.explanations if text.endswith(" {answer}.")]
+    if ends and rng.random() < AS_SENTENCE:
+        return sentence(rng.choice(ends).format(subject=subject)) + rng.choice(("...", "what?", "which?"))
+    question = rng.choice(relation.questions).format(subject=subject)
+    if rng.random() < WITH_LEAD:
+        return rng.choice(LEADS) + question
+    return question.removesuffix("?") if rng.random() < WITHOUT_MARK else question
+
+
 def _ask(rng: random.Random) -> tuple[Relation, str, str, str]:
     """A fact as (relation, question, explanation, answer)."""
     relation, subject, answer = rng.choice(_all_facts())
-    question = rng.choice(relation.questions).format(subject=subject)
+    question = _question(rng, relation, subject)
     return relation, question, _fact(rng, relation, subject, answer), answer
 
 
@@ -133,7 +148,8 @@ def sample_recall(rng: random.Random) -> tuple[str, str]:
 
 
 @cache
-def _vocabulary() -> tuple[str, ...]:
+def vocabulary() -> tuple[str, ...]:
+    """Every answer of the fact tables, sorted."""
     return tuple(sorted({text for relation in relations() for text in relation.options}))
 
 
@@ -145,5 +161,5 @@ COMMON = (
 
 def sample_lookup(rng: random.Random) -> dict[str, Any]:
     """A drill that needs no fact, only to find a named option: half a small model's trouble with multiple choice."""
-    pool = tuple(rng.sample(COMMON if rng.random() < 0.75 else _vocabulary(), 4))
+    pool = tuple(rng.sample(COMMON if rng.random() < 0.75 else vocabulary(), 4))
     return _row(rng, f"Which option is {pool[0]}?", f"The option is {pool[0]}.", pool[0], pool)

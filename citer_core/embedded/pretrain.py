@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -20,20 +20,33 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM
 
-from citer_core.embedded.corpus import held_out_rows, training_texts
+from citer_core.embedded.corpus import MC_SHARE, held_out_rows, training_texts
 from citer_core.embedded.tokenizer import train_tokenizer
+from citer_core.hardware import has_bfloat16
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import problem_from_row
 from citer_core.tasks.prompts import DataType, row_prompt
 
 log = logging.getLogger(__name__)
-# Sequences are padded to the next of these widths: a few, because each is compiled for, and chosen for the lengths that
-# closed-book facts, multiple choice, short and long word problems have.
-WIDTHS = (32, 64, 96, 128, 192, 256, 512)
-MAX_TRAINED = 193  # tokens; the one text in a hundred that is longer is not worth a compilation of its own
+# Sequences are padded to the next of these widths: few enough that a group has several rows.
+WIDTHS = range(16, 273, 16)
+MAX_TRAINED = 257  # tokens; no text has more
 IGNORED = -100
-SAVE_EVERY, LOG_EVERY, VALIDATE_EVERY = 100, 20, 100  # steps
+SAVE_EVERY, LOG_EVERY, VALIDATE_EVERY = 100, 20, 400  # steps
 N_VALIDATION = 200  # problems of each format
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Training that goes on from the weights of the one before."""
+
+    n_steps: int
+    learning_rate: float
+    decay_share: float
+    seed: int
+    often: Mapping[str, float] = field(default_factory=dict)
+    mc_share: float = MC_SHARE
+    warmup_steps: int = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,35 +66,40 @@ class Recipe:
     decay_share: float = 0.35
     seed: int = 7
     starts_matching: bool = False
-    starts_from_first_edition: bool = False  # its weights, not fresh ones
-    late_mc_share: float | None = None  # of the rows of the last `late_share` of the steps, multiple choice
-    late_share: float = 0.0
+    starts_from_before: bool = False  # from the weights of the edition before, not fresh ones
+    often: Mapping[str, float] = field(default_factory=dict)  # kinds of word problem, not as the table of stories says
+    mc_share: float = MC_SHARE  # of multiple choice among the rows
+    then: tuple[Stage, ...] = ()
+    mean_of: int = 1  # of the last stages' weights, as of one model (arXiv 2203.05482)
 
-    def mc_share(self, step: int) -> float | None:
-        """The share of multiple choice in the rows of a step; None for the corpus's own."""
-        return self.late_mc_share if step >= self.n_steps * (1 - self.late_share) else None
+    def stages(self) -> list[Recipe]:
+        """This one without those that follow, and each of them as a recipe."""
+        return [replace(self, then=()), *(replace(self, then=(), **asdict(stage)) for stage in self.then)]
 
 
-# Both go on from the first edition's weights, whose only wording is now the most usual one of many.
+def _often(*, shopping: float) -> dict[str, float]:
+    return {f"shopping/{kind}": shopping for kind in ("spent", "change")}
+
+
+# Both go on from the second edition's weights. The SLM would answer multiple choice too well for a pair that shows
+# routing; two things with a number and a price each are what the LLM mixes up longest. The last stage is where numbers
+# as small and as large as visitors type came in.
 RECIPES = {
     "slm": Recipe(
-        96,
-        256,
-        3,
-        3,
-        1,
-        32,
-        5e-3,
-        n_steps=300,
-        decay_share=0.0,
-        starts_from_first_edition=True,
-        late_mc_share=0.15,
-        late_share=0.3334,
+        96, 256, 3, 3, 1, 32, 4e-3, n_steps=450, decay_share=0.0, starts_from_before=True,
+        then=(Stage(150, 4e-3, 1.0, 8, mc_share=0.04), Stage(150, 4e-3, 1.0, 9, mc_share=0.04)),
     ),
     "llm": Recipe(
-        256, 640, 6, 4, 2, 64, 1e-3, n_steps=1600, rows_per_step=72, decay_share=0.32, starts_from_first_edition=True
+        256, 640, 6, 4, 2, 64, 1.5e-3, n_steps=2400, rows_per_step=72, decay_share=0.4, starts_from_before=True,
+        mean_of=2,
+        then=(
+            Stage(320, 6e-4, 0.9, 8, _often(shopping=9.0) | {"distance/left": 2.0, "working/left": 2.0}),
+            Stage(300, 9e-4, 0.8, 9, _often(shopping=3.0) | {"fence/cost": 2.0, "packing/earned": 2.0}),
+            Stage(480, 1.2e-3, 0.7, 10, _often(shopping=5.0) | {"working/earned": 2.0, "saving/left": 1.5}),
+            Stage(400, 1.2e-3, 0.8, 11, _often(shopping=5.0) | {"working/earned": 2.0, "votes/gap": 2.0}),
+        ),
     ),
-}
+}  # fmt: skip
 
 
 def build_model(recipe: Recipe, tokenizer: PreTrainedTokenizerFast) -> Qwen2ForCausalLM:
@@ -136,16 +154,15 @@ def collate(rows: Iterable[tuple[list[int], int]]) -> Iterator[tuple[Tensor, Ten
     """Groups encoded rows by padded length: input ids [B, T] and next-token targets [B, T], both int64.
 
     Targets are `IGNORED` in the prompt and behind the end. Rows are padded on the right, so causal attention needs no
-    mask. A row without targets keeps a lone one company.
+    mask.
     """
     buckets: dict[int, list[tuple[list[int], int]]] = {}
     for ids, n_prompt in rows:
         width = next(width for width in WIDTHS if width >= len(ids) - 1)
         buckets.setdefault(width, []).append((ids, n_prompt))
     for width, members in sorted(buckets.items()):
-        n_rows = max(2, len(members))  # a lone row would be compiled for by itself
-        inputs = torch.zeros(n_rows, width, dtype=torch.long)
-        targets = torch.full((n_rows, width), IGNORED)
+        inputs = torch.zeros(len(members), width, dtype=torch.long)
+        targets = torch.full((len(members), width), IGNORED)
         for i, (ids, n_prompt) in enumerate(members):
             inputs[i, : len(ids) - 1] = torch.tensor(ids[:-1])
             targets[i, n_prompt - 1 : len(ids) - 1] = torch.tensor(ids[n_prompt:])
@@ -182,6 +199,7 @@ def greedy_accuracy(
     pad = int(tokenizer.eos_token_id)
     inputs = torch.tensor([[pad] * (width - len(ids)) + ids for ids in prompts])
     mask = torch.tensor([[0] * (width - len(ids)) + [1] * len(ids) for ids in prompts])
+    inputs, mask = inputs.to(model.device), mask.to(model.device)
     output = model.generate(input_ids=inputs, attention_mask=mask, max_new_tokens=MAX_TRAINED, do_sample=False)
     texts = tokenizer.batch_decode(output[:, width:], skip_special_tokens=True)
     right = sum(
@@ -205,7 +223,7 @@ def _save(folder: Path, model: nn.Module, optimizers: list[torch.optim.Optimizer
             old.unlink()
 
 
-def _load_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
+def load_weights(model: nn.Module, weights: dict[str, Tensor]) -> None:
     """Puts stored weights, of whatever dtype, into the float32 model; the output matrix is the embedding's."""
     missing, unexpected = model.load_state_dict({k: v.float() for k, v in weights.items()}, strict=False)
     assert not unexpected and set(missing) <= {"lm_head.weight"}, (missing, unexpected)
@@ -217,7 +235,7 @@ def _restore(folder: Path, model: nn.Module, optimizers: list[torch.optim.Optimi
     state: dict[str, float] = json.loads((folder / "state.json").read_text())
     tensors = load_file(folder / f"step-{state['step']}.safetensors")
     weights = {k.removeprefix("model."): v for k, v in tensors.items() if k.startswith("model.")}
-    _load_weights(model, weights)
+    load_weights(model, weights)
     for i, optimizer in enumerate(optimizers):
         entries: dict[int, dict[str, Tensor]] = {}
         for key, value in tensors.items():
@@ -242,7 +260,6 @@ def pretrain(
     work_dir: Path,
     *,
     first_weights: Path | None = None,
-    compiled: bool = True,
 ) -> Qwen2ForCausalLM:
     """Trains to `recipe.n_steps`, saving every `SAVE_EVERY` steps in `work_dir` and starting from what is saved there.
 
@@ -250,26 +267,26 @@ def pretrain(
         The trained float32 model. `work_dir/log.jsonl` has loss, speed and validation accuracy by step.
     """
     work_dir.mkdir(parents=True, exist_ok=True)
-    model = build_model(recipe, tokenizer)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    # A processor that has to imitate bfloat16 takes twelve times as long as with float32. Compiled, it is no faster.
+    is_mixed = device.type == "cuda" or has_bfloat16()
+    model = build_model(recipe, tokenizer).to(device)
     if first_weights is not None:
-        _load_weights(model, load_file(first_weights))
+        load_weights(model, load_file(first_weights))
     optimizers = build_optimizers(model, recipe)
     state = _restore(work_dir, model, optimizers)
-    forward = torch.compile(model) if compiled else model
     while state["step"] < recipe.n_steps:
         step, start = int(state["step"]), time.perf_counter()
-        texts = training_texts(recipe.seed, step, recipe.rows_per_step, mc_share=recipe.mc_share(step))
+        texts = training_texts(recipe.seed, step, recipe.rows_per_step, recipe.often, recipe.mc_share)
         encoded = (encode_text(*text, tokenizer) for text in texts)
         batches = list(collate(text for text in encoded if len(text[0]) <= MAX_TRAINED))
         n_targets = sum(int((targets != IGNORED).sum()) for _, targets in batches)
         total = 0.0
         for inputs, targets in batches:
-            torch._dynamo.maybe_mark_dynamic(inputs, 0)  # one compilation per width, not one per number of rows
-            with torch.autocast("cpu", dtype=torch.bfloat16):
-                logits = forward(input_ids=inputs, use_cache=False).logits
-            loss = F.cross_entropy(
-                logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED, reduction="sum"
-            )
+            with torch.autocast(device.type, dtype=torch.bfloat16, enabled=is_mixed):
+                logits = model(input_ids=inputs.to(device), use_cache=False).logits
+            wanted = targets.flatten().to(device)
+            loss = F.cross_entropy(logits.flatten(0, 1).float(), wanted, ignore_index=IGNORED, reduction="sum")
             (loss / n_targets).backward()
             total += float(loss.detach())
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)

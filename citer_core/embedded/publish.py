@@ -10,6 +10,7 @@ import hashlib
 import json
 import logging
 import shutil
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import count, islice
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from torch.distributions import Categorical
 from transformers import PreTrainedModel
 
@@ -24,11 +26,21 @@ from citer_core.assets import ASSETS
 from citer_core.embedded import multiple_choice
 from citer_core.embedded.corpus import FROZEN, Row, held_out_rows
 from citer_core.embedded.names import publish_model_hashes
-from citer_core.embedded.pretrain import IGNORED, RECIPES, collate, encode_text, pretrain, tokenizer_for
+from citer_core.embedded.pretrain import (
+    IGNORED,
+    RECIPES,
+    build_model,
+    collate,
+    encode_text,
+    load_weights,
+    pretrain,
+    tokenizer_for,
+)
 from citer_core.errors import SettingError
-from citer_core.evaluation.accuracy import accuracy_alone
+from citer_core.evaluation.accuracy import Accuracy, right_alone
 from citer_core.hardware import hardware_in_words
 from citer_core.models.hashes import FILES, bundled_files, sums_of
+from citer_core.models.language_model import LanguageModel
 from citer_core.models.pair import ModelPair, load_pair
 from citer_core.tasks.problems import Problem, problem_from_row
 from citer_core.tasks.prompts import PROMPT_VERSION, DataType, row_completion, row_prompt
@@ -37,11 +49,11 @@ log = logging.getLogger(__name__)
 FORMATS: tuple[DataType, ...] = ("math", "mc")
 N_BUNDLED, N_CARD = 200, 1000
 CHOICE_NATS = 0.3
-# The last commit that ships the first edition, and its weights' SHA-256.
-FIRST_EDITION_COMMIT = "1cd221c"
-FIRST_EDITION = {
-    "slm": "90a9703b2eb7edee4de31ff2de9a331426205dbd85293037fef68ff6f845a322",
-    "llm": "01214644eb81b06ccbdfd7d2b52532dcda74c5aa0bd5a9abdccf564b5d8b456c",
+# A commit that ships the edition before this one, and its weights' SHA-256.
+BEFORE_COMMIT = "9336ea6"
+BEFORE = {
+    "slm": "b47f93aaac543d5f8b2c18b1542e68006759f9bbb0b92e6ac75be0731185a3ff",
+    "llm": "9593cd7efd67d6b782943737f7f35120575eefb4120d3c27d533cacddd951f97",
 }
 
 
@@ -82,27 +94,40 @@ def publish_model(which: str, work_dir: Path, assets: Path = ASSETS) -> None:
     """Trains (or finishes) one model and writes it as a bfloat16 checkpoint into `models/`."""
     tokenizer = tokenizer_for(assets / "models" / "tokenizer")
     recipe, shipped = RECIPES[which], assets / "models" / which
-    first = first_edition(which, work_dir, shipped) if recipe.starts_from_first_edition else None
-    save_checkpoint(pretrain(recipe, tokenizer, work_dir / which, first_weights=first), shipped)
+    weights = edition_before(which, work_dir, shipped) if recipe.starts_from_before else None
+    trained: list[Path] = []
+    for folder, stage in zip(stage_folders(which, work_dir), recipe.stages(), strict=True):
+        model = pretrain(stage, tokenizer, folder, first_weights=trained[-1] if trained else weights)
+        trained.append(folder / "trained.safetensors")
+        save_file({k: v for k, v in model.state_dict().items() if k != "lm_head.weight"}, trained[-1])
+    averaged = [load_file(path) for path in trained[-recipe.mean_of :]]
+    model = build_model(recipe, tokenizer)
+    load_weights(model, {k: torch.stack([w[k] for w in averaged]).mean(0) for k in averaged[0]})
+    save_checkpoint(model, shipped)
     publish_model_hashes(assets)
 
 
-def first_edition(which: str, work_dir: Path, shipped: Path) -> Path:
-    """The first edition's weights of one model, kept beside the checkpoints because what ships is replaced in the end.
+def stage_folders(which: str, work_dir: Path) -> list[Path]:
+    """Where each stage of a model's training keeps its checkpoints."""
+    return [work_dir / f"{which}-{k}" for k in range(1, len(RECIPES[which].stages()) + 1)]
+
+
+def edition_before(which: str, work_dir: Path, shipped: Path) -> Path:
+    """The weights of one model that training starts from, kept beside the checkpoints because what ships is replaced.
 
     Raises:
         SettingError: neither the work folder nor `shipped` has them.
     """
-    path = work_dir / f"{which}-first.safetensors"
+    path = work_dir / f"{which}-before.safetensors"
     for source in (path, shipped / "model.safetensors"):
-        if source.exists() and hashlib.sha256(source.read_bytes()).hexdigest() == FIRST_EDITION[which]:
+        if source.exists() and hashlib.sha256(source.read_bytes()).hexdigest() == BEFORE[which]:
             work_dir.mkdir(parents=True, exist_ok=True)
             if source != path:
                 shutil.copyfile(source, path)
             return path
     raise SettingError(
-        f"The second edition starts from the first edition's weights, which are not in {path}. Get them from this "
-        f"project's history: `git show {FIRST_EDITION_COMMIT}:assets/models/{which}/model.safetensors > {path}`."
+        f"This edition starts from the weights of the one before, which are not in {path}. Get them from this "
+        f"project's history: `git show {BEFORE_COMMIT}:assets/models/{which}/model.safetensors > {path}`."
     )
 
 
@@ -143,6 +168,27 @@ def wording_statistics(pair: ModelPair, data_type: DataType, n_rows: int) -> dic
     return {"n_problems": n_rows, "n_tokens": n_tokens, "cases": cases, "choice_points": round(n_choices / n_tokens, 4)}
 
 
+def read_typed(data_type: DataType, assets: Path = ASSETS) -> list[Row]:
+    """Problems as people type them, most of them in words that the generator does not have; `what` says how they differ
+    from its own.
+    """
+    text = (assets / "datasets" / f"typed-{data_type}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def _accuracy(
+    lm: LanguageModel, pair: ModelPair, rows: Sequence[Row], data_type: DataType, part: str
+) -> dict[str, Any]:
+    """The accuracy of one model alone, and that of each `part` of the rows where they have that field."""
+    right = right_alone(lm, pair, problems_of(rows, data_type))
+    parts: dict[str, list[bool]] = defaultdict(list)
+    for row, is_right in zip(rows, right, strict=True):
+        if part in row:
+            parts[row[part]].append(is_right)
+    by_part = {name: Accuracy.of(found).to_dict() for name, found in sorted(parts.items())}
+    return Accuracy.of(right).to_dict() | ({f"by_{part}": by_part} if by_part else {})
+
+
 def publish_pair_card(work_dir: Path, assets: Path = ASSETS) -> dict[str, Any]:
     """Measures both models alone on unseen problems of each format and writes `models/card.json`."""
     pair = load_pair()
@@ -159,17 +205,19 @@ def publish_pair_card(work_dir: Path, assets: Path = ASSETS) -> dict[str, Any]:
         "models": {},
     }
     for which, lm, spec in (("slm", pair.slm, pair.info.slm), ("llm", pair.local_llm, pair.info.llm)):
-        state = json.loads((work_dir / which / "state.json").read_text())
+        states = [json.loads((folder / "state.json").read_text()) for folder in stage_folders(which, work_dir)]
         card["models"][which] = {
             "n_params": spec.n_params,
             "n_layers": spec.n_layers,
             "hidden_size": spec.hidden_size,
-            "training_tokens": state["tokens"],
-            "training_steps": state["step"],
+            "training_tokens": sum(state["tokens"] for state in states),
+            "training_steps": sum(state["step"] for state in states),
             "accuracy": {
-                data_type: accuracy_alone(
-                    lm, pair, problems_of(held_out(data_type, "test", N_CARD), data_type)
-                ).to_dict()
+                data_type: _accuracy(lm, pair, held_out(data_type, "test", N_CARD), data_type, "kind")
+                for data_type in FORMATS
+            },
+            "typed": {
+                data_type: _accuracy(lm, pair, read_typed(data_type, assets), data_type, "what")
                 for data_type in FORMATS
             },
         }

@@ -10,9 +10,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from functools import cache
-from typing import TypeVar
 
-T = TypeVar("T")
 WEIGHT_OFFSET = 1.8  # the i-th wording, from 0, has weight 1 / (i + this)
 KEPT_OPERANDS, KEPT_STEPS = 0.60, 0.65  # how often operands and independent steps stay in the story's order
 
@@ -44,11 +42,6 @@ def in_total(rng: random.Random) -> str:
 def operands(rng: random.Random, *terms: int) -> tuple[int, ...]:
     """The operands of a sum or product as the story gives them, or in the reverse order."""
     return terms if rng.random() < KEPT_OPERANDS else terms[::-1]
-
-
-def independent(rng: random.Random, steps: Sequence[T]) -> list[T]:
-    """Steps that do not need one another, as the story gives them or in the reverse order."""
-    return list(steps) if rng.random() < KEPT_STEPS else list(reversed(steps))
 
 
 def sentence(text: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
@@ -28,6 +28,11 @@ class Accuracy:
 
     n: int
     n_correct: int
+
+    @classmethod
+    def of(cls, right: Sequence[bool]) -> Self:
+        """That of answers."""
+        return cls(len(right), sum(right))
 
     @property
     def share(self) -> float:
@@ -78,16 +83,16 @@ class OperatingPoint:
         return rounded | {"threshold": self.threshold, "accuracy": self.accuracy.to_dict()}
 
 
-def accuracy_alone(
+def right_alone(
     lm: LanguageModel, pair: ModelPair, problems: Sequence[Problem], max_new_tokens: int = 256
-) -> Accuracy:
-    """Greedy accuracy of one model of the pair by itself."""
+) -> list[bool]:
+    """Which problems one model of the pair answers rightly by itself, greedily."""
     prompts = [pair.encode(problem.prompt) for problem in problems]
-    n_correct = 0
+    right = [False] * len(problems)
     for i, ids in greedy_completions(lm, prompts, eos_ids=pair.eos_ids, max_new_tokens=max_new_tokens):
         text = pair.tokenizer.decode(ids, skip_special_tokens=True)
-        n_correct += bool(check_answer(str(text), problems[i]).is_correct)
-    return Accuracy(len(problems), n_correct)
+        right[i] = bool(check_answer(str(text), problems[i]).is_correct)
+    return right
 
 
 def operating_points(

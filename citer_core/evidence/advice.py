@@ -15,6 +15,7 @@ import numpy as np
 
 from citer_core.assets import ASSETS
 from citer_core.errors import GateError
+from citer_core.evidence.look_back import plane
 from citer_core.evidence.regime import Regime
 from citer_core.evidence.regimes import regimes
 from citer_core.gate.json_file import read_json
@@ -47,13 +48,17 @@ def advice(regime: Regime, routers: Collection[str]) -> dict[str, Any]:
     Returns:
         pair_revision; `best`, the router with the most right answers over all kinds of problems and `SHARES`; `said`,
         for each trained router that the free baseline is ahead of beyond doubt somewhere, a sentence on where;
-        `drafts`, one on speculative decoding beside the best router, "" where it was not measured.
+        `drafts`, one on speculative decoding beside the best router, "" where it was not measured; `plane`, both dials
+        of look-back (`look_back.plane`).
     """
     measured = {str(name) for table in regime.tables.values() for name in table.router}
     trained = sorted(measured & set(routers) - set(UNTRAINED))
     best = max([*trained, FREE], key=lambda name: _mean_accuracy(regime, name))
     said = {name: words for name in trained if (words := _behind(regime, name))}
-    return {"pair_revision": regime.pair_revision, "best": best, "said": said, "drafts": _drafts(regime, best)}
+    return {
+        "pair_revision": regime.pair_revision, "best": best, "said": said, "drafts": _drafts(regime, best),
+        "plane": plane(regime),
+    }  # fmt: skip
 
 
 def _mean_accuracy(regime: Regime, router: str) -> float:

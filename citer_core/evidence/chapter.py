@@ -1,4 +1,4 @@
-"""The parts of README and of the chapter *Evidence* that are made of stored results: each stands between two marks.
+"""The parts of README and of two chapters that are made of stored results: each stands between two marks.
 
     python -m citer_core.evidence.chapter     # writes them anew; a test says when that is to be done
 
@@ -17,14 +17,15 @@ import numpy as np
 
 from citer_core.assets import ASSETS
 from citer_core.evaluation.metrics import paired_difference
-from citer_core.evidence.claim import SHARE, Claim
+from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim
 from citer_core.evidence.claims import claims, headline
+from citer_core.evidence.look_back import line_of, ways
 from citer_core.evidence.regime import NAMES, Regime
 from citer_core.evidence.regimes import BENCHMARKS, regimes
 from citer_core.evidence.transfer import compared_with_own
 from citer_core.tasks.datasets import bundled_rows
 
-FILES = (ASSETS.parent / "README.md", ASSETS / "docs" / "evidence.md")
+FILES = (ASSETS.parent / "README.md", ASSETS / "docs" / "evidence.md", ASSETS / "docs" / "method.md")
 FREE = "max-probability"
 ALONE = ("always-slm", "always-llm", "speculative")  # what has no share of LLM tokens
 ROWS = {"gsm8k": "GSM8K", "cqa": "CommonsenseQA"}
@@ -45,6 +46,7 @@ def blocks(known: Sequence[Regime]) -> dict[str, str]:
         "measured": _measured(own),
         "pair": _pair(),
         "routers": _routers(own),
+        "look back": _looked_back(own),
         "first edition": _alone(first),
         "real routers": _routers(real),
         "real headline": _real(real),
@@ -106,13 +108,19 @@ def _measured(regime: Regime) -> str:
 def _pair() -> str:
     """Either model of the bundled pair alone."""
     card = _json(ASSETS / "models" / "card.json")
-    rows = [
-        [which.upper(), f"{model['n_params']:,}", *(_share(model["accuracy"][kind]) for kind in ("math", "mc"))]
-        for which, model in ((which, card["models"][which]) for which in ("slm", "llm"))
-    ]
-    n = card["models"]["llm"]["accuracy"]["math"]["n"]
-    said = f"Greedy, on {n:,} unseen problems of each format (`{card['command']}`, {card['date']}, {card['hardware']}):"
-    return f"{said}\n\n{table(('model', 'parameters', 'math', 'mc'), rows)}"
+    rows = []
+    for which in ("slm", "llm"):
+        model = card["models"][which]
+        kinds = [one["share"] for one in model["accuracy"]["math"]["by_kind"].values()]
+        right = [_share(model[of][kind]) for of in ("accuracy", "typed") for kind in ("math", "mc")]
+        rows.append([which.upper(), f"{model['n_params']:,}", *right, f"{min(kinds):.0%} to {max(kinds):.0%}"])
+    seen, typed = (card["models"]["llm"][of] for of in ("accuracy", "typed"))
+    said = (
+        f"Greedy, on {seen['math']['n']:,} unseen problems of each format, and on {typed['math']['n']} and "
+        f"{typed['mc']['n']} as people type them (`{card['command']}`, {card['date']}, {card['hardware']}):"
+    )
+    head = ("model", "parameters", "math", "mc", "math, typed", "mc, typed", "kinds of math")
+    return f"{said}\n\n{table(head, rows)}"
 
 
 def _short_table() -> str:
@@ -142,6 +150,28 @@ def _routers(regime: Regime) -> str:
     head = ["router", *kinds, "bytes"]
     n = ", ".join(f"n = {int(regime.tables[kind].n.iloc[0]):,} of {kind}" for kind in kinds)
     return f"{regime.title}; {n}; measured until {regime.date}, {regime.hardware}:\n\n{table(head, rows)}"
+
+
+def _looked_back(regime: Regime) -> str:
+    """Every caller at every strictness, between the models and speculative decoding."""
+    if "look_back" not in regime.parts:
+        return NOT_MEASURED
+    content, kinds = regime.parts["look_back"].content, list(regime.tables)
+    rows = [[_name(regime, one), "", *_costs([_line(regime, kind, one, None) for kind in kinds])] for one in ALONE]
+    for k, way in enumerate(ways()):
+        points = [content[kind]["points"][k] for kind in kinds]
+        passes = ", ".join(f"{point['work']['llm']['n_passes'] / point['n_tokens']:.1%}" for point in points)
+        found = [line_of(regime, kind, way) for kind in kinds]
+        rows.append([f"{way.label}, {dict(way.others)['take_back']:g}", passes, *_costs(found)])
+    head = ("way, share below which it takes back", "LLM passes", *kinds, "bytes", "ms, one at a time")
+    n = next(iter(content.values()))["n"]
+    return f"n = {n:,} of each; LLM passes are those a kept token:\n\n{table(head, rows)}"
+
+
+def _costs(lines: Sequence[Any]) -> list[str]:
+    """Right answers of each kind, bytes as a share of the LLM's, and milliseconds where they were measured."""
+    timed = [f"{1000 * line.seconds_alone:.0f}" for line in lines if line.seconds_alone == line.seconds_alone]
+    return [*map(_right, lines), ", ".join(f"{line.bytes_share:.0%}" for line in lines), ", ".join(timed)]
 
 
 def _alone(regime: Regime) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from citer_core.evaluation.metrics import wilson_interval
 from citer_core.evidence.regime import NAMES, Difference, Regime
@@ -102,6 +102,27 @@ def said(value: float | None, unit: Unit) -> str:
 def figures(*found: tuple[str, Unit, Sequence[FigureRow]]) -> tuple[Figure, ...]:
     """Those of (title, unit, rows) that have a row."""
     return tuple(Figure(title, unit, tuple(rows)) for title, unit, rows in found if rows)
+
+
+_COSTS: tuple[tuple[str, Unit, str], ...] = (  # title, unit, column of a regime's table
+    ("Right answers", "share", "accuracy"),
+    ("Estimated GB an answer", "GB", "gb"),
+    ("Measured seconds an answer, one at a time", "seconds", "seconds_alone"),
+)
+
+
+def cost_figures(lines: Sequence[tuple[str, str, Any]]) -> tuple[Figure, ...]:
+    """What ways to answer get right and cost; of (group, label, line of a regime's table)."""
+
+    def row(group: str, label: str, line: Any, column: str, unit: Unit) -> FigureRow:
+        if column != "accuracy":
+            return FigureRow.number(group, label, float(line[column]), unit)
+        return FigureRow.interval(group, label, float(line.accuracy), (float(line.low), float(line.high)), int(line.n))
+
+    there = {column: [one for one in lines if one[2][column] == one[2][column]] for _, _, column in _COSTS}  # no NaN
+    return figures(
+        *((title, unit, [row(*one, column, unit) for one in there[column]]) for title, unit, column in _COSTS)
+    )
 
 
 def difference_figure(title: str, rows: Sequence[FigureRow]) -> Figure:

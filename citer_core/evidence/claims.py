@@ -20,10 +20,9 @@ from citer_core.evidence.claim import (
     FigureRow,
     Finding,
     Stored,
-    Unit,
     Verdict,
+    cost_figures,
     difference_figure,
-    figures,
     router_name,
     said,
     verdict_of,
@@ -260,11 +259,7 @@ def _speculative(stored: Stored) -> Claim:
     return Claim(
         "speculative", "paper", DRAFTS, PAPERS_DRAFTS, verdict, _SENTENCES[verdict],
         Finding(tuple(words), regime.title), f"`{part.command}`",
-        figures=figures(
-            ("Right answers", "share", _cost_rows(regime, "accuracy", "share")),
-            ("Estimated GB an answer", "GB", _cost_rows(regime, "gb", "GB")),
-            ("Measured seconds an answer, one at a time", "seconds", _cost_rows(regime, "seconds_alone", "seconds")),
-        ),
+        figures=cost_figures(_ways(regime)),
     )  # fmt: skip
 
 
@@ -273,23 +268,13 @@ def _of(line: Any) -> str:
     return f"{line.accuracy:.1%} right, {said(line.gb, 'GB')} and {said(seconds, 'seconds')} an answer"
 
 
-def _cost_rows(regime: Regime, column: str, unit: Unit) -> list[FigureRow]:
-    rows = []
-    for kind in regime.tables:
-        for router, share in WAYS:
-            line = regime.at(kind, router, share)
-            if line is None or line[column] != line[column]:
-                continue
-            name = f"{line.label}{f', {share:.0%} LLM tokens' if share else ''}"
-            if column == "accuracy":
-                rows.append(
-                    FigureRow.interval(
-                        kind, name, float(line.accuracy), (float(line.low), float(line.high)), int(line.n)
-                    )
-                )
-            else:
-                rows.append(FigureRow.number(kind, name, float(line[column]), unit))
-    return rows
+def _ways(regime: Regime) -> list[tuple[str, str, Any]]:
+    return [
+        (kind, f"{line.label}{f', {share:.0%} LLM tokens' if share else ''}", line)
+        for kind in regime.tables
+        for router, share in WAYS
+        if (line := regime.at(kind, router, share)) is not None
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,26 +9,30 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from citer_core.decode_settings import in_words
 from citer_core.engine import Engine
 from citer_core.evaluation.run_book import threshold_for
 from citer_core.evaluation.shortcut import compare_branches
-from citer_core.evidence.accuracy import ALONE, Named, by_length, by_share, named_routers, run_book, tried
+from citer_core.evidence import look_back
+from citer_core.evidence.accuracy import ALONE, Named, by_length, by_share, named_routers, run_book, tally, tried
+from citer_core.evidence.advice import UNTRAINED
 from citer_core.evidence.decisive import flip_decisions
 from citer_core.evidence.overhead import measure_overhead
 from citer_core.evidence.part_tables import OUTCOME, PARTS, published, round_of
 from citer_core.evidence.plan import FORMATS, EvidencePlan
 from citer_core.evidence.routers import RouterShop, transferred, variations
 from citer_core.evidence.setup_cost import of_plan, setup_cost
-from citer_core.evidence.speculation import described, one_by_one, speculated
+from citer_core.evidence.speculation import TimedWay, described, one_by_one, speculated
 from citer_core.evidence.stored import StoredPart, plan_numbers
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.routing.stored import StoredRouter
+from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.prompts import DataType
 
 Say = Callable[[str], None]
@@ -146,19 +150,26 @@ def _speculative(engine: Engine, asked: Measurement, say: Say) -> Any:
     """All formats one after another: beside other work, seconds of single answers would say nothing."""
     plan = asked.plan
     everything = _everything(engine, asked, say)
-    keys = ["max-probability", *(f"{name}@{plan.seeds[0]}" for name in (_second(plan), "citer-outcome"))]
+    keys = [_key(name, plan) for name in ("max-probability", _second(plan), "citer-outcome")]
     found = {}
     for data_type in FORMATS:
         test = plan.test(data_type)
         with run_book(everything, asked.work, data_type, plan) as book:
             taus = {key: threshold_for(book, key, plan.tuning(data_type), AT_SHARE) for key in keys}
         runs = speculated(engine, test, asked.work / f"speculative-{data_type}.jsonl", plan, say)
-        say(f"{data_type}: {plan.n_timed} problems one at a time, in {len(taus) + 3} ways")
-        timed = one_by_one(everything, test.problems[: plan.n_timed], {**ALONE, **taus}, plan)
+        timed_ways: list[TimedWay] = [(name, tau, ()) for name, tau in {**ALONE, **taus}.items()]
+        timed_ways += [(_key(way.router, plan), 0.0, way.others) for way in look_back.ways((look_back.USUAL_RATIO,))]
+        say(f"{data_type}: {plan.n_timed} problems one at a time, in {len(timed_ways) + 1} ways")
+        timed = one_by_one(everything, test.problems[: plan.n_timed], timed_ways, plan)
         found[data_type] = described(runs) | {
             "one_by_one": [row | {"router": row["router"].partition("@")[0]} for row in timed]
         }
     return found
+
+
+def _key(router: str, plan: EvidencePlan) -> str:
+    """Of a router's first seed in the engine of everything."""
+    return router if router in UNTRAINED else f"{router}@{plan.seeds[0]}"
 
 
 def _setup(engine: Engine, asked: Measurement, say: Say) -> Any:
@@ -229,11 +240,37 @@ def _misjudged(engine: Engine, asked: Measurement, data_type: DataType, say: Say
     return flip_decisions(everything, key, threshold, data_type, asked.plan) | {"router": key.partition("@")[0]}
 
 
+def _look_back(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
+    everything, plan = _everything(engine, asked, say), asked.plan
+    test = plan.test(data_type)
+    few = replace(test, problems=test.problems[: plan.n_grid])
+    with run_book(everything, asked.work, data_type, plan) as book:
+
+        def point(way: look_back.Way, problems: ProblemSet) -> dict[str, Any]:
+            key = _key(way.router, plan)
+            runs = book.runs(key, problems, 0.0, way.others)
+            n_right = sum(run.is_right for run in runs)
+            say(f"{data_type} {' '.join(in_words(way.others))} by {key}: {n_right} of {len(runs)} right")
+            return {
+                "router": way.router,
+                "label": way.label,
+                "settings": dict(way.others),
+                "n_params": everything.router(key).n_params,
+                "n_llm_tokens": sum(run.n_llm_tokens for run in runs),
+                **tally(runs),
+            }
+
+        points = [point(way, test) for way in look_back.ways()]
+        grid = [point(way, few) for way in look_back.grid()]
+    return {"n": len(test.problems), "points": points, "n_grid": len(few.problems), "grid": grid}
+
+
 _BY_FORMAT: dict[str, Callable[[Engine, Measurement, DataType, Say], Any]] = {
     "accuracy": _accuracy,
     "shortcut": _shortcut,
     "misjudged": _misjudged,
     "length": _length,
+    "look_back": _look_back,
 }
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from citer_core.cost import MODEL
+from citer_core.decode_settings import MAX_NEW_TOKENS, SETTINGS
 from citer_core.gate.fields import Choice, Flag, Kind, ListOf, MapOf, Maybe, Real, Record, Row, Text, Whole
 from citer_core.workload import PASSES, WORKLOAD
 
@@ -21,6 +22,7 @@ PARTS = {  # in the order in which they are measured
     "overhead": "what a router and a change of the model cost",
     "length": "right answers by the length of question and answer",
     "speculative": "speculative decoding; and every way one answer at a time",
+    "look_back": "the LLM takes back what the SLM wrote: three callers at three strictnesses, and both dials",
     "setup": "what labelling, training and tuning cost",
 }
 MAX_PROBLEMS, MAX_POINTS, N_LENGTHS = 20_000, 5_000, 4
@@ -155,6 +157,7 @@ _LENGTH = Record(
         ),
     }
 )
+_OTHERS = MapOf(Real(0.0, float(MAX_NEW_TOKENS)), len(SETTINGS))  # settings beside tau
 _SPECULATIVE = Record(
     {
         **_TALLY,
@@ -168,13 +171,22 @@ _SPECULATIVE = Record(
                     "n": Whole(1, MAX_PROBLEMS),
                     **dict.fromkeys(("n_right", "n_tokens", "n_llm_tokens"), COUNT),
                     **dict.fromkeys(("seconds", "llm_seconds"), SECONDS),
-                }
+                },
+                {"settings": _OTHERS},
             ),
             100,
             1,
         ),
     }
 )
+_LOOKED = ListOf(
+    Record(
+        {**_TALLY, "router": _NAME, "label": Text(200), "settings": _OTHERS, "n_params": COUNT, "n_llm_tokens": COUNT}
+    ),
+    500,
+    1,
+)
+_LOOK_BACK = Record({"n": Whole(1, MAX_PROBLEMS), "points": _LOOKED, "n_grid": Whole(1, MAX_PROBLEMS), "grid": _LOOKED})
 _SPENT: dict[str, Kind[Any]] = {"seconds": SECONDS, "slm": PASSES, "llm": PASSES}
 _SETUP = Record(
     {
@@ -207,6 +219,7 @@ CONTENT: dict[str, Kind[Any]] = {
     "overhead": _OVERHEAD,
     "length": MapOf(_LENGTH, 2),
     "speculative": MapOf(_SPECULATIVE, 2),
+    "look_back": MapOf(_LOOK_BACK, 2),
     "setup": _SETUP,
 }
 OUTCOME = "outcome"  # labels that have no rounds

@@ -34,6 +34,7 @@ class EvidencePlan:
         n_branch_problems: of each format, that these tokens are drawn from.
         n_flipped: problems of each format of which every wrong decision is flipped.
         n_timed: problems of each format that are answered one at a time in every way.
+        n_grid: problems of each format that are answered at every point of look-back's two dials.
         n_setup: problems of each format whose labelling is counted.
         max_new_tokens, batch_size: of decoding; no right answer is longer.
     """
@@ -51,6 +52,7 @@ class EvidencePlan:
     n_branch_problems: int = 600
     n_flipped: int = 300
     n_timed: int = 100
+    n_grid: int = 200
     n_setup: int = 100
     max_new_tokens: int = 192
     batch_size: int = 48

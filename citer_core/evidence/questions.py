@@ -29,6 +29,7 @@ from citer_core.evidence.claim import (
     said,
 )
 from citer_core.evidence.languages import in_languages
+from citer_core.evidence.look_back import looked_back
 from citer_core.evidence.payback import MEASURES, Payback, paybacks
 from citer_core.evidence.regime import Regime, of_seeds
 from citer_core.evidence.stored import StoredPart
@@ -420,6 +421,10 @@ QUESTIONS = (
     Question(
         "end-to-end", "What does it cost from data to router, and when has it paid?", _end_to_end,
         _measures("accuracy setup"),
+    ),
+    Question(
+        "look-back", "The LLM's right answers for less, by taking tokens back?", looked_back,
+        _measures("accuracy speculative look_back"),
     ),
     Question("transfer", "One router for each benchmark, or one for all?", transferred, _measures("transfer")),
     Question("long", "Does it hold for long questions and answers?", _length, _measures("accuracy length")),

@@ -20,8 +20,8 @@ NEAR = 0.03  # of the share that was wanted: a point further off says where it i
 ALONE = {"always-slm": 0.0, "always-llm": 1.0}  # their share of LLM tokens
 SHARES = (0.05, 0.10, 0.20)  # of LLM tokens, at which differences of routers are drawn
 COLUMNS = (
-    "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
-    "gb", "tflop", "seconds", "seconds_alone", "is_shipped",
+    "router", "label", "settings", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high",
+    "bytes_share", "gb", "tflop", "seconds", "seconds_alone", "is_shipped",
 )  # fmt: skip
 NAMES = {
     "always-slm": "SLM alone",
@@ -59,7 +59,7 @@ class Regime:
         date, hardware, command: of the measurement.
         note: what to know about it.
         tables: of each kind of problem, `COLUMNS`; one line for a router at a share, or at its tau. Missing numbers are
-            NaN: not measured.
+            NaN: not measured; `settings` has those beside tau by name.
         bits: right answers problem by problem of each training seed, by (kind, line of its table), where they are kept.
         parts: the other parts of the evidence of this pair.
     """
@@ -137,8 +137,8 @@ def counted(router: str, accuracy: Mapping[str, int]) -> dict[str, Any]:
     low, high = wilson_interval(right, n)
     share = ALONE.get(router)
     return {
-        "router": router, "label": NAMES.get(router, router), "seeds": 1, "n": n, "right": right, "accuracy": right / n,
-        "low": low, "high": high, "share": share, "tau": share, "is_shipped": False,
+        "router": router, "label": NAMES.get(router, router), "settings": {}, "seeds": 1, "n": n, "right": right,
+        "accuracy": right / n, "low": low, "high": high, "share": share, "tau": share, "is_shipped": False,
     }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ import numpy as np
 
 from citer_core.assets import ASSETS
 from citer_core.cost import ModelSpec
+from citer_core.decode_settings import Others
 from citer_core.errors import DatasetError, GateError
 from citer_core.evaluation.metrics import unpack
 from citer_core.evidence.part_tables import COUNT, HEX, SHARE
@@ -78,22 +79,29 @@ def regimes(folder: Path = BENCHMARKS) -> Iterator[Regime]:
 
 def of_parts(name: str, parts: Mapping[str, StoredPart]) -> Regime:
     """A set of the command `evidence`."""
-    part, drafted = parts["accuracy"], parts["speculative"].content if "speculative" in parts else {}
+    part = parts["accuracy"]
+    drafted, looked = (parts[name].content if name in parts else {} for name in ("speculative", "look_back"))
     slm, llm = ModelSpec(**part.slm), ModelSpec(**part.llm)
     tables, bits = {}, {}
     for kind, entry in part.content.items():
         rows = []
         groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-        for point in (*entry["points"], *([_SPECULATIVE | drafted[kind]] if kind in drafted else ())):
-            key = (point["router"], point["label"], point["is_shipped"], point["share_wanted"])
+        other = [_SPECULATIVE | drafted[kind]] if kind in drafted else []
+        if kind in looked:
+            other += [_LOOK_BACK | point | {"n": looked[kind]["n"]} for point in looked[kind]["points"]]
+        for point in (*entry["points"], *other):
+            key = (point["router"], point["label"], point["is_shipped"], point["share_wanted"], _others(point))
             groups.setdefault(key, []).append(point)
-        timed = {(row["router"], row["threshold"]): row for row in drafted.get(kind, {}).get("one_by_one", ())}
-        for line, ((router, label, is_shipped, wanted), points) in enumerate(groups.items()):
+        timed = {
+            (row["router"], row["threshold"], _others(row)): row for row in drafted.get(kind, {}).get("one_by_one", ())
+        }
+        for line, ((router, label, is_shipped, wanted, others), points) in enumerate(groups.items()):
             n, tau = points[0].get("n", entry["n"]), points[0]["threshold"]
             right = bits[kind, line] = [unpack(point["right"], n) for point in points]
             rows.append(
-                {"router": router, "label": label, "is_shipped": is_shipped, "share_wanted": wanted}
-                | {"seeds": len(points), "tau": tau, "n": n, "seconds_alone": _alone_seconds(timed.get((router, tau)))}
+                {"router": router, "label": label, "settings": dict(others), "is_shipped": is_shipped}
+                | {"share_wanted": wanted, "seeds": len(points), "tau": tau, "n": n}
+                | {"seconds_alone": _alone_seconds(timed.get((router, tau, others)))}
                 | {**of_seeds(right), **_prices(points, slm, llm, n)}
             )
         tables[kind] = table_of(rows)
@@ -110,6 +118,12 @@ _SPECULATIVE: dict[str, Any] = {
     "router": "speculative", "label": NAMES["speculative"], "is_shipped": False, "share_wanted": None,
     "threshold": None, "n_llm_tokens": math.nan, "n_params": 0,
 }  # fmt: skip
+_LOOK_BACK: dict[str, Any] = {"is_shipped": False, "share_wanted": None, "threshold": 0.0}
+
+
+def _others(point: Mapping[str, Any]) -> Others:
+    """Settings beside tau."""
+    return tuple(sorted(point.get("settings", {}).items()))
 
 
 def _alone_seconds(timed: Mapping[str, Any] | None) -> float:

@@ -6,11 +6,12 @@ comparable only where no answers share a pass. Knows nothing about training.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from citer_core.decode_settings import Others
 from citer_core.engine import Engine
 from citer_core.evaluation.run_book import KeptRun
 from citer_core.evidence.accuracy import tally
@@ -22,6 +23,7 @@ from citer_core.tasks.problems import Problem
 from citer_core.types import DecodeSettings, WithResult
 from citer_core.workload import Passes, Workload
 
+TimedWay = tuple[str, float, Others]
 SPECULATIVE, LABEL = "speculative", "Speculative decoding"
 
 
@@ -101,24 +103,26 @@ def described(runs: Sequence[DraftedRun]) -> dict[str, Any]:
 
 
 def one_by_one(
-    engine: Engine, problems: Sequence[Problem], taus: Mapping[str, float], plan: EvidencePlan
+    engine: Engine, problems: Sequence[Problem], ways: Sequence[TimedWay], plan: EvidencePlan
 ) -> list[dict[str, Any]]:
     """Rows of seconds: each problem answered alone in every way, one way after another, so that all have the same luck.
 
     Args:
-        engine: with the routers of `taus`.
+        engine: with the routers of `ways`.
         problems: some of a format.
-        taus: of every router that is timed; `always-slm` and `always-llm` stand for either model alone.
+        ways: router, tau and other settings of each that is timed beside speculative decoding; `always-slm` and
+            `always-llm` stand for either model alone.
         plan: how is decoded.
     """
-    runs: dict[str, list[KeptRun]] = {name: [] for name in (SPECULATIVE, *taus)}
+    runs: dict[tuple[str, float | None, Others], list[KeptRun]] = {way: [] for way in ((SPECULATIVE, None, ()), *ways)}
     for problem in problems:
-        for name in runs:
-            runs[name].append(_answered(engine, problem, name, taus.get(name), plan))
+        for way, made in runs.items():
+            made.append(_answered(engine, problem, *way, plan))
     return [
         {
             "router": name,
-            "threshold": taus.get(name),
+            "threshold": tau,
+            **({"settings": dict(others)} if others else {}),
             "n": len(made),
             "n_right": sum(run.is_right for run in made),
             "n_tokens": sum(run.n_tokens for run in made),
@@ -126,14 +130,17 @@ def one_by_one(
             "seconds": round(sum(run.seconds for run in made), 4),
             "llm_seconds": round(sum(run.llm_seconds for run in made), 4),
         }
-        for name, made in runs.items()
+        for (name, tau, others), made in runs.items()
     ]
 
 
-def _answered(engine: Engine, problem: Problem, name: str, tau: float | None, plan: EvidencePlan) -> KeptRun:
+def _answered(
+    engine: Engine, problem: Problem, name: str, tau: float | None, others: Others, plan: EvidencePlan
+) -> KeptRun:
     if tau is None:
         return speculate(engine, problem, plan.max_new_tokens).run
-    settings = DecodeSettings(threshold=tau, max_new_tokens=plan.max_new_tokens)
+    named: dict[str, Any] = {"threshold": tau, "max_new_tokens": plan.max_new_tokens, **dict(others)}
+    settings = DecodeSettings(**named)
     run = engine.start(problem, router=name, settings=settings)
     for _ in run:
         pass

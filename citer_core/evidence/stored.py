@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 SCHEMA, SCHEMA_VERSION = "citer-evidence", 1
 # Parts that know each problem, with what has a digit for it.
-_BY_PROBLEM = {"accuracy": ("length_of",), "length": ("question_of", "answer_of"), "speculative": ()}
+_BY_PROBLEM = {"accuracy": ("length_of",), "length": ("question_of", "answer_of"), "speculative": (), "look_back": ()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,9 @@ class StoredPart:
                 for digits in _BY_PROBLEM[head["part"]]:
                     if len(entry[digits]) != entry["n"]:
                         raise GateError(f"content.{digits} does not have a digit for each problem.")
-                if any(len(point["right"]) != -(-entry["n"] // 8) * 2 for point in entry.get("points", [entry])):
+                of = [(entry["n"], one) for one in entry.get("points", [entry])]
+                of += [(entry["n_grid"], one) for one in entry.get("grid", [])]
+                if any(len(point["right"]) != -(-n // 8) * 2 for n, point in of):
                     raise GateError("content.points: right does not have a bit for each problem.")
         return cls(**head, content=content)
 

@@ -79,24 +79,26 @@ class Ratio(TakeBack):
     Attributes:
         ratio: in (0, 1]. At 1 any other token than the LLM's own, so that the text is what the LLM alone writes: greedy
             or sampled, since both models draw with one random number for a position.
+        below: only a token that the router would give to the LLM at this tau, in [0, 1].
     """
 
     ratio: float
+    below: float = 1.0
 
-    def first_mistake(self, token_ids: list[int], confidences: list[float], span: Span) -> int | None:  # noqa: ARG002
+    def first_mistake(self, token_ids: list[int], confidences: list[float], span: Span) -> int | None:
         """See `TakeBack`."""
         least = math.log(self.ratio)
-        for place, token_id in enumerate(token_ids):
-            if token_id != span.chosen_ids[place] and (
-                self.ratio >= 1.0 or span.log_probs[place] < least + span.chosen_log_probs[place]
-            ):
+        for place, (token_id, confidence) in enumerate(zip(token_ids, confidences, strict=True)):
+            if token_id == span.chosen_ids[place] or not prefers_llm(confidence, self.below):
+                continue
+            if self.ratio >= 1.0 or span.log_probs[place] < least + span.chosen_log_probs[place]:
                 return place
         return None
 
 
 def rule_of(settings: DecodeSettings) -> TakeBack | None:
     """What a run takes back; None where nothing is."""
-    return Ratio(settings.take_back) if settings.take_back > 0.0 else None
+    return Ratio(settings.take_back, settings.take_back_below) if settings.take_back > 0.0 else None
 
 
 def wants_look(settings: DecodeSettings, confidence: float, doubts: float, n_since: int) -> bool:

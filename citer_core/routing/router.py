@@ -126,6 +126,7 @@ class Router(ABC):
             become part of a CUDA graph. One that does not say so is called anew at each token.
         reads_llm: needs the LLM's logits at every position. The LLM is then run for every token, and that is counted.
         default_threshold: a tau to start from.
+        slm_prior: how often the SLM is to be preferred, in [0, 1]; the confidence is as if it were every second time.
         order: place in lists, the lowest first.
     """
 
@@ -138,6 +139,7 @@ class Router(ABC):
     is_static: bool = False
     reads_llm: bool = False
     default_threshold: float = 0.7
+    slm_prior: float = 0.5
     order: int = 0
 
     @abstractmethod
@@ -145,5 +147,8 @@ class Router(ABC):
         """[B] float32 in [0, 1]: how surely the SLM is to be preferred at each position."""
 
     def doubt(self, confidence: float) -> float:
-        """How much a token of the SLM adds to what a doubt budget counts, in [0, 1]."""
-        return 1.0 - confidence
+        """How much a token of the SLM adds to what a doubt budget counts, in [0, 1]: how probably the LLM is to be
+        preferred, the prior put back in.
+        """
+        by_llm, by_slm = (1.0 - confidence) * (1.0 - self.slm_prior), confidence * self.slm_prior
+        return by_llm / (by_llm + by_slm) if by_llm + by_slm else 0.0

@@ -28,7 +28,6 @@ from citer_core.models.tensor_checks import is_finite
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.routing.router_card import AGAIN, CARD_SCHEMA_VERSION, SHARES_AT_TAU, WEIGHTS_HASH
 
-EQUAL = 0.5
 MATRIX = 2  # dimensions of the tensors that make a file large
 MAX_WEIGHTS_BYTES = 1_000_000_000
 
@@ -56,6 +55,8 @@ class StoredRouter(Router):
         self.label = card["label"]
         self.hidden_size: int = card["hidden_size"]
         self.default_threshold = float(card.get("recommended_threshold", Router.default_threshold))
+        if "prior" in card:
+            self.slm_prior = card.get("training", {}).get("prefer_slm_share", Router.slm_prior)
         self.n_params = sum(tensor.numel() for tensor in _weights(self._fast).values())
         self.revision = _digest(_weights(network))
 
@@ -73,12 +74,6 @@ class StoredRouter(Router):
     def confidence(self, features: RouterFeatures) -> Tensor:
         """Sigmoid of the logit; the network runs in float32 whatever the models run in."""
         return torch.sigmoid(self.logit(self._fast, features))
-
-    def doubt(self, confidence: float) -> float:
-        """How probably the LLM is to be preferred: the confidence is for equal priors, so these are put back in."""
-        prior = self.card.get("training", {}).get("prefer_slm_share", EQUAL) if "prior" in self.card else EQUAL
-        by_llm, by_slm = (1.0 - confidence) * (1.0 - prior), confidence * prior
-        return by_llm / (by_llm + by_slm) if by_llm + by_slm else 0.0
 
     def threshold_at(self, share: float) -> float:
         """The tau below which this share of validation tokens lies: about the share of tokens that it gives the LLM.

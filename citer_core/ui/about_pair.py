@@ -108,7 +108,7 @@ def what_it_can(title: str, *, chat: bool) -> str:
 _WORD = re.compile(r"[^\W\d_]+")
 
 # The largest usual share of words that no other problem has, by type; free text is outside of what it knows as such.
-LIMITS = {"math": 0.15, "mc": 0.55}
+LIMITS = {"math": 0.25, "mc": 0.46}
 
 
 def words_of(question: str) -> set[str]:

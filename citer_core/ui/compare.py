@@ -4,8 +4,9 @@ is new of each column, then all of it.
     {"question": "1 + 1?", "data_type": "math", "together": true, "routers": [{"router": "citer", "threshold": 0.9}],
      "settings": {"max_new_tokens": 128, "temperature": 0}}
 
-The ways are decoded one after another, or each gets a token (or a pass) in turn. One job for all of them, which waits
-in line with the other jobs.
+A router may have other settings of its own, those of `LOOKING_BACK`; `settings` are shared by all ways. These are
+decoded one after another, or each gets a token (or a pass) in turn. One job for all of them, which waits in line with
+the other jobs.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from citer_core.comparison import Comparison, slim_event, ways_of
-from citer_core.decode_settings import DecodeSettings
+from citer_core.comparison import Comparison, Way, slim_event, ways_of
+from citer_core.decode_settings import LOOKING_BACK, SETTINGS, DecodeSettings
 from citer_core.errors import SettingError
-from citer_core.gate.fields import Flag, ListOf, Real, Record, Text
+from citer_core.gate.fields import Flag, ListOf, Record, Text
 from citer_core.speculation import SpeculativeTrace
 from citer_core.tasks.problems import Problem
 from citer_core.trace import RoutingTrace
-from citer_core.types import WithResult, when_settled
+from citer_core.types import WithResult, when_settled, writer_alone
 from citer_core.ui.asking import Answers
 from citer_core.ui.jobs import IsEnded, JobLine, Steps
 from citer_core.ui.messages import Message
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
 
 INTERVAL_S = 0.1
 LOADING = "The models are loading; the comparison starts as soon as they are ready."
-MOST_ROUTERS = 2
+MOST_ROUTERS = 3
 NAMES = ("question", "data_type", "together", "routers", "settings")
-_WAY = Record({"router": Text(200), "threshold": Real(0, 1)})
+_OWN = {name: SETTINGS[name].kind for name in LOOKING_BACK}
+_WAY = Record({"router": Text(200, 1), "threshold": _OWN.pop("threshold")}, _OWN)
 _WAYS = Record({"routers": ListOf(_WAY, MOST_ROUTERS, 1)}, {"together": Flag()})
 _numbers = itertools.count()
 _Steps = Generator[dict[str, Any], None, "RoutingTrace | SpeculativeTrace"]
@@ -56,10 +58,10 @@ def about_comparing(line: JobLine, book: ProblemBook) -> Mapping[str, Answers]:
 
 @dataclass(frozen=True, slots=True)
 class AskedComparison:
-    """One problem for all, and settings but for tau; `routers` has names with taus; `together` gives tokens in turn."""
+    """One problem for all, and the settings that all share; `together` gives tokens in turn."""
 
     problem: Problem
-    routers: tuple[tuple[str, float], ...]
+    routers: tuple[Way, ...]
     settings: DecodeSettings
     together: bool
 
@@ -76,20 +78,16 @@ def read_comparison(book: ProblemBook, text: object) -> AskedComparison:
     """
     given = object_of(text, "a comparison", NAMES)
     ways, shared = _WAYS.read(given, ""), given.get("settings", {})
-    if not isinstance(shared, Mapping) or "threshold" in shared:
-        raise SettingError("settings holds those of decoding that all ways share; each router has its tau.")
+    if not isinstance(shared, Mapping) or shared.keys() & LOOKING_BACK:
+        raise SettingError(f"settings holds what all ways share; each router has its own {', '.join(LOOKING_BACK)}.")
     if any(len(entry) > len(way) for entry, way in zip(given["routers"], ways["routers"], strict=True)):
-        raise SettingError('A router to compare is {"router": name, "threshold": tau}.')
+        raise SettingError(f"A router to compare is an object of router, and of {', '.join(LOOKING_BACK)}.")
     problem = {name: given.get(name) for name in ("question", "data_type")}
-    asked = [
-        asked_run(book, **problem, router=way["router"], settings={**shared, "threshold": way["threshold"]})
-        for way in ways["routers"]
-    ]
-    for one in asked:
-        if not one.router or not 0 < one.settings.threshold < 1:
-            raise SettingError("Give each router by its name and a tau between 0 and 1: both ends are there anyway.")
-    routers = tuple((one.router or "", one.settings.threshold) for one in asked)
-    return AskedComparison(asked[0].problem, routers, asked[0].settings, ways.get("together", False))
+    asked = asked_run(book, **problem, router=None, settings=shared)
+    routers = tuple((way.pop("router"), way) for way in ways["routers"])
+    if any(writer_alone(replace(asked.settings, **own)) for _, own in routers):
+        raise SettingError("Give each router a tau above 0 and below 1, or looks: the models alone are there anyway.")
+    return AskedComparison(asked.problem, routers, asked.settings, ways.get("together", False))
 
 
 def compared(asked: AskedComparison, engine: Engine, is_ended: IsEnded) -> Steps:
@@ -141,8 +139,8 @@ def _begun(
     begun: list[RoutingTrace | SpeculativeTrace] = []
     steps: list[_Steps] = []
     settings = asked.settings
-    for router, tau in ways_of(engine, asked.routers):
-        run = engine.start(asked.problem, router=router, settings=replace(settings, threshold=tau))
+    for router, own in ways_of(engine, asked.routers, settings):
+        run = engine.start(asked.problem, router=router, settings=own)
         begun.append(run.trace())
 
         def events(run: Run = run) -> _Steps:

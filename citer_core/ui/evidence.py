@@ -26,8 +26,8 @@ from citer_core.ui.messages import Message, notice
 from citer_core.ui.presets import presets_to_show
 
 SHOWN = (
-    "router", "label", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high", "bytes_share",
-    "gb", "tflop", "seconds", "seconds_alone",
+    "router", "label", "settings", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high",
+    "bytes_share", "gb", "tflop", "seconds", "seconds_alone",
 )  # fmt: skip
 
 

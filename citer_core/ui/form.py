@@ -60,7 +60,8 @@ TAU = """
 </div>
 <div class="cx-tau-ends"><span>0 · all SLM</span><span>all LLM · 1</span></div>
 <p class="cx-tau-note"><span>The LLM writes a token below τ.</span>
-<button type="button" class="cx-quiet" id="cx-own-tau" hidden></button></p>
+<button type="button" class="cx-quiet" id="cx-own-tau" hidden></button>
+<label id="cx-look-back"><input type="checkbox"> The LLM may take tokens back</label></p>
 <p id="cx-tau-said" role="status"></p>
 <p id="cx-advice" hidden></p>
 </div>

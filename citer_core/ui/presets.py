@@ -72,7 +72,7 @@ def _card(preset: RecordedRun) -> str:
     share = round(100 * preset.llm_token_share)
     probe = f' data-probe="{PROBES}/{escape(preset.file)}"' if preset.is_probed else ""
     pair = f' data-pair="{escape(preset.pair)}" data-needs="{escape(preset_of(preset.pair) or "")}"'
-    pair += f' data-type="{preset.data_type}"'
+    pair += f' data-type="{preset.data_type}"' + (" data-takes-back" if preset.n_taken_back else "")
     about = (
         f"{DATA_TYPE_NAMES[preset.data_type]}: {preset.subtitle}. {preset.pair}, τ {preset.tau:.2f}, recorded "
         f"{preset.date} on {preset.hardware}"

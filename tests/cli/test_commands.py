@@ -120,8 +120,11 @@ BAD = [
         "--thresholds has 1.5",
     ),
     (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--shares", "0.5"], "--shares needs --tuning-path"),
-    (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--points", "citer"], "give a router and its tau"),
-    (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--points", "citer=2"], "--points has 2.0"),
+    (
+        ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--points", "citer=x"],
+        "is no router with its settings",
+    ),
+    (["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--points", "citer=2"], "threshold (tau) is 2.0"),
     (
         ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--points", "citer=1", "--routers", "citer"],
         "leave out --routers",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from citer_core.cost import QWEN2_1_5B, QWEN2_72B
 from citer_core.evaluation.metrics import pack
+from citer_core.evidence.look_back import grid, ways
 from citer_core.evidence.plan import EvidencePlan
 from citer_core.evidence.stored import StoredPart, plan_numbers
 from citer_core.workload import Passes, Workload
@@ -130,6 +131,15 @@ def every_part():
             for name, tau, seconds, llm in timed
         ],
     }  # fmt: skip
+    looked = [
+        {"router": way.router, "label": way.label, "settings": dict(way.others), "n_params": 0, "n_tokens": 1000,
+         "n_llm_tokens": 20, "n_cut": 0, "seconds": 3.0, "llm_seconds": 1.0, "right": bits(37),
+         "work": asdict(replace(work, llm=Passes(30, 1100, 2700, 30000.0)))}
+        for way in (*ways(), *grid())
+    ]  # fmt: skip
+    looked_back = {"n": N, "points": looked[: len(ways())], "n_grid": 20, "grid": [
+        point | {"right": bits(min(20, k), 20)} for k, point in enumerate(looked[len(ways()) :])
+    ]}  # fmt: skip
     contents = {
         "routers": {
             "cases": {kind: {"n_tokens": 1000, "shares": (0.8, 0.05, 0.15)} for kind in ("math", "mc")},
@@ -170,6 +180,7 @@ def every_part():
             for kind in ("math", "mc")
         },
         "speculative": {"math": drafted, "mc": drafted},
+        "look_back": {"math": looked_back, "mc": looked_back},
         "setup": {
             "n_labelled": 400, "share_wanted": 0.1,
             "labels": [

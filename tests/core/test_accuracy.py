@@ -13,8 +13,8 @@ from citer_core.evaluation import run_book
 from citer_core.evaluation.accuracy import (
     Accuracy,
     OperatingPoint,
-    accuracy_alone,
     operating_points,
+    right_alone,
     search_threshold,
 )
 from citer_core.evaluation.metrics import wilson_interval
@@ -75,7 +75,7 @@ def test_accuracies_in_the_form_of_cards():
 def test_a_model_alone_is_as_right_as_the_end_of_tau(bundled, which):
     """Through `generate` and through the decode loop: two ways to one number, under one limit of tokens."""
     problems = [row.problem for kind in ("math", "mc") for row in bundled_rows(kind)[:6]]
-    alone = accuracy_alone(getattr(bundled.pair, which), bundled.pair, problems, max_new_tokens=60)
+    alone = Accuracy.of(right_alone(getattr(bundled.pair, which), bundled.pair, problems, max_new_tokens=60))
     threshold = {"slm": 0.0, "llm": 1.0}[which]
     (point,) = operating_points(bundled, problems, "max-probability", [threshold], max_new_tokens=60)
     assert point.accuracy == alone and 0 < alone.n_correct < 12

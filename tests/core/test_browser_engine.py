@@ -6,7 +6,7 @@ import json
 import random
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from citer_core.cost import H100_SXM
+from citer_core.decode_settings import LOOKING_BACK
 from citer_core.engine import Engine
 from citer_core.fork import Fork
 from citer_core.labelling.teacher_forcing import example_of
@@ -29,6 +30,12 @@ from tests.sampling import few_or_all
 
 ROOT = Path(__file__).resolve().parents[2]
 TAUS = (0.0, 0.5, 0.93, 1.0)
+LOOKS = (
+    ("citer-outcome", DecodeSettings(**LOOKING_BACK)),
+    ("max-probability", DecodeSettings(threshold=0.0, take_back=0.2, doubt_budget=3.0)),
+    ("max-probability", DecodeSettings(threshold=0.0, take_back=1.0, look_every=8)),
+)
+WAYS = (*((name, DecodeSettings(threshold=tau)) for name in ("citer", "max-probability") for tau in TAUS), *LOOKS)
 CONFIDENCE = 1e-4
 TIE = 1e-6
 
@@ -101,7 +108,10 @@ def asked(engine: Engine) -> Asked:
             asked.add(engine, problem, "citer", DecodeSettings(threshold=tau, max_new_tokens=24))
         sampled = DecodeSettings(threshold=tau, max_new_tokens=24, temperature=0.9, top_p=0.95, seed=11)
         asked.add(engine, problems[0], "citer", sampled)
-        for tau, look in ((0.1, {"doubt_budget": 0.5, "take_back": 0.3}), (0.0, {"look_every": 6, "take_back": 1.0})):
+        for tau, look in (
+            (0.1, {"doubt_budget": 0.5, "take_back": 0.3}),
+            (0.0, {"look_every": 6, "take_back": 1.0, "take_back_below": 0.9}),
+        ):
             asked.add(engine, problem, "citer", replace(sampled, threshold=tau, max_new_tokens=40, **look))
     for name in engine.router_names:
         settings = DecodeSettings(
@@ -223,27 +233,40 @@ def test_both_give_a_run_the_same_cases_and_labels(engine: Engine, n_labelled: i
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("router", ["citer", "max-probability"])
-def test_all_bundled_problems(engine: Engine, router: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """400 problems at four taus; where a run differs there is a tie, which is listed."""
+@pytest.mark.parametrize(("router", "settings"), WAYS)
+def test_all_bundled_problems(
+    engine: Engine, router: str, settings: DecodeSettings, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """400 problems at four taus, and with look-back; where a run differs there is a tie, which is listed."""
     from tests.browser_identity import compared  # which takes its limits from here
 
-    for found in compared(engine, router):
-        assert found["n_same"] + len(found["ties"]) == found["n_runs"]
-        with capsys.disabled():
-            print(f"\n{router}: {found}")
+    found = compared(engine, router, settings)
+    assert found["n_same"] + len(found["ties"]) == found["n_runs"]
+    assert bool(settings.take_back) == bool(found.get("n_taken_back"))
+    with capsys.disabled():
+        print(f"\n{router}: {found}")
 
 
 def test_the_stored_comparison_is_of_this_pair_and_what_the_chapter_says(engine: Engine) -> None:
     stored = json.loads((ROOT / "assets" / "benchmarks" / "browser-identity.json").read_text(encoding="utf-8"))
     assert stored["pair_revision"] == engine.pair_info.revision
-    rows = [row for rows in stored["routers"].values() for row in rows]
-    assert [row["tau"] for row in rows] == [*TAUS, *TAUS] and [row["ties"] for row in rows] == [[]] * len(rows)
-    n_runs, n_same, n_tokens = (sum(row[name] for row in rows) for name in ("n_runs", "n_same", "n_tokens"))
+    rows = stored["ways"]
+    asked = [{"router": router, "tau": how.threshold, **how.newer()} for router, how in WAYS]
+    assert [row | way for row, way in zip(rows, asked, strict=True)] == rows
+    assert [row["ties"] for row in rows] == [[]] * len(rows)
     largest = max(row["largest_confidence_difference"] for row in rows)
     assert largest < CONFIDENCE
+
+    def sums(some: Sequence[dict[str, Any]], *names: str) -> list[int]:
+        return [sum(row[name] for row in some) for name in names]
+
+    plain, looks = rows[: -len(LOOKS)], rows[-len(LOOKS) :]
+    n_runs, n_same, n_tokens = sums(plain, "n_runs", "n_same", "n_tokens")
+    n_looking, n_alike, n_kept, n_gone = sums(looks, "n_runs", "n_same", "n_tokens", "n_taken_back")
+    assert n_alike == n_looking
     chapter = " ".join((ROOT / "assets" / "docs" / "speed.md").read_text(encoding="utf-8").split())
     assert (
         f"{n_runs:,} runs at four taus with `citer` and `max-probability`, {n_tokens:,} tokens: {n_same:,} runs have "
-        f"the same tokens and writers, there was no tie, and confidences differ by {largest:.6f} at most" in chapter
+        f"the same tokens and writers, there was no tie, and confidences differ by {largest:.6f} at most. So do all of "
+        f"{n_looking:,} runs with look-back in three ways, {n_kept:,} tokens, {n_gone:,} more taken back" in chapter
     )

@@ -11,13 +11,14 @@ from citer_core.engine import Engine
 from citer_core.errors import CiterError, PromptError
 from citer_core.routing.routers.training_free import EntropyRouter, MaxProbabilityRouter
 from citer_core.tasks.problems import problem_from_text
-from citer_core.types import DecodeSettings
+from citer_core.types import DecodeSettings, settled
 from citer_core.ui import compare as compare_view
 from citer_core.ui.compare import AskedComparison, compared, read_comparison
 from citer_core.ui.problems import ProblemBook
 
 PROBLEM = problem_from_text("1 + 1?", "math", "2")
-ROUTERS = (("max-probability", 0.7), ("entropy", 0.4))
+LOOKS = {"threshold": 0.0, "doubt_budget": 2.0, "take_back": 0.9}
+ROUTERS = (("max-probability", {"threshold": 0.7}), ("entropy", {"threshold": 0.4}), ("max-probability", LOOKS))
 ASKED = {
     "question": "1 + 1?",
     "data_type": "math",
@@ -68,11 +69,11 @@ def test_sampled_ways_are_sampled_as_single_runs_are_and_nothing_is_drafted(engi
     sampling = {"temperature": 1.3, "top_p": 0.9, "seed": 5}
     *_, last = messages_of(engine, together=True, **sampling)
     assert last["document"]["speculative"] is None
-    taus = [0.0, *(tau for _, tau in ROUTERS), 1.0]
-    for tau, document in zip(taus, last["document"]["runs"], strict=True):
-        settings = DecodeSettings(threshold=tau, max_new_tokens=30, **sampling)
+    own = [{"threshold": 0.0}, *(settings for _, settings in ROUTERS), {"threshold": 1.0}]
+    for its, document in zip(own, last["document"]["runs"], strict=True):
+        settings = DecodeSettings(**its, max_new_tokens=30, **sampling)
         run = engine.start(PROBLEM, router=document["router"]["name"], settings=settings)
-        assert [event["token_id"] for event in document["events"]] == [event.token_id for event in run]
+        assert [event["token_id"] for event in document["events"]] == [event.token_id for event in settled(run)]
         assert document["settings"]["temperature"] == 1.3
     greedy = messages_of(engine, together=True)[-1]["document"]["runs"]
     assert [run["events"] for run in greedy] != [run["events"] for run in last["document"]["runs"]]
@@ -95,12 +96,30 @@ def test_what_goes_wrong_is_raised_in_words(engine):
 
 def test_a_request_is_read():
     asked = read_comparison(ProblemBook({}), json.dumps(ASKED))
-    assert asked.routers == (("max-probability", 0.7),) and asked.settings.max_new_tokens == 20 and not asked.together
+    assert (
+        asked.routers == (("max-probability", {"threshold": 0.7}),)
+        and asked.settings.max_new_tokens == 20
+        and not asked.together
+    )
     assert asked.problem.question == "1 + 1?" and asked.settings.temperature == 0
     sampled = read_comparison(
         ProblemBook({}), json.dumps(ASKED | {"settings": {"temperature": 0.8, "top_p": 0.9, "seed": 4}})
     ).settings
     assert (sampled.temperature, sampled.top_p, sampled.seed) == (0.8, 0.9, 4)
+    looking = read_comparison(ProblemBook({}), json.dumps(ASKED | {"routers": [{"router": "entropy", **LOOKS}] * 3}))
+    assert looking.routers == (("entropy", LOOKS),) * 3
+
+
+def test_what_one_way_has_of_its_own_is_not_the_others(engine):
+    """The SLM alone looks at nothing beside a way that looks back, and nothing is taken back from the routers."""
+    *_, last = messages_of(engine, together=True)
+    slm, *routed, looking, llm = last["document"]["runs"]
+    assert {event["source"] for event in slm["events"]} == {"slm"}
+    assert {event["source"] for event in llm["events"]} == {"llm"}
+    assert not any(event["llm_tokens_fed"] for event in slm["events"])
+    assert [any(event.get("discarded") for event in run["events"]) for run in (slm, *routed, llm)] == [False] * 4
+    assert looking["settings"] == DecodeSettings(max_new_tokens=30, **LOOKS).to_dict()
+    assert any(event.get("discarded") for event in looking["events"])
 
 
 @pytest.mark.parametrize(
@@ -112,11 +131,17 @@ def test_a_request_is_read():
         {"settings": {"max_new_tokens": 0}},
         {"settings": {"max_new_tokens": "many"}},
         {"settings": {"threshold": 0.5}},
+        {"settings": {"take_back": 0.2}},
+        {"settings": {"doubt_budget": 0}},
         {"settings": {"wind": 1}},
         {"settings": 5},
         {"together": 1},
         {"routers": []},
-        {"routers": [ASKED["routers"][0]] * 3},
+        {"routers": [ASKED["routers"][0]] * 4},
+        {"routers": [{"router": "citer", "threshold": 0, "final_doubt": 1}]},
+        {"routers": [{"router": "citer", "threshold": 1, "take_back": 0.2}]},
+        {"routers": [{"router": "citer", "threshold": 0, "take_back": 2}]},
+        {"routers": [{"router": "citer", "threshold": 0, "look_every": 1.5}]},
         {"routers": ["citer"]},
         {"routers": [{"router": "", "threshold": 0.5}]},
         {"routers": [{"router": "citer", "threshold": 0}]},

@@ -8,8 +8,9 @@ import json
 import pytest
 
 from citer_core.assets import ASSETS
-from citer_core.comparison import COMPARISONS, Comparison, compare, record_comparisons
+from citer_core.comparison import COMPARISONS, Comparison, compare, record_comparisons, usual_routers
 from citer_core.cost import H100_SXM
+from citer_core.decode_settings import LOOKING_BACK
 from citer_core.engine import Engine
 from citer_core.errors import TraceError
 from citer_core.models.pair import ModelPair
@@ -18,7 +19,7 @@ from citer_core.recording import RecordingPlan, read_plans
 from citer_core.routing.routers.training_free import EntropyRouter, MaxProbabilityRouter
 from citer_core.speculation import Drafting
 from citer_core.tasks.problems import problem_from_text
-from citer_core.types import DecodeSettings
+from citer_core.types import DecodeSettings, writer_alone
 from tests.core.conftest import tiny_qwen2
 from tests.sampling import sampled
 
@@ -26,7 +27,8 @@ PLANS = [
     RecordingPlan("a.json", "A", "first", "math", "1 + 1?", "2"),
     RecordingPlan("b.json", "B", "second", "open", "Once", settings={"max_new_tokens": 3}),
 ]
-ROUTERS = [("max-probability", 0.7), ("entropy", 0.4)]
+LOOKS = {"threshold": 0.0, "doubt_budget": 2.0, "take_back": 0.9}
+ROUTERS = [("max-probability", {"threshold": 0.7}), ("entropy", {"threshold": 0.4}), ("max-probability", LOOKS)]
 FOLDER = ASSETS / "comparisons"
 STORED = {entry["file"]: entry for entry in COMPARISONS.read(FOLDER)}
 
@@ -45,8 +47,8 @@ def tokens_of(run):
     return [(event.token_id, event.source, event.text) for event in run.events]
 
 
-def single(engine, problem, router, tau, n):
-    run = engine.start(problem, router=router, settings=DecodeSettings(threshold=tau, max_new_tokens=n))
+def single(engine, problem, router, settings):
+    run = engine.start(problem, router=router, settings=settings)
     for _ in run:
         pass
     return run.trace()
@@ -55,10 +57,12 @@ def single(engine, problem, router, tau, n):
 def test_each_column_is_what_a_single_run_writes(engine):
     problem = problem_from_text("1 + 1?", "math", "2")
     runs, speculative = compare(engine, problem, ROUTERS, max_new_tokens=30)
-    asked = [("max-probability", 0.0), *ROUTERS, ("max-probability", 1.0)]
-    for run, (router, tau) in zip(runs, asked, strict=True):
-        assert (run.router.name, run.settings.threshold) == (router, tau)
-        assert tokens_of(run) == tokens_of(single(engine, problem, router, tau, 30))
+    asked = [("max-probability", {"threshold": 0.0}), *ROUTERS, ("max-probability", {"threshold": 1.0})]
+    for run, (router, own) in zip(runs, asked, strict=True):
+        settings = DecodeSettings(**own, max_new_tokens=30)
+        assert (run.router.name, run.settings) == (router, settings)
+        assert tokens_of(run) == tokens_of(single(engine, problem, router, settings))
+    assert runs[3].n_discarded > 0 == sum(run.n_discarded for run in runs) - runs[3].n_discarded
     assert {event.source for event in runs[0].events} == {"slm"}
     assert {event.source for event in runs[-1].events} == {"llm"}
     assert list(speculative.token_ids) == [event.token_id for event in runs[-1].events]
@@ -70,6 +74,7 @@ def test_what_is_written_comes_back(engine, tmp_path):
     for file, comparison in made.items():
         back = Comparison.read(tmp_path / file)
         assert list(map(tokens_of, back.runs)) == list(map(tokens_of, comparison.runs))
+        assert [run.n_discarded for run in back.runs] == [run.n_discarded for run in comparison.runs]
         assert back.speculative == comparison.speculative
         assert not any(event.slm_top or event.llm_top for run in back.runs for event in run.events)
     assert len(made["b.json"].runs[0].events) <= 3  # a plan's own limit
@@ -86,7 +91,13 @@ def test_what_is_there_is_left_alone_and_what_changed_is_not(engine, tmp_path, m
     assert started == []
     recorded(engine, tmp_path, [PLANS[0], dataclasses.replace(PLANS[1], question="Twice")])
     assert set(started) == {"Twice"}
-    for change in ({"routers": ROUTERS[:1]}, {"drafting": Drafting(5, 0.0)}, {"max_new_tokens": 11}):
+    other = [*ROUTERS[:2], (ROUTERS[2][0], LOOKS | {"take_back": 0.8})]
+    for change in (
+        {"routers": ROUTERS[:1]},
+        {"routers": other},
+        {"drafting": Drafting(5, 0.0)},
+        {"max_new_tokens": 11},
+    ):
         started.clear()
         recorded(engine, tmp_path, PLANS[:1], **change)
         assert set(started) == {"1 + 1?"}
@@ -95,6 +106,19 @@ def test_what_is_there_is_left_alone_and_what_changed_is_not(engine, tmp_path, m
     started.clear()
     recorded(engine, tmp_path, PLANS[:1])
     assert started
+
+
+def test_the_usual_routers_are_the_default_one_and_one_of_outcomes_which_also_looks_back(engine, bundled):
+    default, *others = usual_routers(bundled)
+    assert default == ("citer", {"threshold": bundled.default_threshold("citer")})
+    assert others == [
+        ("citer-outcome", {"threshold": bundled.default_threshold("citer-outcome")}),
+        (
+            "citer-outcome",
+            LOOKING_BACK,
+        ),
+    ]
+    assert [name for name, _ in usual_routers(engine)] == ["max-probability"]
 
 
 def test_comparisons_of_another_pair_stay(engine, tmp_path, tokenizer):
@@ -147,9 +171,7 @@ def test_every_stored_comparison_reads_and_holds_one_problem(file):
     assert (there.title, there.subtitle) == (STORED[file]["title"], STORED[file]["subtitle"])
     assert {run.pair.name for run in there.runs} == {STORED[file]["pair"]} == {there.speculative.pair.name}
     assert len({(run.prompt.text, run.pair.revision) for run in there.runs}) == 1
-    assert there.runs[0].settings.threshold == 0.0
-    assert there.runs[-1].settings.threshold == 1.0
-    assert all(0 < run.settings.threshold < 1 for run in there.runs[1:-1])
+    assert [writer_alone(run.settings) for run in there.runs] == ["slm", *[None] * (len(there.runs) - 2), "llm"]
     # Speculative decoding writes the LLM's own text, but for rounding, which in bfloat16 can turn a close choice.
     ours, theirs = list(there.speculative.token_ids), [event.token_id for event in there.runs[-1].events]
     assert ours == theirs if there.speculative.pair.dtype == "float32" else ours[:16] == theirs[:16]
@@ -164,17 +186,22 @@ def test_the_bundled_pairs_columns_are_what_its_runs_write_today(bundled, plan):
     for run in there.runs:
         assert run.pair.revision == bundled.pair_info.revision
         assert run.router.revision == bundled.router(run.router.name).revision
-        again = single(bundled, problem, run.router.name, run.settings.threshold, run.settings.max_new_tokens)
+        again = single(bundled, problem, run.router.name, run.settings)
         assert tokens_of(again) == tokens_of(run)
 
 
 def test_speculative_decoding_moves_less_than_citer_as_often_as_the_method_says():
     there = [Comparison.read(FOLDER / e["file"]) for e in STORED.values() if e["pair"] == parse_pair("embedded").name]
-    beaten = []
+    dearer, cheaper, n_right = [], [], 0
     for one in there:
         citer = next(run for run in one.runs[1:-1] if run.router.name == "citer")
+        back = next(run for run in one.runs[1:-1] if run.settings.take_back)
+        drafts = one.speculative.cost(H100_SXM).n_bytes
         if citer.answer.is_correct:
-            beaten.append(one.speculative.cost(H100_SXM).n_bytes < citer.cost(H100_SXM).routed.n_bytes)
-    assert (len(there), len(beaten), sum(beaten)) == (8, 6, 5)
+            dearer.append(drafts < citer.cost(H100_SXM).routed.n_bytes)
+        cheaper.append(back.cost(H100_SXM).routed.n_bytes < drafts)
+        n_right += back.answer.is_correct
+    assert (len(there), len(dearer), sum(dearer), n_right, sum(cheaper)) == (8, 8, 8, 8, 8)
     text = " ".join((ASSETS / "docs" / "method.md").read_text(encoding="utf-8").split())
-    assert "On five of the six of them that `citer` answers rightly at its tau, speculative decoding moves" in text
+    assert "On all 8 of the 8 that `citer` answers rightly at its tau, speculative decoding moves fewer bytes" in text
+    assert "With look-back all 8 answers are right too, and 8 move fewer bytes than speculative decoding" in text

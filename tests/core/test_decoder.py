@@ -60,7 +60,7 @@ def pair(request, tokenizer):
 def said_once(lm, ids):
     with torch.inference_mode():
         out = lm.model(input_ids=torch.tensor([ids]), use_cache=False, output_hidden_states=True)
-    return out.logits[0, -1, :1536].clone(), out.hidden_states[-1][0, -1:].clone()
+    return out.logits[0, :, :1536].clone(), out.hidden_states[-1][0].clone()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -71,7 +71,8 @@ def _forgets():
 
 def said(lm, ids):
     """[V] logits and [1, H] state after a text, from a forward over all of it; asked once for each text."""
-    return said_once(lm, tuple(ids))
+    logits, states = said_once(lm, tuple(ids))
+    return logits[-1], states[-1:]
 
 
 def drawn(logits, how, index):
@@ -92,11 +93,14 @@ def entropy_of(logits):
     return float(-(chances * chances.log()).nan_to_num(0).sum())
 
 
-def mistake(pair, prompt, written, first, how):
+def mistake(pair, prompt, written, scores, first, how):
     """The first of the tokens written from a place on that the LLM takes back, and what it writes there instead."""
+    each = said_once(pair.llm, (*prompt, *written))[0]
     for place in range(first, len(written)):
-        logits, token = said(pair.llm, [*prompt, *written[:place]])[0], written[place]
+        logits, token = each[len(prompt) + place - 1], written[place]
         own, chances = drawn(logits, how, place), torch.softmax(logits, dim=-1)
+        if scores[place] >= how.take_back_below < 1:
+            continue
         if token != own and (how.take_back == 1 or chances[token] < how.take_back * chances[own]):
             return place, own
     return None
@@ -111,21 +115,23 @@ def by_the_rule(pair, router, prompt, how, fork=None):
     written, found, entropy, writer = fork.token_ids, [], math.nan, fork.source
     judged, doubts = len(written), 0.0
     for event in fork.events:
-        doubts = 0.0 if event.llm_tokens_fed else doubts + 1 - event.slm_confidence
+        doubts = 0.0 if event.llm_tokens_fed else doubts + router.doubt(event.slm_confidence)
     slm_read, llm_read = (len(prompt) + len(written) - 1 if written else 0), fork.n_read_by_llm
     if written and fork.events[-1].source == "llm":
         entropy = entropy_of(said(pair.llm, [*prompt, *written[:-1]])[0])
     prompt_hidden = said(pair.slm, prompt)[1]
     while len(written) < how.max_new_tokens and not (written and written[-1] in pair.eos_ids):
         text = [*prompt, *written]
-        (slm, hidden), (llm, _) = said(pair.slm, text), said(pair.llm, text)
+        slm, hidden = said(pair.slm, text)
+        llm = said(pair.llm, text)[0] if router.reads_llm else None
         slm_fed, slm_read = len(text) - slm_read, len(text)
         numbers = torch.tensor([sequence_key(prompt)]), torch.tensor([len(written)]), torch.tensor([entropy])
-        score = float(router.confidence(RouterFeatures(hidden, slm[None], prompt_hidden, *numbers, llm[None])))
+        read = llm if llm is None else llm[None]
+        score = float(router.confidence(RouterFeatures(hidden, slm[None], prompt_hidden, *numbers, read)))
         by_llm = writer == "llm" if writer else score < how.threshold or how.threshold >= 1
         own, llm_fed, at_end = drawn(slm, how, len(written)), 0, False
         if not writer:
-            doubts += 1 - score
+            doubts += router.doubt(score)
             since = len(text) - max(len(prompt), llm_read + 1)
             by_llm = by_llm or 0 < how.doubt_budget < doubts or 0 < how.look_every <= since
             ends = own in pair.eos_ids or len(written) + 1 == how.max_new_tokens
@@ -135,7 +141,8 @@ def by_the_rule(pair, router, prompt, how, fork=None):
         in_question = [*written, own] if at_end else written
         wrong = None
         if (by_llm or at_end) and how.take_back > 0 and not router.reads_llm:
-            wrong = mistake(pair, prompt, in_question, judged, how)
+            scores = [math.nan] * len(fork.events) + [one[2] for one in found] + [score]
+            wrong = mistake(pair, prompt, in_question, scores, judged, how)
         if wrong:
             place, token = wrong
             gone = [one[:4] for one in found[place - len(fork.events) :]] + [(own, "slm", score, slm_fed)]
@@ -151,8 +158,9 @@ def by_the_rule(pair, router, prompt, how, fork=None):
             written.append(token)
             entropy = entropy_of(logits)
         else:
-            written.append(drawn(llm, how, len(written)) if by_llm else own)
-            entropy = entropy_of(llm) if by_llm else math.nan
+            llm = said(pair.llm, text)[0] if by_llm else None
+            written.append(own if llm is None else drawn(llm, how, len(written)))
+            entropy = math.nan if llm is None else entropy_of(llm)
             found.append((written[-1], "llm" if by_llm else "slm", score, slm_fed, llm_fed, len(text), [], 0.0))
         if by_llm or at_end or writer:
             judged = len(written)

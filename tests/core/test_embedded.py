@@ -13,15 +13,17 @@ from itertools import islice
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 from citer_core.assets import ASSETS
-from citer_core.embedded import corpus, multiple_choice, pretrain, publish, word_problems, wording
+from citer_core.embedded import corpus, multiple_choice, pretrain, publish, stories, wording
 from citer_core.embedded.arithmetic import multiply
 from citer_core.errors import SettingError
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import problem_from_row
 from citer_core.tasks.prompts import row_completion, row_prompt
+
+NUMBERS = {word: str(n) for n, word in enumerate(stories.NUMBER_WORDS)}
 
 
 def value(expression: str) -> Fraction:
@@ -36,25 +38,36 @@ def value(expression: str) -> Fraction:
     return total
 
 
-@pytest.mark.parametrize("family", word_problems.FAMILIES, ids=lambda f: f.__name__)
-def test_every_step_of_every_family_is_true(family):
-    rng = random.Random(family.__name__)
+@pytest.mark.parametrize("kind", stories.kinds(), ids=lambda kind: kind.name)
+def test_every_step_of_every_kind_is_true_and_follows_from_what_is_known(kind):
+    rng = random.Random(kind.name)
     for _ in range(300):
-        problem, steps, answer = family(rng)
-        assert 2 <= len(steps) <= 5 and problem.endswith("?")
-        results = []
-        for step in steps:
-            (chain,) = re.findall(r"\$([^$]+)\$", step)
-            values = {value(side) for side in chain.split("=")}
-            assert len(values) == 1, step
-            results.append(values.pop())
-        assert results[-1] == answer >= 0
-        # Each number of a later step was given in the problem or found in an earlier step.
-        known = {int(n) for n in re.findall(r"\d+", problem)} | {2, 100}
-        for step, result in zip(steps, results, strict=True):
-            first_side = re.findall(r"\$([^$=]+)=", step)[0]
-            assert {int(n) for n in re.findall(r"\d+", first_side)} <= known, (problem, step)
-            known.add(int(result))
+        row = stories.sample(rng, kind)
+        problem, solution = row["problem"], row["solution"]
+        assert row["kind"] == kind.name and re.search(r"[?]($| )|^Find ", problem)
+        assert not re.search(r"[{}]|  ", problem)
+        chains = [chain.split("=") for chain in re.findall(r"\$([^$]+)\$", solution) if "boxed" not in chain]
+        assert len(chains) == len(kind.steps)
+        # Each number of a step was given in the problem or found in an earlier step.
+        given = re.sub(r"\w+", lambda word: NUMBERS.get(word[0].lower(), word[0]), problem)
+        known = {int(n) for n in re.findall(r"\d+", given)} | {2, 100}
+        for first, *others in chains:
+            assert {int(n) for n in re.findall(r"\d+", first)} <= known, row
+            assert len({value(side) for side in (first, *others)}) == 1, row
+            known.add(int(value(first)))
+        # Nobody is named whom the problem does not name.
+        for name in re.findall(r"(?<![.?!] )(?<!^)\b[A-Z][a-z]+", solution.split(" The final answer")[0]):
+            assert name.lower() in problem.lower() or solution.startswith((name, *wording.OPENINGS[1:])), row
+
+
+def test_a_kind_is_drawn_from_both_its_ranges_as_often_as_it_says():
+    (kind,) = [kind for kind in stories.kinds() if kind.name == "shopping/spent"]
+    rng = random.Random(3)
+    counts = [int(re.findall(r"\d+", stories.sample(rng, kind)["solution"])[-1]) for _ in range(4_000)]
+    assert max(counts) > 9 * 12 * 2, "the most that easy numbers come to"
+    drawn = [stories._draw_numbers(rng, kind) for _ in range(4_000)]
+    beyond = sum(numbers["pa"] > 12 for numbers in drawn) / 4_000
+    assert beyond == pytest.approx(kind.hard * (40 - 12) / (40 - 6 + 1), abs=0.03)
 
 
 def arithmetic_is_true(text):
@@ -69,13 +82,13 @@ def arithmetic_is_true(text):
 def test_every_statement_of_many_samples_is_true_however_it_is_worded(n):
     rng, n_steps = random.Random(20261122), collections.Counter()
     for _ in range(n):
-        row = word_problems.sample(rng)
+        row = stories.sample(rng)
         n_steps[arithmetic_is_true(row["solution"])] += 1
         assert check_answer(row_completion(row, "math"), problem_from_row(row, "math")).is_correct
         results = re.findall(r"=(\d+)\$", row["solution"])
         assert row["solution"].endswith(f" The final answer is $\\boxed{{{results[-1]}}}$.")
         assert not re.search(r"[.] [a-z]|  |[.][.]", row["solution"]), row["solution"]
-    assert set(n_steps) == {2, 3, 4, 5}
+    assert set(n_steps) == {2, 3, 4}
     for _ in range(n):
         row = multiple_choice.sample(rng)
         for label, text in zip(row["choices"]["label"], row["choices"]["text"], strict=True):
@@ -92,11 +105,12 @@ def test_one_problem_is_told_in_many_ways_and_one_way_is_the_most_usual():
         assert told[letter] / 8000 == pytest.approx(weight / sum(weights), abs=0.02)
     kept = sum(wording.operands(rng, 1, 2) == (1, 2) for _ in range(8000)) / 8000
     assert kept == pytest.approx(0.6, abs=0.02)
-    in_order = sum(wording.independent(rng, ["a", "b"]) == ["a", "b"] for _ in range(8000)) / 8000
+    swaps = stories.Step("a", "x + y", ("{eq}.",), swaps=True), stories.Step("b", "x * y", ("{eq}.",))
+    in_order = sum(stories._ordered(rng, swaps)[0].name == "a" for _ in range(8000)) / 8000
     assert in_order == pytest.approx(0.65, abs=0.02)
-    stories = {wording.connect(rng, ["it is one.", "Ada has two.", "that is three."]) for _ in range(20_000)}
-    assert len(stories) == 2 * 2 * len(wording.FIRST) * len(wording.MIDDLE) * len(wording.LAST)
-    assert {"It is one. Ada has two. That is three.", "It is one; Ada has two; that is three."} <= stories
+    texts = {wording.connect(rng, ["it is one.", "Ada has two.", "that is three."]) for _ in range(20_000)}
+    assert len(texts) == 2 * 2 * len(wording.FIRST) * len(wording.MIDDLE) * len(wording.LAST)
+    assert {"It is one. Ada has two. That is three.", "It is one; Ada has two; that is three."} <= texts
 
 
 def test_the_generator_is_the_one_that_was_frozen_before_the_first_router():
@@ -171,39 +185,59 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path, tokenizer, monke
     monkeypatch.setattr(pretrain, "SAVE_EVERY", 1)
     monkeypatch.setattr(pretrain, "VALIDATE_EVERY", 100)
     monkeypatch.setattr(pretrain, "greedy_accuracy", lambda *_: 0.0)
-    whole = pretrain.pretrain(TINY, tokenizer, tmp_path / "whole", compiled=False)
+    whole = pretrain.pretrain(TINY, tokenizer, tmp_path / "whole")
 
-    def killed_at_step_2(seed, step, n, mc_share):
+    def killed_at_step_2(seed, step, *others):
         if step == 2:
             raise KilledError
-        return corpus.training_texts(seed, step, n, mc_share)
+        return corpus.training_texts(seed, step, *others)
 
     with monkeypatch.context() as context:
         context.setattr(pretrain, "training_texts", killed_at_step_2)
         with pytest.raises(KilledError):
-            pretrain.pretrain(TINY, tokenizer, tmp_path / "killed", compiled=False)
+            pretrain.pretrain(TINY, tokenizer, tmp_path / "killed")
     assert json.loads((tmp_path / "killed" / "state.json").read_text())["step"] == 2
-    resumed = pretrain.pretrain(TINY, tokenizer, tmp_path / "killed", compiled=False)
+    resumed = pretrain.pretrain(TINY, tokenizer, tmp_path / "killed")
     for (name, a), b in zip(whole.state_dict().items(), resumed.state_dict().values(), strict=True):
         assert torch.equal(a, b), name
 
 
-def test_training_starts_from_given_weights_and_ends_with_more_multiple_choice(tmp_path, tokenizer, monkeypatch):
-    """No step from some weights are those weights; the share of multiple choice changes where the recipe says."""
+def test_training_starts_from_given_weights(tmp_path, tokenizer):
+    """No step from some weights are those weights."""
     first = pretrain.build_model(dataclasses.replace(TINY, seed=3), tokenizer)
     save_file({k: v.bfloat16() for k, v in first.state_dict().items() if k != "lm_head.weight"}, tmp_path / "first")
     untrained = dataclasses.replace(TINY, n_steps=0)
-    model = pretrain.pretrain(untrained, tokenizer, tmp_path / "work", first_weights=tmp_path / "first", compiled=False)
+    model = pretrain.pretrain(untrained, tokenizer, tmp_path / "work", first_weights=tmp_path / "first")
     for (name, a), b in zip(first.state_dict().items(), model.state_dict().values(), strict=True):
         assert torch.equal(a.bfloat16().float(), b), name
 
-    recipe = dataclasses.replace(TINY, n_steps=10, late_mc_share=0.6, late_share=0.3)
-    assert [recipe.mc_share(step) for step in range(10)] == [None] * 7 + [0.6] * 3
-    early, late = (
-        sum("Choices:" in prompt for prompt, _ in corpus.training_texts(7, 1, 600, share)) for share in (None, 0.6)
-    )
-    assert early == pytest.approx(600 * (corpus.MC_SHARE + corpus.LOOKUP_SHARE), abs=60)
-    assert late == pytest.approx(600 * (0.6 + corpus.LOOKUP_SHARE), abs=60)
+
+@pytest.mark.parametrize("mean_of", [1, 2])
+def test_a_recipe_goes_on_with_the_next(tmp_path, tokenizer, monkeypatch, mean_of):
+    """What is published is the second training's model, which began with the weights of the first; or their mean."""
+    then = dataclasses.replace(TINY, n_steps=1, seed=8, warmup_steps=20, often={"votes/gap": 1e9})
+    recipe = dataclasses.replace(TINY, n_steps=1)
+    stage = pretrain.Stage(1, then.learning_rate, then.decay_share, 8, then.often, then.mc_share)
+    monkeypatch.setattr(publish, "RECIPES", {"llm": dataclasses.replace(recipe, then=(stage,), mean_of=mean_of)})
+    monkeypatch.setattr(publish, "tokenizer_for", lambda _: tokenizer)
+    monkeypatch.setattr(publish, "publish_model_hashes", lambda _: None)
+    publish.publish_model("llm", tmp_path / "work", tmp_path / "assets")
+    first = pretrain.pretrain(recipe, tokenizer, tmp_path / "alone")
+    save_file({k: v for k, v in first.state_dict().items() if k != "lm_head.weight"}, tmp_path / "first.safetensors")
+    both = pretrain.pretrain(then, tokenizer, tmp_path / "then", first_weights=tmp_path / "first.safetensors")
+    shipped = load_file(tmp_path / "assets" / "models" / "llm" / "model.safetensors")
+    assert shipped
+    for name, weights in shipped.items():
+        wanted = both.state_dict()[name]
+        if mean_of == 2:
+            wanted = (first.state_dict()[name] + wanted) / 2
+        assert torch.equal(weights, wanted.bfloat16()), name
+
+
+def test_kinds_are_drawn_as_often_as_a_recipe_says():
+    rng = random.Random(1)
+    assert {stories.sample(rng, often={"votes/gap": 1e9})["kind"] for _ in range(50)} == {"votes/gap"}
+    assert sum("votes" in prompt for prompt, _ in corpus.training_texts(7, 1, 100, {"votes/gap": 1e9})) > 30
 
 
 def test_validation_counts_right_answers_whatever_their_wording(tokenizer, monkeypatch):
@@ -244,20 +278,20 @@ def test_bundled_problems_are_held_out_rows_with_right_solutions(kind):
         assert check_answer(row_completion(row, kind), problem_from_row(row, kind)).is_correct
 
 
-def test_the_second_edition_asks_for_the_first_ones_weights_by_their_hash(tmp_path):
+def test_an_edition_asks_for_the_weights_of_the_one_before_by_their_hash(tmp_path):
     """The shipped file is another by now; what the message tells to do brings the right one."""
     (tmp_path / "shipped").mkdir()
     (tmp_path / "shipped" / "model.safetensors").write_bytes(b"another model")
-    with pytest.raises(SettingError, match=r"git show 1cd221c:assets/models/slm/model.safetensors > .*slm-first"):
-        publish.first_edition("slm", tmp_path / "work", tmp_path / "shipped")
+    with pytest.raises(SettingError, match=rf"git show {publish.BEFORE_COMMIT}:assets/models/slm/.* > .*slm-before"):
+        publish.edition_before("slm", tmp_path / "work", tmp_path / "shipped")
 
 
 def test_first_weights_are_kept_beside_the_checkpoints(tmp_path, monkeypatch):
     (tmp_path / "shipped").mkdir()
     shipped = tmp_path / "shipped" / "model.safetensors"
-    shipped.write_bytes(b"the first edition")
-    monkeypatch.setitem(publish.FIRST_EDITION, "slm", hashlib.sha256(b"the first edition").hexdigest())
-    kept = publish.first_edition("slm", tmp_path / "work", tmp_path / "shipped")
-    shipped.write_bytes(b"the second edition")
-    assert publish.first_edition("slm", tmp_path / "work", tmp_path / "shipped") == kept
-    assert kept.read_bytes() == b"the first edition"
+    shipped.write_bytes(b"the edition before")
+    monkeypatch.setitem(publish.BEFORE, "slm", hashlib.sha256(b"the edition before").hexdigest())
+    kept = publish.edition_before("slm", tmp_path / "work", tmp_path / "shipped")
+    shipped.write_bytes(b"the next edition")
+    assert publish.edition_before("slm", tmp_path / "work", tmp_path / "shipped") == kept
+    assert kept.read_bytes() == b"the edition before"

@@ -227,7 +227,7 @@ def test_what_is_compared_and_what_of_it_the_page_has(tiny_pair):
 @pytest.mark.slow
 def test_the_command_measures_every_part_and_resumes(tmp_path, monkeypatch):
     words = "--n-test 8 --n-tuning 6 --n-labelled 40 --n-rounds 2 --n-branches 6 --n-branch-problems 8 --n-flipped 4"
-    words += " --n-timed 3 --n-setup 5"
+    words += " --n-timed 3 --n-setup 5 --n-grid 2"
     command = ["evidence", "--work-dir", str(tmp_path / "w"), "--output-dir", str(tmp_path / "o"), "--seeds", "0"]
     command += ["--shares", "0.1"]
     assert main([*command, *words.split()]) == 0
@@ -249,6 +249,12 @@ def test_the_command_measures_every_part_and_resumes(tmp_path, monkeypatch):
         named = {(point["router"], point["seed"]): point for point in parts["accuracy"].content[kind]["points"]}
         drafted, own = parts["speculative"].content[kind], named["always-llm", None]
         assert (drafted["right"], drafted["n_tokens"]) == (own["right"], own["n_tokens"])
+        looked = parts["look_back"].content[kind]
+        for point in (*looked["points"], *looked["grid"]):
+            settings, work = DecodeSettings(0.0, **point["settings"]), point["work"]
+            n, alone = (8 if point in looked["points"] else 2), (own if settings.take_back == 1 else None)
+            assert alone is None or unpack(point["right"], n).tolist() == unpack(own["right"], 8).tolist()[:n]
+            assert work["llm"]["n_passes"] > 0 or settings.take_back == 0, "the end of every answer is read"
         for point in parts["length"].content[kind]["points"]:
             same = named[point["router"], point["seed"]]
             assert (point["right"], point["threshold"]) == (same["right"], same["threshold"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import random
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from citer_core.evaluation.metrics import paired_difference, unpack, wilson_inte
 from citer_core.evidence import claims as claims_module
 from citer_core.evidence.claim import verdict_of
 from citer_core.evidence.claims import NEITHER, claims, headline, lesson
+from citer_core.evidence.look_back import plane
 from citer_core.evidence.part_tables import on_the_way
 from citer_core.evidence.payback import paybacks
 from citer_core.evidence.regime import Difference, newcombe
@@ -215,6 +217,30 @@ def test_every_part_answers_its_question(answered):
     quarters = found["long"].figures[0].rows
     assert quarters[0].group == "math, SLM alone" and quarters[0].label == "shortest quarter: under 20 tokens"
     assert sum(row.value * row.n for row in quarters[:4]) == pytest.approx(RIGHT["always-slm", None])
+
+
+def test_looking_back_is_held_against_the_llm_and_its_dials_make_a_plane(answered):
+    regime, found = answered
+    claim = found["look-back"]
+    assert claim.sentence.startswith("Look-back is not measurably behind the LLM, for fewer bytes than speculative")
+    llm_bytes = 30 * QWEN2_72B.weight_bytes + QWEN2_72B.kv_bytes_per_token * 2700
+    slm_bytes = 1000 * QWEN2_1_5B.weight_bytes + QWEN2_1_5B.kv_bytes_per_token * 90000
+    alone = 1000 * QWEN2_72B.weight_bytes + QWEN2_72B.kv_bytes_per_token * 90000
+    drafts = regime.at("math", "speculative", None).gb * N * 1e9
+    ours = slm_bytes + llm_bytes
+    said = f"3.0% LLM passes a kept token, {ours / alone:.0%} of its bytes and {ours / drafts:.0%} of those of spec"
+    assert "math 92.5% right, -2.5 points" in claim.number and said in claim.number
+    assert [figure.unit for figure in claim.figures] == ["share", "GB", "seconds"]
+    lines = regime.tables["math"]
+    assert len(lines[lines.label == "Look-back: at the end"]) == len({0.1, 0.2, 0.4}), "a point for each strictness"
+    shown = plane(regime)
+    math_, cell = shown["points"]["math"], [8, round(ours / 1000)]
+    assert math_["grid"][1][1] == cell and len(math_["grid"]) == len(shown["budgets"]) and math_["n"] == 20
+    in_order = list(range(N))
+    random.Random(0).shuffle(in_order)
+    assert math_["alone"]["llm"] == [sum(i < 20 for i in in_order[:38]), round(alone / 1000)]
+    assert math_["alone"]["speculative"] == [20, round(drafts / 1000)]
+    assert plane(replace(regime, parts={})) is None
 
 
 def test_speculative_decoding_is_a_line_of_the_table_and_beats_what_it_beats(answered):

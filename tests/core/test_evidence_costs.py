@@ -100,9 +100,13 @@ def test_speculative_answers_are_the_llms_own_and_are_written_once(engine, asked
     assert stored["n_tokens"] == sum(trace.n_tokens for trace in own)
     assert 0 < stored["n_accepted"] <= stored["n_drafted"] and stored["work"]["llm"]["n_passes"] < stored["n_tokens"]
 
-    taus = {"always-slm": 0.0, "always-llm": 1.0, "max-probability": 0.9}
-    rows = {row["router"]: row for row in one_by_one(engine, asked.problems[:3], taus, PLAN)}
-    assert list(rows) == ["speculative", *taus] and rows["always-slm"]["llm_seconds"] == 0
+    looks = {"take_back": 1.0, "look_every": 4}
+    ways = [("always-slm", 0.0, ()), ("always-llm", 1.0, ()), ("max-probability", 0.0, tuple(looks.items()))]
+    rows = {row["router"]: row for row in one_by_one(engine, asked.problems[:3], ways, PLAN)}
+    assert list(rows) == ["speculative", *(name for name, *_ in ways)] and rows["always-slm"]["llm_seconds"] == 0
+    assert rows["max-probability"]["settings"] == looks, "at strictness 1 the text is the LLM's own"
+    assert rows["max-probability"]["n_tokens"] == rows["always-llm"]["n_tokens"]
+    assert rows["max-probability"]["n_right"] == rows["always-llm"]["n_right"]
     assert rows["speculative"]["n_tokens"] == rows["always-llm"]["n_tokens"] == sum(t.n_tokens for t in own[:3])
     assert all(0 < row["seconds"] >= row["llm_seconds"] for row in rows.values())
 

@@ -18,18 +18,22 @@ from citer_core.routing.decoder import Decoder
 from citer_core.routing.look_back import Span
 from citer_core.routing.pace import Pace
 from citer_core.routing.routers.training_free import BidirectionalEntropyRouter, MaxProbabilityRouter
+from citer_core.tasks.datasets import bundled_rows
 from citer_core.trace import RoutingTrace
 from citer_core.types import DecodeSettings, settled, when_settled
 from citer_core.workload import Workload
 from tests.completions_server import CompletionsServer
 from tests.core.examples import decoded, generated, remote
-from tests.core.test_decoder import PROMPTS, SAMPLINGS, N, by_the_rule, same, told
+from tests.core.test_browser_engine import LOOKS as USUAL
+from tests.core.test_decoder import PROMPTS, SAMPLINGS, N, by_the_rule, said_once, same, told
 from tests.traces import opening_run
 
+N_PROBLEMS = 200
 LOOKS = {
     "by tau": {"threshold": 0.0005, "take_back": 0.8},
     "by doubts": {"threshold": 0.0, "take_back": 0.9, "doubt_budget": 3.0, "final_doubt": 1.0},
     "by distance": {"threshold": 0.0, "take_back": 1.0, "look_every": 4},
+    "where doubted": {"threshold": 0.0, "take_back": 1.0, "take_back_below": 0.2, "look_every": 5},
     "at the end": {"threshold": 0.0, "take_back": 0.95},
 }
 
@@ -60,6 +64,38 @@ def test_every_way_is_the_rule(pair, router, look, sampling):
         same(
             told(decoded(pair, router, PROMPTS[0], how, fork=fork)[0]), by_the_rule(pair, router, PROMPTS[0], how, fork)
         )
+
+
+def test_a_doubt_has_the_priors_put_back_in(engine):
+    router = engine.router("citer-outcome")
+    prior = router.card["training"]["prefer_slm_share"]
+    for confidence in (0.02, 0.5, 0.97):
+        odds = (1 - confidence) / confidence * (1 - prior) / prior
+        assert router.doubt(confidence) == pytest.approx(odds / (1 + odds))
+    assert 0.9 < prior < 1 and engine.router("max-probability").doubt(0.3) == 0.7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["math", "mc"])
+@pytest.mark.parametrize(("name", "how"), USUAL)
+def test_the_bundled_pair_on_two_hundred_problems(engine, name, how, kind, capsys):
+    pair, router = engine.pair, engine.router(name)
+    problems = [row.problem for row in bundled_rows(kind)][:N_PROBLEMS]
+    prompts = [pair.encode(problem.prompt) for problem in problems]
+    together = {s.index: told(s.new_events(pair)) for s in decode_batch(pair, router, prompts, how, batch_size=32)}
+    other, n_gone = [], 0
+    for k, prompt in enumerate(prompts):
+        expected = by_the_rule(pair, router, prompt, how)
+        said_once.cache_clear()
+        n_gone += sum(len(one[6]) for one in expected)
+        for way, found in (("batch", together[k]), ("single", told(decoded(pair, router, prompt, how)[0]))):
+            try:
+                same(found, expected)
+            except AssertionError:
+                other.append((way, problems[k].id))
+    with capsys.disabled():
+        print(f"\n{name}, {kind}: {len(prompts)} problems, {n_gone} tokens taken back, {len(other)} runs differ")
+    assert not other and n_gone
 
 
 def test_what_the_llm_reads_in_parts(pair):

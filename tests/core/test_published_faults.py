@@ -67,7 +67,7 @@ import torch
 
 from citer_core.cli.decoding_arguments import given_settings
 from citer_core.cli.main import build_parser, main
-from citer_core.evaluation.accuracy import accuracy_alone, operating_points
+from citer_core.evaluation.accuracy import operating_points, right_alone
 from citer_core.labelling.label_files import label_dataset, load_labels
 from citer_core.labelling.labels import LabelSettings
 from citer_core.labelling.rollouts import MAX_ROLLOUT_TOKENS, Policy
@@ -150,7 +150,7 @@ def test_one_limit_for_every_method():
     """The same cap for either model alone, routing and rollouts, or the longer one wins."""
     limit = DecodeSettings().max_new_tokens
     assert limit == MAX_ROLLOUT_TOKENS == IterateSettings(1).max_new_tokens == Policy.slm_alone().max_new_tokens
-    for function in (accuracy_alone, operating_points):
+    for function in (right_alone, operating_points):
         assert inspect.signature(function).parameters["max_new_tokens"].default == limit
     subparsers = next(a for a in build_parser()._actions if isinstance(a, argparse._SubParsersAction))
     for command in ("label", "iterate", "evaluate"):

@@ -172,7 +172,7 @@ def test_a_damaged_index_is_an_error_and_none_is_no_runs(tmp_path):
 @pytest.mark.parametrize("name", ["recorded-embedded", "recorded-qwen"])
 def test_the_lists_that_ship_are_plans(name):
     plans = read_plans(ASSETS / "datasets" / f"{name}.jsonl")
-    assert len({json.dumps([p.question, p.settings.get("threshold")]) for p in plans}) == len(plans)
+    assert len({json.dumps([p.question, dict(p.settings)]) for p in plans}) == len(plans)
     for plan in plans:
         assert plan.data_type == "open" or plan.answer
         if plan.data_type == "mc":

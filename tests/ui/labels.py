@@ -16,7 +16,7 @@ from citer_core.tasks.datasets import bundled_rows
 from tests.ui.serving import Served
 from tests.ui.visitor import Visitor
 
-FIRST_PROBLEM = "math 2"
+FIRST_PROBLEM = "math 3"
 OWN = "Read something else with the loaded pair"
 VIEW = "window.citer.views.filled.get('labels')"
 CELLS = ("kept", "waste", "risk", "caught")

@@ -14,7 +14,7 @@ from tests.ui.serving import Served
 from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
-NUMBER = 97  # the LLM alone writes 32 tokens of its known solution; the SLM alone leaves it where it matters
+NUMBER = 95  # the LLM alone writes 27 tokens of its known solution; the SLM alone leaves it where it matters
 KEY = f"mc {NUMBER}"
 
 
@@ -50,7 +50,7 @@ def test_every_token_of_the_solution_has_the_label_of_the_labels_tab_and_none_af
     text = labelled_text(labelled, KEY)
     probe(visitor, 1)
     at = leaves_at(visitor, text)
-    assert at >= 30 and visitor.text().startswith("".join(text.pieces[:at]))
+    assert at >= 20 and visitor.text().startswith("".join(text.pieces[:at]))
     n_critical = 0
     for index, (case, label) in enumerate(zip(text.case.tolist()[:at], text.label.tolist()[:at], strict=True)):
         said = truth_at(visitor, index)

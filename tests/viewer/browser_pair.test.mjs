@@ -1,14 +1,15 @@
-/** The page's way to the worker that decodes, and a run under a moving tau: who is asked what, and what comes of it. */
+/** The page's way to the worker that decodes, and a run under moving dials: who is asked what, and what comes of it. */
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
 
 import { EngineClient, browserName, canCompute } from "../../assets/transport/engine_client.js";
-import { LiveTau } from "../../assets/transport/live_tau.js";
+import { LiveDials } from "../../assets/transport/live_dials.js";
 import { isSamePair } from "../../assets/transport/same_pair.js";
 import { serveEngine } from "../../assets/engine/serve.js";
 import { traceKey } from "../../assets/run/branch_diff.js";
+import { dialsOf } from "../../assets/run/dials.js";
 import { checkTrace } from "../../assets/run/trace_file.js";
 import { checkAnswer } from "../../assets/tasks/answers.js";
 import { ASSETS, fetchAsset } from "./engine_files.mjs";
@@ -39,6 +40,7 @@ const openClient = (files) => {
   const worker = new FakeWorker(files);
   return { worker, client: new EngineClient(FACTS, { hardware: "node", makeWorker: () => worker }) };
 };
+const at = (threshold) => dialsOf({ threshold });
 const judge = (completion, origin) =>
   checkAnswer(completion, { data_type: "math", choices: [], true_answer: origin.answer.true_answer });
 
@@ -50,7 +52,7 @@ function openLive(client) {
   const told = () => {
     for (const check of waiting) check();
   };
-  const live = new LiveTau(client, {
+  const live = new LiveDials(client, {
     judge,
     onText: (trace) => {
       shown.push(trace);
@@ -78,7 +80,7 @@ test("a recorded run under tau 0 and 1 is what was recorded of either model alon
   const origin = recorded("bakery");
   const { live, shown, showsAt } = openLive(client);
   for (const [tau, name] of Object.entries({ 0: "bakery-slm", 1: "bakery-llm" })) {
-    assert.equal(live.move(origin, Number(tau)), true);
+    assert.equal(live.move(origin, at(Number(tau))), true);
     await showsAt(Number(tau));
     const trace = shown.at(-1);
     const alone = recorded(name);
@@ -92,7 +94,7 @@ test("a recorded run under tau 0 and 1 is what was recorded of either model alon
   }
   assert.equal(worker.sent.filter((kind) => kind === "know").length, 1);
   const nSent = worker.sent.length;
-  live.move(origin, 0); // the way back
+  live.move(origin, at(0)); // the way back
   assert.equal(shown.at(-1).settings.threshold, 0);
   assert.equal(worker.sent.length, nSent);
 });
@@ -103,21 +105,21 @@ test("while tau moves on, one text is written at a time, and the last position i
   const { live, shown, showsAt } = openLive(client);
   const origin = recorded("trip");
   const taus = Array.from({ length: 30 }, (_, i) => i / 30);
-  for (const tau of taus) live.move(origin, tau);
+  for (const tau of taus) live.move(origin, at(tau));
   await showsAt(taus.at(-1));
-  const nAsked = worker.sent.filter((kind) => kind === "tau").length;
+  const nAsked = worker.sent.filter((kind) => kind === "move").length;
   assert.ok(nAsked <= 3, `${nAsked} texts were asked for`);
-  live.move(origin, 0.87);
-  live.move(origin, 0.87); // the slider's own event and the page may both say so
+  live.move(origin, at(0.87));
+  live.move(origin, at(0.87)); // the slider's own event and the page may both say so
   await showsAt(0.87);
-  assert.equal(worker.sent.filter((kind) => kind === "tau").length, nAsked + 1);
-  live.move(origin, 0.12);
+  assert.equal(worker.sent.filter((kind) => kind === "move").length, nAsked + 1);
+  live.move(origin, at(0.12));
   live.rest();
-  live.move(origin, 0.12); // what was ended is written again
+  live.move(origin, at(0.12)); // what was ended is written again
   await showsAt(0.12);
-  live.move(origin, 0.31);
+  live.move(origin, at(0.31));
   live.rest(); // tau is back
-  live.move(recorded("bakery"), 0.5);
+  live.move(recorded("bakery"), at(0.5));
   await showsAt(0.5);
   assert.equal(shown.at(-1).prompt.question, recorded("bakery").prompt.question);
   assert.ok(!shown.some((trace) => trace.settings.threshold === 0.31));
@@ -129,12 +131,12 @@ test("a run of another edition of its router, or of none that is here, is left a
   const { live, refusals, until } = openLive(client);
   const recordedRun = recorded("bakery");
   const other = { ...recordedRun, router: { ...recordedRun.router, revision: "0".repeat(16) } };
-  assert.equal(live.move(other, 0.2), true);
+  assert.equal(live.move(other, at(0.2)), true);
   await until(() => refusals.length === 1);
   assert.match(refusals[0], /another edition/);
-  assert.equal(live.move(other, 0.3), false);
+  assert.equal(live.move(other, at(0.3)), false);
   const unknown = { ...recordedRun, router: { ...recordedRun.router, name: "nobody" } };
-  live.move(unknown, 0.2);
+  live.move(unknown, at(0.2));
   await until(() => refusals.length === 2);
   assert.equal(live.isBusy, false);
 });

@@ -9,16 +9,43 @@ import { comparisonInAddress, readCompareLink } from "../../assets/compare/compa
 import { checkComparison, parseComparison } from "../../assets/compare/comparison_file.js";
 import { findings } from "../../assets/compare/findings.js";
 import { grown } from "../../assets/compare/live_form.js";
-import { H100_SXM } from "../../assets/run/cost.js";
+import { SHARED, readWay, wayInLink, wayOf } from "../../assets/compare/ways.js";
+import { LOOKING_BACK } from "../../assets/run/dials.js";
+import { CostModel, H100_SXM } from "../../assets/run/cost.js";
 import { NEWER } from "./engine_files.mjs";
 
 const FOLDER = new URL("../../assets/comparisons/", import.meta.url);
 const FILES = readdirSync(FOLDER).filter((name) => name !== "index.json");
 const textOf = (file) => readFileSync(new URL(file, FOLDER), "utf8");
 const FIRST = JSON.parse(textOf("index.json"))[0].file;
-const SHOWN = parseComparison(textOf(FIRST));
+const RECORDED = parseComparison(textOf(FIRST));
+/** Without the way that looks back, which has tests of its own. */
+const SHOWN = { ...RECORDED, runs: RECORDED.runs.filter(({ settings }) => !settings.take_back) };
 const COLUMNS = columnsOf(SHOWN, H100_SXM);
 const of = (way) => COLUMNS.find((column) => column.way === way);
+const NEWER_SHARED = Object.fromEntries(Object.entries(NEWER).filter(([name]) => SHARED.includes(name)));
+const LOOK = wayOf("citer-outcome", LOOKING_BACK);
+
+/** The routed run as one that looked back: at its fifth token the LLM took back what was the text from the third on. */
+function lookedBack() {
+  const run = SHOWN.runs[1];
+  const events = run.events.map((event) => ({ ...event, source: "slm", llm_tokens_fed: 0 }));
+  const discarded = events.slice(2, 5).map((event) => [event.token_id, event.text, event.slm_confidence]);
+  const look = { ...events[2], source: "llm", llm_tokens_fed: events[2].context_len + 2, slm_s: 0.3, router_s: 0.03 };
+  events[2] = {
+    ...look,
+    discarded,
+    read: [
+      [0.9, 0.9],
+      [0.9, 0.9],
+      [0.1, 0.9],
+      [0.5, 0.9],
+      [0.5, 0.9],
+    ],
+  };
+  const settings = { ...run.settings, ...LOOKING_BACK };
+  return { ...run, router: { ...run.router, name: "citer-outcome" }, events, settings };
+}
 
 test("every stored comparison opens, and its columns hold the runs' own tokens and text", () => {
   assert.ok(FILES.length >= 6);
@@ -31,7 +58,8 @@ test("every stored comparison opens, and its columns hold the runs' own tokens a
         columns[k].ids,
         run.events.map((event) => event.token_id),
       );
-      assert.equal(columns[k].cells.map(({ text }) => text).join(""), run.events.map((event) => event.text).join(""));
+      const kept = columns[k].cells.filter(({ kind }) => kind !== "rejected").map(({ text }) => text);
+      assert.equal(kept.join(""), run.events.map((event) => event.text).join(""));
     });
     const drafted = columns.at(-1);
     const llm = columns.find(({ way }) => way === "llm");
@@ -107,6 +135,58 @@ test("another problem's router at its tau gives its column to one that this prob
   assert.deepEqual(chosenColumns(COLUMNS, many), [...routed, "llm"].slice(-5));
 });
 
+test("what looks back is a column of its own, with what was taken back in its place, its clock and its bytes", () => {
+  const run = lookedBack();
+  const column = columnsOf({ ...SHOWN, runs: [run] }, H100_SXM)[0];
+  assert.deepEqual([column.way, column.name], ["look-back", "Look-back by citer-outcome"]);
+  assert.equal(column.id, "citer-outcome@0;back=0.2;doubt=0.35;final=0.02");
+  assert.deepEqual(readWay(column.id), LOOK);
+  assert.equal(wayInLink(LOOK), column.id);
+  const looks =
+    /^The LLM looked 1 time and took 3 tokens back; .* was for these\. \d+% of the tokens by the LLM, with /;
+  assert.match(column.about, looks);
+  assert.equal(column.about.split("with ")[1], "take back 0.2, doubt budget 0.35, final look above 0.02.");
+  const gone = column.cells.filter(({ kind }) => kind === "rejected");
+  assert.deepEqual(gone, column.cells.slice(2, 5));
+  assert.deepEqual(
+    gone.map(({ text }) => text),
+    run.events[2].discarded.map(([, text]) => text),
+  );
+  assert.deepEqual(
+    gone.map(({ place }) => place),
+    [2, 3, 4],
+  );
+  assert.deepEqual(
+    column.ids,
+    run.events.map((event) => event.token_id),
+  );
+  const { slm, llm } = run.pair;
+  const costs = new CostModel({ slm, llm, device: H100_SXM, routerParams: run.router.n_params });
+  const bytes = run.events.reduce((sum, event) => sum + costs.step(event).bytes, 0);
+  assert.ok(Math.abs(column.total.bytes / bytes - 1) < 1e-12);
+  assert.ok(Math.abs(gone[2].at.seconds - gone[0].at.seconds - 0.22) < 1e-9);
+  // All that the SLM wrote waits for the LLM, which read five tokens in one look; the rest is settled at the end.
+  const look = column.cells[5];
+  assert.equal(look.kind, "llm");
+  assert.deepEqual(standAt(column, "bytes", gone[2].at.bytes), { shown: 5, settled: 0 });
+  assert.deepEqual(standAt(column, "bytes", look.at.bytes), { shown: 6, settled: 6 });
+  for (const clock of ["bytes", "seconds", "tokens"]) {
+    const n = column.cells.length;
+    assert.deepEqual(standAt(column, clock, column.total[clock]), { shown: n, settled: n });
+  }
+  assert.ok(findings([column, of("llm")]).some((text) => text.startsWith("Look-back by citer-outcome ")));
+});
+
+test("a page opens with what looks back beside the others, and a link's way gives its column to one alike", () => {
+  const back = columnsOf({ ...SHOWN, runs: [lookedBack()], speculative: null }, H100_SXM)[0];
+  const offered = [...COLUMNS.slice(0, -2), back, ...COLUMNS.slice(-2)];
+  const routed = COLUMNS.filter(({ way }) => way === "routed").map(({ id }) => id);
+  assert.deepEqual(chosenColumns(offered, []), ["slm", routed[0], back.id, "llm"]);
+  assert.deepEqual(chosenColumns(offered, ["a@0.1", "b@0;back=0.5"]), [routed[0], back.id]);
+  assert.deepEqual(chosenColumns(COLUMNS, ["a@0.1", "b@0;back=0.5"]), routed.slice(0, 2));
+  assert.ok(drawRound([back, { ...of("routed"), ids: [1] }], Math.random), "two ways");
+});
+
 test("what speaks against routing is said first, and only what follows from the numbers", () => {
   const drafted = of("speculative");
   const priced = (column, bytes, more = {}) => ({ ...column, total: { ...column.total, bytes }, ...more });
@@ -155,9 +235,9 @@ test("a link says problem, columns and clock, and what it does not know is left 
   const link = `https://example.org/?view=compare&${comparisonInAddress(state)}`;
   assert.deepEqual(readCompareLink(new URL(link).search), state);
   assert.equal(new URL(link).searchParams.get("view"), "compare");
-  assert.deepEqual(readCompareLink("?clock=moon&columns=,,a,a,b,c,d,e"), {
+  assert.deepEqual(readCompareLink("?clock=moon&columns=,,a,a,b,c,d,e,f,g"), {
     problem: null,
-    columns: ["a", "b", "c"],
+    columns: ["a", "b", "c", "d", "e"],
     clock: null,
     live: null,
   });
@@ -167,12 +247,9 @@ test("a link says problem, columns and clock, and what it does not know is left 
 const ASKED = {
   question: "What is 2 + 3?\n& more, 50%",
   data_type: "math",
-  routers: [
-    { router: "citer", threshold: 0.9123 },
-    { router: "max-probability", threshold: 0.5 },
-  ],
+  routers: [{ router: "citer", threshold: 0.9123 }, { router: "max-probability", threshold: 0.5 }, LOOK],
   together: true,
-  settings: { max_new_tokens: 99, temperature: 0.8, top_p: 0.9, seed: -4, ...NEWER },
+  settings: { max_new_tokens: 99, temperature: 0.8, top_p: 0.9, seed: -4, ...NEWER_SHARED },
 };
 
 test("a link of a live comparison says all that it was asked with, each value in its range", () => {
@@ -186,7 +263,7 @@ test("a link of a live comparison says all that it was asked with, each value in
   });
   assert.equal(new URL(link).searchParams.has("q"), false, "which Explore would take for its own");
   const { live } = readCompareLink(
-    "?live_question=1&live_type=song&live_routers=citer@2,a@b,@0.5,x@0.5,y@0.6,z@0.7" +
+    "?live_question=1&live_type=song&live_routers=citer@2,a@b,@0.5,x@0.5,y@0,y@0.6;back=7;wind=3,z@0;doubt=3,q@0.8" +
       "&live_temp=9&live_top_p=0&live_seed=x&live_n=1e9",
   );
   assert.deepEqual(live, {
@@ -195,9 +272,10 @@ test("a link of a live comparison says all that it was asked with, each value in
     routers: [
       { router: "x", threshold: 0.5 },
       { router: "y", threshold: 0.6 },
+      { router: "z", threshold: 0, doubt_budget: 3 },
     ],
     together: false,
-    settings: { max_new_tokens: 256, temperature: 0, top_p: 1, seed: 0, ...NEWER },
+    settings: { max_new_tokens: 256, temperature: 0, top_p: 1, seed: 0, ...NEWER_SHARED },
   });
   assert.equal(readCompareLink(`?live_question=${"a".repeat(5000)}`).live, null);
 });
@@ -207,8 +285,10 @@ test("Explore's run is asked as it is, and not offered where it stands already",
   const { question, data_type } = routed.prompt;
   const { threshold, temperature, top_p, seed, max_new_tokens } = routed.settings;
   const routers = [{ router: routed.router.name, threshold }];
-  const settings = { max_new_tokens, temperature, top_p, seed, ...NEWER };
+  const settings = { max_new_tokens, temperature, top_p, seed, ...NEWER_SHARED };
   assert.deepEqual(askedOf(routed), { question, data_type, routers, settings });
+  assert.deepEqual(askedOf(lookedBack()), { question, data_type, routers: [LOOK], settings });
+  assert.equal(isThere(lookedBack(), routed.prompt, COLUMNS), false);
   assert.deepEqual(askedOf(SHOWN.runs[0]).routers, []);
   assert.equal(isThere(routed, SHOWN.runs[0].prompt, COLUMNS), true);
   const other = { ...routed, settings: { ...routed.settings, threshold: 0.123 } };

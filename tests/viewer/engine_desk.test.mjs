@@ -4,8 +4,10 @@ import { Worker } from "node:worker_threads";
 
 import { decode } from "../../assets/engine/decode.js";
 import { Desk } from "../../assets/engine/desk.js";
-import { sharedAtTau } from "../../assets/engine/fork.js";
+import { sharedUnder } from "../../assets/engine/fork.js";
 import { probe } from "../../assets/engine/probe.js";
+import { settle } from "../../assets/run/decision.js";
+import { dialsOf } from "../../assets/run/dials.js";
 import { RunReceiver } from "../../assets/run/stream.js";
 import { checkTrace } from "../../assets/run/trace_file.js";
 import { PROMPT, SETTINGS, fresh, loadBundled, withoutSeconds } from "./engine_files.mjs";
@@ -63,7 +65,8 @@ test("tau moved over a run gives what a new run at that tau gives, and the last 
   desk.take({ kind: "start", run: "base", request: request() });
   await ended("base");
   const taus = [0.1, 0.95, 0.4, 1, 0, 0.7];
-  for (const [i, threshold] of taus.entries()) desk.take({ kind: "tau", run: `tau ${i}`, base: "base", threshold });
+  for (const [i, threshold] of taus.entries())
+    desk.take({ kind: "move", run: `tau ${i}`, base: "base", dials: dialsOf({ threshold }) });
   await ended("tau 5");
   assert.deepEqual(
     taus.slice(0, -1).map((_, i) => replies.find(({ run, end }) => run === `tau ${i}` && end).end.finish_reason),
@@ -72,7 +75,7 @@ test("tau moved over a run gives what a new run at that tau gives, and the last 
   const router = await pair.router("citer");
   const ids = pair.tokenizer.encode(PROMPT.text);
   for (const threshold of taus) {
-    desk.take({ kind: "tau", run: `again ${threshold}`, base: "base", threshold });
+    desk.take({ kind: "move", run: `again ${threshold}`, base: "base", dials: dialsOf({ threshold }) });
     await ended(`again ${threshold}`);
     const own = [...decode(pair, router, ids, { ...SETTINGS, threshold })];
     assert.deepEqual(withoutSeconds(eventsOf(`again ${threshold}`)), withoutSeconds(own));
@@ -82,12 +85,59 @@ test("tau moved over a run gives what a new run at that tau gives, and the last 
   const { slm } = pair;
   const nWritten = [];
   slm.read = (ids) => nWritten.push(ids.length) && Object.getPrototypeOf(slm).read.call(slm, ids);
-  desk.take({ kind: "tau", run: "near", base: "base", threshold: taus[1] + 1e-9 });
+  desk.take({ kind: "move", run: "near", base: "base", dials: dialsOf({ threshold: taus[1] + 1e-9 }) });
   await ended("near");
   delete slm.read;
   assert.equal(nWritten.length, 1);
   const texts = ["near", `again ${taus[1]}`].map((run) => eventsOf(run).map(({ token_id: id }) => id));
   assert.deepEqual(texts[0], texts[1]);
+});
+
+test("a run under moved dials is what a new run there is, whichever text it goes on from", async () => {
+  const { pair, desk, ended, eventsOf } = await openDesk();
+  const router = await pair.router("citer-outcome");
+  const ids = pair.tokenizer.encode(PROMPT.text);
+  const long = { ...SETTINGS, threshold: 0.3, max_new_tokens: 120 };
+  desk.take({ kind: "start", run: "base", request: request({ router: "citer-outcome", settings: long }) });
+  await ended("base");
+  const settled = (told) => {
+    const events = [];
+    settle(events, told);
+    return withoutSeconds(events);
+  };
+  let [nGone, nWritten, nFresh] = [0, 0, 0];
+  const counted = async (work) => {
+    let n = 0;
+    pair.slm.read = (read) => ++n && Object.getPrototypeOf(pair.slm).read.call(pair.slm, read);
+    const result = await work();
+    delete pair.slm.read;
+    return [result, n];
+  };
+  const looks = [0.2, 0.5, 0.02, 1, 0, 0.2].map((ratio, i) => ({
+    take_back: ratio,
+    doubt_budget: [0.35, 0.05][i % 2],
+  }));
+  const others = [
+    { look_every: 9, take_back: 0.2 },
+    { take_back: 0.3, final_doubt: 0.02 },
+    { threshold: 1 },
+    { threshold: 0.3 },
+  ];
+  for (const [i, where] of [...looks, ...others, ...looks.slice(0, 2)].entries()) {
+    const dials = dialsOf({ threshold: 0, ...where });
+    const run = `move ${i}`;
+    const [, n] = await counted(async () => {
+      desk.take({ kind: "move", run, base: "base", dials });
+      await ended(run);
+    });
+    const [own, nOwn] = await counted(() => [...decode(pair, router, ids, { ...long, ...dials })]);
+    const [moved, wanted] = [settled(eventsOf(run)), settled(own)];
+    assert.deepEqual(moved, wanted, JSON.stringify(where));
+    nGone += wanted.filter(({ discarded }) => discarded).length;
+    nWritten += n;
+    nFresh += nOwn;
+  }
+  assert.ok(nGone > 0 && nWritten < nFresh, `${nGone} taken back, ${nWritten} of ${nFresh} positions read`);
 });
 
 test("a position of a finished run is answered between runs, or it is said why not", async () => {
@@ -114,7 +164,7 @@ test("of two branches each goes on from its own text when tau moves", async () =
     desk.take({ kind: "start", run: name, request: request({ fork, parent }) });
     await ended(name);
   }
-  desk.take({ kind: "tau", run: "moved", base: "second", threshold: SETTINGS.threshold });
+  desk.take({ kind: "move", run: "moved", base: "second", dials: dialsOf(SETTINGS) });
   await ended("moved");
   const [moved, second] = ["moved", "second"].map((name) => eventsOf(name).map(({ token_id: id }) => id));
   assert.deepEqual(moved, second);
@@ -130,9 +180,10 @@ test("a token that a person forced stays forced when tau moves", async () => {
   await ended("branch");
   const branch = eventsOf("branch");
   assert.ok(branch[6].forced);
-  const kept = sharedAtTau(branch, SETTINGS.threshold);
-  assert.deepEqual(kept, branch);
-  assert.equal(sharedAtTau(branch.slice(6, 7), 0)[0].token_id, fork.tokenId);
+  const under = (events, changes = {}) => sharedUnder(events, SETTINGS, dialsOf({ ...SETTINGS, ...changes }), () => 0);
+  assert.deepEqual(under(branch), branch);
+  assert.equal(under(branch.slice(6, 7), { threshold: 0 })[0].token_id, fork.tokenId);
+  assert.ok(under(branch, { take_back: 0.2 }).length <= 7); // what follows may be taken back
 });
 
 test("a run is cancelled between two tokens, and a probe waits for its turn", async () => {
@@ -181,7 +232,7 @@ test("a run that breaks off keeps what was written until then", async () => {
   const kept = floats[at];
   floats[at] = NaN;
   // The pair's own routers ask the LLM for the first token already.
-  const asked = request({ router: "margin", settings: { ...SETTINGS, threshold: 0.1 } });
+  const asked = request({ router: "margin", settings: { ...SETTINGS, threshold: 0.05 } });
   desk.take({ kind: "start", run: "broken", request: asked });
   const { end } = await ended("broken");
   pair.kernel.floats[at] = kept;
@@ -204,7 +255,7 @@ test("what is asked wrongly is answered in words, and the desk goes on", async (
     assert.equal(end.finish_reason, "error");
     assert.match(end.error, words);
   }
-  desk.take({ kind: "tau", run: "t", base: "nobody's", threshold: 0.5 });
+  desk.take({ kind: "move", run: "t", base: "nobody's", dials: dialsOf({}) });
   assert.match((await ended("t")).end.error, /is not known here any more/);
 });
 

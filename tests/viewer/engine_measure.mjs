@@ -1,7 +1,8 @@
 /** How fast the browser's engine decodes: the same measurement in node and in a browser's worker. */
 
 import { decode } from "../../assets/engine/decode.js";
-import { sharedAtTau } from "../../assets/engine/fork.js";
+import { sharedUnder } from "../../assets/engine/fork.js";
+import { dialsOf } from "../../assets/run/dials.js";
 
 const N_TOKENS = 150;
 const ROUNDS = 8;
@@ -48,7 +49,11 @@ export async function* measure(pair, processorMs = () => performance.now()) {
   const moves = Array.from({ length: N_MOVES }, (_, i) => {
     const threshold = i / (N_MOVES - 1);
     const start = performance.now();
-    const fork = { events: sharedAtTau(base, threshold).slice(0, N_MOVED - 1), source: null, tokenId: null };
+    const fork = {
+      events: sharedUnder(base, settings, dialsOf({ threshold }), () => 0).slice(0, N_MOVED - 1),
+      source: null,
+      tokenId: null,
+    };
     const written = [...decode(pair, router, prompt, { ...settings, threshold }, fork)];
     return written.length ? performance.now() - start : 0;
   });

@@ -65,6 +65,7 @@ const answer = {
         writers: events.map((event) => event.source[0]).join(""),
         confidences: events.map((event) => event.slm_confidence),
         fed: events.map((event) => event.llm_tokens_fed),
+        gone: events.map((event) => (event.discarded ?? []).map(([id]) => id)),
         tops: events.map((event) => [event.slm_top.slice(0, 2), event.llm_top.slice(0, 2)]),
         reason,
       }))

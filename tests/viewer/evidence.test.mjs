@@ -8,6 +8,7 @@ import {
   csvOf,
   curvesFigure,
   curvesOf,
+  sentenceOf,
   seriesOf,
   tableOf,
 } from "../../assets/evidence/figures.js";
@@ -19,6 +20,7 @@ import { readLink } from "../../assets/app/link.js";
 const point = (router, share, right, more = {}) => ({
   router,
   label: router.toUpperCase(),
+  settings: {},
   seeds: 1,
   share_wanted: share,
   tau: 0.8765432109,
@@ -113,18 +115,37 @@ test("a chart of which every curve is hidden keeps axes that are possible", () =
 test("a point opens exactly its router and tau", () => {
   const problem = { question: "What is 1 + 1?", data_type: "math", router: null, settings: { temperature: 0 } };
   const opened = readLink(new URL(addressOf("https://page/", POINTS[3], problem)).search);
-  assert.equal(opened.tau, 0.8765432109);
+  assert.deepEqual(opened.dials, { threshold: 0.8765432109 });
   assert.equal(opened.problem.router, "citer");
   assert.equal(opened.problem.settings.threshold, 0.8765432109);
   assert.equal(opened.problem.question, problem.question);
   assert.deepEqual(opened.refused, []);
 });
 
+test("a point of looking back has its settings in its sentence, its address and the table, and its own curve", () => {
+  const settings = { take_back: 0.2, doubt_budget: 0.35 };
+  const free = point("max-probability", 0.1, 150);
+  const back = { ...point("max-probability", 0.03, 190, { tau: 0, settings }), label: "Look-back: at the end" };
+  assert.match(sentenceOf(back), /^Look-back: at the end with take_back 0\.2, doubt_budget 0\.35: 190 of 200 right/);
+  const problem = { question: "What is 1 + 1?", data_type: "math", router: null, settings: { temperature: 0 } };
+  const opened = readLink(new URL(addressOf("https://page/", back, problem)).search);
+  assert.deepEqual(
+    [opened.dials.threshold, opened.problem.settings.take_back, opened.problem.settings.doubt_budget],
+    [0, 0.2, 0.35],
+  );
+  assert.equal(tableOf([back]).rows[0].at(-1), "take_back 0.2, doubt_budget 0.35");
+  const shown = seriesOf([free, back], "share").map((series) => [series.router, series.isFirst]);
+  assert.deepEqual(shown, [
+    ["max-probability", true],
+    ["Look-back: at the end", false],
+  ]);
+});
+
 test("the table says what was not measured, and the CSV has all digits", () => {
   const { head, rows } = tableOf(POINTS);
   assert.equal(head.length, rows[2].length);
   assert.deepEqual(rows[2].slice(0, 6), ["CITER", "0.8765", "20.0%", "194", "200", "97.0%"]);
-  assert.equal(rows[2].at(-1), "not measured");
+  assert.equal(rows[2][head.indexOf("s one at a time")], "not measured");
   const lines = csvOf([point('a "b",c', 0.1, 1)])
     .trimEnd()
     .split("\r\n");

@@ -30,7 +30,7 @@ function branch(book, from, fork, ids, how = {}) {
   return book.add(traceOf(ids, { parent: { key: traceKey(from.trace), fork }, ...how }), from);
 }
 const linkOf = (branches) =>
-  buildLink("http://h/", { preset: "a", problem: null, tau: null, token: null, branches }).split("?preset=a")[1];
+  buildLink("http://h/", { preset: "a", problem: null, dials: {}, token: null, branches }).split("?preset=a")[1];
 
 test("branches come back from a link as they were made", () => {
   const book = bookOf();

@@ -6,8 +6,8 @@ import test from "node:test";
 import { CostModel } from "../../assets/run/cost.js";
 import { splitStep } from "../../assets/run/cost_split.js";
 import { isForced, replay, runFacts } from "../../assets/run/decision.js";
+import { looksWords } from "../../assets/run/looks.js";
 import { RunView } from "../../assets/run/run_view.js";
-import { looksWords } from "../../assets/viewer/figures.js";
 import { DEVICE, LLM, PROMPT_LENGTH, SLM, makeEvents } from "./fixtures.mjs";
 
 const HEAD = { pair: { slm: SLM, llm: LLM }, router: { n_params: 7 }, settings: { threshold: 0.5, take_back: 0.2 } };

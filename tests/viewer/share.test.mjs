@@ -23,12 +23,12 @@ const HOSTILE = JSON.parse(execFileSync(PYTHON, ["-m", "tests.hostile"], { cwd: 
 const copy = () => structuredClone(RECORDED);
 
 test("a link to a recorded run comes back as it was", () => {
-  const link = buildLink("https://host/path/", linkStateOf(RECORDED, "capital.json", 0.85, 7));
+  const link = buildLink("https://host/path/", linkStateOf(RECORDED, "capital.json", { threshold: 0.85 }, 7));
   assert.equal(link, "https://host/path/?preset=capital&tau=0.85&tok=8");
   const state = {
     preset: "capital",
     problem: null,
-    tau: 0.85,
+    dials: { threshold: 0.85 },
     token: 7,
     look: usualLook(),
     branches: null,
@@ -41,7 +41,7 @@ test("a link keeps what is shown of a run and its price, and says nothing of wha
   const pairs = ["Small / 72B", "Small / 70B"];
   const price = { pair: "Small / 70B", bandwidth: 935.5, compute: null };
   const look = { filter: "llm", certainty: true, price };
-  const link = buildLink("https://host/", linkStateOf(RECORDED, "capital.json", null, null, look));
+  const link = buildLink("https://host/", linkStateOf(RECORDED, "capital.json", {}, null, look));
   assert.equal(link, "https://host/?preset=capital&show=llm&cert=1&as=Small+%2F+70B&bw=935.5");
   const read = readLink(new URL(link).search, pairs);
   assert.deepEqual([read.look, read.refused], [look, []]);
@@ -70,10 +70,10 @@ test("a link to a live run holds problem and settings, for every hostile questio
       max_new_tokens: 99,
       ...NEWER,
     });
-    const state = readLink(new URL(buildLink("http://h/", linkStateOf(trace, null, 0.2, null))).search);
+    const state = readLink(new URL(buildLink("http://h/", linkStateOf(trace, null, { threshold: 0.2 }, null))).search);
     assert.deepEqual(state, {
       preset: null,
-      tau: 0.2,
+      dials: { threshold: 0.2 },
       token: null,
       problem: { question: trace.prompt.question, data_type: "mc", router: "citer", settings: trace.settings },
       look: usualLook(),
@@ -90,7 +90,7 @@ test("what is out of range in a link is as good as absent, and named", () => {
   assert.deepEqual(readLink("?preset=a&tau=2&tok=0"), {
     preset: "a",
     problem: null,
-    tau: null,
+    dials: {},
     token: null,
     look: usualLook(),
     branches: null,

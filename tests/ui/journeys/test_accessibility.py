@@ -162,6 +162,6 @@ def settled(visitor: Visitor, view: str, is_served: bool) -> None:
     elif view == "Learn":
         expect(page.locator(".cx-guess").first).to_be_visible()
         page.locator(".cx-guess").nth(2).click()
-        page.get_by_role("button", name="Reveal").click()
+        page.get_by_role("button", name="Reveal").first.click()
     elif view == "API":
         expect(page.locator(".cx-endpoints").first).to_be_visible()

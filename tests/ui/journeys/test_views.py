@@ -7,6 +7,7 @@ import csv
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -17,11 +18,14 @@ from playwright.sync_api import Page, expect
 from citer_core.assets import ASSETS
 from citer_core.comparison import COMPARISONS, Comparison
 from citer_core.cost import H100_SXM
+from citer_core.engine import Engine
+from citer_core.tasks.problems import problem_from_text
+from citer_core.types import Discarded, Judged, settled
 from citer_core.ui.evidence import evidence_message
 from citer_core.ui.labels.recorded_labels import FOLDER, FREE, read_stored
 from tests.label_verdicts import confusion
 from tests.traces import opening_run, recorded
-from tests.ui.axe import overflow
+from tests.ui.axe import findings, overflow
 from tests.ui.conftest import on_one_host
 from tests.ui.labels import VIEW, matrix, settle
 from tests.ui.visitor import Visitor, type_over
@@ -35,6 +39,9 @@ PAST_THE_EDGE = """(text) => {
   return rects.filter((rect) => rect.right > right + 0.5).length;
 }"""
 TEXTS = "all => all.map((one) => one.textContent)"
+# What stays of a column's text.
+KEPT = """(all) => all.map((one) =>
+  [...one.querySelectorAll('.cq-t:not(.cq-rejected)')].map((token) => token.textContent).join('').trimStart())"""
 
 
 def opens_as_it_was_left(page: Page, seen: str, names: set[str]) -> dict[str, list[str]]:
@@ -54,9 +61,14 @@ def test_compare(enter: Enter, is_served: bool) -> None:
     visitor.open_view("Compare")
     first = COMPARISONS.read(ASSETS / "comparisons")[0]
     there = Comparison.read(ASSETS / "comparisons" / first["file"])
-    texts = [there.runs[k].completion.lstrip() for k in (0, 1, -1)]
-    expect(page.locator(".cq-column")).to_have_count(3, timeout=20_000)
-    assert page.locator(".cq-text").evaluate_all(TEXTS) == texts
+    looking_back = next(run for run in there.runs if run.settings.take_back)
+    opening = [there.runs[0], there.runs[1], looking_back, there.runs[-1]]
+    texts = [run.completion.lstrip() for run in opening]
+    expect(page.locator(".cq-column")).to_have_count(4, timeout=20_000)
+    assert page.locator(".cq-text").evaluate_all(KEPT) == texts
+    looked = page.locator(".cq-column[data-way=look-back]")
+    expect(looked.locator(".cq-rejected")).to_have_count(looking_back.n_discarded)
+    expect(looked).to_contain_text(f"took {looking_back.n_discarded} token")
     expect(page.locator(".cq-findings li").first).to_contain_text("Speculative decoding moved")
     if is_served:  # what is recorded is the same files on both
         look_at_the_recorded_comparison(visitor, there)
@@ -76,13 +88,24 @@ def test_compare(enter: Enter, is_served: bool) -> None:
     form.get_by_label("Routed by").select_option(there.runs[1].router.name)
     type_over(form.get_by_label("at τ").first, f"{there.runs[1].settings.threshold:g}")
     form.get_by_label("and by the router").select_option("")
+    form.get_by_label("with look-back by").select_option("citer-outcome")
+    assert [form.get_by_label(name).input_value() for name in ("with look-back by", "Doubt budget", "Take back")] == [
+        "citer-outcome", "0.35", "0.2"
+    ]  # fmt: skip
+    type_over(form.get_by_label("Doubt budget"), "0.01")
+    type_over(form.get_by_label("Take back"), "1")
     go.click()
     expect(page.locator(".cx-compare")).to_contain_text("Written live", timeout=20_000)
     expect(go).to_be_enabled(timeout=30_000)
-    drawn = page.locator(".cq-text").evaluate_all(TEXTS)
-    assert [text for k, text in enumerate(drawn) if k in (0, 1, len(drawn) - 1)] == texts
-    is_right = bool(there.runs[0].answer and there.runs[0].answer.is_correct)
-    expect(page.locator(".cq-verdict").first).to_have_text("✓ right" if is_right else "✗ wrong")
+    # Beside models alone that nobody looks at, the way that takes back all but the LLM's own, as Python writes it.
+    how = replace(looking_back.settings, take_back=1.0, doubt_budget=0.01)
+    problem = problem_from_text(there.runs[0].prompt.question, there.runs[0].prompt.data_type)
+    events = settled(Engine.load().start(problem, router="citer-outcome", settings=how))
+    own = "".join(event.text for event in events).lstrip()
+    assert page.locator(".cq-text").evaluate_all(KEPT) == [*texts[:2], own, texts[-1]]
+    expect(looked.get_by_label("Who writes")).to_have_value("citer-outcome@0;back=1;doubt=0.01;final=0.02")
+    expect(looked).to_contain_text(f"took {looked.locator('.cq-rejected').count()} token")
+    expect(page.locator(".cq-verdict").first).to_have_text("")  # no page knows the answer of what a person typed
     # The same share for both: each router's tau from what was measured on this pair.
     regime = evidence_message()["evidence"]["regimes"][0]
     points = [point for point in regime["kinds"]["math"]["points"] if point["share_wanted"] == 0.1]
@@ -110,6 +133,7 @@ def test_compare(enter: Enter, is_served: bool) -> None:
     expect(form.locator(".cq-note")).to_have_text("This is what the link asks for. Write it when you like.")
     expect(form.get_by_label("The problem")).to_have_value(there.runs[0].prompt.question)
     expect(form.get_by_label("Seed")).to_have_value("7")
+    expect(form.get_by_label("Take back")).to_have_value("1")
 
 
 def look_at_the_recorded_comparison(visitor: Visitor, there: Comparison) -> None:
@@ -118,11 +142,11 @@ def look_at_the_recorded_comparison(visitor: Visitor, there: Comparison) -> None
     # A token's space is not drawn where its line ends, wherever that is.
     for width in range(1440, 1250, -19):
         page.set_viewport_size({"width": width, "height": 900})
-        assert page.locator(".cq-text").nth(2).evaluate(PAST_THE_EDGE) == 0
+        assert page.locator(".cq-text").nth(3).evaluate(PAST_THE_EDGE) == 0
 
-    # Speculative decoding comes as a fourth column: kept and rejected drafts.
+    # Speculative decoding comes as a fifth column: kept and rejected drafts.
     page.get_by_role("button", name="Add a column").click()
-    drafts = page.locator(".cq-column").nth(3)
+    drafts = page.locator(".cq-column").nth(4)
     drafts.get_by_label("Who writes").select_option("speculative")
     n_kept = there.speculative.n_accepted
     expect(drafts.locator(".cq-kept")).to_have_count(n_kept)
@@ -141,7 +165,7 @@ def look_at_the_recorded_comparison(visitor: Visitor, there: Comparison) -> None
     page.get_by_label("What the clock counts").select_option("tokens")
     asked = opens_as_it_was_left(page, ".cq-column", {"problem", "columns", "clock"})
     assert asked["columns"][0].split(",")[-1] == "speculative" and asked["clock"] == ["tokens"]
-    expect(page.locator(".cq-column")).to_have_count(4)
+    expect(page.locator(".cq-column")).to_have_count(5)
 
     # The blind test hides who wrote and keeps a score.
     page.get_by_role("button", name="Blind test").click()
@@ -160,7 +184,7 @@ def look_at_the_recorded_comparison(visitor: Visitor, there: Comparison) -> None
     page.get_by_role("button", name="Another pair").click()
     page.get_by_role("button", name="No difference").click()
     page.get_by_role("button", name="End the blind test").click()
-    expect(page.locator(".cq-column")).to_have_count(4)
+    expect(page.locator(".cq-column")).to_have_count(5)
     page.reload()
     expect(page.get_by_role("button", name="Blind test (2 so far)")).to_be_visible(timeout=20_000)
 
@@ -261,7 +285,10 @@ def test_evidence(enter: Enter) -> None:
     labels = {point["label"] for point in entry["points"] if point["share"] is not None}
     key = page.locator(".ce-key")
     assert set(key.locator(".ce-curve").all_text_contents()) == labels
-    best, hidden = key.get_by_role("button", name=entry["best"]), key.locator(".ce-curve[aria-pressed=false]")
+    best, hidden = (
+        key.get_by_role("button", name=entry["best"], exact=True),
+        key.locator(".ce-curve[aria-pressed=false]"),
+    )
     expect(best).to_have_attribute("aria-pressed", "true")
     n_hidden = hidden.count()
     assert 0 < n_hidden < len(labels) and f"{n_hidden} more curves" in key.inner_text()
@@ -297,7 +324,8 @@ def test_evidence(enter: Enter) -> None:
     page.keyboard.press("ArrowLeft")
     name = page.evaluate("document.activeElement.getAttribute('aria-label')")
     chosen = entry["points"][int(page.evaluate("document.activeElement.dataset.number"))]
-    assert name.startswith(f"{chosen['label']} at τ") and f"{chosen['right']:g} of {chosen['n']} right" in name
+    how = "with" if chosen["settings"] else "at τ"
+    assert name.startswith(f"{chosen['label']} {how}") and f"{chosen['right']:g} of {chosen['n']} right" in name
     expect(page.locator(".ce-detail")).to_contain_text(f"{chosen['right']:g} of {chosen['n']} right")
     expect(page.locator(".ce-detail a")).to_have_count(int(chosen["opens"]))
     if chosen["opens"]:
@@ -315,7 +343,8 @@ def test_learn(enter: Enter) -> None:
     page = visitor.page
     visitor.open_view("Learn")
     run = opening_run()
-    tokens = page.locator(".cx-guess")
+    card = page.get_by_role("region", name="Predict, then reveal")
+    tokens = card.locator(".cx-guess")
     n_marks = run.n_tokens - 1  # the end of the text has nothing to mark
     expect(tokens).to_have_count(n_marks, timeout=20_000)
     expect(tokens.locator(".cv-mark-tex[data-mark='×']")).to_have_count(2)  # LaTeX is spelled as in Explore
@@ -330,14 +359,14 @@ def test_learn(enter: Enter) -> None:
     tokens.nth(slm).click()
     page.keyboard.press("ArrowRight")
     expect(tokens.nth(slm + 1)).to_be_focused()
-    page.get_by_role("button", name="Reveal").click()
-    result = page.locator(".cx-learn-result")
+    card.get_by_role("button", name="Reveal").click()
+    result = card.locator(".cx-learn-result")
     expect(result).to_contain_text(f"You found 2 of {len(llm)} tokens (✓), missed {len(llm) - 2} (▲) and marked 1")
     expect(page.locator(".cx-guess-missed")).to_have_count(len(llm) - 2)
     expect(tokens.nth(slm)).to_have_attribute("aria-checked", "true")
-    page.get_by_label("What counts as needing the LLM").select_option("changed")
+    card.get_by_label("What counts as needing the LLM").select_option("changed")
     expect(result).to_contain_text("Score")
-    page.get_by_role("button", name="Try again").click()
+    card.get_by_role("button", name="Try again").click()
     expect(result).to_be_empty()
 
     # The formulas have the numbers of the run on the screen, which comes along from Explore; Back and Forward work.
@@ -362,4 +391,46 @@ def test_learn(enter: Enter) -> None:
     page.locator("#cx-size").click()
     assert page.locator(".cx-glossary").evaluate("(node) => node.currentCSSZoom") == pytest.approx(1.2)
     assert overflow(page) == 0
-    opens_as_it_was_left(page, ".cx-guess", {"exercise", "truth"})
+    also = {"slip"} if page.locator("[data-takes-back]").count() else set()
+    opens_as_it_was_left(page, ".cx-guess", {"exercise", "truth", *also})
+
+
+@on_one_host("served")
+def test_the_slip_is_found(enter: Enter) -> None:
+    """The text is that which the LLM saw; a mark is answered with what it gave that token and its own."""
+    run = opening_run()
+    at, after = 5, 9
+    gone = tuple(Discarded(event.token_id, event.text, event.slm_confidence) for event in run.events[at:after])
+    read = tuple(Judged(*both) for both in ((0.9, 0.9), (0.02, 0.95), (0.7, 0.7), (0.6, 0.6), (0.5, 0.5)))
+    look = replace(run.events[at], source="llm", text="7", llm_tokens_fed=20, discarded=gone, read=read)
+    told = replace(run, events=(*run.events[:at], look))
+    visitor = enter()
+    page = visitor.page
+    page.route(
+        "**/traces/bakery.json", lambda route: route.fulfill(body=told.to_json(), content_type="application/json")
+    )
+    page.locator('.cx-preset[data-file="bakery.json"]').evaluate("(card) => (card.dataset.takesBack = '')")
+    page.locator(".cx-preset[data-takes-back]:not([data-file='bakery.json'])").evaluate_all(
+        "(cards) => cards.forEach((card) => card.removeAttribute('data-takes-back'))"
+    )
+    visitor.open_view("Learn")
+    card = page.get_by_role("region", name="Find the slip")
+    tokens = card.locator(".cx-guess")
+    expect(tokens).to_have_count(after, timeout=20_000)
+    result = card.locator(".cx-learn-result")
+    tokens.nth(0).click()
+    tokens.nth(at + 1).click()
+    expect(card.locator("[aria-checked=true]")).to_have_count(1)  # the later one
+    card.get_by_role("button", name="Reveal").click()
+    wrong, slip = (run.events[i].text.replace(" ", "·") for i in (at + 1, at))
+    expect(result).to_have_text(
+        f"Not found. To the LLM, “{wrong}” had 0.70. It took back “{slip}”, which had 0.02, and 3 tokens behind it; "
+        "its own “7” had 0.95."
+    )
+    expect(tokens.nth(at)).to_have_class(re.compile("cx-guess-missed"))
+    card.get_by_role("button", name="Try again").click()
+    tokens.nth(at).focus()
+    page.keyboard.press(" ")
+    card.get_by_role("button", name="Reveal").click()
+    expect(result).to_contain_text("Found. It took back")
+    assert findings(page, ".cx-learn") == []

@@ -1,31 +1,35 @@
 /**
- * A finished run under a moving tau: written again at where tau stands, the last position first.
+ * A finished run under moving dials: written again at where they stand, the last position first.
  *
- * While tau moves on, a run that is nearly done may end and is shown; one that takes longer makes way. Texts that were
+ * While they move on, a run that is nearly done may end and is shown; one that takes longer makes way. Texts that were
  * written once are kept, so the way back costs nothing. Must not know the page or the viewer.
  *
  * @typedef {import("./engine_client.js").EngineClient} EngineClient
  * @typedef {Object} LiveOptions
- * @property {(trace: Trace) => void} onText the run at a tau that was asked for
+ * @property {(trace: Trace) => void} onText the run at dials that were asked for
  * @property {(why: string) => void} onRefused this run cannot be written again here
  * @property {(completion: string, origin: Trace) => Answer|null} judge
  */
 
 import { traceKey } from "../run/branch_diff.js";
 import { settle } from "../run/decision.js";
+import { dialsOf } from "../run/dials.js";
 
 const MAKES_WAY_AFTER_MS = 120;
 const MOST_KEPT_TEXTS = 100;
 
-export class LiveTau {
+/** @param {Dials} dials */
+const standingAt = (dials) => JSON.stringify(dialsOf(dials));
+
+export class LiveDials {
   /** @type {Trace|null} */
   origin = null;
   base = "";
-  /** @type {Map<number, Trace>} */
+  /** @type {Map<string, Trace>} by where the dials stood */
   texts = new Map();
-  /** @type {number|null} where tau stands, while that is not written yet */
+  /** @type {Dials|null} where they stand, while that is not written yet */
   wanted = null;
-  /** @type {{run: string, tau: number, startedAt: number, isEnding: boolean}|null} */
+  /** @type {{run: string, place: string, startedAt: number, isEnding: boolean}|null} */
   writing = null;
   /** @type {ReturnType<typeof setTimeout>|undefined} */
   timer;
@@ -41,36 +45,37 @@ export class LiveTau {
 
   /** Whether a text is on its way. */
   get isBusy() {
-    return this.wanted !== null || this.writing !== null;
+    return this.wanted !== null || (this.writing !== null && !this.writing.isEnding);
   }
 
   /**
-   * Tau stands somewhere else than where the run was written.
+   * The dials stand somewhere else than where the run was written.
    * @param {Trace} origin the same object for as long as it is the same run
-   * @param {number} tau
+   * @param {Dials} dials
    * @returns {boolean} whether its text is there or will come
    */
-  move(origin, tau) {
+  move(origin, dials) {
     if (this.refused.has(origin)) return false;
     if (origin !== this.origin) this.#begin(origin);
-    const text = this.texts.get(tau);
+    const place = standingAt(dials);
+    const text = this.texts.get(place);
     if (text) {
       this.rest();
       this.on.onText(text);
       return true;
     }
-    if (this.writing?.tau === tau && !this.writing.isEnding) {
+    if (this.writing?.place === place && !this.writing.isEnding) {
       this.wanted = null; // a page may say the same twice
       clearTimeout(this.timer);
       return true;
     }
-    this.wanted = tau;
+    this.wanted = dials;
     if (!this.writing) this.#write();
     else this.#makeWayLater();
     return true;
   }
 
-  /** Tau is back, or another run on its way: what is being written need not be. */
+  /** The dials are back, or another run on its way: what is being written need not be. */
   rest() {
     this.wanted = null;
     clearTimeout(this.timer);
@@ -105,26 +110,27 @@ export class LiveTau {
   }
 
   #write() {
-    const { wanted: tau, origin } = this;
-    if (tau === null || !origin) return;
+    const { wanted: dials, origin } = this;
+    if (dials === null || !origin) return;
+    const place = standingAt(dials);
     this.wanted = null;
     /** @type {TraceHead|undefined} */
     let head;
     /** @type {TokenEvent[]} */
     const events = [];
-    const run = this.client.atTau(this.base, tau, (reply) => {
+    const run = this.client.move(this.base, dials, (reply) => {
       head ??= reply.head;
       settle(events, reply.tokens);
-      if (reply.end) this.#ended(origin, tau, head, events, reply.end);
+      if (reply.end) this.#ended(origin, place, head, events, reply.end);
     });
-    this.writing = { run, tau, startedAt: this.now(), isEnding: false };
+    this.writing = { run, place, startedAt: this.now(), isEnding: false };
   }
 
   /**
-   * @param {Trace} origin @param {number} tau @param {TraceHead|undefined} head @param {TokenEvent[]} events
+   * @param {Trace} origin @param {string} place @param {TraceHead|undefined} head @param {TokenEvent[]} events
    * @param {RunEnd} end
    */
-  #ended(origin, tau, head, events, end) {
+  #ended(origin, place, head, events, end) {
     this.writing = null;
     clearTimeout(this.timer);
     if (origin === this.origin) {
@@ -135,13 +141,13 @@ export class LiveTau {
         return;
       }
       const isWhole = end.finish_reason === "eos" || end.finish_reason === "length";
-      if (head && isWhole) this.#keep(origin, tau, { ...head, events, finish_reason: end.finish_reason });
+      if (head && isWhole) this.#keep(origin, place, { ...head, events, finish_reason: end.finish_reason });
     }
     this.#write();
   }
 
-  /** @param {Trace} origin @param {number} tau @param {Trace} text */
-  #keep(origin, tau, text) {
+  /** @param {Trace} origin @param {string} place @param {Trace} text */
+  #keep(origin, place, text) {
     const completion = text.events.map((event) => event.text).join("");
     const trace = {
       ...text,
@@ -150,7 +156,7 @@ export class LiveTau {
       parent: { key: traceKey(origin), fork: sameEvents(origin.events, text.events) },
     };
     if (this.texts.size >= MOST_KEPT_TEXTS) this.texts.clear();
-    this.texts.set(tau, trace);
+    this.texts.set(place, trace);
     this.on.onText(trace);
   }
 }
