@@ -1,4 +1,4 @@
-"""The parts of README and of two chapters that are made of stored results: each stands between two marks.
+"""The parts of README and of three chapters that are made of stored results: each stands between two marks.
 
     python -m citer_core.evidence.chapter     # writes them anew; a test says when that is to be done
 
@@ -23,9 +23,10 @@ from citer_core.evidence.look_back import line_of, ways
 from citer_core.evidence.regime import NAMES, Regime
 from citer_core.evidence.regimes import BENCHMARKS, regimes
 from citer_core.evidence.transfer import compared_with_own
+from citer_core.measuring.profile_numbers import measured_crossing, read_profile
 from citer_core.tasks.datasets import bundled_rows
 
-FILES = (ASSETS.parent / "README.md", ASSETS / "docs" / "evidence.md", ASSETS / "docs" / "method.md")
+FILES = (ASSETS.parent / "README.md", *(ASSETS / "docs" / f"{name}.md" for name in ("evidence", "method", "speed")))
 FREE = "max-probability"
 ALONE = ("always-slm", "always-llm", "speculative")  # what has no share of LLM tokens
 ROWS = {"gsm8k": "GSM8K", "cqa": "CommonsenseQA"}
@@ -54,6 +55,9 @@ def blocks(known: Sequence[Regime]) -> dict[str, str]:
         "transfer": _transfer(real),
         "outcomes": _outcomes(),
         "graded again": _graded(),
+        "speed table": _speed(),
+        "batch": _batch(),
+        "profile": _profile(),
     }
 
 
@@ -256,6 +260,62 @@ def _graded() -> str:
     return (
         f"Of {n:,} texts of this pair that were written again, {changed} have another verdict, {gained} of them "
         "now right, before wrong. `assets/benchmarks/graded-again.jsonl` lists them."
+    )
+
+
+def _speed() -> str:
+    """The bundled pair's decoding with two threads and with one."""
+    both, one = (_json(BENCHMARKS / f"{name}.json") for name in ("decode", "decode-1-thread"))
+    rows = []
+    for name, row in both["contenders"].items():
+        outside = "" if row["outside_share"] is None else f"{row['outside_share']:.1%}"
+        speeds = (of["contenders"][name]["tokens_per_s"] for of in (both, one))
+        rows.append([name, *(f"{speed:,.0f}" for speed in speeds), outside])
+    routed = both["contenders"]["routed at 30%"]
+    head = ("run", "tokens/s", "with one thread", "time outside models and router")
+    reprefill = [f"{of['speedup_over_reprefill_at_30']:.1f} times" for of in (both, one)]
+    return (
+        f"Float32, {both['n_prompt']} prompt tokens, {both['n_new']} new ones, medians of {both['n_rounds']} rounds on "
+        f"{both['date']}, {both['hardware']} (`{both['command']}`) and one thread (`{one['command']}`), as each of two "
+        f"runs at once gets here:\n\n{table(head, rows)}"
+        f"\n\nKeeping the LLM's cache makes routing at 30% {reprefill[0]} as fast as feeding the whole text at every "
+        f"call, as the authors' published code does, and {reprefill[1]} with one thread. Routing at 30% is "
+        f"{routed['speedup_over_llm_passes']:.2f} times as fast as the LLM's own passes; from bytes alone it would be "
+        f"{routed['speedup_estimated_from_bytes']:.2f}."
+    )
+
+
+def _batch() -> str:
+    """Whole problems one by one and in batches."""
+    found = _json(BENCHMARKS / "batch.json")
+    rows = []
+    for tau, row in found["thresholds"].items():
+        assert row["same_tokens"], tau
+        speeds = (f"{row[name]:,.0f}" for name in ("single_tokens_per_s", "batch_tokens_per_s"))
+        rows.append([tau, f"{row['llm_token_share']:.1%}", *speeds, f"{row['ratio']:.1f}"])
+    head = ("tau", "LLM tokens", "tokens/s one by one", "tokens/s in batches", "ratio")
+    return (
+        f"{found['batch_size']} prompts per pass ({found['n_prompts']} whole problems, `{found['command']}`, "
+        f"{found['date']}), with the same tokens as single runs:\n\n{table(head, rows)}"
+    )
+
+
+def _profile() -> str:
+    """Up to which share the bundled pair's routing saves time."""
+    found = _json(BENCHMARKS / "profile.json")
+    crossing = measured_crossing(read_profile(BENCHMARKS / "profile.json").check)
+    assert crossing is not None, "measured on both sides"
+    runs = [
+        f"{'the LLM alone' if row['llm_share'] is None else format(row['llm_share'], '.0%')} "
+        f"{row['predicted_tokens_per_s']:,.0f} and {row['measured_tokens_per_s']:,.0f}"
+        for row in found["check"]
+    ]
+    even = found["break_even"]
+    return (
+        f"Recorded {found['date']} on {found['hardware']} (`{found['command']}`): real runs save time up to about "
+        f"{crossing.at:.0%} LLM tokens (measured, between {crossing.low:.0%} and {crossing.high:.0%}); the fit says "
+        f"{even['time']:.0%}, and bytes are saved below {even['bytes']:.0%} (both estimated). Tokens/s, predicted and "
+        f"measured: {', '.join(runs)}."
     )
 
 

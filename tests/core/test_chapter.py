@@ -16,7 +16,7 @@ from citer_core.evidence.regimes import regimes
 from citer_core.labelling.rollouts_file import rollouts_row
 from tests.core.chapter_tables import card, part
 
-README, EVIDENCE, _ = (file.read_text(encoding="utf-8") for file in FILES)
+README, EVIDENCE, *_ = (file.read_text(encoding="utf-8") for file in FILES)
 BENCHMARKS = ASSETS / "benchmarks"
 REAL = {"GSM8K": "gsm8k", "CommonsenseQA": "cqa"}
 
