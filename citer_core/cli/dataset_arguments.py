@@ -31,8 +31,7 @@ from citer_core.tasks.datasets import NumberedRow, read_rows, validate_rows
 from citer_core.tasks.hub_datasets import HUB_DATASETS, refuse_test_rows
 
 if TYPE_CHECKING:
-    from citer_core.labelling.label_header import Rows
-    from citer_core.tasks.problems import Problem
+    from citer_core.tasks.problems import Problem, Rows
     from citer_core.tasks.prompts import DataType
 
 N_ERRORS_SHOWN = 5
@@ -152,7 +151,7 @@ LABELLING = (
     group(
         "data",
         one_of(
-            option("--dataset-path FILE", f"{PATH_HELP}, with ground truth", type=Path),
+            option("--dataset-path FILE", f"{PATH_HELP}, with ground truth unless --truth says otherwise", type=Path),
             DATASET,
             option(
                 "--generated N",
@@ -173,6 +172,13 @@ LABELLING = (
             "differ",
             "published",
             choices=("published", "outcome"),
+        ),
+        option(
+            "--truth",
+            "whose text is labelled. gold: the row's own; llm: the LLM's answer, for rows without one; walk: the same "
+            "with every SLM token put in that keeps what it comes to",
+            "gold",
+            choices=("gold", "llm", "walk"),
         ),
         switch("--roll-out-case-2", "of published labels: also where only the LLM's token is true"),
         option(
@@ -217,21 +223,21 @@ def label_rows(args: argparse.Namespace, say: Callable[[str], None]) -> Rows:
     """
     if args.generated is not None:
         return _generated_rows(args)
-    return training_rows_with_truth(args, say)
+    return training_rows_with_truth(args, say, args.truth)
 
 
-def training_rows_with_truth(args: argparse.Namespace, say: Callable[[str], None]) -> Rows:
-    """The rows of a data set with their format, each with its ground truth.
+def training_rows_with_truth(args: argparse.Namespace, say: Callable[[str], None], truth: str = "gold") -> Rows:
+    """The rows of a data set with their format; where it is the gold text that is labelled, each with one.
 
     Raises:
         CiterError: wrong arguments, or a bad row; nothing was loaded then.
     """
     rows = training_rows(args, say)
-    for row in rows:
+    for row in rows if truth == "gold" else ():
         if not row.row.get("cot") and not (args.data_type == "math" and row.row.get("solution")):
             raise DatasetError(
                 f"{args.dataset_path}, row {row.number} has no ground truth to label: give it a "
-                '"cot", for example with `python -m citer_core make-cot`.'
+                '"cot", for example with `python -m citer_core make-cot`, or label the LLM\'s own text: --truth llm.'
             )
     return [(dict(row.row) | {"id": row.id}, args.data_type) for row in rows]
 

@@ -20,8 +20,8 @@ from citer_core.types import DecodeSettings
 
 if TYPE_CHECKING:
     from citer_core.engine import Engine
-    from citer_core.labelling.label_header import Rows
     from citer_core.labelling.rollouts import Policy
+    from citer_core.tasks.problems import Rows
 
 
 def _shard(text: str) -> tuple[int, int]:
@@ -66,6 +66,7 @@ examples:
   python -m citer_core label --generated 1000 --output-dir labels
   python -m citer_core label --dataset gsm8k --rollouts 2 --pair SLM_DIR,LLM_DIR --output-dir labels --shard 1/4
   python -m citer_core label --generated 1000 --labels outcome --output-dir outcomes
+  python -m citer_core label --generated 1000 --labels outcome --truth llm --output-dir no-answers
   python -m citer_core label --generated 200 --both-branches 300 --output-dir branches
 """,
 )

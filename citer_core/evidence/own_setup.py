@@ -20,7 +20,7 @@ from citer_core.evidence.part_tables import OUTCOME, published
 from citer_core.evidence.setup_cost import FREE, SetUp, setup_cost
 from citer_core.evidence.stored import StoredPart
 from citer_core.labelling.label_files import load_labels
-from citer_core.labelling.label_header import LabelHeader, Rows
+from citer_core.labelling.label_header import LabelHeader
 from citer_core.labelling.labels import LabelSettings
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
@@ -29,6 +29,7 @@ from citer_core.routing.catalog import load_router
 from citer_core.routing.stored import StoredRouter
 from citer_core.row_file import NUMBER, RowFile
 from citer_core.tasks.problem_set import ProblemSet, problems_digest
+from citer_core.tasks.problems import Rows
 from citer_core.training.objectives import OBJECTIVES
 from citer_core.training.publish_router import train_and_describe
 from citer_core.training.router_training import RouterRecipe
@@ -164,6 +165,7 @@ def _settings(header: LabelHeader, trained: Mapping[str, tuple[StoredRouter, flo
         seed=header.seed,
         labels=header.labels,
         roll_out_case_2=header.roll_out_case_2,
+        truth=header.truth,
     )
 
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from citer_core.embedded.publish import FORMATS, N_CARD, held_out, problems_of
-from citer_core.labelling.label_header import Rows
 from citer_core.tasks.problem_set import ProblemSet
-from citer_core.tasks.problems import Problem
+from citer_core.tasks.problems import Problem, Rows
 from citer_core.tasks.prompts import DataType
 
 __all__ = ["FORMATS", "EvidencePlan"]
@@ -35,6 +34,8 @@ class EvidencePlan:
         n_flipped: problems of each format of which every wrong decision is flipped.
         n_timed: problems of each format that are answered one at a time in every way.
         n_grid: problems of each format that are answered at every point of look-back's two dials.
+        truth_sizes: problems of a format with labels, of each router that learns from few.
+        truth_shares: of LLM tokens, at which those are.
         n_setup: problems of each format whose labelling is counted.
         max_new_tokens, batch_size: of decoding; no right answer is longer.
     """
@@ -53,6 +54,8 @@ class EvidencePlan:
     n_flipped: int = 300
     n_timed: int = 100
     n_grid: int = 200
+    truth_sizes: tuple[int, ...] = (50, 100, 200, 400)
+    truth_shares: tuple[float, ...] = (0.02, 0.05, 0.10)
     n_setup: int = 100
     max_new_tokens: int = 192
     batch_size: int = 48

@@ -22,7 +22,7 @@ import torch
 from citer_core.evidence.part_tables import OUTCOME, published, round_of
 from citer_core.evidence.plan import FORMATS, EvidencePlan
 from citer_core.labelling.label_files import PART_SIZE, label_dataset, load_labels
-from citer_core.labelling.label_header import FIELDS_OF_3, LabelHeader, Rows
+from citer_core.labelling.label_header import SAID_SINCE, LabelHeader
 from citer_core.labelling.labels import LabelMode, Labels, LabelSettings, Ties
 from citer_core.labelling.rollouts import Policy
 from citer_core.models.pair import ModelPair
@@ -30,6 +30,7 @@ from citer_core.routing.catalog import load_router
 from citer_core.routing.memory import Memory
 from citer_core.routing.stored import StoredRouter
 from citer_core.row_file import NUMBER, RowFile
+from citer_core.tasks.problems import Rows
 from citer_core.training.publish_router import train_and_describe
 from citer_core.training.router_training import RouterRecipe
 
@@ -189,10 +190,9 @@ class RouterShop:
         policy = Policy.slm_alone(max_new_tokens=self._plan.max_new_tokens)
         mode: LabelMode = "outcome" if learner.labels == OUTCOME else "published"
         ours = asdict(LabelHeader.of(self._pair, rows, LabelSettings(policy, labels=mode), PART_SIZE))
-        names = ("pair_revision", "prompt_version", "prompt_form", "rows", "n_rows", "max_new_tokens", "labels")
-        return len(headers) == 1 and all(
-            headers[0].get(name, FIELDS_OF_3.get(name, "plain")) == ours[name] for name in names
-        )
+        names = ("pair_revision", "prompt_version", "prompt_form", "rows", "n_rows", "max_new_tokens", *SAID_SINCE)
+        usual = {"prompt_form": "plain"} | {name: value for name, (_, value) in SAID_SINCE.items()}
+        return len(headers) == 1 and all(headers[0].get(name, usual.get(name)) == ours[name] for name in names)
 
     def train_from(self, labels: str) -> None:
         """All routers and seeds that learn from one folder of labels."""

@@ -24,12 +24,14 @@ from safetensors.torch import save_file
 from citer_core.errors import DatasetError, GateError, SettingError
 from citer_core.file_lock import forget_killed_writer, only_writer
 from citer_core.files import whole_file, write_whole
-from citer_core.labelling.label_header import LabelHeader, Rows, read_rows_of, read_tensors_of, said
+from citer_core.labelling.label_header import LabelHeader, read_rows_of, read_tensors_of, said
 from citer_core.labelling.labels import BRANCHES, Labels, LabelSettings, label_examples, rolled_out
 from citer_core.labelling.rollouts_file import RolloutsFile
-from citer_core.labelling.teacher_forcing import Example, TeacherForced, example_of
+from citer_core.labelling.teacher_forcing import Example, TeacherForced
+from citer_core.labelling.truth import examples_of
 from citer_core.models.pair import ModelPair
 from citer_core.models.same_pair import is_same_run
+from citer_core.tasks.problems import Rows
 from citer_core.tasks.prompts import PROMPT_VERSION
 
 PART_SIZE = 100
@@ -49,7 +51,7 @@ def label_dataset(
 
     Args:
         pair: the two models.
-        rows: in an official format, each with its ground truth.
+        rows: in an official format, each with its ground truth unless the LLM's own text is labelled.
         folder: made if it is missing; must be empty or hold labels of the same header.
         settings: see `LabelSettings`.
         shard: (i, n): only every n-th part, from the i-th on; i from 1 to n.
@@ -75,7 +77,7 @@ def label_dataset(
             path = part_path(folder, start)
             if not path.exists():
                 with only_writer(path):
-                    examples = [example_of(row, data_type, pair) for row, data_type in part_rows]
+                    examples = examples_of(pair, part_rows, settings.truth, settings.policy)
                     known = [book.known(example) for example in examples] if book else ()
                     labels, forced = label_examples(pair, examples, settings, first_question=start, known=known)
                     if book:  # before the part, which is made again in a moment where the rollouts are known

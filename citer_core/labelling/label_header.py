@@ -2,14 +2,14 @@
 what stands in a part, read: tensors and rows of the kinds, shapes and ranges that training relies on. A folder comes
 from a disk that may have failed, or from another machine.
 
-Published labels are written as version 2, as ever; what has more to say (`FIELDS_OF_3`) as version 3.
+Published labels of a data set's own texts are written as version 2, as ever; what has more to say (`SAID_SINCE`) as a
+later one.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,20 @@ from citer_core.gate.excerpt import clean, excerpt
 from citer_core.gate.fields import Choice, Flag, Kind, ListOf, Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json, read_json_lines
 from citer_core.labelling.labels import BRANCHES, UNKNOWN, LabelMode, Labels, LabelSettings
+from citer_core.labelling.truth import Truth
 from citer_core.models.pair import ModelPair
 from citer_core.models.same_pair import is_same_run
 from citer_core.models.tensor_checks import is_finite
-from citer_core.tasks.prompts import PROMPT_VERSION, DataType
+from citer_core.tasks.problems import Rows
+from citer_core.tasks.prompts import PROMPT_VERSION
 
-SCHEMA, SCHEMA_VERSION, READ_VERSIONS = "citer-labels", 3, (2, 3)
-# What headers of version 2 do not say, and what it is there.
-FIELDS_OF_3: dict[str, Any] = {"labels": "published", "roll_out_case_2": False}
+SCHEMA, READ_VERSIONS = "citer-labels", (2, 3, 4)
+# What headers say only from a version on, and what it is where they do not.
+SAID_SINCE: dict[str, tuple[int, Any]] = {
+    "labels": (3, "published"),
+    "roll_out_case_2": (3, False),
+    "truth": (4, "gold"),
+}
 HEADER_FILE = "labels.json"
 
 MAX_ROWS = 10**7
@@ -57,8 +63,6 @@ _DTYPES = {
 }
 _RANGES = {"case": (1, 3), **dict.fromkeys(("label", "slm_is_correct", *BRANCHES), (UNKNOWN, 1))}
 
-Rows = Sequence[tuple[Mapping[str, Any], DataType]]
-
 
 def _entry(kind: Kind[Any], default: Any = MISSING) -> Any:
     """A field of the header, and what may stand there; one with a default may be missing."""
@@ -76,7 +80,7 @@ class LabelHeader:
         iteration, router, router_revision, threshold: who rolled out.
         n_rollouts, ask_slm, max_new_tokens, seed: see `LabelSettings`.
         prompt_form: how prompts became token ids; see `PromptForm`.
-        labels, roll_out_case_2: see `LabelSettings`.
+        labels, roll_out_case_2, truth: see `LabelSettings`.
     """
 
     pair: str = _entry(Text(300))
@@ -98,6 +102,7 @@ class LabelHeader:
     prompt_form: str = _entry(Text(50), "plain")  # headers from before there were chat templates do not say
     labels: LabelMode = _entry(Choice("published", "outcome"), "published")  # noqa: RUF009  a field
     roll_out_case_2: bool = _entry(Flag(), False)
+    truth: Truth = _entry(Choice("gold", "llm", "walk"), "gold")  # noqa: RUF009  a field
 
     @classmethod
     def of(cls, pair: ModelPair, rows: Rows, settings: LabelSettings, part_size: int) -> LabelHeader:
@@ -123,12 +128,15 @@ class LabelHeader:
             prompt_form=pair.info.prompt_form,
             labels=settings.labels,
             roll_out_case_2=settings.roll_out_case_2,
+            truth=settings.truth,
         )
 
     @property
     def rolled_by(self) -> dict[str, Any]:
         """Who rolled out and how: all that an outcome depends on, and not which tokens of which rows were tried."""
-        apart = ("rows", "n_rows", "part_size", "n_rollouts", "ask_slm", "seed", "code_version")
+        apart = {"rows", "n_rows", "part_size", "n_rollouts", "ask_slm", "seed", "code_version"}
+        if self.truth == "gold":  # as files of rollouts say it that know no other
+            apart.add("truth")
         return {name: value for name, value in asdict(self).items() if name not in apart}
 
     @property
@@ -147,10 +155,11 @@ class LabelHeader:
             self.check(LabelHeader.read(folder), folder)
             return
         said_here = asdict(self)
-        is_of_2 = all(said_here[name] == value for name, value in FIELDS_OF_3.items())
-        if is_of_2:
-            said_here = {name: value for name, value in said_here.items() if name not in FIELDS_OF_3}
-        document = {"schema": SCHEMA, "schema_version": 2 if is_of_2 else SCHEMA_VERSION, **said_here}
+        version = max([2, *(since for name, (since, usual) in SAID_SINCE.items() if said_here[name] != usual)])
+        for name, (since, _) in SAID_SINCE.items():
+            if since > version:
+                del said_here[name]
+        document = {"schema": SCHEMA, "schema_version": version, **said_here}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, json.dumps(document, indent=2) + "\n")

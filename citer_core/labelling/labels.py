@@ -32,6 +32,7 @@ from citer_core.errors import SettingError
 from citer_core.labelling.rollouts import Policy, Start, disagreements, preferred_source, roll_out, roll_out_branches
 from citer_core.labelling.rollouts_file import NOTHING, RolledOut
 from citer_core.labelling.teacher_forcing import Example, TeacherForced, teacher_force
+from citer_core.labelling.truth import Truth
 from citer_core.models.pair import ModelPair
 from citer_core.routing.router import Router, RouterFeatures
 
@@ -171,6 +172,7 @@ class LabelSettings:
         seed: of the draw.
         labels: published, or by outcome where the models disagree.
         roll_out_case_2: of published labels, settle case 2 as case 3 is.
+        truth: whose text is labelled.
 
     Raises:
         SettingError: case 2 apart in labels by outcome, which roll it out in any case.
@@ -183,6 +185,7 @@ class LabelSettings:
     seed: int = 0
     labels: LabelMode = "published"
     roll_out_case_2: bool = False
+    truth: Truth = "gold"
 
     def __post_init__(self) -> None:
         if self.labels == "outcome" and self.roll_out_case_2:

@@ -100,13 +100,13 @@ class Outcome:
         completion: the whole answer, kept true tokens included.
         predicted_answer: read from it, None where there is none.
         is_correct: whether that is the true answer.
-        n_tokens: tokens that were written.
+        token_ids: of it, the end of text included where it was reached.
     """
 
     completion: str
     predicted_answer: str | None
     is_correct: bool
-    n_tokens: int
+    token_ids: list[int]
 
 
 def preferred_source(*, slm_is_correct: bool, llm_is_correct: bool) -> Source | None:
@@ -118,9 +118,16 @@ def preferred_source(*, slm_is_correct: bool, llm_is_correct: bool) -> Source | 
 
 
 def roll_out(
-    pair: ModelPair, examples: Sequence[Example], starts: Sequence[Start], policy: Policy
+    pair: ModelPair, examples: Sequence[Example], starts: Sequence[Start], policy: Policy, limit: int | None = None
 ) -> Iterator[tuple[int, Outcome]]:
     """Goes on from every start and marks the answers.
+
+    Args:
+        pair: the two models.
+        examples: with an answer.
+        starts: where.
+        policy: who goes on.
+        limit: tokens of a whole answer, at which it is cut; None cuts none.
 
     Yields:
         (index in `starts`, outcome) as rollouts end. A start whose forced token ends the text is marked as it stands.
@@ -129,7 +136,7 @@ def roll_out(
     running = []
     for i, (start, written) in enumerate(zip(starts, prefixes, strict=True)):
         if start.forced_ids and start.forced_ids[-1] in pair.eos_ids:
-            yield i, _outcome(pair, examples[start.example], written, 0)
+            yield i, _outcome(pair, examples[start.example], written)
         else:
             running.append(i)
     prompts = [examples[starts[i].example].prompt_ids + prefixes[i] for i in running]
@@ -137,9 +144,9 @@ def roll_out(
     order = sorted(range(len(running)), key=lambda k: (starts[running[k]].example, starts[running[k]].position))
     if not order:
         return
-    for k, new_ids in _continued(pair, [prompts[k] for k in order], policy):
+    for k, new_ids in continued(pair, [prompts[k] for k in order], policy):
         i = running[order[k]]
-        yield i, _outcome(pair, examples[starts[i].example], prefixes[i] + new_ids, len(new_ids))
+        yield i, _outcome(pair, examples[starts[i].example], (prefixes[i] + new_ids)[:limit])
 
 
 def disagreements(truth: TeacherForced) -> list[int]:
@@ -192,8 +199,12 @@ def _leaving(start: Start, forced: Sequence[TeacherForced]) -> Start:
     return Start(start.example, position, (token,))
 
 
-def _continued(pair: ModelPair, prompts: Sequence[Sequence[int]], policy: Policy) -> Iterator[tuple[int, list[int]]]:
-    """(index in `prompts`, new token ids), as they end."""
+def continued(pair: ModelPair, prompts: Sequence[Sequence[int]], policy: Policy) -> Iterator[tuple[int, list[int]]]:
+    """Goes on with texts under a policy.
+
+    Yields:
+        (index in `prompts`, new token ids up to and with the end of text), as they end.
+    """
     if policy.is_llm_alone:
         options = {
             "max_new_tokens": policy.max_new_tokens,
@@ -216,8 +227,8 @@ def _written(example: Example, start: Start) -> list[int]:
     return example.truth_ids[: start.position] + list(start.forced_ids)
 
 
-def _outcome(pair: ModelPair, example: Example, ids: list[int], n_tokens: int) -> Outcome:
+def _outcome(pair: ModelPair, example: Example, ids: list[int]) -> Outcome:
     # Only the completion is searched for an answer: the prompt may have a \boxed{} of its own.
     text = str(pair.tokenizer.decode(ids, skip_special_tokens=True))
     answer = check_answer(text, example.problem)
-    return Outcome(text, answer.predicted_answer, bool(answer.is_correct), n_tokens)
+    return Outcome(text, answer.predicted_answer, bool(answer.is_correct), ids)

@@ -119,6 +119,14 @@ def teacher_force(
             yield _compare(example, slm_logits, hidden, said, keep_logits=keep_logits)
 
 
+def slm_choices(pair: ModelPair, examples: Sequence[Example]) -> Iterator[Tensor]:
+    """[T] int64 of each example, in order: the SLM's greedy tokens given the true ones before them, on the CPU."""
+    for batch in _batches(examples, BATCH_TOKENS):
+        texts = [example.prompt_ids + example.truth_ids[:-1] for example in batch]
+        for logits, _ in pair.slm.read(texts, [len(example.truth_ids) for example in batch]):
+            yield greedy_tokens(logits).cpu()
+
+
 def _llm_reads(pair: ModelPair, batch: Sequence[Example], *, keep_logits: bool) -> Iterator[ReadText]:
     """What the LLM says of each example; a server is asked at once and waited for when the answer is needed."""
     keep = [len(example.truth_ids) for example in batch]

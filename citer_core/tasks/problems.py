@@ -21,6 +21,9 @@ MAX_PROMPT_CHARS = 20_000
 MAX_LABEL_WORDS = 120  # characters of all labels in a message
 MC_EXAMPLE = "What is the capital of France?\nA. Paris\nB. Lyon"
 
+# Rows of a data set in an official format, each with that format.
+Rows = Sequence[tuple[Mapping[str, Any], DataType]]
+
 # `A. Paris`, `B) Lyon`, `(C) Nice`, `4: Metz`
 _CHOICE_LINE = re.compile(r"\s*(?:\((?P<in>[A-Za-z]|\d{1,2})\)|(?P<bare>[A-Za-z]|\d{1,2})[.):])\s+(?P<text>\S.*)")
 

@@ -25,12 +25,13 @@ from citer_core.gate.excerpt import clean
 from citer_core.gate.fields import Maybe, Real, Record, Text, Whole
 from citer_core.gate.json_file import read_json
 from citer_core.labelling.label_files import label_dataset, load_labels
-from citer_core.labelling.label_header import LabelHeader, Rows
+from citer_core.labelling.label_header import LabelHeader
 from citer_core.labelling.labels import LabelMode, Labels, LabelSettings, Ties, policy_for
+from citer_core.labelling.truth import Truth
 from citer_core.models.pair import ModelPair
 from citer_core.routing.catalog import load_router
 from citer_core.routing.stored import StoredRouter
-from citer_core.tasks.problems import Problem
+from citer_core.tasks.problems import Problem, Rows
 from citer_core.training.publish_router import train_and_describe
 from citer_core.training.router_training import RouterRecipe
 
@@ -66,7 +67,7 @@ class IterateSettings:
         share: LLM tokens that each round's tau aims at, so that rounds are compared at one cost.
         n_rollouts, max_new_tokens, batch_size, seed: see `LabelSettings` and `Policy`; the limit is also that of the
             answers that each round is measured by.
-        labels, roll_out_case_2: see `LabelSettings`.
+        labels, roll_out_case_2, truth: see `LabelSettings`.
         rollout_share: of LLM tokens in routed rollouts; see `policy_for`.
         ties: of labels by outcome, how they are read.
         part_size: rows per part of labels; None takes that of `label_dataset`.
@@ -82,6 +83,7 @@ class IterateSettings:
     seed: int = 0
     labels: LabelMode = "published"
     roll_out_case_2: bool = False
+    truth: Truth = "gold"
     rollout_share: float | None = None
     ties: Ties = field(default_factory=Ties)
     part_size: int | None = None
@@ -140,6 +142,7 @@ def _rounds(
             seed=settings.seed,
             labels=settings.labels,
             roll_out_case_2=settings.roll_out_case_2,
+            truth=settings.truth,
         )
         size: dict[str, Any] = {} if settings.part_size is None else {"part_size": settings.part_size}
         for n_done in label_dataset(pair, rows, place / "labels", label_settings, **size):

@@ -70,7 +70,7 @@ def test_labels_made_again_from_a_file_of_rollouts_are_the_same_bytes(trained, t
     for name in ("first", "again"):
         assert main([*LABEL, "--output-dir", str(tmp_path / name), *file]) == 0
         assert contents(tmp_path / name) == contents(trained / "labels")
-        monkeypatch.setattr(rollouts, "_continued", lambda *_: pytest.fail("rolled out again"))
+        monkeypatch.setattr(rollouts, "continued", lambda *_: pytest.fail("rolled out again"))
     capsys.readouterr()
     both = ["--both-branches", "3", "--output-dir", str(tmp_path / "branches")]
     assert main([*LABEL[: LABEL.index("--ask-slm")], *both, *file]) == 2

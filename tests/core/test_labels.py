@@ -162,8 +162,9 @@ def test_a_forced_end_of_text_is_marked_as_it_stands(tiny_pair, examples):
     found = dict(roll_out(tiny_pair, examples, starts, Policy.slm_alone(max_new_tokens=4)))
     assert sorted(found) == [0, 1, 2]
     text = tiny_pair.tokenizer.decode(examples[0].truth_ids[:3], skip_special_tokens=True)
-    assert found[0] == Outcome(text, "?", bool(verdict(text, examples[0].problem).is_correct), 0)
-    assert found[1].n_tokens == found[2].n_tokens == 4
+    ids, is_right = [*examples[0].truth_ids[:3], 0], bool(verdict(text, examples[0].problem).is_correct)
+    assert found[0] == Outcome(text, "?", is_right, ids)
+    assert len(found[1].token_ids) == 2 + 1 + 4 and len(found[2].token_ids) == 3 + 4
 
 
 def test_only_the_completion_is_searched_for_the_answer(tiny_pair, monkeypatch):

@@ -267,7 +267,7 @@ def test_outcomes_that_are_none_are_named_and_never_trained_on(finished, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "change", [{"labels": "other"}, {"labels": None}, {"roll_out_case_2": 1}, {"schema_version": 4}]
+    "change", [{"labels": "other"}, {"labels": None}, {"roll_out_case_2": 1}, {"schema_version": 5}, {"truth": "none"}]
 )
 def test_a_header_of_nonsense_is_a_message(finished, tmp_path, change):
     folder = shutil.copytree(finished, tmp_path / "copied")

@@ -14,7 +14,7 @@ from citer_core.labelling.teacher_forcing import teacher_force
 from tests.core.examples import composed_example, generated, verdict
 
 POLICY = Policy.slm_alone(max_new_tokens=6)
-RIGHT, WRONG = Outcome("r", "4", True, 3), Outcome("w", "5", False, 3)
+RIGHT, WRONG = Outcome("r", "4", True, [1]), Outcome("w", "5", False, [2])
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +106,7 @@ def test_equal_tokens_and_equal_places_are_rolled_out_once(tiny_pair, examples, 
 
     def record(pair, given, starts, policy):
         asked.extend(starts)
-        return ((i, Outcome(f"{s.forced_ids[0]}", None, False, 0)) for i, s in reversed(list(enumerate(starts))))
+        return ((i, Outcome(f"{s.forced_ids[0]}", None, False, [])) for i, s in reversed(list(enumerate(starts))))
 
     monkeypatch.setattr(rollouts, "roll_out", record)
     places = [(0, 1), (0, 2), (0, 1)]
