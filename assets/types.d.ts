@@ -34,7 +34,10 @@ type Settings = Record<keyof SettingFields["required"], number> &
   Partial<Record<keyof SettingFields["optional"], number>>;
 
 type Dials = Required<
-  Pick<Settings, "threshold" | "take_back" | "take_back_below" | "doubt_budget" | "look_every" | "final_doubt">
+  Pick<
+    Settings,
+    "threshold" | "take_back" | "take_back_below" | "take_back_absolute" | "doubt_budget" | "look_every" | "final_doubt"
+  >
 >;
 /** Answers that were right, of `n`, and memory moved for each kept token. */
 type Measured = [number, number];

@@ -82,6 +82,7 @@ class DecodeSettings:
             probable to it than this share of its own choice there; at 1 any other token, so that the text is the LLM's
             own; at 0 none, which is CITER.
         take_back_below: it takes back only tokens of which the router's confidence is below this, in [0, 1]; at 1 any.
+        take_back_absolute: 1: less probable than the share itself, as in BiLD; 0: than that share of its own choice.
         doubt_budget: the LLM is also called when the router's doubts since its last call exceed this sum; 0 is none.
         look_every: it is also called when so many tokens stand since its last call; 0 is never.
         final_doubt: at the end it looks once more if the doubts since its last call exceed this sum. Only with
@@ -122,6 +123,11 @@ class DecodeSettings:
         1.0, Real(0, 1), label="Take back below", step=0.01, link="below", metavar="CONFIDENCE",
         about="Only tokens of a lower confidence than this are taken back",
         hint="1 leaves it to the LLM alone.", looking_back=1.0,
+    )  # fmt: skip
+    take_back_absolute: int = _setting(
+        0, Whole(0, 1), label="Take back absolutely", step=1, link="abs", metavar="0|1",
+        about="1: what is less probable to the LLM than the share itself (BiLD); 0: than that share of its own choice",
+        hint="0 compares with the LLM's own choice.", looking_back=0,
     )  # fmt: skip
     doubt_budget: float = _setting(
         0.0, Real(0, MAX_NEW_TOKENS), label="Doubt budget", step=0.05, link="doubt", metavar="SUM",

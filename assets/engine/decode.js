@@ -185,6 +185,7 @@ export function* decode(pair, router, promptIds, settings, fork = null) {
           asked.length - Number(isLlm),
           {
             ratio,
+            isAbsolute: Boolean(settings.take_back_absolute),
             mayTake: (place) => prefersLlm(asked[place].slm_confidence, settings.take_back_below ?? 1),
             chosen: (place) => chosenToken(llm, settings, first + place),
             textOf,

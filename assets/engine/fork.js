@@ -87,8 +87,8 @@ export function asOurs(events, nPrompt, tokenizer) {
  * @returns {TokenEvent[]} under the new tau; tokens that a person forced stay as they are
  */
 export function sharedUnder(events, was, is, doubtOf) {
-  const { take_back: ratio, take_back_below: below } = dialsOf(was);
-  const takesMore = is.take_back > ratio || is.take_back_below > below;
+  const { take_back: ratio, take_back_below: below, take_back_absolute: absolute } = dialsOf(was);
+  const takesMore = is.take_back > ratio || is.take_back_below > below || is.take_back_absolute > absolute;
   let [doubts, sinceLook, n, settled] = [0, 0, 0, 0];
   for (const event of events) {
     const isByHand = isForced(event);

@@ -32,13 +32,14 @@ export function wantsLook({ threshold, doubt_budget: budget = 0, look_every: eve
  * @param {number} nJudged so many of them, from the first, may be taken back
  * @param {Object} how
  * @param {number} how.ratio of its own token's probability below which it takes one back; see `Ratio` in Python
+ * @param {boolean} how.isAbsolute that is a probability itself
  * @param {(place: number) => boolean} how.mayTake whether the router doubts that token enough
  * @param {(place: number) => number} how.chosen what it would write, by the distribution that is there
  * @param {(id: number) => string} how.textOf
  * @param {(isSound: boolean) => void} how.check called after each position
  * @returns {{read: [number, number][], mistake: Mistake|null}} what it gives each token in question and its own there
  */
-export function lookBack(llm, ids, inQuestion, nJudged, { ratio, mayTake, chosen, textOf, check }) {
+export function lookBack(llm, ids, inQuestion, nJudged, { ratio, isAbsolute, mayTake, chosen, textOf, check }) {
   const { distribution } = llm;
   /** @type {Mistake|null} */
   let mistake = null;
@@ -57,7 +58,7 @@ export function lookBack(llm, ids, inQuestion, nJudged, { ratio, mayTake, chosen
       place >= nJudged ||
       id === own ||
       !mayTake(place) ||
-      (ratio < 1 && !(ofToken < Math.log(ratio) + ofOwn))
+      (ratio < 1 && !(ofToken < Math.log(ratio) + (isAbsolute ? 0 : ofOwn)))
     )
       continue;
     mistake = { place, tokenId: own, top: distribution.candidates(textOf), entropy: distribution.entropy };

@@ -6,14 +6,14 @@
  */
 
 import { RequestProblem } from "./fork.js";
+import { DIALS } from "../run/dials.js";
 import { uniformAt } from "./randomness.js";
 
-const OF_LOOKS = ["take_back", "take_back_below", "doubt_budget", "look_every", "final_doubt"];
-const ACTED_ON = [...OF_LOOKS, "threshold", "max_new_tokens", "temperature", "top_p", "seed"];
+const ACTED_ON = [...DIALS, "max_new_tokens", "temperature", "top_p", "seed"];
 
 /** @param {object} settings @throws {RequestProblem} one that does nothing here would change a run unseen */
 export function refuseUnknownSettings(settings) {
-  const other = Object.keys(settings).find((name) => !ACTED_ON.includes(name));
+  const other = Object.keys(settings).find((name) => !ACTED_ON.some((known) => known === name));
   if (other) throw new RequestProblem(`The browser's engine has no setting ${other}: leave it out.`);
 }
 

@@ -76,6 +76,14 @@ export const SETTINGS_TABLE = {
     forSampling: false,
     lookingBack: 1.0,
   },
+  take_back_absolute: {
+    kind: { kind: "whole", low: 0, high: 1, wanted: "a whole number from 0 to 1" },
+    default: 0,
+    label: "Take back absolutely",
+    link: "abs",
+    forSampling: false,
+    lookingBack: 0,
+  },
   doubt_budget: {
     kind: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
     default: 0.0,
@@ -235,6 +243,7 @@ export const TRACE_TABLE = {
       optional: {
         take_back: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
         take_back_below: { kind: "real", low: 0, high: 1, openLow: false, wanted: "a number from 0 to 1" },
+        take_back_absolute: { kind: "whole", low: 0, high: 1, wanted: "a whole number from 0 to 1" },
         doubt_budget: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },
         look_every: { kind: "whole", low: 0, high: 4096, wanted: "a whole number from 0 to 4,096" },
         final_doubt: { kind: "real", low: 0, high: 4096, openLow: false, wanted: "a number from 0 to 4,096" },

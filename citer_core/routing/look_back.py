@@ -76,14 +76,19 @@ class TakeBack(ABC):
 class Ratio(TakeBack):
     """A token less probable to the LLM than this share of what it would write itself.
 
+    Without a router, and looking every few tokens, these are the speculative cascades whose rule is of the token
+    (arXiv 2405.19261, "TokenV3", greedy).
+
     Attributes:
         ratio: in (0, 1]. At 1 any other token than the LLM's own, so that the text is what the LLM alone writes: greedy
             or sampled, since both models draw with one random number for a position.
         below: only a token that the router would give to the LLM at this tau, in [0, 1].
+        is_absolute: less probable than the share itself: BiLD's distance (arXiv 2302.07863), -log p, and its bound.
     """
 
     ratio: float
     below: float = 1.0
+    is_absolute: bool = False
 
     def first_mistake(self, token_ids: list[int], confidences: list[float], span: Span) -> int | None:
         """See `TakeBack`."""
@@ -91,14 +96,17 @@ class Ratio(TakeBack):
         for place, (token_id, confidence) in enumerate(zip(token_ids, confidences, strict=True)):
             if token_id == span.chosen_ids[place] or not prefers_llm(confidence, self.below):
                 continue
-            if self.ratio >= 1.0 or span.log_probs[place] < least + span.chosen_log_probs[place]:
+            of_own = 0.0 if self.is_absolute else span.chosen_log_probs[place]
+            if self.ratio >= 1.0 or span.log_probs[place] < least + of_own:
                 return place
         return None
 
 
 def rule_of(settings: DecodeSettings) -> TakeBack | None:
     """What a run takes back; None where nothing is."""
-    return Ratio(settings.take_back, settings.take_back_below) if settings.take_back > 0.0 else None
+    if settings.take_back == 0.0:
+        return None
+    return Ratio(settings.take_back, settings.take_back_below, bool(settings.take_back_absolute))
 
 
 def wants_look(settings: DecodeSettings, confidence: float, doubts: float, n_since: int) -> bool:

@@ -111,6 +111,7 @@ def asked(engine: Engine) -> Asked:
         for tau, look in (
             (0.1, {"doubt_budget": 0.5, "take_back": 0.3}),
             (0.0, {"look_every": 6, "take_back": 1.0, "take_back_below": 0.9}),
+            (0.4, {"take_back": 0.15, "take_back_absolute": 1}),
         ):
             asked.add(engine, problem, "citer", replace(sampled, threshold=tau, max_new_tokens=40, **look))
     for name in engine.router_names:

@@ -40,7 +40,8 @@ SCRIPT = """async ([root, request, taus]) => {
   worker.postMessage({ kind: "start", run: "base", request });
   await until(({ run, end }) => run === "base" && end);
   const start = performance.now();
-  const dials = { take_back: 0, take_back_below: 1, doubt_budget: 0, look_every: 0, final_doubt: 0 };
+  const back = { take_back: 0, take_back_below: 1, take_back_absolute: 0 };
+  const dials = { ...back, doubt_budget: 0, look_every: 0, final_doubt: 0 };
   for (const threshold of taus)
     worker.postMessage({ kind: "move", run: `tau ${threshold}`, base: "base", dials: { ...dials, threshold } });
   const last = `tau ${taus.at(-1)}`;

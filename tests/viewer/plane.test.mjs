@@ -19,7 +19,7 @@ const places = Array.from({ length: 8 * 7 }, (_, i) => [i % 8, Math.floor(i / 8)
 test("every place has dials of its own, which lead back to it", () => {
   for (const place of places) assert.deepEqual(placeOf(PLANE, dialsAt(PLANE, place)), place);
   const looks = { doubt_budget: 0, look_every: 0, final_doubt: 0.02 };
-  const alone = { threshold: 1, take_back: 0.1, take_back_below: 1, ...looks };
+  const alone = { threshold: 1, take_back: 0.1, take_back_below: 1, take_back_absolute: 0, ...looks };
   assert.deepEqual(dialsAt(PLANE, [7, 2]), alone);
   assert.deepEqual(usualDials(PLANE), { ...alone, threshold: 0, take_back: 0.2, doubt_budget: 0.35 });
 });
