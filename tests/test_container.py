@@ -117,6 +117,7 @@ def in_place(folder: Path) -> Path:
     return app
 
 
+@pytest.mark.slow
 def test_what_is_copied_starts_and_the_health_check_says_so(tmp_path):
     """Beside proxies too, through which nothing goes to one's own address."""
     pytest.importorskip("citer_core.web.page_files")

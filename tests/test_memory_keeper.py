@@ -144,6 +144,7 @@ def test_the_slot_tells_it_of_every_lease():
 
 
 @pytest.mark.skipif(resident_bytes() is None, reason="this system does not say what a process holds")
+@pytest.mark.slow
 def test_readings_of_fifty_problems_leave_next_to_nothing():
     """Without a keeper one grows the process by 13%, of the 590 MB that it has with the pair loaded."""
     done = subprocess.run([sys.executable, "-c", READINGS], capture_output=True, text=True, timeout=240, check=False)

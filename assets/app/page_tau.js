@@ -14,7 +14,7 @@ import { PlaneDial, usualDials } from "./plane.js";
 const isTau = (text) => text.trim() !== "" && Number(text) >= 0 && Number(text) <= 1;
 
 export class PageTau {
-  /** @type {number|null} where tau stood before the plane took its place */
+  /** Where tau stood, and whose, before the plane took its place. @type {{tau: number, router: string}|null} */
   before = null;
 
   /** @param {Page} page of page.js */
@@ -70,12 +70,14 @@ export class PageTau {
     const { plane, own } = this;
     const { form } = this.page;
     if (!isOn) {
-      const threshold = plane ? (this.before ?? own ?? form.tau) : form.tau;
-      form.setDials(dialsOf({ threshold }));
+      const before = this.before?.router === this.router ? this.before.tau : own;
+      form.setDials(dialsOf({ threshold: plane ? (before ?? form.tau) : form.tau }));
       return;
     }
-    this.before = form.tau;
+    this.before = { tau: form.tau, router: this.router };
     this.#set(plane ? usualDials(plane) : { take_back: LOOKING_BACK.take_back });
+    // What was measured at the plane's places is one router's.
+    if (plane && this.router !== plane.router) this.#writeWith(plane.router);
   }
 
   /** The plane stays also where nothing is taken back. @param {Partial<Dials>} dials */

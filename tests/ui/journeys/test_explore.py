@@ -205,6 +205,7 @@ def test_what_a_person_may_do_with_a_recorded_run_needs_no_request(enter: Enter)
     assert page.evaluate("window.isTheSame") is True
 
 
+@on_one_host("static")
 def test_a_problem_is_found_by_its_number_by_its_words_and_in_the_list(enter: Enter) -> None:
     visitor = enter()
     page = visitor.page
@@ -269,6 +270,7 @@ def test_a_problem_is_found_by_its_number_by_its_words_and_in_the_list(enter: En
     expect(notice).to_be_empty()
 
 
+@on_one_host("static")
 def test_what_the_llm_takes_back(enter: Enter, engine: Engine) -> None:
     """It is struck where it stood, folds, and can be opened; the text goes on as Python's does."""
     how = {"take_back": 0.3, "doubt_budget": 0.5, "max_new_tokens": 200}
@@ -343,6 +345,7 @@ MEASURED = """(plane) => { window.citer.browser.facts.advice = { best: plane.rou
   window.citer.form.router.value = plane.router; window.citer.routerChosen(); }"""
 
 
+@on_one_host("static")
 def test_the_dials_of_look_back_are_one_plane(enter: Enter, engine: Engine) -> None:
     """A point that moves rewrites the run as Python writes it there; fields, link and plane say the same."""
     visitor = enter(computes="browser")
@@ -422,4 +425,14 @@ def test_the_dials_of_look_back_are_one_plane(enter: Enter, engine: Engine) -> N
     visitor.wait_live()
     visitor.wait_idle()
     expect(page.get_by_label("The LLM may take tokens back")).to_be_checked()
+    sees(0.35, 0.2)
+
+    # What was measured is one router's: with the tick it writes.
+    page.locator("#cx-settings summary").click()
+    chosen = page.locator("#cx-router select")
+    chosen.select_option("max-probability")
+    box.uncheck()
+    box.check()
+    expect(chosen).to_have_value("citer-outcome")
+    visitor.wait_idle()
     sees(0.35, 0.2)

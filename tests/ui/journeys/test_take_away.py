@@ -31,6 +31,7 @@ NO_TRACE = {
 }  # fmt: skip
 
 
+@on_one_host("static")
 def test_files_pictures_and_back(enter: Enter, tmp_path: Path) -> None:
     visitor = enter()
     page, run = visitor.page, opening_run()
@@ -83,6 +84,7 @@ def test_files_pictures_and_back(enter: Enter, tmp_path: Path) -> None:
     expect(chip).to_have_text("Imported")
 
 
+@on_one_host("served")
 def test_a_link_brings_back_the_run_its_branches_and_how_it_was_looked_at(enter: Enter) -> None:
     one = enter(computes="browser")  # a server writes no branches of links
     left = one.page
@@ -140,6 +142,7 @@ def test_a_link_brings_back_the_run_its_branches_and_how_it_was_looked_at(enter:
     other.wait_for_function("(wanted) => JSON.stringify(window.citer.price) === JSON.stringify(wanted)", arg=wanted)
 
 
+@on_one_host("served")
 def test_a_link_with_a_problem_asks_it_and_a_bad_link_is_answered_calmly(
     enter: Enter, host: str, is_served: bool
 ) -> None:

@@ -55,6 +55,7 @@ def opens_as_it_was_left(page: Page, seen: str, names: set[str]) -> dict[str, li
     return asked
 
 
+@on_one_host("static")
 def test_compare(enter: Enter, is_served: bool) -> None:
     visitor = enter(width=1440)
     page = visitor.page
@@ -250,14 +251,14 @@ def test_evidence(enter: Enter) -> None:
     expect(page.locator(".citer-evidence .cl-heading").first).to_have_text(entry["lead"], timeout=20_000)
     expect(page.locator(".citer-evidence .ce-more")).to_have_text(entry["more"])
     plot = page.locator(".ce-plot")
-    expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} share", timeout=30_000)
+    expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} bytes_share", timeout=30_000)
     n_rows = page.locator(".ce-question").evaluate_all(
         "all => all.map((one) => one.querySelectorAll('.ce-drawn tbody th[scope=row]').length)"
     )
     assert n_rows == [sum(len(figure["rows"]) for figure in claim["figures"]) for claim in content["claims"]]
     # Commands are code, wherever they stand, without backticks.
     commands = [claim["command"].strip("`") for claim in content["claims"] if claim["command"]]
-    assert commands == page.locator(".ce-question .ce-said > :last-child code").all_inner_texts()
+    assert commands == page.locator(".ce-question .ce-said > .cl-note:last-child code").all_inner_texts()
     expect(page.locator(".citer-evidence")).not_to_contain_text("`")
     lesson = content["lesson"]["figure"]["rows"]
     expect(page.locator(".ce-lesson .ce-dot")).to_have_count(sum(row["value"] is not None for row in lesson))
@@ -282,7 +283,7 @@ def test_evidence(enter: Enter) -> None:
     page.locator(f".citer-evidence [data-name='{first['name']}']").click()
     page.locator(f".citer-evidence [data-name='{kind}']").click()
     drawn = plot.locator(".scatterlayer .trace")
-    labels = {point["label"] for point in entry["points"] if point["share"] is not None}
+    labels = {point["label"] for point in entry["points"]}
     key = page.locator(".ce-key")
     assert set(key.locator(".ce-curve").all_text_contents()) == labels
     best, hidden = (
@@ -299,11 +300,11 @@ def test_evidence(enter: Enter) -> None:
     other = key.locator(".cl-details .ce-curve").first
     other.click()
     expect(drawn).to_have_count(len(labels) - n_hidden)
-    page.locator(".citer-evidence [data-name='bytes_share']").click()
-    expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} bytes_share")
+    page.locator(".citer-evidence [data-name='gb']").click()
+    expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} gb")
     expect(best).to_have_attribute("aria-pressed", "false")
     expect(other).to_have_attribute("aria-pressed", "true")
-    page.locator(".citer-evidence [data-name='share']").click()
+    page.locator(".citer-evidence [data-name='bytes_share']").click()
     # By its router: another pair calls the same one otherwise.
     alone = key.locator(".ce-curve").first
     name = alone.inner_text()
@@ -316,7 +317,7 @@ def test_evidence(enter: Enter) -> None:
     page.locator(f".citer-evidence [data-name='{kind}']").click()
 
     # A point by the keyboard: one stop for all, arrows between them, Enter opens exactly that router and tau.
-    expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} share")
+    expect(plot).to_have_attribute("data-drawn", f"{first['name']} {kind} bytes_share")
     stops = plot.locator("path.point[tabindex='0']")
     expect(stops).to_have_count(1)
     stops.focus()

@@ -67,6 +67,7 @@ def _patience() -> Iterator[None]:
     expect.set_options(timeout=5_000)
 
 
+@on_one_host("static")
 def test_every_step_of_the_tour_ends_when_it_has_been_done(enter: Enter, look: dict[str, object]) -> None:
     visitor = enter(**look)
     page = visitor.page
@@ -209,6 +210,7 @@ def test_presenting_by_keys_and_in_every_view(enter: Enter, is_served: bool) -> 
         expect(part).to_be_visible()
 
 
+@on_one_host("static")
 def test_every_stop_of_the_tab_key_can_be_seen(enter: Enter, look: dict[str, object]) -> None:
     visitor = enter(**look)
     page = visitor.page
