@@ -71,7 +71,7 @@ class Evidence {
     this.regime = "";
     this.kind = "";
     /** @type {AxisName} */
-    this.axis = "share";
+    this.axis = "bytes_share";
     this.isListening = false;
     /** Curves that a person showed or hid, by router: kept from pair to pair. @type {Map<string, boolean>} */
     this.toggled = new Map();

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 import citer_core
 from citer_core.assets import APP as APP_FILE
+from citer_core.cli.arena import arena
 from citer_core.cli.bench import bench
 from citer_core.cli.command import Parser
 from citer_core.cli.device_report import device_report
@@ -49,6 +50,7 @@ COMMANDS = {
         train_router,
         iterate,
         evaluate,
+        arena,
         evidence,
         setup_cost,
         record,

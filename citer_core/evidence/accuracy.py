@@ -168,18 +168,20 @@ def by_share(
         "n_tuning": len(tuning.problems),
         "length_of": "".join(map(str, of)),
         "length_bounds": bounds,
-        "points": [
-            one.about
-            | {
-                "revision": book.engine.router(one.named.key).revision,
-                "is_shipped": one.named.is_shipped,
-                "n_params": book.engine.router(one.named.key).n_params,
-                "n_llm_tokens": sum(run.n_llm_tokens for run in one.runs),
-                **tally(one.runs),
-                "by_length": one.tokens(of),
-            }
-            for one in points
-        ],
+        "points": [stored_point(book.engine, one, of) for one in points],
+    }
+
+
+def stored_point(engine: Engine, one: Tried, of: Iterable[int]) -> dict[str, Any]:
+    """A router at a share as the part `accuracy` keeps it; `of` is the length class of each problem."""
+    router = engine.router(one.named.key)
+    return one.about | {
+        "revision": router.revision,
+        "is_shipped": one.named.is_shipped,
+        "n_params": router.n_params,
+        "n_llm_tokens": sum(run.n_llm_tokens for run in one.runs),
+        **tally(one.runs),
+        "by_length": one.tokens(of),
     }
 
 

@@ -17,12 +17,14 @@ import numpy as np
 
 from citer_core.assets import ASSETS
 from citer_core.evaluation.metrics import paired_difference
+from citer_core.evidence.arena import arenas
 from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim
 from citer_core.evidence.claims import claims, headline
 from citer_core.evidence.look_back import line_of, ways
 from citer_core.evidence.regime import NAMES, Regime
 from citer_core.evidence.regimes import BENCHMARKS, regimes
 from citer_core.evidence.transfer import compared_with_own
+from citer_core.evidence.truths import LABELLED, cells
 from citer_core.measuring.profile_numbers import measured_crossing, read_profile
 from citer_core.tasks.datasets import bundled_rows
 
@@ -46,12 +48,12 @@ def blocks(known: Sequence[Regime]) -> dict[str, str]:
         "claims": _claims(claims(known=known)),
         "measured": _measured(own),
         "pair": _pair(),
-        "routers": _routers(own),
+        "arena": _arena(own),
         "look back": _looked_back(own),
+        "truths": _truths(own),
         "first edition": _alone(first),
-        "real routers": _routers(real),
+        "real arena": _arena(real),
         "real headline": _real(real),
-        "over both": _over_both(real),
         "transfer": _transfer(real),
         "outcomes": _outcomes(),
         "graded again": _graded(),
@@ -140,20 +142,34 @@ def _short_table() -> str:
     return f"On {n} problems of each format that did not choose tau:\n\n{table(head, rows)}"
 
 
-def _routers(regime: Regime) -> str:
-    """Right answers of every router at one share of LLM tokens, and its bytes as a share of the LLM's."""
-    kinds = list(regime.tables)
-    names = [*ALONE, *dict.fromkeys(str(name) for kind in kinds for name in regime.tables[kind].router)]
+def _arena(regime: Regime) -> str:
+    """Every contender at equal bytes, the one that recovers most first; and right answers at a share of LLM tokens."""
+    found = arenas(regime)
+    level, *_ = found[0].levels
+    standings = [{one.label: one for one in arena.standings(level)} for arena in found]
+    labels = dict.fromkeys(label for of in standings for label in of)
     rows = []
-    for name in dict.fromkeys(names):
-        lines = [regime.at(kind, name, None if name in ALONE else SHARE) for kind in kinds]
-        if any(line is None for line in lines):
-            continue
-        said = ", ".join(f"{line.bytes_share:.0%}" for line in lines if line is not None)
-        rows.append([_name(regime, name), *map(_right, lines), said])
-    head = ["router", *kinds, "bytes"]
-    n = ", ".join(f"n = {int(regime.tables[kind].n.iloc[0]):,} of {kind}" for kind in kinds)
-    return f"{regime.title}; {n}; measured until {regime.date}, {regime.hardware}:\n\n{table(head, rows)}"
+    for label in sorted(labels, key=lambda label: -sum(of[label].gap for of in standings if label in of)):
+        ours = [of.get(label) for of in standings]
+        gaps = ["" if one is None else f"{one.gap:.0%} ({one.low:.0%} to {one.high:.0%})" for one in ours]
+        tables = [of[(of.label == label) & np.isclose(of.share_wanted, SHARE)] for of in regime.tables.values()]
+        rows.append(
+            [
+                label.removesuffix(" (no training)"),
+                *gaps,
+                ", ".join(f"{of.accuracy.iloc[0]:.1%}" for of in tables if len(of)),
+            ]
+        )
+    head = ["contender", *regime.tables, f"right at {SHARE:.0%} LLM tokens"]
+    n = " and ".join(f"{arena.n:,} of {arena.kind}" for arena in found)
+    alone = ", ".join(
+        f"{name} {' and '.join(f'{of.mean():.1%}' for of in its)}"
+        for name, its in (("SLM", [arena.slm for arena in found]), ("LLM", [arena.llm for arena in found]))
+    )
+    return (
+        f"{regime.title}; share of the gap recovered at {level:.0%} of the bytes of the LLM's own answers, on {n} "
+        f"(right alone: {alone}); measured until {regime.date}, {regime.hardware}:\n\n{table(head, rows)}"
+    )
 
 
 def _looked_back(regime: Regime) -> str:
@@ -170,6 +186,28 @@ def _looked_back(regime: Regime) -> str:
     head = ("way, share below which it takes back", "LLM passes", *kinds, "bytes", "ms, one at a time")
     n = next(iter(content.values()))["n"]
     return f"n = {n:,} of each; LLM passes are those a kept token:\n\n{table(head, rows)}"
+
+
+def _truths(regime: Regime) -> str:
+    """Routers of a few problems, by whose text is labelled."""
+    if "truths" not in regime.parts:
+        return NOT_MEASURED
+    content = regime.parts["truths"].content
+    found = {kind: cells(entry) for kind, entry in content.items()}
+    shares = sorted({share for of in found.values() for *_, share in of})
+    rows = []
+    for truth, size in dict.fromkeys((truth, size) for of in found.values() for truth, size, _ in of):
+        right = [f"{np.mean(of[truth, size, share]):.1%}" for of in found.values() for share in shares]
+        spent = [next(one for one in entry["labels"] if one["truth"] == truth) for entry in content.values()]
+        seconds = ", ".join(f"{size * one['seconds'] / one['n_problems']:.0f}" for one in spent)
+        rows.append([LABELLED[truth], str(size), *right, seconds])
+    n = next(iter(content.values()))["n"]
+    head = [
+        *("whose text", "problems"),
+        *(f"{kind} at {share:.0%}" for kind in found for share in shares),
+        "s to label",
+    ]
+    return f"Right answers at shares of LLM tokens, n = {n:,} of each, two seeds:\n\n{table(head, rows)}"
 
 
 def _costs(lines: Sequence[Any]) -> list[str]:
@@ -200,18 +238,6 @@ def _real(regime: Regime) -> str:
         f"both: {mean:+.1f} points, {low:+.1f} to {high:+.1f}), the LLM {right[2]}. An answer moves {bytes_of} of "
         "the LLM's own bytes."
     )
-
-
-def _over_both(regime: Regime) -> str:
-    """Differences over the problems of both data sets together."""
-    rows = [
-        [_name(regime, a), _name(regime, b), _points(*_both(regime, a, b))]
-        for a, b in (
-            ("citer-outcome", FREE), ("citer-outcome", "citer-2"), ("citer-2", FREE), ("citer-2", "citer"),
-            ("citer", FREE), (FREE, "random"),
-        )
-    ]  # fmt: skip
-    return table(("router", "less", f"points at about {SHARE:.0%} LLM tokens"), rows)
 
 
 def _both(regime: Regime, a: str, b: str) -> tuple[float, float, float]:

@@ -7,11 +7,14 @@ chapter on evidence and the page's questions are made of these. Here are the cla
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from citer_core.evidence import look_back
+from citer_core.evidence.arena import arenas
 from citer_core.evidence.claim import (
     NOT_MEASURED,
     SHARE,
@@ -27,16 +30,17 @@ from citer_core.evidence.claim import (
     said,
     verdict_of,
 )
-from citer_core.evidence.questions import QUESTIONS, settled_claim
+from citer_core.evidence.questions import QUESTIONS
 from citer_core.evidence.regime import NEAR, SHARES, Difference, Regime
 from citer_core.evidence.regimes import BENCHMARKS, regimes
+from citer_core.evidence.settled import settled_claim
 
 LED_BY = {
+    look_back.LABEL: "look-back, where the LLM takes back the first slip of what it reads,",
     "citer-outcome": "a router that learns from outcomes",
-    "citer": "CITER as published",
+    "citer-2": "CITER after two rounds",
     "max-probability": "the free max-probability baseline",
 }
-ALONE = {"always-slm": "SLM", "always-llm": "LLM"}
 OF_ROLLOUTS = ("citer-s", "second")  # claims about what only tokens of case 3 can show
 SETTING = "Qwen2 1.5B / 72B; here both models are far smaller"
 # name, source, routers of which the first that is stored is compared with the first of the others, text, the paper's
@@ -216,22 +220,28 @@ def short(regime: Regime) -> str:
 
 
 def headline(regime: Regime) -> str:
-    """The honest sentence of README: who has how much right at one share of LLM tokens, the best one first."""
-    kinds = list(regime.tables)
-    found = {
-        name: [regime.at(kind, name, None if name in ALONE else SHARE) for kind in kinds] for name in [*LED_BY, *ALONE]
-    }
-    there = {name: [line for line in lines if line is not None] for name, lines in found.items()}
-    right = {name: [line.accuracy for line in lines] for name, lines in there.items() if len(lines) == len(kinds)}
-
-    def words(name: str) -> str:
-        return " and ".join(f"{share:.1%} of {kind}" for share, kind in zip(right[name], kinds, strict=True))
-
-    told = sorted((name for name in LED_BY if name in right), key=lambda name: -sum(right[name]))
-    best, *others = (f"{LED_BY[name]} has {words(name)} right" for name in told)
-    alone = ", ".join(f"the {label} alone {words(name)}" for name, label in ALONE.items() if name in right)
-    n = min(int(line.n) for lines in there.values() for line in lines)
-    return f"At {SHARE:.0%} LLM tokens, {best}, {', '.join(others)} ({n:,} unseen problems of each; {alone})."
+    """The honest sentence of README: who recovers how much of the gap at equal bytes, the best one first."""
+    found = arenas(regime)
+    level = found[0].levels[0]
+    standings = [arena.standings(level) for arena in found]
+    gaps = {one.label: [next(o.gap for o in of if o.label == one.label) for of in standings] for one in standings[0]}
+    best: dict[str, list[float]] = {}
+    for label, its in gaps.items():
+        name = look_back.LABEL if label.startswith(look_back.LABEL) else found[0].routers.get(label, "")
+        if name in LED_BY and sum(its) > sum(best.get(name, [-math.inf])):
+            best[name] = its
+    told = sorted(best, key=lambda name: -sum(best[name]))
+    said = [f"{LED_BY[name]}@ {' and '.join(f'{gap:.0%}' for gap in best[name])}" for name in told]
+    words = ", ".join(said).replace("@", " recovers", 1).replace("@", "")
+    alone = [
+        f"{name} {' and '.join(f'{of.mean():.1%}' for of in rights)}"
+        for name, rights in (("SLM", [one.slm for one in found]), ("LLM", [one.llm for one in found]))
+    ]
+    return (
+        f"At {level:.0%} of the bytes of the LLM's own answers, {words} of the gap between both models "
+        f"({found[0].n:,} unseen problems of {' and '.join(one.kind for one in found)} each; right alone: "
+        f"{', '.join(alone)})."
+    )
 
 
 def _speculative(stored: Stored) -> Claim:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from citer_core.cost import ModelSpec
-from citer_core.decode_settings import LOOKING_BACK, Others
+from citer_core.decode_settings import LOOKING_BACK, MAX_NEW_TOKENS, Others
 from citer_core.evaluation.metrics import paired_difference, unpack
 from citer_core.evidence.claim import Answer, Finding, Stored, cost_figures
 from citer_core.evidence.regime import ALONE, Regime
@@ -23,23 +23,27 @@ BUDGET, USUAL_RATIO, FINAL = (LOOKING_BACK[name] for name in ("doubt_budget", "t
 RATIOS = (0.1, USUAL_RATIO, 0.4)
 CALLER = "citer-outcome"
 LABEL = "Look-back"
+UNSURE = "max-probability"
 # Who calls, and the settings that say when, beside those of the strictness.
 CALLERS: tuple[tuple[str, str, dict[str, float]], ...] = (
     (CALLER, "doubts of outcome labels", {"doubt_budget": BUDGET, "final_doubt": FINAL}),
-    ("max-probability", "doubts of max-probability", {"doubt_budget": 3.0}),
-    ("max-probability", "every 30 tokens", {"look_every": 30}),
-    ("max-probability", "at the end", {}),
+    (UNSURE, "doubts of max-probability", {"doubt_budget": 3.0}),
+    (UNSURE, "every 30 tokens", {"look_every": 30}),
+    (UNSURE, "at the end", {}),
 )
+BILD, BILD_TAUS, BILD_LEAST = "BiLD", (0.4, 0.6, 0.9), (0.003, 0.05, 0.3)
+CASCADE, CASCADE_DRAFT, CASCADE_RATIOS = "Speculative cascade", 5, (0.05, 0.3, 0.7)
 GRID_BUDGETS = (0.0, 3.0, 1.5, 0.7, BUDGET, 0.15, 0.05)  # 0: only at the end
 GRID_RATIOS = (0.0, 0.02, 0.1, USUAL_RATIO, 0.4, 0.7, 1.0)
 
 
 class Way(NamedTuple):
-    """A point that is measured: at tau 0, so that nothing but these settings calls the LLM."""
+    """A point that is measured; at tau 0 nothing but these settings calls the LLM."""
 
     router: str
     label: str
     others: Others
+    tau: float = 0.0
 
 
 def ways(ratios: Sequence[float] = RATIOS) -> list[Way]:
@@ -48,6 +52,23 @@ def ways(ratios: Sequence[float] = RATIOS) -> list[Way]:
         Way(router, f"{LABEL}: {when}", tuple(sorted({**settings, "take_back": ratio}.items())))
         for router, when, settings in CALLERS
         for ratio in ratios
+    ]
+
+
+def rules() -> list[Way]:
+    """Published rules of taking back, at strictnesses of their own.
+
+    BiLD (arXiv 2302.07863): the SLM's probability calls the LLM, the LLM's decides what goes. A speculative cascade
+    (2405.19261) with the rule of the token, "TokenV3", at drafts of five tokens; its drafts are read to the end.
+    """
+    bild = {"take_back_absolute": 1, "final_doubt": MAX_NEW_TOKENS}
+    return [
+        Way(UNSURE, BILD, tuple(sorted({**bild, "take_back": least}.items())), tau)
+        for tau in BILD_TAUS
+        for least in BILD_LEAST
+    ] + [
+        Way(UNSURE, CASCADE, tuple(sorted({"look_every": CASCADE_DRAFT, "take_back": ratio}.items())))
+        for ratio in CASCADE_RATIOS
     ]
 
 

@@ -7,7 +7,7 @@ each other where there are workers for them. Called by the command line.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -16,7 +16,7 @@ from typing import Any
 
 from citer_core.decode_settings import in_words
 from citer_core.engine import Engine
-from citer_core.evaluation.run_book import threshold_for
+from citer_core.evaluation.run_book import RunBook, threshold_for
 from citer_core.evaluation.shortcut import compare_branches
 from citer_core.evidence import look_back
 from citer_core.evidence.accuracy import ALONE, Named, by_length, by_share, named_routers, run_book, tally, tried
@@ -29,6 +29,7 @@ from citer_core.evidence.routers import RouterShop, transferred, variations
 from citer_core.evidence.setup_cost import of_plan, setup_cost
 from citer_core.evidence.speculation import TimedWay, described, one_by_one, speculated
 from citer_core.evidence.stored import StoredPart, plan_numbers
+from citer_core.evidence.truth_routers import of_truths
 from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.routing.stored import StoredRouter
@@ -241,28 +242,42 @@ def _misjudged(engine: Engine, asked: Measurement, data_type: DataType, say: Say
 
 
 def _look_back(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
-    everything, plan = _everything(engine, asked, say), asked.plan
-    test = plan.test(data_type)
-    few = replace(test, problems=test.problems[: plan.n_grid])
-    with run_book(everything, asked.work, data_type, plan) as book:
+    test = asked.plan.test(data_type)
+    few = replace(test, problems=test.problems[: asked.plan.n_grid])
+    with run_book(_everything(engine, asked, say), asked.work, data_type, asked.plan) as book:
+        points = _looked(book, test, look_back.ways(), asked.plan, say)
+        grid = _looked(book, few, look_back.grid(), asked.plan, say)
+    return {"n": len(test.problems), "points": points, "n_grid": len(few.problems), "grid": grid}
 
-        def point(way: look_back.Way, problems: ProblemSet) -> dict[str, Any]:
-            key = _key(way.router, plan)
-            runs = book.runs(key, problems, 0.0, way.others)
-            n_right = sum(run.is_right for run in runs)
-            say(f"{data_type} {' '.join(in_words(way.others))} by {key}: {n_right} of {len(runs)} right")
-            return {
+
+def _rules(engine: Engine, asked: Measurement, data_type: DataType, say: Say) -> Any:
+    test = asked.plan.test(data_type)
+    with run_book(engine, asked.work, data_type, asked.plan) as book:
+        return {"n": len(test.problems), "points": _looked(book, test, look_back.rules(), asked.plan, say)}
+
+
+def _looked(
+    book: RunBook, problems: ProblemSet, ways: Sequence[look_back.Way], plan: EvidencePlan, say: Say
+) -> list[dict[str, Any]]:
+    """A point of each way."""
+    points = []
+    for way in ways:
+        key = _key(way.router, plan)
+        runs = book.runs(key, problems, way.tau, way.others)
+        n_right = sum(run.is_right for run in runs)
+        say(f"{problems.data_type} {' '.join(in_words(way.others))} by {key}: {n_right} of {len(runs)} right")
+        points.append(
+            {
                 "router": way.router,
                 "label": way.label,
                 "settings": dict(way.others),
-                "n_params": everything.router(key).n_params,
+                "n_params": book.engine.router(key).n_params,
                 "n_llm_tokens": sum(run.n_llm_tokens for run in runs),
                 **tally(runs),
+                **({"threshold": way.tau} if way.tau else {}),
             }
-
-        points = [point(way, test) for way in look_back.ways()]
-        grid = [point(way, few) for way in look_back.grid()]
-    return {"n": len(test.problems), "points": points, "n_grid": len(few.problems), "grid": grid}
+        )
+    return points
 
 
 _BY_FORMAT: dict[str, Callable[[Engine, Measurement, DataType, Say], Any]] = {
@@ -271,6 +286,8 @@ _BY_FORMAT: dict[str, Callable[[Engine, Measurement, DataType, Say], Any]] = {
     "misjudged": _misjudged,
     "length": _length,
     "look_back": _look_back,
+    "rules": _rules,
+    "truths": lambda engine, asked, data_type, say: of_truths(engine, asked.work, data_type, asked.plan, say),
 }
 
 

@@ -23,6 +23,8 @@ PARTS = {  # in the order in which they are measured
     "length": "right answers by the length of question and answer",
     "speculative": "speculative decoding; and every way one answer at a time",
     "look_back": "the LLM takes back what the SLM wrote: three callers at three strictnesses, and both dials",
+    "rules": "published rules of taking back: BiLD's and a speculative cascade's",
+    "truths": "routers that learn from the LLM's own answers, without a data set's",
     "setup": "what labelling, training and tuning cost",
 }
 MAX_PROBLEMS, MAX_POINTS, N_LENGTHS = 20_000, 5_000, 4
@@ -181,10 +183,34 @@ _SPECULATIVE = Record(
 )
 _LOOKED = ListOf(
     Record(
-        {**_TALLY, "router": _NAME, "label": Text(200), "settings": _OTHERS, "n_params": COUNT, "n_llm_tokens": COUNT}
+        {**_TALLY, "router": _NAME, "label": Text(200), "settings": _OTHERS, "n_params": COUNT, "n_llm_tokens": COUNT},
+        {"threshold": SHARE},  # 0 where it is not said
     ),
     500,
     1,
+)
+_RULES = Record({"n": Whole(1, MAX_PROBLEMS), "points": _LOOKED})
+_TRUTH = Choice("gold", "llm", "walk")
+_TRUTHS = Record(
+    {
+        "n": Whole(1, MAX_PROBLEMS),
+        "labels": ListOf(
+            Record({"truth": _TRUTH, **dict.fromkeys(("n_problems", "n_tokens"), COUNT), "seconds": SECONDS}), 3
+        ),
+        "points": ListOf(
+            Record(
+                {
+                    "truth": _TRUTH,
+                    "seed": Whole(0, 10**6),
+                    **dict.fromkeys(("share_wanted", "threshold"), SHARE),
+                    "right": HEX,
+                    **dict.fromkeys(("n_labelled", "n_tokens", "n_llm_tokens"), Whole()),
+                }
+            ),
+            MAX_POINTS,
+            1,
+        ),
+    }
 )
 _LOOK_BACK = Record({"n": Whole(1, MAX_PROBLEMS), "points": _LOOKED, "n_grid": Whole(1, MAX_PROBLEMS), "grid": _LOOKED})
 _SPENT: dict[str, Kind[Any]] = {"seconds": SECONDS, "slm": PASSES, "llm": PASSES}
@@ -220,6 +246,8 @@ CONTENT: dict[str, Kind[Any]] = {
     "length": MapOf(_LENGTH, 2),
     "speculative": MapOf(_SPECULATIVE, 2),
     "look_back": MapOf(_LOOK_BACK, 2),
+    "rules": MapOf(_RULES, 2),
+    "truths": MapOf(_TRUTHS, 2),
     "setup": _SETUP,
 }
 OUTCOME = "outcome"  # labels that have no rounds

@@ -11,13 +11,12 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
-from citer_core.errors import DatasetError, GateError
-from citer_core.evaluation.metrics import unpack, wilson_interval
+from citer_core.evaluation.metrics import unpack
+from citer_core.evidence.arena import answered
 from citer_core.evidence.claim import (
     NOT_MEASURED,
     SHARE,
     Answer,
-    Claim,
     Figure,
     FigureRow,
     Finding,
@@ -32,113 +31,18 @@ from citer_core.evidence.languages import in_languages
 from citer_core.evidence.look_back import looked_back
 from citer_core.evidence.payback import MEASURES, Payback, paybacks
 from citer_core.evidence.regime import Regime, of_seeds
+from citer_core.evidence.settled import borne_out
 from citer_core.evidence.stored import StoredPart
 from citer_core.evidence.transfer import transferred
-from citer_core.gate.json_file import read_json
+from citer_core.evidence.truths import answered as answered_truths
 from citer_core.measuring.profile_numbers import Profile, measured_crossing, read_profile
 from citer_core.measuring.profile_words import crossings
 
-SHORTCUT = "shortcut_one_wording.json"  # the first edition's labels, tried by rolling both branches out
-CASES = ("the SLM is right", "only the LLM is", "both are wrong")
-PAPERS_SETTLED = 0.80, 0.90
 N_SKIPPED = 7  # tokens between two calls of the LLM at about 12% LLM tokens
 QUARTERS = ("shortest quarter", "second", "third", "longest quarter")
 LOOKED_AT = ("always-slm", "max-probability", "citer-2", "citer-outcome", "always-llm")
 IN_WORDS = {"seconds": "in seconds (one answer at a time)", "gb": "in bytes", "tflop": "in FLOPs"}
 UNITS: dict[str, Unit] = {"seconds": "seconds", "gb": "GB", "tflop": "TFLOP"}
-_Counted = tuple[dict[str, list[int]], dict[str, Mapping[str, Any]], tuple[str, str], str]
-
-
-def settled_claim(stored: Stored) -> Claim:
-    """The paper's, of what the shortcut settles.
-
-    Raises:
-        DatasetError: a stored result is damaged.
-    """
-    counted, _, (command, _), title = _labels(stored)
-    n = sum(map(sum, counted.values()))
-    settled = 1 - sum(cases[2] for cases in counted.values()) / n
-    low, high = PAPERS_SETTLED
-    words = (
-        "As the paper has it."
-        if low <= settled <= high
-        else "More than in the paper: rollouts decide less of the labels."
-        if settled > high
-        else "Less than in the paper: rollouts decide more of the labels."
-    )
-    shares = [
-        FigureRow.number(kind, f"case {k}: {what}", count / sum(its), "share")
-        for kind, its in counted.items()
-        for k, (what, count) in enumerate(zip(CASES, its, strict=True), 1)
-    ]
-    return Claim(
-        "settled", "paper", "The shortcut settles 80 to 90% of the tokens", "80 to 90%",
-        "confirmed" if low <= settled <= high else "refuted", words,
-        Finding((f"{settled:.2%} of {n:,} tokens",), title), f"`{command}`",
-        figures=figures(("Tokens of each case", "share", shares)),
-    )  # fmt: skip
-
-
-def _labels(stored: Stored) -> _Counted:
-    """Tokens of each case, the branches that were tried, the commands of both and where: of the newest set, else of the
-    report of its own.
-    """
-    if {"routers", "shortcut"} <= stored.parts.keys():
-        (_, cases), (regime, tried) = stored.parts["routers"], stored.parts["shortcut"]
-        counted = {
-            kind: [round(entry["n_tokens"] * share) for share in entry["shares"]]
-            for kind, entry in cases.content["cases"].items()
-        }
-        of = {
-            f"{kind}, {_policy(policy)}": entry["cases"]
-            for kind, policies in tried.content.items()
-            for policy, entry in policies.items()
-        }
-        return counted, of, (cases.command, tried.command), regime.title
-    try:
-        report = read_json(stored.folder / SHORTCUT)
-        counted = {"all": [int(report["cases"][case]["n_tokens"]) for case in "123"]}
-        of = {
-            "SLM going on alone": {
-                case: {name: int(entry[name]) for name in ("n_right", "n_decided")}
-                for case, entry in report["cases"].items()
-            }
-        }
-        return counted, of, (report["command"], report["command"]), ""
-    except (GateError, KeyError, TypeError, ValueError) as error:
-        raise DatasetError(f"{SHORTCUT} cannot be read: restore it.") from error
-
-
-def _shortcut(stored: Stored) -> Answer:
-    _, of, (_, command), title = _labels(stored)
-    rows = [
-        FigureRow.share(policy, f"case {case}", entry["n_right"], entry["n_decided"])
-        for policy, its in of.items()
-        for case, entry in its.items()
-    ]
-    two = {policy: its["2"] for policy, its in of.items() if "2" in its}
-    right = tuple(
-        f"{entry['n_right'] / entry['n_decided']:.0%} of {entry['n_decided']} tokens of case 2 "
-        f"({_percents(entry['n_right'], entry['n_decided'])}), {policy}"
-        for policy, entry in two.items()
-        if entry["n_decided"]
-    )
-    wrong = sum(e["n_decided"] - e["n_right"] for e in two.values()) / max(1, sum(e["n_decided"] for e in two.values()))
-    return Answer(
-        Finding(right, title),
-        f"{wrong:.0%} of the labels that prefer the LLM are wrong: the SLM's own token led to the right answer too.",
-        command,
-        figures(("Labels that both branches, rolled out, bear out", "share", rows)),
-    )
-
-
-def _policy(name: str) -> str:
-    return {"llm": "the LLM going on", "routed": "both going on, routed"}.get(name, name)
-
-
-def _percents(n_right: int, n: int) -> str:
-    low, high = wilson_interval(n_right, n)
-    return f"{low:.0%} to {high:.0%}"
 
 
 def _profile(stored: Stored) -> Profile:
@@ -412,7 +316,10 @@ def _measures(parts: str) -> str:
 
 
 QUESTIONS = (
-    Question("shortcut", "How right are the shortcut's labels?", _shortcut, ""),
+    Question(
+        "arena", "Which router at equal bytes?", answered, _measures("accuracy speculative look_back rules"),
+    ),
+    Question("shortcut", "How right are the shortcut's labels?", borne_out, ""),
     Question("overhead", "What does the router itself cost?", _router_cost, ""),
     Question("switch", "What does a change of the model cost?", _switch_cost, ""),
     Question("metrics", "Seconds and FLOPs, not calls to the LLM?", _metrics, ""),
@@ -426,6 +333,7 @@ QUESTIONS = (
         "look-back", "The LLM's right answers for less, by taking tokens back?", looked_back,
         _measures("accuracy speculative look_back"),
     ),
+    Question("truths", "Do labels need known answers?", answered_truths, _measures("truths")),
     Question("transfer", "One router for each benchmark, or one for all?", transferred, _measures("transfer")),
     Question("long", "Does it hold for long questions and answers?", _length, _measures("accuracy length")),
     Question("languages", "Other languages?", in_languages, "No accuracy is stored."),

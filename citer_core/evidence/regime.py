@@ -21,7 +21,7 @@ ALONE = {"always-slm": 0.0, "always-llm": 1.0}  # their share of LLM tokens
 SHARES = (0.05, 0.10, 0.20)  # of LLM tokens, at which differences of routers are drawn
 COLUMNS = (
     "router", "label", "settings", "seeds", "share_wanted", "tau", "share", "n", "right", "accuracy", "low", "high",
-    "bytes_share", "gb", "tflop", "seconds", "seconds_alone", "is_shipped",
+    "passes", "bytes_share", "gb", "tflop", "seconds", "seconds_alone", "is_shipped",
 )  # fmt: skip
 NAMES = {
     "always-slm": "SLM alone",
@@ -126,7 +126,7 @@ def newcombe(first: tuple[int, int], second: tuple[int, int]) -> tuple[float, fl
 def table_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Rows of `COLUMNS` as a table; a number that a row does not have is NaN."""
     table = pd.DataFrame(rows, columns=COLUMNS)
-    numbers = ["share_wanted", "tau", "share", "bytes_share", "gb", "tflop", "seconds", "seconds_alone"]
+    numbers = ["share_wanted", "tau", "share", "passes", "bytes_share", "gb", "tflop", "seconds", "seconds_alone"]
     table[numbers] = table[numbers].astype(float)
     return table
 

@@ -80,22 +80,25 @@ def regimes(folder: Path = BENCHMARKS) -> Iterator[Regime]:
 def of_parts(name: str, parts: Mapping[str, StoredPart]) -> Regime:
     """A set of the command `evidence`."""
     part = parts["accuracy"]
-    drafted, looked = (parts[name].content if name in parts else {} for name in ("speculative", "look_back"))
+    drafted = parts["speculative"].content if "speculative" in parts else {}
+    looked = [parts[name].content for name in ("look_back", "rules") if name in parts]
     slm, llm = ModelSpec(**part.slm), ModelSpec(**part.llm)
     tables, bits = {}, {}
     for kind, entry in part.content.items():
         rows = []
         groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
         other = [_SPECULATIVE | drafted[kind]] if kind in drafted else []
-        if kind in looked:
-            other += [_LOOK_BACK | point | {"n": looked[kind]["n"]} for point in looked[kind]["points"]]
+        for by_kind in looked:
+            other += [_LOOK_BACK | point | {"n": by_kind[kind]["n"]} for point in by_kind[kind]["points"]]
         for point in (*entry["points"], *other):
-            key = (point["router"], point["label"], point["is_shipped"], point["share_wanted"], _others(point))
+            wanted, is_shipped = point["share_wanted"], point["is_shipped"]
+            tau = point["threshold"] if wanted is None else None  # which says which of several points of a rule it is
+            key = (point["router"], point["label"], is_shipped, wanted, tau, _others(point))
             groups.setdefault(key, []).append(point)
         timed = {
             (row["router"], row["threshold"], _others(row)): row for row in drafted.get(kind, {}).get("one_by_one", ())
         }
-        for line, ((router, label, is_shipped, wanted, others), points) in enumerate(groups.items()):
+        for line, ((router, label, is_shipped, wanted, _, others), points) in enumerate(groups.items()):
             n, tau = points[0].get("n", entry["n"]), points[0]["threshold"]
             right = bits[kind, line] = [unpack(point["right"], n) for point in points]
             rows.append(
@@ -143,9 +146,9 @@ def _prices(points: Sequence[Mapping[str, Any]], slm: ModelSpec, llm: ModelSpec,
         if point["router"] == "always-llm":  # alone, without the SLM that reads along in a routed run
             n_bytes, flops, seconds = alone.n_bytes(llm), alone.flops(llm), point["llm_seconds"]
         bytes_share = n_bytes / price.llm_only_bytes if price.llm_only_bytes else math.nan
-        share = point["n_llm_tokens"] / point["n_tokens"]
+        share, passes = (n / point["n_tokens"] for n in (point["n_llm_tokens"], work.llm.n_passes))
         is_timed = seconds and not math.isnan(share)
-        found.append(_costs(n_bytes, flops, bytes_share, n) | {"share": share})
+        found.append(_costs(n_bytes, flops, bytes_share, n) | {"share": share, "passes": passes})
         found[-1]["seconds"] = seconds / n if is_timed else math.nan
     return {name: float(np.mean([row[name] for row in found])) for name in found[0]}
 
@@ -183,7 +186,8 @@ def of_matched(path: Path) -> Regime:
 
 def _of_point(point: Mapping[str, Any]) -> dict[str, Any]:
     """The row of a point of which counts are kept."""
-    numbers = {"tau": point["threshold"], "share": point["llm_token_share"], "bytes_share": point["bytes_share"]}
+    share = point["llm_token_share"]  # each of these tokens is a pass
+    numbers = {"tau": point["threshold"], "share": share, "passes": share, "bytes_share": point["bytes_share"]}
     return counted(point["router"], point["accuracy"]) | numbers
 
 

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 SCHEMA, SCHEMA_VERSION = "citer-evidence", 1
 # Parts that know each problem, with what has a digit for it.
-_BY_PROBLEM = {"accuracy": ("length_of",), "length": ("question_of", "answer_of"), "speculative": (), "look_back": ()}
+_BY_PROBLEM = {
+    "accuracy": ("length_of",),
+    "length": ("question_of", "answer_of"),
+    **dict.fromkeys(("speculative", "look_back", "rules", "truths"), ()),
+}
 
 
 @dataclass(frozen=True, slots=True)

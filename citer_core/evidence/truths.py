@@ -1,0 +1,63 @@
+"""What labels without answers are worth: routers of a few problems, by whose text is labelled. Imports no torch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from citer_core.evaluation.metrics import paired_difference, unpack
+from citer_core.evidence.claim import Answer, FigureRow, Finding, Stored, figures
+from citer_core.evidence.regime import Difference, of_seeds
+
+LABELLED = {
+    "gold": "the data set's solutions and answers",
+    "llm": "the LLM's own, no answers known",
+    "walk": "AutoJudge's search, no answers known",
+}
+AT_SHARE = 0.05  # of LLM tokens, at which they are compared
+
+
+def cells(entry: Mapping[str, Any]) -> dict[tuple[str, int, float], list[Any]]:
+    """Right answers, [n] bool of each seed, by whose text, labelled problems and share of LLM tokens."""
+    found: dict[tuple[str, int, float], list[Any]] = {}
+    for point in entry["points"]:
+        key = point["truth"], point["n_labelled"], point["share_wanted"]
+        found.setdefault(key, []).append(unpack(point["right"], entry["n"]))
+    return found
+
+
+def answered(stored: Stored) -> Answer | None:
+    """Whether labels need answers."""
+    if "truths" not in stored.parts:
+        return None
+    regime, part = stored.parts["truths"]
+    words, rows, less = list[str](), list[FigureRow](), dict[str, list[Difference]]()
+    for kind, entry in part.content.items():
+        found = cells(entry)
+        for (truth, size, share), right in found.items():
+            if share == AT_SHARE:
+                its = of_seeds(right)
+                ends = its["low"], its["high"]
+                rows.append(
+                    FigureRow.interval(
+                        f"{kind}, {LABELLED[truth]}", f"{size} problems", its["accuracy"], ends, entry["n"]
+                    )
+                )
+        most = max(size for _, size, _ in found)
+        for truth in ("llm", "walk"):
+            mean, (low, high) = paired_difference(found[truth, most, AT_SHARE], found["gold", most, AT_SHARE])
+            difference = Difference(mean, low, high, entry["n"], is_paired=True)
+            less.setdefault(truth, []).append(difference)
+            words.append(f"{kind}, {LABELLED[truth]}, less gold with {most} problems: {difference}")
+    return Answer(
+        Finding(tuple(words), regime.title),
+        " ".join(f"{LABELLED[truth].capitalize()}: {_verdict(differences)}." for truth, differences in less.items()),
+        part.command,
+        figures((f"Right answers at {AT_SHARE:.0%} LLM tokens, routers of one format", "share", rows)),
+    )
+
+
+def _verdict(differences: list[Difference]) -> str:
+    if any(one.high < 0 for one in differences):
+        return "behind" if all(one.high < 0 for one in differences) else "behind in places"
+    return "ahead" if all(one.low > 0 for one in differences) else "not measurably behind"

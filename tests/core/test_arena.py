@@ -1,0 +1,105 @@
+"""The arena's arithmetic on numbers that can be told by hand, and its intervals by a plain loop of draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from citer_core.evidence.arena import N_DRAWS, arena_of, arenas
+from citer_core.evidence.regime import COLUMNS, Regime, table_of
+from citer_core.evidence.regimes import regimes
+
+N = 40
+
+
+def right(n):
+    """The first n of the problems."""
+    return np.arange(N) < n
+
+
+def line(router, label, gb, passes, **more):
+    return {"router": router, "label": label, "gb": gb, "passes": passes, "settings": {}, "n": N, **more}
+
+
+def made(rows):
+    """A regime of (line, right answers of each seed)."""
+    table = table_of([dict.fromkeys(COLUMNS) | one for one, _ in rows])
+    bits = {("math", k): seeds for k, (_, seeds) in enumerate(rows)}
+    return Regime("r", "R", "", "", "", "", "", {"math": table}, bits)
+
+
+ALONE = [(line("always-slm", "SLM", 1.0, 0.0), [right(10)]), (line("always-llm", "LLM", 10.0, 1.0), [right(30)])]
+
+
+@pytest.fixture(scope="module")
+def arena():
+    """SLM 10 and LLM 30 of 40 right; an answer of theirs moves 10% and all of the LLM's bytes."""
+    return arena_of(
+        made(
+            [
+                *ALONE,
+                (line("citer-2", "C", 2.0, 0.1), [right(14), right(18)]),
+                (line("citer-2", "C", 4.0, 0.3), [right(26)]),
+                (line("max-probability", "M", 3.0, 0.2), [right(20)]),
+                (line("max-probability", "B", 2.0, 0.05, settings={"take_back": 0.1}), [right(22)]),
+                (line("disagreement", "O", 2.0, 1.0), [right(40)]),
+            ]
+        ),
+        "math",
+    )
+
+
+def gaps(arena, at, **how):
+    return {one.label: round(one.gap, 4) for one in arena.standings(at, **how)}
+
+
+def test_a_point_stands_as_it_is_and_two_are_mixed(arena):
+    assert gaps(arena, 0.2) == {"B": 0.6, "C": 0.3, "M": 0.25}  # C: (16 - 10) / 20, two seeds; M: half way to SLM
+    assert gaps(arena, 0.3) == {"B": 0.6, "C": 0.55, "M": 0.5}  # C: half way from 16 to 26
+    assert gaps(arena, 0.15) == {"B": 0.3, "C": 0.15, "M": 0.125}
+    assert gaps(arena, 0.9) == {"C": 0.8, "B": 0.6, "M": 0.5}
+    assert gaps(arena, 0.05, by_passes=True) == {"B": 0.6, "C": 0.15, "M": 0.125}
+
+
+def test_the_most_is_first_and_oracles_are_no_contenders(arena):
+    assert [one.label for one in arena.standings(0.9)] == ["C", "B", "M"]
+    assert list(arena.held_against) == ["C", "M"] and arena.n == N
+
+
+def test_who_cannot_be_so_cheap_is_left_out():
+    dear = arena_of(made([(line("always-slm", "SLM", 5.0, 0.0), [right(10)]), ALONE[1], *[
+        (line("citer", "C", 3.0, 0.1), [right(20)]), (line("random", "R", 6.0, 0.1), [right(20)]),
+    ]]), "math")  # fmt: skip
+    assert gaps(dear, 0.4) == {"C": 0.5}
+    assert gaps(dear, 0.55) == {"C": 0.5, "R": 0.25}
+
+
+def test_intervals_are_those_of_problems_drawn_again(arena):
+    """A loop over draws, each its own share of its own gap."""
+    generator, shares, differences = np.random.default_rng(5), [], []
+    slm, llm, c, b = right(10), right(30), (right(14) * 1.0 + right(18)) / 2, right(22)
+    for _ in range(4 * N_DRAWS):
+        drawn = generator.integers(0, N, N)
+        gap = llm[drawn].sum() - slm[drawn].sum()
+        shares.append((c[drawn].sum() - slm[drawn].sum()) / gap)
+        differences.append((b[drawn].sum() - c[drawn].sum()) / gap)
+    found = {one.label: one for one in arena.standings(0.2)}
+    assert (found["C"].low, found["C"].high) == pytest.approx(np.quantile(shares, (0.025, 0.975)), abs=0.02)
+    mean, *ends = found["B"].less["C"]
+    assert mean == pytest.approx(0.3) and ends == pytest.approx(np.quantile(differences, (0.025, 0.975)), abs=0.03)
+    assert found["C"].less.keys() == {"M"}
+
+
+def test_without_both_models_there_is_no_gap():
+    assert arena_of(made([*ALONE[:1], (line("citer", "C", 2.0, 0.1), [right(14)]), ALONE[1]]), "math") is not None
+    assert arena_of(made([(line("always-llm", "LLM", 10.0, 1.0), [right(30)])]), "math") is None
+
+
+def test_what_is_stored_has_all_its_contenders_and_look_back_first():
+    own, real = ({one.kind: one for one in arenas(regime)} for regime in regimes() if regime.name != "one-wording")
+    assert own.keys() == {"math", "mc"} and real.keys() == {"GSM8K", "CommonsenseQA"}
+    for one in own.values():
+        assert one.n == 1000 and len(one.by_bytes) >= 20 and len(one.held_against) == 2
+        first, *_ = one.standings(one.levels[0])
+        assert first.label.startswith("Look-back") and first.low > 0.9
+        assert all(low > 0 for _, low, _ in first.less.values())
