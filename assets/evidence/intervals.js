@@ -38,7 +38,7 @@ export function scaleOf({ rows, unit, reference, is_log }) {
     : (/** @type {number} */ x) => x;
   const seen = every.filter((x) => !is_log || x > 0).map(to);
   let [low, high] = [Math.min(...seen), Math.max(...seen)];
-  if (unit === "share" && high - low > WIDE) [low, high] = [0, 1];
+  if (unit === "share" && high - low > WIDE) [low, high] = [Math.min(0, low), Math.max(1, high)];
   else if (!is_log && unit !== "share" && unit !== "points") low = 0; // lengths of amounts are compared from nothing
   if (is_log) [low, high] = [Math.floor(low), Math.ceil(high)];
   const width = high - low || 1;

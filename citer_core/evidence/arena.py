@@ -27,6 +27,7 @@ NO_CONTENDERS = ("disagreement", "decisive", "outcome-fail-slm", "outcome-fail-l
 SLM, LLM = "always-slm", "always-llm"
 HELD_AGAINST = ("citer-2", "max-probability")  # the paper's router and the free one
 N_DRAWS = 2000
+MOST_DRAWN = 10  # of each kind, beside those that all are held against
 _Rights = NDArray[np.float64]  # [n], how right each answer is: averaged over training seeds, or of a mixture
 
 
@@ -210,19 +211,26 @@ def _sentence(found: Sequence[Arena]) -> str:
 
 
 def _drawn(regime: Regime, found: Sequence[Arena], *, is_first: bool) -> tuple[Figure, ...]:
-    """At the first number of bytes; of the regime that leads also at others, and at a share of passes."""
+    """The best of each kind at the first number of bytes; of the regime that leads all, at other costs too."""
 
-    def rows(at: float, *, by_passes: bool) -> list[FigureRow]:
+    def rows(one: Arena, at: float, *, by_passes: bool = False, most: int | None = None) -> list[FigureRow]:
+        standings = one.standings(at, by_passes=by_passes)
         return [
             FigureRow.interval(one.kind, s.label, s.gap, (s.low, s.high), one.n)
-            for one in found
-            for s in one.standings(at, by_passes=by_passes)
+            for k, s in enumerate(standings)
+            if most is None or k < most or s.label in one.held_against
         ]
 
-    what, title = "Share of the gap recovered at", regime.title.partition(":")[0]
-    levels = found[0].levels if is_first else found[0].levels[:1]
+    def every(at: float, *, by_passes: bool = False) -> list[FigureRow]:
+        return [row for one in found for row in rows(one, at, by_passes=by_passes)]
+
+    what, title = "the gap recovered at", regime.title.partition(":")[0]
+    first, *levels = found[0].levels
     drawn = figures(
-        *((f"{what} {at:.0%} of the LLM's bytes; {title}", "share", rows(at, by_passes=False)) for at in levels),
-        *((f"{what} {at:.0%} LLM passes; {title}", "share", rows(at, by_passes=True)) for at in PASSES if is_first),
-    )
+        *((f"{one.kind}: {what} {first:.0%} of the LLM's bytes; {title}", "share", rows(one, first, most=MOST_DRAWN))
+          for one in found),
+        *((f"All at {first:.0%} of the LLM's bytes", "share", every(first)) for _ in range(is_first)),
+        *((f"All at {at:.0%} of the LLM's bytes", "share", every(at)) for at in levels if is_first),
+        *((f"All at {at:.0%} LLM passes", "share", every(at, by_passes=True)) for at in PASSES if is_first),
+    )  # fmt: skip
     return tuple(replace(figure, reference=(1.0, "the LLM")) for figure in drawn)

@@ -219,18 +219,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question of the reviewers.
+    """A question, of the reviewers or our own.
 
     Attributes:
         name, text: see `Claim`.
         answer: of what is stored; None where that says nothing.
         missing: what to say then.
+        source: who asks; see `Claim`.
     """
 
     name: str
     text: str
     answer: Callable[[Stored], Answer | None]
     missing: str
+    source: str = "reviewers"
 
     def ask(self, stored: Stored) -> Claim:
         """The question with its answer.
@@ -240,9 +242,9 @@ class Question:
         """
         said = self.answer(stored)
         if said is None:
-            return Claim(self.name, "reviewers", self.text, "", NOT_MEASURED, self.missing)
+            return Claim(self.name, self.source, self.text, "", NOT_MEASURED, self.missing)
         return Claim(
-            self.name, "reviewers", self.text, "", "answered", said.sentence, said.found, f"`{said.command}`",
+            self.name, self.source, self.text, "", "answered", said.sentence, said.found, f"`{said.command}`",
             said.others, said.figures,
         )  # fmt: skip
 

@@ -111,7 +111,7 @@ NEITHER = "Where the SLM's own probability already says when it is wrong, nothin
 
 
 def claims(folder: Path = BENCHMARKS, known: Sequence[Regime] | None = None) -> list[Claim]:
-    """All of them, what speaks against CITER first.
+    """All of them: who recovers most at equal bytes, then claims of ours, of the paper, and what was asked.
 
     Args:
         folder: of the stored results.
@@ -125,7 +125,8 @@ def claims(folder: Path = BENCHMARKS, known: Sequence[Regime] | None = None) -> 
     of_paper = [claim for claim in compared if claim.source == "paper"]
     ours = [claim for claim in compared if claim.source != "paper"]
     of_cost = [_speculative(stored), settled_claim(stored)]
-    return [*ours, *of_paper, *of_cost, *(question.ask(stored) for question in QUESTIONS)]
+    first, *asked = [question.ask(stored) for question in QUESTIONS]
+    return [first, *ours, *of_paper, *of_cost, *asked]
 
 
 def _claim(

@@ -315,9 +315,10 @@ def _measures(parts: str) -> str:
     return f"`evidence --parts {parts}` measures it."
 
 
+OURS = "this project"
 QUESTIONS = (
     Question(
-        "arena", "Which router at equal bytes?", answered, _measures("accuracy speculative look_back rules"),
+        "arena", "Which router at equal bytes?", answered, _measures("accuracy speculative look_back rules"), OURS,
     ),
     Question("shortcut", "How right are the shortcut's labels?", borne_out, ""),
     Question("overhead", "What does the router itself cost?", _router_cost, ""),
@@ -331,9 +332,9 @@ QUESTIONS = (
     ),
     Question(
         "look-back", "The LLM's right answers for less, by taking tokens back?", looked_back,
-        _measures("accuracy speculative look_back"),
+        _measures("accuracy speculative look_back"), OURS,
     ),
-    Question("truths", "Do labels need known answers?", answered_truths, _measures("truths")),
+    Question("truths", "Do labels need known answers?", answered_truths, _measures("truths"), OURS),
     Question("transfer", "One router for each benchmark, or one for all?", transferred, _measures("transfer")),
     Question("long", "Does it hold for long questions and answers?", _length, _measures("accuracy length")),
     Question("languages", "Other languages?", in_languages, "No accuracy is stored."),

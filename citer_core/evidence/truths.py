@@ -51,10 +51,15 @@ def answered(stored: Stored) -> Answer | None:
             words.append(f"{kind}, {LABELLED[truth]}, less gold with {most} problems: {difference}")
     return Answer(
         Finding(tuple(words), regime.title),
-        " ".join(f"{LABELLED[truth].capitalize()}: {_verdict(differences)}." for truth, differences in less.items()),
+        " ".join(f"{_headed(LABELLED[truth])}: {_verdict(differences)}." for truth, differences in less.items()),
         part.command,
         figures((f"Right answers at {AT_SHARE:.0%} LLM tokens, routers of one format", "share", rows)),
     )
+
+
+def _headed(words: str) -> str:
+    """With a capital at its beginning, and the others as they are."""
+    return words[0].upper() + words[1:]
 
 
 def _verdict(differences: list[Difference]) -> str:

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 from citer_core.cost import QWEN2_1_5B, QWEN2_72B
 from citer_core.evaluation.metrics import pack
-from citer_core.evidence.look_back import grid, ways
+from citer_core.evidence.look_back import grid, rules, ways
 from citer_core.evidence.plan import EvidencePlan
 from citer_core.evidence.stored import StoredPart, plan_numbers
 from citer_core.workload import Passes, Workload
@@ -140,6 +140,22 @@ def every_part():
     looked_back = {"n": N, "points": looked[: len(ways())], "n_grid": 20, "grid": [
         point | {"right": bits(min(20, k), 20)} for k, point in enumerate(looked[len(ways()) :])
     ]}  # fmt: skip
+    ruled = [
+        looked[0] | {"label": way.label, "settings": dict(way.others), "threshold": way.tau, "right": bits(20 + k)}
+        for k, way in enumerate(rules())
+    ]
+    truths = {
+        "n": N,
+        "labels": [
+            {"truth": truth, "n_problems": 100, "n_tokens": 6000, "seconds": 20.0} for truth in ("gold", "llm", "walk")
+        ],
+        "points": [
+            {"truth": truth, "n_labelled": size, "seed": seed, "share_wanted": share, "threshold": 0.5,
+             "right": bits(n + size // 50), "n_tokens": 1000, "n_llm_tokens": 50}
+            for truth, n in (("gold", 30), ("llm", 31), ("walk", 10)) for size in (50, 100) for seed in (0, 1)
+            for share in (0.02, 0.05)
+        ],
+    }  # fmt: skip
     contents = {
         "routers": {
             "cases": {kind: {"n_tokens": 1000, "shares": (0.8, 0.05, 0.15)} for kind in ("math", "mc")},
@@ -181,6 +197,8 @@ def every_part():
         },
         "speculative": {"math": drafted, "mc": drafted},
         "look_back": {"math": looked_back, "mc": looked_back},
+        "rules": {kind: {"n": N, "points": ruled} for kind in ("math", "mc")},
+        "truths": {"math": truths, "mc": truths},
         "setup": {
             "n_labelled": 400, "share_wanted": 0.1,
             "labels": [

@@ -16,6 +16,7 @@ from citer_core.cost import QWEN2_1_5B, QWEN2_72B
 from citer_core.errors import DatasetError
 from citer_core.evaluation.metrics import paired_difference, unpack, wilson_interval
 from citer_core.evidence import claims as claims_module
+from citer_core.evidence.arena import arenas
 from citer_core.evidence.claim import verdict_of
 from citer_core.evidence.claims import NEITHER, claims, headline, lesson
 from citer_core.evidence.look_back import plane
@@ -217,6 +218,21 @@ def test_every_part_answers_its_question(answered):
     quarters = found["long"].figures[0].rows
     assert quarters[0].group == "math, SLM alone" and quarters[0].label == "shortest quarter: under 20 tokens"
     assert sum(row.value * row.n for row in quarters[:4]) == pytest.approx(RIGHT["always-slm", None])
+    wanted = ["The LLM's own", "AutoJudge's search"]
+    assert [words.partition(",")[0] for words in found["truths"].sentence.split(". ")] == wanted
+    assert found["truths"].sentence.endswith("no answers known: behind.") and "32 of" not in found["truths"].number
+    rows = {(row.group, row.label): row.value for row in found["truths"].figures[0].rows}
+    assert rows["math, the LLM's own, no answers known", "100 problems"] == 33 / N
+
+
+def test_the_arena_is_the_first_and_knows_rules_by_their_points(answered):
+    regime, found = answered
+    assert next(iter(found)) == "arena" and found["arena"].verdict == "answered"
+    (math, _) = arenas(regime)
+    assert {"BiLD", "Speculative cascade"} < math.by_bytes.keys()
+    assert [round(p.right.sum()) for p in math.by_bytes["BiLD"] if p.right.sum() >= 20] == [*range(20, 29)]
+    at_first = [figure for figure in found["arena"].figures if figure.title.startswith("math")]
+    assert len(at_first) == 1 and len(at_first[0].rows) <= 12 and at_first[0].reference == (1.0, "the LLM")
 
 
 def test_looking_back_is_held_against_the_llm_and_its_dials_make_a_plane(answered):
