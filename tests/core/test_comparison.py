@@ -201,7 +201,7 @@ def test_speculative_decoding_moves_less_than_citer_as_often_as_the_method_says(
             dearer.append(drafts < citer.cost(H100_SXM).routed.n_bytes)
         cheaper.append(back.cost(H100_SXM).routed.n_bytes < drafts)
         n_right += back.answer.is_correct
-    assert (len(there), len(dearer), sum(dearer), n_right, sum(cheaper)) == (8, 8, 8, 8, 8)
+    assert (len(there), len(dearer), sum(dearer), n_right, sum(cheaper)) == (8, 6, 6, 8, 8)
     text = " ".join((ASSETS / "docs" / "method.md").read_text(encoding="utf-8").split())
-    assert "On all 8 of the 8 that `citer` answers rightly at its tau, speculative decoding moves fewer bytes" in text
+    assert "On all 6 of the 6 that `citer` answers rightly at its tau, speculative decoding moves fewer bytes" in text
     assert "With look-back all 8 answers are right too, and 8 move fewer bytes than speculative decoding" in text
