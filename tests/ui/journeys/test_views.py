@@ -20,12 +20,12 @@ from citer_core.comparison import COMPARISONS, Comparison
 from citer_core.cost import H100_SXM
 from citer_core.engine import Engine
 from citer_core.tasks.problems import problem_from_text
-from citer_core.types import Discarded, Judged, settled
+from citer_core.types import settled
 from citer_core.ui.evidence import evidence_message
 from citer_core.ui.labels.recorded_labels import FOLDER, FREE, read_stored
 from tests.label_verdicts import confusion
 from tests.traces import opening_run, recorded
-from tests.ui.axe import findings, overflow
+from tests.ui.axe import overflow
 from tests.ui.conftest import on_one_host
 from tests.ui.labels import VIEW, matrix, settle
 from tests.ui.visitor import Visitor, type_over
@@ -395,44 +395,3 @@ def test_learn(enter: Enter) -> None:
     assert overflow(page) == 0
     also = {"slip"} if page.locator("[data-takes-back]").count() else set()
     opens_as_it_was_left(page, ".cx-guess", {"exercise", "truth", *also})
-
-
-@on_one_host("served")
-def test_the_slip_is_found(enter: Enter) -> None:
-    """The text is that which the LLM saw; a mark is answered with what it gave that token and its own."""
-    run = opening_run()
-    at, after = 5, 9
-    gone = tuple(Discarded(event.token_id, event.text, event.slm_confidence) for event in run.events[at:after])
-    read = tuple(Judged(*both) for both in ((0.9, 0.9), (0.02, 0.95), (0.7, 0.7), (0.6, 0.6), (0.5, 0.5)))
-    look = replace(run.events[at], source="llm", text="7", llm_tokens_fed=20, discarded=gone, read=read)
-    told = replace(run, events=(*run.events[:at], look))
-    visitor = enter()
-    page = visitor.page
-    page.route(
-        "**/traces/bakery.json", lambda route: route.fulfill(body=told.to_json(), content_type="application/json")
-    )
-    page.locator('.cx-preset[data-file="bakery.json"]').evaluate("(card) => (card.dataset.takesBack = '')")
-    page.locator(".cx-preset[data-takes-back]:not([data-file='bakery.json'])").evaluate_all(
-        "(cards) => cards.forEach((card) => card.removeAttribute('data-takes-back'))"
-    )
-    visitor.open_view("Learn")
-    card = page.get_by_role("region", name="Find the slip")
-    tokens = card.locator(".cx-guess")
-    expect(tokens).to_have_count(after, timeout=20_000)
-    result = card.locator(".cx-learn-result")
-    tokens.nth(0).click()
-    tokens.nth(at + 1).click()
-    expect(card.locator("[aria-checked=true]")).to_have_count(1)  # the later one
-    card.get_by_role("button", name="Reveal").click()
-    wrong, slip = (run.events[i].text.replace(" ", "·") for i in (at + 1, at))
-    expect(result).to_have_text(
-        f"Not found. To the LLM, “{wrong}” had 0.70. It took back “{slip}”, which had 0.02, and 3 tokens behind it; "
-        "its own “7” had 0.95."
-    )
-    expect(tokens.nth(at)).to_have_class(re.compile("cx-guess-missed"))
-    card.get_by_role("button", name="Try again").click()
-    tokens.nth(at).focus()
-    page.keyboard.press(" ")
-    card.get_by_role("button", name="Reveal").click()
-    expect(result).to_contain_text("Found. It took back")
-    assert findings(page, ".cx-learn") == []
