@@ -59,6 +59,8 @@ MOST_NAME, MOST_COMMAND = 60, 450  # characters that the stored part has room fo
     ),
     option("--seeds SEED", "of the training of routers (0 1)", type=int, nargs="+"),
     option("--shares S", "of LLM tokens (0.03 0.05 0.1 0.15 0.2 0.3)", type=float, nargs="+"),
+    option("--truth-sizes N", "labelled problems of each router of `truths` (50 100 200 400)", type=int, nargs="+"),
+    option("--truth-shares S", "of LLM tokens, at which those are (0.02 0.05 0.1)", type=float, nargs="+"),
     switch(
         "--take-shipped",
         "take the pair's own routers as those of the first seed, where they are of the same problems and labels",
@@ -78,16 +80,19 @@ def evidence(args: argparse.Namespace) -> None:
     seeds, shares = args.seeds or (), args.shares or ()
     if not all(0 <= seed < MOST_SEED for seed in seeds) or len(set(seeds)) < len(seeds):
         raise SettingError(f"--seeds: give different whole numbers from 0 to {MOST_SEED - 1:,}.")
-    if not all(BETWEEN_0_AND_1.holds(share) for share in shares):
-        raise SettingError("--shares: give numbers between 0 and 1.")
+    if not all(BETWEEN_0_AND_1.holds(share) for share in (*shares, *(args.truth_shares or ()))):
+        raise SettingError("--shares and --truth-shares: give numbers between 0 and 1.")
+    if not all(1 <= size <= MOST_PROBLEMS for size in args.truth_sizes or ()):
+        raise SettingError(f"--truth-sizes: give whole numbers from 1 to {MOST_PROBLEMS:,}.")
     from citer_core.evidence.measure import Measurement, measure
     from citer_core.evidence.plan import EvidencePlan
 
-    names = [*SIZES, "seeds", "shares"]
+    several = ("seeds", "shares", "truth_sizes", "truth_shares")
+    names = [*SIZES, *several]
     sizes: dict[str, Any] = {name: getattr(args, name) for name in given(args, *names)}
     asked = Measurement(
         load=partial(load_engine, args),
-        plan=EvidencePlan(**sizes | {name: tuple(sizes[name]) for name in ("seeds", "shares") if name in sizes}),
+        plan=EvidencePlan(**sizes | {name: tuple(sizes[name]) for name in several if name in sizes}),
         work=args.work_dir,
         output=args.output_dir,
         title=args.title,
