@@ -9,8 +9,6 @@ from citer_core.cli.command import Allowed, command, option
 from citer_core.cli.model_arguments import MODELS, ROUTER_HELP, load_engine, router_name
 from citer_core.cli.terminal import say, text_table
 from citer_core.errors import SettingError
-from citer_core.evidence.arena import arenas
-from citer_core.evidence.regimes import regimes
 
 _COST = Allowed(lambda number: 0 < number <= 1, "a number above 0, up to 1")
 
@@ -41,6 +39,9 @@ def arena(args: argparse.Namespace) -> None:
         raise SettingError("--bytes and --passes are two currencies: give one of them.")
     if (args.routers is None) != (args.work_dir is None):
         raise SettingError("--routers and --work-dir go together: give both, or none to see what is stored.")
+    from citer_core.evidence.arena import arenas
+    from citer_core.evidence.regimes import regimes
+
     known = list(regimes())
     regime = known[0]
     mine: set[str] = set()

@@ -80,8 +80,9 @@ def evidence(args: argparse.Namespace) -> None:
     seeds, shares = args.seeds or (), args.shares or ()
     if not all(0 <= seed < MOST_SEED for seed in seeds) or len(set(seeds)) < len(seeds):
         raise SettingError(f"--seeds: give different whole numbers from 0 to {MOST_SEED - 1:,}.")
-    if not all(BETWEEN_0_AND_1.holds(share) for share in (*shares, *(args.truth_shares or ()))):
-        raise SettingError("--shares and --truth-shares: give numbers between 0 and 1.")
+    for flag, given_shares in (("--shares", shares), ("--truth-shares", args.truth_shares or ())):
+        if not all(BETWEEN_0_AND_1.holds(share) for share in given_shares):
+            raise SettingError(f"{flag}: give numbers between 0 and 1.")
     if not all(1 <= size <= MOST_PROBLEMS for size in args.truth_sizes or ()):
         raise SettingError(f"--truth-sizes: give whole numbers from 1 to {MOST_PROBLEMS:,}.")
     from citer_core.evidence.measure import Measurement, measure

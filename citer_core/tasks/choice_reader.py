@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from citer_core.tasks import answer_patterns as table
 from citer_core.tasks.plain_text import clean, fold, unwrapped
@@ -50,7 +51,10 @@ class ChoiceReader:
     def label(self, completion: str) -> str | None:
         """The label of the choice that `completion` names; None for none, or for two at once."""
         written = _PATTERN["NEW_QUESTION"].split(completion.strip(), maxsplit=1)[0].strip()[-_MOST_CHARS:]
-        mark = self._announced(self._marked(written)) or self._whole(written.splitlines())
+        marked, lines = self._marked(written), written.splitlines()
+        mark = self._announced(marked) or self._whole(
+            [marked] if len(lines) == 1 else list(map(self._marked, _ends(lines)))
+        )
         return None if not mark or ord(mark) == table.NO_CHOICE else self._names[ord(mark) & 0x3FF]
 
     def _announced(self, marked: str) -> str | None:
@@ -67,8 +71,8 @@ class ChoiceReader:
         found = _PATTERN["FIRST"].search(concluded)
         return found[0] if found else chr(table.NO_CHOICE) if concluded else None
 
-    def _whole(self, lines: list[str]) -> str | None:
-        ends = [self._marked(line) for line in lines[:1] + lines[1:][-1:]]
+    def _whole(self, ends: list[str]) -> str | None:
+        """What the first or the last line is as a whole, or begins or ends with; of marked lines."""
         found = [_PATTERN["WHOLE"].match(line) for line in ends]
         if len(ends) == 1:
             found.append(_PATTERN["AT_THE_START"].match(ends[0]))
@@ -87,15 +91,17 @@ class ChoiceReader:
             for key, mark in texts.items():
                 start = searched.find(key)
                 while start >= 0:
-                    if _is_whole(text, start, start + len(key)):
+                    end = start + len(key)
+                    if _is_whole(text[max(0, start - _NEAR_CHARS) : start], text[end : end + _NEAR_CHARS]):
                         spots.append((start, start + len(key), mark))
                     start = searched.find(key, start + 1)
         announced = {i for match in _PATTERN["STATED"].finditer(folded) for i in range(*match.span())}
-        marked, at = "", 0
+        pieces, at = list[str](), 0
         for start, end, mark in sorted(spots, key=lambda spot: (spot[0], -spot[1])):
             if start >= at and start not in announced:
-                marked, at = marked + folded[at:start] + chr(mark), end
-        marked = _PATTERN["WITH_OWN_TEXT"].sub(self._with_own_text, marked + folded[at:])
+                pieces += folded[at:start], chr(mark)
+                at = end
+        marked = _PATTERN["WITH_OWN_TEXT"].sub(self._with_own_text, "".join([*pieces, folded[at:]]))
         marked = _PATTERN["LABEL_ALONE"].sub(self._label_alone, marked)
         marked = _PATTERN["NEGATED"].sub(r"\1", _PATTERN["WITH_LABEL"].sub(r"\1", marked))
         return _PATTERN["JOINED"].sub(_joined, marked)
@@ -109,6 +115,10 @@ class ChoiceReader:
         return match[0] if i is None else chr(table.BARE + i)
 
 
+def _ends(lines: list[str]) -> list[str]:
+    return lines[:1] + lines[1:][-1:]
+
+
 def _joined(match: re.Match[str]) -> str:
     return match[1] if ord(match[1]) & 0x3FF == ord(match[2]) & 0x3FF else chr(table.NO_CHOICE)
 
@@ -118,8 +128,9 @@ def _key(text: str) -> str:
     return plain.rstrip(".,;").strip("\"'") or plain
 
 
-def _is_whole(text: str, start: int, end: int) -> bool:
-    before, behind = text[max(0, start - _NEAR_CHARS) : start], text[end : end + _NEAR_CHARS]
+@lru_cache(maxsize=1000)  # a text in which a choice stands a thousand times has few surroundings
+def _is_whole(before: str, behind: str) -> bool:
+    """Is it no part of a word or a sum, between these characters?"""
     if not _PATTERN["BEFORE"].search(before) or _PATTERN["SUM_BEFORE"].search(before):
         return False
     return bool(_PATTERN["BEHIND"].match(behind))

@@ -45,7 +45,7 @@ def test_a_router_of_ones_own_stands_among_the_others(engine, tmp_path, capsys, 
     """Its answers are kept: the second time nothing is decoded."""
     stored = of_parts("a-set", every_part())
     mine = replace(stored, pair_revision=engine.pair_info.revision)
-    monkeypatch.setattr(arena, "regimes", lambda: iter([mine]))
+    monkeypatch.setattr("citer_core.evidence.regimes.regimes", lambda: iter([mine]))
     monkeypatch.setattr(arena, "load_engine", lambda *_: engine)
     asked = ["arena", "--routers", "entropy", "--work-dir", str(tmp_path / "work")]
     assert main(asked) == 0

@@ -274,6 +274,8 @@ def test_the_command_measures_every_part_and_resumes(tmp_path, monkeypatch):
     [
         (["--n-test", "0"], "--n-test is 0: give a whole number from 1 to 1,000"),
         (["--shares", "1.5"], "--shares: give numbers between 0 and 1"),
+        (["--truth-shares", "-1"], "--truth-shares: give numbers between 0 and 1"),
+        (["--truth-sizes", "0"], "--truth-sizes: give whole numbers from 1"),
         (["--n-test", "1001"], "--n-test is 1001"),
         (["--seeds", "1", "1"], "--seeds: give different"),
         (["--workers", "3"], "--workers is 3: give 1 or 2"),

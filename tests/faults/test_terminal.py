@@ -196,6 +196,7 @@ BASES = {
     "train-router": ["--labels", "MISSING", "--output-dir", "OUT"],
     "iterate": ["--dataset-path", "ROWS", "--output-dir", "OUT"],
     "evaluate": ["--dataset-path", "ROWS", "--output-file", "OUT"],
+    "arena": ["--routers", "entropy", "--work-dir", "OUT"],
     "evidence": ["--work-dir", "OUT", "--output-dir", "OUT"],
     "setup-cost": ["--dataset-path", "ROWS", "--tuning-path", "ROWS", "--labels", "citer=MISSING", "--problems", "sums",
                    "--work-dir", "OUT", "--output-dir", "OUT"],
