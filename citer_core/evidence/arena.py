@@ -206,8 +206,9 @@ def _words(found: Sequence[Arena]) -> tuple[str, ...]:
 
 
 def _sentence(found: Sequence[Arena]) -> str:
-    firsts = list(dict.fromkeys(one.standings(one.levels[0])[0].label for one in found))
-    return f"At equal bytes {' and '.join(firsts)} {'recovers' if len(firsts) == 1 else 'recover'} most."
+    firsts = list(dict.fromkeys(one.standings(one.levels[0])[0].label.partition(":")[0] for one in found))
+    most = f"{' and '.join(firsts)} {'recovers' if len(firsts) == 1 else 'recover'} most"
+    return f"At equal bytes {most}. What costs more there is mixed with the SLM alone."
 
 
 def _drawn(regime: Regime, found: Sequence[Arena], *, is_first: bool) -> tuple[Figure, ...]:
