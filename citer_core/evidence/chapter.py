@@ -18,13 +18,13 @@ import numpy as np
 from citer_core.assets import ASSETS
 from citer_core.evaluation.metrics import paired_difference
 from citer_core.evidence.arena import arenas
-from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim
+from citer_core.evidence.claim import NOT_MEASURED, SHARE, Claim, Stored
 from citer_core.evidence.claims import claims, headline
 from citer_core.evidence.look_back import line_of, ways
 from citer_core.evidence.regime import NAMES, Regime
 from citer_core.evidence.regimes import BENCHMARKS, regimes
 from citer_core.evidence.transfer import compared_with_own
-from citer_core.evidence.truths import LABELLED, cells
+from citer_core.evidence.truths import AT_SHARE, LABELLED, answered, cells
 from citer_core.measuring.profile_numbers import measured_crossing, read_profile
 from citer_core.tasks.datasets import bundled_rows
 
@@ -207,7 +207,13 @@ def _truths(regime: Regime) -> str:
         *(f"{kind} at {share:.0%}" for kind in found for share in shares),
         "s to label",
     ]
-    return f"Right answers at shares of LLM tokens, n = {n:,} of each, two seeds:\n\n{table(head, rows)}"
+    said = answered(Stored([regime], BENCHMARKS))
+    assert said is not None, "it is stored"
+    lines = "\n".join(f"- {line}" for line in said.found.lines)
+    return (
+        f"Right answers at shares of LLM tokens, n = {n:,} of each, two seeds:\n\n{table(head, rows)}\n\n"
+        f"{said.sentence} At {AT_SHARE:.0%} LLM tokens:\n\n{lines}"
+    )
 
 
 def _costs(lines: Sequence[Any]) -> list[str]:

@@ -10,9 +10,9 @@ from citer_core.evidence.claim import Answer, FigureRow, Finding, Stored, figure
 from citer_core.evidence.regime import Difference, of_seeds
 
 LABELLED = {
-    "gold": "the data set's solutions and answers",
-    "llm": "the LLM's own, no answers known",
-    "walk": "AutoJudge's search, no answers known",
+    "gold": "the data set's solutions",
+    "llm": "the LLM's own text",
+    "walk": "AutoJudge's search",
 }
 AT_SHARE = 0.05  # of LLM tokens, at which they are compared
 
