@@ -14,15 +14,15 @@ from tests.ui.serving import Served
 from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
-NUMBER = 95  # the LLM alone writes 27 tokens of its known solution; the SLM alone leaves it where it matters
-KEY = f"mc {NUMBER}"
+WHOLE = 2  # the LLM alone writes its known solution to the end
+LEFT = 95  # the LLM alone leaves it after 27 tokens, the SLM alone where it matters
 
 
-def probe(visitor: Visitor, tau: float) -> None:
+def probe(visitor: Visitor, number: int, tau: float) -> None:
     """Finishes a run of that question, with the LLM asked everywhere."""
     page = visitor.page
     page.evaluate(f"window.citer.moveTau({tau})")
-    visitor.ask(bundled_rows("mc")[NUMBER - 1].problem.question)
+    visitor.ask(bundled_rows("mc")[number - 1].problem.question)
     visitor.wait_live()
     visitor.wait_idle()
     page.get_by_role("button", name="Ask the LLM everywhere").click()
@@ -47,21 +47,25 @@ def test_every_token_of_the_solution_has_the_label_of_the_labels_tab_and_none_af
     visitor = visit(url=labelled.url)
     expect(visitor.page.locator("#cx-device")).to_have_attribute("data-state", "ready", timeout=20_000)
     visitor.page.get_by_label("Multiple choice").check()
-    text = labelled_text(labelled, KEY)
-    probe(visitor, 1)
-    at = leaves_at(visitor, text)
-    assert at >= 20 and visitor.text().startswith("".join(text.pieces[:at]))
+    text = labelled_text(labelled, f"mc {WHOLE}")
+    probe(visitor, WHOLE, 1)
+    assert len(text.pieces) >= 50 and visitor.text() == "".join(text.pieces)
     n_critical = 0
-    for index, (case, label) in enumerate(zip(text.case.tolist()[:at], text.label.tolist()[:at], strict=True)):
+    for index, (case, label) in enumerate(zip(text.case.tolist(), text.label.tolist(), strict=True)):
         said = truth_at(visitor, index)
         assert f"Case {case}:" in said and f"Label {label}:" in said, index
         assert ("a critical token caught" in said) == (label == 0)
         n_critical += label == 0
     assert n_critical > 0
+
+    text = labelled_text(labelled, f"mc {LEFT}")
+    probe(visitor, LEFT, 1)
+    at = leaves_at(visitor, text)
+    assert at >= 20 and visitor.text().startswith("".join(text.pieces[:at]))
     assert text.case[at] == 3 and "Case 3:" in truth_at(visitor, at)
 
     # After the token that leaves the solution there is none.
-    probe(visitor, 0)
+    probe(visitor, LEFT, 0)
     at = leaves_at(visitor, text)
     said = truth_at(visitor, at)
     assert "The run leaves it here: the true token is" in said and text.pieces[at].strip() in said
