@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from citer_core.cli.command import Allowed, command, option
+from citer_core.cli.command import Allowed, command, flag_of, given, option
 from citer_core.cli.model_arguments import MODELS, ROUTER_HELP, load_engine, router_name
 from citer_core.cli.terminal import say, text_table
 from citer_core.errors import SettingError
@@ -39,6 +39,9 @@ def arena(args: argparse.Namespace) -> None:
         raise SettingError("--bytes and --passes are two currencies: give one of them.")
     if (args.routers is None) != (args.work_dir is None):
         raise SettingError("--routers and --work-dir go together: give both, or none to see what is stored.")
+    if args.routers is None:
+        for name in given(args, "pair", "dtype", "device"):
+            raise SettingError(f"{flag_of(name)}: use this with --routers; without them no model is loaded.")
     from citer_core.evidence.arena import arenas
     from citer_core.evidence.regimes import regimes
 
@@ -48,7 +51,7 @@ def arena(args: argparse.Namespace) -> None:
     if args.routers is not None:
         from citer_core.evidence.contender import measured_among
 
-        names = [router_name(given) or given for given in args.routers]
+        names = [router_name(asked) or asked for asked in args.routers]
         engine = load_engine(args, *args.routers)
         regime = measured_among(known, engine, names, args.work_dir, say)
         mine = {f"{engine.router(name).label}, here" for name in names}
@@ -71,4 +74,4 @@ def arena(args: argparse.Namespace) -> None:
             ]
             for standing in one.standings(at, by_passes=args.passes is not None)
         ]
-        print(f"\n{text_table(head, rows)}")
+        print(f"\n{text_table(head, rows)}" if rows else f"\n{one.kind}: no contender can be so cheap; ask for more.")

@@ -183,7 +183,7 @@ def answered(stored: Stored) -> Answer | None:
             _words(own), regime.title, f"Of the gap between both models, at {own[0].levels[0]:.0%} of the LLM's bytes"
         ),
         _sentence(own),
-        regime.command,
+        "python -m citer_core arena",
         tuple(figure for k, one in enumerate(there) for figure in _drawn(*one, is_first=k == 0)),
         tuple(Finding(_words(found), one.title) for one, found in others),
     )

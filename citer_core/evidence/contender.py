@@ -8,7 +8,7 @@ from pathlib import Path
 
 from citer_core.engine import Engine
 from citer_core.errors import SettingError
-from citer_core.evidence.accuracy import Named, run_book, stored_point, tried
+from citer_core.evidence.accuracy import ALONE, Named, run_book, stored_point, tried
 from citer_core.evidence.plan import FORMATS, EvidencePlan
 from citer_core.evidence.regime import Regime
 from citer_core.evidence.regimes import of_parts
@@ -29,9 +29,14 @@ def measured_among(
         say: told about progress.
 
     Raises:
-        SettingError: nothing is stored of this pair.
+        SettingError: nothing is stored of this pair; or a router is an end of the gap, or asks the LLM at every token.
         DatasetError: the folder is another pair's or cannot be written.
     """
+    for name in names:
+        if name in ALONE or engine.router(name).reads_llm:
+            raise SettingError(
+                f'The router "{name}" is no contender: it is a model alone, or asks the LLM at every token.'
+            )
     regime = of_pair(known, engine.pair_info.revision)
     accuracy = regime.parts["accuracy"]
     content = dict(accuracy.content)

@@ -34,6 +34,7 @@ def test_what_is_stored_is_told_without_a_model(capsys, monkeypatch):
         (["--routers", "entropy"], "go together"),
         (["--work-dir", "w"], "go together"),
         (["--bytes", "0"], "a number above 0, up to 1"),
+        (["--pair", "qwen2.5-coder-0.5b-1.5b"], "--pair: use this with --routers"),
     ],
 )
 def test_what_is_asked_wrongly_is_refused_before_anything_is_loaded(arguments, words, capsys):
@@ -55,6 +56,17 @@ def test_a_router_of_ones_own_stands_among_the_others(engine, tmp_path, capsys, 
     monkeypatch.setattr(type(engine), "run_batch", lambda *_, **__: pytest.fail("decoded again"))
     assert main(asked) == 0
     assert capsys.readouterr().out == first
+
+
+def test_a_cost_that_nobody_can_meet_is_said(capsys):
+    assert main(["arena", "--bytes", "0.01"]) == 0
+    assert capsys.readouterr().out.count("no contender can be so cheap") == 2
+
+
+@pytest.mark.parametrize("name", ["always-slm", "always-llm", "disagreement"])
+def test_the_ends_of_the_gap_and_oracles_are_no_contenders(engine, name, tmp_path):
+    with pytest.raises(contender.SettingError, match="is no contender"):
+        contender.measured_among(list(regimes()), engine, [name], tmp_path, print)
 
 
 def test_a_pair_of_which_nothing_is_stored_is_told_so(engine):
