@@ -93,7 +93,7 @@ class Arena:
         """Who recovers how much at a cost, the most first; without those who cannot be so cheap."""
         known = self.by_passes if by_passes else self.by_bytes
         found = {label: right for label, points in known.items() if (right := _at(points, at)) is not None}
-        gaps = {label: self._gaps(right) for label, right in found.items()}
+        gaps = dict(zip(found, self._gaps([*found.values()]), strict=True))
         standings = []
         for label, (gap, drawn) in gaps.items():
             less = {
@@ -104,10 +104,12 @@ class Arena:
             standings.append(Standing(label, gap, *_ends(drawn), less))
         return sorted(standings, key=lambda one: -one.gap)
 
-    def _gaps(self, right: _Rights) -> tuple[float, NDArray[np.float64]]:
-        """The share of the gap, and that of each draw."""
-        one, gap = (self._drawn @ (of - self.slm) for of in (right, self.llm))
-        return float((right - self.slm).mean() / (self.llm - self.slm).mean()), one / gap
+    def _gaps(self, rights: Sequence[_Rights]) -> list[tuple[float, NDArray[np.float64]]]:
+        """The share of the gap of each, and that of each draw; the draws are read once for all."""
+        more = np.stack([self.llm, *rights]) - self.slm
+        gap, *drawn = more @ self._drawn.T
+        whole, *means = more.mean(axis=1)
+        return [(float(mean / whole), one / gap) for mean, one in zip(means, drawn, strict=True)]
 
     @cached_property
     def _drawn(self) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -74,16 +75,33 @@ class Regime:
     tables: Mapping[str, pd.DataFrame]
     bits: Mapping[tuple[str, int], Sequence[Any]] = field(default_factory=dict)
     parts: Mapping[str, StoredPart] = field(default_factory=dict)
+    # Sentences, figures and verdicts ask for the same ones.
+    _differences: dict[tuple[str, str, str, float], Difference | None] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def at(self, kind: str, router: str, share: float | None) -> pd.Series | None:
         """A router's line at a share that was wanted; None takes the one without. None where it was not measured."""
-        table = self.tables[kind]
-        of_share = table.share_wanted.isna() if share is None else np.isclose(table.share_wanted, share)
-        lines = table[(table.router == router) & of_share]
-        return None if lines.empty else lines.iloc[0]
+        place = self._places.get((kind, router, _rounded(share)))
+        return None if place is None else self.tables[kind].iloc[place]
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str, float | None], int]:
+        """The first line of each kind, router and share."""
+        places: dict[tuple[str, str, float | None], int] = {}
+        for kind, table in self.tables.items():
+            for place, (router, share) in enumerate(zip(table.router, table.share_wanted, strict=True)):
+                places.setdefault((kind, str(router), _rounded(None if pd.isna(share) else float(share))), place)
+        return places
 
     def difference(self, kind: str, first: str, second: str, share: float) -> Difference | None:
         """How much more the first router gets right at a share than the second; None where one was not measured."""
+        asked = (kind, first, second, share)
+        if asked not in self._differences:
+            self._differences[asked] = self._difference(*asked)
+        return self._differences[asked]
+
+    def _difference(self, kind: str, first: str, second: str, share: float) -> Difference | None:
         a, b = self.at(kind, first, share), self.at(kind, second, share)
         if a is None or b is None:
             return None
@@ -93,6 +111,10 @@ class Regime:
             return Difference(mean, low, high, int(a.n), is_paired=True)
         low, high = newcombe((int(a.right), int(a.n)), (int(b.right), int(b.n)))
         return Difference(float(a.accuracy - b.accuracy), low, high, int(a.n), is_paired=False)
+
+
+def _rounded(share: float | None) -> float | None:
+    return None if share is None else round(share, 6)
 
 
 @dataclass(frozen=True, slots=True)
