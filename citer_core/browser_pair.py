@@ -19,7 +19,7 @@ from citer_core.models.presets import EMBEDDED, PRESETS
 from citer_core.models.same_pair import is_same_pair
 from citer_core.routing.router_card import read_card
 
-ENTRY = "engine/worker.js"
+ENTRY, LAB_ENTRY = "engine/worker.js", "engine/lab_worker.js"
 # By folder below the assets; a browser fetches them by these names.
 MODEL_FILES = {
     "models/slm": ("config.json", "generation_config.json", "model.safetensors"),
@@ -63,6 +63,12 @@ def engine_script() -> str:
         ModelFileError: a module is damaged, or cannot be joined with the others.
     """
     return JoinedScript.of(ASSETS / ENTRY).text
+
+
+@functools.cache
+def lab_script() -> str:
+    """The same of the Lab's workers, which a page fetches when a router is trained there."""
+    return JoinedScript.of(ASSETS / LAB_ENTRY).text
 
 
 def needed_files() -> list[Path]:
@@ -118,12 +124,13 @@ def _card() -> dict[str, Any]:
     return _CARD.read(read_json(ASSETS / "models" / "card.json", max_bytes=1_000_000), "card")
 
 
-def pair_facts(root: str, script: str) -> dict[str, Any] | None:
+def pair_facts(root: str, script: str, lab: str = "") -> dict[str, Any] | None:
     """What the page's script knows of the pair before any of it is loaded (`PairFacts` in `engine_client.js`).
 
     Args:
         root: address of the folder that stands for the assets.
         script: address of the worker's script.
+        lab: address of that of the Lab's workers, "" where there is no Lab.
 
     Returns:
         None where the pair's files are not here, or its card is damaged.
@@ -139,6 +146,7 @@ def pair_facts(root: str, script: str) -> dict[str, Any] | None:
         "revision": card["pair_revision"],
         "root": root,
         "script": script,
+        "lab_script": lab,
         "bytes": n_bytes,
         "files": held_files(),
         "one_file_bytes": page_bytes,

@@ -43,7 +43,7 @@ export function readSoundly(model, which, ids) {
 }
 
 /** @param {boolean} isSound @param {string} which */
-function checkSound(isSound, which) {
+export function checkSound(isSound, which) {
   if (isSound) return;
   throw new NotANumberProblem(
     `The ${which} computed values that are not numbers (NaN or infinity), so it has no next token, and this run ` +

@@ -24,7 +24,7 @@ import { labelRun } from "./run_labels.js";
 import { ModelFileProblem } from "./safetensors.js";
 import { readSettings, traceHead } from "./trace_head.js";
 
-const SLICE_MS = 8;
+export const SLICE_MS = 8;
 const MOST_KEPT = 4; // runs over which the dials may move
 const MOST_MOVES = 64; // texts that a slider wrote: whichever of them is the same for longest is gone on from
 /** What may be asked of one position of a finished run, by the server's names. */
@@ -36,7 +36,7 @@ export const ANSWERS = {
 };
 
 /** Gives other tasks, such as messages that have come, their turn. */
-function pause() {
+export function pause() {
   return new Promise((resolve) => {
     const { port1, port2 } = new MessageChannel();
     port1.onmessage = () => {

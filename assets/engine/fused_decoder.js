@@ -19,7 +19,7 @@ import { copyRow, putMatrix } from "./matrices.js";
 import { RotaryTables } from "./rotary.js";
 import { ModelFileProblem, floatsOf } from "./safetensors.js";
 
-const MOST_AT_ONCE = 64; // positions in one pass: longer texts are read in parts, and their rows stay in the cache
+export const MOST_AT_ONCE = 64; // positions in one pass: longer texts are read in parts; their rows stay in the cache
 
 export class FusedDecoder {
   /**
@@ -90,10 +90,10 @@ export class FusedDecoder {
     };
   }
 
-  /** An empty cache for a text. */
-  newCache() {
-    const { nLayers, heads, maxContext } = this.config;
-    return new KeyValueCache(this.kernel, nLayers, heads, maxContext);
+  /** An empty cache for a text. @param {number} [capacity] positions */
+  newCache(capacity = this.config.maxContext) {
+    const { nLayers, heads } = this.config;
+    return new KeyValueCache(this.kernel, nLayers, heads, capacity);
   }
 
   /**
@@ -103,7 +103,8 @@ export class FusedDecoder {
    */
   read(ids, cache) {
     for (let start = 0; start < ids.length; start += MOST_AT_ONCE) {
-      this.#pass(ids.slice(start, start + MOST_AT_ONCE), cache, start + MOST_AT_ONCE >= ids.length ? "last" : "none");
+      const part = ids.slice(start, start + MOST_AT_ONCE);
+      this.pass(part, Array(part.length).fill(cache), start + part.length === ids.length ? [part.length - 1] : []);
     }
     this.#logits(this.at.normed);
   }
@@ -116,7 +117,7 @@ export class FusedDecoder {
   *readEach(ids, cache) {
     for (let start = 0; start < ids.length; start += MOST_AT_ONCE) {
       const part = ids.slice(start, start + MOST_AT_ONCE);
-      this.#pass(part, cache, "all");
+      this.pass(part, Array(part.length).fill(cache), [...part.keys()]);
       for (let row = 0; row < part.length; row++) {
         this.#logits(this.at.normed + row * this.config.hiddenSize);
         yield;
@@ -130,58 +131,57 @@ export class FusedDecoder {
   }
 
   /**
-   * All blocks over a few new positions.
-   * @param {number[]} ids @param {KeyValueCache} cache
-   * @param {"all"|"last"|"none"} wanted whose states are wanted, at `at.normed`; behind the last block's attention only
-   *   these are computed, because the others' keys and values are in the cache by then
+   * All blocks over a few new positions, of one text or of several: the weights are read once for all.
+   * @param {number[]} ids at most `MOST_AT_ONCE`
+   * @param {KeyValueCache[]} caches of each one's text, extended
+   * @param {number[]} wanted whose states are wanted, in this order at `at.normed`; rising. Behind the last block's
+   *   attention only these are computed, because the others' keys and values are in the cache by then
    */
-  #pass(ids, cache, wanted) {
+  pass(ids, caches, wanted) {
     const { kernel, at, width, config } = this;
     const { hiddenSize, innerSize, heads } = config;
-    const n = ids.length;
-    const start = cache.length;
+    const places = caches.map((cache) => cache.length++);
     ids.forEach((id, row) => copyRow(kernel, this.embedding, id, at.hidden + row * hiddenSize));
-    let first = 0;
+    let rows = [...ids.keys()];
     for (const [layer, block] of this.blocks.entries()) {
-      for (let row = 0; row < n; row++) this.#rmsNorm(row, block.attentionNorm);
+      for (const row of rows) this.#rmsNorm(row, block.attentionNorm);
       if (block.qkvBias !== null) {
-        for (let row = 0; row < n; row++) {
+        for (const row of rows) {
           kernel.floats.copyWithin(at.qkv + row * width.qkv, block.qkvBias, block.qkvBias + width.qkv);
         }
       }
-      kernel.multiply(at.normed, hiddenSize, block.qkv, at.qkv, width.qkv, n, block.qkvBias !== null);
-      for (let row = 0; row < n; row++) {
+      kernel.multiply(at.normed, hiddenSize, block.qkv, at.qkv, width.qkv, rows.length, block.qkvBias !== null);
+      for (const row of rows) {
         const qkv = at.qkv + row * width.qkv;
-        this.rotary.turn(kernel.floats, qkv, heads.nQ + heads.nKv, start + row);
-        cache.write(layer, start + row, qkv + heads.nQ * heads.dim);
+        this.rotary.turn(kernel.floats, qkv, heads.nQ + heads.nKv, places[row]);
+        caches[row].write(layer, places[row], qkv + heads.nQ * heads.dim);
       }
-      if (layer === this.blocks.length - 1 && wanted !== "all") first = wanted === "last" ? n - 1 : n;
-      const left = n - first;
+      if (layer === this.blocks.length - 1) rows = wanted;
+      const left = rows.length;
       if (left === 0) break;
-      for (let row = first; row < n; row++) {
-        cache.mix(layer, start + row, at.qkv + row * width.qkv, at.mixed + row * width.mixed);
+      for (const [to, row] of rows.entries()) {
+        caches[row].mix(layer, places[row], at.qkv + row * width.qkv, at.mixed + to * width.mixed);
+        const hidden = at.hidden + row * hiddenSize;
+        if (to < row) kernel.floats.copyWithin(at.hidden + to * hiddenSize, hidden, hidden + hiddenSize);
       }
-      const hidden = at.hidden + first * hiddenSize;
-      kernel.multiply(at.mixed + first * width.mixed, width.mixed, block.out, hidden, hiddenSize, left, true);
-      for (let row = first; row < n; row++) this.#rmsNorm(row, block.mlpNorm);
-      const normed = at.normed + first * hiddenSize;
-      kernel.multiply(normed, hiddenSize, block.gateUp, at.gateUp, width.gateUp, left, false);
+      kernel.multiply(at.mixed, width.mixed, block.out, at.hidden, hiddenSize, left, true);
+      for (let row = 0; row < left; row++) this.#rmsNorm(row, block.mlpNorm);
+      kernel.multiply(at.normed, hiddenSize, block.gateUp, at.gateUp, width.gateUp, left, false);
       for (let row = 0; row < left; row++) {
         const gate = at.gateUp + row * width.gateUp;
         kernel.gate(gate, gate + innerSize, innerSize);
       }
-      kernel.multiply(at.gateUp, width.gateUp, block.down, hidden, hiddenSize, left, true);
+      kernel.multiply(at.gateUp, width.gateUp, block.down, at.hidden, hiddenSize, left, true);
     }
-    for (let row = first; row < n; row++) this.#rmsNorm(row, this.norm, row - first);
-    cache.length += n;
+    for (let row = 0; row < wanted.length; row++) this.#rmsNorm(row, this.norm);
   }
 
-  /** normed[to] = hidden[row] over its root mean square, weighted. @param {number} row @param {number} weight place */
-  #rmsNorm(row, weight, to = row) {
+  /** normed[row] = hidden[row] over its root mean square, weighted. @param {number} row @param {number} weight place */
+  #rmsNorm(row, weight) {
     const { floats } = this.kernel;
     const { hiddenSize, eps } = this.config;
     const x = this.at.hidden + row * hiddenSize;
-    const y = this.at.normed + to * hiddenSize;
+    const y = this.at.normed + row * hiddenSize;
     let squares = 0;
     for (let i = 0; i < hiddenSize; i++) squares += floats[x + i] * floats[x + i];
     const scale = 1 / Math.sqrt(squares / hiddenSize + eps);

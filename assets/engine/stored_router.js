@@ -14,9 +14,9 @@ import { EQUAL_PRIORS } from "../run/decision.js";
 import { copyRow, putMatrix } from "./matrices.js";
 import { ModelFileProblem, floatsOf } from "./safetensors.js";
 
-const NORM_EPS = 1e-5; // of torch's batch norms
-const PLUS_EPSILON = 1e-6;
-const N_UNCERTAINTIES = 3;
+export const NORM_EPS = 1e-5; // of torch's batch norms
+export const PLUS_EPSILON = 1e-6;
+export const N_UNCERTAINTIES = 3;
 const MOST_PATHS = 80; // as in `citer_core/routing/inside.py`
 const { fround } = Math;
 

@@ -13,6 +13,7 @@
  * @property {string} revision of both models' weights
  * @property {string} root address of the folder that its files are in
  * @property {string} script address of the worker's script
+ * @property {string} lab_script address of that of the Lab's workers, "" where there is none
  * @property {number} bytes of what has to be loaded before anything can be written
  * @property {string} version of this project
  * @property {number} one_file_bytes about how large that page is

@@ -14,7 +14,7 @@ from typing import Any
 
 import citer_core
 from citer_core.assets import ASSETS
-from citer_core.browser_pair import MODEL_FILES, engine_script, needed_files, pair_facts
+from citer_core.browser_pair import MODEL_FILES, engine_script, lab_script, needed_files, pair_facts
 from citer_core.comparison import COMPARISONS
 from citer_core.errors import ModelFileError
 from citer_core.files import need_folder, write_whole
@@ -34,7 +34,7 @@ from citer_core.ui.views import FOLDERS as VIEW_FOLDERS
 FOLDERS = (*SCRIPTS, *MODEL_FILES, "routers/embedded", "datasets", "traces", "traces/probes", "comparisons")
 SUFFIXES = frozenset({".js", ".css", ".svg", ".json", ".jsonl", ".safetensors"})
 LATER = (
-    *("traces", "plotly", "routers", "share", "answers/", "app/", "engine/", "datasets", "inside", "comparisons/"),
+    *("lab-worker", "traces", "plotly", "routers", "share", "answers/", "app/", "engine/", "datasets", "inside", "comparisons/"),
     *(f"{name}/" for name in VIEW_FOLDERS),
 )
 SPACE = """---
@@ -90,7 +90,7 @@ def build_site(folder: Path, labels: Mapping[str, str]) -> list[Path]:
     write_whole(written[-1], plotly_script().read_bytes())
     joined = JoinedScript.of(ENTRY, path_in_assets)
     script = named("page", joined.module_text)
-    facts = pair_facts("./", named("worker", engine_script()))
+    facts = pair_facts("./", named("worker", engine_script()), named("lab-worker", lab_script()))
     if facts is None:
         raise ModelFileError("The bundled pair's files or their card are damaged: install again.")
     stored = [

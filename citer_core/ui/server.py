@@ -26,7 +26,7 @@ from starlette.routing import Route
 from starlette.types import Scope
 
 from citer_core.assets import ASSETS
-from citer_core.browser_pair import engine_script, pair_facts
+from citer_core.browser_pair import engine_script, lab_script, pair_facts
 from citer_core.comparison import COMPARISONS
 from citer_core.config import AppConfig
 from citer_core.errors import CiterError, SettingError
@@ -117,9 +117,12 @@ class PageServer:
         self._functions = Api(runs, desk, line, slot, books.bundled).functions()
         script = JoinedScript.of(ENTRY, file_url)
         page_script = NamedText("page", script.module_text)
-        worker = NamedText("engine", engine_script(), policy=WORKER_POLICY)
+        workers = [
+            NamedText(name, text, policy=WORKER_POLICY)
+            for name, text in (("engine", engine_script()), ("lab", lab_script()))
+        ]
         props = {
-            **usual_props(pair_facts(f"{files_root()}/", worker.url)),
+            **usual_props(pair_facts(f"{files_root()}/", *(worker.url for worker in workers))),
             "pair": parse_pair(switch.pair).name,
             "offers": sorted(answers),
             "plotly": file_url(plotly_script()),
@@ -142,7 +145,7 @@ class PageServer:
         routes = [
             page_route(self.document.body, self.document.policy, config.web.frame_ancestors),
             asking_route(answers),
-            *(text.route() for text in (page_script, worker)),
+            *(text.route() for text in (page_script, *workers)),
             page_files().route(),
             chapters().route(),
             health.route(),

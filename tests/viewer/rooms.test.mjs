@@ -10,7 +10,7 @@ const ASSETS = fileURLToPath(new URL("../../assets", import.meta.url));
 const MAY_IMPORT = {
   run: [],
   tasks: [],
-  engine: ["run"],
+  engine: ["run", "tasks"],
   transport: ["run", "tasks", "engine"],
   viewer: ["run"],
   inside: ["run", "viewer"],

@@ -1,0 +1,104 @@
+/**
+ * Takes the Lab's orders and works on all of them in turn, in slices between which it listens.
+ *
+ * Knows neither workers nor files: `lab_worker.js` says how files are fetched, and a way to answer.
+ *
+ * @typedef {import("./lab_protocol.js").LabOrder} LabOrder
+ * @typedef {import("./lab_protocol.js").LabReply} LabReply
+ * @typedef {import("./lab_protocol.js").LabItem} LabItem
+ * @typedef {import("./lab_queue.js").LabQueue<LabItem>} Queue
+ *
+ * @typedef {Object} Bench what all jobs of a worker share
+ * @property {BrowserPair} pair
+ * @property {import("./label_problem.js").BothRows} rows of its models
+ * @property {{version: string, hardware: string}} maker for cards
+ */
+
+import { SLICE_MS, inWordsFor, pause } from "./desk.js";
+import { LabQueue, WAITS, workedOff } from "./lab_queue.js";
+import { Labelling } from "./labelling.js";
+import { BrowserPair } from "./pair.js";
+import { training } from "./router_training.js";
+import { TextRows } from "./text_rows.js";
+
+/** What may be asked. */
+export const JOBS = {
+  /** @param {Bench} bench @param {any} asked @param {Queue} queue */
+  label: ({ pair, rows }, asked, queue) => workedOff(new Labelling(pair, rows, asked), queue),
+  /** @param {Bench} bench @param {any} asked */
+  train: ({ pair, maker }, asked) => training(pair, asked, maker),
+};
+
+export class LabDesk {
+  /** @type {Promise<Bench|null>} */
+  #bench = Promise.resolve(null);
+  /** @type {Map<number, Queue & {isCancelled?: boolean}>} of jobs that are not over */
+  #queues = new Map();
+
+  /**
+   * @param {(reply: LabReply) => void} post
+   * @param {(where: import("./lab_protocol.js").LabLoad) => import("./pair.js").FetchFile} filesAt
+   */
+  constructor(post, filesAt) {
+    this.post = post;
+    this.filesAt = filesAt;
+  }
+
+  /** @param {LabOrder} order */
+  take(order) {
+    if (order.kind === "load") {
+      this.#bench = this.#load(order);
+      return;
+    }
+    const queue = this.#queues.get(order.job);
+    if (order.kind === "begin") this.#work(order);
+    else if (order.kind === "more") queue?.add(order.items, order.isWhole);
+    else if (queue) {
+      queue.isCancelled = true;
+      queue.wake();
+    }
+  }
+
+  /** @param {import("./lab_protocol.js").LabLoad} order @returns {Promise<Bench|null>} */
+  async #load(order) {
+    try {
+      const pair = await BrowserPair.load(this.filesAt(order));
+      const rows = { slm: new TextRows(pair.slm, "SLM"), llm: new TextRows(pair.llm, "LLM") };
+      this.post({ kind: "ready" });
+      return { pair, rows, maker: { version: order.version, hardware: order.hardware } };
+    } catch (error) {
+      this.post({ kind: "failed", error: inWordsFor(error) });
+      return null;
+    }
+  }
+
+  /** @param {import("./lab_protocol.js").LabBegin} order */
+  async #work({ job, what, asked, items, isWhole }) {
+    /** @type {Queue & {isCancelled?: boolean}} */
+    const queue = new LabQueue(items, isWhole);
+    this.#queues.set(job, queue);
+    let error = null;
+    try {
+      const bench = await this.#bench;
+      if (bench) await this.#inSlices(job, JOBS[what](bench, asked, queue), queue);
+    } catch (problem) {
+      error = inWordsFor(problem);
+    }
+    this.#queues.delete(job);
+    this.post({ kind: "over", job, error });
+  }
+
+  /** @param {number} job @param {Generator<any, void, any>} steps @param {Queue & {isCancelled?: boolean}} queue */
+  async #inSlices(job, steps, queue) {
+    for (let sliceEnd = performance.now() + SLICE_MS; !queue.isCancelled;) {
+      const { done, value } = steps.next();
+      if (done) return;
+      if (value === WAITS) await queue.more();
+      else if (value !== undefined) this.post({ kind: "news", job, value });
+      if (performance.now() < sliceEnd) continue;
+      await pause();
+      sliceEnd = performance.now() + SLICE_MS;
+    }
+    steps.return();
+  }
+}

@@ -1,0 +1,215 @@
+/**
+ * The page's side of the Lab's workers: hands problems out, and gives what comes back to the caller.
+ *
+ * Must not know the page, nor what a router is trained for.
+ *
+ * @typedef {import("./engine_client.js").PairFacts} PairFacts
+ * @typedef {import("../engine/lab_protocol.js").LabItem} LabItem
+ * @typedef {import("../engine/lab_protocol.js").LabOrder} LabOrder
+ * @typedef {import("../engine/lab_protocol.js").LabReply} LabReply
+ * @typedef {import("../engine/labelling.js").Labelled} Labelled
+ * @typedef {import("../engine/router_training.js").Pass} Pass
+ * @typedef {import("../engine/router_training.js").Trained} Trained
+ * @typedef {import("../tasks/book.js").Problem} Problem
+ */
+
+import { LOST } from "./engine_client.js";
+
+/** A job could not be done; why, in words. */
+export class LabProblem extends Error {}
+
+/** Problems that a worker has at a time: as many as it writes together, and some more. */
+const AHEAD = 8;
+
+/** What workers say of one job, as it comes. */
+class JobNews {
+  /** @type {any[]} */
+  #told = [];
+  #wake = () => {};
+  /** @type {string|null} */
+  error = null;
+
+  /** @param {number} nWorkers that have not ended it */
+  constructor(nWorkers) {
+    this.nOpen = nWorkers;
+  }
+
+  /** @param {any} value */
+  tell(value) {
+    this.#told.push(value);
+    this.#wake();
+  }
+
+  /** A worker has ended it. @param {string|null} error */
+  over(error) {
+    this.nOpen--;
+    this.error ??= error;
+    this.#wake();
+  }
+
+  /** @param {AbortSignal} [signal] @throws {LabProblem} */
+  async *each(signal) {
+    for (;;) {
+      while (this.#told.length && !signal?.aborted) yield this.#told.shift();
+      if (signal?.aborted) return;
+      if (this.error !== null) throw new LabProblem(this.error);
+      if (this.nOpen === 0) return;
+      await new Promise((/** @type {(value: void) => void} */ resolve) => {
+        this.#wake = resolve;
+        signal?.addEventListener("abort", () => resolve(), { once: true });
+      });
+    }
+  }
+}
+
+export class LabClient {
+  why = "";
+  /** @type {Worker[]} */
+  #workers = [];
+  /** @type {Map<number, {news: JobNews, take: (worker: Worker, value: any) => void}>} */
+  #jobs = new Map();
+  #nJobs = 0;
+  /** @type {Promise<boolean>|null} */
+  #loading = null;
+
+  /**
+   * @param {PairFacts} facts
+   * @param {{hardware: string, makeWorker?: (url: string) => Worker, nWorkers?: number}} how
+   */
+  constructor(facts, { hardware, makeWorker = (url) => new Worker(url), nWorkers = 1 }) {
+    this.facts = facts;
+    this.hardware = hardware;
+    this.makeWorker = makeWorker;
+    this.nWorkers = nWorkers;
+  }
+
+  /** Loads the pair into all workers, if it is not there; what failed is tried again. @returns {Promise<boolean>} */
+  load() {
+    this.#loading ??= Promise.all(Array.from({ length: this.nWorkers }, () => this.#loadOne())).then((workers) => {
+      this.#workers = workers.filter((worker) => worker !== null);
+      if (!this.#workers.length) this.#loading = null;
+      return this.#workers.length > 0;
+    });
+    return this.#loading;
+  }
+
+  /** @returns {Promise<Worker|null>} */
+  #loadOne() {
+    return new Promise((resolve) => {
+      const fail = (/** @type {string} */ why) => {
+        this.why = why;
+        resolve(null);
+      };
+      /** @type {Worker} */
+      let worker;
+      try {
+        worker = this.makeWorker(this.facts.lab_script);
+      } catch (error) {
+        fail(error instanceof Error ? error.message : String(error));
+        return;
+      }
+      worker.onmessage = ({ data }) => {
+        const reply = /** @type {LabReply} */ (data);
+        if (reply.kind === "ready") resolve(worker);
+        else if (reply.kind === "failed") this.#lose(worker, reply.error, fail);
+        else this.#take(worker, reply);
+      };
+      worker.onerror = () => this.#lose(worker, LOST, fail);
+      const { root, version, packed } = this.facts;
+      const { hardware } = this;
+      post(worker, { kind: "load", root, version, hardware, ...(packed ? { packed } : {}) });
+    });
+  }
+
+  /** @param {Worker} worker @param {string} why @param {(why: string) => void} fail */
+  #lose(worker, why, fail) {
+    worker.terminate();
+    const wasHere = this.#workers.includes(worker);
+    this.#workers = this.#workers.filter((other) => other !== worker);
+    if (wasHere) for (const { news } of this.#jobs.values()) news.over(why);
+    if (!this.#workers.length) this.#loading = null;
+    fail(why);
+  }
+
+  /** @param {Worker} worker @param {LabReply} reply */
+  #take(worker, reply) {
+    if (reply.kind !== "news" && reply.kind !== "over") return; // a worker of another version
+    const job = this.#jobs.get(reply.job);
+    if (reply.kind === "over") job?.news.over(reply.error);
+    else job?.take(worker, reply.value);
+  }
+
+  /**
+   * One job of some workers, among which the items are handed out as they work them off.
+   * @param {import("../engine/lab_protocol.js").LabBegin["what"]} what @param {any} asked
+   * @param {LabItem[]} items @param {Worker[]} workers @param {AbortSignal} [signal] ends it early
+   * @returns {AsyncGenerator<any>} what they tell
+   * @throws {LabProblem}
+   */
+  async *#work(what, asked, items, workers, signal) {
+    if (!workers.length) throw new LabProblem(this.why || LOST);
+    if (signal?.aborted) return;
+    const job = ++this.#nJobs;
+    const left = items.slice();
+    const news = new JobNews(workers.length);
+    this.#jobs.set(job, {
+      news,
+      take: (worker, value) => {
+        news.tell(value);
+        if (!left.length) return;
+        const [next] = left.splice(0, 1);
+        const isWhole = left.length === 0;
+        for (const one of isWhole ? workers : [worker]) {
+          post(one, { kind: "more", job, items: one === worker ? [next] : [], isWhole });
+        }
+      },
+    });
+    const share = Math.min(AHEAD, Math.ceil(left.length / workers.length));
+    const first = workers.map((worker) => ({ worker, own: left.splice(0, share) }));
+    for (const { worker, own } of first) {
+      post(worker, { kind: "begin", job, what, asked, items: own, isWhole: left.length === 0 });
+    }
+    try {
+      yield* news.each(signal);
+    } finally {
+      this.#jobs.delete(job);
+      if (news.nOpen) for (const worker of workers) post(worker, { kind: "cancel", job });
+    }
+  }
+
+  /**
+   * Labels problems on all workers.
+   * @param {Problem[]} problems @param {{truth: string, rule: string}} how of `TRUTHS` and `RULES`
+   * @param {AbortSignal} [signal] ends it early
+   * @returns {AsyncGenerator<Labelled>} as they are done
+   * @throws {LabProblem}
+   */
+  async *label(problems, how, signal) {
+    yield* this.#work("label", how, itemsOf(problems), this.#workers, signal);
+  }
+
+  /**
+   * Trains a router on one worker.
+   * @param {Labelled[]} labelled @param {{network: string, seed: number}} how `network` of `WIDTHS`
+   * @param {AbortSignal} [signal] ends it early
+   * @returns {AsyncGenerator<Pass|Trained>} the last one is the trained router
+   * @throws {LabProblem}
+   */
+  async *train(labelled, how, signal) {
+    yield* this.#work("train", { ...how, labelled }, [], this.#workers.slice(0, 1), signal);
+  }
+
+  /** Ends all workers. */
+  end() {
+    for (const worker of this.#workers) worker.terminate();
+    this.#workers = [];
+    this.#loading = null;
+    for (const { news } of this.#jobs.values()) news.over("The Lab was closed.");
+  }
+}
+
+/** @param {Worker} worker @param {LabOrder} order */
+const post = (worker, order) => worker.postMessage(order);
+
+/** @param {Problem[]} problems @returns {LabItem[]} */
+const itemsOf = (problems) => problems.map((problem, index) => ({ index, problem }));
