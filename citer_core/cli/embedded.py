@@ -15,6 +15,7 @@ STEPS = {
     "slm": "train the small model (resumes) and write it to assets/models",
     "llm": "train the large model (resumes) and write it to assets/models",
     "problems": "write the held-out problems to assets/datasets",
+    "lab": "write the problems of the page's Lab to assets/datasets",
     "card": "measure both models alone on 1,000 unseen problems of each format",
     "router": "label (resumes), train the routers that ship, choose each one's tau and measure it",
     "record": "record the runs that the page plays from disk",
@@ -37,6 +38,7 @@ def embedded(args: argparse.Namespace) -> None:
     from citer_core.embedded import publish
     from citer_core.embedded.names import publish_hashes
     from citer_core.engine import Engine
+    from citer_core.evidence.lab_problems import publish_lab_problems
     from citer_core.evidence.shipped_routers import publish_routers
     from citer_core.recording import read_plans, record
 
@@ -44,6 +46,7 @@ def embedded(args: argparse.Namespace) -> None:
         "slm": lambda: publish.publish_model("slm", args.work_dir),
         "llm": lambda: publish.publish_model("llm", args.work_dir),
         "problems": publish.publish_problems,
+        "lab": publish_lab_problems,
         "card": lambda: publish.publish_pair_card(args.work_dir),
         "router": lambda: publish_routers(args.work_dir),
         "record": lambda: list(record(Engine.load(), read_plans(PLANS), ASSETS / "traces")),

@@ -34,7 +34,8 @@ from citer_core.ui.views import FOLDERS as VIEW_FOLDERS
 FOLDERS = (*SCRIPTS, *MODEL_FILES, "routers/embedded", "datasets", "traces", "traces/probes", "comparisons")
 SUFFIXES = frozenset({".js", ".css", ".svg", ".json", ".jsonl", ".safetensors"})
 LATER = (
-    *("lab-worker", "traces", "plotly", "routers", "share", "answers/", "app/", "engine/", "datasets", "inside", "comparisons/"),
+    *("lab-worker", "traces", "plotly", "routers", "share", "answers/", "app/", "engine/", "datasets", "inside"),
+    "comparisons/",
     *(f"{name}/" for name in VIEW_FOLDERS),
 )
 SPACE = """---
