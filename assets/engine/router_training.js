@@ -15,7 +15,7 @@
  *   labelled 0, then of those labelled 1
  *
  * @typedef {Object} Trained
- * @property {Uint8Array} file the router with its card, see `router_file.js`
+ * @property {Uint8Array} file the router with its card, see `written_router.js`
  * @property {number} best the pass that is kept
  * @property {number} nPreferSlm labels of both parts
  * @property {number} nPreferLlm
@@ -23,7 +23,7 @@
  */
 
 import { RequestProblem } from "./fork.js";
-import { writtenRouter } from "./router_file.js";
+import { writtenRouter } from "./written_router.js";
 import { aucOf, histogramOf, spreadOf } from "./router_metrics.js";
 import { Adam, RouterNetwork, crossEntropy, sigmoid } from "./router_network.js";
 import { batchOf, scaleOf, taken } from "./router_tokens.js";
