@@ -138,7 +138,8 @@ BAD = [
         "5 problems are in the data set and in --tuning-path",
     ),
     (
-        ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--routers", "a/citer.json", "b/citer.json"],
+        ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT"]
+        + ["--routers", "a/citer.json", "b/citer.safetensors"],
         'has "citer" twice',
     ),
     ([*SETUP, "--labels", "citer=MISSING", "--share", "0"], "--share is 0.0"),
