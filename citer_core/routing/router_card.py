@@ -45,7 +45,7 @@ _TRAINING = Record(
         "best_epoch": _COUNT,
     },
 )
-_CARD = Record(
+CARD = Record(
     {
         "label": Text(200, min_chars=1),
         "hidden_size": Whole(1, 10**6),
@@ -88,7 +88,7 @@ def read_card(path: Path) -> dict[str, Any]:
         version = document.get("schema_version")
         if version != CARD_SCHEMA_VERSION:
             raise GateError(f"Its schema_version is {excerpt(version)}; it must be {CARD_SCHEMA_VERSION}.")
-        card = document | _CARD.read(document, "")
+        card = document | CARD.read(document, "")
         training = document.get("training")
         if isinstance(training, dict):
             card["training"] = training | card["training"]
