@@ -11,6 +11,7 @@
  * @property {string} routers folder of the trained routers
  */
 
+import { excerpt } from "../run/gate.js";
 import { OWN_NOT_HERE, isOwn, ownName } from "../run/own_router.js";
 import { Reader } from "./reader.js";
 import { FusedDecoder } from "./fused_decoder.js";
@@ -177,8 +178,8 @@ export class BrowserPair {
     const { revision, prompt_form: form } = this.info;
     if (card.pair_revision !== revision || (card.prompt_form ?? form) !== form) {
       throw new ModelFileProblem(
-        `The router "${name}" was trained for a pair with other weights or prompts, and this page has the ` +
-          `${this.info.name.toLowerCase()} alone.`,
+        `The router ${excerpt(card.label)} was trained for a pair with other weights or prompts, and this page ` +
+          `has the ${this.info.name.toLowerCase()} alone.`,
       );
     }
     const router = storedRouter(this.kernel, card, name, weights, this.hiddenSize);

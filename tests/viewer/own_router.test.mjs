@@ -5,6 +5,7 @@ import { decode } from "../../assets/engine/decode.js";
 import { Desk } from "../../assets/engine/desk.js";
 import { MAX_ROUTER_BYTES, readRouterFile } from "../../assets/engine/router_file.js";
 import { readSafetensors } from "../../assets/engine/safetensors.js";
+import { tauAtShare } from "../../assets/run/own_router.js";
 import { EngineClient } from "../../assets/transport/engine_client.js";
 import { PROMPT, SETTINGS, fetchAsset, fresh, loadBundled, withoutSeconds } from "./engine_files.mjs";
 import { ROUTERS, cardOf, inOneFile } from "./router_files.mjs";
@@ -171,4 +172,19 @@ test("a pair that is loaded anew is given the routers again, before any run", as
     );
     client.worker.onerror();
   }
+});
+
+test("a share becomes a tau between a card's quantiles, as in Python", () => {
+  // The values of `test_a_share_becomes_a_tau_between_the_cards_quantiles`.
+  const quantiles = [0.1, 0.2, 0.4, 0.8, 0.9];
+  for (const [share, tau] of [
+    [0, 0.1],
+    [0.1, 0.14],
+    [0.5, 0.4],
+    [0.625, 0.6],
+    [0.75, 0.8],
+    [1, 0.9],
+  ])
+    assert.ok(Math.abs((tauAtShare(quantiles, share) ?? NaN) - tau) < 1e-12, `${share}`);
+  assert.equal(tauAtShare([], 0.5), null);
 });
