@@ -66,7 +66,7 @@ def comparison_module_text() -> str:
         "MOST_COMPARED": trace_schema.MOST_COMPARED,
         "SPECULATIVE_TABLE": table_of(SPECULATIVE),
     }
-    text = _module("", constants)
+    text = tables_text("", constants)
     names = ", ".join(name for name in SHARED if name in text)
     return f'{_COMPARISON_HEADER}\nimport {{ {names} }} from "../run/trace_schema.js";\n{text}'
 
@@ -87,10 +87,11 @@ def module_text() -> str:
         **{name: _table_inside(kind) for name, kind in SHARED.items()},
         "TRACE_TABLE": table_of(TRACE),
     }
-    return _module(_HEADER, constants)
+    return tables_text(_HEADER, constants)
 
 
-def _module(header: str, constants: dict[str, Any]) -> str:
+def tables_text(header: str, constants: dict[str, Any]) -> str:
+    """A module that exports constants."""
     lines = (f"export const {name} = {_written(value, 30)};\n" for name, value in constants.items())
     return header + "\n" + "\n".join(lines)
 

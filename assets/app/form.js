@@ -16,7 +16,7 @@
 import { dialsOf } from "../run/dials.js";
 import { shortTau } from "../run/format.js";
 import { readOrRefuse } from "../run/gate.js";
-import { html, part, setText } from "../viewer/dom.js";
+import { options, part, setText } from "../viewer/dom.js";
 import { SearchBox } from "../viewer/search_box.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
 import { problemTitle } from "../tasks/book.js";
@@ -162,9 +162,12 @@ export class Form {
     this.priced.forEach((control, i) => (control.value = String(values[i])));
   }
 
-  /** @param {string[]} names of the loaded pair's routers @param {string|null} chosen @param {string} about */
-  offerRouters(names, chosen, about) {
-    this.router.replaceChildren(...names.map((name) => html("option", { value: name }, name)));
+  /**
+   * @param {string[]} names of routers @param {string|null} chosen @param {string} about
+   * @param {Record<string, string>} labels of those that are not shown by their names
+   */
+  offerRouters(names, chosen, about, labels) {
+    this.router.replaceChildren(...options(names.map((name) => [name, labels[name] ?? name])));
     if (chosen) this.router.value = chosen;
     setText(part(document, "#cx-router .info-text"), about);
   }

@@ -12,6 +12,7 @@ import { Form } from "./form.js";
 import { watchLook } from "./page_look.js";
 import { pageExports } from "./page_exports.js";
 import { PageOutside } from "./page_outside.js";
+import { PageCompare } from "./page_compare.js";
 import { choiceOf, priceOf } from "./page_price.js";
 import { PagePairs } from "./page_pairs.js";
 import { PageRecorded } from "./page_recorded.js";
@@ -23,6 +24,7 @@ import { answerOf } from "../transport/server.js";
 import { dialsOf, isSameButForTau } from "../run/dials.js";
 import { usualLook } from "../run/run_look.js";
 import { part, setText } from "../viewer/dom.js";
+import { OWN_ROUTERS_KEY, kept, tabStorage } from "../viewer/kept.js";
 import { drawHistogram, mountViewer } from "../viewer/viewer.js";
 
 const SHOWN_PER_S = 20; // tokens a second: the bundled pair's run is over before one has seen it begin
@@ -40,6 +42,8 @@ export class Page {
   /** @type {(() => void)|null} */
   stopOther = null;
   nAsked = 0;
+  /** @type {Promise<import("./own_routers.js").OwnRouters>|null} */
+  #ownRouters = null;
   /** @type {Set<string>} */
   replaced = new Set();
 
@@ -68,6 +72,7 @@ export class Page {
     this.tau = new PageTau(this);
     this.branches = new PageBranches(this);
     this.ownRun = new PageRun(this);
+    this.compare = new PageCompare(this);
     this.viewer = mountViewer(part(document, ".cx-viewer"), {
       fetchRun: (run, base) => this.fetchRun(run, base),
       onDialsSuggest: (dials) => this.form.setDials(dials),
@@ -99,6 +104,7 @@ export class Page {
     // Few people need these two, so they are loaded when asked for.
     on("cx-tour", async (button) => (await import("../learn/tour.js")).startTour(this, button));
     on("cx-present", async (button) => (await import("../learn/presenter.js")).present(this, button));
+    on("cx-router-file", async () => (await this.ownRouters()).open());
     this.outside = new PageOutside(this);
     this.showRunning(false);
     watchLook();
@@ -107,6 +113,12 @@ export class Page {
     part(document, "#cx-more").append(pageExports(this));
     this.pairs.watch();
     this.ownRun.watch();
+  }
+
+  /** What takes in and keeps the routers of a person's own. */
+  ownRouters() {
+    this.#ownRouters ??= import("./own_routers.js").then(({ OwnRouters }) => new OwnRouters(this));
+    return this.#ownRouters;
   }
 
   // ------------------------------------------------------------ live runs
@@ -365,8 +377,13 @@ export async function mountPage(props, transport) {
   }
 }
 
-/** What is on the screen at first: this tab's run, what the address names, or the opening run. @param {Page} page */
+/**
+ * What is on the screen at first, once this tab's routers are known: its run, what the address names, or the opening
+ * run.
+ * @param {Page} page
+ */
 async function openAtFirst(page) {
+  if (kept(OWN_ROUTERS_KEY, tabStorage())) await page.ownRouters();
   if (await page.ownRun.resume()) return;
   const [first] = page.recorded.cards;
   if (first && !page.run && !page.link.restore()) await page.recorded.show(first, false);

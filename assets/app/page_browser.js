@@ -10,7 +10,6 @@
  */
 
 import { TRAINING_FREE } from "../engine/routers.js";
-import { comparedHere } from "../transport/browser_comparison.js";
 import { EngineClient, browserName, canCompute } from "../transport/engine_client.js";
 import { LiveDials } from "../transport/live_dials.js";
 import { textOf } from "../transport/pair_files.js";
@@ -39,6 +38,8 @@ export class PageBrowser {
   /** A run is asked for here, or being written: a text under moved dials would end it. */
   isWriting = false;
   nAsked = 0;
+  /** Routers of a person's own, by name. @type {Map<string, import("./own_routers.js").OwnRouter>} */
+  own = new Map();
   /** @type {ProblemBook} */
   book = new ProblemBook(new Map(), []);
 
@@ -140,18 +141,45 @@ export class PageBrowser {
 
   // ------------------------------------------------------------ runs
 
+  /**
+   * One thing of each router of a person's own.
+   * @template {keyof import("./own_routers.js").OwnRouter} T
+   * @param {T} what
+   */
+  ofOwn(what) {
+    /** @type {Record<string, import("./own_routers.js").OwnRouter[T]>} */
+    const found = {};
+    for (const [name, router] of this.own) found[name] = router[what];
+    return found;
+  }
+
+  /** A person's own router is asked, which this browser alone has. @returns {string} what is said of that */
+  writesOwn() {
+    const isOther = !this.#isServers;
+    if (!isOther && this.isOn) return "";
+    this.control.choose("browser");
+    const pair = isOther ? ", with the bundled pair" : "";
+    return `Your router is in this browser alone, so this browser writes${pair}.`;
+  }
+
   /** @param {Asked} asked @returns {boolean} whether this browser takes it */
   generate(asked) {
     const { facts } = this;
     const stored = Object.keys(facts?.thresholds ?? {});
     const router = asked.router || stored[0];
-    if (!this.generates || !(stored.includes(router) || TRAINING_FREE.has(router))) return false;
-    this.#write(() => {
-      const problem = this.book.problem(asked.question, asked.data_type, asked.true_answer);
-      const { data_type, question, prompt: text, true_answer: answer } = problem;
-      const prompt = { data_type, question, text, version: promptVersion(data_type) };
-      return { request: { router, settings: asked.settings, prompt }, answer };
-    }, asked);
+    const isOwn = this.own.has(router);
+    if (!isOwn && !(this.generates && (stored.includes(router) || TRAINING_FREE.has(router)))) return false;
+    if (isOwn) this.page.notice(this.writesOwn(), { tone: "calm" });
+    this.#write(
+      () => {
+        const problem = this.book.problem(asked.question, asked.data_type, asked.true_answer);
+        const { data_type, question, prompt: text, true_answer: answer } = problem;
+        const prompt = { data_type, question, text, version: promptVersion(data_type) };
+        return { request: { router, settings: asked.settings, prompt }, answer };
+      },
+      router,
+      asked,
+    );
     return true;
   }
 
@@ -168,20 +196,21 @@ export class PageBrowser {
       fork: { events, source, tokenId },
       parent: { key: parent, fork: events.length },
     };
-    this.#write(() => ({ request, answer: asked.true_answer }), null);
+    this.#write(() => ({ request, answer: asked.true_answer }), router, null);
     return true;
   }
 
-  /** Whether this browser writes runs of a pair. @param {{pair_revision: string}} about */
-  has({ pair_revision: revision }) {
-    return this.facts !== null && this.isOn && isSamePair(revision, this.facts.revision);
+  /** Whether this browser writes a pair's runs. @param {{pair_revision: string, router?: string}} about */
+  has({ pair_revision: revision, router = "" }) {
+    return this.facts !== null && (this.isOn || this.own.has(router)) && isSamePair(revision, this.facts.revision);
   }
 
   /**
    * @param {() => {request: RunRequest, answer: string|null}} make once the problems are here
+   * @param {string} router
    * @param {Asked|null} asked for the server, where this browser cannot after all; null where it may not
    */
-  async #write(make, asked) {
+  async #write(make, router, asked) {
     const { page } = this;
     const number = ++this.nAsked;
     this.isWriting = true;
@@ -193,7 +222,7 @@ export class PageBrowser {
     const isReady = await this.load();
     if (number !== this.nAsked) return;
     try {
-      if (!isReady && this.facts?.is_only) throw new ProblemError(this.client?.why ?? "");
+      if (!isReady && (this.facts?.is_only || this.own.has(router))) throw new ProblemError(this.client?.why ?? "");
       if (!isReady) {
         this.control.choose("server");
         if (asked) {
@@ -296,30 +325,6 @@ export class PageBrowser {
     if (!this.has(asked)) return null;
     const reply = (await this.load()) ? await this.client?.ask(what, asked) : null;
     return reply ?? { answer: null, error: this.client?.why ?? "" };
-  }
-
-  /** Who is asked for a live comparison: the transport, or this browser. */
-  get #compares() {
-    return this.page.transport.offers.has("compare");
-  }
-
-  /** What a live comparison can be asked with. @returns {Promise<import("../compare/live_form.js").LiveStatus>} */
-  async comparable() {
-    const status = this.page.pairs.status ?? (await this.page.pairs.told);
-    if (this.#compares) return status;
-    if (!(await this.load())) return { ...status, message: this.client?.why || status.message, thresholds: undefined };
-    return { ...status, in_turn: false };
-  }
-
-  /**
-   * A live comparison, as messages.
-   * @param {import("../compare/ways.js").AskedComparison} asked @param {AbortSignal} signal
-   * @returns {AsyncGenerator<import("../compare/compare.js").CompareMessage>}
-   */
-  compare(asked, signal) {
-    const { client, book, page } = this;
-    if (this.#compares || !client) return page.transport.ask("compare", asked, signal);
-    return comparedHere(client, book, asked, signal);
   }
 
   /** The dials stand here over the run on the screen. @param {Dials} dials */

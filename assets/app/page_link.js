@@ -13,6 +13,7 @@ import { isUsualPrice } from "../run/run_look.js";
 import { PageForks } from "./page_forks.js";
 import { forksOf } from "./link_forks.js";
 import { isSameButForTau } from "../run/dials.js";
+import { OWN_NOT_HERE, isOwn } from "../run/own_router.js";
 import { plural } from "../run/format.js";
 import { MAX_LINK_LENGTH, buildLink, isRunOfLink, linkStateOf, readLink } from "./link.js";
 
@@ -111,6 +112,12 @@ export class PageLink {
     }
     this.state = state;
     this.wantedRouter = state.problem?.router ?? null;
+    if (this.#isAway) {
+      page.notice(
+        `${OWN_NOT_HERE} The run is written then; a recorded one is shown meanwhile.${refusedWords(state.refused)}`,
+      );
+      return false;
+    }
     if (state.problem) page.form.fill(state.problem);
     const offered = this.router(null); // where the routers were offered before the link was read
     if (offered) page.form.router.value = offered;
@@ -120,11 +127,26 @@ export class PageLink {
     return true;
   }
 
+  /** Whether the router that the link asks for is one of a person's own that is not here. */
+  get #isAway() {
+    const { wantedRouter: name, page } = this;
+    return isOwn(name) && !page.browser.own.has(name ?? "");
+  }
+
+  /** A router of a person's own is here, for which a link may have waited. @param {string} name */
+  routerCame(name) {
+    const { state, wantedRouter, page } = this;
+    if (name !== wantedRouter || !state?.problem) return;
+    page.form.fill(state.problem);
+    page.form.router.value = name;
+    this.compute();
+  }
+
   /** Writes what the link asks for, once and where an engine can. */
   compute() {
     const { page, state } = this;
-    if (!state?.problem || this.isComputing || !(page.browser.generates || page.pairs.status?.state === "ready"))
-      return;
+    if (!state?.problem || this.isComputing || this.#isAway) return;
+    if (!(page.browser.generates || page.pairs.status?.state === "ready")) return;
     this.isComputing = true;
     page.branches.generate(state.problem);
     page.notice(`Computing the run of this link.${refusedWords(state.refused)}`, { tone: "calm" });

@@ -93,8 +93,7 @@ export class PagePairs {
     // A stored router that does not fit is left out; the others, and the page, go on.
     else if (status.problems?.length) this.page.notice(status.problems.join("\n"));
     else if (before?.state === "failed") this.page.notice("");
-    this.page.thresholds = status.thresholds ?? {};
-    this.#offerRouters(status);
+    this.offerRouters();
     this.#offerProblems();
     this.page.tau.update();
     if (this.title && status.pair && this.generation !== status.generation) {
@@ -117,11 +116,14 @@ export class PagePairs {
     }
   }
 
-  /** @param {EngineStatus} status */
-  #offerRouters({ thresholds = {}, default_router: usual, message }) {
-    const names = Object.keys(thresholds);
-    const about = names.length ? "Who decides which model writes" : message;
-    this.page.form.offerRouters(names, this.page.link.router(usual ?? null), about);
+  /** The pair's routers, and a person's own. @param {string} [chosen] the usual one where that is none of them */
+  offerRouters(chosen = "") {
+    const { page, status } = this;
+    page.thresholds = { ...status?.thresholds, ...page.browser.ofOwn("tau") };
+    const names = Object.keys(page.thresholds);
+    const about = names.length ? "Who decides which model writes" : (status?.message ?? "");
+    const usual = names.includes(chosen) ? chosen : page.link.router(status?.default_router ?? null);
+    page.form.offerRouters(names, usual, about, page.browser.ofOwn("label"));
   }
 
   /** @param {EngineStatus} status */

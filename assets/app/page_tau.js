@@ -42,6 +42,11 @@ export class PageTau {
     return form.router.value || (link.router(pairs.status?.default_router ?? null) ?? "");
   }
 
+  /** Whether it is a person's own, of which nothing was measured. */
+  get #isOwn() {
+    return this.page.browser.own.has(this.router);
+  }
+
   /** The tau that suits it, or null where it has none. */
   get own() {
     return this.page.thresholds[this.router] ?? null;
@@ -51,7 +56,7 @@ export class PageTau {
   update() {
     const { own } = this;
     this.offer.hidden = own === null || own === this.page.form.tau;
-    if (own !== null) this.offer.textContent = `${this.router}’s τ, ${formatTau(own)}`;
+    if (own !== null) this.offer.textContent = `${this.#isOwn ? "your router" : this.router}’s τ, ${formatTau(own)}`;
     this.#advise();
     const { plane } = this;
     const { form } = this.page;
@@ -98,7 +103,7 @@ export class PageTau {
     const { browser, form } = this.page;
     const advice = browser.advice;
     const { router } = this;
-    const isOther = advice !== null && router !== "" && router !== advice.best;
+    const isOther = advice !== null && router !== "" && router !== advice.best && !this.#isOwn;
     this.advice.hidden = !isOther;
     if (!isOther || this.advice.dataset.router === router) return;
     this.advice.dataset.router = router;

@@ -34,6 +34,8 @@ export class PageViews {
   open = EXPLORE;
   /** @type {Map<string, MountedView>} */
   filled = new Map();
+  /** @type {Promise<void>} of the view that was opened last */
+  filling = Promise.resolve();
 
   /** @param {Page} page */
   constructor(page) {
@@ -98,6 +100,13 @@ export class PageViews {
     this.show(name);
   }
 
+  /** Opens a view, and waits for it. @param {string} name @returns {Promise<MountedView|undefined>} */
+  async opened(name) {
+    this.go(name);
+    await this.filling;
+    return this.filled.get(name);
+  }
+
   /** The address of the open view as it stands. */
   address() {
     const query = this.filled.get(this.open)?.inAddress?.() ?? new URLSearchParams();
@@ -122,7 +131,7 @@ export class PageViews {
     }
     for (const panel of this.panels) {
       panel.hidden = panel.dataset.panel !== name;
-      if (!panel.hidden) this.#fill(name, panel).then(() => this.#toPlace(panel));
+      if (!panel.hidden) this.filling = this.#fill(name, panel).then(() => this.#toPlace(panel));
     }
     scrollTo(0, 0);
   }

@@ -15,6 +15,7 @@ import { html, options, plainButton, setText, stylesheet } from "../viewer/dom.j
 import { largeButton } from "../viewer/large.js";
 import { StoredChoice } from "../viewer/stored_choice.js";
 import { messageOf } from "../run/format.js";
+import { OWN_NOT_HERE, isOwn } from "../run/own_router.js";
 import { BlindPanel } from "./blind_panel.js";
 import { CarriedRun } from "./carried_run.js";
 import { ColumnPanel } from "./column_panel.js";
@@ -263,7 +264,7 @@ export class Compare {
   }
 
   async #openForm() {
-    this.form.offer(await this.page.browser.comparable());
+    this.form.offer(await this.page.compare.status());
   }
 
   /** Filled in, and written when a person says so. @param {Partial<AskedComparison>} asked */
@@ -290,7 +291,7 @@ export class Compare {
     this.listening?.abort();
     const own = (this.listening = new AbortController());
     try {
-      for await (const message of this.page.browser.compare(asked, own.signal)) {
+      for await (const message of this.page.compare.ask(asked, own.signal)) {
         if (own !== this.listening) return;
         this.receive(message);
       }
@@ -350,7 +351,8 @@ export async function mountCompare(panel, page) {
   if (live) {
     await compare.fillForm(live);
     compare.wanted = columns;
-    compare.form.say("This is what the link asks for. Write it when you like.");
+    const isAway = live.routers.some(({ router }) => isOwn(router) && !page.browser.own.has(router));
+    compare.form.say(isAway ? OWN_NOT_HERE : "This is what the link asks for. Write it when you like.");
   }
   return compare;
 }

@@ -7,13 +7,16 @@
  * @typedef {import("./ways.js").AskedWay} AskedWay
  * @typedef {import("./ways.js").SettingName} SettingName
  * @typedef {{state?: string, message?: string, pair?: string|null, thresholds?: Record<string, number>|null,
- *   default_router?: string|null, in_turn?: boolean, revision?: string}} LiveStatus
+ *   default_router?: string|null, in_turn?: boolean, revision?: string,
+ *   labels?: Record<string, string>, quantiles?: Record<string, number[]>}} LiveStatus of a person's own routers also
+ *   their labels and what their cards say of their confidences
  * @typedef {{router: string, share_wanted: number|null, tau: number, n: number}} MeasuredPoint of the evidence
  */
 
 import { html, options, plainButton, setText } from "../viewer/dom.js";
 import { LOOKING_BACK } from "../run/dials.js";
 import { messageOf, percent, shortTau } from "../run/format.js";
+import { tauAtShare } from "../run/own_router.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
 import { OF_SAMPLING, sharedSettings, wayOf } from "./ways.js";
 
@@ -147,16 +150,20 @@ export class LiveForm {
       this.say("Looking up what was measured.");
       const points = await this.measured(this.kind.value);
       if (share !== Number(this.share.value)) return;
-      const found = chosen.map(({ name }) =>
-        points.find(({ router, share_wanted: wanted }) => router === name.value && wanted === share),
-      );
-      const missing = chosen.filter((_, k) => !found[k]).map(({ name }) => name.value);
-      chosen.forEach(({ tau }, k) => (tau.value = found[k] ? String(shortTau(found[k].tau)) : tau.value));
+      const found = chosen.map(({ name }) => {
+        const point = points.find(({ router, share_wanted: wanted }) => router === name.value && wanted === share);
+        return point ?? { tau: tauAtShare(this.status?.quantiles?.[name.value] ?? [], share), n: null };
+      });
+      const missing = chosen.filter((_, k) => found[k].tau === null).map(({ name }) => name.value);
+      chosen.forEach(({ tau }, k) => (tau.value = found[k].tau === null ? tau.value : String(shortTau(found[k].tau))));
+      const n = found.find((point) => point.n)?.n;
+      const where = n ? `over the ${n.toLocaleString("en")} problems of this kind in Evidence` : "";
+      const ofCards = found.some((point) => !point.n) ? "by the card of yours, on true solutions" : "";
       this.say(
         missing.length
           ? `Not measured here at ${percent(share, 0)}: ${missing.join(", ")}. Set τ by hand.`
-          : `At this τ each router gave about ${percent(share, 0)} of the tokens to the LLM, over the ` +
-              `${found[0]?.n.toLocaleString("en")} problems of this kind in Evidence. On one problem that varies.`,
+          : `At this τ each router gave about ${percent(share, 0)} of the tokens to the LLM, ` +
+              `${[where, ofCards].filter(Boolean).join("; ")}. On one problem that varies.`,
       );
     } catch (error) {
       this.say(`What was measured could not be read (${messageOf(error)}). Set τ by hand.`);
@@ -175,7 +182,8 @@ export class LiveForm {
     const second = ofOutcomes ?? names.find((name) => name === "max-probability");
     const usual = [first, second === first ? "" : second, ofOutcomes];
     this.places.forEach((place, k) => {
-      place.name.replaceChildren(...options(["", ...names].map((value) => [value, value || "no router"])));
+      const offered = names.map((name) => /** @type {const} */ ([name, status.labels?.[name] ?? name]));
+      place.name.replaceChildren(...options([["", "no router"], ...offered]));
       const router = usual[k] ?? "";
       this.#fill(place, router, place.tau ? { threshold: status.thresholds?.[router] ?? 0.7 } : LOOKING_BACK);
     });

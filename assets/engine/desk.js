@@ -15,10 +15,9 @@
  */
 
 import { doubtOf, isForced, settle } from "../run/decision.js";
+import { ANSWERS } from "./answers.js";
 import { NotANumberProblem, decode, roomBehind } from "./decode.js";
 import { RequestProblem, asOurs, checkFork, chosenByHand, isSameButForDials, sharedUnder } from "./fork.js";
-import { inside } from "./inside.js";
-import { nextTokens } from "./next_tokens.js";
 import { probe } from "./probe.js";
 import { labelRun } from "./run_labels.js";
 import { ModelFileProblem } from "./safetensors.js";
@@ -27,14 +26,6 @@ import { readSettings, traceHead } from "./trace_head.js";
 export const SLICE_MS = 8;
 const MOST_KEPT = 4; // runs over which the dials may move
 const MOST_MOVES = 64; // texts that a slider wrote: whichever of them is the same for longest is gone on from
-/** What may be asked of one position of a finished run, by the server's names. */
-export const ANSWERS = {
-  /** @param {BrowserPair} pair @param {InsideRequest} asked */
-  inside: async (pair, { prompt, token_ids: ids, router, after_llm: afterLlm }) =>
-    inside(pair, await pair.router(router), pair.tokenizer.encode(prompt.text), ids, afterLlm),
-  next_tokens: nextTokens,
-};
-
 /** Gives other tasks, such as messages that have come, their turn. */
 export function pause() {
   return new Promise((resolve) => {

@@ -11,12 +11,15 @@
  * @property {string} routers folder of the trained routers
  */
 
+import { excerpt } from "../run/gate.js";
+import { OWN_NOT_HERE, isOwn, ownName } from "../run/own_router.js";
 import { Reader } from "./reader.js";
 import { FusedDecoder } from "./fused_decoder.js";
 import { Distribution } from "./distribution.js";
 import { Kernel } from "./kernel.js";
 import { readModelConfig } from "./model_config.js";
-import { weightsRevision } from "./revision.js";
+import { routerRevision, weightsRevision } from "./revision.js";
+import { readRouterFile } from "./router_file.js";
 import { TRAINING_FREE } from "./routers.js";
 import { ModelFileProblem, readSafetensors } from "./safetensors.js";
 import { storedRouter } from "./stored_router.js";
@@ -141,16 +144,44 @@ export class BrowserPair {
   async router(name) {
     const known = this.routers.get(name);
     if (known) return known;
+    if (isOwn(name)) throw new ModelFileProblem(OWN_NOT_HERE);
     if (!ROUTER_NAME.test(name)) throw new ModelFileProblem("There is no router of that name: choose one of the list.");
     const { routers } = this.place;
     const [card, file] = await Promise.all([
       fetchJson(this.fetchFile, `${routers}/${name}.json`),
       this.fetchFile(`${routers}/${name}.safetensors`),
     ]);
-    if (card.pair_revision !== this.info.revision) {
-      throw new ModelFileProblem(`The router "${name}" was trained for a pair with other weights.`);
+    return this.#take(name, card, readSafetensors(file, `${routers}/${name}.safetensors`));
+  }
+
+  /**
+   * Takes in a router that a person has in one file.
+   * @param {ArrayBuffer} file
+   * @returns {string} the name that it has here
+   * @throws {ModelFileProblem}
+   */
+  addRouter(file) {
+    const { card, weights } = readRouterFile(file);
+    const name = ownName(card.revision);
+    if (routerRevision(weights) !== card.revision) {
+      throw new ModelFileProblem("The weights of this router are not those that its card names: the file is damaged.");
     }
-    const weights = readSafetensors(file, `${routers}/${name}.safetensors`);
+    this.#take(name, card, weights);
+    return name;
+  }
+
+  /**
+   * @param {string} name @param {any} card @param {Map<string, import("./safetensors.js").FileTensor>} weights
+   * @returns {Router}
+   */
+  #take(name, card, weights) {
+    const { revision, prompt_form: form } = this.info;
+    if (card.pair_revision !== revision || (card.prompt_form ?? form) !== form) {
+      throw new ModelFileProblem(
+        `The router ${excerpt(card.label)} was trained for a pair with other weights or prompts, and this page ` +
+          `has the ${this.info.name.toLowerCase()} alone.`,
+      );
+    }
     const router = storedRouter(this.kernel, card, name, weights, this.hiddenSize);
     this.routers.set(name, router);
     return router;

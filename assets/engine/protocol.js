@@ -25,7 +25,7 @@
  * @typedef {{kind: "cancel", run: string}} CancelRequest
  * @typedef {{kind: "probe", probe: string, text: string, tokenIds: number[], solution?: string|null}} ProbeOrder
  *   `text` of the prompt; the known solution to compare the tokens with, with the space that follows a prompt
- * @typedef {{kind: "ask", probe: string, what: keyof typeof import("./desk.js").ANSWERS, asked: any}} AskOrder
+ * @typedef {{kind: "ask", probe: string, what: keyof typeof import("./answers.js").ANSWERS, asked: any}} AskOrder
  * @typedef {LoadRequest|StartRequest|MoveRequest|KnownRun|CancelRequest|ProbeOrder|AskOrder} EngineRequest
  *
  * @typedef {{kind: "ready", pair: import("./pair.js").BrowserPair["info"], routers: string[]}} ReadyReply

@@ -1,7 +1,8 @@
 /**
- * The name of a model's weights, from the weights: the same as `citer_core/models/revision.py` gives.
+ * The names of a model's and a router's weights, from the weights: the same as `citer_core/models/revision.py` and
+ * `citer_core/routing/stored.py` give.
  *
- * A run that was made here names the pair that the server knows. Pure.
+ * A run that was made here names the pair and the router that the server knows. Pure.
  *
  * @typedef {import("./safetensors.js").FileTensor} FileTensor
  */
@@ -73,4 +74,20 @@ export function weightsRevision(tensors) {
   }
   const parts = [sha256(Uint8Array.from(sampled)).slice(0, 8), sha256(encoder.encode(whole)).slice(0, 4)];
   return parts.map(inHex).join(".");
+}
+
+/** Of a router: a hash of all of it. @param {Map<string, FileTensor>} tensors @returns {string} */
+export function routerRevision(tensors) {
+  const encoder = new TextEncoder();
+  const parts = inOrder([...tensors.keys()]).flatMap((name) => [
+    encoder.encode(name),
+    new Uint8Array(floatsOf(/** @type {FileTensor} */ (tensors.get(name))).buffer),
+  ]);
+  const bytes = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return inHex(sha256(bytes).slice(0, 8));
 }

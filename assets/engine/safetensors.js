@@ -15,8 +15,14 @@ export class ModelFileProblem extends Error {}
 const AGAIN = "Load the page again; if that does not help, the file on the server is damaged.";
 const HEADER_START = 8;
 
-/** @param {string} name @param {string} why */
-const damaged = (name, why) => new ModelFileProblem(`${name} is not a whole safetensors file (${why}). ${AGAIN}`);
+/**
+ * How a file that is not whole is refused: why, and at which tensor.
+ * @typedef {(why: string, key?: string) => Error} Damaged
+ */
+
+/** @param {string} name @returns {Damaged} */
+const damagedFile = (name) => (why, key) =>
+  new ModelFileProblem(`${key ? `${name}, ${key}` : name} is not a whole safetensors file (${why}). ${AGAIN}`);
 
 /**
  * @param {ArrayBuffer} buffer the file
@@ -25,39 +31,54 @@ const damaged = (name, why) => new ModelFileProblem(`${name} is not a whole safe
  * @throws {ModelFileProblem}
  */
 export function readSafetensors(buffer, name) {
-  if (buffer.byteLength < HEADER_START) throw damaged(name, "it is too short");
-  const nHeader = Number(new DataView(buffer).getBigUint64(0, true));
-  const start = HEADER_START + nHeader;
-  if (start > buffer.byteLength) throw damaged(name, "its header is cut off");
-  let header;
-  try {
-    header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, HEADER_START, nHeader)));
-  } catch {
-    throw damaged(name, "its header is no JSON");
-  }
-  /** @type {Map<string, FileTensor>} */
-  const tensors = new Map();
-  for (const [key, entry] of Object.entries(header)) {
-    if (key !== "__metadata__") tensors.set(key, tensorOf(buffer, start, entry, `${name}, ${key}`));
-  }
-  return tensors;
+  const damaged = damagedFile(name);
+  return readTensors(buffer, readHeader(buffer, damaged), damaged);
 }
 
 /**
- * @param {ArrayBuffer} buffer @param {number} start @param {any} entry @param {string} name
+ * What a file says that it holds, and where that begins.
+ * @param {ArrayBuffer} buffer @param {Damaged} damaged
+ * @param {(text: string) => any} [parse]
+ * @returns {{entries: [string, any][], about: Record<string, unknown>, start: number}}
+ */
+export function readHeader(buffer, damaged, parse = JSON.parse) {
+  if (buffer.byteLength < HEADER_START) throw damaged("it is too short");
+  const nHeader = Number(new DataView(buffer).getBigUint64(0, true));
+  const start = HEADER_START + nHeader;
+  if (start > buffer.byteLength) throw damaged("its header is cut off");
+  let header;
+  try {
+    header = parse(new TextDecoder().decode(new Uint8Array(buffer, HEADER_START, nHeader)));
+  } catch {
+    throw damaged("its header is no JSON");
+  }
+  const { __metadata__: about, ...tensors } = header ?? {};
+  return { entries: Object.entries(tensors), about: about ?? {}, start };
+}
+
+/**
+ * @param {ArrayBuffer} buffer @param {ReturnType<typeof readHeader>} header @param {Damaged} damaged
+ * @returns {Map<string, FileTensor>} copies, by name
+ */
+export function readTensors(buffer, { entries, start }, damaged) {
+  return new Map(entries.map(([key, entry]) => [key, tensorOf(buffer, start, entry, (why) => damaged(why, key))]));
+}
+
+/**
+ * @param {ArrayBuffer} buffer @param {number} start @param {any} entry @param {Damaged} damaged
  * @returns {FileTensor}
  */
-function tensorOf(buffer, start, entry, name) {
+function tensorOf(buffer, start, entry, damaged) {
   const { dtype, shape, data_offsets: offsets } = entry ?? {};
   const isList = [shape, offsets].every(
     (list) => Array.isArray(list) && list.every((n) => Number.isInteger(n) && n >= 0),
   );
   const size = { BF16: 2, F32: 4 }[/** @type {"BF16"} */ (dtype)];
-  if (!isList || offsets.length !== 2) throw damaged(name, "an entry has no shape or place");
-  if (!size) throw damaged(name, "it is neither bfloat16 nor float32");
+  if (!isList || offsets.length !== 2) throw damaged("an entry has no shape or place");
+  if (!size) throw damaged("it is neither bfloat16 nor float32");
   const [from, to] = offsets;
   const n = shape.reduce((/** @type {number} */ a, /** @type {number} */ b) => a * b, 1);
-  if (to - from !== n * size || start + to > buffer.byteLength) throw damaged(name, "an entry is cut off");
+  if (to - from !== n * size || start + to > buffer.byteLength) throw damaged("an entry is cut off");
   const bytes = buffer.slice(start + from, start + to); // a copy, because a header of odd length leaves them unaligned
   return size === 2 ? { shape, halves: new Uint16Array(bytes) } : { shape, floats: new Float32Array(bytes) };
 }

@@ -185,7 +185,8 @@ export function storedRouter(kernel, card, name, weights, hiddenSize) {
     const { at, direct } = reads(features);
     return { at, logit: direct + mlp.logit(at) };
   };
-  return {
+  /** @type {Router} */
+  const router = {
     name,
     label: String(card.label),
     revision: String(card.revision),
@@ -201,4 +202,23 @@ export function storedRouter(kernel, card, name, weights, hiddenSize) {
       return { ...mlp.parts(at, nIn), n_state: hiddenSize, logit };
     },
   };
+  if (!givesNumbers(kernel, router, hiddenSize)) {
+    throw new ModelFileProblem(`The router "${name}" gives scores that are not numbers: it is damaged.`);
+  }
+  return router;
+}
+
+/**
+ * Whether its scores of a few plain states are numbers.
+ * @param {Kernel} kernel @param {Router} router @param {number} size
+ */
+function givesNumbers(kernel, router, size) {
+  const hidden = kernel.alloc(size + 1);
+  const slm = { maxProbability: 0.5, entropy: 1, margin: 0.25 };
+  return [-1, 0, 1].every((value) => {
+    const promptHidden = new Float32Array(size).fill(value);
+    kernel.floats.set(promptHidden, hidden);
+    const features = /** @type {unknown} */ ({ slm, hidden, promptHidden });
+    return router.confidence(/** @type {RouterFeatures} */ (features)) >= 0;
+  });
 }

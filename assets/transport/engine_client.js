@@ -52,6 +52,8 @@ export class EngineClient {
   state = "idle";
   why = "";
   nRuns = 0;
+  /** Routers in files, which the pair is given whenever it is loaded. @type {ArrayBuffer[]} */
+  routerFiles = [];
   /** @type {Worker|null} */
   worker = null;
   /** @type {Promise<boolean>|null} */
@@ -125,6 +127,7 @@ export class EngineClient {
     switch (reply.kind) {
       case "ready":
         this.state = "ready";
+        for (const file of this.routerFiles) this.ask("add_router", file);
         this.#loaded(true);
         break;
       case "failed":
@@ -203,8 +206,8 @@ export class EngineClient {
   }
 
   /**
-   * One position of a finished run.
-   * @param {string} what of `ANSWERS` in `../engine/desk.js` @param {object} asked
+   * One position of a finished run, or to take in a router.
+   * @param {string} what of `ANSWERS` in `../engine/answers.js` @param {object} asked
    * @returns {Promise<import("../engine/protocol.js").AnswerReply>}
    */
   ask(what, asked) {

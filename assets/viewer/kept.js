@@ -7,6 +7,7 @@
 export const THEME_KEY = "citer-theme";
 export const SIZE_KEY = "citer-text-size";
 export const RUN_KEY = "citer-run"; // of the tab: a run's id is the permission to see it
+export const OWN_ROUTERS_KEY = "citer-own-routers"; // of the tab
 export const SIZES = [1, 1.2, 1.45];
 
 /**

@@ -16,7 +16,7 @@ from citer_core.models.presets import PRESETS
 if TYPE_CHECKING:
     from citer_core.engine import Engine
 
-ROUTER_HELP = "a router's name, or the path of its card (.json)"
+ROUTER_HELP = "a router's name, or the path of its card (.json) or of the file that the page saved (.safetensors)"
 ROUTER = option("--router NAME", f"{ROUTER_HELP} (the pair's default)")
 # Which pair is loaded, where and in which precision.
 MODELS = group(
@@ -69,7 +69,7 @@ def load_engine(args: argparse.Namespace, *cards: str | None) -> Engine:
     with large_import("citer_core.engine"):
         from citer_core.engine import Engine
 
-    files = [Path(card) for card in cards if card is not None and _is_card(card)]
+    files = [Path(card) for card in cards if card is not None and _is_path(card)]
     show_what_takes_long()
     return Engine.load(
         args.pair,
@@ -98,11 +98,11 @@ def show_what_takes_long(room: str = "citer_core.models") -> None:
 
 def router_name(router: str | None) -> str | None:
     """The name under which the engine knows a router that was given by name or by path."""
-    return Path(router).stem if router is not None and _is_card(router) else router
+    return Path(router).stem if router is not None and _is_path(router) else router
 
 
-def _is_card(router: str) -> bool:
-    return router.endswith(".json")
+def _is_path(router: str) -> bool:
+    return router.endswith((".json", ".safetensors"))
 
 
 def pair_to_tell(args: argparse.Namespace) -> str:

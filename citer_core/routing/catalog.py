@@ -11,7 +11,7 @@ from citer_core.models.pair import ModelPair
 from citer_core.models.prompt_form import PLAIN
 from citer_core.models.same_pair import is_same_pair
 from citer_core.routing.router import Router
-from citer_core.routing.router_card import read_card
+from citer_core.routing.router_card import IN_ONE_FILE, holds_card, read_card
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.routing.stored import StoredRouter
 
@@ -21,8 +21,8 @@ def load_routers(pair: ModelPair, folder: Path = ASSETS / "routers") -> tuple[di
 
     Args:
         pair: the loaded pair.
-        folder: holds one `NAME.json` with `NAME.safetensors` per trained router, those of each pair in a folder of
-            their own or all together; other pairs' are passed over.
+        folder: holds one `NAME.json` with `NAME.safetensors` per trained router, or one file with both, those of each
+            pair in a folder of their own or all together; other pairs' are passed over.
 
     Returns:
         The routers, and what is wrong with those that could not be loaded: one damaged file must not take the others,
@@ -42,7 +42,7 @@ def load_routers(pair: ModelPair, folder: Path = ASSETS / "routers") -> tuple[di
 
 
 def load_router(card_path: Path, pair: ModelPair) -> StoredRouter:
-    """One stored router for `pair`, from the path of its card.
+    """One stored router for `pair`, from the path of its card or of a router in one file.
 
     Raises:
         RouterError: it is missing, damaged, of an unknown kind or size, or for another pair or form of prompts.
@@ -57,7 +57,7 @@ def load_router(card_path: Path, pair: ModelPair) -> StoredRouter:
         )
     router = kinds[kind].read(
         card,
-        card_path.with_suffix(".safetensors"),
+        card_path.with_suffix(IN_ONE_FILE),
         hidden_size=pair.hidden_size,
         pair_revision=pair.info.revision,
         device=pair.info.device,
@@ -86,4 +86,5 @@ def stored_router_names(pair_name: str, folder: Path = ASSETS / "routers") -> li
 
 
 def _cards(folder: Path) -> list[Path]:
-    return sorted(folder.rglob("*.json"), key=lambda path: path.stem)
+    alone = (path for path in folder.rglob(f"*{IN_ONE_FILE}") if not path.with_suffix(".json").exists())
+    return sorted([*folder.rglob("*.json"), *filter(holds_card, alone)], key=lambda path: path.stem)

@@ -1,4 +1,5 @@
-"""A stored router's card: the JSON beside its weights, read field by field. Knows nothing about networks or pairs.
+"""A stored router's card: the JSON beside its weights, or in the header of a file that holds both, read field by field.
+Knows nothing about networks or pairs.
 
 Fields that no program reads, and those of later versions, are kept as they are.
 """
@@ -12,9 +13,13 @@ from typing import Any
 from citer_core.errors import GateError, RouterError
 from citer_core.gate.excerpt import excerpt
 from citer_core.gate.fields import ListOf, Maybe, Real, Record, Text, Whole
-from citer_core.gate.json_file import read_json
+from citer_core.gate.json_file import read_bytes, read_json
+from citer_core.gate.json_text import parse_json
 
 CARD_SCHEMA_VERSION = 1
+IN_ONE_FILE = ".safetensors"  # of a path that is asked for as a router: its card is in its header
+MAX_CARD_BYTES = 5_000_000
+MAX_WEIGHTS_BYTES = 1_000_000_000
 AGAIN = (
     "For what ships, `git checkout -- assets/routers` gets it again; for the bundled pair, `python -m citer_core "
     "embedded router` trains one; for another, `python -m citer_core train-router`."
@@ -40,7 +45,7 @@ _TRAINING = Record(
         "best_epoch": _COUNT,
     },
 )
-_CARD = Record(
+CARD = Record(
     {
         "label": Text(200, min_chars=1),
         "hidden_size": Whole(1, 10**6),
@@ -70,17 +75,20 @@ _CARD = Record(
 def read_card(path: Path) -> dict[str, Any]:
     """The card of a stored router.
 
+    Args:
+        path: of the card, or of a router in one file.
+
     Raises:
         RouterError: it is missing, damaged or of another version, or a field is outside what it may be.
     """
     try:
-        document = read_json(path, max_bytes=5_000_000)
+        document = _within(path) if path.suffix == IN_ONE_FILE else read_json(path, max_bytes=MAX_CARD_BYTES)
         if not isinstance(document, dict):
             raise GateError(f"It is {excerpt(document)}, not an object.")
         version = document.get("schema_version")
         if version != CARD_SCHEMA_VERSION:
             raise GateError(f"Its schema_version is {excerpt(version)}; it must be {CARD_SCHEMA_VERSION}.")
-        card = document | _CARD.read(document, "")
+        card = document | CARD.read(document, "")
         training = document.get("training")
         if isinstance(training, dict):
             card["training"] = training | card["training"]
@@ -89,6 +97,38 @@ def read_card(path: Path) -> dict[str, Any]:
     except GateError as error:
         raise RouterError(f'The card of router "{path.stem}" cannot be used. {error} {AGAIN}') from error
     return card
+
+
+def holds_card(weights: Path) -> bool:
+    """Whether a safetensors file is a router in one file."""
+    try:
+        return "card" in _metadata(weights)
+    except GateError:
+        return False
+
+
+def _within(path: Path) -> Any:
+    """The card in a file's header, without a hash: no file can hold its own, and the card's revision names the weights.
+
+    Raises:
+        GateError: the file cannot be read, or holds no card.
+    """
+    metadata = _metadata(path)
+    if "card" not in metadata:
+        raise GateError("It holds no card: give the path of its card (.json), if that is beside it.")
+    document = parse_json(metadata["card"], max_chars=MAX_CARD_BYTES)
+    if isinstance(document, dict):
+        document.pop(WEIGHTS_HASH, None)
+    return document
+
+
+def _metadata(path: Path) -> dict[str, Any]:
+    """What a safetensors file says of itself; nothing where it does not."""
+    content = read_bytes(path, max_bytes=MAX_WEIGHTS_BYTES)
+    header = content[8 : 8 + int.from_bytes(content[:8], "little")]
+    document = parse_json(header, max_chars=2 * MAX_CARD_BYTES)
+    metadata = document.get("__metadata__") if isinstance(document, dict) else None
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def _check_order(quantiles: list[float]) -> None:

@@ -1,8 +1,8 @@
 """`StoredRouter`: a trained router and its file format.
 
 A router is two files side by side: `NAME.safetensors` (weights) and `NAME.json` (its card: what it was trained on, how
-well it does, and which pair it fits). What it computes is its subclass's business (`routers/`), how it was trained is
-`citer_core.training`'s.
+well it does, and which pair it fits); or one, whose header holds the card, as the page saves it. What it computes is
+its subclass's business (`routers/`), how it was trained is `citer_core.training`'s.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ from citer_core.gate.json_file import read_bytes
 from citer_core.models.same_pair import is_same_pair
 from citer_core.models.tensor_checks import is_finite
 from citer_core.routing.router import Router, RouterFeatures
-from citer_core.routing.router_card import AGAIN, CARD_SCHEMA_VERSION, SHARES_AT_TAU, WEIGHTS_HASH
+from citer_core.routing.router_card import AGAIN, CARD_SCHEMA_VERSION, MAX_WEIGHTS_BYTES, SHARES_AT_TAU, WEIGHTS_HASH
 
 MATRIX = 2  # dimensions of the tensors that make a file large
-MAX_WEIGHTS_BYTES = 1_000_000_000
 
 
 class StoredRouter(Router):
@@ -164,7 +163,7 @@ class StoredRouter(Router):
 
         Args:
             card: from `read_card`.
-            weights: the safetensors file beside it.
+            weights: the safetensors file beside it, or that holds it.
             hidden_size: H of the SLM that it is to read.
             pair_revision: of the loaded pair; a router trained on other weights is refused (`is_same_pair`).
             device: where the network runs.
@@ -193,7 +192,7 @@ class StoredRouter(Router):
                 f"{AGAIN}"
             )
         router = cls(network.to(device), card)
-        if router.revision != card["revision"]:  # cards from before they held the file's hash have this
+        if router.revision != card["revision"]:  # all there is where the card holds no hash of the file
             raise RouterError(f'The weights of router "{name}" are not those that its card names. {AGAIN}')
         if not router.gives_numbers():
             raise RouterError(f'The router "{name}" gives scores that are not numbers: it is damaged. {AGAIN}')

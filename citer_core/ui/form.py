@@ -87,7 +87,8 @@ CONTROLS = """
 <input type="text" maxlength="1000" autocomplete="off" placeholder="optional"></label>
 </div>
 <details id="cx-settings"><summary>Router, decoding and price</summary><div class="cx-fields">
-<label id="cx-router">Router<select></select><span class="info-text">Filled when the models are loaded</span></label>
+<div><label id="cx-router">Router<select></select><span class="info-text">Filled when the models are loaded</span></label>
+<button type="button" class="cx-quiet" id="cx-router-file">Load a router file</button></div>
 {settings}
 <label id="cx-price">Price these decisions as<select>{prices}</select>
 <span class="info-text">What would the same hand-overs cost on a larger pair?</span></label>

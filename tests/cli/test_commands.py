@@ -138,8 +138,8 @@ BAD = [
         "5 problems are in the data set and in --tuning-path",
     ),
     (
-        ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--routers", "a/citer.json", "b/citer.json"],
-        'has "citer" twice',
+        ["evaluate", "--dataset-path", "ROWS", "--output-file", "OUT", "--routers", "a/own.json", "b/own.safetensors"],
+        'has "own" twice',
     ),
     ([*SETUP, "--labels", "citer=MISSING", "--share", "0"], "--share is 0.0"),
     ([*SETUP, "--labels", "citer=MISSING", "--batch-size", "0"], "--batch-size is 0"),

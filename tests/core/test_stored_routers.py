@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import nn
 
 from citer_core.cost import mlp_router_params
@@ -52,6 +54,13 @@ def edit(path, **changes):
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
+def in_one_file(card_path, path, **changes):
+    """The router of two files in one, as the page saves one."""
+    card = json.loads(card_path.read_text()) | changes
+    save_file(load_file(card_path.with_suffix(".safetensors")), path, metadata={"card": json.dumps(card)})
+    return path
+
+
 # --- there and back
 
 
@@ -81,6 +90,57 @@ def test_a_router_survives_its_files(tiny_pair, tmp_path, kind):
     assert (tmp_path / f"{kind}.safetensors").read_bytes() == (
         tmp_path / "new" / "folder" / f"{kind}.safetensors"
     ).read_bytes()
+
+
+@pytest.mark.parametrize("kind", stored_kinds())
+def test_a_router_in_one_file_is_the_router_of_two(tiny_pair, tmp_path, kind):
+    a_router(kind, tiny_pair, recommended_threshold=0.83).save(tmp_path / "two")
+    two = load_router(tmp_path / "two" / f"{kind}.json", tiny_pair)
+    (tmp_path / "one").mkdir()
+    path = in_one_file(tmp_path / "two" / f"{kind}.json", tmp_path / "one" / "own-1.safetensors")
+    one = load_router(path, tiny_pair)
+    assert torch.equal(one.confidence(features()), two.confidence(features()))
+    assert (one.name, one.label, one.revision, one.default_threshold) == ("own-1", two.label, two.revision, 0.83)
+    # In a folder it is one of the others; weights without any card, as a stop leaves them, are none.
+    shutil.copy(tmp_path / "two" / f"{kind}.safetensors", tmp_path / "one" / "cut-off.safetensors")
+    routers, problems = load_routers(tiny_pair, tmp_path / "one")
+    assert list(routers) == ["own-1", *training_free_routers()] and problems == []
+    # Saved, it is two files as any other.
+    one.save(tmp_path / "again")
+    assert load_router(tmp_path / "again" / "own-1.json", tiny_pair).revision == one.revision
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ("other-pair", "trained for the pair elsewhere"), ("other-weights", "not those that its card names"),
+        ("no-card", r"holds no card: give the path of its card \(.json\)"), ("cut-off", "are not loaded"),
+        ("cut-header", "not JSON"), ("card-is-a-list", "is a list of 2, not an object"), ("empty", "not JSON"),
+        ("no-label", "label is nothing"), ("huge", "larger than"), ("card-is-no-text", "cannot be used"),
+    ],
+)  # fmt: skip
+def test_a_router_in_one_file_is_checked_as_two_are(tiny_pair, tmp_path, monkeypatch, damage, said):
+    a_router("citer", tiny_pair).save(tmp_path / "two")
+    card = tmp_path / "two" / "citer.json"
+    changes = {"other-pair": {"pair_revision": "elsewhere"}, "no-label": {"label": None}}.get(damage, {})
+    path = in_one_file(card, tmp_path / "bad.safetensors", **changes)
+    tensors = load_file(path)
+    if damage == "other-weights":
+        tensors["0.weight"][0, 0] += 1
+        save_file(tensors, path, metadata={"card": card.read_text()})
+    elif damage == "no-card":
+        save_file(tensors, path)
+    elif damage == "card-is-a-list":
+        save_file(tensors, path, metadata={"card": "[1, 2]"})
+    elif damage == "card-is-no-text":
+        header = json.dumps({"__metadata__": {"card": {"label": "A"}}}).encode()
+        path.write_bytes(len(header).to_bytes(8, "little") + header)
+    elif damage == "huge":
+        monkeypatch.setattr("citer_core.routing.router_card.MAX_WEIGHTS_BYTES", 1000)
+    kept = {"cut-off": -1, "cut-header": 50, "empty": 0}.get(damage)
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(RouterError, match=rf'"bad".*{said}'):
+        load_router(path, tiny_pair)
 
 
 def test_what_a_step_reads_is_counted_and_all_weights_name_the_revision(tiny_pair):

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
+from safetensors.torch import load_file, save_file
 
 from citer_core.assets import ASSETS
 from citer_core.config import cache_folder
@@ -35,7 +36,7 @@ from citer_core.models.pair import ModelPair
 from citer_core.models.revision import weights_revision
 from citer_core.models.store import is_whole
 from citer_core.recording import read_plans, read_probe
-from citer_core.routing.catalog import load_routers
+from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.routers.citer import CiterMLP, CiterRouter
 from citer_core.row_file import RowFile
 from citer_core.tasks.datasets import validate_rows
@@ -89,6 +90,9 @@ def originals(tmp_path_factory) -> Path:
     card_path = folder / "plain" / "citer.json"
     old = {name: value for name, value in json.loads(card_path.read_text()).items() if name != "weights_sha256"}
     card_path.write_text(json.dumps(old))
+    (folder / "one").mkdir()
+    tensors = load_file(folder / "plain" / "citer.safetensors")
+    save_file(tensors, folder / "one" / "citer.safetensors", metadata={"card": json.dumps(old)})
     _small_assets(folder)
     pairs["tiny"] = pair
     return folder
@@ -158,6 +162,10 @@ def _plain_routers(folder: Path) -> None:
     load_routers(pairs["tiny"], folder / "plain")
 
 
+def _router_in_one_file(folder: Path) -> None:
+    load_router(folder / "one" / "citer.safetensors", pairs["tiny"])
+
+
 def _labels(folder: Path) -> None:
     headers, labels, rows = load_label_folders([folder / "labels"])
     assert len(rows) == headers[0].n_rows and len(labels.take(torch.tensor([0]))) == 1
@@ -209,6 +217,7 @@ READERS = {
     "router card": Reader("routers/citer.json", _routers),
     "router weights": Reader("routers/citer.safetensors", _routers),
     "router weights without a hash": Reader("plain/citer.safetensors", _plain_routers),
+    "router in one file": Reader("one/citer.safetensors", _router_in_one_file),
     "label header": Reader("labels/labels.json", _labels),
     "label rows": Reader("labels/part-000000.jsonl", _labels, lines=True),
     "label tensors": Reader("labels/part-000000.safetensors", _labels),

@@ -16,6 +16,7 @@ from citer_core.cost import MODEL, ModelSpec
 from citer_core.errors import CiterError, GateError, SettingError, TraceError
 from citer_core.gate.dataclass_kind import record_of
 from citer_core.replay import replay
+from citer_core.routing import card_js
 from citer_core.tasks.prompts import DATA_TYPES
 from citer_core.trace import TRACE, AnswerInfo, PairInfo, ParentInfo, PromptInfo, RecordInfo, RouterInfo, RoutingTrace
 from citer_core.trace_schema import SETTINGS_TABLE
@@ -48,6 +49,8 @@ def test_the_table_names_the_fields_that_there_are_in_their_order():
 def test_the_browsers_table_is_this_one():
     for module, text in ((MODULE, module_text()), (COMPARISON_MODULE, comparison_module_text())):
         assert module.read_text(encoding="utf-8") == text, "python -m citer_core.trace_schema_js writes it"
+    written = card_js.MODULE.read_text(encoding="utf-8")
+    assert written == card_js.module_text(), "python -m citer_core.routing.card_js writes it"
 
 
 @pytest.mark.parametrize("path", sampled(STORED, every=4), ids=lambda path: path.stem)
