@@ -12,7 +12,7 @@ import { excerpt } from "../run/gate.js";
 import { messageOf } from "../run/format.js";
 import { ownName } from "../run/own_router.js";
 import { download } from "../share/page_export.js";
-import { html, part, plainButton } from "../viewer/dom.js";
+import { part, plainButton } from "../viewer/dom.js";
 import { OWN_ROUTERS_KEY, keep, keptJson, tabStorage } from "../viewer/kept.js";
 
 /**
@@ -34,24 +34,13 @@ export class OwnRouters {
   /** @param {Page} page */
   constructor(page) {
     this.page = page;
-    this.file = html("input", {
-      type: "file",
-      id: "cx-router-input",
-      accept: ".safetensors",
-      hidden: true,
-      "aria-label": "A router file",
-      onchange: () => this.#chosen(),
-    });
+    const place = part(document, "#cx-router-file");
+    this.file = /** @type {HTMLInputElement} */ (part(place, "input"));
     this.saving = plainButton("Save this router", "cx-quiet", () => this.save(page.form.router.value));
-    part(document, "#cx-router-file").after(this.saving, this.file);
+    place.after(this.saving);
     page.form.router.addEventListener("change", () => this.#showSaving());
     this.#restore();
     this.#offer();
-  }
-
-  /** Asks for a file. */
-  open() {
-    this.file.click();
   }
 
   /**
@@ -151,7 +140,7 @@ export class OwnRouters {
   }
 
   /** A person chose a file. */
-  async #chosen() {
+  async opened() {
     const { page, file } = this;
     const chosen = file.files?.[0];
     file.value = "";

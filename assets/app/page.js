@@ -104,7 +104,9 @@ export class Page {
     // Few people need these two, so they are loaded when asked for.
     on("cx-tour", async (button) => (await import("../learn/tour.js")).startTour(this, button));
     on("cx-present", async (button) => (await import("../learn/presenter.js")).present(this, button));
-    on("cx-router-file", async () => (await this.ownRouters()).open());
+    const file = byId("cx-router-file");
+    file?.addEventListener("change", async () => (await this.ownRouters()).opened());
+    if (file) file.hidden = !props.plotly; // as above
     this.outside = new PageOutside(this);
     this.showRunning(false);
     watchLook();

@@ -87,8 +87,10 @@ CONTROLS = """
 <input type="text" maxlength="1000" autocomplete="off" placeholder="optional"></label>
 </div>
 <details id="cx-settings"><summary>Router, decoding and price</summary><div class="cx-fields">
-<div><label id="cx-router">Router<select></select><span class="info-text">Filled when the models are loaded</span></label>
-<button type="button" class="cx-quiet" id="cx-router-file">Load a router file</button></div>
+<div>
+<label id="cx-router">Router<select></select><span class="info-text">Filled when the models are loaded</span></label>
+<label class="cx-quiet" id="cx-router-file">Load a router file
+<input type="file" class="cx-hidden" accept=".safetensors"></label></div>
 {settings}
 <label id="cx-price">Price these decisions as<select>{prices}</select>
 <span class="info-text">What would the same hand-overs cost on a larger pair?</span></label>
