@@ -11,23 +11,66 @@
  * @typedef {Object} Bench what all jobs of a worker share
  * @property {BrowserPair} pair
  * @property {import("./label_problem.js").BothRows} rows of its models
+ * @property {LayerProducts} products room for batches of training
  * @property {{version: string, hardware: string}} maker for cards
+ * @typedef {{tokens: {text: string, source: "slm"|"llm"}[], answer: Answer}} WrittenText
  */
 
+import { checkAnswer } from "../tasks/answers.js";
+import { decode } from "./decode.js";
 import { SLICE_MS, inWordsFor, pause } from "./desk.js";
 import { LabQueue, WAITS, workedOff } from "./lab_queue.js";
-import { Labelling } from "./labelling.js";
+import { Labelling, MOST_TRIED } from "./labelling.js";
+import { LayerProducts } from "./layer_products.js";
+import { Measuring, firstTaus } from "./measuring.js";
 import { BrowserPair } from "./pair.js";
-import { training } from "./router_training.js";
+import { readRouter } from "./router_file.js";
+import { RECIPE, WIDTHS, training } from "./router_training.js";
+import { N_UNCERTAINTIES } from "./stored_router.js";
 import { TextRows } from "./text_rows.js";
 
 /** What may be asked. */
 export const JOBS = {
   /** @param {Bench} bench @param {any} asked @param {Queue} queue */
   label: ({ pair, rows }, asked, queue) => workedOff(new Labelling(pair, rows, asked), queue),
+  train: training,
   /** @param {Bench} bench @param {any} asked */
-  train: ({ pair, maker }, asked) => training(pair, asked, maker),
+  taus: async ({ pair }, { router, labelled, shares }) =>
+    [firstTaus(pair, await routerOf(pair, router), labelled, shares)].values(),
+  /** @param {Bench} bench @param {any} asked @param {Queue} queue */
+  measure: async ({ pair, rows }, asked, queue) =>
+    workedOff(new Measuring(pair, rows, await routerOf(pair, asked.router), asked), queue),
+  /** @param {Bench} bench @param {any} asked */
+  write: async ({ pair }, { router, problem, tau }) => written(pair, await routerOf(pair, router), problem, tau),
 };
+
+/**
+ * @param {BrowserPair} pair @param {string|Uint8Array} router a name, or a file that was trained here
+ * @returns {Promise<import("./features.js").Router>}
+ */
+async function routerOf(pair, router) {
+  if (typeof router === "string") return pair.router(router);
+  const read = readRouter(pair, router);
+  const known = pair.routers.get(read.revision) ?? read;
+  pair.routers.set(read.revision, known);
+  return known;
+}
+
+/**
+ * One problem's text; pauses after each token.
+ * @param {BrowserPair} pair @param {import("./features.js").Router} router
+ * @param {import("../tasks/book.js").Problem} problem @param {number} tau
+ * @returns {Generator<WrittenText|undefined, void, any>} the last one is the text
+ */
+function* written(pair, router, problem, tau) {
+  const tokens = [];
+  const settings = { threshold: tau, max_new_tokens: MOST_TRIED, temperature: 0, top_p: 1, seed: 0 };
+  for (const { text, source } of decode(pair, router, pair.tokenizer.encode(problem.prompt), settings)) {
+    tokens.push({ text, source });
+    yield;
+  }
+  yield { tokens, answer: checkAnswer(tokens.map(({ text }) => text).join(""), problem) };
+}
 
 export class LabDesk {
   /** @type {Promise<Bench|null>} */
@@ -64,8 +107,14 @@ export class LabDesk {
     try {
       const pair = await BrowserPair.load(this.filesAt(order));
       const rows = { slm: new TextRows(pair.slm, "SLM"), llm: new TextRows(pair.llm, "LLM") };
+      const products = new LayerProducts(
+        pair.kernel,
+        pair.hiddenSize + N_UNCERTAINTIES,
+        Math.max(...Object.values(WIDTHS)),
+        RECIPE.batchSize,
+      );
       this.post({ kind: "ready" });
-      return { pair, rows, maker: { version: order.version, hardware: order.hardware } };
+      return { pair, rows, products, maker: { version: order.version, hardware: order.hardware } };
     } catch (error) {
       this.post({ kind: "failed", error: inWordsFor(error) });
       return null;
@@ -80,7 +129,7 @@ export class LabDesk {
     let error = null;
     try {
       const bench = await this.#bench;
-      if (bench) await this.#inSlices(job, JOBS[what](bench, asked, queue), queue);
+      if (bench) await this.#inSlices(job, await JOBS[what](bench, asked, queue), queue);
     } catch (problem) {
       error = inWordsFor(problem);
     }
@@ -88,7 +137,7 @@ export class LabDesk {
     this.post({ kind: "over", job, error });
   }
 
-  /** @param {number} job @param {Generator<any, void, any>} steps @param {Queue & {isCancelled?: boolean}} queue */
+  /** @param {number} job @param {Iterator<any, void, any>} steps @param {Queue & {isCancelled?: boolean}} queue */
   async #inSlices(job, steps, queue) {
     for (let sliceEnd = performance.now() + SLICE_MS; !queue.isCancelled;) {
       const { done, value } = steps.next();
@@ -99,6 +148,6 @@ export class LabDesk {
       await pause();
       sliceEnd = performance.now() + SLICE_MS;
     }
-    steps.return();
+    steps.return?.();
   }
 }

@@ -22,7 +22,7 @@ import { RULES } from "./label_rules.js";
 /** Tokens of a text that is tried: no right answer of the bundled problems is longer. */
 export const MOST_TRIED = 192;
 /** Texts that are written at once, from which on no other problem is begun. */
-const ENOUGH = 24;
+export const ENOUGH = 24;
 
 export class Labelling {
   /** @type {Set<Begun>} */

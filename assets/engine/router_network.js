@@ -2,10 +2,11 @@
  * A small network on the SLM's state and its three uncertainties, with its gradient: the shape of `citer-plus`.
  *
  * logit = w . u + b + v . relu(W x + c), x = [state, u]; or, without hidden neurons, w . u + b + a . x. What is added
- * to w . u starts at zero, so a network begins as a router by max-probability. Plain loops over 64-bit numbers. Pure.
+ * to w . u starts at zero, so a network begins as a router by max-probability. Parameters are
+ * 64-bit numbers, products of 32 bits.
  *
  * @typedef {Object} Batch some tokens
- * @property {Float64Array} inputs x of each, one after another; the last three of each are u
+ * @property {Float32Array} inputs x of each, one after another; the last three of each are u
  * @property {Float64Array} offsets added to each logit in the loss
  * @property {Uint8Array} targets 1 prefers the SLM
  */
@@ -14,10 +15,12 @@ import { N_UNCERTAINTIES } from "./stored_router.js";
 
 export class RouterNetwork {
   /**
-   * @param {number} nIn numbers of x @param {number} width hidden neurons; 0 for none
-   * @param {() => number} random from 0 to 1, for the first weights
+   * @param {import("./layer_products.js").LayerProducts} products room for batches of such inputs
+   * @param {number} width hidden neurons; 0 for none @param {() => number} random from 0 to 1, for the first weights
    */
-  constructor(nIn, width, random) {
+  constructor(products, width, random) {
+    const { nIn } = products;
+    this.products = products;
     this.nIn = nIn;
     this.width = width;
     const sizes = width ? [N_UNCERTAINTIES, 1, nIn * width, width, width] : [N_UNCERTAINTIES, 1, nIn];
@@ -47,66 +50,76 @@ export class RouterNetwork {
     };
   }
 
-  /**
-   * Logits of some tokens, without offsets.
-   * @param {Float64Array} inputs
-   * @param {Float64Array} [neurons] takes what enters each hidden neuron
-   * @returns {Float64Array}
-   */
-  logits(inputs, neurons = new Float64Array((inputs.length / this.nIn) * this.width)) {
-    const { nIn, width } = this;
-    const { direct, bias, first, shift, last } = this.parts;
+  /** What enters each hidden neuron. @param {Float32Array} inputs of no more rows than there is room for */
+  #neurons(inputs) {
+    const { width, products } = this;
+    const { first, shift } = this.parts;
+    const neurons = products.neurons(inputs, first, width);
+    for (let i = 0; i < neurons.length; i++) neurons[i] += shift[i % width];
+    return neurons;
+  }
+
+  /** Logits of some tokens, without offsets. @param {Float32Array} inputs @returns {Float64Array} */
+  logits(inputs) {
+    const { nIn, products } = this;
     const logits = new Float64Array(inputs.length / nIn);
-    for (let row = 0; row < logits.length; row++) {
-      const [x, z] = [row * nIn, row * width];
-      let sum = bias[0];
-      for (let k = 0; k < N_UNCERTAINTIES; k++) sum += direct[k] * inputs[x + nIn - N_UNCERTAINTIES + k];
-      for (let j = 0; j < width; j++) neurons[z + j] = shift[j];
-      for (let i = 0; i < nIn; i++) {
-        const value = inputs[x + i];
-        if (width === 0) sum += last[i] * value;
-        const weights = i * width;
-        for (let j = 0; j < width; j++) neurons[z + j] += value * first[weights + j];
-      }
-      for (let j = 0; j < width; j++) if (neurons[z + j] > 0) sum += neurons[z + j] * last[j];
-      logits[row] = sum;
+    for (let row = 0; row < logits.length; row += products.mostRows) {
+      const some = inputs.subarray(row * nIn, (row + products.mostRows) * nIn);
+      logits.set(this.#outputs(some, this.width ? this.#neurons(some) : null), row);
     }
     return logits;
   }
 
+  /** @param {Float32Array} inputs @param {Float32Array|null} neurons null where there are none */
+  #outputs(inputs, neurons) {
+    const { nIn, width } = this;
+    const { direct, bias, last } = this.parts;
+    const outputs = new Float64Array(inputs.length / nIn);
+    for (let row = 0; row < outputs.length; row++) {
+      let sum = bias[0];
+      const u = (row + 1) * nIn - N_UNCERTAINTIES;
+      for (let k = 0; k < N_UNCERTAINTIES; k++) sum += direct[k] * inputs[u + k];
+      if (neurons) for (let j = 0; j < width; j++) sum += Math.max(0, neurons[row * width + j]) * last[j];
+      else for (let i = 0; i < nIn; i++) sum += inputs[row * nIn + i] * last[i];
+      outputs[row] = sum;
+    }
+    return outputs;
+  }
+
   /**
    * The mean loss of some tokens, and its gradient.
-   * @param {Batch} batch @param {Float64Array} gradient of the parameters; written over
+   * @param {Batch} batch of no more tokens than there is room for
+   * @param {Float64Array} gradient of the parameters; written over
    * @returns {number}
    */
   loss({ inputs, offsets, targets }, gradient) {
-    const { nIn, width } = this;
+    const { nIn, width, products } = this;
     const { last } = this.parts;
     const to = this.partsOf(gradient.fill(0));
     const n = targets.length;
-    const neurons = new Float64Array(n * width);
-    const logits = this.logits(inputs, neurons);
-    const back = new Float64Array(width);
+    const neurons = width ? this.#neurons(inputs) : null;
+    const outputs = this.#outputs(inputs, neurons);
+    const slopes = new Float32Array(n * width);
     let loss = 0;
     for (let row = 0; row < n; row++) {
-      const [x, z] = [row * nIn, row * width];
-      loss += crossEntropy(logits[row] + offsets[row], targets[row]) / n;
-      const slope = (sigmoid(logits[row] + offsets[row]) - targets[row]) / n;
+      const logit = outputs[row] + offsets[row];
+      loss += crossEntropy(logit, targets[row]) / n;
+      const slope = (sigmoid(logit) - targets[row]) / n;
       to.bias[0] += slope;
-      for (let k = 0; k < N_UNCERTAINTIES; k++) to.direct[k] += slope * inputs[x + nIn - N_UNCERTAINTIES + k];
-      for (let j = 0; j < width; j++) {
-        const isOn = neurons[z + j] > 0;
-        back[j] = isOn ? slope * last[j] : 0;
-        if (isOn) to.last[j] += slope * neurons[z + j];
-        to.shift[j] += back[j];
-      }
-      for (let i = 0; i < nIn; i++) {
-        const value = inputs[x + i];
-        if (width === 0) to.last[i] += slope * value;
-        const weights = i * width;
-        for (let j = 0; j < width; j++) to.first[weights + j] += value * back[j];
+      const u = (row + 1) * nIn - N_UNCERTAINTIES;
+      for (let k = 0; k < N_UNCERTAINTIES; k++) to.direct[k] += slope * inputs[u + k];
+      if (!neurons) for (let i = 0; i < nIn; i++) to.last[i] += slope * inputs[row * nIn + i];
+      else {
+        for (let j = 0; j < width; j++) {
+          const neuron = neurons[row * width + j];
+          if (neuron <= 0) continue;
+          to.last[j] += slope * neuron;
+          to.shift[j] += slope * last[j];
+          slopes[row * width + j] = slope * last[j];
+        }
       }
     }
+    if (width) to.first.set(products.gradient(inputs, slopes, width));
     return loss;
   }
 }

@@ -40,7 +40,7 @@ export function batchOf(labelled, { mean, variance }, placesIn = labelledIn) {
   const [{ labels, features }] = labelled;
   const hiddenSize = features.hidden.length / labels.length;
   const nIn = hiddenSize + N_UNCERTAINTIES;
-  const inputs = new Float64Array(tokens.length * nIn);
+  const inputs = new Float32Array(tokens.length * nIn);
   for (const [row, { problem, at }] of tokens.entries()) {
     inputs.set(problem.features.hidden.subarray(at * hiddenSize, (at + 1) * hiddenSize), row * nIn);
     const said = uncertaintiesOf(problem.features, at);
@@ -54,7 +54,7 @@ export function batchOf(labelled, { mean, variance }, placesIn = labelledIn) {
 /** Some tokens of a batch. @param {Batch} batch @param {ArrayLike<number>} rows @returns {Batch} */
 export function taken({ inputs, targets, offsets }, rows) {
   const nIn = inputs.length / targets.length;
-  const some = new Float64Array(rows.length * nIn);
+  const some = new Float32Array(rows.length * nIn);
   for (let to = 0; to < rows.length; to++) some.set(inputs.subarray(rows[to] * nIn, (rows[to] + 1) * nIn), to * nIn);
   return {
     inputs: some,

@@ -28,7 +28,6 @@ import { aucOf, histogramOf, spreadOf } from "./router_metrics.js";
 import { Adam, RouterNetwork, crossEntropy, sigmoid } from "./router_network.js";
 import { batchOf, scaleOf, taken } from "./router_tokens.js";
 import { seeded, shuffled } from "./seeded.js";
-import { N_UNCERTAINTIES } from "./stored_router.js";
 
 /** Hidden neurons of what may be trained. @type {Record<string, number>} */
 export const WIDTHS = { linear: 0, "mlp-32": 32, "mlp-128": 128 };
@@ -37,13 +36,12 @@ export const RECIPE = { rate: 2e-3, batchSize: 256, mostPasses: 40, patience: 5,
 
 /**
  * Trains a router; pauses after each batch.
- * @param {import("./pair.js").BrowserPair} pair
+ * @param {import("./lab_desk.js").Bench} bench
  * @param {{labelled: Labelled[], network: string, seed: number}} asked
- * @param {{version: string, hardware: string}} maker
  * @returns {Generator<Pass|Trained|undefined, void, any>} the last one is the trained router
  * @throws {RequestProblem} there is nothing to learn
  */
-export function* training(pair, { labelled, network: kind, seed }, maker) {
+export function* training({ pair, maker, products }, { labelled, network: kind, seed }) {
   const start = performance.now();
   if (!Object.hasOwn(WIDTHS, kind)) throw new RequestProblem("There is no such network: choose one of the list.");
   const random = seeded(seed);
@@ -52,7 +50,7 @@ export function* training(pair, { labelled, network: kind, seed }, maker) {
   const scale = scaleOf(learned);
   const [train, validation] = [learned, held].map((some) => batchOf(some, scale));
   for (const { offsets } of [train, validation]) offsets.fill(offset);
-  const network = new RouterNetwork(pair.hiddenSize + N_UNCERTAINTIES, WIDTHS[kind], random);
+  const network = new RouterNetwork(products, WIDTHS[kind], random);
   const adam = new Adam(network.parameters.length, RECIPE.rate);
   let best = /** @type {Pass|null} */ (null);
   let kept = network.parameters.slice();

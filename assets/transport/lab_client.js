@@ -7,19 +7,23 @@
  * @typedef {import("../engine/lab_protocol.js").LabItem} LabItem
  * @typedef {import("../engine/lab_protocol.js").LabOrder} LabOrder
  * @typedef {import("../engine/lab_protocol.js").LabReply} LabReply
- * @typedef {import("../engine/labelling.js").Labelled} Labelled
+ * @typedef {import("../engine/labelling.js").Labelled & {problem: Problem}} Labelled
+ * @typedef {import("../engine/measuring.js").Measured} Measured
  * @typedef {import("../engine/router_training.js").Pass} Pass
  * @typedef {import("../engine/router_training.js").Trained} Trained
  * @typedef {import("../tasks/book.js").Problem} Problem
  */
 
+import { quantileOf } from "../engine/router_metrics.js";
 import { LOST } from "./engine_client.js";
 
 /** A job could not be done; why, in words. */
 export class LabProblem extends Error {}
 
-/** Problems that a worker has at a time: as many as it writes together, and some more. */
-const AHEAD = 8;
+/** Problems that a worker has at a time, those that it writes together and some more. @type {Record<string, number>} */
+const AHEAD = { label: 6, measure: 32 };
+/** Labelled problems that are written to correct the taus. */
+const N_CORRECTING = 24;
 
 /** What workers say of one job, as it comes. */
 class JobNews {
@@ -164,7 +168,7 @@ export class LabClient {
         }
       },
     });
-    const share = Math.min(AHEAD, Math.ceil(left.length / workers.length));
+    const share = Math.min(AHEAD[what] ?? 0, Math.ceil(left.length / workers.length));
     const first = workers.map((worker) => ({ worker, own: left.splice(0, share) }));
     for (const { worker, own } of first) {
       post(worker, { kind: "begin", job, what, asked, items: own, isWhole: left.length === 0 });
@@ -185,7 +189,9 @@ export class LabClient {
    * @throws {LabProblem}
    */
   async *label(problems, how, signal) {
-    yield* this.#work("label", how, itemsOf(problems), this.#workers, signal);
+    for await (const labelled of this.#work("label", how, itemsOf(problems), this.#workers, signal)) {
+      yield { ...labelled, problem: problems[labelled.index] };
+    }
   }
 
   /**
@@ -197,6 +203,53 @@ export class LabClient {
    */
   async *train(labelled, how, signal) {
     yield* this.#work("train", { ...how, labelled }, [], this.#workers.slice(0, 1), signal);
+  }
+
+  /**
+   * Measures a router on unseen problems, at the tau for each share of LLM tokens.
+   * @param {Uint8Array|string} router a file of `train`, or a name
+   * @param {{labelled: Labelled[], problems: Problem[], shares: number[]}} on taus come from the labelled ones alone
+   * @param {AbortSignal} [signal] ends it early
+   * @returns {AsyncGenerator<{taus: number[]}|Measured>} the taus first, then problems as they are done
+   * @throws {LabProblem}
+   */
+  async *measure(router, { labelled, problems, shares }, signal) {
+    const taus = await this.#taus(router, labelled, shares, signal);
+    if (signal?.aborted) return;
+    yield { taus };
+    yield* this.#work("measure", { router, taus }, itemsOf(problems), this.#workers, signal);
+  }
+
+  /**
+   * By the labelled texts; then once more by what is written at these.
+   * @param {Uint8Array|string} router @param {Labelled[]} labelled @param {number[]} shares
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<number[]>}
+   */
+  async #taus(router, labelled, shares, signal) {
+    /** @type {number[]} */
+    let taus = [];
+    const byTexts = { router, labelled, shares };
+    for await (const found of this.#work("taus", byTexts, [], this.#workers.slice(0, 1), signal)) taus = found;
+    const some = itemsOf(labelled.slice(0, N_CORRECTING).map(({ problem }) => problem));
+    /** @type {number[][]} */
+    const seen = shares.map(() => []);
+    const asked = { router, taus, withConfidences: true };
+    for await (const { confidences } of this.#work("measure", asked, some, this.#workers, signal)) {
+      for (const [i, own] of confidences.entries()) seen[i].push(...own);
+    }
+    return seen.map((confidences, i) => quantileOf(Float64Array.from(confidences).sort(), shares[i]));
+  }
+
+  /**
+   * Writes one problem.
+   * @param {Uint8Array|string} router a file of `train`, or a name @param {Problem} problem @param {number} tau
+   * @returns {Promise<import("../engine/lab_desk.js").WrittenText>}
+   * @throws {LabProblem}
+   */
+  async write(router, problem, tau) {
+    for await (const text of this.#work("write", { router, problem, tau }, [], this.#workers.slice(-1))) return text;
+    throw new LabProblem(this.why || LOST);
   }
 
   /** Ends all workers. */
