@@ -365,9 +365,14 @@ export async function mountPage(props, transport) {
   }
 }
 
-/** What is on the screen at first: this tab's run, what the address names, or the opening run. @param {Page} page */
+/**
+ * What is on the screen at first: a lesson's page, this tab's run, what the address names, or the opening run.
+ * @param {Page} page
+ */
 async function openAtFirst(page) {
-  if (await page.ownRun.resume()) return;
+  const lesson = new URLSearchParams(location.search).get("lesson");
+  if (lesson) await (await import("../learn/lesson.js")).openLesson(page, lesson);
+  else if (await page.ownRun.resume()) return;
   const [first] = page.recorded.cards;
   if (first && !page.run && !page.link.restore()) await page.recorded.show(first, false);
 }
