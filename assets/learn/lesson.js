@@ -49,20 +49,19 @@ function runOnScreen({ viewer }) {
 
 /**
  * Waits for what the lesson's numbers are computed from.
- * @param {Page} page @param {Lesson} lesson
- * @returns {Promise<LessonFacts>}
+ * @param {Page} page @param {boolean} isOnLabels they are about the recorded labels too
+ * @returns {Promise<LessonFacts & {labels: string|null, evidence: any, analysis: any}>}
  */
-async function factsOf(page, lesson) {
+async function factsOf(page, isOnLabels) {
   await page.firstDrawn;
-  const wantsLabels = JSON.stringify(lesson).includes("labels.");
   const [stored] = page.props.labels;
-  if (wantsLabels && !stored) throw new Error("This page has no recorded labels, which the lesson is about.");
-  const labels = wantsLabels ? (await (await fetch(new URL(stored.url, document.baseURI))).json()).label : null;
-  const claims = wantsLabels ? ((await page.ask("evidence")).evidence?.claims ?? []) : [];
+  if (isOnLabels && !stored) throw new Error("This page has no recorded labels, which it is about.");
+  const analysis = isOnLabels ? await (await fetch(new URL(stored.url, document.baseURI))).json() : null;
+  const evidence = isOnLabels ? (await page.ask("evidence")).evidence : null;
   const end = performance.now() + WAIT_MS;
   for (;;) {
     const view = runOnScreen(page);
-    if (view) return { view, labels, claims };
+    if (view) return { view, labels: analysis?.label ?? null, claims: evidence?.claims ?? [], evidence, analysis };
     if (performance.now() > end) throw new Error("Its run did not come.");
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
@@ -80,7 +79,7 @@ class LessonPlay {
     this.answer = { lesson: lesson.id, guess: [], number: null };
     const place = names.indexOf(lesson.id);
     this.next = names[place + 1];
-    const handout = html("a", { href: `?handout=${lesson.id}`, class: "ls-link" }, "Handout");
+    const handout = html("a", { href: addressOfLesson(lesson.id, "handout"), class: "ls-link" }, "Handout");
     this.copied = plainButton("Copy link", "ls-link", () => this.#copy());
     this.bar = new LessonBar({
       title: lesson.title,
@@ -237,7 +236,7 @@ class LessonPlay {
     const number = truthWords(truth, truthOf(truth, facts));
     const words = stressed(isFoundNow ? ["Found: ", number, ". That was the lesson."] : ["It is ", number, "."]);
     const more = this.next
-      ? html("a", { class: "ls-go", href: addressOfLesson(this.next, this.isTeacher) }, "Next lesson")
+      ? html("a", { class: "ls-go", href: addressOfLesson(this.next, this.isTeacher ? "teacher" : "") }, "Next lesson")
       : html("a", { class: "ls-go", href: "?view=learn" }, "All lessons");
     this.#show("done", { words, actions: [more] });
   }
@@ -273,11 +272,34 @@ class LessonPlay {
 }
 
 /**
+ * The lesson on paper; its run as it was recorded, whatever tau the lesson begins with.
+ * @param {Page} page @param {Lesson} lesson @param {Awaited<ReturnType<typeof factsOf>>} facts
+ */
+async function printed(page, lesson, { view, evidence, analysis, ...rest }) {
+  const [{ showHandout }, { labelledTokens }] = await Promise.all([
+    import("./handout.js"),
+    import("./handout_numbers.js"),
+    stylesheet(new URL("./handout.css", import.meta.url).href),
+  ]);
+  const run = /** @type {RunView} */ (view);
+  run.setWhatIf(null);
+  const [regime] = evidence.regimes;
+  showHandout(lesson, {
+    view: run,
+    lesson: { view: run, ...rest },
+    evidence: { title: regime.title, points: regime.kinds.math.points },
+    labelled: labelledTokens(analysis),
+    other: page.pricing.pairs[0],
+  });
+}
+
+/**
  * Opens a lesson's address in place of the page's, and its bar.
  * @param {Page} page @param {string} name
  */
 export async function openLesson(page, name) {
-  const isTeacher = new URLSearchParams(location.search).has("teacher");
+  const query = new URLSearchParams(location.search);
+  const as = query.has("handout") ? "handout" : query.has("teacher") ? "teacher" : "";
   try {
     const [lesson, names] = await Promise.all([
       lessonNamed(name),
@@ -285,15 +307,19 @@ export async function openLesson(page, name) {
       ...["./learn.css", "./lessons.css"].map((name) => stylesheet(new URL(name, import.meta.url).href)),
     ]);
     const address = new URL(location.href);
-    const own = [["lesson", lesson.id], ...(isTeacher ? [["teacher", "1"]] : [])];
+    const own = [["lesson", lesson.id], ...(as ? [[as, "1"]] : [])];
     address.search = String(new URLSearchParams([...new URLSearchParams(lesson.open), ...own]));
     history.replaceState(null, "", address);
     page.views.show(page.views.named());
-    const play = new LessonPlay(page, lesson, names, isTeacher);
-    factsOf(page, lesson).then(
-      (facts) => play.begin(facts),
-      (error) => play.bar.say(`This lesson could not begin: ${messageOf(error)}`),
-    );
+    const play = as === "handout" ? null : new LessonPlay(page, lesson, names, as === "teacher");
+    const isOnLabels = play === null || JSON.stringify(lesson).includes("labels.");
+    factsOf(page, isOnLabels)
+      .then((facts) => (play ? play.begin(facts) : printed(page, lesson, facts)))
+      .catch((error) => {
+        const said = `This lesson could not begin: ${messageOf(error)}`;
+        if (play) play.bar.say(said);
+        else page.notice(said);
+      });
   } catch (error) {
     page.notice(`The lesson of this link could not be opened: ${messageOf(error)}`);
   }

@@ -32,8 +32,8 @@ export async function lessonNames() {
   return /** @type {string[]} */ (readKind(kind, parseJson(await textOf("index.json"), 10_000), "index.json"));
 }
 
-/** @param {string} name @param {boolean} [isTeacher] */
-export const addressOfLesson = (name, isTeacher = false) => `?lesson=${name}${isTeacher ? "&teacher=1" : ""}`;
+/** @param {string} name @param {"teacher"|"handout"|""} [as] */
+export const addressOfLesson = (name, as = "") => `?lesson=${name}${as && `&${as}=1`}`;
 
 /** All of them, each a way in for a student, a teacher, and paper. */
 export function lessonCard() {
@@ -57,6 +57,6 @@ export function lessonCard() {
 const lessonRow = ({ id, title }) =>
   html("li", {}, [
     html("a", { href: addressOfLesson(id), class: "cx-lesson-name" }, title),
-    html("a", { href: addressOfLesson(id, true), "aria-label": `${title}, for a teacher` }, "Teach"),
-    html("a", { href: `?handout=${id}`, "aria-label": `${title}, handout` }, "Handout"),
+    html("a", { href: addressOfLesson(id, "teacher"), "aria-label": `${title}, for a teacher` }, "Teach"),
+    html("a", { href: addressOfLesson(id, "handout"), "aria-label": `${title}, handout` }, "Handout"),
   ]);

@@ -20,6 +20,15 @@ from tests.ui.visitor import Visitor, until
 pytestmark = pytest.mark.ui
 NAMES = json.loads((ASSETS / "lessons" / "index.json").read_text(encoding="utf-8"))
 BAR = ".citer-lesson"
+# Sheets of which something stands over their edge, or over their foot.
+CUT = """[...document.querySelectorAll(".ho-sheet")].filter((sheet) => {
+  const foot = sheet.querySelector(".ho-foot").getBoundingClientRect();
+  const edge = sheet.getBoundingClientRect();
+  return [...sheet.querySelectorAll(":scope > :not(.ho-foot) *")].some((node) => {
+    const { bottom, right } = node.getBoundingClientRect();
+    return bottom > foot.top || right > edge.right;
+  });
+}).map((sheet) => sheet.ariaLabel)"""
 
 
 def sound(page: Page) -> None:
@@ -146,4 +155,30 @@ def test_a_teacher_has_notes_and_no_guess_and_a_lesson_that_is_not_there_is_said
         expect(page.locator("#cx-notice")).to_contain_text("letters a to z", timeout=20_000)
         expect(visitor.tokens.first).to_be_visible()
         visitor.complaints.clear()  # a file that is not there
+        visitor.leave()
+
+
+def test_a_handout_is_two_pages_and_solutions_and_nothing_is_cut(browser: Browser, site: Path) -> None:
+    with hosted(site) as url:
+        visitor = Visitor(browser, url, theme="dark")
+        page = visitor.page
+        for name in NAMES:
+            page.goto(f"{url}?lesson={name}&handout=1")
+            expect(page.locator(".ho-sheet")).to_have_count(3, timeout=20_000)
+            paper = page.pdf(prefer_css_page_size=True)
+            assert len(re.findall(rb"/Type /Page\b", paper)) == 3, name
+            page.emulate_media(media="print")
+            assert page.evaluate(CUT) == [], name
+            page.emulate_media(media="null")
+        assert re.search(r"undefined|NaN|null", page.locator(".citer-handout").inner_text()) is None
+        # The formulas have this run's numbers, and the solutions can be left out.
+        page.goto(f"{url}?lesson=what-a-call-costs&handout=1")
+        run = recorded("trip")
+        share = f"{run.n_llm_tokens} / {run.n_tokens} = {run.n_llm_tokens / run.n_tokens:.1%}"
+        expect(page.locator(".ho-formulas")).to_contain_text(share, timeout=20_000)
+        assert findings(page) == []
+        page.get_by_label("with solutions").uncheck()
+        expect(page.locator(".ho-sheet:visible")).to_have_count(2)
+        page.set_viewport_size({"width": 390, "height": 844})
+        assert overflow(page) == 0 and small_targets(page, ".ho-tools") == []
         visitor.leave()
