@@ -380,13 +380,15 @@ export async function mountPage(props, transport) {
 }
 
 /**
- * What is on the screen at first, once this tab's routers are known: its run, what the address names, or the opening
- * run.
+ * What is on the screen at first, once this tab's routers are known: a lesson's page, this tab's run, what the address
+ * names, or the opening run.
  * @param {Page} page
  */
 async function openAtFirst(page) {
   if (kept(OWN_ROUTERS_KEY, tabStorage())) await page.ownRouters();
-  if (await page.ownRun.resume()) return;
+  const lesson = new URLSearchParams(location.search).get("lesson");
+  if (lesson) await (await import("../learn/lesson.js")).openLesson(page, lesson);
+  else if (await page.ownRun.resume()) return;
   const [first] = page.recorded.cards;
   if (first && !page.run && !page.link.restore()) await page.recorded.show(first, false);
 }

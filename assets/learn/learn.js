@@ -1,10 +1,12 @@
 /**
- * The Learn tab: ways in, predict-then-reveal, formulas, glossary. Puts the panels together; each knows itself.
+ * The Learn tab: ways in, lessons, predict-then-reveal, formulas, glossary. Puts the panels together; each knows
+ * itself.
  */
 
-import { html, plainButton, wordId } from "../viewer/dom.js";
+import { html, plainButton, stylesheet, wordId } from "../viewer/dom.js";
 import { FormulaPanel } from "./formulas.js";
 import { GLOSSARY } from "./glossary.js";
+import { lessonCard } from "./lesson_list.js";
 import { PredictPanel, SlipPanel } from "./predict.js";
 import { present } from "./presenter.js";
 import { startTour } from "./tour.js";
@@ -26,7 +28,8 @@ function waysIn(page) {
 }
 
 /** Called when the view is first opened. @param {HTMLElement} panel @param {Page} page */
-export function mountLearn(panel, page) {
+export async function mountLearn(panel, page) {
+  await Promise.all(["./learn.css", "./lessons.css"].map((name) => stylesheet(new URL(name, import.meta.url).href)));
   const runs = page.recorded.cards.map((card) => ({
     file: card.dataset.file ?? "",
     takesBack: card.dataset.takesBack !== undefined,
@@ -46,7 +49,7 @@ export function mountLearn(panel, page) {
   const wanted = new URLSearchParams(location.search);
   const looking = runs.filter(({ takesBack }) => takesBack);
   const exercises = [new PredictPanel(runs, wanted), ...(looking.length ? [new SlipPanel(looking, wanted)] : [])];
-  panel.replaceChildren(waysIn(page), ...exercises.map(({ root }) => root), formulas.root, glossary);
+  panel.replaceChildren(waysIn(page), lessonCard(), ...exercises.map(({ root }) => root), formulas.root, glossary);
   formulas.update();
   setInterval(() => {
     if (formulas.root.offsetParent && document.visibilityState === "visible") formulas.update();

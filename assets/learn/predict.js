@@ -1,23 +1,21 @@
 /**
  * Predict, then reveal: mark the tokens of a recorded run that need the LLM; then see where the router called it.
  *
- * Must not know the viewer. Recorded runs only: nothing is asked of a server but the file. Token text goes through text
- * nodes. One tab stop for the whole text, as in the viewer: arrows move, Space or Enter marks.
+ * Must not know the viewer. Recorded runs only: nothing is asked of a server but the file.
  *
  * @typedef {{file: string, title: string}} RunFile
  */
 
 import { html, options, plainButton, setText } from "../viewer/dom.js";
 import { messageOf, percent, plural, probability } from "../run/format.js";
-import { fillTokenText, spellTex, visibleText } from "../viewer/text.js";
-import { beforeTakeBack, byRouter, markOfToken, scoreMarks, whereChanged, whereSlipped } from "./score.js";
+import { visibleText } from "../viewer/text.js";
+import { MarkedText } from "./marked_text.js";
+import { beforeTakeBack, byRouter, scoreMarks, whereChanged, whereSlipped } from "./score.js";
 
 const RECORDED_RUNS = new URL("../traces/", import.meta.url);
-const REVEAL_SIGNS = { hit: "✓", missed: "▲", extra: "○" };
-const REVEAL_WORDS = { hit: "found", missed: "missed", extra: "not needed" };
 /** @type {Record<string, (events: any[]) => boolean[]>} */
 const TRUTHS = { router: byRouter, changed: whereChanged, slip: whereSlipped };
-/** @typedef {{key: string, title: string, task: string, truths: Record<string, string>}} Exercise */
+/** @typedef {{key: string, title: string, task: string, truths: Record<string, string>, most?: number}} Exercise */
 /** @type {Exercise} */
 const PREDICT = {
   key: "exercise",
@@ -35,20 +33,12 @@ const SLIP = {
     "The small model wrote this. Mark the first token that the large model took back when it looked: " +
     "it is the first one that is much less probable to it than its own choice.",
   truths: { slip: "the first token that the LLM took back" },
+  most: 1,
 };
 
 export class PredictPanel {
-  /** @type {any[]} what is marked; each has a text */
-  events = [];
-  /** @type {boolean[]} */
-  marked = [];
-  /** @type {HTMLElement[]} */
-  nodes = [];
-  isRevealed = false;
-  at = 0;
-
   /** @param {RunFile[]} runs @param {URLSearchParams} wanted what a link asks for */
-  constructor(runs, wanted, { key, title, task, truths } = PREDICT) {
+  constructor(runs, wanted, { key, title, task, truths, most } = PREDICT) {
     this.key = key;
     const heading = `cx-learn-${key}`;
     /** @param {string} label @param {[string, string][]} offered @param {() => void} onchange */
@@ -57,25 +47,12 @@ export class PredictPanel {
     const names = Object.entries(truths);
     const files = runs.map(({ file, title }) => /** @type {[string, string]} */ ([file, title]));
     this.pick = choice("Recorded run", files, () => this.load());
-    this.truth = choice("What counts as needing the LLM", names, () => this.draw());
+    this.truth = choice("What counts as needing the LLM", names, () => this.text.truth && this.reveal());
     this.truth.hidden = names.length < 2;
     this.question = html("p", { class: "cx-learn-question" });
-    this.text = html("div", {
-      class: "cx-learn-text",
-      role: "group",
-      "aria-label": "Text to mark: arrows move, Space marks a token",
-      onclick: (event) => {
-        const node = event.target instanceof Element ? event.target.closest(".cx-guess") : null;
-        if (node instanceof HTMLElement) this.toggle(Number(node.dataset.i));
-      },
-      onkeydown: (event) => this.pressed(event),
-      // However a token got the focus, keys are about that one.
-      onfocusin: (event) => {
-        if (event.target instanceof HTMLElement) this.arrivedAt(Number(event.target.dataset.i));
-      },
-    });
+    this.text = new MarkedText(() => this.draw(), most);
     this.revealButton = plainButton("Reveal", "cx-learn-button cx-learn-primary", () => this.reveal());
-    this.again = plainButton("Clear the marks", "cx-learn-button", () => this.clear());
+    this.again = plainButton("Clear the marks", "cx-learn-button", () => this.text.clear());
     this.count = html("span", { class: "cx-learn-small" });
     this.result = html("p", { class: "cx-learn-result", role: "status" });
     this.root = html("section", { class: "cx-learn-card", "aria-labelledby": heading }, [
@@ -83,7 +60,7 @@ export class PredictPanel {
       html("p", { class: "cx-learn-small" }, task),
       html("div", { class: "cx-learn-row" }, this.pick, this.truth),
       this.question,
-      this.text,
+      this.text.root,
       html("div", { class: "cx-learn-row" }, this.revealButton, this.again, this.count),
       this.result,
     ]);
@@ -91,6 +68,11 @@ export class PredictPanel {
     if (run) this.pick.value = run.file;
     if (Object.hasOwn(truths, wanted.get("truth") ?? "")) this.truth.value = wanted.get("truth") ?? "";
     if (runs.length) this.load();
+  }
+
+  /** What is marked; each has a text. @returns {any[]} */
+  get events() {
+    return this.text.tokens;
   }
 
   /** Which exercise it is. */
@@ -118,92 +100,25 @@ export class PredictPanel {
 
   /** @param {Trace} trace */
   show(trace) {
-    // The end of the text has nothing to see or to mark.
-    this.events = this.tokensOf(trace).filter(({ text }) => text !== "");
     setText(this.question, trace.prompt.question);
-    const isMath = trace.prompt.data_type === "math";
-    this.nodes = [];
-    for (const [i, { text }] of this.events.entries()) {
-      const node = html("span", { class: "cx-guess", role: "checkbox", "data-i": i, tabindex: i === 0 ? "0" : "-1" });
-      if (!isMath || !spellTex(node, text, this.nodes[i - 1])) fillTokenText(node, text);
-      this.nodes.push(node);
-    }
-    this.text.replaceChildren(...this.nodes);
-    this.at = 0;
-    this.clear();
-  }
-
-  clear() {
-    this.marked = this.events.map(() => false);
-    this.isRevealed = false;
-    this.draw();
-  }
-
-  /** @param {number} index */
-  toggle(index) {
-    if (this.isRevealed) return;
-    this.marked[index] = !this.marked[index];
-    this.moveTo(index);
-    this.draw();
-  }
-
-  /** @param {number} index */
-  moveTo(index) {
-    this.nodes[Math.max(0, Math.min(this.nodes.length - 1, index))]?.focus();
-  }
-
-  /** @param {number} index */
-  arrivedAt(index) {
-    this.nodes[this.at]?.setAttribute("tabindex", "-1");
-    this.nodes[index]?.setAttribute("tabindex", "0");
-    this.at = index;
-  }
-
-  /** @param {KeyboardEvent} event */
-  pressed(event) {
-    /** @type {Record<string, number>} */
-    const moves = {
-      ArrowRight: this.at + 1,
-      ArrowDown: this.at + 1,
-      ArrowLeft: this.at - 1,
-      ArrowUp: this.at - 1,
-      Home: 0,
-      End: this.nodes.length - 1,
-    };
-    if (event.key in moves) this.moveTo(moves[event.key]);
-    else if (event.key === " " || event.key === "Enter") this.toggle(this.at);
-    else return;
-    event.preventDefault();
+    this.text.show(this.tokensOf(trace), trace.prompt.data_type === "math");
   }
 
   reveal() {
-    this.isRevealed = true;
-    this.draw();
+    this.text.reveal(TRUTHS[this.truth.value](this.events));
   }
 
   draw() {
-    const truth = TRUTHS[this.truth.value](this.events);
-    this.nodes.forEach((node, i) => {
-      const outcome = this.isRevealed ? markOfToken(this.marked[i], truth[i]) : null;
-      node.setAttribute("aria-checked", String(this.marked[i]));
-      node.setAttribute(
-        "aria-label",
-        `${visibleText(this.events[i].text)}${outcome ? `, ${REVEAL_WORDS[outcome]}` : ""}`,
-      );
-      node.className = `cx-guess${this.marked[i] ? " cx-guess-on" : ""}${outcome ? ` cx-guess-${outcome}` : ""}`;
-      if (outcome) node.dataset.sign = REVEAL_SIGNS[outcome];
-      else delete node.dataset.sign;
-    });
-    const nMarked = this.marked.filter(Boolean).length;
-    setText(this.count, `${plural(nMarked, "token")} of ${this.events.length} marked`);
-    this.revealButton.disabled = this.isRevealed;
-    setText(this.again, this.isRevealed ? "Try again" : "Clear the marks");
-    setText(this.result, this.isRevealed ? this.verdict(truth, nMarked) : "");
+    const { truth, nMarked, tokens } = this.text;
+    setText(this.count, `${plural(nMarked, "token")} of ${tokens.length} marked`);
+    this.revealButton.disabled = truth !== null;
+    setText(this.again, truth ? "Try again" : "Clear the marks");
+    setText(this.result, truth ? this.verdict(truth, nMarked) : "");
   }
 
   /** @param {boolean[]} truth @param {number} nMarked */
   verdict(truth, nMarked) {
-    const found = scoreMarks(this.marked, truth);
+    const found = scoreMarks(this.text.marked, truth);
     const nTrue = found.hits + found.missed;
     if (nTrue === 0)
       return nMarked
@@ -236,16 +151,9 @@ export class SlipPanel extends PredictPanel {
     return tokens;
   }
 
-  /** One mark at a time. @override @param {number} index */
-  toggle(index) {
-    const { isRevealed, marked } = this;
-    if (!isRevealed) this.marked = marked.map((isOn, i) => isOn && i === index);
-    super.toggle(index);
-  }
-
   /** @override @param {boolean[]} truth */
   verdict(truth) {
-    const [slip, mark] = [truth, this.marked].map((one) => one.indexOf(true));
+    const [slip, mark] = [truth, this.text.marked].map((one) => one.indexOf(true));
     const { text, judged } = this.events[slip];
     const named = (/** @type {string} */ words) => `“${visibleText(words)}”`;
     const other = mark < 0 || mark === slip ? null : this.events[mark];

@@ -5,7 +5,7 @@
  * removed, so a run that streams goes on.
  */
 
-import { html, pairs, plainButton, setText } from "../viewer/dom.js";
+import { html, pairs, plainButton, setText, stylesheet } from "../viewer/dom.js";
 import { formatTau } from "../run/format.js";
 
 const TAU_STEP = 0.05;
@@ -157,7 +157,8 @@ class Presenter {
  * @param {Page} page
  * @param {HTMLElement|null} [returnTo]
  */
-export function present(page, returnTo = null) {
+export async function present(page, returnTo = null) {
+  await stylesheet(new URL("./learn.css", import.meta.url).href);
   presenting ??= new Presenter(page, returnTo);
   return presenting;
 }

@@ -7,7 +7,7 @@
  * remembered.
  */
 
-import { html, plainButton, setText } from "../viewer/dom.js";
+import { html, plainButton, setText, stylesheet } from "../viewer/dom.js";
 import { TOUR_STEPS, lookAt } from "./tour_steps.js";
 
 /** @typedef {import("./tour_steps.js").PageLook} PageLook */
@@ -196,7 +196,8 @@ class Tour {
  * @param {Page} page
  * @param {HTMLElement|null} [returnTo]
  */
-export function startTour(page, returnTo = null) {
+export async function startTour(page, returnTo = null) {
+  await stylesheet(new URL("./learn.css", import.meta.url).href);
   runningTour?.end();
   runningTour = new Tour(page, returnTo);
   return runningTour;

@@ -31,12 +31,14 @@ from citer_core.ui.profile import RecordedProfiles
 from citer_core.ui.views import API, LABELS, LEARN, VIEWS, how_it_works
 from citer_core.ui.views import FOLDERS as VIEW_FOLDERS
 
-FOLDERS = (*SCRIPTS, *MODEL_FILES, "routers/embedded", "datasets", "traces", "traces/probes", "comparisons")
+FOLDERS = (
+    *(*SCRIPTS, *MODEL_FILES, "routers/embedded", "datasets"),
+    *("traces", "traces/probes", "comparisons", "lessons"),
+)
 SUFFIXES = frozenset({".js", ".css", ".svg", ".json", ".jsonl", ".safetensors"})
 LATER = (
     *("lab-worker", "traces", "plotly", "routers", "share", "answers/", "app/", "engine/", "datasets", "inside"),
-    "comparisons/",
-    *(f"{name}/" for name in VIEW_FOLDERS),
+    *("comparisons/", "lessons/", *(f"{name}/" for name in VIEW_FOLDERS)),
 )
 SPACE = """---
 title: CITER

@@ -74,7 +74,7 @@ def opening_text(folder: Path, file: str, *, is_probed: bool) -> str | None:
 
 ENTRY = ASSETS / "app" / "app.js"
 
-STYLES = ("viewer/viewer.css", "app/app.css", "app/pairs.css", "learn/learn.css")
+STYLES = ("viewer/viewer.css", "app/app.css", "app/pairs.css")
 
 TITLE = "CITER: two models write one answer"
 

@@ -12,7 +12,7 @@ from citer_core.web.page_files import Chapters, PageFiles
 
 SCRIPTS = ("run", "tasks", "engine", "transport", "viewer", "inside", "app", "share", *VIEW_FOLDERS)
 FOLDERS = (
-    *(*SCRIPTS, "comparisons", "traces", "labelled"),
+    *(*SCRIPTS, "comparisons", "traces", "labelled", "lessons"),
     *("models/slm", "models/llm", "models/tokenizer", "routers/embedded", "datasets"),
 )
 CHAPTERS = "use pairs method evidence speed gpu server api publish security faults files".split()

@@ -27,6 +27,7 @@ const VIEWS = ["compare", "labels", "evidence", "profile", "learn"];
 const LATER = [
   "app/page.js -> inside/inside.js",
   "app/page.js -> app/own_routers.js",
+  "app/page.js -> learn/lesson.js",
   "app/page.js -> learn/tour.js",
   "app/page.js -> learn/presenter.js",
   ...VIEWS.map((name) => `app/page_views.js -> ${name}/${name}.js`),
