@@ -15,6 +15,7 @@ const EXPLORE = "explore";
 /** @type {Record<string, (panel: HTMLElement, page: Page) => Promise<MountedView|void>>} */
 const MOUNTS = {
   compare: async (panel, page) => (await import("../compare/compare.js")).mountCompare(panel, page),
+  lab: async (panel, page) => (await import("../lab/lab.js")).mountLab(panel, page),
   labels: async (panel, page) => (await import("../labels/labels.js")).mountLabels(panel, page),
   evidence: async (panel, page) => (await import("../evidence/evidence.js")).mountEvidence(panel, page),
   profile: async (panel, page) => (await import("../profile/profile.js")).mountProfile(panel, page),

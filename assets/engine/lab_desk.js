@@ -24,7 +24,6 @@ import { Labelling, MOST_TRIED } from "./labelling.js";
 import { LayerProducts } from "./layer_products.js";
 import { Measuring, firstTaus } from "./measuring.js";
 import { BrowserPair } from "./pair.js";
-import { readRouter } from "./router_file.js";
 import { RECIPE, WIDTHS, training } from "./router_training.js";
 import { N_UNCERTAINTIES } from "./stored_router.js";
 import { TextRows } from "./text_rows.js";
@@ -48,12 +47,8 @@ export const JOBS = {
  * @param {BrowserPair} pair @param {string|Uint8Array} router a name, or a file that was trained here
  * @returns {Promise<import("./features.js").Router>}
  */
-async function routerOf(pair, router) {
-  if (typeof router === "string") return pair.router(router);
-  const read = readRouter(pair, router);
-  const known = pair.routers.get(read.revision) ?? read;
-  pair.routers.set(read.revision, known);
-  return known;
+function routerOf(pair, router) {
+  return pair.router(typeof router === "string" ? router : pair.addRouter(router.slice().buffer));
 }
 
 /**

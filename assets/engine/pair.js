@@ -166,7 +166,7 @@ export class BrowserPair {
     if (routerRevision(weights) !== card.revision) {
       throw new ModelFileProblem("The weights of this router are not those that its card names: the file is damaged.");
     }
-    this.#take(name, card, weights);
+    if (!this.routers.has(name)) this.#take(name, card, weights);
     return name;
   }
 

@@ -11,8 +11,7 @@
  */
 
 import { promptVersion } from "../tasks/problems.js";
-import { NORM_EPS, N_UNCERTAINTIES, storedRouter } from "./stored_router.js";
-import { ModelFileProblem, readSafetensors } from "./safetensors.js";
+import { NORM_EPS, N_UNCERTAINTIES } from "./stored_router.js";
 import { quantileOf } from "./router_metrics.js";
 import { inHex, sha256 } from "./sha2.js";
 
@@ -134,27 +133,4 @@ export function writtenRouter({ hiddenSize, info }, network, scale, { name, labe
     n_params: inner * network.nIn + 2 * inner + 1 + 3 * N_UNCERTAINTIES + 1, // those that a step reads
   };
   return safetensorsFile(tensors, { card: JSON.stringify(card) });
-}
-
-/**
- * A router from such a file.
- * @param {BrowserPair} pair @param {Uint8Array} file
- * @returns {import("./features.js").Router}
- * @throws {ModelFileProblem}
- */
-export function readRouter(pair, file) {
-  const buffer = file.slice().buffer;
-  const tensors = readSafetensors(buffer, "The router's file");
-  const nHeader = Number(new DataView(buffer).getBigUint64(0, true));
-  const { __metadata__: metadata } = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, HEADER_AT, nHeader)));
-  let card;
-  try {
-    card = JSON.parse(metadata.card);
-  } catch {
-    throw new ModelFileProblem("The router's file has no card in its header: choose a file that the Lab has saved.");
-  }
-  if (card.pair_revision !== pair.info.revision) {
-    throw new ModelFileProblem("The router was trained for a pair with other weights: train one in the Lab.");
-  }
-  return storedRouter(pair.kernel, card, String(card.name), tensors, pair.hiddenSize);
 }

@@ -234,6 +234,14 @@ export function spelledTexts(texts, isMath) {
   return spelled;
 }
 
+const BACKSLASH = /(?=\\)|(?<=\\)/;
+
+/** A text in parts of which `spellTex` and `spelledTexts` find the commands. @param {string} text */
+export const inParts = (text) => text.split(BACKSLASH);
+
+/** A text without tokens, its commands as signs. @param {string} text @param {boolean} isMath */
+export const spelled = (text, isMath) => spelledTexts(inParts(text), isMath).join("");
+
 /**
  * Sets a token's word apart from the space before it, once, so that what is drawn around it is drawn around the word:
  * where that space ends a line, a frame around both has a side there, beside another token.

@@ -37,6 +37,7 @@ API = View("api", "API")  # of a server
 VIEWS = (
     EXPLORE,
     View("compare", "Compare", is_headed=False),
+    View("lab", "Lab", is_headed=False),
     LABELS,
     View("evidence", "Evidence"),
     View("profile", "Worth it here?"),

@@ -21,9 +21,10 @@ const MAY_IMPORT = {
   learn: ["run", "viewer"],
   profile: ["run", "viewer"],
   evidence: ["run", "transport", "viewer", "share", "app"],
+  lab: ["run", "tasks", "transport", "viewer"],
 };
 /** What the page fetches when a person asks for it, and not before. */
-const VIEWS = ["compare", "labels", "evidence", "profile", "learn"];
+const VIEWS = ["compare", "lab", "labels", "evidence", "profile", "learn"];
 const LATER = [
   "app/page.js -> inside/inside.js",
   "app/page.js -> app/own_routers.js",
@@ -89,7 +90,7 @@ test("of a run only its rules and forms are needed to decode one", () => {
     importsOf(module, AT_ONCE).map((line) => line.split(" -> ")[1]),
   );
   const ofRuns = [...new Set(needed.filter((module) => roomOf(module) === "run"))];
-  const forms = ["decision", "dials", "gate", "own_router", "trace_schema"];
+  const forms = ["cost", "decision", "dials", "gate", "own_router", "trace_schema"];
   assert.deepEqual(
     ofRuns.sort(),
     forms.map((name) => `run/${name}.js`),
