@@ -234,10 +234,10 @@ export function spelledTexts(texts, isMath) {
   return spelled;
 }
 
-const BACKSLASH = /(?=\\)|(?<=\\)/;
+const TEX_SLASH = /(?=\\)|(?<=\\)/;
 
 /** A text in parts of which `spellTex` and `spelledTexts` find the commands. @param {string} text */
-export const inParts = (text) => text.split(BACKSLASH);
+export const inParts = (text) => text.split(TEX_SLASH);
 
 /** A text without tokens, its commands as signs. @param {string} text @param {boolean} isMath */
 export const spelled = (text, isMath) => spelledTexts(inParts(text), isMath).join("");
