@@ -104,7 +104,11 @@ export class FusedDecoder {
   read(ids, cache) {
     for (let start = 0; start < ids.length; start += MOST_AT_ONCE) {
       const part = ids.slice(start, start + MOST_AT_ONCE);
-      this.pass(part, Array(part.length).fill(cache), start + part.length === ids.length ? [part.length - 1] : []);
+      this.pass(
+        part,
+        part.map(() => cache),
+        start + part.length === ids.length ? [part.length - 1] : [],
+      );
     }
     this.#logits(this.at.normed);
   }
@@ -117,7 +121,11 @@ export class FusedDecoder {
   *readEach(ids, cache) {
     for (let start = 0; start < ids.length; start += MOST_AT_ONCE) {
       const part = ids.slice(start, start + MOST_AT_ONCE);
-      this.pass(part, Array(part.length).fill(cache), [...part.keys()]);
+      this.pass(
+        part,
+        part.map(() => cache),
+        [...part.keys()],
+      );
       for (let row = 0; row < part.length; row++) {
         this.#logits(this.at.normed + row * this.config.hiddenSize);
         yield;
@@ -144,13 +152,12 @@ export class FusedDecoder {
     ids.forEach((id, row) => copyRow(kernel, this.embedding, id, at.hidden + row * hiddenSize));
     let rows = [...ids.keys()];
     for (const [layer, block] of this.blocks.entries()) {
-      for (const row of rows) this.#rmsNorm(row, block.attentionNorm);
-      if (block.qkvBias !== null) {
-        for (const row of rows) {
-          kernel.floats.copyWithin(at.qkv + row * width.qkv, block.qkvBias, block.qkvBias + width.qkv);
-        }
+      const bias = block.qkvBias;
+      for (const row of rows) {
+        this.#rmsNorm(row, block.attentionNorm);
+        if (bias !== null) kernel.floats.copyWithin(at.qkv + row * width.qkv, bias, bias + width.qkv);
       }
-      kernel.multiply(at.normed, hiddenSize, block.qkv, at.qkv, width.qkv, rows.length, block.qkvBias !== null);
+      kernel.multiply(at.normed, hiddenSize, block.qkv, at.qkv, width.qkv, rows.length, bias !== null);
       for (const row of rows) {
         const qkv = at.qkv + row * width.qkv;
         this.rotary.turn(kernel.floats, qkv, heads.nQ + heads.nKv, places[row]);
@@ -162,18 +169,18 @@ export class FusedDecoder {
       for (const [to, row] of rows.entries()) {
         caches[row].mix(layer, places[row], at.qkv + row * width.qkv, at.mixed + to * width.mixed);
         const hidden = at.hidden + row * hiddenSize;
-        if (to < row) kernel.floats.copyWithin(at.hidden + to * hiddenSize, hidden, hidden + hiddenSize);
+        kernel.floats.copyWithin(at.hidden + to * hiddenSize, hidden, hidden + hiddenSize);
       }
       kernel.multiply(at.mixed, width.mixed, block.out, at.hidden, hiddenSize, left, true);
-      for (let row = 0; row < left; row++) this.#rmsNorm(row, block.mlpNorm);
+      for (const row of rows.keys()) this.#rmsNorm(row, block.mlpNorm);
       kernel.multiply(at.normed, hiddenSize, block.gateUp, at.gateUp, width.gateUp, left, false);
-      for (let row = 0; row < left; row++) {
+      for (const row of rows.keys()) {
         const gate = at.gateUp + row * width.gateUp;
         kernel.gate(gate, gate + innerSize, innerSize);
       }
       kernel.multiply(at.gateUp, width.gateUp, block.down, at.hidden, hiddenSize, left, true);
     }
-    for (let row = 0; row < wanted.length; row++) this.#rmsNorm(row, this.norm);
+    for (const row of wanted.keys()) this.#rmsNorm(row, this.norm);
   }
 
   /** normed[row] = hidden[row] over its root mean square, weighted. @param {number} row @param {number} weight place */

@@ -32,7 +32,7 @@ import { seeded, shuffled } from "./seeded.js";
 /** Hidden neurons of what may be trained. @type {Record<string, number>} */
 export const WIDTHS = { linear: 0, "mlp-32": 32, "mlp-128": 128 };
 /** As in Python, but for one rate. */
-export const RECIPE = { rate: 2e-3, batchSize: 256, mostPasses: 40, patience: 5, validationShare: 0.2 };
+export const RECIPE = { rate: 1e-3, batchSize: 256, mostPasses: 40, patience: 5, validationShare: 0.2 };
 
 /**
  * Trains a router; pauses after each batch.

@@ -1,0 +1,271 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { Continuations } from "../../assets/engine/continuations.js";
+import { decode } from "../../assets/engine/decode.js";
+import { Labelling } from "../../assets/engine/labelling.js";
+import { Measuring, firstTaus } from "../../assets/engine/measuring.js";
+import { readRouter } from "../../assets/engine/router_file.js";
+import { aucOf } from "../../assets/engine/router_metrics.js";
+import { training } from "../../assets/engine/router_training.js";
+import { CostModel, H100_SXM } from "../../assets/run/cost.js";
+import { checkAnswer } from "../../assets/tasks/answers.js";
+import { allOf, nodeWorker, openBench, openClient, problemsOf, workOff } from "./lab_files.mjs";
+
+const opened = openBench();
+const LIMITS = { max_new_tokens: 192, temperature: 0, top_p: 1, seed: 0 };
+const HOW = { truth: "gold", rule: "outcome" };
+
+const bitsOf = (kernel, at, n) => [...new Uint32Array(kernel.memory.buffer, 4 * at, n)];
+
+/** All logits of a text, read alone. */
+function alone(pair, model, ids) {
+  const logits = [];
+  const reading = model.readEach(ids);
+  while (!reading.next().done) logits.push(bitsOf(pair.kernel, model.decoder.at.logits, pair.vocabSize));
+  return logits;
+}
+
+test("a text reads the same to the bit beside others, behind a copied beginning and in a cache that grew", async () => {
+  const { pair, rows } = await opened;
+  const problems = [...(await problemsOf("test", "math", 3)), ...(await problemsOf("test", "mc", 2))];
+  const texts = problems.map(({ prompt, question }) => pair.tokenizer.encode(prompt + question.repeat(2)));
+  assert.ok(
+    texts.some((ids) => ids.length > 128),
+    "one cache grows",
+  );
+  for (const [which, model] of Object.entries({ slm: pair.slm, llm: pair.llm })) {
+    const expected = texts.map((ids) => alone(pair, model, ids));
+    const found = texts.map(() => []);
+    const own = rows[which];
+    const first = own.open();
+    const news = (i, row, ids) => ({
+      row,
+      ids,
+      nWanted: ids.length,
+      take: ({ distribution, greedyId }) => {
+        const logits = bitsOf(pair.kernel, distribution.logits, pair.vocabSize);
+        found[i].push(logits);
+        distribution.update();
+        assert.equal(greedyId, distribution.greedyId);
+      },
+    });
+    allOf(own.read([news(0, first, texts[0].slice(0, 20))]));
+    const again = own.open(first, 13);
+    const opened = [first, ...texts.slice(1).map(() => own.open())];
+    const left = texts.map((ids, i) => ids.slice(i === 0 ? 20 : 0));
+    for (let at = 0; left.some((ids) => at < ids.length); at += 9) {
+      allOf(own.read(left.flatMap((ids, i) => (at < ids.length ? [news(i, opened[i], ids.slice(at, at + 9))] : []))));
+    }
+    assert.deepEqual(found, expected);
+    found[0].length = 13;
+    allOf(own.read([news(0, again, texts[0].slice(13))]));
+    assert.deepEqual(found[0], expected[0]);
+    for (const row of [again, ...opened]) own.close(row);
+  }
+});
+
+test("texts that are gone on with together are those that each model writes alone", async () => {
+  const { pair, rows } = await opened;
+  const prompts = (await problemsOf("test", "math", 7)).map(({ prompt }) => pair.tokenizer.encode(prompt));
+  for (const which of ["slm", "llm"]) {
+    const running = new Continuations(rows[which], pair, 60);
+    const found = [];
+    for (const [i, ids] of prompts.entries()) running.add({ row: null, n: 0, ids }, (written) => (found[i] = written));
+    while (running.size) allOf(running.step());
+    const router = await pair.router(`always-${which}`);
+    for (const [i, ids] of prompts.entries()) {
+      const events = [...decode(pair, router, ids, { ...LIMITS, max_new_tokens: 60, threshold: 0.5 })];
+      assert.deepEqual(
+        found[i],
+        events.map(({ token_id: id }) => id),
+      );
+    }
+  }
+});
+
+test("what is measured of many problems is what single runs come to, at every tau", async () => {
+  const { pair, rows } = await opened;
+  const problems = [...(await problemsOf("test", "math", 3)), ...(await problemsOf("test", "mc", 3))];
+  const taus = [0.3, 0.6, 0.9, 0.45];
+  const { slm, llm } = pair.info;
+  for (const name of ["max-probability", "citer-outcome", "bidirectional-entropy", "query-level", "random"]) {
+    const router = await pair.router(name);
+    const costs = new CostModel({ slm, llm, device: H100_SXM, routerParams: router.nParams });
+    const measured = workOff(new Measuring(pair, rows, router, { taus, withConfidences: true }), problems);
+    assert.equal(measured.length, problems.length);
+    let nLlm = 0;
+    for (const [i, { results, confidences }] of measured.entries()) {
+      const prompt = pair.tokenizer.encode(problems[i].prompt);
+      for (const [k, threshold] of taus.entries()) {
+        const events = [...decode(pair, router, prompt, { ...LIMITS, threshold })];
+        assert.deepEqual(results[k], {
+          right: checkAnswer(events.map(({ text }) => text).join(""), problems[i]).is_correct,
+          nTokens: events.length,
+          nLlm: events.filter(({ source }) => source === "llm").length,
+          bytes: events.reduce((sum, event) => sum + costs.step(event).bytes, 0),
+        });
+        assert.deepEqual(
+          confidences[k],
+          events.map((event) => event.slm_confidence),
+        );
+        nLlm += results[k].nLlm;
+      }
+    }
+    assert.ok(nLlm > 0);
+  }
+});
+
+test("training is seeded, keeps its best pass, and its file says what the network said", async () => {
+  const bench = await opened;
+  const { pair, rows } = bench;
+  const labelled = workOff(new Labelling(pair, rows, HOW), await problemsOf("train", "math", 10));
+  const ask = (seed) => allOf(training(bench, { labelled, network: "mlp-32", seed }));
+  const [passes, again, other] = [ask(1), ask(1), ask(2)].map((told) => ({ trained: told.at(-1), told }));
+  assert.deepEqual(passes.trained.file, again.trained.file);
+  assert.notDeepEqual(passes.trained.file, other.trained.file);
+  const steps = passes.told.slice(0, -1);
+  const best = steps.reduce((least, step) => (step.validationLoss < least.validationLoss ? step : least));
+  assert.equal(passes.trained.best, best.pass);
+  assert.ok(steps.at(-1).loss < steps[0].loss);
+  assert.equal(
+    passes.trained.nPreferSlm + passes.trained.nPreferLlm,
+    labelled.flatMap(({ labels }) => labels.filter((one) => one !== null)).length,
+  );
+  const [taus] = [firstTaus(pair, readRouter(pair, passes.trained.file), labelled, [0, 0.1, 0.5])];
+  assert.ok(taus[0] < taus[1] && taus[1] < taus[2]);
+});
+
+test("AUC counts ties half, and says nothing of labels that are all the same", () => {
+  assert.equal(aucOf([0.1, 0.4, 0.4, 0.9], [0, 1, 0, 1]), 0.875);
+  assert.equal(aucOf([0.1, 0.4], [1, 1]), null);
+});
+
+test("what cannot be trained or read is refused in words", async () => {
+  const bench = await opened;
+  const { pair, rows } = bench;
+  const labelled = workOff(new Labelling(pair, rows, HOW), await problemsOf("train", "math", 4));
+  const ask = (changes) => allOf(training(bench, { labelled, network: "linear", seed: 0, ...changes }));
+  const same = labelled.map((one) => ({ ...one, labels: one.labels.map(() => 1) }));
+  assert.throws(() => ask({ labelled: same }), /All labels are the same.*label more problems/);
+  assert.throws(
+    () => ask({ labelled: labelled.slice(0, 1).map((one) => ({ ...one, labels: [0, ...one.labels.slice(1)] })) }),
+    /at least 2 problems/,
+  );
+  assert.throws(() => ask({ network: "constructor" }), /no such network/);
+  assert.throws(() => new Labelling(pair, rows, { ...HOW, rule: "toString" }), /no such way to label/);
+  const disagreement = await pair.router("disagreement");
+  assert.throws(() => new Measuring(pair, rows, disagreement, { taus: [0.5] }), /reads the large model/);
+  const { file } = ask({}).at(-1);
+  assert.equal(readRouter(pair, file).nParams, 20009);
+  for (const [damaged, words] of [
+    [file.slice(0, file.length - 4), /not a whole safetensors file/],
+    [file.slice(0, 5), /not a whole safetensors file/],
+    [withCard(file, (card) => ({ ...card, pair_revision: "other" })), /other weights/],
+    [withCard(file, (card) => ({ ...card, kind: "other" })), /kind or version/],
+    [withCard(file, () => undefined), /no card/],
+  ]) {
+    assert.throws(() => readRouter(pair, damaged), words);
+  }
+});
+
+/** The same file with another card. */
+function withCard(file, change) {
+  const n = Number(new DataView(file.buffer, file.byteOffset).getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + n)));
+  const card = change(JSON.parse(header.__metadata__.card));
+  header.__metadata__ = card ? { card: JSON.stringify(card) } : {};
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const size = new Uint8Array(new BigUint64Array([BigInt(text.length)]).buffer);
+  return Uint8Array.from([...size, ...text, ...file.subarray(8 + n)]);
+}
+
+test("a client labels, trains, measures and writes on its workers", async () => {
+  const client = openClient(2);
+  assert.ok(await client.load());
+  const problems = await problemsOf("train", "math", 14);
+  const labelled = [];
+  for await (const one of client.label(problems, HOW)) labelled.push(one);
+  assert.deepEqual(
+    labelled.map(({ index }) => index).sort((a, b) => a - b),
+    [...problems.keys()],
+  );
+  assert.ok(labelled.every(({ index, problem }) => problem === problems[index]));
+  const told = [];
+  for await (const one of client.train(labelled, { network: "linear", seed: 0 })) told.push(one);
+  const { file } = told.at(-1);
+  const unseen = await problemsOf("test", "math", 8);
+  for (const router of [file, "max-probability"]) {
+    const measured = [];
+    for await (const one of client.measure(router, { labelled, problems: unseen, shares: [0.05, 0.2] })) {
+      measured.push(one);
+    }
+    const [{ taus }, ...results] = measured;
+    assert.ok(taus[0] < taus[1]);
+    assert.equal(new Set(results.map(({ index }) => index)).size, unseen.length);
+    const shares = [0, 1].map(
+      (k) =>
+        results.reduce((sum, one) => sum + one.results[k].nLlm, 0) /
+        results.reduce((sum, one) => sum + one.results[k].nTokens, 0),
+    );
+    assert.ok(shares[0] > 0.01 && shares[0] < 0.12 && shares[1] > 0.12 && shares[1] < 0.3, `${shares}`);
+    const { tokens, answer } = await client.write(router, unseen[0], taus[1]);
+    const first = results.find(({ index }) => index === 0).results[1];
+    assert.equal(tokens.length, first.nTokens);
+    assert.equal(tokens.filter(({ source }) => source === "llm").length, first.nLlm);
+    assert.equal(answer.is_correct, first.right);
+  }
+  await assert.rejects(client.label(problems, { truth: "gold", rule: "none" }).next(), /no such way to label/);
+  client.end();
+});
+
+test("what is aborted stops at once, and the next job is done", async () => {
+  const orders = [];
+  const client = openClient(2, () => {
+    const worker = nodeWorker();
+    const post = worker.postMessage;
+    worker.postMessage = (order) => {
+      orders.push(order);
+      post(order);
+    };
+    return worker;
+  });
+  await client.load();
+  const problems = await problemsOf("train", "math", 40);
+  const stop = new AbortController();
+  const labelling = client.label(problems, HOW, stop.signal);
+  for (let n = 0; n < 3; n++) assert.equal((await labelling.next()).done, false);
+  stop.abort();
+  const waited = performance.now();
+  assert.equal((await labelling.next()).done, true);
+  assert.ok(performance.now() - waited < 100);
+  assert.equal(orders.filter(({ kind }) => kind === "cancel").length, 2);
+  const nOrders = orders.length;
+  const next = [];
+  for await (const one of client.label(problems.slice(0, 2), { truth: "gold", rule: "agreement" })) next.push(one);
+  assert.equal(next.length, 2);
+  assert.ok(orders.slice(nOrders).every(({ job }) => job === 2));
+  assert.equal((await client.label(problems, HOW, AbortSignal.abort()).next()).done, true);
+  client.end();
+});
+
+test("a worker that is lost, and one that never was, are said in words", async () => {
+  const broken = openClient(1, () => {
+    throw new Error("no workers here");
+  });
+  assert.equal(await broken.load(), false);
+  assert.equal(broken.why, "no workers here");
+  const workers = [];
+  const client = openClient(1, () => {
+    workers.push(nodeWorker());
+    return workers.at(-1);
+  });
+  await client.load();
+  const problems = await problemsOf("train", "math", 10);
+  const labelling = client.label(problems, HOW);
+  await labelling.next();
+  workers[0].onerror(new Error("lost"));
+  await assert.rejects(labelling.next(), /has stopped/);
+  assert.ok(await client.load(), "it is loaded again");
+  client.end();
+});

@@ -1,0 +1,76 @@
+/**
+ * Labels, trains and measures what standard input asks for, for tests/core/test_lab.py to compare with Python. In:
+ * `{rows, ways, gradient, train}`; out: the same, answered; the trained router as base64.
+ */
+
+import { Labelling } from "../../assets/engine/labelling.js";
+import { Measuring } from "../../assets/engine/measuring.js";
+import { readRouter } from "../../assets/engine/router_file.js";
+import { RouterNetwork } from "../../assets/engine/router_network.js";
+import { training } from "../../assets/engine/router_training.js";
+import { seeded } from "../../assets/engine/seeded.js";
+import { problemFromRow } from "../../assets/tasks/problems.js";
+import { allOf, openBench, problemsOf, workOff } from "./lab_files.mjs";
+
+let text = "";
+for await (const part of process.stdin) text += part;
+const { rows = [], ways = [], gradient = null, train = [], measure = null } = JSON.parse(text);
+const bench = await openBench();
+const { pair, products } = bench;
+
+const problems = rows.map(problemFromRow);
+const label = (how, some) => workOff(new Labelling(pair, bench.rows, how), some);
+
+const labelled = ways.map((how) =>
+  label(how, problems).map(({ tokens, labels, forks, features }) => ({
+    tokens,
+    labels,
+    forks,
+    features: Object.fromEntries(Object.entries(features).map(([name, values]) => [name, [...values]])),
+  })),
+);
+
+/** Parameters of a network after its first weights, and the loss's gradient there. */
+function slopesOf({ width, inputs, offsets, targets }) {
+  const network = new RouterNetwork(products, width, seeded(3));
+  const random = seeded(4);
+  for (let i = 0; i < network.parameters.length; i++) network.parameters[i] += random() - 0.5;
+  const slopes = new Float64Array(network.parameters.length);
+  const batch = { inputs: Float32Array.from(inputs), offsets: Float64Array.from(offsets), targets };
+  const loss = network.loss(batch, slopes);
+  return { parameters: [...network.parameters], slopes: [...slopes], loss };
+}
+
+/** A trained router, and its confidences at the labelled tokens of the problems that it learned from. */
+function trained({ network, seed }) {
+  const some = label({ truth: "gold", rule: "outcome" }, problems);
+  const { file, ...told } = allOf(training(bench, { labelled: some, network, seed })).at(-1);
+  const router = readRouter(pair, file);
+  const at = pair.kernel.alloc(pair.hiddenSize);
+  const confidences = some.flatMap(({ labels, features }) =>
+    labels.map((_, i) => {
+      pair.kernel.floats.set(features.hidden.subarray(i * pair.hiddenSize, (i + 1) * pair.hiddenSize), at);
+      const slm = Object.fromEntries(["maxProbability", "margin", "entropy"].map((name) => [name, features[name][i]]));
+      return router.confidence({ slm, hidden: at });
+    }),
+  );
+  return { ...told, file: Buffer.from(file).toString("base64"), confidences, nParams: router.nParams };
+}
+
+/** Right answers at each tau, of unseen problems under routers. */
+async function measured({ kind, n, routers }) {
+  const unseen = await problemsOf("test", kind, n);
+  return routers.map(({ file, taus }) => {
+    const router = readRouter(pair, Buffer.from(file, "base64"));
+    return workOff(new Measuring(pair, bench.rows, router, { taus }), unseen).map(({ results }) => results);
+  });
+}
+
+process.stdout.write(
+  JSON.stringify({
+    labelled,
+    gradient: gradient?.map(slopesOf) ?? null,
+    train: train.map(trained),
+    measure: measure && (await measured(measure)),
+  }),
+);
