@@ -118,7 +118,7 @@ export class OwnRouters {
   #offer() {
     const { browser, pairs, form } = this.page;
     if (browser.client) browser.client.routerFiles = [...browser.own.values()].map(({ file }) => file);
-    pairs.offerRouters(form.router.value);
+    if (pairs.status) pairs.offerRouters(form.router.value);
     this.#showSaving();
   }
 

@@ -40,6 +40,12 @@ async function fetchJson(fetchFile, path) {
   }
 }
 
+/** @param {ArrayBuffer} one @param {ArrayBuffer} other */
+function isSameFile(one, other) {
+  const [bytes, others] = [one, other].map((file) => new Uint8Array(file));
+  return bytes.length === others.length && bytes.every((byte, i) => byte === others[i]);
+}
+
 /**
  * One model of the pair.
  * @param {Kernel} kernel @param {FetchFile} fetchFile @param {string} folder @param {string} name
@@ -107,6 +113,8 @@ export class BrowserPair {
     };
     /** @type {Map<string, Router>} */
     this.routers = new Map(TRAINING_FREE);
+    /** @type {Map<string, ArrayBuffer>} of routers that a person has, by their names here */
+    this.ownFiles = new Map();
     /** @type {Map<number, string>} */
     this.tokenTexts = new Map();
     this.textOf = (/** @type {number} */ id) => {
@@ -155,18 +163,20 @@ export class BrowserPair {
   }
 
   /**
-   * Takes in a router that a person has in one file.
+   * Takes in a router that a person has in one file; one that is here already takes no room again.
    * @param {ArrayBuffer} file
    * @returns {string} the name that it has here
    * @throws {ModelFileProblem}
    */
   addRouter(file) {
+    for (const [name, known] of this.ownFiles) if (isSameFile(known, file)) return name;
     const { card, weights } = readRouterFile(file);
     const name = ownName(card.revision);
     if (routerRevision(weights) !== card.revision) {
       throw new ModelFileProblem("The weights of this router are not those that its card names: the file is damaged.");
     }
-    if (!this.routers.has(name)) this.#take(name, card, weights);
+    this.#take(name, card, weights);
+    this.ownFiles.set(name, file);
     return name;
   }
 

@@ -18,6 +18,9 @@ for (const shipped of ["citer", "citer-plus", "query-level"]) {
     const card = await cardOf(shipped);
     const name = pair.addRouter(await inOneFile(shipped));
     assert.equal(name, `own-${card.revision.slice(0, 8)}`);
+    const { used } = pair.kernel;
+    assert.equal(pair.addRouter(await inOneFile(shipped)), name);
+    assert.equal(pair.kernel.used, used); // it is here already
     const [own, two] = [await pair.router(name), await pair.router(shipped)];
     assert.deepEqual(
       [own.revision, own.label, own.defaultThreshold, own.slmPrior],
