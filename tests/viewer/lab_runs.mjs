@@ -5,12 +5,11 @@
 
 import { Labelling } from "../../assets/engine/labelling.js";
 import { Measuring } from "../../assets/engine/measuring.js";
-import { readRouter } from "../../assets/engine/router_file.js";
 import { RouterNetwork } from "../../assets/engine/router_network.js";
 import { training } from "../../assets/engine/router_training.js";
 import { seeded } from "../../assets/engine/seeded.js";
 import { problemFromRow } from "../../assets/tasks/problems.js";
-import { allOf, openBench, problemsOf, workOff } from "./lab_files.mjs";
+import { allOf, openBench, problemsOf, readRouter, workOff } from "./lab_files.mjs";
 
 let text = "";
 for await (const part of process.stdin) text += part;
