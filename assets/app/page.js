@@ -12,7 +12,6 @@ import { Form } from "./form.js";
 import { watchLook } from "./page_look.js";
 import { pageExports } from "./page_exports.js";
 import { PageOutside } from "./page_outside.js";
-import { PageCompare } from "./page_compare.js";
 import { choiceOf, priceOf } from "./page_price.js";
 import { PagePairs } from "./page_pairs.js";
 import { PageRecorded } from "./page_recorded.js";
@@ -44,6 +43,8 @@ export class Page {
   nAsked = 0;
   /** @type {Promise<import("./own_routers.js").OwnRouters>|null} */
   #ownRouters = null;
+  /** @type {Promise<import("./page_compare.js").PageCompare>|null} */
+  #comparing = null;
   /** @type {Set<string>} */
   replaced = new Set();
 
@@ -72,7 +73,6 @@ export class Page {
     this.tau = new PageTau(this);
     this.branches = new PageBranches(this);
     this.ownRun = new PageRun(this);
-    this.compare = new PageCompare(this);
     this.viewer = mountViewer(part(document, ".cx-viewer"), {
       fetchRun: (run, base) => this.fetchRun(run, base),
       onDialsSuggest: (dials) => this.form.setDials(dials),
@@ -121,6 +121,12 @@ export class Page {
   ownRouters() {
     this.#ownRouters ??= import("./own_routers.js").then(({ OwnRouters }) => new OwnRouters(this));
     return this.#ownRouters;
+  }
+
+  /** Who makes live comparisons. */
+  comparing() {
+    this.#comparing ??= import("./page_compare.js").then(({ PageCompare }) => new PageCompare(this));
+    return this.#comparing;
   }
 
   // ------------------------------------------------------------ live runs

@@ -2,7 +2,7 @@
  * Live comparisons on the page: the transport is asked for them, or this browser writes them, as it does wherever a
  * router of a person's own is among the ways.
  *
- * Must not know the view.
+ * Loaded when the form of Compare is opened. Must not know the view.
  */
 
 import { comparedHere } from "../transport/browser_comparison.js";

@@ -264,7 +264,7 @@ export class Compare {
   }
 
   async #openForm() {
-    this.form.offer(await this.page.compare.status());
+    this.form.offer(await (await this.page.comparing()).status());
   }
 
   /** Filled in, and written when a person says so. @param {Partial<AskedComparison>} asked */
@@ -291,7 +291,7 @@ export class Compare {
     this.listening?.abort();
     const own = (this.listening = new AbortController());
     try {
-      for await (const message of this.page.compare.ask(asked, own.signal)) {
+      for await (const message of (await this.page.comparing()).ask(asked, own.signal)) {
         if (own !== this.listening) return;
         this.receive(message);
       }

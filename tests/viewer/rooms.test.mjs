@@ -28,6 +28,7 @@ const VIEWS = ["compare", "lab", "labels", "evidence", "profile", "learn"];
 const LATER = [
   "app/page.js -> inside/inside.js",
   "app/page.js -> app/own_routers.js",
+  "app/page.js -> app/page_compare.js",
   "app/page.js -> learn/lesson.js",
   "app/page.js -> learn/tour.js",
   "app/page.js -> learn/presenter.js",
