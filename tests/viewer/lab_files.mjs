@@ -40,6 +40,9 @@ export function workOff(work, problems) {
 /** Takes all steps. @returns {any[]} what they told */
 export const allOf = (steps) => [...steps].filter((one) => one !== undefined);
 
+/** A router from its file. @param {Uint8Array} file */
+export const routerIn = (pair, file) => pair.router(pair.addRouter(file.slice().buffer));
+
 /** A worker of node behind a browser's face. */
 export function nodeWorker() {
   const worker = new Worker(WORKER);
