@@ -27,7 +27,7 @@ import { CostModel, H100_SXM } from "../run/cost.js";
 import { checkAnswer } from "../tasks/answers.js";
 import { RequestProblem } from "./fork.js";
 import { ENOUGH, MOST_TRIED } from "./labelling.js";
-import { quantileOf } from "./router_metrics.js";
+import { tauFor } from "./router_metrics.js";
 import { RoutedText } from "./routed_text.js";
 
 export class Measuring {
@@ -133,6 +133,5 @@ export function firstTaus({ kernel, hiddenSize }, router, labelled, shares) {
       });
     }),
   );
-  const sorted = Float64Array.from(confidences).sort();
-  return shares.map((share) => quantileOf(sorted, share));
+  return shares.map((share) => tauFor(share, [confidences]));
 }

@@ -47,6 +47,9 @@ export function quantileOf(sorted, share) {
   return sorted[low] + (place - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
 }
 
+/** The tau for a share of LLM tokens, by what a router said of texts. @param {number} share @param {number[][]} said */
+export const tauFor = (share, said) => quantileOf(Float64Array.from(said.flat()).sort(), share);
+
 /** What a card says of how confidences are spread. @param {Float64Array} confidences */
 export function spreadOf(confidences) {
   const sorted = confidences.slice().sort();

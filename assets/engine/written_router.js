@@ -11,9 +11,9 @@
  */
 
 import { promptVersion } from "../tasks/problems.js";
-import { NORM_EPS, N_UNCERTAINTIES } from "./stored_router.js";
+import { routerRevision } from "./revision.js";
 import { quantileOf } from "./router_metrics.js";
-import { inHex, sha256 } from "./sha2.js";
+import { NORM_EPS, N_UNCERTAINTIES } from "./stored_router.js";
 
 const HEADER_AT = 8; // its length stands before it
 const ALIGNED = 8; // bytes: the header is filled up with spaces
@@ -81,7 +81,7 @@ function joined(parts) {
 const bytesOf = (floats) => new Uint8Array(floats.buffer, floats.byteOffset, floats.byteLength);
 
 /** A safetensors file. @param {Map<string, Tensor>} tensors @param {Record<string, string>} metadata */
-export function safetensorsFile(tensors, metadata) {
+function safetensorsFile(tensors, metadata) {
   let end = 0;
   const entries = [...tensors].map(([name, { shape, floats }]) => {
     const start = end;
@@ -95,12 +95,6 @@ export function safetensorsFile(tensors, metadata) {
   new DataView(size.buffer).setBigUint64(0, BigInt(text.length + spaces.length), true);
   return joined([size, text, spaces, ...[...tensors.values()].map(({ floats }) => bytesOf(floats))]);
 }
-
-/** The name of weights, as `citer_core/routing/stored.py` gives it. @param {Map<string, Tensor>} tensors */
-const revisionOf = (tensors) =>
-  inHex(
-    sha256(joined([...tensors].flatMap(([name, { floats }]) => [new TextEncoder().encode(name), bytesOf(floats)]))),
-  ).slice(0, 16);
 
 /**
  * @param {BrowserPair} pair @param {RouterNetwork} network @param {import("./router_tokens.js").Scale} scale
@@ -129,7 +123,7 @@ export function writtenRouter({ hiddenSize, info }, network, scale, { name, labe
     recommended_for_share: USUAL_SHARE,
     schema_version: 1,
     kind: "citer-plus",
-    revision: revisionOf(tensors),
+    revision: routerRevision(tensors),
     n_params: inner * network.nIn + 2 * inner + 1 + 3 * N_UNCERTAINTIES + 1, // those that a step reads
   };
   return safetensorsFile(tensors, { card: JSON.stringify(card) });

@@ -14,7 +14,7 @@
  * @typedef {import("../tasks/book.js").Problem} Problem
  */
 
-import { quantileOf } from "../engine/router_metrics.js";
+import { tauFor } from "../engine/router_metrics.js";
 import { LOST } from "./engine_client.js";
 
 /** A job could not be done; why, in words. */
@@ -232,13 +232,16 @@ export class LabClient {
     const byTexts = { router, labelled, shares };
     for await (const found of this.#work("taus", byTexts, [], this.#workers.slice(0, 1), signal)) taus = found;
     const some = itemsOf(labelled.slice(0, N_CORRECTING).map(({ problem }) => problem));
-    /** @type {number[][]} */
-    const seen = shares.map(() => []);
     const asked = { router, taus, withConfidences: true };
-    for await (const { confidences } of this.#work("measure", asked, some, this.#workers, signal)) {
-      for (const [i, own] of confidences.entries()) seen[i].push(...own);
-    }
-    return seen.map((confidences, i) => quantileOf(Float64Array.from(confidences).sort(), shares[i]));
+    /** @type {number[][][]} */
+    const seen = [];
+    for await (const one of this.#work("measure", asked, some, this.#workers, signal)) seen.push(one.confidences);
+    return shares.map((share, k) =>
+      tauFor(
+        share,
+        seen.map((confidences) => confidences[k]),
+      ),
+    );
   }
 
   /**

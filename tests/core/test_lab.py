@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
+from safetensors.torch import save
 from torch.nn import functional as F
 
 from citer_core.assets import ASSETS
 from citer_core.embedded.publish import FORMATS, held_out, problems_of
 from citer_core.engine import Engine
+from citer_core.evaluation.metrics import paired_difference
 from citer_core.evidence.lab_problems import N_TRAINING, unseen_rows
 from citer_core.evidence.plan import TRAINING
 from citer_core.labelling.labels import Labels, LabelSettings, label_examples
@@ -28,6 +30,8 @@ from citer_core.routing.router import RouterFeatures
 from citer_core.routing.router_card import CARD_SCHEMA_VERSION
 from citer_core.routing.routers.citer_plus import CiterPlusRouter
 from citer_core.tasks.prompts import DataType
+from citer_core.training.objectives import OBJECTIVES
+from citer_core.training.router_training import RouterRecipe, train_router
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_TRIED = 192  # as in assets/engine/labelling.js
@@ -128,15 +132,20 @@ def test_gradients_are_torchs(width: int) -> None:
     assert parameters.grad.abs().max() > 0.01
 
 
+def card_in(content: bytes, folder: Path) -> dict[str, Any]:
+    path = folder / "lab.safetensors"
+    path.write_bytes(content)
+    with safe_open(path, "pt") as file:
+        return json.loads(file.metadata()["card"])
+
+
 @pytest.mark.parametrize("number", range(len(WIDTHS)), ids=lambda number: list(WIDTHS)[number])
 def test_the_file_is_a_router_of_python(
     engine: Engine, rows: list[Any], answer: dict[str, Any], tmp_path: Path, number: int
 ) -> None:
     found = answer["train"][number]
+    card = card_in(base64.b64decode(found["file"]), tmp_path)
     path = tmp_path / "lab.safetensors"
-    path.write_bytes(base64.b64decode(found["file"]))
-    with safe_open(path, "pt") as file:
-        card = json.loads(file.metadata()["card"])
     assert card["schema_version"] == CARD_SCHEMA_VERSION and card["kind"] == CiterPlusRouter.kind
     pair = engine.pair
     router = CiterPlusRouter.read(card, path, hidden_size=pair.info.slm.hidden_size, pair_revision=pair.info.revision)
@@ -174,3 +183,34 @@ def test_the_problems_of_the_lab_are_those_of_the_evidence(data_type: DataType) 
     ours = [row["id"] for row in labelled[:n]]
     stream = [row["id"] for row in held_out(data_type, TRAINING, 2 * n)]
     assert [name for name in stream if name in ours] == ours
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("data_type", FORMATS)
+def test_a_router_of_the_page_is_as_good_as_one_that_python_trains(
+    engine: Engine, data_type: DataType, tmp_path: Path
+) -> None:
+    """On the same labels; at equal shares of LLM tokens neither is better beyond chance and three points."""
+    rows = [(row, data_type) for row in lab_rows("train", data_type, 100)]
+    labels, _ = known_labels(engine, rows, "gold", "outcome")
+    (ours,) = ask_node(rows=[row for row, _ in rows], train=[{"network": "mlp-128", "seed": 0}])["train"]
+    card = card_in(base64.b64decode(ours["file"]), tmp_path)
+    trained = train_router(labels, RouterRecipe(learning_rates=(1e-3,), batch_size=256), OBJECTIVES["citer-outcome"])
+    router = CiterPlusRouter(trained.network, {**card, "label": "by Python"})
+    tensors = {
+        name: tensor.contiguous()
+        for name, tensor in trained.network.state_dict().items()
+        if not name.endswith("num_batches_tracked")
+    }
+    training = {name: value for name, value in card["training"].items() if name == "prefer_slm_share"}
+    document = {**card, "label": "by Python", "revision": router.revision, "training": training}
+    theirs = base64.b64encode(save(tensors, {"card": json.dumps(document)})).decode()
+    asked = {"kind": data_type, "n": 1000, "shares": [0.05, 0.1], "files": [ours["file"], theirs]}
+    found = ask_node(measure=asked)["measure"]
+    for k in range(2):
+        right = [np.array([one[k]["right"] for one in results]) for results in found]
+        shares = [sum(one[k]["nLlm"] for one in many) / sum(one[k]["nTokens"] for one in many) for many in found]
+        difference, (low, high) = paired_difference(right[:1], right[1:])
+        print(data_type, [round(share, 4) for share in shares], [one.mean() for one in right], (low, high))
+        assert abs(shares[0] - shares[1]) < 0.015
+        assert low <= 0.03 and high >= -0.03, (difference, low, high)

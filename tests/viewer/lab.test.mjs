@@ -9,7 +9,7 @@ import { aucOf } from "../../assets/engine/router_metrics.js";
 import { training } from "../../assets/engine/router_training.js";
 import { CostModel, H100_SXM } from "../../assets/run/cost.js";
 import { checkAnswer } from "../../assets/tasks/answers.js";
-import { allOf, nodeWorker, openBench, openClient, problemsOf, readRouter, workOff } from "./lab_files.mjs";
+import { allOf, nodeWorker, openBench, openClient, problemsOf, routerIn, workOff } from "./lab_files.mjs";
 
 const opened = openBench();
 const LIMITS = { max_new_tokens: 192, temperature: 0, top_p: 1, seed: 0 };
@@ -131,7 +131,7 @@ test("training is seeded, keeps its best pass, and its file says what the networ
     passes.trained.nPreferSlm + passes.trained.nPreferLlm,
     labelled.flatMap(({ labels }) => labels.filter((one) => one !== null)).length,
   );
-  const [taus] = [firstTaus(pair, readRouter(pair, passes.trained.file), labelled, [0, 0.1, 0.5])];
+  const [taus] = [firstTaus(pair, await routerIn(pair, passes.trained.file), labelled, [0, 0.1, 0.5])];
   assert.ok(taus[0] < taus[1] && taus[1] < taus[2]);
 });
 
@@ -156,8 +156,28 @@ test("what cannot be trained or read is refused in words", async () => {
   const disagreement = await pair.router("disagreement");
   assert.throws(() => new Measuring(pair, rows, disagreement, { taus: [0.5] }), /reads the large model/);
   const { file } = ask({}).at(-1);
-  assert.equal(readRouter(pair, file).nParams, 20009);
+  for (const [damaged, words] of [
+    [file.slice(0, file.length - 4), /not a whole safetensors file/],
+    [file.slice(0, 5), /not a whole safetensors file/],
+    [withCard(file, (card) => ({ ...card, pair_revision: "other" })), /other weights/],
+    [withCard(file, (card) => ({ ...card, kind: "other" })), /kind/],
+    [withCard(file, () => undefined), /no card/],
+  ]) {
+    assert.throws(() => pair.addRouter(damaged.slice().buffer), words);
+  }
+  assert.equal((await routerIn(pair, file)).nParams, 20009);
 });
+
+/** The same file with another card. */
+function withCard(file, change) {
+  const n = Number(new DataView(file.buffer, file.byteOffset).getBigUint64(0, true));
+  const header = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + n)));
+  const card = change(JSON.parse(header.__metadata__.card));
+  header.__metadata__ = card ? { card: JSON.stringify(card) } : {};
+  const text = new TextEncoder().encode(JSON.stringify(header));
+  const size = new Uint8Array(new BigUint64Array([BigInt(text.length)]).buffer);
+  return Uint8Array.from([...size, ...text, ...file.subarray(8 + n)]);
+}
 
 test("a client labels, trains, measures and writes on its workers", async () => {
   const client = openClient(2);

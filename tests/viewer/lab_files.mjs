@@ -37,11 +37,11 @@ export function workOff(work, problems) {
   return told.sort((a, b) => a.index - b.index);
 }
 
-/** A router from its file. @param {import("../../assets/engine/pair.js").BrowserPair} pair @param {Uint8Array} file */
-export const readRouter = (pair, file) => pair.routers.get(pair.addRouter(file.slice().buffer));
-
 /** Takes all steps. @returns {any[]} what they told */
 export const allOf = (steps) => [...steps].filter((one) => one !== undefined);
+
+/** A router from its file. @param {Uint8Array} file */
+export const routerIn = (pair, file) => pair.router(pair.addRouter(file.slice().buffer));
 
 /** A worker of node behind a browser's face. */
 export function nodeWorker() {

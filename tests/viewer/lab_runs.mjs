@@ -1,15 +1,16 @@
 /**
  * Labels, trains and measures what standard input asks for, for tests/core/test_lab.py to compare with Python. In:
- * `{rows, ways, gradient, train}`; out: the same, answered; the trained router as base64.
+ * `{rows, ways, gradient, train, measure}`; out: the same, answered; the trained router as base64.
  */
 
 import { Labelling } from "../../assets/engine/labelling.js";
-import { Measuring } from "../../assets/engine/measuring.js";
+import { Measuring, firstTaus } from "../../assets/engine/measuring.js";
+import { tauFor } from "../../assets/engine/router_metrics.js";
 import { RouterNetwork } from "../../assets/engine/router_network.js";
 import { training } from "../../assets/engine/router_training.js";
 import { seeded } from "../../assets/engine/seeded.js";
 import { problemFromRow } from "../../assets/tasks/problems.js";
-import { allOf, openBench, problemsOf, readRouter, workOff } from "./lab_files.mjs";
+import { allOf, openBench, problemsOf, routerIn, workOff } from "./lab_files.mjs";
 
 let text = "";
 for await (const part of process.stdin) text += part;
@@ -41,10 +42,10 @@ function slopesOf({ width, inputs, offsets, targets }) {
 }
 
 /** A trained router, and its confidences at the labelled tokens of the problems that it learned from. */
-function trained({ network, seed }) {
+async function trained({ network, seed }) {
   const some = label({ truth: "gold", rule: "outcome" }, problems);
   const { file, ...told } = allOf(training(bench, { labelled: some, network, seed })).at(-1);
-  const router = readRouter(pair, file);
+  const router = await routerIn(pair, file);
   const at = pair.kernel.alloc(pair.hiddenSize);
   const confidences = some.flatMap(({ labels, features }) =>
     labels.map((_, i) => {
@@ -56,20 +57,31 @@ function trained({ network, seed }) {
   return { ...told, file: Buffer.from(file).toString("base64"), confidences, nParams: router.nParams };
 }
 
-/** Right answers at each tau, of unseen problems under routers. */
-async function measured({ kind, n, routers }) {
-  const unseen = await problemsOf("test", kind, n);
-  return routers.map(({ file, taus }) => {
-    const router = readRouter(pair, Buffer.from(file, "base64"));
-    return workOff(new Measuring(pair, bench.rows, router, { taus }), unseen).map(({ results }) => results);
-  });
+/** Routers in files, on unseen problems at shares of LLM tokens; taus come from labelled problems. */
+async function measured({ kind, n, shares, files }) {
+  const [known, unseen] = [await problemsOf("train", kind, 40), await problemsOf("test", kind, n)];
+  const some = label({ truth: "gold", rule: "agreement" }, known);
+  const found = [];
+  for (const file of files) {
+    const router = await routerIn(pair, Uint8Array.from(Buffer.from(file, "base64")));
+    const first = firstTaus(pair, router, some, shares);
+    const seen = workOff(new Measuring(pair, bench.rows, router, { taus: first, withConfidences: true }), known);
+    const taus = shares.map((share, k) =>
+      tauFor(
+        share,
+        seen.map(({ confidences }) => confidences[k]),
+      ),
+    );
+    found.push(workOff(new Measuring(pair, bench.rows, router, { taus }), unseen).map(({ results }) => results));
+  }
+  return found;
 }
 
 process.stdout.write(
   JSON.stringify({
     labelled,
     gradient: gradient?.map(slopesOf) ?? null,
-    train: train.map(trained),
+    train: await Promise.all(train.map(trained)),
     measure: measure && (await measured(measure)),
   }),
 );
