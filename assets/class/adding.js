@@ -21,7 +21,7 @@ export class AddAnswers {
   constructor(read) {
     this.read = read;
     this.text = html("textarea", { rows: 6, spellcheck: "false", "aria-label": "Codes or lines, one answer a line" });
-    this.said = html("ul", { class: "cc-said-list", role: "status" });
+    this.said = html("div", { class: "cc-said-list", role: "status" });
     this.files = html("input", { type: "file", multiple: true, hidden: true, onchange: () => this.#open() });
     this.video = html("video", { class: "cc-video", playsinline: true, muted: true, hidden: true });
     const canSee = "BarcodeDetector" in globalThis && Boolean(navigator.mediaDevices);
@@ -87,7 +87,7 @@ export class AddAnswers {
       ...wrong.slice(0, MOST_SAID).map((words) => [words, "cc-wrong"]),
       ...(more > 0 ? [[`${more} more lines could not be read.`, "cc-wrong"]] : []),
     ];
-    this.said.replaceChildren(...lines.map(([words, look]) => html("li", { class: look }, words)));
+    this.said.replaceChildren(...lines.map(([words, look]) => html("p", { class: look }, words)));
     this.text.value = "";
     return wrong.length === 0;
   }
@@ -96,7 +96,7 @@ export class AddAnswers {
     try {
       this.stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" } });
     } catch (error) {
-      this.said.replaceChildren(html("li", { class: "cc-wrong" }, `There is no camera (${messageOf(error)}).`));
+      this.said.replaceChildren(html("p", { class: "cc-wrong" }, `There is no camera (${messageOf(error)}).`));
       return;
     }
     Object.assign(this.video, { hidden: false, srcObject: this.stream });
