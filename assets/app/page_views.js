@@ -20,6 +20,7 @@ const MOUNTS = {
   evidence: async (panel, page) => (await import("../evidence/evidence.js")).mountEvidence(panel, page),
   profile: async (panel, page) => (await import("../profile/profile.js")).mountProfile(panel, page),
   learn: async (panel, page) => (await import("../learn/learn.js")).mountLearn(panel, page),
+  class: async (panel, page) => (await import("../class/class.js")).mountClass(panel, page),
   api: async () => nameThisHost(),
 };
 const LOCAL_ADDRESS = "http://127.0.0.1:7860";
@@ -63,7 +64,7 @@ export class PageViews {
   /** The view that the address names, if there is such a one. */
   named() {
     const name = new URLSearchParams(location.search).get("view");
-    return this.links.some((link) => link.dataset.view === name) ? String(name) : EXPLORE;
+    return this.panels.some((panel) => panel.dataset.panel === name) ? String(name) : EXPLORE;
   }
 
   get isExplore() {

@@ -7,9 +7,9 @@
  */
 
 import { allOf, html, part, plainButton, setText, stylesheet } from "../viewer/dom.js";
-import { RunView } from "../run/run_view.js";
 import { messageOf } from "../run/format.js";
 import { LESSON_STEPS, LessonBar, stressed } from "./lesson_bar.js";
+import { isOnLabels, measuredFacts, runOnScreen } from "./lesson_facts.js";
 import { filled } from "./lesson_file.js";
 import { addressOfLesson, lessonNamed, lessonNames } from "./lesson_list.js";
 import { LESSON_TRUTHS, isFound, truthOf, truthWords } from "./lesson_truths.js";
@@ -25,47 +25,9 @@ import { byRouter, scoreMarks, whereChanged } from "./score.js";
  * @property {number|null} number the last one that was typed, if any
  */
 
-const LOOK_EVERY_MS = 60;
-const WAIT_MS = 20_000;
 /** What a token, a figure or a picture of the run listens to. */
 const HEARD = ["click", "dblclick", "pointerdown", "pointermove", "pointerover", "keydown"];
 const MARKED = { router: byRouter, changed: whereChanged };
-
-/**
- * The run on the screen as it stands, for itself: what is moved later changes nothing in it.
- * @param {Page} page
- */
-function runOnScreen({ viewer }) {
-  const { view } = viewer;
-  const trace = view.trace();
-  if (!trace?.events.length || view.live || view.isPending) return null;
-  const copy = new RunView(0, trace, view.prices);
-  copy.append(trace.events);
-  copy.finish(trace.finish_reason ?? null, trace.answer ?? null);
-  copy.setProbe(view.probe, null);
-  copy.setWhatIf(view.whatIf);
-  return copy;
-}
-
-/**
- * Waits for what the lesson's numbers are computed from.
- * @param {Page} page @param {boolean} isOnLabels they are about the recorded labels too
- * @returns {Promise<LessonFacts & {labels: string|null, evidence: any, analysis: any}>}
- */
-async function factsOf(page, isOnLabels) {
-  await page.firstDrawn;
-  const [stored] = page.props.labels;
-  if (isOnLabels && !stored) throw new Error("This page has no recorded labels, which it is about.");
-  const analysis = isOnLabels ? await (await fetch(new URL(stored.url, document.baseURI))).json() : null;
-  const evidence = isOnLabels ? (await page.ask("evidence")).evidence : null;
-  const end = performance.now() + WAIT_MS;
-  for (;;) {
-    const view = runOnScreen(page);
-    if (view) return { view, labels: analysis?.label ?? null, claims: evidence?.claims ?? [], evidence, analysis };
-    if (performance.now() > end) throw new Error("Its run did not come.");
-    await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
-  }
-}
 
 class LessonPlay {
   /** @type {LessonAnswer} */
@@ -239,6 +201,16 @@ class LessonPlay {
       ? html("a", { class: "ls-go", href: addressOfLesson(this.next, this.isTeacher ? "teacher" : "") }, "Next lesson")
       : html("a", { class: "ls-go", href: "?view=learn" }, "All lessons");
     this.#show("done", { words, actions: [more] });
+    if (!this.isTeacher) this.#giveCode();
+  }
+
+  /** The answer, to be taken to a class. */
+  async #giveCode() {
+    const { lesson, guess, number } = this.answer;
+    const given = typeof guess === "number" ? { guess } : { marks: guess };
+    const { answerCard } = await import("../class/answer_card.js");
+    if (document.body.dataset.lesson === "done")
+      this.bar.answer.replaceChildren(answerCard({ of: lesson, ...given, number }));
   }
 
   async #copy() {
@@ -273,20 +245,20 @@ class LessonPlay {
 
 /**
  * The lesson on paper; its run as it was recorded, whatever tau the lesson begins with.
- * @param {Page} page @param {Lesson} lesson @param {Awaited<ReturnType<typeof factsOf>>} facts
+ * @param {Page} page @param {Lesson} lesson @param {RunView} view
+ * @param {Awaited<ReturnType<typeof measuredFacts>>} measured
  */
-async function printed(page, lesson, { view, evidence, analysis, ...rest }) {
+async function printed(page, lesson, view, { evidence, analysis, ...rest }) {
   const [{ showHandout }, { labelledTokens }] = await Promise.all([
     import("./handout.js"),
     import("./handout_numbers.js"),
     stylesheet(new URL("./handout.css", import.meta.url).href),
   ]);
-  const run = /** @type {RunView} */ (view);
-  run.setWhatIf(null);
+  view.setWhatIf(null);
   const [regime] = evidence.regimes;
   showHandout(lesson, {
-    view: run,
-    lesson: { view: run, ...rest },
+    view,
+    lesson: { view, ...rest },
     evidence: { title: regime.title, points: regime.kinds.math.points },
     labelled: labelledTokens(analysis),
     other: page.pricing.pairs[0],
@@ -312,9 +284,8 @@ export async function openLesson(page, name) {
     history.replaceState(null, "", address);
     page.views.show(page.views.named());
     const play = as === "handout" ? null : new LessonPlay(page, lesson, names, as === "teacher");
-    const isOnLabels = play === null || JSON.stringify(lesson).includes("labels.");
-    factsOf(page, isOnLabels)
-      .then((facts) => (play ? play.begin(facts) : printed(page, lesson, facts)))
+    Promise.all([runOnScreen(page), measuredFacts(page, play === null || isOnLabels(lesson))])
+      .then(([view, measured]) => (play ? play.begin({ view, ...measured }) : printed(page, lesson, view, measured)))
       .catch((error) => {
         const said = `This lesson could not begin: ${messageOf(error)}`;
         if (play) play.bar.say(said);

@@ -45,6 +45,7 @@ export function lessonCard() {
         "the handout is two pages to print, with solutions on a third.",
     ]),
     list,
+    html("p", {}, html("a", { href: "?view=class" }, "The class’s answers on one page")),
   ]);
   lessonNames()
     .then((names) => Promise.all(names.map(lessonNamed)))

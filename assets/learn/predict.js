@@ -55,6 +55,7 @@ export class PredictPanel {
     this.again = plainButton("Clear the marks", "cx-learn-button", () => this.text.clear());
     this.count = html("span", { class: "cx-learn-small" });
     this.result = html("p", { class: "cx-learn-result", role: "status" });
+    this.card = html("div", {});
     this.root = html("section", { class: "cx-learn-card", "aria-labelledby": heading }, [
       html("h2", { id: heading }, title),
       html("p", { class: "cx-learn-small" }, task),
@@ -63,6 +64,7 @@ export class PredictPanel {
       this.text.root,
       html("div", { class: "cx-learn-row" }, this.revealButton, this.again, this.count),
       this.result,
+      this.card,
     ]);
     const run = runs.find(({ file }) => file === `${wanted.get(key)}.json`);
     if (run) this.pick.value = run.file;
@@ -106,6 +108,15 @@ export class PredictPanel {
 
   reveal() {
     this.text.reveal(TRUTHS[this.truth.value](this.events));
+    this.giveCode();
+  }
+
+  /** The marks, to be taken to a class. */
+  async giveCode() {
+    const marks = [...this.text.order].sort((a, b) => a - b);
+    const { answerCard, exerciseName } = await import("../class/answer_card.js");
+    if (marks.length && this.text.truth)
+      this.card.replaceChildren(answerCard({ of: exerciseName(this.pick.value), marks }));
   }
 
   draw() {
@@ -114,6 +125,7 @@ export class PredictPanel {
     this.revealButton.disabled = truth !== null;
     setText(this.again, truth ? "Try again" : "Clear the marks");
     setText(this.result, truth ? this.verdict(truth, nMarked) : "");
+    if (!truth) this.card.replaceChildren();
   }
 
   /** @param {boolean[]} truth @param {number} nMarked */
@@ -143,6 +155,9 @@ export class SlipPanel extends PredictPanel {
   constructor(runs, wanted) {
     super(runs, wanted, SLIP);
   }
+
+  /** A slip is found or not: there is nothing to add up. @override */
+  async giveCode() {}
 
   /** @override @param {Trace} trace */
   tokensOf({ events }) {

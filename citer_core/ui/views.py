@@ -23,11 +23,13 @@ class View:
         name: in addresses.
         title: on the page.
         is_headed: its own headings are of the second order.
+        is_linked: the header leads to it.
     """
 
     name: str
     title: str
     is_headed: bool = True
+    is_linked: bool = True
 
 
 EXPLORE = View("explore", "Explore")
@@ -42,6 +44,7 @@ VIEWS = (
     View("evidence", "Evidence"),
     View("profile", "Worth it here?"),
     LEARN,
+    View("class", "Class", is_headed=False, is_linked=False),
     API,
 )
 FOLDERS = tuple(view.name for view in VIEWS if view not in (EXPLORE, API))  # of `assets`: a view's modules and styles
@@ -81,6 +84,7 @@ def header(views: Sequence[View]) -> str:
         f'<a href="?view={view.name}" data-view="{view.name}"{" aria-current=page" if view is EXPLORE else ""}>'
         f"{escape(view.title)}</a>"
         for view in views
+        if view.is_linked
     )
     return _HEADER.format(
         name=_NAME, views=f'<nav class="cx-views" aria-label="Views">{links}</nav>' if views else "",

@@ -19,12 +19,13 @@ const MAY_IMPORT = {
   compare: ["run", "viewer"],
   labels: ["run", "tasks", "transport", "viewer", "share"],
   learn: ["run", "viewer"],
+  class: ["run", "viewer", "share", "learn"],
   profile: ["run", "viewer"],
   evidence: ["run", "transport", "viewer", "share", "app"],
   lab: ["run", "tasks", "transport", "viewer"],
 };
 /** What the page fetches when a person asks for it, and not before. */
-const VIEWS = ["compare", "lab", "labels", "evidence", "profile", "learn"];
+const VIEWS = ["compare", "lab", "labels", "evidence", "profile", "learn", "class"];
 const LATER = [
   "app/page.js -> inside/inside.js",
   "app/page.js -> app/own_routers.js",
@@ -32,6 +33,8 @@ const LATER = [
   "app/page.js -> learn/lesson.js",
   "app/page.js -> learn/tour.js",
   "app/page.js -> learn/presenter.js",
+  "learn/lesson.js -> class/answer_card.js",
+  "learn/predict.js -> class/answer_card.js",
   ...VIEWS.map((name) => `app/page_views.js -> ${name}/${name}.js`),
 ];
 

@@ -1,0 +1,121 @@
+"""A class on the page as files: answers end as codes, and a teacher's page adds them up and sends nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.traces import recorded
+from tests.ui.axe import findings, overflow, small_targets
+from tests.ui.serving import hosted
+from tests.ui.visitor import Visitor
+
+pytestmark = pytest.mark.ui
+N_STUDENTS = 60
+HEAT = """[...document.querySelectorAll(".cc-token")].map((node) => [
+  node.textContent, Number(node.dataset.n ?? 0), node.style.getPropertyValue("--heat")])"""
+
+
+def line(of: str, key: int, **answer: object) -> str:
+    """One answer as a line of JSON."""
+    nothing = dict.fromkeys(("guess", "marks", "curve", "number"))
+    return json.dumps({"schema": "citer-answer", "version": 1, "of": of, "key": f"{key:06x}", **nothing, **answer})
+
+
+def test_sixty_students_are_one_heat_map_equal_to_what_was_sent(browser: Browser, site: Path) -> None:
+    chance = random.Random(60)
+    run = recorded("trip")
+    texts = [event.text for event in run.events if event.text]
+    marks = [sorted(chance.sample(range(len(texts)), 6)) for _ in range(N_STUDENTS)]
+    sent = Counter(mark for of_one in marks for mark in of_one)
+    lines = [line("who-writes-what", k, marks=of_one, number=3) for k, of_one in enumerate(marks)]
+    curve = {"n": 1000, "points": [[0, 551], [0.05, 738], [0.2, 922]]}
+    lines += [line("what-a-call-costs", 100 + k, guess=k, number=64 if k < 21 else None) for k in range(N_STUDENTS)]
+    lines += [line("lab", 200 + k, curve=curve) for k in range(14)]
+    with hosted(site) as url:
+        visitor = Visitor(browser, f"{url}?view=class", width=1440)
+        page = visitor.page
+        add = page.get_by_role("button", name="Add answers")
+        expect(page.get_by_role("button", name="Save all")).to_be_disabled(timeout=20_000)
+        add.click()
+        page.get_by_label("Codes or lines").fill("\n".join([*lines, lines[0], "no code"]))
+        before = len(visitor.requests)
+        page.get_by_role("button", name="Show the class").click()
+        said = page.locator(".cc-said-list")
+        expect(said).to_contain_text("134 answers read, 134 in all. · 1 came twice and count once.".split(" · ")[0])
+        expect(said).to_contain_text("1 came twice")
+        expect(said).to_contain_text("Line 136: There is no code in it")
+        assert findings(page, ".cc-dialog") == []
+        page.get_by_role("button", name="Show the class").click()
+        expect(page.locator(".cc-token")).to_have_count(len(texts))
+        most = max(sent.values())
+        found = page.evaluate(HEAT)
+        assert [n for _, n, _ in found] == [n if (n := sent[i]) >= 3 else 0 for i in range(len(texts))]
+        assert [heat for *_, heat in found] == [f"{round(100 * sent[i] / most)}%" for i in range(len(texts))]
+        # The truth is not there before it is shown.
+        body = page.locator(".cc-body")
+        expect(body).not_to_contain_text("it is")
+        expect(page.locator(".cc-llm")).to_have_count(0)
+        expect(page.locator(".cc-dot")).to_have_count(N_STUDENTS)
+        expect(page.locator("path.cc-curve")).to_have_count(14)
+        page.get_by_role("button", name="Show the truth").click()
+        llm = {i for i, event in enumerate(run.events) if event.source == "llm"}
+        expect(page.locator(".cc-llm")).to_have_count(len(llm))
+        right = sum(mark in llm for of_one in marks for mark in of_one) / N_STUDENTS
+        expect(body).to_contain_text(f"{right:.1f} of 6.0 marks were right")
+        expect(body).to_contain_text("39% it is")
+        expect(body).to_contain_text("The number: 64. 21 of 60 found it.")
+        kept = visitor.saved("Save all").decode().splitlines()
+        assert [json.loads(one) for one in kept] == [json.loads(one) for one in lines]
+        for theme, width in (("light", 1440), ("dark", 390)):
+            page.emulate_media(color_scheme=theme)
+            page.set_viewport_size({"width": width, "height": 844})
+            assert overflow(page) == 0 and small_targets(page, "main") == [] and findings(page, "main") == []
+        # Only files of the page were asked for, and nothing was sent.
+        assert all(asked.startswith((url, "blob:", "data:")) for asked in visitor.requests[before:])
+        visitor.leave()
+
+
+def test_a_lesson_and_an_exercise_end_as_codes_that_the_class_reads(browser: Browser, site: Path) -> None:
+    with hosted(site) as url:
+        visitor = Visitor(browser, f"{url}?lesson=what-a-call-costs", theme="dark", width=390, height=844)
+        page = visitor.page
+        go = page.locator(".citer-lesson .ls-act .ls-go")
+        scale = page.locator(".citer-lesson input[type=range]")
+        expect(scale).to_be_visible(timeout=20_000)
+        scale.press("ArrowLeft")
+        go.click()
+        go.click()
+        page.get_by_label("The number").fill("64")
+        page.get_by_label("The number").press("Enter")
+        code = page.locator(".citer-lesson .cc-code")
+        expect(code).to_have_text(re.compile(r"^[0-9A-Z]{4}(-[0-9A-Z]{1,4}){4}$"))
+        assert overflow(page) == 0 and findings(page, ".citer-lesson") == []
+        assert small_targets(page, ".citer-lesson") == []
+        first = code.inner_text()
+        page.goto(f"{url}?view=learn&exercise=trip")
+        card = page.get_by_role("region", name="Predict, then reveal")
+        card.locator(".cx-guess").nth(4).click(timeout=20_000)
+        card.locator(".cx-guess").nth(9).click()
+        card.get_by_role("button", name="Reveal").click()
+        second = card.locator(".cc-code").inner_text()
+        page.goto(f"{url}?view=class")
+        page.get_by_role("button", name="Add answers").click(timeout=20_000)
+        field = page.get_by_label("Codes or lines")
+        field.fill(f"Ben {first.lower()}\n{second} Ada\n{first[:-1]}{'0' if first[-1] != '0' else '1'}")
+        page.get_by_role("button", name="Read them").click()
+        expect(page.locator(".cc-said-list")).to_contain_text("2 answers read")
+        expect(page.locator(".cc-said-list")).to_contain_text("Line 3: The code does not add up")
+        page.get_by_role("button", name="Show the class").click()
+        expect(page.locator(".cc-panel")).to_have_count(2)
+        expect(page.locator(".cc-body")).to_contain_text("Half of you said 49% or less")
+        expect(page.locator(".cc-body")).to_contain_text("1 of 1 found it")
+        heats = page.evaluate(HEAT)
+        assert [i for i, (*_, heat) in enumerate(heats) if heat == "100%"] == [4, 9]
+        visitor.leave()
