@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import itertools
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -131,7 +132,7 @@ class Visitor:
         """Opens a view; on a narrow page the links are behind a button."""
         # Before the script is there a link is an ordinary one, which leaves the rest of the address behind.
         expect(self.page.locator("body[data-drawn]")).to_be_attached(timeout=20_000)
-        link = self.page.locator(".cx-views a", has_text=name)
+        link = self.page.locator(".cx-views a", has_text=re.compile(f"^{re.escape(name)}$"))
         expect(link).to_have_count(1)
         if not link.is_visible():
             self.page.locator("#cx-menu").click()
