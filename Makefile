@@ -81,9 +81,14 @@ fuzz: dev
 	@if ! command -v node >/dev/null; then echo "node not found: only Python was fuzzed"; exit 0; fi; \
 	$(NODE_MODULES) && FUZZ_EXAMPLES=$(FUZZ_EXAMPLES) node --test tests/viewer/fuzz/*.test.mjs
 
+# Once, all that the tests import is compiled by one process: else each of those that begin together does all of it.
+$(VENV)/.stamp-compiled: $(VENV)/.stamp-dev
+	$(BIN)/python -m pytest --collect-only -q >/dev/null
+	@touch $@
+
 # One thread a process: the models of the tests are so small that a second one waits more than it works. Files go in
 # the order that tests/conftest.py gives them: xdist's own begins with those of many tests, which are not the long ones.
-test: dev browser test-js
+test: dev browser test-js $(VENV)/.stamp-compiled
 	OMP_NUM_THREADS=$(or $(OMP_NUM_THREADS),1) $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder \
 		--durations=20 $(PYTEST_ARGS)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import signal
+from typing import Any
 
 import pytest
 
@@ -15,8 +16,13 @@ NO_GPU = "torch sees no NVIDIA GPU on this machine: assets/docs/gpu.md says how 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# One process takes all files that fork, so that there is one fork server with all that it imports.
+FORKS = (
+    "tests/faults/", "tests/core/test_pair_memory.py", "tests/core/test_store.py", "tests/test_contributing.py",
+    "tests/test_wheel.py",
+)  # fmt: skip
 # Files whose tests take long go first: what begins last is what the other processes then wait for.
-LONG_FIRST = ("tests/ui/journeys/", "tests/ui/", "tests/core/test_bundled_pair.py", "tests/faults/")
+LONG_FIRST = ("tests/faults/", "tests/ui/journeys/", "tests/ui/", "tests/core/test_bundled_pair.py")
 
 
 @pytest.hookimpl(trylast=True)  # after the unselected tests are gone: the others do not wait for torch
@@ -30,6 +36,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not torch.cuda.is_available():
         for item in marked:
             item.add_marker(pytest.mark.skip(reason=NO_GPU))
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each process takes a file, but all files that fork are one."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "forks" if nodeid.startswith(FORKS) else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
 
 
 def _place(item: pytest.Item) -> int:

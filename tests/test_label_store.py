@@ -70,7 +70,7 @@ def test_what_a_visitor_brings_is_never_shared_whatever_it_is_called(slot, count
 
 def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(slot, counted, monkeypatch):
     some = answers.bundled_set("mc")
-    monkeypatch.setattr(answers, "bundled_set", lambda _: LabelInput(some.title, some.rows[:80], is_bundled=True))
+    monkeypatch.setattr(answers, "bundled_set", lambda _: LabelInput(some.title, some.rows[:20], is_bundled=True))
     events = label_events_of(slot)
     mine = Visitor("leaving", "127.0.0.1", None)
 
@@ -78,13 +78,13 @@ def test_two_at_once_wait_for_one_reading_and_a_visitor_who_leaves_hands_it_on(s
         leaving = events["labels"](b'{"set": "mc"}', mine)
         assert "progress" in await anext(leaving)
         staying = asyncio.create_task(collected(events["labels"], {"set": "mc"}, OTHER_PAGE))
-        await asyncio.sleep(0.6)
+        await asyncio.sleep(0.3)
         assert not staying.done() and counted == ["200 multiple-choice questions"]
         await leaving.aclose()
         return (await staying)[-1]
 
-    assert len(run_async(both())["problems"]) == 80 and counted == ["200 multiple-choice questions"] * 2
-    assert len(last(events["labels"], {"set": "mc"})["problems"]) == 80 and len(counted) == 2
+    assert len(run_async(both())["problems"]) == 20 and counted == ["200 multiple-choice questions"] * 2
+    assert len(last(events["labels"], {"set": "mc"})["problems"]) == 20 and len(counted) == 2
 
 
 def test_what_has_been_read_needs_no_place_in_the_line(slot, counted):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -243,14 +242,11 @@ def training_rows_with_truth(args: argparse.Namespace, say: Callable[[str], None
 
 
 def _generated_rows(args: argparse.Namespace) -> Rows:
-    from citer_core.embedded.corpus import held_out_rows
-    from citer_core.embedded.publish import FORMATS, N_CARD, held_out
+    from citer_core.embedded.publish import FORMATS, held_out, tested
 
     for name in given(args, "split", "data_type", "limit"):
         raise SettingError(f"{flag_of(name)}: leave it out with --generated, which makes N rows of both formats.")
     rows = []
     for data_type in FORMATS:
-        tested = {row["id"] for row in held_out(data_type, "test", N_CARD)}
-        stream = (row for row in held_out_rows(data_type, GENERATED_STREAM) if row["id"] not in tested)
-        rows += [(row, data_type) for row in islice(stream, args.generated)]
+        rows += [(row, data_type) for row in held_out(data_type, GENERATED_STREAM, args.generated, tested())]
     return rows

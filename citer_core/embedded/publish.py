@@ -11,7 +11,7 @@ import json
 import logging
 import shutil
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from itertools import count, islice
 from pathlib import Path
@@ -48,6 +48,7 @@ from citer_core.tasks.prompts import PROMPT_VERSION, DataType, row_completion, r
 log = logging.getLogger(__name__)
 FORMATS: tuple[DataType, ...] = ("math", "mc")
 N_BUNDLED, N_CARD = 200, 1000
+TESTED = ASSETS / "models" / "tested.txt"  # ids: to draw the problems themselves takes ten seconds
 CHOICE_NATS = 0.3
 # A commit that ships the edition before this one, and its weights' SHA-256.
 BEFORE_COMMIT = "9336ea6"
@@ -57,10 +58,15 @@ BEFORE = {
 }
 
 
-def held_out(data_type: DataType, name: str, n: int, without: Sequence[Row] = ()) -> list[Row]:
-    """The first `n` rows of a held-out stream that are not in `without`."""
-    taken = {row["id"] for row in without}
-    return [dict(row) for row in islice((row for row in _stream(data_type, name) if row["id"] not in taken), n)]
+def held_out(data_type: DataType, name: str, n: int, without: Collection[str] = ()) -> list[Row]:
+    """The first `n` rows of a held-out stream whose ids are not in `without`."""
+    return [dict(row) for row in islice((row for row in _stream(data_type, name) if row["id"] not in without), n)]
+
+
+@cache
+def tested() -> frozenset[str]:
+    """The ids of the `N_CARD` problems of each format that everything is tested on."""
+    return frozenset(TESTED.read_text(encoding="utf-8").split())
 
 
 class _DrawnRows:
@@ -137,7 +143,9 @@ def save_checkpoint(model: PreTrainedModel, folder: Path) -> None:
 
 
 def publish_problems(assets: Path = ASSETS) -> None:
-    """Writes the bundled held-out problems in the official formats."""
+    """Writes the bundled held-out problems in the official formats, and the ids of all that are tested on."""
+    ids = [row["id"] for data_type in FORMATS for row in held_out(data_type, "test", N_CARD)]
+    (assets / TESTED.relative_to(ASSETS)).write_text("".join(f"{one}\n" for one in ids), encoding="utf-8")
     for data_type in FORMATS:
         path = assets / "datasets" / f"{data_type}.jsonl"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
-from citer_core.embedded.publish import FORMATS, N_CARD, held_out, problems_of
+from citer_core.embedded.publish import FORMATS, held_out, problems_of, tested
 from citer_core.tasks.problem_set import ProblemSet
 from citer_core.tasks.problems import Problem, Rows
 from citer_core.tasks.prompts import DataType
@@ -76,12 +76,12 @@ class EvidencePlan:
         """Rows with ground truth, none of which is tested or tuned on."""
         rows = []
         for data_type in data_types:
-            not_these = [*held_out(data_type, "test", N_CARD), *held_out(data_type, TUNING, self.n_tuning)]
+            not_these = tested() | {row["id"] for row in held_out(data_type, TUNING, self.n_tuning)}
             rows += [(row, data_type) for row in held_out(data_type, TRAINING, self.n_labelled, without=not_these)]
         return rows
 
 
 @cache
 def _problems(data_type: DataType, stream: str, n: int) -> tuple[Problem, ...]:
-    test = held_out(data_type, "test", N_CARD) if stream != "test" else []
-    return tuple(problems_of(held_out(data_type, stream, n, without=test), data_type))
+    without = tested() if stream != "test" else ()
+    return tuple(problems_of(held_out(data_type, stream, n, without), data_type))

@@ -48,6 +48,7 @@ def test_a_router_of_ones_own_stands_among_the_others(engine, tmp_path, capsys, 
     mine = replace(stored, pair_revision=engine.pair_info.revision)
     monkeypatch.setattr("citer_core.evidence.regimes.regimes", lambda: iter([mine]))
     monkeypatch.setattr(arena, "load_engine", lambda *_: engine)
+    monkeypatch.setattr(contender, "SHARES", (0.1,))  # between points it is mixed with the models alone
     asked = ["arena", "--routers", "entropy", "--work-dir", str(tmp_path / "work")]
     assert main(asked) == 0
     first = capsys.readouterr().out

@@ -108,11 +108,12 @@ def asked(engine: Engine) -> Asked:
             asked.add(engine, problem, "citer", DecodeSettings(threshold=tau, max_new_tokens=24))
         sampled = DecodeSettings(threshold=tau, max_new_tokens=24, temperature=0.9, top_p=0.95, seed=11)
         asked.add(engine, problems[0], "citer", sampled)
-        for tau, look in (
-            (0.1, {"doubt_budget": 0.5, "take_back": 0.3}),
-            (0.0, {"look_every": 6, "take_back": 1.0, "take_back_below": 0.9}),
-            (0.4, {"take_back": 0.15, "take_back_absolute": 1}),
-        ):
+    for tau, look in (
+        (0.1, {"doubt_budget": 0.5, "take_back": 0.3}),
+        (0.0, {"look_every": 6, "take_back": 1.0, "take_back_below": 0.9}),
+        (0.4, {"take_back": 0.15, "take_back_absolute": 1}),
+    ):
+        for problem in problems:
             asked.add(engine, problem, "citer", replace(sampled, threshold=tau, max_new_tokens=40, **look))
     for name in engine.router_names:
         settings = DecodeSettings(

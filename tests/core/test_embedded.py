@@ -22,6 +22,7 @@ from citer_core.errors import SettingError
 from citer_core.tasks.answers import check_answer
 from citer_core.tasks.problems import problem_from_row
 from citer_core.tasks.prompts import row_completion, row_prompt
+from tests.sampling import few_or_all
 
 NUMBERS = {word: str(n) for n, word in enumerate(stories.NUMBER_WORDS)}
 
@@ -149,6 +150,14 @@ def test_training_never_sees_a_held_out_prompt():
     assert corpus.training_texts(7, 3, 20) == corpus.training_texts(7, 3, 20) != corpus.training_texts(7, 4, 20)
 
 
+@pytest.mark.parametrize("n", few_or_all(50, publish.N_CARD))
+def test_what_is_tested_on_is_noted(n):
+    noted = publish.TESTED.read_text(encoding="utf-8").split()
+    assert len(noted) == len(publish.tested()) == 2 * publish.N_CARD
+    for kind, ids in zip(publish.FORMATS, (noted[: publish.N_CARD], noted[publish.N_CARD :]), strict=True):
+        assert ids[:n] == [row["id"] for row in publish.held_out(kind, "test", n)]
+
+
 def test_held_out_streams_are_fixed_and_distinct():
     first = [row["id"] for row in islice(corpus.held_out_rows("math", "test"), 50)]
     assert first == [row["id"] for row in islice(corpus.held_out_rows("math", "test"), 50)]
@@ -158,7 +167,10 @@ def test_held_out_streams_are_fixed_and_distinct():
 
 def test_rows_of_a_stream_are_the_same_however_many_were_asked_for_and_none_is_one_that_was_ruled_out():
     stream = list(islice(corpus.held_out_rows("mc", "router"), 30))
-    few, without = publish.held_out("mc", "router", 3), publish.held_out("mc", "router", 20, without=stream[2:9])
+    few, without = (
+        publish.held_out("mc", "router", 3),
+        publish.held_out("mc", "router", 20, without={row["id"] for row in stream[2:9]}),
+    )
     assert without == stream[:2] + stream[9:27]
     few[0]["id"] = "changed by the caller"
     assert publish.held_out("mc", "router", 30) == stream

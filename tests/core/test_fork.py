@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import random
 
 import pytest
@@ -56,9 +57,10 @@ def facts(events):
 ROUTERS = [MaxProbabilityRouter, BidirectionalEntropyRouter, DisagreementRouter]
 
 
-@pytest.mark.parametrize("router_class", ROUTERS)
-@pytest.mark.parametrize("sampling", [{}, {"temperature": 0.9, "seed": 5}], ids=["greedy", "sampled"])
-@pytest.mark.parametrize("number", sampled(range(4), every=4))
+@pytest.mark.parametrize(
+    ("router_class", "sampling", "number"),
+    sampled(itertools.product(ROUTERS, [{}, {"temperature": 0.9, "seed": 5}], range(4)), every=7),
+)
 def test_a_flip_is_one_run_with_the_same_decisions(tiny_pair, router_class, sampling, number):
     pair, router = dataclasses.replace(tiny_pair, eos_ids=frozenset()), router_class()
     prompt = random_prompts(4)[number]

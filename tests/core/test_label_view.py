@@ -55,7 +55,7 @@ def next_token(lm, ids):
     return out.logits[0, -1], out.hidden_states[-1][0, -1]
 
 
-@pytest.mark.parametrize("every", few_or_all(32, 4))
+@pytest.mark.parametrize("every", few_or_all(64, 4))
 def test_cases_probabilities_and_confidences_are_those_of_one_token_passes(engine, texts, every):
     """At every fourth token, in each text from another one on."""
     pair = engine.pair

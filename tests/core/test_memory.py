@@ -40,7 +40,7 @@ def test_every_run_is_the_uncached_loop_and_no_model_is_asked_twice(which, reque
     pair, memory = request.getfixturevalue(which), Memory()
     for patterns in RUNS:
         for s, prompt in zip(written(pair, PatternRouter(RAGGED, patterns), RAGGED, 0.5, memory), RAGGED, strict=True):
-            assert s.token_ids == uncached(pair, prompt, patterns[s.index % len(patterns)], N)
+            assert s.token_ids == uncached(pair, prompt, patterns[s.index % len(patterns)], N, s.token_ids)
     n_nodes = memory.n_nodes
     memory.let_go_of_caches()
     monkeypatch.setattr(Reader, "read", lambda *_: pytest.fail("a model was asked"))
@@ -57,8 +57,8 @@ def test_every_router_decides_as_without_a_memory():
     assert {router.name for router in routers} > {"random", "bidirectional-entropy", "max-probability", "disagreement"}
     for router in routers:
         for tau in (0.4, 0.8):
-            for s, prompt in zip(written(pair, router, prompts, tau, memory, 40), prompts, strict=True):
-                events, end = decoded(pair, router, prompt, DecodeSettings(tau, 40))
+            for s, prompt in zip(written(pair, router, prompts, tau, memory), prompts, strict=True):
+                events, end = decoded(pair, router, prompt, DecodeSettings(tau, N))
                 assert s.token_ids == [event.token_id for event in events] and s.finish_reason == end
                 for ours, theirs in zip(s.new_events(pair), events, strict=True):
                     assert ours.slm_confidence == pytest.approx(theirs.slm_confidence, abs=1e-4)

@@ -115,7 +115,8 @@ def test_routers_that_read_the_llm_are_refused(folders, server, capfd):
     assert "only gives its token" in capfd.readouterr().err
 
 
-def test_load_predicts_measures_and_stores(folders, server, tmp_path, capsys):
+def test_load_predicts_measures_and_stores(folders, server, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("citer_core.cli.load.USERS", (1, 2, 4))  # of which passes are timed
     out = tmp_path / "new" / "capacity.json"
     arguments = ["load", "--pair", folders, "--llm-url", server.url]
     assert main([*arguments, "--users", "1", "2", "--seconds", "0.2", "--rounds", "2", "--output-file", str(out)]) == 0

@@ -50,7 +50,7 @@ def moves_of(
 @pytest.mark.parametrize("n_each", few_or_all(1, 2))
 @pytest.mark.parametrize(
     ("router", "temperature"),
-    sampled(itertools.product(["citer", "bidirectional-entropy", "disagreement"], [0.8, 0.0]), every=2),
+    sampled(itertools.product(["citer", "bidirectional-entropy", "disagreement"], [0.8, 0.0]), every=3),
 )
 def test_what_is_called_exact_is_what_a_real_run_writes(
     engine: Engine, router: str, temperature: float, n_each: int

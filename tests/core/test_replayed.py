@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+from itertools import product
 
 import pytest
 import torch
@@ -33,6 +34,7 @@ from citer_core.tasks.datasets import bundled_rows
 from citer_core.types import DecodeSettings
 from tests.core.conftest import tiny_llama, tiny_qwen2
 from tests.core.examples import decoded, random_prompts, uncached
+from tests.sampling import few_or_all, sampled
 from tests.scripted_router import ScriptedRouter
 
 SAMPLED = {"temperature": 0.9, "top_p": 0.8, "seed": 4}
@@ -131,13 +133,16 @@ def test_hand_offs_of_every_width(roomy, computed_hand_offs):
     found = handed_over(roomy.with_graphs(), prompt)
     assert_same(found, computed_hand_offs)
     assert [e.llm_tokens_fed for e in found[0] if e.source == "llm"] == [len(prompt), *range(2, 41)]
-    assert [e.token_id for e in found[0]][:60] == uncached(roomy, prompt, EVERY_WIDTH, 60)
+    ids = [e.token_id for e in found[0]]
+    assert ids == uncached(roomy, prompt, EVERY_WIDTH, len(ids), ids)
 
 
-@pytest.mark.parametrize("sampling", SAMPLINGS.values(), ids=SAMPLINGS)
-@pytest.mark.parametrize("router_class", [BidirectionalEntropyRouter, DisagreementRouter, MaxProbabilityRouter])
-def test_forks_and_continuations_from_the_middle(endless, replayed, router_class, sampling):
-    router, prompt = router_class(), random_prompts(3)[2]
+@pytest.mark.parametrize(
+    ("router", "sampling"),
+    sampled(product([BidirectionalEntropyRouter(), DisagreementRouter(), MaxProbabilityRouter()], [SAMPLED, {}]), 3),
+)
+def test_forks_and_continuations_from_the_middle(endless, replayed, router, sampling):
+    prompt = random_prompts(3)[2]
     settings = DecodeSettings(threshold=middle_threshold(endless, router, prompt), max_new_tokens=24, **sampling)
     parent, _ = decoded(endless, router, prompt, settings)
     for n_shared in (0, 1, 2, 19):
@@ -255,7 +260,7 @@ def test_the_bundled_pair_with_its_router(bundled):
         assert_same(decoded(pair, router, prompt, settings), decoded(bundled, router, prompt, settings))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("dtype", few_or_all(torch.float32, torch.bfloat16))
 def test_a_pass_asks_the_host_nothing_and_sends_it_nothing(monkeypatch, dtype):
     """On the meta device, where no number can be read, and no tensor of a CPU can be mixed in."""
 

@@ -28,9 +28,14 @@ WAIT_S = 60.0
 ROUTERS = ("max-probability", "random", "bidirectional-entropy", "disagreement", "margin")
 
 
+@pytest.fixture(scope="module")
+def pair(tiny_pair):
+    return ending(tiny_pair)
+
+
 @pytest.fixture
-def engine(tiny_pair):
-    return Engine(ending(tiny_pair), training_free_routers())
+def engine(pair):
+    return Engine(pair, training_free_routers())
 
 
 @pytest.fixture

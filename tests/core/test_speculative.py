@@ -84,7 +84,7 @@ def assisted(monkeypatch):
 
 
 @pytest.mark.parametrize("drafting", [Drafting(), Drafting(5, 0.0), Drafting(1, 0.0), Drafting(8, 0.9)])
-@pytest.mark.parametrize("every", few_or_all(4, 1))
+@pytest.mark.parametrize("every", few_or_all(7, 1))
 def test_text_passes_and_what_the_llm_reads_are_those_of_transformers(near_pair, tiny_pair, assisted, drafting, every):
     n_kept = 0
     for pair in (near_pair, tiny_pair):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT
 from playwright.sync_api import Page
 
 WCAG_AA = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
@@ -22,9 +22,12 @@ def findings(page: Page, context: str | None = None, *, with_advice: bool = Fals
     # What passed is neither described nor sent: on a page of thousands of tokens that takes most of the time.
     # Whether all lies in some region is advice, and is asked of every element.
     options = {"resultTypes": ["violations"], "rules": {"region": {"enabled": with_advice}}}
+    if page.evaluate("typeof window.axe") == "undefined":  # to send it takes half a second
+        page.evaluate(AXE_SCRIPT)
+    found = page.evaluate("([context, options]) => axe.run(context ?? document, options)", [context, options])
     return [
         (v["id"], n["html"][:160])
-        for v in Axe().run(page, context=context, options=options).response["violations"]
+        for v in found["violations"]
         if with_advice or v["impact"] in ("serious", "critical") or not set(WCAG_AA).isdisjoint(v["tags"])
         for n in v["nodes"]
     ]

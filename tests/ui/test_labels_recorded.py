@@ -63,7 +63,7 @@ def marks_stand_at_their_word_where_its_space_ends_the_line_before(page: Page) -
     assert set(words.evaluate_all(fragments)) == {1}
     wrapped = [k for k, n in enumerate(tokens.evaluate_all(fragments)) if n > 1]
     assert wrapped, "no line begins with a token that has a space"
-    for token in (tokens.nth(k) for k in wrapped):
+    for token in (tokens.nth(k) for k in wrapped[:8]):
         word = token.locator(".cl-w")
         assert token.text_content() == f" {word.text_content()}"
         assert token.evaluate("(node) => getComputedStyle(node).outlineStyle") == "none"
