@@ -48,6 +48,8 @@ export class Lab {
   tab = "labels";
   /** @type {string|null} the router's name, once the page has it */
   own = null;
+  /** What is handed in to a class, once it is asked for. @type {HTMLElement|null} */
+  card = null;
   /** @type {number|null} */
   frame = null;
   #wasDone = false;
@@ -119,6 +121,7 @@ export class Lab {
     this.run.cancel();
     [this.recipe, this.broken] = [recipe, broken];
     this.run.stage = "idle";
+    this.card = null;
     this.guess.reset();
     this.separation.clear();
     this.tab = "labels";
@@ -151,7 +154,7 @@ export class Lab {
 
   /** @param {boolean} [isEnough] whether the labels that are there are enough */
   async train(isEnough = false) {
-    this.own = null;
+    this.own = this.card = null;
     this.tab = "labels";
     this.separation.clear();
     const unseen = await this.book.unseen(this.recipe.ask);
@@ -226,6 +229,16 @@ export class Lab {
     }
   }
 
+  /** Its curve as a code for a class. */
+  async handIn() {
+    const { LAB, answerCard } = await import("../class/answer_card.js");
+    const points = this.run.points.map(
+      ({ nLlm, nTokens, right }) => /** @type {[number, number]} */ ([nLlm / nTokens, right]),
+    );
+    this.card = answerCard({ of: LAB, curve: { n: this.run.points[0].n, points } });
+    this.update();
+  }
+
   /** Its tau for the chosen share. */
   get tau() {
     return this.run.taus[SHARES.indexOf(this.recipe.share)] ?? null;
@@ -292,7 +305,7 @@ export class Lab {
       if (this.slot.firstChild !== guess.root) this.slot.replaceChildren(guess.root);
     } else {
       const note = isDone ? (broken ? findingOf(this, others, points) : null) : noteOf(this);
-      this.slot.replaceChildren(...(note ? [note] : []));
+      this.slot.replaceChildren(...[note, this.card].filter((part) => part !== null));
     }
     this.slot.classList.toggle("cb-after", isAsking && broken === null);
   }

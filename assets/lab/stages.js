@@ -77,6 +77,7 @@ function afterwards(lab) {
     { label: "Compare", act: () => lab.handOver((routers, name) => routers.compare(name, lab.tau ?? undefined)) },
     { label: "Save file", act: () => lab.handOver((routers, name) => routers.save(name)) },
     { label: "Copy link to the recipe", act: () => page.link.copy() },
+    ...(nTried ? [{ label: "Hand in to a class", act: () => lab.handIn() }] : []),
   ];
   const explore = {
     label: "Use in Explore",

@@ -22,13 +22,14 @@ const MAY_IMPORT = {
   class: ["run", "viewer", "share", "learn"],
   profile: ["run", "viewer"],
   evidence: ["run", "transport", "viewer", "share", "app"],
-  lab: ["run", "tasks", "transport", "viewer"],
+  lab: ["run", "tasks", "transport", "viewer", "class"],
 };
 /** What the page fetches when a person asks for it, and not before. */
 const VIEWS = ["compare", "lab", "labels", "evidence", "profile", "learn", "class"];
 const LATER = [
   "app/page.js -> inside/inside.js",
   "app/page.js -> app/own_routers.js",
+  "lab/lab.js -> class/answer_card.js",
   "app/page.js -> app/page_compare.js",
   "app/page.js -> learn/lesson.js",
   "app/page.js -> learn/tour.js",

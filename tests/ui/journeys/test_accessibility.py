@@ -17,7 +17,7 @@ from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
 Enter = Callable[..., Visitor]
-VIEWS = ("Compare", "Labels", "Worth it here?", "Learn", "API", "Evidence")  # API is a server's
+VIEWS = ("Compare", "Lab", "Labels", "Worth it here?", "Learn", "API", "Evidence")  # API is a server's
 OPEN_VIEW = "[data-panel]:not([hidden])"
 N_TOUR_STEPS = 9
 MOST_SIZES = 6  # of type, in a view
@@ -127,7 +127,7 @@ def finished_run(visitor: Visitor) -> None:
 
 
 SHOWN = {
-    "Compare": ".cq-column", "Labels": ".cl-text .cl-t", "Evidence": ".ce-plot[data-drawn]",
+    "Compare": ".cq-column", "Lab": ".cb-key", "Labels": ".cl-text .cl-t", "Evidence": ".ce-plot[data-drawn]",
     "Worth it here?": ".citer-profile .cp-number", "Learn": ".cx-guess", "API": ".cx-endpoints",
 }  # fmt: skip
 

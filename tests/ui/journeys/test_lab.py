@@ -52,6 +52,9 @@ def test_a_router_of_ones_own(enter: Enter, engine: Engine, tmp_path: Path) -> N
     expect(page.locator(".cb-outcome").first).to_contain_text("by the LLM", timeout=MINUTES)
     assert (overflow(page), findings(page, ".cx-lab")) == (0, [])
 
+    page.get_by_role("button", name="Hand in to a class").click()
+    expect(page.locator(".cc-code")).to_have_text(re.compile("[0-9A-Z]{4}(-[0-9A-Z]{1,4}){3,}"))
+
     path = tmp_path / "own.safetensors"
     path.write_bytes(visitor.saved("Save file"))
     router = load_router(path, engine.pair)
