@@ -30,6 +30,7 @@ import { WrittenPanel } from "./written_panel.js";
 
 const CANNOT = "This browser cannot run the models: it has no WebAssembly vectors. Try a newer one.";
 const MOST_WORKERS = 4;
+const MOST_ON_PHONES = 2; // each has both models in its memory
 
 export class Lab {
   /** @type {Recipe} */
@@ -118,9 +119,8 @@ export class Lab {
 
   /** @param {Recipe} recipe @param {string|null} broken */
   async set(recipe, broken) {
-    this.run.cancel();
+    this.run.leave();
     [this.recipe, this.broken] = [recipe, broken];
-    this.run.stage = "idle";
     this.card = null;
     this.guess.reset();
     this.separation.clear();
@@ -329,7 +329,8 @@ export async function mountLab(panel, page) {
     (url) => new URL(url ?? "", document.baseURI).href,
   );
   const whole = { ...facts, root, script, lab_script };
-  const nWorkers = Math.min(MOST_WORKERS, navigator.hardwareConcurrency || 1);
+  const most = matchMedia("(pointer: coarse)").matches ? MOST_ON_PHONES : MOST_WORKERS;
+  const nWorkers = Math.min(most, navigator.hardwareConcurrency || 1);
   const client = new LabClient(whole, { hardware: browserName(navigator.userAgent), nWorkers });
   client.load(); // on its way while the stored results are
   panel.append(html("p", { role: "status" }, "Reading what is stored."));

@@ -89,7 +89,7 @@ export class LabRun {
     try {
       this.#to("load");
       if (!(await this.client.load())) throw new Error(this.client.why);
-      if (!isEnough) await this.#label(recipe, going.signal);
+      if (!isEnough && !going.signal.aborted) await this.#label(recipe, going.signal);
       this.seconds.labels = since(began);
       if (!going.signal.aborted && this.#canLearn()) {
         await this.#train(recipe, going.signal);
@@ -113,6 +113,13 @@ export class LabRun {
     this.#going?.abort();
   }
 
+  /** Another recipe is thought about: what is on its way ends, and says nothing any more. */
+  leave() {
+    this.cancel();
+    this.#going = null;
+    this.stage = "idle";
+  }
+
   /** @param {Stage} stage */
   #to(stage) {
     this.stage = stage;
@@ -122,10 +129,11 @@ export class LabRun {
   /** @param {Recipe} recipe @param {AbortSignal} signal */
   async #label({ rule, truth }, signal) {
     this.#to("label");
-    const places = this.problems.flatMap((_, i) => (this.labelled[i] ? [] : [i]));
-    const asked = places.map((i) => this.problems[i]);
+    const { labelled, problems } = this;
+    const places = problems.flatMap((_, i) => (labelled[i] ? [] : [i]));
+    const asked = places.map((i) => problems[i]);
     for await (const one of this.client.label(asked, { rule, truth }, signal)) {
-      this.labelled[places[one.index]] = one;
+      labelled[places[one.index]] = one;
       this.told();
     }
   }
@@ -142,6 +150,7 @@ export class LabRun {
     this.#to("train");
     const labelled = this.labelled.filter((one) => one !== undefined);
     for await (const told of this.client.train(labelled, { network: net, seed: 0 }, signal)) {
+      if (signal.aborted) return;
       if ("file" in told) this.trained = told;
       else this.passes.push(told);
       this.told();
@@ -156,6 +165,7 @@ export class LabRun {
     this.points = SHARES.map((wanted) => ({ wanted, n: 0, right: 0, nTokens: 0, nLlm: 0, bytes: 0 }));
     const asked = { labelled, problems: unseen, shares: SHARES };
     for await (const told of this.client.measure(this.trained.file, asked, signal)) {
+      if (signal.aborted) return;
       if ("taus" in told) this.taus = told.taus;
       else {
         this.answers[told.index] = told.results.map(({ right }) => right);

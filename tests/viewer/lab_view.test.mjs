@@ -158,6 +158,26 @@ test("labels of one kind teach nothing, and an error is said", async () => {
   assert.equal(actionsOf({ run, recipe: USUAL, broken: null }).first.label, "Try again");
 });
 
+test("who leaves while labels are made hears no more of them, and they stay", async () => {
+  const client = new FakeClient();
+  let nTold = 0;
+  const run = new LabRun(client, () => {
+    nTold++;
+    if (run.stage === "label" && run.nLabelled === 2) run.leave();
+  });
+  await run.start(USUAL, PROBLEMS, UNSEEN);
+  const before = nTold;
+  assert.deepEqual([run.stage, run.isGoing, run.trained], ["idle", false, null]);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  assert.equal(nTold, before);
+  assert.equal(run.known(USUAL, PROBLEMS).filter(Boolean).length, 2);
+  run.told = () => {};
+  const loading = run.start(USUAL, PROBLEMS, UNSEEN);
+  run.leave(); // before the pair is there
+  await loading;
+  assert.equal(run.stage, "idle");
+});
+
 test("another recipe may begin while one is on its way", async () => {
   const client = new FakeClient();
   const run = new LabRun(client, () => {});
