@@ -35,7 +35,7 @@ from citer_core.training.router_training import RouterRecipe, train_router
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_TRIED = 192  # as in assets/engine/labelling.js
-N_EACH = 12
+N_EACH = 5
 RULES = ("shortcut", "rollouts", "outcome", "outcome-llm", "agreement")
 WAYS = [*({"truth": "gold", "rule": rule} for rule in RULES), {"truth": "llm", "rule": "outcome"}]
 WIDTHS = {"linear": 0, "mlp-32": 32, "mlp-128": 128}
