@@ -1,7 +1,8 @@
 /**
  * A person's answer to take to the teacher: a code to read out or type, a QR picture, and a line of JSON to paste.
  *
- * Nothing is sent. Called where a lesson, an exercise or a curve has ended.
+ * Nothing is sent, unless a person types the code of a room on a server. Called where a lesson, an exercise or a curve
+ * has ended.
  *
  * @typedef {import("./answer_code.js").ClassAnswer} ClassAnswer
  */
@@ -10,6 +11,7 @@ import { html, plainButton, setText, stylesheet, svg } from "../viewer/dom.js";
 import { codeOf, newKey } from "./answer_code.js";
 import { lineOf } from "./read_answers.js";
 import { qrMatrix } from "./qr.js";
+import { sendForm } from "./room.js";
 
 const FRAME = 4;
 /** What the Lab's curve is called in an answer. */
@@ -52,6 +54,7 @@ export function answerCard(given) {
         plainButton("Copy as JSON", "cx-quiet", () => copy(lineOf(answer), "Copied.")),
         said,
       ]),
+      sendForm(window.citer?.transport, code),
     ]),
   ]);
 }

@@ -1,8 +1,8 @@
 /**
  * The view Class, for a teacher: what many people answered, on one page, before and after the truth is shown.
  *
- * Puts the panels together. Answers are read on this device, nothing is sent, and they are gone with the page unless
- * they are saved. No names are read.
+ * Puts the panels together. Answers are gone with the page unless they are saved. No names are read. Without a room on
+ * a server nothing is sent.
  *
  * @typedef {import("./answer_code.js").ClassAnswer} ClassAnswer
  * @typedef {import("../learn/lesson_file.js").Lesson} Lesson
@@ -20,6 +20,7 @@ import { visibleText } from "../viewer/text.js";
 import { AddAnswers } from "./adding.js";
 import { LAB, exerciseName } from "./answer_card.js";
 import { curvesChart, foundBar, guessChart, heatText, heatWords } from "./class_charts.js";
+import { RoomPanel } from "./room.js";
 import { bySubject, heatOf, marksAgainst, median } from "./class_totals.js";
 import { lineOf, readAnswers } from "./read_answers.js";
 
@@ -41,11 +42,13 @@ class ClassView {
     const save = plainButton("Save all", "cc-button", () => this.#save());
     const add = plainButton("Add answers", "cc-button cc-first", () => this.adding.show());
     this.needed = [this.tell, save];
+    this.room = new RoomPanel(page.transport, (codes) => this.add(codes));
     this.root = html("div", { class: "citer-class" }, [
       html("div", { class: "cc-bar" }, [
         html("p", { class: "cc-total" }, this.count, html("span", {}, "answers", this.about)),
-        html("div", { class: "cc-row" }, this.tell, save, add),
+        html("div", { class: "cc-row" }, this.room.button, this.tell, save, add),
       ]),
+      this.room.root,
       this.body,
       html("p", { class: "cc-small cc-foot" }, [
         "Codes are read on this device and forgotten when the page closes, unless they are saved. No names are read.",

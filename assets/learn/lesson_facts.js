@@ -31,7 +31,11 @@ export async function runOnScreen({ viewer, firstDrawn }) {
   for (const end = performance.now() + WAIT_MS; performance.now() < end;) {
     const { view } = viewer;
     const trace = view.trace();
-    if (trace?.events.length && !view.live && !view.isPending) return runAt(trace, view.whatIf, view.prices);
+    if (trace?.events.length && !view.live && !view.isPending) {
+      const run = runAt(trace, view.whatIf, view.prices);
+      run.setProbe(view.probe, null);
+      return run;
+    }
     await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
   }
   throw new Error("Its run did not come.");

@@ -36,6 +36,7 @@ from citer_core.offline import offline_template
 from citer_core.ui.about_pair import Familiar
 from citer_core.ui.api import Api, RecordedRuns
 from citer_core.ui.asking import Answers, asking_route, at_once
+from citer_core.ui.class_rooms import ClassRooms, about_rooms
 from citer_core.ui.compare import about_comparing
 from citer_core.ui.document import ENTRY, Document, usual_props
 from citer_core.ui.jobs import JOB_CAPACITY, JobLine, Lines
@@ -109,6 +110,7 @@ class PageServer:
             **about_comparing(line, books.bundled),
             **about_labels(line, slot, recorded),
             **about_profiles(profiles, slot, may_measure=config.may_measure),
+            **about_rooms(ClassRooms()),
             "evidence": at_once(lambda _: _evidence()),
             "offline_page": at_once(lambda _: {"template": offline_template()}),
             "one_file_page": at_once(lambda _: {"template": one_file_template()}),

@@ -13,7 +13,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from citer_core.web.refusal import route_path
 
 POLICY = "Content-Security-Policy"
-OFF = ("accelerometer", "camera", "display-capture", "geolocation", "gyroscope", "microphone", "midi", "payment", "usb")
+OFF = ("accelerometer", "display-capture", "geolocation", "gyroscope", "microphone", "midi", "payment", "usb")
+OWN = ("camera",)  # reads the QR codes of a class, when a teacher asks for it; frames of others have none
 # Gradio lets other sites read its answers; that is not needed, and a page with a password must not.
 FOREIGN_READS = ("access-control-allow-origin", "access-control-allow-credentials")
 
@@ -33,7 +34,7 @@ class SecurityHeaders:
         self._fixed = {
             "X-Content-Type-Options": "nosniff",
             "Referrer-Policy": "same-origin",
-            "Permissions-Policy": ", ".join(f"{name}=()" for name in OFF),
+            "Permissions-Policy": ", ".join([*(f"{name}=()" for name in OFF), *(f"{name}=(self)" for name in OWN)]),
             "Cross-Origin-Opener-Policy": "same-origin",
             "Cross-Origin-Resource-Policy": "same-origin",
         }

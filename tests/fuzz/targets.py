@@ -29,6 +29,7 @@ from citer_core.tasks.answers import check_answer, extract_answer
 from citer_core.tasks.problems import Problem, problem_from_row, problem_from_text
 from citer_core.trace import RoutingTrace
 from citer_core.ui.api import Api, RecordedRuns
+from citer_core.ui.class_rooms import ClassRooms
 from citer_core.ui.labels.answers import _token_of
 from citer_core.ui.labels.rows import bundled_row, pasted_rows, rows_of_file
 from citer_core.ui.pair.offers import PairOffers
@@ -176,6 +177,9 @@ def _requests() -> list[Target]:
         Target(
             "roll-out request", documents(roll_out) | anything,
             lambda text: _token_of(text, {}),
+        ),
+        Target(
+            "answer to a room", arguments({"room": "ABCDEF", "answer": "2J0B-H8DJ-RCX8-0S3X"}), ClassRooms().send,
         ),
         Target("excerpt", anything, lambda value: excerpt(value).encode()),
     ]  # fmt: skip

@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.traces import recorded
 from tests.ui.axe import findings, overflow, small_targets
-from tests.ui.serving import hosted
+from tests.ui.serving import Served, hosted
 from tests.ui.visitor import Visitor
 
 pytestmark = pytest.mark.ui
@@ -119,3 +120,55 @@ def test_a_lesson_and_an_exercise_end_as_codes_that_the_class_reads(browser: Bro
         heats = page.evaluate(HEAT)
         assert [i for i, (*_, heat) in enumerate(heats) if heat == "100%"] == [4, 9]
         visitor.leave()
+
+
+def test_a_room_brings_what_sixty_send_and_keeps_nothing(visit: Callable[..., Visitor], served: Served) -> None:
+    teacher, student = (visit().page for _ in range(2))
+    teacher.goto(f"{served.url}?view=class")
+    teacher.get_by_role("button", name="Open a room").click(timeout=20_000)
+    room = teacher.locator(".cc-room .cc-code")
+    expect(room).to_have_text(re.compile(r"^[0-9A-HJKMNP-TV-Z]{6}$"))
+    code = room.inner_text()
+    # One of them by hand, at the end of a lesson.
+    student.goto(f"{served.url}?lesson=look-back")
+    go = student.locator(".citer-lesson .ls-act .ls-go")
+    scale = student.locator(".citer-lesson input[type=range]")
+    expect(scale).to_be_visible(timeout=20_000)
+    scale.press("ArrowLeft")
+    go.click()
+    go.click()
+    student.get_by_label("The number").fill("28")
+    student.get_by_label("The number").press("Enter")
+    student.get_by_label("Room code").fill("00000000")
+    send = student.get_by_role("button", name="Send to the class")
+    send.click()
+    expect(student.locator(".cc-card")).to_contain_text("room")
+    student.get_by_label("Room code").fill(f" {code.lower()}")
+    send.click()
+    expect(student.locator(".cc-card")).to_contain_text("Sent.")
+    expect(teacher.locator(".cc-count")).to_have_text("1", timeout=10_000)
+    # 60 more at once; what is no answer of this page is taken by the room and not by the class.
+    sent = student.evaluate(
+        """async (room) => {
+          const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
+          const { codeOf, newKey } = await import(loaded.find((name) => name.endsWith("class/answer_code.js")));
+          const nothing = { guess: null, marks: null, curve: null, number: null };
+          const codes = Array.from({ length: 60 }, (_, guess) =>
+            codeOf({ ...nothing, of: "look-back", key: newKey(), guess }));
+          const all = [...codes, "AAAA-BBBB-CCCC-DDDD"];
+          const told = await Promise.all(all.map((answer) => window.citer.ask("room_send", { room, answer })));
+          return told.filter(({ sent }) => sent).length;
+        }""",
+        code,
+    )
+    assert sent == 61
+    expect(teacher.locator(".cc-count")).to_have_text("61", timeout=10_000)
+    expect(teacher.locator(".cc-dot")).to_have_count(61)
+    assert student.evaluate("(room) => window.citer.ask('room_read', { room, key: 'another-key' })", code).keys() == {
+        "notice", "level",
+    }  # fmt: skip
+    teacher.get_by_role("button", name="Close the room").click()
+    expect(teacher.locator(".cc-room")).to_contain_text("nothing of it is kept")
+    told = student.evaluate("(room) => window.citer.ask('room_send', { room, answer: 'AAAA-BBBB-CCCC-DDDD' })", code)
+    assert "no room with this code" in told["notice"]
+    expect(teacher.locator(".cc-count")).to_have_text("61")  # the teacher's page has what it read

@@ -19,7 +19,7 @@ const MAY_IMPORT = {
   compare: ["run", "viewer"],
   labels: ["run", "tasks", "transport", "viewer", "share"],
   learn: ["run", "viewer"],
-  class: ["run", "viewer", "share", "learn"],
+  class: ["run", "transport", "viewer", "share", "learn"],
   profile: ["run", "viewer"],
   evidence: ["run", "transport", "viewer", "share", "app"],
   lab: ["run", "tasks", "transport", "viewer", "class"],

@@ -25,7 +25,9 @@ def test_every_answer_has_them_and_no_foreign_page_may_read() -> None:
     )
     assert answer.headers["cache-control"] == "no-store"
     assert answer.headers[CSP].startswith("default-src 'none'; ") and "frame-ancestors 'self'" in answer.headers[CSP]
-    assert "camera=()" in answer.headers["permissions-policy"] and answer.headers["referrer-policy"] == "same-origin"
+    assert (
+        "microphone=()" in answer.headers["permissions-policy"] and answer.headers["referrer-policy"] == "same-origin"
+    )
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
 

@@ -11,10 +11,13 @@ import { fileURLToPath } from "node:url";
 
 import fc from "fast-check";
 
+import { answerOfCode, codeOf } from "../../../assets/class/answer_code.js";
+import { lineOf, readAnswers } from "../../../assets/class/read_answers.js";
 import { AnalysisError, unpack } from "../../../assets/labels/analysis.js";
 import { GateError, excerpt, parseJson, readKind } from "../../../assets/run/gate.js";
 import { buildLink, readLink } from "../../../assets/app/link.js";
 import { TraceFileError, parseTrace, traceToJson } from "../../../assets/run/trace_file.js";
+import { readLesson } from "../../../assets/learn/lesson_file.js";
 import { RunReceiver } from "../../../assets/run/stream.js";
 import { SETTINGS_TABLE } from "../../../assets/run/trace_schema.js";
 
@@ -188,7 +191,36 @@ function readAnyLink(search) {
   assert.deepEqual(again && kept(again), kept(state));
 }
 
+const LESSON = JSON.parse(
+  readFileSync(fileURLToPath(new URL("../../../assets/lessons/what-a-call-costs.json", import.meta.url)), "utf8"),
+);
+const SUBJECTS = ["what-a-call-costs", "run/trip", "lab"];
+const NOTHING = { guess: null, marks: null, curve: null, number: null };
+const ANSWERS = [
+  { ...NOTHING, of: SUBJECTS[0], key: "a1b2c3", guess: 29, number: 64 },
+  { ...NOTHING, of: SUBJECTS[1], key: "00ff00", marks: [1, 5, 40] },
+  { ...NOTHING, of: SUBJECTS[2], key: "abcdef", curve: { n: 1000, points: [[0.05, 738]] } },
+];
+/** What is read of an answer says the same in both of its forms. @param {string} text */
+function readAnyAnswers(text) {
+  const { answers, wrong } = readAnswers(text, SUBJECTS);
+  for (const words of wrong) assert.ok(words.length < 300, words);
+  for (const answer of answers) {
+    const again = answerOfCode(codeOf(answer), SUBJECTS);
+    assert.deepEqual([again.of, again.key, again.marks], [answer.of, answer.key, answer.marks]);
+  }
+}
+const codes = fc.tuple(fc.constantFrom(...ANSWERS.map(codeOf)), fc.string({ maxLength: 3 }), fc.nat(30));
+const damagedCode = codes.map(([code, piece, at]) => code.slice(0, at) + piece + code.slice(at + piece.length));
+
 export const TARGETS = [
+  { name: "lesson", inputs: documents(LESSON), calm: [GateError], read: readLesson },
+  {
+    name: "answers of a class",
+    inputs: fc.oneof(damagedCode, documents(JSON.parse(lineOf(ANSWERS[0]))), fc.string({ unit: "binary" })),
+    calm: [],
+    read: readAnyAnswers,
+  },
   {
     name: "trace file",
     inputs: documents(TRACE),
