@@ -30,6 +30,8 @@ const slider = (label, how) => html("input", { type: "range", class: "cl-range",
 export class ThresholdPanel {
   /** @type {LabelView|null} */
   view = null;
+  /** Whether a person is at the number, which a drawing then leaves alone. */
+  isTyping = false;
 
   /** @param {LabelActions} labels */
   constructor(labels) {
@@ -50,7 +52,10 @@ export class ThresholdPanel {
       max: 1,
       step: "any",
       "aria-label": "Threshold τ, exact",
+      oninput: () => (this.isTyping = true),
+      onblur: () => (this.isTyping = false),
       onchange: () => {
+        this.isTyping = false;
         const tau = Number(this.number.value);
         if (this.number.value !== "" && tau >= 0 && tau <= 1) labels.change({ tau });
         else this.number.value = formatTau(this.view?.tau ?? 0);
@@ -93,8 +98,7 @@ export class ThresholdPanel {
     this.view = view;
     this.router.value = view.router;
     if (Number(this.range.value) !== tau) this.range.value = String(tau);
-    if (document.activeElement !== this.number || Number(this.number.value) !== tau)
-      this.number.value = formatTauExact(tau);
+    if (!this.isTyping) this.number.value = formatTauExact(tau);
     const easy = counts.kept + counts.waste;
     for (const { cell, root, number, part } of this.cells) {
       const row = cell === "kept" || cell === "waste" ? easy : analysis.n - easy;

@@ -44,6 +44,11 @@ def every_token_has_its_case_and_its_verdict_at_any_tau_without_a_request(visito
         visitor.page.keyboard.press(key)
     assert visitor.page.evaluate(f"{VIEW}.view.selected") == chosen + 2  # a key's handler has run when `press` returns
     visitor.requests.clear()
+    number = visitor.page.locator(".cl-threshold .cl-number")
+    number.fill("0.42")
+    visitor.page.evaluate(f"{VIEW}.draw()")  # what is typed outlives a drawing that comes in between
+    number.press("Enter")
+    visitor.page.wait_for_function(f"() => {VIEW}.view.tau === 0.42")
     for tau in (0, 0.3, float(confidence[0]), 0.97, 1):
         set_tau(visitor, tau)
         expected = confusion(confidence, label, tau)

@@ -78,11 +78,11 @@ def test_an_experiment_is_guessed_first(enter: Enter) -> None:
     """On a phone: its link opens it, nothing begins without a guess, and it says what was right."""
     visitor = enter(theme="dark", width=390, computes="browser")
     page = visitor.page
-    page.goto(f"{visitor.home}?view=lab&break=agreement")
+    page.goto(f"{visitor.home}?view=lab&break=few")
     act = page.locator(".cb-primary")
     expect(act).to_have_text("Train and see", timeout=60_000)
     expect(act).to_be_disabled()
-    expect(page.get_by_label("Label rule")).to_have_value("agreement")
+    expect(page.get_by_label("How many problems")).to_have_value("10")
     guess = page.get_by_label("Your guess: right answers of 100")
     guess.press("ArrowRight")
     expect(page.locator(".cb-number")).to_have_text("76%")
@@ -91,10 +91,8 @@ def test_an_experiment_is_guessed_first(enter: Enter) -> None:
     until(page, "window.citer.views.filled.get('lab').run.points[0]?.n >= 4", 180)
     act.click()
     expect(page.locator(".cb-note h3")).to_contain_text("and you said 76%")
-    expect(page.get_by_role("button", name="Labels from agreement")).to_have_attribute(
-        "data-result", re.compile(r"\d+%")
-    )
+    expect(page.get_by_role("button", name="Ten problems")).to_have_attribute("data-result", re.compile(r"\d+%"))
     assert (overflow(page), small_targets(page, ".cx-lab"), findings(page, ".cx-lab")) == (0, [], [])
     page.get_by_role("button", name="Put it back").click()
     expect(act).to_have_text("Train")
-    expect(page.get_by_label("Label rule")).to_have_value("outcome")
+    expect(page.get_by_label("How many problems")).to_have_value("100")
