@@ -3,7 +3,7 @@
  * model alone. Pure.
  *
  * @typedef {import("../evidence/figures.js").EvidencePoint} EvidencePoint
- * @typedef {{share: number, accuracy: number, tau: number|null, wanted: number|null}} Stand
+ * @typedef {{share: number, accuracy: number, tau: number|null}} Stand
  * @typedef {Object} Baselines of one format
  * @property {Stand[]} free max-probability, by share
  * @property {Stand[]} shipped
@@ -20,10 +20,10 @@ export function baselinesOf(points) {
   const slm = alone("always-slm");
   /** @param {string} name @returns {Stand[]} */
   const curve = (name) => [
-    { share: 0, accuracy: slm, tau: 0, wanted: 0 },
+    { share: 0, accuracy: slm, tau: 0 },
     ...points
       .filter(({ router, share, settings }) => router === name && share !== null && !settings.take_back)
-      .map(({ share, accuracy, tau, share_wanted: wanted }) => ({ share: Number(share), accuracy, tau, wanted }))
+      .map(({ share, accuracy, tau }) => ({ share: Number(share), accuracy, tau }))
       .sort((a, b) => a.share - b.share),
   ];
   return { free: curve(FREE), shipped: curve(SHIPPED), slm, llm: alone("always-llm") };

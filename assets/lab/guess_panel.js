@@ -10,7 +10,6 @@ export class GuessPanel {
   output = html("output", {}, "?");
   title = html("h3", { class: "cb-guess-title" });
   about = html("p", {});
-  note = html("p", { class: "cv-muted" });
 
   /** @param {() => void} onMove */
   constructor(onMove) {
@@ -31,7 +30,6 @@ export class GuessPanel {
       this.title,
       this.about,
       html("div", { class: "cb-guess-row" }, this.range, this.output),
-      this.note,
     ]);
   }
 
@@ -41,11 +39,10 @@ export class GuessPanel {
     setText(this.output, "?");
   }
 
-  /** @param {string} title @param {string} about @param {string} note */
-  ask(title, about, note) {
+  /** @param {string} title @param {string} about */
+  ask(title, about) {
     setText(this.title, title);
     this.title.hidden = !title;
     setText(this.about, about);
-    setText(this.note, note);
   }
 }

@@ -301,7 +301,7 @@ export class Lab {
       const one = broken ? BREAKS[broken] : null;
       const share = Math.round(100 * this.recipe.share);
       const ask = `How many of 100 unseen problems will it get right with ${share}% of the tokens by the LLM?`;
-      guess.ask(one?.title ?? "", one ? `${one.about} ${ask}` : `Your guess, if you like: ${ask}`, "");
+      guess.ask(one?.title ?? "", one ? `${one.about} ${ask}` : `Your guess, if you like: ${ask}`);
       if (this.slot.firstChild !== guess.root) this.slot.replaceChildren(guess.root);
     } else {
       const note = isDone ? (broken ? findingOf(this, others, points) : null) : noteOf(this);

@@ -36,8 +36,8 @@ export class LabRun {
   /** Whether an unseen problem was answered right, at each share, by its place. @type {(boolean[]|undefined)[]} */
   answers = [];
   nUnseen = 0;
-  /** Of labelling and training, and since the beginning. */
-  seconds = { labels: 0, router: 0, all: 0 };
+  /** Until the router was there, and until all was over. */
+  seconds = { router: 0, all: 0 };
   /** @type {Recipe|null} that it is made by */
   recipe = null;
   /** @type {Problem[]} that are labelled */
@@ -90,7 +90,6 @@ export class LabRun {
       this.#to("load");
       if (!(await this.client.load())) throw new Error(this.client.why);
       if (!isEnough && !going.signal.aborted) await this.#label(recipe, going.signal);
-      this.seconds.labels = since(began);
       if (!going.signal.aborted && this.#canLearn()) {
         await this.#train(recipe, going.signal);
         this.seconds.router = since(began);
