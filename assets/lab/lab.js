@@ -157,7 +157,13 @@ export class Lab {
     this.own = this.card = null;
     this.tab = "labels";
     this.separation.clear();
-    const unseen = await this.book.unseen(this.recipe.ask);
+    let unseen;
+    try {
+      unseen = await this.book.unseen(this.recipe.ask);
+    } catch (error) {
+      this.run.fail(messageOf(error));
+      return;
+    }
     await this.run.start(this.recipe, this.problems, unseen, isEnough);
     if (this.run.trained) this.#done(unseen);
   }

@@ -23,11 +23,18 @@ export class LabProblems {
     this.facts = facts;
   }
 
-  /** @param {string} name of a file @returns {Promise<any[]>} */
-  #file(name) {
+  /**
+   * @param {string} name of a file; one that could not be had is asked for again
+   * @returns {Promise<any[]>}
+   * @throws {Error} in words for a person
+   */
+  async #file(name) {
     const found = this.#rows.get(name) ?? textOf(this.facts, `datasets/${name}.jsonl`).then(rowsOf);
     this.#rows.set(name, found);
-    return found;
+    const rows = await found.catch(() => []);
+    if (rows.length) return rows;
+    this.#rows.delete(name);
+    throw new Error("The problems could not be fetched. Check the connection and try again.");
   }
 
   /** What kinds there are, by format. @returns {Promise<Record<string, string[]>>} */

@@ -119,6 +119,13 @@ export class LabRun {
     this.stage = "idle";
   }
 
+  /** It cannot begin. @param {string} why */
+  fail(why) {
+    this.leave();
+    Object.assign(this, { why, passes: [], trained: null, points: [] });
+    this.#to("failed");
+  }
+
   /** @param {Stage} stage */
   #to(stage) {
     this.stage = stage;

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { accuracyAt, baselinesOf, interval, tauAt } from "../../assets/lab/baselines.js";
+import { LabProblems } from "../../assets/lab/lab_problems.js";
 import { LabRun, SHARES } from "../../assets/lab/lab_run.js";
 import { kindOf } from "../../assets/lab/label_panel.js";
 import { BREAKS, CHOICES, RULES_IN_WORDS, USUAL, inAddress, readRecipe } from "../../assets/lab/recipe.js";
@@ -176,6 +177,25 @@ test("who leaves while labels are made hears no more of them, and they stay", as
   run.leave(); // before the pair is there
   await loading;
   assert.equal(run.stage, "idle");
+});
+
+test("problems that could not be fetched are said in words, and asked for again", async () => {
+  const { fetch } = globalThis;
+  const book = new LabProblems({ root: "http://localhost/assets/" });
+  try {
+    globalThis.fetch = () => Promise.reject(new TypeError("Failed to fetch"));
+    await assert.rejects(book.unseen("math"), /could not be fetched.*try again/);
+    globalThis.fetch = async () => new Response("", { status: 404 });
+    await assert.rejects(book.unseen("math"), /could not be fetched.*try again/);
+    globalThis.fetch = async () => new Response('{"problem": "1+1?", "solution": "\\\\boxed{2}"}\n');
+    assert.equal((await book.unseen("math"))[0].true_answer, "2");
+  } finally {
+    globalThis.fetch = fetch;
+  }
+  const run = new LabRun(new FakeClient(), () => {});
+  run.fail("No connection.");
+  assert.deepEqual([run.stage, run.why, run.isGoing], ["failed", "No connection.", false]);
+  assert.equal(actionsOf({ run, recipe: USUAL, broken: null }).first.label, "Try again");
 });
 
 test("another recipe may begin while one is on its way", async () => {
