@@ -32,10 +32,10 @@ from citer_core.routing.routers.citer_plus import CiterPlusRouter
 from citer_core.tasks.prompts import DataType
 from citer_core.training.objectives import OBJECTIVES
 from citer_core.training.router_training import RouterRecipe, train_router
+from tests.sampling import few_or_all
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_TRIED = 192  # as in assets/engine/labelling.js
-N_EACH = 5
 RULES = ("shortcut", "rollouts", "outcome", "outcome-llm", "agreement")
 WAYS = [*({"truth": "gold", "rule": rule} for rule in RULES), {"truth": "llm", "rule": "outcome"}]
 WIDTHS = {"linear": 0, "mlp-32": 32, "mlp-128": 128}
@@ -56,9 +56,9 @@ def lab_rows(use: str, data_type: str, n: int | None = None) -> list[dict[str, A
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()][:n]
 
 
-@pytest.fixture(scope="module")
-def rows() -> list[tuple[dict[str, Any], DataType]]:
-    return [(row, data_type) for data_type in FORMATS for row in lab_rows("train", data_type, N_EACH)]
+@pytest.fixture(scope="module", params=few_or_all(2, 5))
+def rows(request: pytest.FixtureRequest) -> list[tuple[dict[str, Any], DataType]]:
+    return [(row, data_type) for data_type in FORMATS for row in lab_rows("train", data_type, request.param)]
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ def known_labels(engine: Engine, rows: list[Any], truth: str, rule: str) -> tupl
 def test_labels_are_pythons(engine: Engine, rows: list[Any], answer: dict[str, Any], number: int) -> None:
     way, ours = WAYS[number], answer["labelled"][number]
     theirs, forced = known_labels(engine, rows, way["truth"], way["rule"])
-    assert len(ours) == len(rows) == 2 * N_EACH
+    assert len(ours) == len(rows)
     assert [-1 if label is None else label for one in ours for label in one["labels"]] == theirs.label.tolist()
     assert len(set(theirs.label.tolist())) > 1
     for question, one in enumerate(ours):

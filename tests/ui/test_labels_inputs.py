@@ -19,8 +19,11 @@ from tests.ui.serving import HOSTILE, Served
 from tests.ui.visitor import Visitor, wait_until
 
 pytestmark = pytest.mark.ui
-# The brackets after the hostile text would be the box's otherwise.
-HOSTILE_ROW = {"problem": f"hostile {HOSTILE}", "solution": f"{HOSTILE} The final answer is $\\boxed{{42}}$."}
+# Its solution is short, since nearly every token of it is rolled out; tests/ui/test_hostile_text.py shows long ones.
+HOSTILE_ROW = {
+    "problem": f"hostile {HOSTILE}",
+    "solution": " <img src=x onerror=window.hacked=3> The final answer is $\\boxed{42}$.",
+}
 MC_ROW = {
     "question": "Which is a fruit?",
     "choices": {"text": ["pear", "stone"], "label": ["A", "B"]},
@@ -62,7 +65,6 @@ def test_what_the_tab_is_given(
     expect(status).to_contain_text('add "solution"', timeout=10_000)
     expect(visitor.page.locator(".cl-question")).to_contain_text("Which is a fruit?")  # what was there stays
     paste(visitor, json.dumps(HOSTILE_ROW))
-    # Nearly every token of it is rolled out, which takes 5 s of an idle machine.
     expect(visitor.page.locator(".cl-question")).to_contain_text("hostile", timeout=60_000)
     expect(status).to_be_hidden()
     shown = visitor.page.locator(".cl-text").evaluate("node => node.textContent")

@@ -76,10 +76,12 @@ def test_tokens_come_through_as_they_are_written(proxied: str) -> None:
     """A proxy that collects them would show the first with the last; both to the page and to programs."""
     with httpx.Client(base_url=proxied, timeout=60) as client:
         question = "What is a long question?"
-        asked = {"question": question, "data_type": "open", "router": None, "settings": {}}
+        settings = {"max_new_tokens": 64}
+        asked = {"question": question, "data_type": "open", "router": None, "settings": settings}
         with client.stream("POST", "citer/ask/run", json=asked) as stream:
             page = [time.monotonic() for line in stream.iter_lines() if '"tokens"' in line]
-        event = client.post("gradio_api/call/route_trace", json={"data": [question, "open", "", ""]}).json()["event_id"]
+        data = [question, "open", json.dumps(settings), ""]
+        event = client.post("gradio_api/call/route_trace", json={"data": data}).json()["event_id"]
         with client.stream("GET", f"gradio_api/call/route_trace/{event}") as stream:
             program = [time.monotonic() for line in stream.iter_lines() if line.startswith("data:")]
         for came in (page, program):

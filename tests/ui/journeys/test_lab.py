@@ -42,7 +42,7 @@ def test_a_router_of_ones_own(enter: Enter, engine: Engine, tmp_path: Path) -> N
     assert n_llm > 0 and n_both > 0
     expect(page.locator(".cb-sofar")).to_contain_text(f"{n_llm} need")
     expect(page.locator(".cb-head").last).to_contain_text(re.compile(r"pass \d+.* loss \d"))
-    until(page, "window.citer.views.filled.get('lab').run.points[0].n >= 12", 180)
+    until(page, "window.citer.views.filled.get('lab').run.points[0].n >= 4", 180)
     expect(train).to_have_text("Cancel")
     train.click()
     expect(train).to_have_text("Use in Explore")
