@@ -17,11 +17,11 @@ from citer_core.models.presets import EMBEDDED
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.routing.catalog import load_router, load_routers
 from citer_core.routing.decode import decode, decode_batch
-from citer_core.routing.decoder import check_prompt
 from citer_core.routing.inside import Inside, inside
 from citer_core.routing.memory import Memory
 from citer_core.routing.next_tokens import NextTokens, next_tokens
 from citer_core.routing.probe import ProbedToken, probe
+from citer_core.routing.prompt import check_prompt
 from citer_core.routing.router import Router
 from citer_core.routing.server import check_router
 from citer_core.routing.speculative import speculate

@@ -85,10 +85,11 @@ def _measure(
             engine, [row.problem for row in _rows("math") + _rows("mc")], tell=say
         )
     from citer_core.labelling.teacher_forcing import example_of
+    from citer_core.measuring.labelling_benchmark import labelling_benchmark
 
     examples = [example_of(row.row, "math", engine.pair) for row in _rows("math")]
     examples += [example_of(row.row, "mc", engine.pair) for row in _rows("mc")]
-    return pipeline_benchmark.labelling_benchmark(engine.pair, examples, tell=say)
+    return labelling_benchmark(engine.pair, examples, tell=say)
 
 
 def _rows(data_type: DataType) -> list[NumberedRow]:

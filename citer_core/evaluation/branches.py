@@ -18,7 +18,7 @@ from citer_core.labelling.rollouts import MAX_ROLLOUT_TOKENS, preferred_source
 from citer_core.labelling.teacher_forcing import Example
 from citer_core.models.pair import ModelPair
 from citer_core.routing.decode import decode_batch
-from citer_core.routing.decoder import sequence_key
+from citer_core.routing.prompt import sequence_key
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.routing.sequence import RoutedSequence
 from citer_core.tasks.answers import check_answer

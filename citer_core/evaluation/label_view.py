@@ -21,7 +21,7 @@ from citer_core.labelling.teacher_forcing import BATCH_TOKENS, Example, TeacherF
 from citer_core.models.pair import ModelPair
 from citer_core.models.tensor_checks import is_finite
 from citer_core.models.transfer import is_host
-from citer_core.routing.decoder import sequence_key
+from citer_core.routing.prompt import sequence_key
 from citer_core.routing.router import Router, RouterFeatures
 from citer_core.text import TextStream
 

@@ -15,12 +15,14 @@ from citer_core.fork import Fork
 from citer_core.models.pair import ModelPair
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.threads import ROWS_FOR_THREADS, BatchThreads
-from citer_core.routing.decoder import Decoder, check_prompt, sides_of
+from citer_core.routing.decoder import Decoder
 from citer_core.routing.memory import Memory
 from citer_core.routing.pace import Pace
+from citer_core.routing.prompt import check_prompt
 from citer_core.routing.router import Router
 from citer_core.routing.sequence import RoutedSequence, never
 from citer_core.routing.server import check_router, check_settings
+from citer_core.routing.sides import sides_of
 from citer_core.types import DecodeSettings, FinishReason, TokenEvent
 
 # Sequences in progress for each one of a pass. With one, those that waited for the LLM left the SLM's passes a third

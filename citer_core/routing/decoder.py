@@ -11,7 +11,6 @@ Knows nothing about pages, runs or files.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Sequence
 from itertools import count
@@ -19,20 +18,19 @@ from itertools import count
 import torch
 from torch import Tensor
 
-from citer_core.errors import PromptError
 from citer_core.fork import Fork
 from citer_core.models.pair import ModelPair
 from citer_core.models.reader import Reader
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.routing.candidates import candidates_at
-from citer_core.routing.computed import ComputedLlm, ComputedSlm
 from citer_core.routing.look_back import rule_of, wants_look
 from citer_core.routing.pace import Pace
-from citer_core.routing.replayed import ReplayedLlm, ReplayedSlm
+from citer_core.routing.prompt import check_prompt, sequence_key
 from citer_core.routing.router import Router, entropy_of_logits
 from citer_core.routing.said import LlmSide, Said, SlmSide
 from citer_core.routing.sequence import Progress, RoutedSequence, Step, never
-from citer_core.routing.server import ServerLlm, check_router, check_settings
+from citer_core.routing.server import check_router, check_settings
+from citer_core.routing.sides import sides_of
 from citer_core.types import DecodeSettings
 
 POLL_S = 0.1  # how long a step waits for a server when there is nothing else to do
@@ -375,22 +373,6 @@ class Decoder:
         self.live = [s for s in self.live if s.finish_reason is None]
 
 
-def sides_of(pair: ModelPair, n_slots: int, *, reuses: bool = True) -> tuple[SlmSide, LlmSide]:
-    """Who says what the models of a pair say.
-
-    Args:
-        pair: the two models.
-        n_slots: sequences.
-        reuses: False feeds the LLM the whole text at every call, as the authors' published code does.
-    """
-    slm: SlmSide = ReplayedSlm(pair, n_slots) if pair.slm.is_replayed else ComputedSlm(pair, n_slots)
-    if isinstance(pair.llm, RemoteLM):
-        return slm, ServerLlm(pair, pair.llm)
-    if pair.llm.is_replayed and reuses:
-        return slm, ReplayedLlm(pair, n_slots)
-    return slm, ComputedLlm(pair, n_slots, reuses=reuses)
-
-
 def _read_part(s: RoutedSequence, progress: Progress, upto: int, seconds: float) -> bool:
     """A model has read a part: of a long text, or of what a branch shares, whose seconds are not told.
 
@@ -414,25 +396,3 @@ def _first_mistake(s: RoutedSequence) -> int | None:
     n = len(steps) - (s.waiting.source == "llm")
     token_ids, confidences = [step.token_id for step in steps[:n]], [step.slm_confidence for step in steps[:n]]
     return s.take_back.first_mistake(token_ids, confidences, s.span)
-
-
-def check_prompt(pair: ModelPair, prompt_ids: Sequence[int]) -> int:
-    """How many tokens may follow the prompt in the models' context.
-
-    Raises:
-        PromptError: none, or there is no prompt.
-    """
-    if not prompt_ids:
-        raise PromptError("The prompt is empty. Write a question.")
-    room = pair.max_context - len(prompt_ids)
-    if room < 1:
-        raise PromptError(
-            f"The prompt has {len(prompt_ids):,} tokens; this pair reads at most {pair.max_context - 1:,}. Shorten it."
-        )
-    return room
-
-
-def sequence_key(prompt_ids: Sequence[int]) -> int:
-    """A 63-bit hash of a prompt, the same in every process: what a router may draw random numbers from."""
-    digest = hashlib.sha256(b",".join(str(i).encode() for i in prompt_ids)).digest()
-    return int.from_bytes(digest[:8], "big") >> 1

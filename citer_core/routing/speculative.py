@@ -18,7 +18,7 @@ from citer_core.models.pair import ModelPair
 from citer_core.models.reader import Reader
 from citer_core.models.remote_lm import RemoteLM
 from citer_core.models.transfer import to_host
-from citer_core.routing.decoder import check_prompt
+from citer_core.routing.prompt import check_prompt
 from citer_core.routing.said import not_a_number
 from citer_core.speculation import DraftedToken, Drafting, SpeculativePass
 from citer_core.text import TextStream

@@ -11,7 +11,8 @@ from citer_core.cli.report_file import report_file
 from citer_core.engine import Engine
 from citer_core.errors import SettingError
 from citer_core.labelling.teacher_forcing import example_of
-from citer_core.measuring.pipeline_benchmark import batch_benchmark, class_benchmark, labelling_benchmark
+from citer_core.measuring.labelling_benchmark import labelling_benchmark
+from citer_core.measuring.pipeline_benchmark import batch_benchmark, class_benchmark
 from citer_core.tasks.datasets import bundled_rows
 
 

@@ -16,7 +16,7 @@ from citer_core.errors import PromptError
 from citer_core.models.language_model import LanguageModel
 from citer_core.models.reader import Reader
 from citer_core.routing.decode import decode, decode_batch
-from citer_core.routing.decoder import sequence_key
+from citer_core.routing.prompt import sequence_key
 from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.routing.routers.training_free import MaxProbabilityRouter

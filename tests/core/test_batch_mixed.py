@@ -14,8 +14,9 @@ from citer_core.errors import NotANumberError, PromptError
 from citer_core.fork import Fork
 from citer_core.models.reader import Reader
 from citer_core.routing.decode import decode, decode_batch
-from citer_core.routing.decoder import Decoder, sequence_key
+from citer_core.routing.decoder import Decoder
 from citer_core.routing.pace import Pace
+from citer_core.routing.prompt import sequence_key
 from citer_core.routing.router import Router
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.routing.routers.training_free import MaxProbabilityRouter

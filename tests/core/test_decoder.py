@@ -17,9 +17,10 @@ from citer_core.errors import PromptError
 from citer_core.fork import Fork
 from citer_core.models.pair import ModelPair
 from citer_core.routing.decode import decode_batch
-from citer_core.routing.decoder import Decoder, sequence_key
+from citer_core.routing.decoder import Decoder
 from citer_core.routing.memory import Memory
 from citer_core.routing.pace import Pace
+from citer_core.routing.prompt import sequence_key
 from citer_core.routing.router import RouterFeatures
 from citer_core.routing.routers.training_free import (
     BidirectionalEntropyRouter,

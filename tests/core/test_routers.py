@@ -12,7 +12,7 @@ import torch
 from citer_core.models.greedy import row_parts
 from citer_core.routing import routers
 from citer_core.routing.decode import decode
-from citer_core.routing.decoder import sequence_key
+from citer_core.routing.prompt import sequence_key
 from citer_core.routing.router import RouterFeatures, entropy_of, entropy_of_logits, margin_of
 from citer_core.routing.routers import stored_kinds, training_free_routers
 from citer_core.training.objectives import OBJECTIVES

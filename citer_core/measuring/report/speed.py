@@ -26,9 +26,11 @@ from citer_core.models.batch import greedy_completions
 from citer_core.models.reader import Reader
 from citer_core.routing.catalog import load_routers
 from citer_core.routing.decode import decode, decode_batch
-from citer_core.routing.decoder import Decoder, sequence_key, sides_of
+from citer_core.routing.decoder import Decoder
 from citer_core.routing.pace import Pace
+from citer_core.routing.prompt import sequence_key
 from citer_core.routing.router import RouterFeatures
+from citer_core.routing.sides import sides_of
 from citer_core.tasks.problems import problem_from_text
 from citer_core.types import WithResult
 
