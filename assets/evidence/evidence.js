@@ -6,6 +6,8 @@
  */
 
 import { button, html, setText, stylesheet, withCode, withTerms } from "../viewer/dom.js";
+import { percentIn } from "./arena_levels.js";
+import { ArenaPanel } from "./arena_panel.js";
 import { reachable } from "./chart_keys.js";
 import { CurveKey } from "./curve_key.js";
 import { AXES, addressOf, axesOf, csvOf, curvesFigure, sentenceOf, seriesOf, tableOf as cellsOf } from "./figures.js";
@@ -35,6 +37,7 @@ import { answerOf } from "../transport/server.js";
  * @typedef {Object} EvidenceMessage
  * @property {EvidenceRegime[]} regimes
  * @property {{sentences: string[], figure: import("./intervals.js").Figure}|null} lesson when a learned router pays
+ * @property {import("./arena_levels.js").PairLevels[]} arena at each number of bytes
  * @property {import("./question_panel.js").EvidenceClaim[]} claims
  * @property {Record<string, string>} problems a question of each kind, to open a router with
  *
@@ -70,6 +73,8 @@ class Evidence {
     this.message = null;
     this.regime = "";
     this.kind = "";
+    /** @type {ArenaPanel[]} */
+    this.arenas = [];
     /** @type {AxisName} */
     this.axis = "bytes_share";
     this.isListening = false;
@@ -142,11 +147,17 @@ class Evidence {
   /** @param {EvidenceMessage} message */
   show(message) {
     this.message = message;
-    this.say("");
-    if (message.lesson) this.teach(message.lesson);
-    this.questions.replaceChildren(...message.claims.map(questionPanel));
-    this.body.hidden = false;
     const query = new URLSearchParams(location.search);
+    /** @type {string[]} */
+    const refused = [];
+    this.arenas = message.arena.map((pair) => new ArenaPanel(pair, percentIn(query, pair, refused)));
+    this.say(refused.join(" "));
+    if (message.lesson) this.teach(message.lesson);
+    const chosen = this.arenas.map(({ root }) => root);
+    this.questions.replaceChildren(
+      ...message.claims.map((claim) => questionPanel(claim, claim.name === "arena" ? chosen : [])),
+    );
+    this.body.hidden = false;
     const curves = query.get("curves")?.split(",");
     const axis = /** @type {AxisName} */ (query.get("axis") ?? this.axis);
     this.choose(query.get("pair") ?? "", query.get("kind") ?? "", axis);
@@ -155,10 +166,11 @@ class Evidence {
     this.draw();
   }
 
-  /** Which curves of which chart. */
+  /** Which curves of which chart, and where each pair's contenders meet. */
   inAddress() {
     const curves = this.series().flatMap((series) => (this.isShown(series) ? [series.router] : []));
-    return new URLSearchParams({ pair: this.regime, kind: this.kind, axis: this.axis, curves: curves.join(",") });
+    const chart = { pair: this.regime, kind: this.kind, axis: this.axis, curves: curves.join(",") };
+    return new URLSearchParams([...Object.entries(chart), ...this.arenas.map(({ inAddress }) => inAddress)]);
   }
 
   /** @param {NonNullable<EvidenceMessage["lesson"]>} lesson */

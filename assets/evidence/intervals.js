@@ -10,6 +10,7 @@
  * @property {number|null} low of its 95% interval, null without
  * @property {number|null} high
  * @property {number|null} n
+ * @property {number} [right] share of right answers, where the number is another one
  * @property {string} text the number in words
  *
  * @typedef {Object} Figure
@@ -61,9 +62,14 @@ export function intervalText({ low, high }, unit) {
   return `${sign(a)}${a.toFixed(1)} to ${sign(b)}${b.toFixed(1)}${unit === "share" ? "%" : ""}`;
 }
 
-/** With all digits; what has no number is empty. @param {Figure} figure */
-export const figureCsv = ({ rows, unit }) =>
-  csvText(
-    ["group", "label", `value (${unit})`, "95% from", "to", "n"],
-    rows.map(({ group, label, value, low, high, n }) => [group, label, value, low, high, n]),
+/** With all digits that are known; what has no number is empty. @param {Figure} figure */
+export function figureCsv({ rows, unit }) {
+  const hasRight = rows.some(({ right }) => right !== undefined);
+  return csvText(
+    ["group", "label", `value (${unit})`, "95% from", "to", "n", ...(hasRight ? ["right"] : [])],
+    rows.map(({ group, label, value, low, high, n, right = null }) => {
+      const cells = [group, label, value, low, high, n];
+      return hasRight ? [...cells, right] : cells;
+    }),
   );
+}

@@ -27,6 +27,7 @@
 
 import { button, html, svg, withCode } from "../viewer/dom.js";
 import { download } from "../share/page_export.js";
+import { percent } from "../run/format.js";
 import { figureCsv, groupsOf, intervalText, scaleOf } from "./intervals.js";
 
 /** A figure with more rows is closed until it is pressed; on a phone, all figures are. */
@@ -34,8 +35,8 @@ const MOST_ROWS = 12;
 const NARROW = "(max-width: 640px)";
 const COLUMNS = ["ce-col-label", "ce-col-line", "ce-col-value", "ce-col-range"];
 
-/** @param {EvidenceClaim} claim */
-export function questionPanel(claim) {
+/** @param {EvidenceClaim} claim @param {Element[]} [chosen] figures of which a person chooses what they show */
+export function questionPanel(claim, chosen = []) {
   const { name, source, text, paper, verdict, sentence, found, command, others, figures } = claim;
   return html("article", { class: "ce-question", "data-verdict": verdict, "data-name": name }, [
     html("div", { class: "ce-said" }, [
@@ -47,14 +48,18 @@ export function questionPanel(claim) {
       paper ? html("p", { class: "cl-note" }, `The paper: ${paper}`) : null,
       command ? html("p", { class: "cl-note" }, ...withCode(command)) : null,
     ]),
-    figures.length
+    figures.length || chosen.length
       ? html("details", { class: "ce-figures", open: !matchMedia(NARROW).matches }, [
-          html("summary", {}, figures.length === 1 ? "The figure" : `The ${figures.length} figures`),
+          html("summary", {}, wordsOf(figures.length, chosen.length > 0)),
+          ...chosen,
           ...figures.map((one, k) => figurePanel(one, `${name}-${k + 1}`)),
         ])
       : null,
   ]);
 }
+
+/** What is folded on a phone. @param {number} n figures @param {boolean} more are chosen from */
+const wordsOf = (n, more) => (more ? "The figures" : n === 1 ? "The figure" : `The ${n} figures`);
 
 /** The pair above its numbers, each in a line of its own. @param {Finding} finding */
 function findingPanel({ lines, where, lead, verdict }) {
@@ -117,6 +122,7 @@ function drawnRow(row, { unit, reference }, place) {
   const { value, low, high } = row;
   const interval = intervalText(row, unit);
   const n = row.n === null ? "" : `n\u00a0=\u00a0${row.n.toLocaleString("en")}`; // stays in one line
+  const beside = row.right === undefined ? n : `${percent(row.right)}\u00a0right`;
   return html("tr", { role: "row" }, [
     html("th", { scope: "row", role: "rowheader" }, row.label),
     html("td", { class: "ce-line", role: "cell" }, [
@@ -132,6 +138,6 @@ function drawnRow(row, { unit, reference }, place) {
       ]),
     ]),
     html("td", { class: "ce-value", role: "cell" }, row.text),
-    html("td", { class: "ce-range", role: "cell" }, [interval, n].filter(Boolean).join(", ")),
+    html("td", { class: "ce-range", role: "cell" }, [interval, beside].filter(Boolean).join(", ")),
   ]);
 }

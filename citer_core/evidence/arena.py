@@ -19,15 +19,14 @@ from numpy.typing import NDArray
 from citer_core.evidence.claim import Answer, Figure, FigureRow, Finding, Stored, figures
 from citer_core.evidence.regime import Regime
 
-# Of the bytes of the LLM's own answers: the first is looked at first. An SLM may move more than some of them.
-BYTES, MORE_BYTES = (0.20, 0.15, 0.30), (0.50, 0.40, 0.60)
+# Of the bytes of the LLM's own answers: looked at first, and where the SLM alone moves more than that.
+BYTES, MORE_BYTES = 0.20, 0.50
 PASSES = (0.05, 0.10)  # of the LLM, a kept token
 # Oracles, and readings of ties that make no difference.
 NO_CONTENDERS = ("disagreement", "decisive", "outcome-fail-slm", "outcome-fail-llm")
 SLM, LLM = "always-slm", "always-llm"
 HELD_AGAINST = ("citer-2", "max-probability")  # the paper's router and the free one
 N_DRAWS = 2000
-MOST_DRAWN = 10  # of each kind, beside those that all are held against
 _Rights = NDArray[np.float64]  # [n], how right each answer is: averaged over training seeds, or of a mixture
 
 
@@ -45,6 +44,7 @@ class Standing:
     Attributes:
         label: of the contender.
         gap, low, high: fractions of the gap; 0 is the SLM alone, 1 the LLM.
+        right: share of right answers.
         less: this less that of others, by label: mean and 95% interval.
     """
 
@@ -52,6 +52,7 @@ class Standing:
     gap: float
     low: float
     high: float
+    right: float
     less: Mapping[str, tuple[float, float, float]]
 
 
@@ -84,10 +85,10 @@ class Arena:
         return [label for label, router in self.routers.items() if router in HELD_AGAINST]
 
     @property
-    def levels(self) -> Sequence[float]:
-        """Bytes at which the contenders meet: at which nearly all of them can be."""
+    def level(self) -> float:
+        """Bytes at which the contenders meet first: at which nearly all of them can be."""
         cheapest = [points[0].at for points in self.by_bytes.values()]
-        return BYTES if np.median(cheapest) < BYTES[1] else MORE_BYTES
+        return BYTES if np.median(cheapest) < BYTES else MORE_BYTES
 
     def standings(self, at: float, *, by_passes: bool = False) -> list[Standing]:
         """Who recovers how much at a cost, the most first; without those who cannot be so cheap."""
@@ -101,7 +102,7 @@ class Arena:
                 for other in self.held_against
                 if other in gaps and other != label
             }
-            standings.append(Standing(label, gap, *_ends(drawn), less))
+            standings.append(Standing(label, gap, *_ends(drawn), float(found[label].mean()), less))
         return sorted(standings, key=lambda one: -one.gap)
 
     def _gaps(self, rights: Sequence[_Rights]) -> list[tuple[float, NDArray[np.float64]]]:
@@ -181,12 +182,10 @@ def answered(stored: Stored) -> Answer | None:
         return None
     (regime, own), *others = there
     return Answer(
-        Finding(
-            _words(own), regime.title, f"Of the gap between both models, at {own[0].levels[0]:.0%} of the LLM's bytes"
-        ),
+        Finding(_words(own), regime.title, f"Of the gap between both models, at {own[0].level:.0%} of the LLM's bytes"),
         _sentence(own),
         "python -m citer_core arena",
-        tuple(figure for k, one in enumerate(there) for figure in _drawn(*one, is_first=k == 0)),
+        _drawn(own),
         tuple(Finding(_words(found), one.title) for one, found in others),
     )
 
@@ -200,7 +199,7 @@ def _words(found: Sequence[Arena]) -> tuple[str, ...]:
     """The first at equal bytes, with CITER and the free baseline."""
     lines = []
     for one in found:
-        standings = one.standings(one.levels[0])
+        standings = one.standings(one.level)
         told = [s for k, s in enumerate(standings) if k == 0 or s.label in one.held_against]
         said = ", ".join(f"{s.label} {s.gap:.0%}" for s in told)
         lines.append(f"{one.kind}: {said}")
@@ -208,32 +207,25 @@ def _words(found: Sequence[Arena]) -> tuple[str, ...]:
 
 
 def _sentence(found: Sequence[Arena]) -> str:
-    firsts = list(dict.fromkeys(one.standings(one.levels[0])[0].label.partition(":")[0] for one in found))
+    firsts = list(dict.fromkeys(one.standings(one.level)[0].label.partition(":")[0] for one in found))
     most = f"{' and '.join(firsts)} {'recovers' if len(firsts) == 1 else 'recover'} most"
     return f"At equal bytes {most}. What costs more there is mixed with the SLM alone."
 
 
-def _drawn(regime: Regime, found: Sequence[Arena], *, is_first: bool) -> tuple[Figure, ...]:
-    """The best of each kind at the first number of bytes; of the regime that leads all, at other costs too."""
-
-    def rows(one: Arena, at: float, *, by_passes: bool = False, most: int | None = None) -> list[FigureRow]:
-        standings = one.standings(at, by_passes=by_passes)
-        return [
-            FigureRow.interval(one.kind, s.label, s.gap, (s.low, s.high), one.n)
-            for k, s in enumerate(standings)
-            if most is None or k < most or s.label in one.held_against
-        ]
-
-    def every(at: float, *, by_passes: bool = False) -> list[FigureRow]:
-        return [row for one in found for row in rows(one, at, by_passes=by_passes)]
-
-    what, title = "the gap recovered at", regime.title.partition(":")[0]
-    first, *levels = found[0].levels
+def _drawn(found: Sequence[Arena]) -> tuple[Figure, ...]:
+    """All at equal passes of the LLM; at equal bytes they stand in `arena_levels`."""
     drawn = figures(
-        *((f"{one.kind}: {what} {first:.0%} of the LLM's bytes; {title}", "share", rows(one, first, most=MOST_DRAWN))
-          for one in found),
-        *((f"All at {first:.0%} of the LLM's bytes", "share", every(first)) for _ in range(is_first)),
-        *((f"All at {at:.0%} of the LLM's bytes", "share", every(at)) for at in levels if is_first),
-        *((f"All at {at:.0%} LLM passes", "share", every(at, by_passes=True)) for at in PASSES if is_first),
-    )  # fmt: skip
+        *(
+            (
+                f"All at {at:.0%} LLM passes",
+                "share",
+                [
+                    FigureRow.interval(one.kind, s.label, s.gap, (s.low, s.high), one.n)
+                    for one in found
+                    for s in one.standings(at, by_passes=True)
+                ],
+            )
+            for at in PASSES
+        )
+    )
     return tuple(replace(figure, reference=(1.0, "the LLM")) for figure in drawn)

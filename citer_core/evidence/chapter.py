@@ -147,7 +147,7 @@ def _short_table() -> str:
 def _arena(regime: Regime) -> str:
     """Every contender at equal bytes, the one that recovers most first; and right answers at a share of LLM tokens."""
     found = arenas(regime)
-    level, *_ = found[0].levels
+    level = found[0].level
     standings = [{one.label: one for one in arena.standings(level)} for arena in found]
     labels = dict.fromkeys(label for of in standings for label in of)
     rows = []

@@ -223,7 +223,7 @@ def short(regime: Regime) -> str:
 def headline(regime: Regime) -> str:
     """The honest sentence of README: who recovers how much of the gap at equal bytes, the best one first."""
     found = arenas(regime)
-    level = found[0].levels[0]
+    level = found[0].level
     standings = [arena.standings(level) for arena in found]
     gaps = {one.label: [next(o.gap for o in of if o.label == one.label) for of in standings] for one in standings[0]}
     best: dict[str, list[float]] = {}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from citer_core.evidence.arena import N_DRAWS, arena_of, arenas
+from citer_core.evidence.arena_levels import PERCENTS, arena_levels
 from citer_core.evidence.regime import COLUMNS, Regime, table_of
 from citer_core.evidence.regimes import regimes
 
@@ -61,6 +62,11 @@ def test_a_point_stands_as_it_is_and_two_are_mixed(arena):
     assert gaps(arena, 0.05, by_passes=True) == {"B": 0.6, "C": 0.15, "M": 0.125}
 
 
+def test_right_answers_are_those_of_the_mixture(arena):
+    """Of 40: B 22; C (14 + 18) / 2; M half way from 10 to 20."""
+    assert {one.label: one.right for one in arena.standings(0.2)} == {"B": 22 / N, "C": 16 / N, "M": 15 / N}
+
+
 def test_the_most_is_first_and_oracles_are_no_contenders(arena):
     assert [one.label for one in arena.standings(0.9)] == ["C", "B", "M"]
     assert list(arena.held_against) == ["C", "M"] and arena.n == N
@@ -72,6 +78,41 @@ def test_who_cannot_be_so_cheap_is_left_out():
     ]]), "math")  # fmt: skip
     assert gaps(dear, 0.4) == {"C": 0.5}
     assert gaps(dear, 0.55) == {"C": 0.5, "R": 0.25}
+
+
+DEAR = [
+    (line("always-slm", "SLM", 5.0, 0.0), [right(10)]),
+    ALONE[1],
+    (line("max-probability", "M", 2.8, 0.1), [right(20)]),
+    (line("random", "R", 6.0, 0.1), [right(20)]),
+]
+
+
+def test_at_each_number_of_bytes_a_page_has_the_arenas_own_standing_or_what_a_contender_needs():
+    """M, on 28% of the bytes, holds from there on; R is mixed with the SLM, and so cannot be below 50%."""
+    (pair,) = arena_levels([made(DEAR)])
+    (kind,) = pair.kinds
+    at = {one.label: dict(zip(pair.percents, one.at, strict=True)) for one in kind.contenders}
+    assert (pair.pair, pair.title, pair.percent, kind.kind, kind.n) == ("r", "R", 50, "math", N)
+    assert {one.label: (one.needs, one.is_held) for one in kind.contenders} == {"M": (28, True), "R": (50, False)}
+    assert [percent for percent in PERCENTS if at["M"][percent] is None] == [10, 15, 20, 25]
+    assert [percent for percent in PERCENTS if at["R"][percent] is not None] == [50, 55, 60]
+    assert [at["R"][percent][::3] for percent in (50, 55, 60)] == [(0, 0.25), (0.25, 0.375), (0.5, 0.5)]
+
+
+def test_what_is_stored_is_told_as_the_arena_has_it_at_every_number_of_bytes():
+    known = list(regimes())
+    told = {pair.pair: pair for pair in arena_levels(known)}
+    for regime in known:
+        for one, kind in zip(arenas(regime), told[regime.name].kinds if regime.name in told else (), strict=True):
+            assert (kind.kind, kind.n) == (one.kind, one.n) and told[regime.name].percent == 100 * one.level
+            for k, percent in enumerate(PERCENTS):
+                own = {s.label: (s.gap, s.low, s.high, s.right) for s in one.standings(percent / 100)}
+                assert own.keys() == {of.label for of in kind.contenders if of.at[k] is not None}
+                for of in kind.contenders:
+                    assert (of.at[k] is None) == (percent < of.needs)
+                    assert of.at[k] is None or of.at[k] == pytest.approx(own[of.label], abs=6e-6)
+    assert {pair.percent for pair in told.values()} == {20, 50}
 
 
 def test_intervals_are_those_of_problems_drawn_again(arena):
@@ -100,6 +141,6 @@ def test_what_is_stored_has_all_its_contenders_and_look_back_first():
     assert own.keys() == {"math", "mc"} and real.keys() == {"GSM8K", "CommonsenseQA"}
     for one in own.values():
         assert one.n == 1000 and len(one.by_bytes) >= 20 and len(one.held_against) == 2
-        first, *_ = one.standings(one.levels[0])
+        first, *_ = one.standings(one.level)
         assert first.label.startswith("Look-back") and first.low > 0.9
         assert all(low > 0 for _, low, _ in first.less.values())

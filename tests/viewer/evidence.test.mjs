@@ -12,6 +12,7 @@ import {
   seriesOf,
   tableOf,
 } from "../../assets/evidence/figures.js";
+import { figuresAt, keyOf, percentIn } from "../../assets/evidence/arena_levels.js";
 import { DASHES, MARKS } from "../../assets/evidence/curve_marks.js";
 import { nextPlace } from "../../assets/evidence/chart_keys.js";
 import { figureCsv, groupsOf, intervalText, scaleOf } from "../../assets/evidence/intervals.js";
@@ -210,4 +211,80 @@ test("arrows lead from point to point, round the end", () => {
     ["ArrowRight", "ArrowLeft", "Home", "End", "Tab"].map((key) => nextPlace(0, 5, key)),
     [1, 4, 0, 4, -1],
   );
+});
+
+const contender = (label, needs, at, more = {}) => ({ label, is_held: false, needs, at, ...more });
+const ARENA = {
+  pair: "p",
+  title: "P",
+  percents: [10, 20],
+  percent: 20,
+  kinds: [
+    {
+      kind: "math",
+      n: 1000,
+      contenders: [
+        contender("dear", 35, [null, null]),
+        contender("late", 20, [null, [0.9, 0.8, 1.02, 0.947]]),
+        contender("early", 8, [
+          [0.4, 0.3, 0.5, 0.7],
+          [0.5, 0.4, 0.6, 0.75],
+        ]),
+        contender("steady", 10, [
+          [0.6, 0.5, 0.7, 0.8],
+          [0.6, 0.5, 0.7, 0.8],
+        ]),
+      ],
+    },
+  ],
+};
+
+test("the arena is sorted by what is recovered at the chosen bytes, and who needs more says how much", () => {
+  const shown = (percent) => figuresAt(ARENA, percent)[0].rows.map(({ label, text }) => [label, text]);
+  assert.deepEqual(shown(10), [
+    ["steady", "60.0%"],
+    ["early", "40.0%"],
+    ["late", "needs\u00a020%"],
+    ["dear", "needs\u00a035%"],
+  ]);
+  assert.deepEqual(shown(20), [
+    ["late", "90.0%"],
+    ["steady", "60.0%"],
+    ["early", "50.0%"],
+    ["dear", "needs\u00a035%"],
+  ]);
+  const [figure, ...more] = figuresAt(ARENA, 20);
+  assert.deepEqual(more, []);
+  assert.equal(figure.title, "math, 1,000 problems: the gap recovered at 20% of the LLM's bytes");
+  assert.match(figureCsv(figure), /,n,right\r\n"","late",0\.9,0\.8,1\.02,1000,0\.947\r\n/);
+  assert.match(figureCsv(figure), /"dear",,,,,\r\n$/);
+});
+
+test("of many contenders ten are shown, with those that all are held against; all of them are one figure more", () => {
+  const contenders = Array.from({ length: 14 }, (_, k) => {
+    const at = [k / 20, 0, 1, 0.5];
+    return contender(`c${k}`, 5, [at, at], { is_held: k === 1 });
+  });
+  const [first, all] = figuresAt({ ...ARENA, kinds: [{ kind: "math", n: 40, contenders }] }, 10);
+  const labels = (figure) => figure.rows.map(({ label }) => label);
+  const sorted = Array.from({ length: 14 }, (_, k) => `c${13 - k}`);
+  assert.deepEqual(labels(first), [...sorted.slice(0, 10), "c1"]);
+  assert.deepEqual(labels(all), sorted);
+  assert.ok(all.rows.every(({ group }) => group === "math"));
+});
+
+test("a link's share of the bytes is one that is offered, or that of the first look with a sentence", () => {
+  const read = (text) => {
+    const refused = [];
+    return [percentIn(new URLSearchParams(text), ARENA, refused), refused];
+  };
+  assert.equal(keyOf(ARENA), "at-p");
+  assert.deepEqual(read(""), [20, []]);
+  assert.deepEqual(read("at-p=10"), [10, []]);
+  for (const wrong of ["at-p=11", "at-p=x", `at-p=${"9".repeat(5000)}`]) {
+    const [percent, [sentence, ...more]] = read(wrong);
+    assert.deepEqual([percent, more], [20, []]);
+    assert.match(sentence, /at-p.*one of 10, 20/);
+    assert.ok(sentence.length < 200);
+  }
 });

@@ -256,7 +256,8 @@ def test_evidence(enter: Enter) -> None:
     n_rows = page.locator(".ce-question").evaluate_all(
         "all => all.map((one) => one.querySelectorAll('.ce-drawn tbody th[scope=row]').length)"
     )
-    assert n_rows == [sum(len(figure["rows"]) for figure in claim["figures"]) for claim in content["claims"]]
+    n_own = [sum(len(figure["rows"]) for figure in claim["figures"]) for claim in content["claims"]]
+    assert n_rows == [n_own[0] + page.locator(".ce-arena th[scope=row]").count(), *n_own[1:]]
     # Commands are code, wherever they stand, without backticks.
     commands = [claim["command"].strip("`") for claim in content["claims"] if claim["command"]]
     assert commands == page.locator(".ce-question .ce-said > .cl-note:last-child code").all_inner_texts()
@@ -276,6 +277,19 @@ def test_evidence(enter: Enter) -> None:
             # Only what the page has can be opened, and only there is it said.
             what = "to open its router" if any(point["opens"] for point in other["points"]) else "for its numbers"
             expect(page.locator(".ce-detail")).to_contain_text(f"Choose a point {what}")
+    # The arena opens where the contenders of its pair meet, is sorted again where one chooses, and keeps the focus.
+    for panel, pair in zip(page.locator(".ce-arena").all(), content["arena"], strict=True):
+        choice, k = panel.get_by_role("combobox", name="of the LLM's bytes"), 1
+        expect(choice).to_have_value(str(pair["percent"]))
+        choice.focus()
+        choice.select_option(f"{pair['percents'][k]}%")
+        for table, of in zip(panel.locator(".ce-drawn").all(), pair["kinds"], strict=False):
+            gaps = sorted((100 * one["at"][k][0] for one in of["contenders"] if one["at"][k]), reverse=True)[:10]
+            needs = sorted(one["needs"] for one in of["contenders"] if not one["at"][k])
+            shown = table.locator(".ce-value").all_inner_texts()[:10]
+            assert [float(text.rstrip("%")) for text in shown[: len(gaps)]] == pytest.approx(gaps, abs=0.051)
+            assert shown[len(gaps) :] == [f"needs\u00a0{percent}%" for percent in needs][: 10 - len(gaps)]
+        expect(choice).to_be_focused()
     page.get_by_text("All points as a table").click()
     expect(page.locator(".citer-evidence .cl-numbers tbody tr")).to_have_count(len(other["points"]))
     assert overflow(page) <= 0
@@ -313,7 +327,9 @@ def test_evidence(enter: Enter) -> None:
     page.locator(".citer-evidence [data-name='qwen']").click()
     expect(alone).not_to_have_text(name)
     expect(alone).to_have_attribute("aria-pressed", "false")
-    opens_as_it_was_left(page, ".ce-plot[data-drawn]", {"pair", "kind", "axis", "curves"})
+    levels = {f"at-{pair['pair']}": [str(pair["percents"][1])] for pair in content["arena"]}
+    asked = opens_as_it_was_left(page, ".ce-plot[data-drawn]", {"pair", "kind", "axis", "curves", *levels})
+    assert {key: asked[key] for key in levels} == levels
     page.locator(f".citer-evidence [data-name='{first['name']}']").click()
     page.locator(f".citer-evidence [data-name='{kind}']").click()
 
