@@ -6,11 +6,12 @@
  * @typedef {import("./analysis.js").Analysis} Analysis
  */
 
-import { formatTau, percent } from "../run/format.js";
+import { count, formatTau, percent, plural } from "../run/format.js";
 import { confusion, tauForCount } from "./verdict.js";
 
 export const FREE = "max-probability";
 const NEAR = 0.0005; // shares that are printed the same
+const BY = "By the published labels,";
 
 /**
  * Whom a router is held against: the free baseline, and that one against the first other router.
@@ -31,16 +32,13 @@ export function rivalOf(analysis, router) {
 export function findingOf(analysis, router, tau) {
   const { label, n } = analysis;
   const counts = confusion(analysis.confidence[router], label, tau);
-  const critical = counts.risk + counts.caught;
   const share = (counts.waste + counts.caught) / n;
-  const more =
-    `These are the shortcut's labels, not what a rollout would find: ${critical.toLocaleString("en-US")} of ` +
-    `${n.toLocaleString("en-US")} tokens are critical, for only the LLM's token is that of the known solution; ` +
-    `another token often leads to the right answer too. A risk is a critical token that is left to the SLM.` +
-    (analysis.routers.some(({ name }) => name === FREE) ? ` ${FREE} needs no training.` : "");
+  const more = `${madeBy(analysis)} A risk is a critical token that is left to the SLM.${
+    analysis.routers.some(({ name }) => name === FREE) ? ` ${FREE} needs no training.` : ""
+  }`;
   const rival = rivalOf(analysis, router);
   const at = `${router} at τ ${formatTau(tau)}`;
-  if (!rival) return { lead: `${at} leaves ${risks(counts.risk)} at ${percent(share)} LLM tokens.`, more };
+  if (!rival) return { lead: `${BY} ${at} leaves ${risks(counts.risk)} at ${percent(share)} LLM tokens.`, more };
   const theirTau = tauForCount(analysis.confidence[rival], counts.waste + counts.caught);
   const theirs = confusion(analysis.confidence[rival], label, theirTau);
   const theirShare = (theirs.waste + theirs.caught) / n;
@@ -49,12 +47,28 @@ export function findingOf(analysis, router, tau) {
       ? `at the same share of LLM tokens: ${percent(share)}, as ${at} has.`
       : `at about the same share of LLM tokens: ${at} has ${percent(share)}, ${rival} ${percent(theirShare)}.`;
   if (counts.risk === theirs.risk)
-    return { lead: `${router} and ${rival} leave ${risks(counts.risk)} each, ${where}`, more };
+    return { lead: `${BY} ${router} and ${rival} leave ${risks(counts.risk)} each, ${where}`, more };
   const mine = { name: router, n: counts.risk };
   const other = { name: rival, n: theirs.risk };
   const [fewer, others] = mine.n < other.n ? [mine, other] : [other, mine];
-  return { lead: `${fewer.name} leaves ${risks(fewer.n)}, ${others.name} ${others.n}, ${where}`, more };
+  return { lead: `${BY} ${fewer.name} leaves ${risks(fewer.n)}, ${others.name} ${others.n}, ${where}`, more };
+}
+
+/**
+ * By which rule the labels were made, and which of them that makes critical.
+ * @param {Analysis} analysis
+ */
+function madeBy({ label, caseOf, n }) {
+  /** @param {number} wanted */
+  const criticalOf = (wanted) => label.reduce((sum, given, i) => sum + Number(given === 0 && caseOf[i] === wanted), 0);
+  const [second, third] = [criticalOf(2), criticalOf(3)];
+  return (
+    "The labels are the shortcut's in cases 1 and 2, and in case 3 a rollout's of the SLM alone. " +
+    `${count(second + third)} of ${plural(n, "token")} are critical: ${count(second)} of case 2, where only the ` +
+    `LLM's token is that of the known solution (another often leads to the right answer too), and ${count(third)} ` +
+    "of case 3, where neither model's is and the SLM, going on alone, did not reach the right answer."
+  );
 }
 
 /** @param {number} n */
-const risks = (n) => (n === 1 ? "1 risk" : `${n.toLocaleString("en-US")} risks`);
+const risks = (n) => (n === 1 ? "1 risk" : `${count(n)} risks`);

@@ -45,6 +45,9 @@
 
 import { bestThreshold, cellOf, confusion, tauForCount } from "./verdict.js";
 
+/** Tokens that an answer hangs on: digits, the letter of a choice. Another word is often as good. */
+const MATTERS = /\d|^\s*[A-J]$/;
+
 /** @param {ReadState} state @returns {LabelView} */
 export function decided(state) {
   const { analysis, router, other, tau, ratio, matched } = state;
@@ -105,4 +108,17 @@ export function nextInCell(view, cell, from, step) {
     if (inCell(view, cell, i)) return i;
   }
   return null;
+}
+
+/**
+ * What to look at first: a risk where the models write different numbers or choices, or one in a number or a choice, or
+ * any, or else a critical token; -1 where there is none.
+ * @param {LabelView} view
+ */
+export function firstToSee(view) {
+  const { text, slm, llm, label } = view.analysis;
+  const risks = tokensIn(view, "risk");
+  /** @param {number} i */
+  const isOtherAnswer = (i) => slm[i] !== llm[i] && [slm[i], llm[i]].every((token) => MATTERS.test(token ?? ""));
+  return risks.find(isOtherAnswer) ?? risks.find((i) => MATTERS.test(text[i])) ?? risks[0] ?? label.indexOf(0);
 }

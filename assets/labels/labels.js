@@ -16,7 +16,7 @@ import { AnalysisError, tokenWords, unpack } from "./analysis.js";
 import { ChartsPanel } from "./charts_panel.js";
 import { DetailPanel } from "./detail_panel.js";
 import { findingOf, rivalOf } from "./finding.js";
-import { decided, inCell, nextInCell, tokensIn, verdictOfToken } from "./label_view.js";
+import { decided, firstToSee, inCell, nextInCell, verdictOfToken } from "./label_view.js";
 import { labelsInAddress, readLabelsLink } from "./labels_link.js";
 import { OwnRows } from "./own_rows.js";
 import { TablePanel } from "./table_panel.js";
@@ -42,8 +42,6 @@ import { TwoRouters } from "./two_routers.js";
  * @property {string} [command]
  */
 
-/** Tokens that an answer hangs on: digits, the letter of a choice. Another word is often as good. */
-const MATTERS = /\d|^\s*[A-J]$/;
 /**
  * The place of a problem's token among all; null where there is none.
  * @param {{start: number, n: number}} problem @param {number|null} token
@@ -81,6 +79,7 @@ class Labels {
   lead = html("p", { class: "cl-finding" });
   more = html("p", { class: "cl-small" });
   measured = html("a", { href: "?view=evidence" }, "How often the labels are right: Evidence");
+  tried = html("a", { href: "?view=lab" }, "Labels by outcome: Lab");
   from = html("p", { class: "cl-caption" });
   announcer = html("p", { class: "cl-sr", role: "status" });
   text = new TextPanel(this);
@@ -221,9 +220,7 @@ class Labels {
     this.rollouts.clear();
     this.body.hidden = false;
     if (this.#openWanted(analysis)) return;
-    // Something to look at: the first risk in a number or a choice, or any, or else the first critical token.
-    const risks = tokensIn(this.#decided, "risk");
-    const first = risks.find((i) => MATTERS.test(analysis.text[i])) ?? risks[0] ?? analysis.label.indexOf(0);
+    const first = firstToSee(this.#decided);
     if (first >= 0) Object.assign(view, { selected: first, problem: analysis.problemOf[first] });
     this.draw();
   }
@@ -372,7 +369,7 @@ class Labels {
     const view = this.#decided;
     const { lead, more } = findingOf(view.analysis, view.router, view.tau);
     setText(this.lead, lead);
-    this.more.replaceChildren(...withTerms(`${more} `), this.measured);
+    this.more.replaceChildren(...withTerms(`${more} `), this.measured, ". ", this.tried, ".");
     this.detail.update(view, this.rollouts.get(view.selected ?? -1));
     for (const panel of [this.text, this.threshold, this.routers, this.charts, this.table]) panel.update(view);
   }

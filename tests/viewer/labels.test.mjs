@@ -5,7 +5,7 @@ import { shortestBetween } from "../../assets/run/cut.js";
 import { floats, isEnd, unpack } from "../../assets/labels/analysis.js";
 import { findingOf, rivalOf } from "../../assets/labels/finding.js";
 import { histogramFigure, prFigure, reliabilityFigure, rocFigure, shifted } from "../../assets/labels/curve_charts.js";
-import { decided, differs, inCell, nextInCell, tokensIn } from "../../assets/labels/label_view.js";
+import { decided, differs, firstToSee, inCell, nextInCell, tokensIn } from "../../assets/labels/label_view.js";
 import { selectRows, toCsv } from "../../assets/labels/rows.js";
 import { CELLS, bestThreshold, cellOf, confusion, tauForCount } from "../../assets/labels/verdict.js";
 
@@ -216,11 +216,41 @@ test("the next risk is the next one, and behind the last comes the first", () =>
   assert.equal(nextInCell(viewOf({ tau: 1 }), "risk", -1, 1), null);
 });
 
+test("what is seen first is a risk that changes the answer, if there is one", () => {
+  const token = (truth, slm, llm, label = 0) => ({ truth, slm, llm, label });
+  const word = token("That", "The", "That");
+  const space = token("6", " ", "6"); // what comes after the space may be the same digit
+  const number = token("5", "4", "5");
+  const choice = token("C", "D", "C");
+  const agreed = token("3", "1", "1"); // the LLM would change nothing
+  const easy = token("7", "7", "7", 1);
+  const firstOf = (tau, ...tokens) =>
+    firstToSee({
+      analysis: {
+        text: tokens.map(({ truth }) => truth),
+        slm: tokens.map(({ slm }) => slm),
+        llm: tokens.map(({ llm }) => llm),
+        label: Uint8Array.from(tokens, (one) => one.label),
+        confidence: { a: tokens.map(() => 0.5) },
+      },
+      router: "a",
+      tau,
+      other: "",
+    });
+  assert.equal(firstOf(0, easy, word, space, agreed, number, choice), 4);
+  assert.equal(firstOf(0, word, choice), 1);
+  assert.equal(firstOf(0, easy, word, agreed, space), 2); // in a number, at least
+  assert.equal(firstOf(0, easy, token("a", null, "a"), word), 1);
+  assert.equal(firstOf(1, easy, word, number), 1); // no risk is left
+  assert.equal(firstOf(0, easy), -1);
+});
+
 test("the finding names the one that leaves fewer risks first, at the same share", () => {
   const labels = [0, 0, 1, 1, 1, 1];
   const analysisOf = (names, ...confidences) => ({
     n: 6,
     label: labels,
+    caseOf: [2, 3, 1, 1, 3, 1],
     routers: names.map((name) => ({ name })),
     confidence: Object.fromEntries(names.map((name, k) => [name, confidences[k]])),
   });
@@ -229,21 +259,34 @@ test("the finding names the one that leaves fewer risks first, at the same share
   const free = analysisOf(["citer", "max-probability"], bad, good);
   assert.equal(
     findingOf(free, "citer", 0.5).lead,
-    "max-probability leaves 0 risks, citer 1, at the same share of LLM tokens: 33.3%, as citer at τ 0.50 has.",
+    "By the published labels, max-probability leaves 0 risks, citer 1, at the same share of LLM tokens: 33.3%, " +
+      "as citer at τ 0.50 has.",
   );
   const ours = analysisOf(["citer", "max-probability"], good, bad);
-  assert.match(findingOf(ours, "citer", 0.5).lead, /^citer leaves 0 risks, max-probability 1, at the/);
+  assert.match(
+    findingOf(ours, "citer", 0.5).lead,
+    /^By the published labels, citer leaves 0 risks, max-probability 1, at the/,
+  );
   const tied = analysisOf(["citer", "max-probability"], good, good);
-  assert.match(findingOf(tied, "citer", 0.5).lead, /^citer and max-probability leave 0 risks each, at the same/);
+  assert.match(
+    findingOf(tied, "citer", 0.5).lead,
+    /^By the published labels, citer and max-probability leave 0 risks each, at the same/,
+  );
   const coarse = analysisOf(["citer", "max-probability"], good, [0.1, 0.1, 0.1, 0.9, 0.9, 0.9]);
   assert.match(
     findingOf(coarse, "citer", 0.5).lead,
     /at about the same share of LLM tokens: citer at τ 0\.50 has 33\.3%, max-probability 50\.0%\./,
   );
-  assert.match(findingOf(free, "citer", 0.5).more, /2 of 6 tokens are critical/);
+  // Each count beside the case that it is of.
+  assert.match(
+    findingOf(free, "citer", 0.5).more,
+    /2 of 6 tokens are critical: 1 of case 2, where only the LLM's token .+, and 1 of case 3, where neither/,
+  );
+  const asked = { ...free, label: [0, 0, 1, 1, 0, 1] };
+  assert.match(findingOf(asked, "citer", 0.5).more, /3 of 6 tokens are critical: 1 of case 2, .+ and 2 of case 3,/);
   assert.equal(rivalOf(free, "max-probability"), "citer");
   assert.equal(
     findingOf(analysisOf(["citer"], good), "citer", 0.15).lead,
-    "citer at τ 0.15 leaves 1 risk at 16.7% LLM tokens.",
+    "By the published labels, citer at τ 0.15 leaves 1 risk at 16.7% LLM tokens.",
   );
 });
