@@ -20,7 +20,7 @@
  * @property {{kind: string, n: number, contenders: Contender[]}[]} kinds
  */
 
-import { percent as inPercent } from "../run/format.js";
+import { count, percent as inPercent } from "../run/format.js";
 import { readOrRefuse } from "../run/gate.js";
 
 /** Contenders that are shown of each kind, beside those that all are held against; the others are folded. */
@@ -78,7 +78,7 @@ export function figuresAt({ percents, kinds }, percent) {
     const shown = all.filter(({ is_held }, place) => place < MOST_SHOWN || is_held);
     const { kind, n } = kinds[i];
     const rows = shown.map(({ row }) => ({ ...row, group: "" }));
-    return figure(`${kind}, ${n.toLocaleString("en")} problems: the gap recovered ${at}`, rows);
+    return figure(`${kind}, ${count(n)} problems: the gap recovered ${at}`, rows);
   });
   const all = ranked.flat().map(({ row }) => row);
   const nShown = first.reduce((sum, { rows }) => sum + rows.length, 0);
