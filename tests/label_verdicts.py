@@ -11,12 +11,14 @@ from citer_core.evaluation.curves import shortest_between
 
 
 class Confusion(NamedTuple):
-    """Tokens by label (easy: kept, waste; critical: risk, caught) and writer (SLM: kept, risk; LLM: waste, caught)."""
+    """Tokens by label (easy: kept, waste; critical: risk, caught; none: open) and writer (SLM: kept, risk)."""
 
     kept: int
     waste: int
     risk: int
     caught: int
+    open: int
+    llm: int
 
 
 class BestThreshold(NamedTuple):
@@ -31,8 +33,8 @@ class BestThreshold(NamedTuple):
 def confusion(confidence: Any, label: Any, tau: float) -> Confusion:
     """Counts; the rule is `citer_core.types.prefers_llm`."""
     by_llm = (np.asarray(confidence) < tau) | (tau >= 1.0)
-    easy = np.asarray(label) == 1
-    cells = (easy & ~by_llm, easy & by_llm, ~easy & ~by_llm, ~easy & by_llm)
+    easy, critical, unlabelled = (np.asarray(label) == one for one in (1, 0, 2))
+    cells = (easy & ~by_llm, easy & by_llm, critical & ~by_llm, critical & by_llm, unlabelled, by_llm)
     return Confusion(*(int(cell.sum()) for cell in cells))
 
 

@@ -13,6 +13,8 @@ from citer_core.engine import Engine
 from citer_core.errors import DatasetError, TraceError
 from citer_core.evaluation import label_view
 from citer_core.evaluation.label_view import label_texts
+from citer_core.labelling.labels import LabelSettings, label_examples
+from citer_core.labelling.rollouts import Policy
 from citer_core.labelling.teacher_forcing import example_of
 from citer_core.models.same_pair import is_same_pair
 from citer_core.serving.line import WaitingLine
@@ -46,8 +48,8 @@ def engine():
 
 @pytest.fixture
 def some(tmp_path):
-    """Four bundled rows of both formats in a file."""
-    rows = [*rows_called("math").rows[:2], *rows_called("mc").rows[:2]]
+    """Four bundled rows of both formats in a file; by outcome the first has tokens of all three kinds."""
+    rows = [*rows_called("math").rows[102:104], *rows_called("mc").rows[:2]]
     (tmp_path / NAME).write_text("\n".join(json.dumps(row) for row, _ in rows), encoding="utf-8")
     return rows_in_file(tmp_path / NAME)
 
@@ -77,10 +79,18 @@ def test_a_stopped_recording_goes_on_and_a_finished_one_is_left_alone(engine, so
     assert entry.n_tokens == len(there["text"])
     assert [path.name for path in sorted(folder.glob("*.json*"))] == sorted([entry.file, "index.json"])
 
-    list(record_labels(engine, NAME, some, folder))
-    assert len(read) == 4
+    # By outcome too is another recording: tokens then have both labels, the new ones as `label_examples` makes them.
+    *_, (_, entry) = record_labels(engine, NAME, some, folder, by_outcome=True)
+    settings = LabelSettings(Policy.llm_alone(), labels="outcome")
+    wanted, _ = label_examples(engine.pair, [text.example for text in texts], settings)
+    outcome = json.loads((folder / entry.file).read_text(encoding="utf-8"))["outcome"]
+    assert outcome["label"] == "".join("2" if one < 0 else str(one) for one in wanted.label.tolist())
+    assert set(outcome["label"]) == {"0", "1", "2"} and outcome["curves"].keys() == {router.name for router in routers}
+
+    list(record_labels(engine, NAME, some, folder, by_outcome=True))
+    assert len(read) == 8
     list(record_labels(engine, NAME, some, folder, routers=["entropy"]))  # another recording, in its place
-    assert len(read) == 8 and len(read_stored(folder)) == 1
+    assert len(read) == 12 and len(read_stored(folder)) == 1
 
 
 def test_what_is_wrong_with_files_is_said(tmp_path, capsys):
@@ -97,7 +107,7 @@ def test_what_is_wrong_with_files_is_said(tmp_path, capsys):
 
 def index_entry(**changes):
     words = dict.fromkeys(StoredLabels.__slots__, "x")
-    return {**words, "file": "a.json", "n_problems": 1, "n_tokens": 1, **changes}
+    return {**words, "file": "a.json", "by_outcome": False, "n_problems": 1, "n_tokens": 1, **changes}
 
 
 def test_tokens_of_a_recording_are_rolled_out_by_its_own_pair_only(engine):

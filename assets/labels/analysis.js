@@ -14,7 +14,9 @@
  * @property {(string|null)[]} slm each model's greedy token; null is the end of text
  * @property {(string|null)[]} llm
  * @property {Uint8Array} caseOf
- * @property {Uint8Array} label
+ * @property {Rule[]} rules by which there are labels, the one to begin with first
+ * @property {Rule} rule whose labels these are
+ * @property {Uint8Array} label 1: prefer the SLM; 0: prefer the LLM; 2: neither, both answers are wrong
  * @property {Uint32Array} problemOf
  * @property {Record<string, Float32Array>} confidence by router
  * @property {Float32Array} slmProbability of each model's greedy token
@@ -22,6 +24,12 @@
  * @property {Float32Array} slmTruthProbability of the true token
  * @property {Float32Array} llmTruthProbability
  * @property {Record<string, Curves>} curves by router
+ *
+ * @typedef {"outcome"|"published"} Rule
+ *
+ * @typedef {Object} Labelled the labels of a rule
+ * @property {string} label a digit for each token
+ * @property {Record<string, Curves>} curves
  *
  * @typedef {Object} Curves points of a router's curves, as rows of numbers
  * @property {number[][]} roc tau, easy wasted, critical caught
@@ -33,7 +41,7 @@
  * @property {number|null} average_precision
  * @property {number|null} ece
  *
- * @typedef {Object} AnalysisMessage
+ * @typedef {Object} Read
  * @property {string} analysis the name of a recorded one
  * @property {string} [pair]
  * @property {string} [pair_revision]
@@ -45,16 +53,18 @@
  * @property {number[]} slm
  * @property {number[]} llm
  * @property {string} case a digit for each token
- * @property {string} label
  * @property {string} slm_probability float32 in base64
  * @property {string} llm_probability
  * @property {string} slm_truth_probability
  * @property {string} llm_truth_probability
  * @property {Record<string, string>} confidence
- * @property {Record<string, Curves>} curves
+ * @property {Labelled|null} [outcome] the labels by outcome, where they were made
+ *
+ * @typedef {Read & Labelled} AnalysisMessage with the published labels
  */
 
 import { visibleText } from "../viewer/text.js";
+import { UNDECIDED } from "./verdict.js";
 
 /** Little-endian float32 in base64. @param {string} text */
 export function floats(text) {
@@ -87,7 +97,9 @@ function checkMessage(message) {
     text.every((index) => index >= 0) &&
     problems.every((problem) => Number.isInteger(problem?.n) && problem.n > 0) &&
     problems.reduce((sum, problem) => sum + problem.n, 0) === n &&
-    [message.case, message.label].every((digits) => /^\d*$/.test(digits) && digits.length === n) &&
+    [message.case, message.label, ...(message.outcome ? [message.outcome.label] : [])].every(
+      (digits) => /^\d*$/.test(digits) && digits.length === n,
+    ) &&
     routers.every((router) => typeof router?.name === "string") &&
     routers.every((router) => Object.hasOwn(message.confidence ?? {}, router.name));
   if (!good) throw new AnalysisError(DAMAGED);
@@ -111,11 +123,13 @@ function column(text, n) {
 
 /**
  * @param {AnalysisMessage} message
+ * @param {Rule} wanted whose labels to take; the published ones where there are no others
  * @returns {Analysis}
  * @throws {AnalysisError} the message is not what the server writes
  */
-export function unpack(message) {
+export function unpack(message, wanted) {
   checkMessage(message);
+  const labelled = (wanted === "outcome" && message.outcome) || message;
   /** @param {number} index */
   const word = (index) => (index < 0 ? null : message.words[index]);
   const n = message.text.length;
@@ -138,16 +152,21 @@ export function unpack(message) {
     slm: message.slm.map(word),
     llm: message.llm.map(word),
     caseOf: Uint8Array.from(message.case, Number),
-    label: Uint8Array.from(message.label, Number),
+    rules: message.outcome ? ["outcome", "published"] : ["published"],
+    rule: labelled === message ? "published" : "outcome",
+    label: Uint8Array.from(labelled.label, Number),
     problemOf,
     slmProbability: column(message.slm_probability, n),
     llmProbability: column(message.llm_probability, n),
     slmTruthProbability: column(message.slm_truth_probability, n),
     llmTruthProbability: column(message.llm_truth_probability, n),
     confidence: Object.fromEntries(Object.entries(message.confidence).map(([name, text]) => [name, column(text, n)])),
-    curves: message.curves,
+    curves: labelled.curves,
   };
 }
+
+/** The label of a token, for a table; "" where it has none. @param {Analysis} analysis @param {number} index */
+export const labelOf = ({ label }, index) => (label[index] === UNDECIDED ? "" : label[index]);
 
 /** Is this the end-of-text token of its problem? @param {Analysis} analysis @param {number} index */
 export function isEnd(analysis, index) {

@@ -12,6 +12,7 @@ import { fillTokenText, visibleText } from "../viewer/text.js";
 import { caseWords, labelWords } from "../viewer/truth.js";
 import { modelWords, tokenWords } from "./analysis.js";
 import { verdictOfToken } from "./label_view.js";
+import { UNDECIDED } from "./verdict.js";
 import { VERDICT_WORDS, hiddenMark } from "./text_panel.js";
 import { formatTauExact } from "./threshold_panel.js";
 
@@ -33,10 +34,17 @@ import { formatTauExact } from "./threshold_panel.js";
  * @property {number} tau
  * @property {RollOutBranch} slm
  * @property {RollOutBranch} llm
- * @property {"agrees"|"disagrees"|"undecided"} verdict
- * @property {Writer} preferred
+ * @property {Writer|null} preferred null where both answers are wrong
  */
 
+/** Of labels by outcome. @type {Record<number, string>} */
+const OUTCOME_WORDS = {
+  0: "Label 0: with the LLM going on alone, only the LLM’s token led to the right answer.",
+  1: "Label 1: with the LLM going on alone, the SLM’s token led to the right answer.",
+  2: "No label: with the LLM going on alone, neither model’s token led to the right answer.",
+};
+/** @type {Record<number, string>} */
+const GIVEN = { 0: "label 0, prefer the LLM", 1: "label 1, prefer the SLM", 2: "no label" };
 const NOTHING = "Choose a token to see what both models would have written there, and to roll out both branches.";
 /** @param {string} look @param {...(string|Node)} words */
 const paragraph = (look, ...words) => html("p", { class: look }, ...words);
@@ -68,7 +76,7 @@ export class DetailPanel {
         model("slm", analysis.slm[i], analysis.slmProbability[i], analysis.slmTruthProbability[i]),
         model("llm", analysis.llm[i], analysis.llmProbability[i], analysis.llmTruthProbability[i]),
       ),
-      paragraph("cl-small", `${caseWords(analysis.caseOf[i])} ${labelWords(analysis.caseOf[i], analysis.label[i])}`),
+      paragraph("cl-small", `${caseWords(analysis.caseOf[i])} ${why(analysis, i)}`),
       paragraph("cl-small", decision(view, view.router, view.tau, i), other),
       this.#branches(view, i, rollout),
     );
@@ -97,7 +105,7 @@ export class DetailPanel {
       ask,
       paragraph("cl-caption", made),
       two(branch("slm", rollout.slm), branch("llm", rollout.llm)),
-      html("p", { class: "cl-conclusion", "data-verdict": rollout.verdict }, conclusion(rollout, analysis.label[i])),
+      html("p", { class: "cl-conclusion" }, conclusion(rollout, analysis.label[i])),
     ]);
   }
 }
@@ -155,15 +163,20 @@ function branch(writer, { token, pieces, finish, answer, correct, n_llm: nLlm })
   ]);
 }
 
-/** @param {RollOut} rollout @param {number} label */
-function conclusion(rollout, label) {
-  const given = label ? "label 1, prefer the SLM" : "label 0, prefer the LLM";
-  if (rollout.verdict === "undecided")
+/** What the label is, and why. @param {LabelView["analysis"]} analysis @param {number} i */
+function why({ rule, caseOf, label, slm, llm }, i) {
+  if (rule === "published") return labelWords(caseOf[i], label[i]);
+  if (slm[i] === llm[i]) return "Label 1: both models write the same token.";
+  return OUTCOME_WORDS[label[i]];
+}
+
+/** What the two branches say about a label. @param {RollOut} rollout @param {number} label */
+export function conclusion({ preferred }, label) {
+  const given = GIVEN[label];
+  if (preferred === null)
     return `Undecided: both branches fail, so neither model can be preferred. The token has ${given}.`;
-  const why =
-    rollout.preferred === "slm" ? "the SLM’s branch is right, and it is cheaper" : "only the LLM’s branch is right";
-  return (
-    `The branches ${rollout.verdict === "agrees" ? "agree" : "disagree"} with the label: ${why}; the ` +
-    `token has ${given}.`
-  );
+  const why = preferred === "slm" ? "the SLM’s branch is right, and it is cheaper" : "only the LLM’s branch is right";
+  if (label === UNDECIDED) return `The token has no label. Here ${why}.`;
+  const agree = given.endsWith(WRITER_NAMES[preferred]) ? "agree" : "disagree";
+  return `The branches ${agree} with the label: ${why}; the token has ${given}.`;
 }

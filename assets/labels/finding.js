@@ -7,11 +7,12 @@
  */
 
 import { count, formatTau, percent, plural } from "../run/format.js";
-import { confusion, tauForCount } from "./verdict.js";
+import { UNDECIDED, confusion, tauForCount } from "./verdict.js";
 
 export const FREE = "max-probability";
 const NEAR = 0.0005; // shares that are printed the same
-const BY = "By the published labels,";
+/** @type {Record<import("./analysis.js").Rule, string>} */
+const BY = { outcome: "By outcome,", published: "By the published labels," };
 
 /**
  * Whom a router is held against: the free baseline, and that one against the first other router.
@@ -31,34 +32,43 @@ export function rivalOf(analysis, router) {
  */
 export function findingOf(analysis, router, tau) {
   const { label, n } = analysis;
+  const by = BY[analysis.rule];
   const counts = confusion(analysis.confidence[router], label, tau);
-  const share = (counts.waste + counts.caught) / n;
+  const share = counts.llm / n;
   const more = `${madeBy(analysis)} A risk is a critical token that is left to the SLM.${
     analysis.routers.some(({ name }) => name === FREE) ? ` ${FREE} needs no training.` : ""
   }`;
   const rival = rivalOf(analysis, router);
   const at = `${router} at τ ${formatTau(tau)}`;
-  if (!rival) return { lead: `${BY} ${at} leaves ${risks(counts.risk)} at ${percent(share)} LLM tokens.`, more };
-  const theirTau = tauForCount(analysis.confidence[rival], counts.waste + counts.caught);
+  if (!rival) return { lead: `${by} ${at} leaves ${risks(counts.risk)} at ${percent(share)} LLM tokens.`, more };
+  const theirTau = tauForCount(analysis.confidence[rival], counts.llm);
   const theirs = confusion(analysis.confidence[rival], label, theirTau);
-  const theirShare = (theirs.waste + theirs.caught) / n;
+  const theirShare = theirs.llm / n;
   const where =
     Math.abs(theirShare - share) < NEAR
       ? `at the same share of LLM tokens: ${percent(share)}, as ${at} has.`
       : `at about the same share of LLM tokens: ${at} has ${percent(share)}, ${rival} ${percent(theirShare)}.`;
   if (counts.risk === theirs.risk)
-    return { lead: `${BY} ${router} and ${rival} leave ${risks(counts.risk)} each, ${where}`, more };
+    return { lead: `${by} ${router} and ${rival} leave ${risks(counts.risk)} each, ${where}`, more };
   const mine = { name: router, n: counts.risk };
   const other = { name: rival, n: theirs.risk };
   const [fewer, others] = mine.n < other.n ? [mine, other] : [other, mine];
-  return { lead: `${BY} ${fewer.name} leaves ${risks(fewer.n)}, ${others.name} ${others.n}, ${where}`, more };
+  return { lead: `${by} ${fewer.name} leaves ${risks(fewer.n)}, ${others.name} ${others.n}, ${where}`, more };
 }
 
 /**
  * By which rule the labels were made, and which of them that makes critical.
  * @param {Analysis} analysis
  */
-function madeBy({ label, caseOf, n }) {
+function madeBy({ rule, label, caseOf, n }) {
+  /** @param {number} wanted */
+  const labelled = (wanted) => label.reduce((sum, given) => sum + Number(given === wanted), 0);
+  if (rule === "outcome")
+    return (
+      "Wherever the models write different tokens, both were tried, and the LLM went on alone: the answers decided. " +
+      `${count(labelled(0))} of ${plural(n, "token")} are critical: only the LLM's token led to the right answer. ` +
+      `After ${count(labelled(UNDECIDED))} neither did: they have no label and count as neither.`
+    );
   /** @param {number} wanted */
   const criticalOf = (wanted) => label.reduce((sum, given, i) => sum + Number(given === 0 && caseOf[i] === wanted), 0);
   const [second, third] = [criticalOf(2), criticalOf(3)];

@@ -27,7 +27,7 @@
  * @property {number} otherTau
  * @property {Confusion|null} otherCounts
  * @property {string[]} names of the routers, each once
- * @property {number} easyShare of all tokens
+ * @property {number} easyShare of all tokens that have a label
  *
  * @typedef {ReadState & Decided} LabelView
  *
@@ -54,7 +54,7 @@ export function decided(state) {
   const { label, n, confidence } = analysis;
   const counts = confusion(confidence[router], label, tau);
   const best = bestThreshold(confidence[router], label, ratio);
-  const otherTau = other && matched ? tauForCount(confidence[other], counts.waste + counts.caught) : tau;
+  const otherTau = other && matched ? tauForCount(confidence[other], counts.llm) : tau;
   return {
     ...state,
     counts,
@@ -63,12 +63,9 @@ export function decided(state) {
     otherTau,
     otherCounts: other ? confusion(confidence[other], label, otherTau) : null,
     names: other && other !== router ? [router, other] : [router],
-    easyShare: (counts.kept + counts.waste) / n,
+    easyShare: (counts.kept + counts.waste) / (n - counts.open),
   };
 }
-
-/** The share of tokens that are the LLM's. @param {Confusion} counts */
-export const llmShare = ({ kept, waste, risk, caught }) => (waste + caught) / (kept + waste + risk + caught);
 
 /** Is it right who writes this token? @param {ReadState} view @param {number} i @returns {Cell} */
 export const verdictOfToken = ({ analysis, router, tau }, i) =>

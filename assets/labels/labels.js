@@ -14,11 +14,12 @@ import { StoredChoice } from "../viewer/stored_choice.js";
 import { Tooltip } from "../viewer/tooltip.js";
 import { AnalysisError, tokenWords, unpack } from "./analysis.js";
 import { ChartsPanel } from "./charts_panel.js";
-import { DetailPanel } from "./detail_panel.js";
+import { DetailPanel, conclusion } from "./detail_panel.js";
 import { findingOf, rivalOf } from "./finding.js";
 import { decided, firstToSee, inCell, nextInCell, verdictOfToken } from "./label_view.js";
 import { labelsInAddress, readLabelsLink } from "./labels_link.js";
 import { OwnRows } from "./own_rows.js";
+import { RuleChoice } from "./rule_choice.js";
 import { TablePanel } from "./table_panel.js";
 import { TextPanel, VERDICT_WORDS } from "./text_panel.js";
 import { ThresholdPanel } from "./threshold_panel.js";
@@ -57,6 +58,8 @@ class Labels {
   rolling = new AbortController();
   /** @type {object} what the server is asked with for what is shown, of which it keeps nothing */
   of = {};
+  /** @type {AnalysisMessage|null} what is shown, packed: another rule's labels are unpacked from it */
+  message = null;
   wanted = readLabelsLink(location.search);
   /** @type {Map<number, RollOut|{busy: true}>} */
   rollouts = new Map();
@@ -78,9 +81,10 @@ class Labels {
   bar = html("progress", { class: "cl-progress", max: 1, value: 0, "aria-label": "Problems read", hidden: true });
   lead = html("p", { class: "cl-finding" });
   more = html("p", { class: "cl-small" });
-  measured = html("a", { href: "?view=evidence" }, "How often the labels are right: Evidence");
-  tried = html("a", { href: "?view=lab" }, "Labels by outcome: Lab");
+  measured = html("a", { href: "?view=evidence" }, "How often the published ones are right: Evidence");
+  tried = html("a", { href: "?view=lab" }, "Make labels yourself: Lab");
   from = html("p", { class: "cl-caption" });
+  rule = new RuleChoice(this.wanted.rule, (rule) => this.chooseRule(rule));
   announcer = html("p", { class: "cl-sr", role: "status" });
   text = new TextPanel(this);
   threshold = new ThresholdPanel(this);
@@ -122,6 +126,7 @@ class Labels {
     const label = html("span", { class: "cl-label" }, "Recorded labels");
     const source = html("div", { class: "cl-source", hidden: stored.length === 0 }, [
       html("label", { class: "cl-source-label" }, label, this.stored.root),
+      this.rule.root,
       this.from,
     ]);
     const canRead = page.transport.offers.has("labels");
@@ -174,12 +179,13 @@ class Labels {
   /** @param {AnalysisMessage} message @param {object} [asked] */
   #take(message, asked) {
     try {
-      const analysis = unpack(message);
+      const analysis = unpack(message, this.rule.chosen);
       if (asked) {
         this.stored.leave();
         setText(this.from, `${analysis.title}, read just now by the loaded pair`);
       }
       this.of = asked ?? { stored: message.analysis };
+      this.message = message;
       this.show(analysis);
     } catch (error) {
       if (!(error instanceof AnalysisError)) throw error;
@@ -219,6 +225,7 @@ class Labels {
     this.rolling = new AbortController();
     this.rollouts.clear();
     this.body.hidden = false;
+    this.rule.update(analysis);
     if (this.#openWanted(analysis)) return;
     const first = firstToSee(this.#decided);
     if (first >= 0) Object.assign(view, { selected: first, problem: analysis.problemOf[first] });
@@ -242,13 +249,14 @@ class Labels {
     const { analysis, router, tau, problem, selected } = this.view;
     const start = analysis?.problems[problem]?.start ?? 0;
     const token = selected === null ? null : selected - start;
-    return labelsInAddress({ source: this.stored.name, router, tau, problem, token });
+    return labelsInAddress({ source: this.stored.name, rule: this.rule.chosen, router, tau, problem, token });
   }
 
   /** @param {RollOut} result */
   rolledOut(result) {
     this.rollouts.set(result.index, result);
-    setText(this.announcer, `Both branches are rolled out. The label: ${result.verdict}.`);
+    const words = conclusion(result, this.#ready.analysis.label[result.index]);
+    setText(this.announcer, `Both branches are rolled out. ${words}`);
     this.draw();
   }
 
@@ -269,6 +277,11 @@ class Labels {
   chooseRouter(name) {
     const router = this.#ready.analysis.routers.find((candidate) => candidate.name === name);
     if (router) this.change({ router: name, tau: router.tau });
+  }
+
+  /** The same tokens by another rule's labels. @param {import("./analysis.js").Rule} rule */
+  chooseRule(rule) {
+    if (this.message) this.change({ analysis: unpack(this.message, rule), cell: null });
   }
 
   /** @param {string} other */

@@ -5,6 +5,7 @@
  *
  * @typedef {Object} LabelsState
  * @property {string|null} source name of a recorded set
+ * @property {import("./analysis.js").Rule} rule whose labels, where there are such
  * @property {string|null} router
  * @property {number|null} tau
  * @property {number|null} problem counted from 0, as is the token of it
@@ -12,10 +13,19 @@
  */
 
 const MAX_CHARS = 80;
+/** What is shown to those who choose none. @type {import("./analysis.js").Rule} */
+const FIRST = "outcome";
 
 /** @param {LabelsState} state */
-export function labelsInAddress({ source, router, tau, problem, token }) {
-  const told = { labels: source, router, tau, problem: fromOne(problem), tok: fromOne(token) };
+export function labelsInAddress({ source, rule, router, tau, problem, token }) {
+  const told = {
+    labels: source,
+    rule: rule === FIRST ? null : rule,
+    router,
+    tau,
+    problem: fromOne(problem),
+    tok: fromOne(token),
+  };
   return new URLSearchParams(
     Object.entries(told).flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]])),
   );
@@ -29,6 +39,7 @@ export function readLabelsLink(search) {
   const tau = Number(text("tau") ?? NaN);
   return {
     source: text("labels"),
+    rule: text("rule") === "published" ? "published" : FIRST,
     router: text("router"),
     tau: tau >= 0 && tau <= 1 ? tau : null,
     problem: place(text("problem")),

@@ -10,7 +10,7 @@
  */
 
 import { csvText } from "../run/csv.js";
-import { isEnd } from "./analysis.js";
+import { isEnd, labelOf } from "./analysis.js";
 import { tokensIn, verdictOfToken } from "./label_view.js";
 import { cellOf } from "./verdict.js";
 
@@ -68,7 +68,7 @@ export function toCsv({ analysis, names, router, tau, otherTau }, rows) {
     "position",
     "token",
     "case",
-    "label",
+    analysis.rule === "outcome" ? "label_by_outcome" : "label",
     "slm_token",
     "slm_probability",
     "slm_probability_of_truth",
@@ -89,7 +89,7 @@ export function toCsv({ analysis, names, router, tau, otherTau }, rows) {
       i - problem.start + 1,
       isEnd(analysis, i) ? END : literal(analysis.text[i]),
       analysis.caseOf[i],
-      analysis.label[i],
+      labelOf(analysis, i),
       written(analysis.slm[i]),
       analysis.slmProbability[i],
       analysis.slmTruthProbability[i],

@@ -7,7 +7,7 @@
 import { button, html, setText } from "../viewer/dom.js";
 import { count, plural, probability } from "../run/format.js";
 import { scrolling } from "../viewer/table.js";
-import { modelWords, placeOf, tokenWords } from "./analysis.js";
+import { labelOf, modelWords, placeOf, tokenWords } from "./analysis.js";
 import { verdictOfToken } from "./label_view.js";
 import { COLUMNS, selectRows, toCsv } from "./rows.js";
 import { MARKS } from "./verdict.js";
@@ -21,7 +21,13 @@ import { download } from "../share/page_export.js";
 
 const PAGE = 50;
 /** @type {Record<Cell, string>} */
-const CELL_WORDS = { kept: "kept by the SLM", waste: "waste", risk: "risk", caught: "caught by the LLM" };
+const CELL_WORDS = {
+  kept: "kept by the SLM",
+  waste: "waste",
+  risk: "risk",
+  caught: "caught by the LLM",
+  open: "no label",
+};
 
 /** @param {string} text */
 const code = (text) => html("bdi", { class: "cl-code" }, text);
@@ -31,6 +37,9 @@ const tokenOf = (model) => (view, i) => code(modelWords(view.analysis[model][i])
 
 /** @param {ColumnName} column @returns {(view: LabelView, i: number) => string} */
 const chance = (column) => (view, i) => probability(Number(COLUMNS[column](view, i)));
+
+/** @param {LabelView} view @param {number} i */
+const label = ({ analysis }, i) => String(labelOf(analysis, i)) || "–";
 
 /** @param {LabelView} view @param {number} i */
 function verdict(view, i) {
@@ -58,7 +67,7 @@ const SHOWN = /** @type {Record<ColumnName, [string, ((view: LabelView, i: numbe
   index: ["#", position, "position"],
   token: ["token", pick],
   case: ["case"],
-  label: ["label"],
+  label: ["label", label],
   confidence: ["confidence", chance("confidence")],
   other: ["second router", chance("other")],
   verdict: ["verdict", verdict],

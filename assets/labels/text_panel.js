@@ -24,6 +24,7 @@ export const VERDICT_WORDS = {
   waste: "waste: easy, given to the LLM",
   caught: "critical, given to the LLM",
   risk: "risk: critical, given to the SLM",
+  open: "no label: both answers are wrong",
 };
 
 /** Look of a token, its case and what they say. @type {[string, number|null, string][]} */

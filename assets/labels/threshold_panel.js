@@ -5,8 +5,7 @@
  */
 
 import { button, html, options, setText } from "../viewer/dom.js";
-import { count, formatTau, percent } from "../run/format.js";
-import { llmShare } from "./label_view.js";
+import { count, formatTau, percent, plural } from "../run/format.js";
 import { CELLS, MARKS } from "./verdict.js";
 
 /**
@@ -16,7 +15,7 @@ import { CELLS, MARKS } from "./verdict.js";
  */
 
 const RATIOS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 80, 100];
-/** @type {Record<Cell, string>} */
+/** @type {Partial<Record<Cell, string>>} */
 const TITLES = {
   kept: "Easy tokens that the SLM writes",
   waste: "Easy tokens given to the LLM",
@@ -99,17 +98,15 @@ export class ThresholdPanel {
     this.router.value = view.router;
     if (Number(this.range.value) !== tau) this.range.value = String(tau);
     if (!this.isTyping) this.number.value = formatTauExact(tau);
-    const easy = counts.kept + counts.waste;
     for (const { cell, root, number, part } of this.cells) {
-      const row = cell === "kept" || cell === "waste" ? easy : analysis.n - easy;
+      const row = cell === "kept" || cell === "waste" ? counts.kept + counts.waste : counts.risk + counts.caught;
       setText(number, count(counts[cell]));
       setText(part, row ? percent(counts[cell] / row) : "–");
       root.setAttribute("aria-pressed", String(view.cell === cell));
     }
-    setText(
-      this.share,
-      `Percentages are of a row. The LLM writes ${percent(llmShare(counts))} of ${count(analysis.n)} tokens.`,
-    );
+    const share = `The LLM writes ${percent(counts.llm / analysis.n)} of ${count(analysis.n)} tokens.`;
+    const open = counts.open ? ` ${plural(counts.open, "token")} without a label: in no row.` : "";
+    setText(this.share, `Percentages are of a row. ${share}${open}`);
     setText(this.ratioWords, ratio === 1 ? "1 waste" : `${ratio} wastes`);
     this.ratio.value = String(RATIOS.indexOf(ratio));
     this.ratio.setAttribute("aria-valuetext", `${ratio} wastes`);

@@ -8,7 +8,7 @@
 import { button, html, options, setText } from "../viewer/dom.js";
 import { count, percent } from "../run/format.js";
 import { scrolling, tableOf } from "../viewer/table.js";
-import { llmShare, tokensIn } from "./label_view.js";
+import { tokensIn } from "./label_view.js";
 import { formatTauExact, routerOptions } from "./threshold_panel.js";
 
 /**
@@ -71,7 +71,7 @@ export class TwoRouters {
     /** @param {string} name @param {number} at @param {Confusion} c */
     const row = (name, at, c) => {
       const { auc, average_precision, ece } = analysis.curves[name];
-      const decided = [formatTauExact(at), count(c.risk), count(c.waste), percent(llmShare(c))];
+      const decided = [formatTauExact(at), count(c.risk), count(c.waste), percent(c.llm / analysis.n)];
       return [name, ...decided, three(auc), three(average_precision), three(ece)];
     };
     const rows = [row(router, tau, counts), ...(otherCounts ? [row(other, otherTau, otherCounts)] : [])];

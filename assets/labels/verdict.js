@@ -2,20 +2,22 @@
  * Who would write each labelled token at a tau, whether that is right, and the tau that costs least.
  *
  * Pure: must not know the DOM or where the numbers come from. Critical tokens (label 0) should be the LLM's: one kept
- * by the SLM is a risk, an easy one (label 1) handed to the LLM a waste.
+ * by the SLM is a risk, an easy one (label 1) handed to the LLM a waste. A token without a label (2) is neither.
  *
- * @typedef {"kept"|"waste"|"caught"|"risk"} Cell
- * @typedef {Record<Cell, number>} Confusion tokens in each cell
+ * @typedef {"kept"|"waste"|"caught"|"risk"|"open"} Cell
+ * @typedef {Record<Cell|"llm", number>} Confusion tokens in each cell, and those that the LLM writes in all of them
  * @typedef {{tau: number, cost: number, risk: number, waste: number}} BestThreshold
  */
 
 import { tauOfCut } from "../run/cut.js";
 import { prefersLlm } from "../run/decision.js";
 
-/** @type {Cell[]} */
+/** Of the matrix. @type {Cell[]} */
 export const CELLS = ["kept", "waste", "risk", "caught"];
 /** @type {Record<Cell, string>} before its name */
-export const MARKS = { kept: "", waste: "○ ", risk: "▲ ", caught: "" };
+export const MARKS = { kept: "", waste: "○ ", risk: "▲ ", caught: "", open: "" };
+/** Of a token after which both models' answers are wrong, so that neither can be preferred. */
+export const UNDECIDED = 2;
 
 /**
  * @param {number} label
@@ -25,6 +27,7 @@ export const MARKS = { kept: "", waste: "○ ", risk: "▲ ", caught: "" };
  */
 export function cellOf(label, confidence, tau) {
   const byLlm = prefersLlm(confidence, tau);
+  if (label === UNDECIDED) return "open";
   if (label === 1) return byLlm ? "waste" : "kept";
   return byLlm ? "caught" : "risk";
 }
@@ -34,11 +37,14 @@ export function cellOf(label, confidence, tau) {
  * @param {ArrayLike<number>} confidence
  * @param {ArrayLike<number>} label
  * @param {number} tau
- * @returns {Record<Cell, number>}
+ * @returns {Confusion}
  */
 export function confusion(confidence, label, tau) {
-  const counts = { kept: 0, waste: 0, risk: 0, caught: 0 };
-  for (let i = 0; i < label.length; i++) counts[cellOf(label[i], confidence[i], tau)]++;
+  const counts = { kept: 0, waste: 0, risk: 0, caught: 0, open: 0, llm: 0 };
+  for (let i = 0; i < label.length; i++) {
+    counts[cellOf(label[i], confidence[i], tau)]++;
+    counts.llm += Number(prefersLlm(confidence[i], tau));
+  }
   return counts;
 }
 
@@ -57,8 +63,8 @@ function cheapest(confidence, label, costOf) {
   /** @type {number[]} distinct confidences: a tau cannot divide the tokens of one */
   const edges = [];
   order.forEach((i, place) => {
-    if (label[i] === 1) waste++;
-    else risk--;
+    waste += Number(label[i] === 1);
+    risk -= Number(label[i] === 0);
     if (confidence[order[place + 1]] === confidence[i]) return;
     edges.push(confidence[i]);
     const cost = costOf(risk, waste);

@@ -72,6 +72,7 @@ def record(args: argparse.Namespace) -> None:
         "asked at every token; may be given again (the first trained ones and max-probability)",
         action="append",
     ),
+    switch("--outcome", "also label by outcome: both tokens are tried wherever the models differ"),
     MODELS,
     epilog="""\
 ROWS is math or mc, the bundled set of that format, or a JSON Lines file of at most 200 problems with their
@@ -94,8 +95,9 @@ def record_labels(args: argparse.Namespace) -> None:
         place = Path(rows)
         is_ours = place.parent.resolve() == (ASSETS / "datasets").resolve()
         name = f"assets/datasets/{place.name}" if is_ours else place.name
-        asked = typed(args, "rows", "router", "pair", "dtype", rows=name)
-        work = record_labels(engine, rows, source, args.output_dir, routers=args.router or (), command=asked)
+        asked = typed(args, "rows", "router", "outcome", "pair", "dtype", rows=name)
+        how = {"routers": args.router or (), "by_outcome": args.outcome, "command": asked}
+        work = record_labels(engine, rows, source, args.output_dir, **how)
         for _, entry in bar(work, len(source.rows), "problem"):
             if entry is not None:
                 say(f"{entry.file}: {entry.title}, {entry.n_tokens:,} tokens, read by {entry.pair}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import torch
 from torch import Tensor
@@ -23,8 +22,6 @@ from citer_core.routing.router import Router, RouterFeatures
 from citer_core.routing.sequence import RoutedSequence
 from citer_core.tasks.answers import check_answer
 from citer_core.types import DecodeSettings, FinishReason, Source
-
-Verdict = Literal["agrees", "disagrees", "undecided"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +59,6 @@ class Branches:
     def preferred(self) -> Source | None:
         """Who should write the token; None where both fail."""
         return preferred_source(slm_is_correct=self.slm.is_correct, llm_is_correct=self.llm.is_correct)
-
-    def verdict(self, label: int) -> Verdict:
-        """What the branches say about a label (1: prefer the SLM, 0: the LLM)."""
-        if self.preferred is None:
-            return "undecided"
-        return "agrees" if (self.preferred == "slm") == (label == 1) else "disagrees"
 
 
 class _Continued(Router):

@@ -1,10 +1,10 @@
 """`LabelledText`: a ground truth with, at every token, both models' choice, case, label and each router's confidence.
 
 What the page's Labels tab shows. One teacher-forced pass per model settles cases 1 and 2; case 3 is settled as the
-training labels of iteration 1 are, by the SLM going on alone from the true prefix. `RunLabels`: the same of a finished
-run's tokens, for as long as the run is its problem's known solution: a label needs the true tokens before it, which a
-run has up to the first token in which it leaves that solution, that one included. Knows nothing about pages, files or
-curves.
+training labels of iteration 1 are, by the SLM going on alone from the true prefix. `outcome_labels`: what labels by
+outcome say of the same tokens. `RunLabels`: the labels of a finished run's tokens, for as long as the run is its
+problem's known solution: a label needs the true tokens before it, which a run has up to the first token in which it
+leaves that solution, that one included. Knows nothing about pages, files or curves.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from citer_core.errors import RouterError
+from citer_core.labelling.labels import LabelSettings, label_examples
 from citer_core.labelling.rollouts import Policy, Start, roll_out
 from citer_core.labelling.teacher_forcing import BATCH_TOKENS, Example, TeacherForced, teacher_force
 from citer_core.models.pair import ModelPair
@@ -95,6 +96,20 @@ def label_texts(
             label = (text.case == 1).to(torch.int8)
             label[[position for n, position in right if n == number]] = 1
             yield replace(text, label=label)
+
+
+def outcome_labels(pair: ModelPair, examples: Sequence[Example]) -> list[Tensor]:
+    """Labels by outcome of each example: where the models differ, both tokens are tried and the LLM goes on alone.
+
+    Args:
+        pair: the two models.
+        examples: in any order.
+
+    Returns:
+        [T] int8 of each, 1: prefer the SLM; 0: prefer the LLM; -1: both answers are wrong.
+    """
+    labels, _ = label_examples(pair, examples, LabelSettings(Policy.llm_alone(), labels="outcome"))
+    return [labels.label[labels.question == number] for number in range(len(examples))]
 
 
 def _read(pair: ModelPair, routers: Sequence[Router], examples: Sequence[Example]) -> list[LabelledText]:

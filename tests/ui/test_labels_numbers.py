@@ -167,6 +167,6 @@ def both_branches_of_a_token_are_rolled_out(visitor: Visitor, labelled: Served) 
         written = branch.token + "".join(piece for piece, _ in branch.pieces)
         assert node.locator(".cl-branch-text").evaluate("node => node.textContent") == f"… {written}"
         expect(node.locator(".cl-answer")).to_contain_text("right" if branch.is_correct else "wrong")
-    words = {"agrees": "agree with", "disagrees": "disagree with", "undecided": "Undecided"}[branches.verdict(0)]
+    words = {"llm": "agree with", "slm": "disagree with", None: "Undecided"}[branches.preferred]
     expect(visitor.page.locator(".cl-conclusion")).to_contain_text(words)
     expect(visitor.page.locator(".cl-branches")).to_contain_text("citer at τ 0.80")

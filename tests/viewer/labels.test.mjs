@@ -5,6 +5,7 @@ import { shortestBetween } from "../../assets/run/cut.js";
 import { floats, isEnd, unpack } from "../../assets/labels/analysis.js";
 import { findingOf, rivalOf } from "../../assets/labels/finding.js";
 import { histogramFigure, prFigure, reliabilityFigure, rocFigure, shifted } from "../../assets/labels/curve_charts.js";
+import { conclusion } from "../../assets/labels/detail_panel.js";
 import { decided, differs, firstToSee, inCell, nextInCell, tokensIn } from "../../assets/labels/label_view.js";
 import { selectRows, toCsv } from "../../assets/labels/rows.js";
 import { CELLS, bestThreshold, cellOf, confusion, tauForCount } from "../../assets/labels/verdict.js";
@@ -45,7 +46,7 @@ function message() {
 
 const viewOf = (more = {}) =>
   decided({
-    analysis: unpack(message()),
+    analysis: unpack(message(), "published"),
     router: "a",
     other: "",
     tau: 0.7,
@@ -63,7 +64,7 @@ test("confidences arrive bit by bit", () => {
 });
 
 test("an analysis is unpacked by token and by problem", () => {
-  const analysis = unpack(message());
+  const analysis = unpack(message(), "published");
   assert.deepEqual([...analysis.problemOf], [0, 0, 0, 0, 0, 1, 1, 1]);
   assert.deepEqual(
     analysis.problems.map((p) => p.start),
@@ -249,6 +250,7 @@ test("the finding names the one that leaves fewer risks first, at the same share
   const labels = [0, 0, 1, 1, 1, 1];
   const analysisOf = (names, ...confidences) => ({
     n: 6,
+    rule: "published",
     label: labels,
     caseOf: [2, 3, 1, 1, 3, 1],
     routers: names.map((name) => ({ name })),
@@ -289,4 +291,38 @@ test("the finding names the one that leaves fewer risks first, at the same share
     findingOf(analysisOf(["citer"], good), "citer", 0.15).lead,
     "By the published labels, citer at τ 0.15 leaves 1 risk at 16.7% LLM tokens.",
   );
+  const { lead, more } = findingOf({ ...free, rule: "outcome", label: [0, 2, 1, 1, 2, 1] }, "citer", 0.5);
+  assert.match(lead, /^By outcome, max-probability leaves 0 risks, citer 1, at the same share of LLM tokens: 33\.3%/);
+  assert.match(more, /1 of 6 tokens are critical: only the LLM's token .+ After 2 neither did: they have no label/);
+});
+
+test("labels by outcome are taken where there are such, and a token without one is in no cell of the matrix", () => {
+  const curves = { a: { auc: 1 } };
+  const both = { ...message(), outcome: { label: "12010110", curves } };
+  const [outcome, published] = [unpack(both, "outcome"), unpack(both, "published")];
+  assert.deepEqual([outcome.rule, outcome.rules, outcome.curves], ["outcome", ["outcome", "published"], curves]);
+  assert.deepEqual([published.rule, [...published.label].join("")], ["published", LABEL]);
+  assert.deepEqual(unpack(message(), "outcome").rules, ["published"]);
+  assert.throws(() => unpack({ ...both, outcome: { label: "1", curves } }, "outcome"), /arrived damaged/);
+
+  const view = viewOf({ analysis: outcome });
+  const { llm, open, ...cells } = view.counts;
+  assert.deepEqual(cells, { kept: 3, waste: 1, risk: 1, caught: 2 }); // 0.7 as float32 is below 0.7
+  assert.deepEqual([llm, open, view.easyShare], [4, 1, 4 / 7]);
+  assert.deepEqual(tokensIn(view, "open"), [1]);
+  assert.equal(toCsv(view, [0, 1]).split("\r\n")[2].split(",")[4], '""');
+  assert.match(toCsv(view, [0]), /,label_by_outcome,/);
+  // What costs least knows nothing of it: at any tau it is neither a risk nor a waste.
+  const { risk, waste } = bestThreshold(Float32Array.of(0.1, 0.2, 0.9), Uint8Array.of(2, 0, 1), 10);
+  assert.deepEqual({ risk, waste }, { risk: 0, waste: 0 });
+});
+
+test("what two branches say of a label", () => {
+  const said = (preferred, label) => conclusion({ preferred }, label);
+  assert.match(said("slm", 1), /^The branches agree with the label: the SLM’s branch is right/);
+  assert.match(said("slm", 0), /^The branches disagree with the label: the SLM’s branch is right/);
+  assert.match(said("llm", 0), /^The branches agree with the label: only the LLM’s branch is right/);
+  assert.match(said("llm", 1), /^The branches disagree with the label: only/);
+  assert.match(said(null, 0), /^Undecided: .+ The token has label 0/);
+  assert.match(said("llm", 2), /^The token has no label\. Here only/);
 });

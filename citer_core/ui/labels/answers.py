@@ -244,7 +244,7 @@ def _rolled_out(of: tuple[LabelInput, dict[str, Any]], engine: Engine, is_ended:
     router, tau = engine.router(asked["router"]), float(asked["tau"])
     branches = roll_out_branches(engine.pair, router, text.example, position, tokens, tau, is_cancelled=is_ended)
     if not is_ended():
-        yield rollout_message(asked["index"], router.name, tau, int(text.label[position]), branches)
+        yield rollout_message(asked["index"], router.name, tau, branches)
 
 
 def _place(source: LabelInput, index: int, engine: Engine) -> tuple[LabelledText, int]:

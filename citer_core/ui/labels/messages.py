@@ -7,7 +7,7 @@ float32 in base64, because a tau may equal one and a rounded one would be decide
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from citer_core.routing.router import Router
 
 END_OF_TEXT = -1
+UNDECIDED = 2  # the digit of a token without a label: both answers are wrong
 
 
 def progress_message(title: str, n_done: int, n_problems: int) -> Message:
@@ -30,10 +31,23 @@ def progress_message(title: str, n_done: int, n_problems: int) -> Message:
     return {"progress": {"title": title, "done": n_done, "total": n_problems}}
 
 
-def analysis_body(title: str, pair: ModelPair, routers: Sequence[Router], texts: Sequence[LabelledText]) -> Message:
-    """Everything that the tab shows of some labelled texts; moving tau or changing the router then needs no request."""
+def analysis_body(
+    title: str,
+    pair: ModelPair,
+    routers: Sequence[Router],
+    texts: Sequence[LabelledText],
+    outcome: Sequence[Tensor] | None = None,
+) -> Message:
+    """Everything that the tab shows of some labelled texts; moving tau or changing the router then needs no request.
+
+    Args:
+        title: of what was read.
+        pair: that read it.
+        routers: that scored it.
+        texts: with the published labels.
+        outcome: labels by outcome of the same texts, where they were made; see `outcome_labels`.
+    """
     words = _Words()
-    label = _joined([text.label for text in texts])
     confidences = {router.name: _joined([text.confidence[router.name] for text in texts]) for router in routers}
     return {
         "title": title,
@@ -53,17 +67,26 @@ def analysis_body(title: str, pair: ModelPair, routers: Sequence[Router], texts:
         "llm": [words.token(pair, i) for text in texts for i in text.llm_ids.tolist()],
         "words": words.texts,
         "case": "".join(str(case) for text in texts for case in text.case.tolist()),
-        "label": "".join(map(str, label.tolist())),
+        **_labelled([text.label for text in texts], confidences),
+        "outcome": None if outcome is None else _labelled(outcome, confidences),
         **{
             name: _base64(_joined([getattr(text, name) for text in texts]))
             for name in ("slm_probability", "llm_probability", "slm_truth_probability", "llm_truth_probability")
         },
         "confidence": {name: _base64(values) for name, values in confidences.items()},
+    }
+
+
+def _labelled(labels: Sequence[Tensor], confidences: Mapping[str, np.ndarray[Any, Any]]) -> Message:
+    """The labels of one rule, a digit a token, and what they make of each router."""
+    label = _joined(labels)
+    return {
+        "label": "".join(str(UNDECIDED if one < 0 else one) for one in label.tolist()),
         "curves": {name: _curves(values, label) for name, values in confidences.items()},
     }
 
 
-def rollout_message(index: int, router: str, tau: float, label: int, branches: Branches) -> Message:
+def rollout_message(index: int, router: str, tau: float, branches: Branches) -> Message:
     """Both branches of one token."""
     return {
         "rollout": {
@@ -73,7 +96,6 @@ def rollout_message(index: int, router: str, tau: float, label: int, branches: B
             "slm": _branch(branches.slm),
             "llm": _branch(branches.llm),
             "preferred": branches.preferred,
-            "verdict": branches.verdict(label),
         }
     }
 
@@ -113,7 +135,8 @@ def _base64(values: np.ndarray[Any, Any]) -> str:
 def _curves(confidence: np.ndarray[Any, Any], label: np.ndarray[Any, Any]) -> dict[str, Any]:
     from citer_core.evaluation.curves import curves_of
 
-    curves = asdict(curves_of(confidence.astype("float64"), label.astype("int64")))
+    has_label = label >= 0
+    curves = asdict(curves_of(confidence[has_label].astype("float64"), label[has_label].astype("int64")))
     return {name: None if value != value else value for name, value in curves.items()}  # no NaN
 
 

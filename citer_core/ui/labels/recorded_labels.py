@@ -20,7 +20,7 @@ from citer_core.assets import ASSETS
 from citer_core.errors import DatasetError, GateError
 from citer_core.file_lock import only_writer
 from citer_core.files import need_folder, write_whole
-from citer_core.gate.fields import FileName, Kind, Record, Text, Whole
+from citer_core.gate.fields import FileName, Flag, Kind, Record, Text, Whole
 from citer_core.gate.json_file import read_bytes
 from citer_core.hardware import hardware_in_words
 from citer_core.models.same_pair import is_same_run
@@ -57,6 +57,7 @@ class StoredLabels:
         pair, pair_revision, dtype: by whom.
         rows: `math` or `mc` for a bundled set, else a file of `assets/datasets`.
         routers: names and revisions of those that were asked, joined; a recording with others is another one.
+        by_outcome: whether its tokens are labelled by outcome too.
         n_problems, n_tokens: how much it is.
         date, hardware, command: when, on what, and how to make it again.
     """
@@ -68,6 +69,7 @@ class StoredLabels:
     dtype: str
     rows: str
     routers: str
+    by_outcome: bool
     n_problems: int
     n_tokens: int
     date: str
@@ -84,7 +86,7 @@ _KINDS: dict[str, Kind[Any]] = {
     **dict.fromkeys((field.name for field in fields(StoredLabels)), Text(4000)),
     "file": JSON_FILE,
 }
-_ROWS: dict[str, Kind[Any]] = {"rows": FileName(), "n_problems": _NUMBER, "n_tokens": _NUMBER}
+_ROWS: dict[str, Kind[Any]] = {"rows": FileName(), "by_outcome": Flag(), "n_problems": _NUMBER, "n_tokens": _NUMBER}
 LABELS = Index(
     Record({**_KINDS, "title": _WORDS, "pair": _WORDS, **_ROWS}),
     "recorded labels",
@@ -127,7 +129,14 @@ def rows_in_file(path: Path) -> LabelInput:
 
 
 def record_labels(
-    engine: Engine, name: str, source: LabelInput, folder: Path, *, routers: Sequence[str] = (), command: str = ""
+    engine: Engine,
+    name: str,
+    source: LabelInput,
+    folder: Path,
+    *,
+    routers: Sequence[str] = (),
+    by_outcome: bool = False,
+    command: str = "",
 ) -> Iterator[tuple[int, StoredLabels | None]]:
     """Reads all rows with both models and keeps the analysis; what is there already is left alone.
 
@@ -137,6 +146,7 @@ def record_labels(
         source: the rows.
         folder: of the analyses.
         routers: asked at every token; none takes the first trained ones and max-probability.
+        by_outcome: also try both tokens wherever the models differ; the page then shows these labels first.
         command: that makes it again.
 
     Yields:
@@ -152,7 +162,7 @@ def record_labels(
         file=f"{re.sub(r'[^a-z0-9]+', '-', info.name.lower()).strip('-')}-{stem}.json",
         title=source.title, pair=info.name, pair_revision=info.revision, dtype=info.dtype, rows=Path(name).name,
         routers=" ".join(f"{router.name}={router.revision}" for router in chosen),
-        n_problems=len(source.rows), n_tokens=1, date=datetime.now(UTC).date().isoformat(),
+        by_outcome=by_outcome, n_problems=len(source.rows), n_tokens=1, date=datetime.now(UTC).date().isoformat(),
         hardware=hardware_in_words(), command=command,
     )  # fmt: skip
     with only_writer(folder / INDEX):
@@ -166,22 +176,29 @@ def record_labels(
 def _recorded(
     engine: Engine, entry: StoredLabels, source: LabelInput, folder: Path, names: list[str]
 ) -> Iterator[tuple[int, StoredLabels | None]]:
-    from citer_core.evaluation.label_view import label_texts
+    import torch
+
+    from citer_core.evaluation.label_view import label_texts, outcome_labels
     from citer_core.labelling.teacher_forcing import example_of
 
     routers = [engine.router(name) for name in names]
     examples = [example_of(row, kind, engine.pair) for row, kind in source.rows]
     path = folder / f"{Path(entry.file).stem}.rows.jsonl"
     made_by = {"rows": entry.rows, "pair_revision": entry.pair_revision, "dtype": entry.dtype, "routers": entry.routers}
-    with RowFile(path, made_by, {"truth_ids": list, "pieces": list}) as kept:
+    wants_outcome = {"outcome": list} if entry.by_outcome else {}
+    with RowFile(path, made_by, {"truth_ids": list, "pieces": list, **wants_outcome}) as kept:
         for number, example in enumerate(examples):
             if str(number) not in kept.rows:
                 (text,) = label_texts(engine.pair, routers, [example])
-                kept.append(_row_of(str(number), text))
+                outcome = {"outcome": outcome_labels(engine.pair, [example])[0].tolist()} if entry.by_outcome else {}
+                kept.append({**_row_of(str(number), text), **outcome})
             yield number + 1, None
-        texts = [_text_of(kept.rows[str(number)], example, path) for number, example in enumerate(examples)]
+        rows = [kept.rows[str(number)] for number in range(len(examples))]
+        texts = [_text_of(row, example, path) for row, example in zip(rows, examples, strict=True)]
+        by_outcome = [torch.tensor(row["outcome"]) for row in rows] if entry.by_outcome else None
     entry = replace(entry, n_tokens=sum(text.n_tokens for text in texts))
-    document = {"analysis": entry.id, "number": 0, **analysis_body(entry.title, engine.pair, routers, texts)}
+    body = analysis_body(entry.title, engine.pair, routers, texts, by_outcome)
+    document = {"analysis": entry.id, "number": 0, **body}
     whole_text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     write_whole(folder / entry.file, whole_text + "\n")
     _write_index(entry, folder)
@@ -200,7 +217,7 @@ def usual_routers(engine: Engine) -> list[str]:
 
 def _is_same(there: StoredLabels, asked: StoredLabels) -> bool:
     """Whether what is there is what would be made."""
-    same = ("title", "pair", "dtype", "rows", "routers", "n_problems")
+    same = ("title", "pair", "dtype", "rows", "routers", "by_outcome", "n_problems")
     return is_same_run(there.pair_revision, asked.pair_revision) and all(
         getattr(there, name) == getattr(asked, name) for name in same
     )

@@ -26,7 +26,7 @@ from tests.traces import opening_run, recorded
 from tests.ui.axe import overflow
 from tests.ui.conftest import on_one_host
 from tests.ui.journeys.conftest import opens_as_it_was_left
-from tests.ui.labels import VIEW, matrix, settle
+from tests.ui.labels import CELLS, VIEW, matrix, settle
 from tests.ui.visitor import Visitor, type_over
 
 pytestmark = pytest.mark.ui
@@ -196,17 +196,16 @@ def test_labels(enter: Enter) -> None:
     entry = read_stored()[0]
     file = json.loads((FOLDER / entry.file).read_text(encoding="utf-8"))
     ours, free = column(file["confidence"]["citer"]), column(file["confidence"][FREE])
-    label = np.array([int(digit) for digit in file["label"]])
+    published, label = (np.array([*map(int, digits)]) for digits in (file["label"], file["outcome"]["label"]))
     tau = page.evaluate(f"{VIEW}.view.tau")
     counts = confusion(ours, label, tau)
     shown = matrix(visitor)
-    assert shown == {cell: getattr(counts, cell) for cell in shown}
-    assert sum(shown.values()) == entry.n_tokens
+    assert shown == {cell: getattr(counts, cell) for cell in CELLS}
+    assert sum(shown.values()) + counts.open == entry.n_tokens
 
     # The baseline asked as often: no other number of LLM tokens that it can have is nearer.
-    n_llm = counts.waste + counts.caught
     reachable = [0, *np.cumsum(np.unique(free, return_counts=True)[1]).tolist()]
-    asked = min(reachable, key=lambda n: abs(n - n_llm))
+    asked = min(reachable, key=lambda n: abs(n - counts.llm))
     risks = int((label[np.argsort(free, kind="stable")[asked:]] == 0).sum())
     expect(page.locator(".cl-finding")).to_contain_text(f"{risks:,}")
 
@@ -225,7 +224,11 @@ def test_labels(enter: Enter) -> None:
         expect(page.locator(".cl-reading")).to_contain_text(f"risk {place} of {len(wanted)}")
     page.get_by_role("button", name="Previous risk").click()
     settle(visitor)
-    opens_as_it_was_left(page, ".cl-text .cl-t", {"labels", "router", "tau", "problem", "tok"})
+    # The same tokens by the published labels: a choice that keeps router, tau and token, and that a link has.
+    page.get_by_label("Labelled by").select_option("published")
+    expect(page.locator(".cl-finding")).to_contain_text("By the published labels,")
+    assert matrix(visitor) == {cell: getattr(confusion(ours, published, tau), cell) for cell in CELLS}
+    opens_as_it_was_left(page, ".cl-text .cl-t", {"labels", "rule", "router", "tau", "problem", "tok"})
 
 
 @on_one_host("served")
