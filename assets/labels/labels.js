@@ -213,8 +213,11 @@ class Labels {
   show(analysis) {
     this.notice("");
     const { view } = this;
-    const known = analysis.routers.some((router) => router.name === view.router);
-    if (!known) Object.assign(view, { router: analysis.routers[0].name, tau: analysis.routers[0].tau });
+    const chosen = (/** @type {Analysis|null} */ of) => of?.routers.find(({ name }) => name === view.router);
+    const router = chosen(analysis) ?? analysis.routers[0];
+    // A tau is kept for as long as it is of the same router: one of another pair may have the same name.
+    if (router.name !== view.router || router.tau !== chosen(view.analysis)?.tau)
+      Object.assign(view, { router: router.name, tau: router.tau });
     // Held against the free baseline where that is asked as often, unless a person has chosen another router.
     if (!analysis.routers.some((router) => router.name === view.other)) {
       const other = analysis.problems.length > 1 ? rivalOf(analysis, view.router) : "";

@@ -66,11 +66,14 @@ async function whyRefused(response) {
 }
 
 /**
- * The one message of an answer.
+ * The one message of an answer. It is read to its end: one that is left before counts as broken off, in the log of the
+ * browser, and its connection is not used again.
  * @param {Transport} transport @param {string} what @param {unknown} [asked]
  * @returns {Promise<any>}
  */
 export async function answerOf(transport, what, asked = null) {
-  for await (const message of transport.ask(what, asked)) return message;
-  throw new Error("The answer was empty.");
+  let answer;
+  for await (const message of transport.ask(what, asked)) answer ??= message;
+  if (answer === undefined) throw new Error("The answer was empty.");
+  return answer;
 }

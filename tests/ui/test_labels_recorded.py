@@ -97,6 +97,9 @@ def the_real_pairs_labels_are_chosen_without_its_models_and_their_signs_are_spel
     page.get_by_label("Recorded labels").select_option(label=entry.title)
     expect(page.locator(".cl-finding")).to_contain_text("leaves", timeout=20_000)
     expect(page.get_by_text(f"{entry.pair}, recorded {entry.date}")).to_be_visible()
+    # Its router has the same name and another tau.
+    routers = json.loads((FOLDER / entry.file).read_text(encoding="utf-8"))["routers"]
+    assert page.evaluate(f"[{VIEW}.view.router, {VIEW}.view.tau]") == [routers[0]["name"], routers[0]["tau"]]
     # A digit against a space comes first in the text; it opens where two digits differ.
     expect(page.locator(".cl-reading")).to_contain_text("of 44")
     slm, llm = page.locator(".cl-model .cl-quote").all_inner_texts()

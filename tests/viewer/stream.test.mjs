@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { RunReceiver } from "../../assets/run/stream.js";
+import { answerOf } from "../../assets/transport/server.js";
 
 const HEAD = { schema: "citer-trace" };
 const END = { finish_reason: "eos", answer: null, error: null };
@@ -101,4 +102,17 @@ test("a repair that ends after the page moved on changes nothing", async () => {
   receiver.retire();
   await settle();
   assert.deepEqual([log.starts, log.tokens, log.lost], [0, [], 0]);
+});
+
+test("an answer of one message is read to its end, so that its connection is free again", async () => {
+  let isRead = false;
+  const transport = (...messages) => ({
+    async *ask() {
+      yield* messages;
+      isRead = true;
+    },
+  });
+  assert.equal(await answerOf(transport("first", "second"), "any"), "first");
+  assert.ok(isRead);
+  await assert.rejects(answerOf(transport(), "any"), /was empty/);
 });
