@@ -10,18 +10,17 @@
  *   default_router?: string|null, in_turn?: boolean, revision?: string,
  *   labels?: Record<string, string>, quantiles?: Record<string, number[]>}} LiveStatus of a person's own routers also
  *   their labels and what their cards say of their confidences
- * @typedef {{router: string, share_wanted: number|null, tau: number, n: number}} MeasuredPoint of the evidence
+ * @typedef {import("./equal_cost.js").MeasuredPoint} MeasuredPoint
  */
 
 import { html, options, plainButton, setText } from "../viewer/dom.js";
 import { LOOKING_BACK } from "../run/dials.js";
-import { messageOf, percent, shortTau } from "../run/format.js";
+import { messageOf, shortTau } from "../run/format.js";
 import { tauAtShare } from "../run/own_router.js";
 import { SETTINGS_TABLE } from "../run/trace_schema.js";
+import { EQUAL_COSTS, costWords, pointAt, readCost } from "./equal_cost.js";
 import { OF_SAMPLING, sharedSettings, wayOf } from "./ways.js";
 
-/** Shares of LLM tokens that every router of the bundled pair was measured at. */
-const SHARES = [0.05, 0.1, 0.2, 0.3];
 const KINDS = /** @type {const} */ ([
   ["math", "Math"],
   ["mc", "Multiple choice"],
@@ -73,7 +72,7 @@ export class LiveForm {
   constructor({ onAsk, onStop, measured }) {
     this.measured = measured;
     this.question = html("textarea", { class: "cq-input", rows: 3, "aria-label": "The problem" });
-    this.kind = choice(KINDS, () => this.#sameShare());
+    this.kind = choice(KINDS, () => this.#sameCost());
     this.places = PLACES.map(([words, names], k) => {
       const inputs = names.map((name) => /** @type {const} */ ([name, settingInput(name)]));
       const name = choice([], () => this.#chosen(k));
@@ -91,9 +90,8 @@ export class LiveForm {
       };
     });
     this.routed = this.places.filter(({ tau }) => tau);
-    for (const { tau } of this.routed) tau.addEventListener("input", () => (this.share.value = ""));
-    const shares = SHARES.map((share) => /** @type {const} */ ([share, `${percent(share, 0)} for both`]));
-    this.share = choice([["", "each its own τ"], ...shares], () => this.#sameShare());
+    for (const { tau } of this.routed) tau.addEventListener("input", () => (this.equal.value = ""));
+    this.equal = choice([["", "each its own τ"], ...EQUAL_COSTS], () => this.#sameCost());
     this.together = html("input", { type: "checkbox" });
     this.settings = Object.fromEntries(OF_SAMPLING.map((name) => [name, settingInput(name)]));
     this.temperature = this.settings.temperature;
@@ -114,7 +112,7 @@ export class LiveForm {
         row(
           field("Kind", this.kind),
           ...this.routed.flatMap(({ controls }) => controls),
-          field("LLM tokens", this.share),
+          field("Equal for both", this.equal),
         ),
         ...this.places.filter(({ tau }) => !tau).map(({ controls }) => row(...controls)),
         row(field("Temperature (0 is greedy)", this.temperature), this.turns, this.stop, this.go),
@@ -131,7 +129,7 @@ export class LiveForm {
     const { value: router } = place.name;
     const threshold = this.status?.thresholds?.[router];
     if (place.tau && threshold !== undefined) this.#fill(place, router, { threshold });
-    this.#sameShare();
+    this.#sameCost();
   }
 
   /** @param {typeof this.places[number]} place @param {string} router @param {Partial<Settings>} own */
@@ -141,18 +139,19 @@ export class LiveForm {
     for (const [name, input] of place.inputs) input.value = String(own[name] ?? 0);
   }
 
-  /** Each router gets the tau at which it gave that share to the LLM on the problems of the evidence. */
-  async #sameShare() {
-    const share = Number(this.share.value);
-    if (!share) return;
+  /** Each router gets the tau at which it cost that much on the problems of the evidence. */
+  async #sameCost() {
+    const { value } = this.equal;
+    if (!value) return;
+    const [measure, wanted] = readCost(value);
     const chosen = this.routed.filter(({ name }) => name.value);
     try {
       this.say("Looking up what was measured.");
       const points = await this.measured(this.kind.value);
-      if (share !== Number(this.share.value)) return;
-      const found = chosen.map(({ name }) => {
-        const point = points.find(({ router, share_wanted: wanted }) => router === name.value && wanted === share);
-        return point ?? { tau: tauAtShare(this.status?.quantiles?.[name.value] ?? [], share), n: null };
+      if (value !== this.equal.value) return;
+      const found = chosen.map(({ name: { value: router } }) => {
+        const quantiles = (measure === "share" && this.status?.quantiles?.[router]) || [];
+        return pointAt(points, router, measure, wanted) ?? { tau: tauAtShare(quantiles, wanted), n: null };
       });
       const missing = chosen.filter((_, k) => found[k].tau === null).map(({ name }) => name.value);
       chosen.forEach(({ tau }, k) => (tau.value = found[k].tau === null ? tau.value : String(shortTau(found[k].tau))));
@@ -161,8 +160,8 @@ export class LiveForm {
       const ofCards = found.some((point) => !point.n) ? "by the card of yours, on true solutions" : "";
       this.say(
         missing.length
-          ? `Not measured here at ${percent(share, 0)}: ${missing.join(", ")}. Set τ by hand.`
-          : `At this τ each router gave about ${percent(share, 0)} of the tokens to the LLM, ` +
+          ? `Not measured here at ${costWords(measure, wanted)}: ${missing.join(", ")}. Set τ by hand.`
+          : `At this τ each router came to about ${costWords(measure, wanted)}, ` +
               `${[where, ofCards].filter(Boolean).join("; ")}. On one problem that varies.`,
       );
     } catch (error) {
@@ -218,7 +217,7 @@ export class LiveForm {
       if (at < 0) place.name.value = "";
       else this.#fill(place, known[at].router, known.splice(at, 1)[0]);
     }
-    this.share.value = "";
+    this.equal.value = "";
     this.together.checked = together;
     this.others = sharedSettings((name) => settings[name]);
     for (const name of OF_SAMPLING) this.settings[name].value = String(this.others[name]);

@@ -7,6 +7,7 @@ import { askedOf, isThere, shortened } from "../../assets/compare/carried_run.js
 import { chosenColumns, columnsOf, firstDifference, standAt } from "../../assets/compare/columns.js";
 import { comparisonInAddress, readCompareLink } from "../../assets/compare/compare_link.js";
 import { checkComparison, parseComparison } from "../../assets/compare/comparison_file.js";
+import { EQUAL_COSTS, pointAt, readCost } from "../../assets/compare/equal_cost.js";
 import { findings } from "../../assets/compare/findings.js";
 import { grown } from "../../assets/compare/live_form.js";
 import { SHARED, readWay, wayInLink, wayOf } from "../../assets/compare/ways.js";
@@ -345,4 +346,30 @@ test("what is new of a live comparison is put behind what is there, and nothing 
   ]);
   assert.equal(now.runs[0].events.length, 3);
   assert.equal(empty.runs[0].events.length, 0);
+});
+
+test("two routers are made equal in bytes between measured points, and nowhere else", () => {
+  const point = (router, share_wanted, bytes_share, tau) => ({ router, share_wanted, bytes_share, tau, n: 1000 });
+  const points = [
+    point("a", 0.2, 0.3, 0.8),
+    point("a", 0.1, 0.2, 0.4),
+    point("a", null, 0.25, 0),
+    point("b", 0.1, 0.2, 1),
+  ];
+  assert.deepEqual(pointAt(points, "a", "bytes", 0.2), { tau: 0.4, n: 1000 });
+  assert.ok(Math.abs(pointAt(points, "a", "bytes", 0.275).tau - 0.7) < 1e-12);
+  assert.deepEqual(pointAt(points, "b", "bytes", 0.2), { tau: 1, n: 1000 });
+  for (const [router, wanted] of [
+    ["a", 0.15],
+    ["a", 0.4],
+    ["b", 0.25],
+    ["c", 0.2],
+  ])
+    assert.equal(pointAt(points, router, "bytes", wanted), null);
+  assert.equal(pointAt(points, "a", "share", 0.2).tau, 0.8);
+  assert.equal(pointAt(points, "a", "share", 0.3), null);
+  assert.deepEqual(
+    EQUAL_COSTS.map(([value]) => readCost(value)).find(([measure]) => measure === "bytes"),
+    ["bytes", 0.15],
+  );
 });

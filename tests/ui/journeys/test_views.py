@@ -103,15 +103,23 @@ def test_compare(enter: Enter, is_served: bool) -> None:
     form.get_by_label("Kind").select_option("Math")
     form.get_by_label("Routed by").select_option("citer")
     form.get_by_label("and by the router").select_option("max-probability")
-    form.get_by_label("LLM tokens").select_option("10% for both")
+    equal = form.get_by_label("Equal for both")
+    equal.select_option("10% LLM tokens")
     expect(form.locator(".cq-note")).to_contain_text("over the 1,000 problems of this kind in Evidence")
     fields = form.get_by_label("at τ")
     assert [fields.nth(k).input_value() for k in range(2)] == [taus["citer"], taus["max-probability"]]
+    # Or the same bytes, between two points that were measured.
+    equal.select_option("25% of the LLM’s bytes")
+    expect(form.locator(".cq-note")).to_contain_text("came to about 25% of the LLM’s bytes, over the 1,000 problems")
+    for k, router in enumerate(("citer", "max-probability")):
+        near = [one for one in regime["kinds"]["math"]["points"] if one["router"] == router and one["share_wanted"]]
+        assert fields.nth(k).input_value() == f"{np.interp(0.25, *columns(near)):.4g}"
+    equal.select_option("10% LLM tokens")
     form.get_by_label("Kind").select_option("Free text")
-    expect(form.locator(".cq-note")).to_contain_text("Not measured here at 10%: citer, max-probability.")
+    expect(form.locator(".cq-note")).to_contain_text("Not measured here at 10% LLM tokens: citer, max-probability.")
     form.get_by_label("Kind").select_option("Math")
     type_over(fields.first, "0.5")
-    expect(form.get_by_label("LLM tokens")).to_have_value("")
+    expect(equal).to_have_value("")
     # Sampled, without drafts; and a link that fills all of it in again.
     expect(form.get_by_label("Seed")).to_be_hidden()
     type_over(form.get_by_label("Temperature"), "0.8")
@@ -177,6 +185,12 @@ def look_at_the_recorded_comparison(visitor: Visitor, there: Comparison) -> None
     expect(page.locator(".cq-column")).to_have_count(5)
     page.reload()
     expect(page.get_by_role("button", name="Blind test (2 so far)")).to_be_visible(timeout=20_000)
+
+
+def columns(points: list[dict[str, float]]) -> tuple[list[float], list[float]]:
+    """Bytes and tau of measured points, in the order of the bytes."""
+    ordered = sorted(points, key=lambda one: one["bytes_share"])
+    return [one["bytes_share"] for one in ordered], [one["tau"] for one in ordered]
 
 
 def column(text: str) -> Any:
